@@ -1,4 +1,4 @@
-import { inboxBell, inboxKey } from '@shellfleet/protocol';
+import { inboxKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
 /** Results up to this size ride in the hint itself; larger ones are read from the session. */
@@ -23,8 +23,23 @@ export async function notify(redis: Redis, namespace: string, producer: string, 
   const result = notice.result.length <= INLINE_RESULT_CHARS ? notice.result : '';
   await redis
     .pipeline()
-    .xadd(key, 'MAXLEN', '~', INBOX_LENGTH, '*', 't', notice.tenant, 's', notice.session, 'e', notice.entryId, 'v', notice.event, 'r', result)
+    .xadd(
+      key,
+      'MAXLEN',
+      '~',
+      INBOX_LENGTH,
+      '*',
+      't',
+      notice.tenant,
+      's',
+      notice.session,
+      'e',
+      notice.entryId,
+      'v',
+      notice.event,
+      'r',
+      result,
+    )
     .pexpire(key, INBOX_TTL_MS)
-    .publish(inboxBell(namespace, producer), '1')
     .exec();
 }

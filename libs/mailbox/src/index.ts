@@ -1,19 +1,25 @@
+<<<<<<< HEAD
+
 export { grant } from './admission/grant.ts';
 export type { Entry, Taken } from './entry.ts';
-export { adopt, type Adopted } from './host/adopt.ts';
+export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
-export { append, type Appended } from './host/append.ts';
-export { finish, type Finished, type FinishOptions } from './host/finish.ts';
+export { type Appended, append } from './host/append.ts';
+export { type Finished, type FinishOptions, finish } from './host/finish.ts';
 export type { Fenced, Owner } from './host/owner.ts';
 export { release } from './host/release.ts';
 export { rerun } from './host/rerun.ts';
 export { take } from './host/take.ts';
 export { type InboxNotice, notify } from './inbox.ts';
-export { cancel, type Cancelled } from './producer/cancel.ts';
-export { close, type Closed } from './producer/close.ts';
-export { open, type Opened } from './producer/open.ts';
+export { type Cancelled, cancel } from './producer/cancel.ts';
+export { type Closed, close } from './producer/close.ts';
+export { type Opened, open } from './producer/open.ts';
 export { type Submission, type Submitted, submit } from './producer/submit.ts';
 export { loadMailboxScripts, toQueueError } from './script.ts';
 export { createSealer, createSealKey, type Sealer, type SealPlace } from './seal.ts';
 export { note } from './upkeep/note.ts';
-export { type Swept, type SweepLimits, sweep } from './upkeep/sweep.ts';
+export { type SweepLimits, type Swept, sweep } from './upkeep/sweep.ts';
+
+=======
+
+>>>>>>> setup

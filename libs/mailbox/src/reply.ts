@@ -17,5 +17,8 @@ export function asNumber(value: unknown): number {
 }
 
 export function unexpected(reply: unknown, script: string): ShellfleetError {
-  return new ShellfleetError('INTERNAL', `The mailbox script ${script} answered ${JSON.stringify(reply)?.slice(0, 200)}, which it never does.`);
+  return new ShellfleetError(
+    'INTERNAL',
+    `The mailbox script ${script} answered ${JSON.stringify(reply)?.slice(0, 200)}, which it never does.`,
+  );
 }

@@ -36,11 +36,21 @@ export async function loadMailboxScripts(redis: Redis): Promise<void> {
 export type ScriptArgument = string | number | Buffer;
 
 /** Runs a mailbox script on a session's keys. Throws QUEUE_UNAVAILABLE when Redis gives no usable answer. */
-export function runOnSession(redis: Redis, script: Script, keys: SessionKeys, args: ScriptArgument[]): Promise<unknown> {
+export function runOnSession(
+  redis: Redis,
+  script: Script,
+  keys: SessionKeys,
+  args: ScriptArgument[],
+): Promise<unknown> {
   return runScript(redis, script, [keys.queue, keys.state, keys.stream], [keys.prefix, keys.feed, ...args]);
 }
 
-export async function runScript(redis: Redis, script: Script, keys: string[], args: ScriptArgument[]): Promise<unknown> {
+export async function runScript(
+  redis: Redis,
+  script: Script,
+  keys: string[],
+  args: ScriptArgument[],
+): Promise<unknown> {
   try {
     return await redis.evalsha(script.sha, keys.length, ...keys, ...args);
   } catch (error) {

@@ -31,7 +31,11 @@ const TAG_BYTES = 16;
 export function createSealer(keys: readonly string[]): Sealer {
   const parsed = keys.map(parseKey);
   const current = parsed[0];
-  if (current === undefined) throw new ShellfleetError('SEAL_KEY_UNKNOWN', 'No seal key is configured. Set SHELLFLEET_SEAL_KEY, or start the fleet with `shellfleet up`.');
+  if (current === undefined)
+    throw new ShellfleetError(
+      'SEAL_KEY_UNKNOWN',
+      'No seal key is configured. Set SHELLFLEET_SEAL_KEY, or start the fleet with `shellfleet up`.',
+    );
   return {
     seal: (plain, place) => sealWith(current, plain, place),
     open: (sealed, place) => openWith(parsed, sealed, place),
@@ -45,8 +49,15 @@ export function createSealKey(): string {
 
 function parseKey(text: string): Key {
   const bytes = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
-  if (bytes.byteLength !== 32) throw new ShellfleetError('SEAL_KEY_UNKNOWN', 'A seal key is not 32 bytes in base64 or hex. `openssl rand -base64 32` makes one.');
-  return { id: createHash('sha256').update('shellfleet seal key id').update(bytes).digest('base64url').slice(0, 8), bytes };
+  if (bytes.byteLength !== 32)
+    throw new ShellfleetError(
+      'SEAL_KEY_UNKNOWN',
+      'A seal key is not 32 bytes in base64 or hex. `openssl rand -base64 32` makes one.',
+    );
+  return {
+    id: createHash('sha256').update('shellfleet seal key id').update(bytes).digest('base64url').slice(0, 8),
+    bytes,
+  };
 }
 
 function toAdditionalData(place: SealPlace): Buffer {
@@ -65,14 +76,28 @@ function openWith(keys: readonly Key[], sealed: string, place: SealPlace): strin
   const key = keys.find((candidate) => candidate.id === keyId);
   const context = { session: place.session, entry: place.entry, kind: place.kind };
   if (version !== '1' || key === undefined || body === undefined) {
-    throw new ShellfleetError('SEAL_KEY_UNKNOWN', `The ${place.kind} of session ${place.session} was sealed with a key (${keyId ?? 'none'}) that this process does not have.`, context);
+    throw new ShellfleetError(
+      'SEAL_KEY_UNKNOWN',
+      `The ${place.kind} of session ${place.session} was sealed with a key (${keyId ?? 'none'}) that this process does not have.`,
+      context,
+    );
   }
   const bytes = Buffer.from(body, 'base64url');
   try {
-    const decipher = createDecipheriv('aes-256-gcm', key.bytes, bytes.subarray(0, NONCE_BYTES)).setAAD(toAdditionalData(place));
+    const decipher = createDecipheriv('aes-256-gcm', key.bytes, bytes.subarray(0, NONCE_BYTES)).setAAD(
+      toAdditionalData(place),
+    );
     decipher.setAuthTag(bytes.subarray(bytes.byteLength - TAG_BYTES));
-    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, bytes.byteLength - TAG_BYTES)), decipher.final()]).toString('utf8');
+    return Buffer.concat([
+      decipher.update(bytes.subarray(NONCE_BYTES, bytes.byteLength - TAG_BYTES)),
+      decipher.final(),
+    ]).toString('utf8');
   } catch (cause) {
-    throw new ShellfleetError('SEAL_KEY_UNKNOWN', `The ${place.kind} of session ${place.session} does not open: it was changed, or stands in another place.`, context, { cause });
+    throw new ShellfleetError(
+      'SEAL_KEY_UNKNOWN',
+      `The ${place.kind} of session ${place.session} does not open: it was changed, or stands in another place.`,
+      context,
+      { cause },
+    );
   }
 }

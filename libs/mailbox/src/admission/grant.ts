@@ -17,5 +17,7 @@ export async function grant(
   const lock = sessionJobLockKey(fleet, sessionJobId(session.tenant, session.session));
   const args = [`${session.tenant}:${session.session}`, host, lockMs];
   const reply = asArray(await runScript(redis, script, [fleet.owners, fleet.fence, lock], args), script.name);
-  return reply[0] === 1 ? { type: 'granted', fence: asNumber(reply[1]) } : { type: 'refused', holder: asString(reply[1]) };
+  return reply[0] === 1
+    ? { type: 'granted', fence: asNumber(reply[1]) }
+    : { type: 'refused', holder: asString(reply[1]) };
 }

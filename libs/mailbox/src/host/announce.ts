@@ -11,7 +11,14 @@ export async function announce(
   shell: { epoch: number; status: 'starting' | 'ready' },
   event?: { type: EventType; data: Record<string, unknown> },
 ): Promise<{ type: 'said' } | Fenced> {
-  const args = [owner.fence, owner.host, shell.epoch, shell.status, event?.type ?? '', JSON.stringify(event?.data ?? {})];
+  const args = [
+    owner.fence,
+    owner.host,
+    shell.epoch,
+    shell.status,
+    event?.type ?? '',
+    JSON.stringify(event?.data ?? {}),
+  ];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   return reply[0] === -1 ? FENCED : { type: 'said' };
 }

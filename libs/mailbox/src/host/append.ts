@@ -13,7 +13,11 @@ export type Appended =
   | { type: 'not-running' };
 
 /** Adds output of the running entry to the session's stream: all of the entries, or none. */
-export async function append(owner: Owner, entryId: string, entries: readonly OutputEntry[]): Promise<Appended | Fenced> {
+export async function append(
+  owner: Owner,
+  entryId: string,
+  entries: readonly OutputEntry[],
+): Promise<Appended | Fenced> {
   const args = [owner.fence, owner.host, entryId, ...toOutputArguments(entries)];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;

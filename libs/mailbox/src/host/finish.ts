@@ -47,7 +47,8 @@ export async function finish(owner: Owner, entryId: string, options: FinishOptio
   );
   if (reply[0] === -1) return FENCED;
   if (reply[0] === -4) return { type: 'cancelled' };
-  if (reply[0] === -5) return { type: 'misplaced', offsets: { stdout: asNumber(reply[1]), stderr: asNumber(reply[2]) } };
+  if (reply[0] === -5)
+    return { type: 'misplaced', offsets: { stdout: asNumber(reply[1]), stderr: asNumber(reply[2]) } };
   if (typeof reply[0] === 'number') return { type: 'not-running' };
   return { type: 'finished', event: asString(reply[0]), next: toTaken(asArray(reply[1], script.name)) };
 }

@@ -11,7 +11,14 @@ export async function release(
   status: 'queued' | 'lost',
   event?: { type: EventType; data: Record<string, unknown> },
 ): Promise<{ type: 'released'; life: string } | { type: 'busy' } | Fenced> {
-  const args = [owner.fence, owner.host, status, event?.type ?? '', JSON.stringify(event?.data ?? {}), LIMITS.retentionMs];
+  const args = [
+    owner.fence,
+    owner.host,
+    status,
+    event?.type ?? '',
+    JSON.stringify(event?.data ?? {}),
+    LIMITS.retentionMs,
+  ];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;
   return reply[0] === 1 ? { type: 'released', life: asString(reply[1]) } : { type: 'busy' };

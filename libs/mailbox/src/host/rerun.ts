@@ -6,7 +6,10 @@ const script = defineMailboxScript('host/rerun');
 
 /** Starts the running entry again in a new shell. Only what its submitter marked idempotent. */
 export async function rerun(owner: Owner, entryId: string): Promise<{ type: 'restarted' | 'refused' } | Fenced> {
-  const reply = asArray(await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host, entryId]), script.name);
+  const reply = asArray(
+    await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host, entryId]),
+    script.name,
+  );
   if (reply[0] === -1) return FENCED;
   return { type: reply[0] === 1 ? 'restarted' : 'refused' };
 }

@@ -15,12 +15,28 @@ export interface Closed {
 }
 
 const CANCELLED_OUT_OF_REACH = JSON.stringify(
-  toWireResult(emptyResult('cancellation', { reason: 'cancelled', shell: { state: 'lost', reason: 'closed while its host was out of reach', epoch: 0 } })),
+  toWireResult(
+    emptyResult('cancellation', {
+      reason: 'cancelled',
+      shell: { state: 'lost', reason: 'closed while its host was out of reach', epoch: 0 },
+    }),
+  ),
 );
 
 /** Ends a life of a session: waiting entries at once, the rest by its owner, or at once when the owner is out of reach. */
-export async function close(redis: Redis, keys: SessionKeys, generation: string | undefined, ownerOutOfReach: boolean): Promise<Closed> {
-  const args = [generation ?? '', CANCELLED_UNSTARTED, ownerOutOfReach ? '1' : '0', CANCELLED_OUT_OF_REACH, LIMITS.retentionMs];
+export async function close(
+  redis: Redis,
+  keys: SessionKeys,
+  generation: string | undefined,
+  ownerOutOfReach: boolean,
+): Promise<Closed> {
+  const args = [
+    generation ?? '',
+    CANCELLED_UNSTARTED,
+    ownerOutOfReach ? '1' : '0',
+    CANCELLED_OUT_OF_REACH,
+    LIMITS.retentionMs,
+  ];
   const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
   const type = reply[0] === 2 ? 'closing' : reply[0] === 1 ? 'closed' : 'closed-before';
   return { type, host: asString(reply[1]), ended: toEnded(asArray(reply[2], script.name)) };

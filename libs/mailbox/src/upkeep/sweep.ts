@@ -28,6 +28,14 @@ export async function sweep(
   keys: SessionKeys,
   limits: SweepLimits = { retentionMs: LIMITS.retentionMs, streamBytes: LIMITS.sessionStreamBytes },
 ): Promise<Swept> {
-  const reply = asArray(await runOnSession(redis, script, keys, [limits.retentionMs, limits.streamBytes, NOT_STARTED_IN_TIME]), script.name);
-  return { trimmed: asNumber(reply[0]), waiting: asNumber(reply[1]), host: asString(reply[2]), ended: toEnded(asArray(reply[3], script.name)) };
+  const reply = asArray(
+    await runOnSession(redis, script, keys, [limits.retentionMs, limits.streamBytes, NOT_STARTED_IN_TIME]),
+    script.name,
+  );
+  return {
+    trimmed: asNumber(reply[0]),
+    waiting: asNumber(reply[1]),
+    host: asString(reply[2]),
+    ended: toEnded(asArray(reply[3], script.name)),
+  };
 }
