@@ -1,5 +1,3 @@
-<<<<<<< HEAD
-
 export { grant } from './admission/grant.ts';
 export type { Entry, Taken } from './entry.ts';
 export { type Adopted, adopt } from './host/adopt.ts';
@@ -19,7 +17,3 @@ export { loadMailboxScripts, toQueueError } from './script.ts';
 export { createSealer, createSealKey, type Sealer, type SealPlace } from './seal.ts';
 export { note } from './upkeep/note.ts';
 export { type SweepLimits, type Swept, sweep } from './upkeep/sweep.ts';
-
-=======
-
->>>>>>> setup
