@@ -1,4 +1,5 @@
 export { grant } from './admission/grant.ts';
+export { type Connected, type ConnectionRole, connectRedis, describeRedis, REDIS_DEADLINE_MS } from './connection.ts';
 export type { Entry, Taken } from './entry.ts';
 export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
