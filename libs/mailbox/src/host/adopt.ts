@@ -13,6 +13,8 @@ export interface Adopted {
   spec: string;
   /** shells that the session has had */
   epoch: number;
+  /** the epoch that a Result last said: a smaller one than `epoch` means that the loss of a shell is still to be said */
+  saidEpoch: number;
   waiting: number;
   createdAt: number;
   /** the owner before, or empty */
@@ -33,6 +35,7 @@ export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } 
     generation: asString(reply[2]),
     spec: asString(reply[3]),
     epoch: asNumber(reply[4]),
+    saidEpoch: asNumber(reply[9]),
     waiting: asNumber(reply[5]),
     createdAt: asNumber(reply[6]),
     previousHost: asString(reply[7]),
