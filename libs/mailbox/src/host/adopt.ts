@@ -15,6 +15,8 @@ export interface Adopted {
   epoch: number;
   /** the epoch that a Result last said: a smaller one than `epoch` means that the loss of a shell is still to be said */
   saidEpoch: number;
+  /** shells before those of the sandbox that was last announced */
+  epochBase: number;
   waiting: number;
   createdAt: number;
   /** the owner before, or empty */
@@ -36,6 +38,7 @@ export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } 
     spec: asString(reply[3]),
     epoch: asNumber(reply[4]),
     saidEpoch: asNumber(reply[9]),
+    epochBase: asNumber(reply[10]),
     waiting: asNumber(reply[5]),
     createdAt: asNumber(reply[6]),
     previousHost: asString(reply[7]),
