@@ -12,7 +12,7 @@ import { recipeHash } from './recipe-hash.ts';
 export type SessionRecipe = { image: string; packages: string[]; nodePath: string };
 
 // Part of the hash: raise it when the way of building changes and the packages do not.
-const buildVersion = '1';
+const buildVersion = '2';
 
 /** Reads the recipe of the local session image; its name changes with its content. */
 export async function readSessionRecipe(root: string): Promise<SessionRecipe> {
@@ -63,6 +63,8 @@ function mmdebstrapArgs(recipe: SessionRecipe, mirror: { url: string; suite: str
     '--customize-hook=chmod 755 "$1/usr/local/bin/node"',
     '--customize-hook=echo "shellfleet:x:1000:1000::/workspace:/bin/bash" >> "$1/etc/passwd"',
     '--customize-hook=echo "shellfleet:x:1000:" >> "$1/etc/group"',
+    // mmdebstrap copies these from this machine, and the image must say nothing about where it was built.
+    '--customize-hook=rm -f "$1/etc/resolv.conf" "$1/etc/hostname"',
     mirror.suite,
     tarball,
     mirror.url,

@@ -1,15 +1,37 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Report } from '../debian-packages.ts';
+import type { DockerEndpoint } from '../docker-endpoint.ts';
 import { makeStateFolder } from '../state-folder.ts';
+import { pullImage } from './image-store.ts';
 
 /** For how long a failed pull is not tried again: a rerun on a machine without a registry must not wait for it again. */
 const rememberedMs = 60 * 60_000;
 
-export async function pullFailedLately(env: NodeJS.ProcessEnv, image: string, now: number): Promise<boolean> {
+// A registry that is not there shows as silence or as an error at once; one that is there keeps talking.
+const pullSilenceMs = 10_000;
+
+export type PullDeps = { endpoint: DockerEndpoint; env: NodeJS.ProcessEnv; report: Report };
+
+/** Pulls, unless the last try failed lately. Answers with the reason when there is no image in the end. */
+export async function pullReporting({ endpoint, env, report }: PullDeps, image: string): Promise<string | undefined> {
+  if (await pullFailedLately(env, image, Date.now())) return 'the last try failed less than an hour ago';
+  report(`Pulling ${image}`);
+  try {
+    await pullImage(endpoint, image, pullSilenceMs);
+    return undefined;
+  } catch (error) {
+    await rememberPullFailure(env, image, Date.now());
+    report(`${image} cannot be pulled here`);
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+async function pullFailedLately(env: NodeJS.ProcessEnv, image: string, now: number): Promise<boolean> {
   return isRecent((await readFailures(env))[image], now);
 }
 
-export async function rememberPullFailure(env: NodeJS.ProcessEnv, image: string, now: number): Promise<void> {
+async function rememberPullFailure(env: NodeJS.ProcessEnv, image: string, now: number): Promise<void> {
   const failures = { ...(await readFailures(env)), [image]: now };
   await writeFile(await memoryPath(env), JSON.stringify(failures));
 }
