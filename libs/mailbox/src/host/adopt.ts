@@ -13,6 +13,10 @@ export interface Adopted {
   spec: string;
   /** shells that the session has had */
   epoch: number;
+  /** the epoch that a Result last said: a smaller one than `epoch` means that the loss of a shell is still to be said */
+  saidEpoch: number;
+  /** shells before those of the sandbox that was last announced */
+  epochBase: number;
   waiting: number;
   createdAt: number;
   /** the owner before, or empty */
@@ -33,6 +37,8 @@ export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } 
     generation: asString(reply[2]),
     spec: asString(reply[3]),
     epoch: asNumber(reply[4]),
+    saidEpoch: asNumber(reply[9]),
+    epochBase: asNumber(reply[10]),
     waiting: asNumber(reply[5]),
     createdAt: asNumber(reply[6]),
     previousHost: asString(reply[7]),

@@ -8,17 +8,12 @@ const script = defineMailboxScript('host/announce');
 /** Says how the session's shell fares: its epoch, whether it is ready, and, if anything happened, what. */
 export async function announce(
   owner: Owner,
-  shell: { epoch: number; status: 'starting' | 'ready' },
+  shell: { epoch: number; epochBase: number; status: 'starting' | 'ready' },
   event?: { type: EventType; data: Record<string, unknown> },
 ): Promise<{ type: 'said' } | Fenced> {
-  const args = [
-    owner.fence,
-    owner.host,
-    shell.epoch,
-    shell.status,
-    event?.type ?? '',
-    JSON.stringify(event?.data ?? {}),
-  ];
+  const { epoch, epochBase, status } = shell;
+  const data = JSON.stringify(event?.data ?? {});
+  const args = [owner.fence, owner.host, epoch, status, event?.type ?? '', data, epochBase];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   return reply[0] === -1 ? FENCED : { type: 'said' };
 }

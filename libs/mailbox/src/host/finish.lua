@@ -1,5 +1,5 @@
 -- finish: make the running entry (or an unstarted head) terminal, once, and take the next.
--- ARGV 3 fence · 4 host · 5 entry · 6 outcome · 7 result JSON · 8 epoch · 9 take the next ('1' or '0') · 10 retention ms
+-- ARGV 3 fence · 4 host · 5 entry · 6 outcome · 7 result JSON · 8 epoch that the result says · 9 take the next ('1' or '0') · 10 retention ms
 --      11 sealed answer of a file operation, or '' · 12… the last output entries (see store)
 -- Returns {event, {take…}} · {-1} fenced · {-2} neither running nor head · {-3} no record
 --         {-4} cancelled meanwhile: finish it as a cancellation · {-5, stdout, stderr} output not at the stored offset
@@ -18,7 +18,7 @@ if known[1] ~= 'ended' then
   event = complete(id, outcome, ARGV[7], ARGV[10])
   if ARGV[11] ~= '' then redis.call('SET', answer_key(id), ARGV[11], 'PX', 3600000) end
   if running == id then redis.call('HDEL', state, 'run') else redis.call('LPOP', queue) end
-  redis.call('HSET', state, 'epoch', ARGV[8])
+  redis.call('HSET', state, 'epoch', ARGV[8], 'said', ARGV[8])
 end
 local reply = {0}
 if ARGV[9] == '1' then reply = take_head(fence, host) end

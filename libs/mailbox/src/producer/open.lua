@@ -10,7 +10,7 @@ end
 local at = now_ms()
 local generation = math.max(at, tonumber(known[2] or 0) + 1)
 redis.call('DEL', queue)
-redis.call('HDEL', state, 'host', 'run', 'epoch')
+redis.call('HDEL', state, 'host', 'run', 'epoch', 'said', 'base')
 redis.call('HSET', state, 'life', 'open', 'gen', generation, 'spec', ARGV[3], 'digest', ARGV[4], 'created', at, 'active', at, 'status', 'queued')
 redis.call('PERSIST', state)
 redis.call('PERSIST', stream)
