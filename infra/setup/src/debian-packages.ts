@@ -9,7 +9,7 @@ export const debianPackages = {
   docker: ['docker.io'],
   redis: ['redis-server'],
   compiler: ['gcc', 'libc6-dev'],
-  imageTools: ['debootstrap'],
+  imageTools: ['mmdebstrap'],
   testImages: ['busybox-static'],
 } as const;
 
