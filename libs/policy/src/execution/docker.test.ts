@@ -19,7 +19,7 @@ function refusalOf(spec: object, more: Partial<DockerAllowances> = {}) {
   try {
     plan(spec, more);
   } catch (error) {
-    if (isShellfleetError(error)) return { code: error.code, issues: error.context['issues'] };
+    if (isShellfleetError(error)) return { code: error.code, issues: error.context.issues };
     throw error;
   }
   return undefined;
@@ -33,6 +33,7 @@ describe('planDocker', () => {
       owner: { uid: 1000, gid: 1000 },
       readOnlyRootfs: false,
       workspace: undefined,
+      cwd: '/workspace',
       limits: { memoryBytes: 512 * 2 ** 20, cpus: 1, pids: 256, diskBytes: undefined },
     });
   });
@@ -54,6 +55,7 @@ describe('planDocker', () => {
     ['the group of root', { user: '1000:0' }, 'user', /does not allow root/],
     ['a name, which may mean uid 0', { user: 'node' }, 'user', /by name/],
     ["the image's own user", { user: 'image' }, 'user', /by name/],
+    ['34: a cwd that is a descriptor', { cwd: '//proc/self/fd/8' }, 'cwd', /ordinary folder/],
     ['a workspace that nobody allowed', { workspace: '/srv/project' }, 'workspace', /lets sessions mount/],
   ])('refuses %s', (_title, spec, path, message) => {
     expect(refusalOf(spec)).toEqual({

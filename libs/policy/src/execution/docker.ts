@@ -29,6 +29,8 @@ export interface DockerPlan {
   readOnlyRootfs: boolean;
   /** A folder of the host, mounted at /workspace; undefined: the session gets its own. */
   workspace: string | undefined;
+  /** Where the shell starts. */
+  cwd: string;
   limits: { memoryBytes: number; cpus: number; pids: number; diskBytes: number | undefined };
 }
 
@@ -42,6 +44,7 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
     ...checkImage(image, allowances),
     ...checkUser(user, allowances),
     ...checkWorkspace(spec.workspace, allowances),
+    ...checkCwd(spec.cwd),
     ...checkLimits(spec.limits, allowances.bounds),
   ];
   if (refused.length > 0) throw refusal(refused);
@@ -52,6 +55,7 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
     owner: user.owner,
     readOnlyRootfs: spec.policy.readOnlyRootfs,
     workspace: spec.workspace,
+    cwd: spec.cwd,
     limits: { memoryBytes, cpus, pids, diskBytes },
   };
 }
@@ -70,6 +74,12 @@ function checkUser(user: SessionUser, { users }: DockerAllowances): FieldIssue[]
 function checkWorkspace(workspace: string | undefined, { workspaces }: DockerAllowances): FieldIssue[] {
   if (workspace === undefined || workspaces.some((folder) => isWithin(workspace, folder))) return [];
   return [{ path: 'workspace', message: 'is not below a folder that this host lets sessions mount' }];
+}
+
+/** Entered by the engine before the container is closed off: a descriptor of the host must not be named (CVE-2024-21626). */
+function checkCwd(cwd: string): FieldIssue[] {
+  const isKernels = ['/proc', '/sys', '/dev'].some((folder) => isWithin(cwd.replace(/\/+/g, '/'), folder));
+  return isKernels || cwd.split('/').includes('..') ? [{ path: 'cwd', message: 'must be an ordinary folder' }] : [];
 }
 
 function isWithin(path: string, folder: string): boolean {
