@@ -23,10 +23,16 @@ export function shellTextSchema(limitBytes: number) {
   });
 }
 
-export const scriptSchema = shellTextSchema(LIMITS.scriptBytes).refine((script) => script.trim() !== '', 'must not be empty');
+export const scriptSchema = shellTextSchema(LIMITS.scriptBytes).refine(
+  (script) => script.trim() !== '',
+  'must not be empty',
+);
 
 /** An absolute path inside the sandbox. What it resolves to is the sandbox's business. */
-export const sandboxPathSchema = shellTextSchema(LIMITS.pathBytes).refine((path) => path.startsWith('/'), 'must be an absolute path');
+export const sandboxPathSchema = shellTextSchema(LIMITS.pathBytes).refine(
+  (path) => path.startsWith('/'),
+  'must be an absolute path',
+);
 
 export const idempotencyKeySchema = z
   .string('must be a string')
@@ -38,7 +44,8 @@ const stdinSchema = z
   .union([z.string(), z.instanceof(Uint8Array)], 'must be a string or bytes')
   .superRefine((stdin, context) => {
     const size = typeof stdin === 'string' ? byteLength(stdin) : stdin.byteLength;
-    if (size > LIMITS.stdinBytes) context.addIssue({ code: 'custom', message: `is ${size} bytes; the limit is ${LIMITS.stdinBytes}` });
+    if (size > LIMITS.stdinBytes)
+      context.addIssue({ code: 'custom', message: `is ${size} bytes; the limit is ${LIMITS.stdinBytes}` });
   });
 
 /** What a caller may say of one command. Everything is optional; unknown fields are refused, so that a typing error is not silence. */
@@ -77,7 +84,14 @@ export const filePayloadSchema = z.object({
   operation: z.discriminatedUnion('name', [
     z.object({ name: z.literal('read'), path: z.string(), offset: z.number(), length: z.number() }),
     /** Parts go to a temporary file beside the path; the last one puts it in place. */
-    z.object({ name: z.literal('write'), path: z.string(), offset: z.number(), last: z.boolean(), transfer: z.string(), data: z.string() }),
+    z.object({
+      name: z.literal('write'),
+      path: z.string(),
+      offset: z.number(),
+      last: z.boolean(),
+      transfer: z.string(),
+      data: z.string(),
+    }),
     z.object({ name: z.literal('list'), path: z.string() }),
     z.object({ name: z.literal('remove'), path: z.string() }),
   ]),
@@ -86,7 +100,11 @@ export const filePayloadSchema = z.object({
 export const restartPayloadSchema = z.object({ type: z.literal('restart') });
 
 /** What an entry of a mailbox asks for. All kinds are ordered, started and finished alike. */
-export const entryPayloadSchema = z.discriminatedUnion('type', [commandPayloadSchema, filePayloadSchema, restartPayloadSchema]);
+export const entryPayloadSchema = z.discriminatedUnion('type', [
+  commandPayloadSchema,
+  filePayloadSchema,
+  restartPayloadSchema,
+]);
 
 export type CommandPayload = z.infer<typeof commandPayloadSchema>;
 export type FilePayload = z.infer<typeof filePayloadSchema>;

@@ -12,7 +12,8 @@ export const envSchema = z
     for (const [name, value] of Object.entries(env)) {
       const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name.slice(0, 64)], message });
       if (!NAME_PATTERN.test(name)) refuse('is not a variable name ([A-Za-z_][A-Za-z0-9_]*)');
-      else if (DENIED_ENV_NAMES.includes(name) || name.startsWith('DOCKER_')) refuse('would change how the shell itself runs, and is not allowed');
+      else if (DENIED_ENV_NAMES.includes(name) || name.startsWith('DOCKER_'))
+        refuse('would change how the shell itself runs, and is not allowed');
       else if (value.includes('\0')) refuse(`holds a NUL byte at offset ${value.indexOf('\0')}`);
       else if (hasLoneSurrogate(value)) refuse('is not valid Unicode (lone surrogate)');
       const size = byteLength(value);

@@ -3,19 +3,34 @@ import { z } from 'zod';
 /** Every code of the system: whether the same call may be tried again, and the caller's next step. docs/errors.md is checked against it. */
 export const ERRORS = {
   COMMAND_INVALID: { retryable: false, hint: 'Fix the request; context.issues lists the fields and their limits.' },
-  SESSION_SPEC_INVALID: { retryable: false, hint: 'Fix the session spec; context.issues lists the fields and their limits.' },
+  SESSION_SPEC_INVALID: {
+    retryable: false,
+    hint: 'Fix the session spec; context.issues lists the fields and their limits.',
+  },
   POLICY_INVALID: { retryable: false, hint: 'Fix the policy; context.issues lists the fields.' },
   SESSION_CLOSED: { retryable: false, hint: 'Open a new session: fleet.session(id) starts the next life of this id.' },
   SESSION_NOT_FOUND: { retryable: false, hint: 'Open a new session.' },
-  SESSION_CONFLICT: { retryable: false, hint: 'The live session has another spec; close it first, or attach without a spec.' },
+  SESSION_CONFLICT: {
+    retryable: false,
+    hint: 'The live session has another spec; close it first, or attach without a spec.',
+  },
   SESSION_LOST: { retryable: false, hint: 'The state of the shell is gone; submit again if that is safe.' },
-  SESSION_START_FAILED: { retryable: true, hint: 'See the message: a startup command failed, or the image has no shell.' },
+  SESSION_START_FAILED: {
+    retryable: true,
+    hint: 'See the message: a startup command failed, or the image has no shell.',
+  },
   IDEMPOTENCY_CONFLICT: { retryable: false, hint: 'The key was used for another payload; use a new key.' },
-  QUEUE_UNAVAILABLE: { retryable: true, hint: 'Redis is out of reach or full; the same idempotency key makes a retry safe.' },
+  QUEUE_UNAVAILABLE: {
+    retryable: true,
+    hint: 'Redis is out of reach or full; the same idempotency key makes a retry safe.',
+  },
   QUOTA_EXCEEDED: { retryable: true, hint: 'Wait for queued commands to finish.' },
   IMAGE_UNAVAILABLE: { retryable: false, hint: 'Choose an image that the host has or can pull.' },
   DOCKER_UNAVAILABLE: { retryable: true, hint: 'Start the Docker engine on the host; `shellfleet doctor` says how.' },
-  SANDBOX_UNAVAILABLE: { retryable: false, hint: 'The host cannot enforce what was asked; ask for less, or use another host.' },
+  SANDBOX_UNAVAILABLE: {
+    retryable: false,
+    hint: 'The host cannot enforce what was asked; ask for less, or use another host.',
+  },
   CONTAINER_LOST: { retryable: false, hint: 'The container is gone; the next command gets a new shell.' },
   SHELL_UNRESPONSIVE: { retryable: false, hint: 'The shell was replaced; the next command gets a new one.' },
   LEASE_LOST: { retryable: false, hint: 'Another host owns the session now.' },
@@ -26,10 +41,16 @@ export const ERRORS = {
   FILE_DENIED: { retryable: false, hint: 'The user of the sandbox may not do that there.' },
   PATH_INVALID: { retryable: false, hint: 'Use an absolute path inside the sandbox.' },
   STDIN_INCOMPLETE: { retryable: false, hint: 'The submitter went away before the end of its stdin.' },
-  SEAL_KEY_UNKNOWN: { retryable: false, hint: 'Give this process the key that sealed the value (SHELLFLEET_SEAL_KEY).' },
+  SEAL_KEY_UNKNOWN: {
+    retryable: false,
+    hint: 'Give this process the key that sealed the value (SHELLFLEET_SEAL_KEY).',
+  },
   DURABLE_UNSUPPORTED: { retryable: false, hint: 'Turn on appendfsync always, or use Redis 7.2 or newer.' },
   REDIS_UNSUITABLE: { retryable: false, hint: 'Change the named setting of Redis, or use another Redis.' },
-  HOST_ID_TAKEN: { retryable: false, hint: 'Stop the other worker with this host id, or choose another id (SHELLFLEET_HOST_ID).' },
+  HOST_ID_TAKEN: {
+    retryable: false,
+    hint: 'Stop the other worker with this host id, or choose another id (SHELLFLEET_HOST_ID).',
+  },
   PROTOCOL_MISMATCH: { retryable: false, hint: 'Upgrade the older process; context has both versions.' },
   INTERNAL: { retryable: false, hint: 'A bug of ours; please report it.' },
 } as const satisfies Record<string, { retryable: boolean; hint: string }>;
@@ -51,7 +72,12 @@ export class ShellfleetError extends Error {
   readonly retryable: boolean;
   readonly context: Readonly<Record<string, unknown>>;
 
-  constructor(code: ErrorCode, message: string, context: Record<string, unknown> = {}, options?: { cause?: unknown; retryable?: boolean }) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    context: Record<string, unknown> = {},
+    options?: { cause?: unknown; retryable?: boolean },
+  ) {
     super(message, options);
     this.name = 'ShellfleetError';
     this.code = code;
@@ -89,11 +115,18 @@ export function ensureShellfleetError(error: unknown): ShellfleetError {
 }
 
 /** Parses with a schema; a refusal becomes one ShellfleetError that lists every field. */
-export function parseOrThrow<T extends z.ZodType>(schema: T, value: unknown, code: ErrorCode, what: string): z.infer<T> {
+export function parseOrThrow<T extends z.ZodType>(
+  schema: T,
+  value: unknown,
+  code: ErrorCode,
+  what: string,
+): z.infer<T> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.flatMap((issue) => toFieldIssues(issue));
-  const list = issues.map((issue) => (issue.path === '' ? issue.message : `${issue.path}: ${issue.message}`)).join('; ');
+  const list = issues
+    .map((issue) => (issue.path === '' ? issue.message : `${issue.path}: ${issue.message}`))
+    .join('; ');
   throw new ShellfleetError(code, `${what} is not valid: ${list}`, { issues });
 }
 

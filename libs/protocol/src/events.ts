@@ -59,7 +59,9 @@ const decoder = new TextDecoder('latin1');
 /** `<1|2> <seq> <rawFrom> <rawTo> <omittedBytes> <lines>\n` and the bytes, as they are. */
 export function encodeOutputEntry(entry: OutputEntry): Uint8Array {
   const stream = entry.stream === 'stdout' ? 1 : 2;
-  const header = encoder.encode(`${stream} ${entry.seq} ${entry.rawFrom} ${entry.rawTo} ${entry.omittedBytes} ${entry.lines}\n`);
+  const header = encoder.encode(
+    `${stream} ${entry.seq} ${entry.rawFrom} ${entry.rawTo} ${entry.omittedBytes} ${entry.lines}\n`,
+  );
   const bytes = new Uint8Array(header.byteLength + entry.data.byteLength);
   bytes.set(header);
   bytes.set(entry.data, header.byteLength);
@@ -70,7 +72,9 @@ export function encodeOutputEntry(entry: OutputEntry): Uint8Array {
 export function decodeOutputEntry(bytes: Uint8Array): OutputEntry | undefined {
   const end = bytes.indexOf(10);
   if (end < 0 || end > 128) return undefined;
-  const fields = /^([12]) (\d{1,15}) (\d{1,15}) (\d{1,15}) (\d{1,15}) (\d{1,15})$/.exec(decoder.decode(bytes.subarray(0, end)));
+  const fields = /^([12]) (\d{1,15}) (\d{1,15}) (\d{1,15}) (\d{1,15}) (\d{1,15})$/.exec(
+    decoder.decode(bytes.subarray(0, end)),
+  );
   if (fields === null) return undefined;
   const [, stream, seq, rawFrom, rawTo, omittedBytes, lines] = fields;
   return {

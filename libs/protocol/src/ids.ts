@@ -21,7 +21,10 @@ export type HostId = z.infer<typeof hostIdSchema>;
 export type Namespace = z.infer<typeof namespaceSchema>;
 
 /** A ULID: what the mailbox calls an entry. Unique within its session, made by the client. */
-export const entryIdSchema = z.string().regex(/^[0-9A-HJKMNP-TV-Z]{26}$/, 'must be a ULID').brand<'EntryId'>();
+export const entryIdSchema = z
+  .string()
+  .regex(/^[0-9A-HJKMNP-TV-Z]{26}$/, 'must be a ULID')
+  .brand<'EntryId'>();
 export type EntryId = z.infer<typeof entryIdSchema>;
 
 /** `<sessionId>.<ULID>` */

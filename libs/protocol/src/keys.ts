@@ -83,7 +83,8 @@ export function parseSessionJobId(jobId: string): { tenant: string; session: str
   return match === null ? undefined : { tenant: match[1] as string, session: match[2] as string };
 }
 /** The lock of an active session job: the one key name of BullMQ that we touch. A test pins it. */
-export const sessionJobLockKey = (fleet: FleetKeys, jobId: string) => `${fleet.admission}:${SESSIONS_QUEUE}:${jobId}:lock`;
+export const sessionJobLockKey = (fleet: FleetKeys, jobId: string) =>
+  `${fleet.admission}:${SESSIONS_QUEUE}:${jobId}:lock`;
 
 /** Keys of one host. */
 export const hostKeys = (namespace: string, host: string) => ({
@@ -99,5 +100,3 @@ export const hostKeys = (namespace: string, host: string) => ({
 
 /** stream, expires when its producer is gone: hints that a command ended */
 export const inboxKey = (namespace: string, producer: string) => `${namespace}:inbox:${producer}`;
-/** pub/sub: the inbox has something */
-export const inboxBell = (namespace: string, producer: string) => `${namespace}:bell:inbox:${producer}`;

@@ -21,4 +21,14 @@ export const LIMITS = {
 } as const;
 
 /** Variables that would change how the shell itself starts or frames its commands. */
-export const DENIED_ENV_NAMES = ['BASH_ENV', 'ENV', 'IFS', 'LD_PRELOAD', 'LD_AUDIT', 'PROMPT_COMMAND', 'PS4', 'SHELLOPTS', 'BASHOPTS'];
+export const DENIED_ENV_NAMES = [
+  'BASH_ENV',
+  'ENV',
+  'IFS',
+  'LD_PRELOAD',
+  'LD_AUDIT',
+  'PROMPT_COMMAND',
+  'PS4',
+  'SHELLOPTS',
+  'BASHOPTS',
+];

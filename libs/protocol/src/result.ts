@@ -1,7 +1,16 @@
 import { z } from 'zod';
 import { wireErrorSchema } from './errors.ts';
 
-export const OUTCOMES = ['success', 'failure', 'timeout', 'cancellation', 'denial', 'blocked', 'lost', 'error'] as const;
+export const OUTCOMES = [
+  'success',
+  'failure',
+  'timeout',
+  'cancellation',
+  'denial',
+  'blocked',
+  'lost',
+  'error',
+] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 export const REASONS = [
@@ -19,9 +28,18 @@ export const REASONS = [
 ] as const;
 export type Reason = (typeof REASONS)[number];
 
-const totalsSchema = z.object({ stdoutBytes: z.number(), stderrBytes: z.number(), stdoutLines: z.number(), stderrLines: z.number() });
+const totalsSchema = z.object({
+  stdoutBytes: z.number(),
+  stderrBytes: z.number(),
+  stdoutLines: z.number(),
+  stderrLines: z.number(),
+});
 const timingsSchema = z.object({ queuedMs: z.number(), startMs: z.number(), runMs: z.number(), totalMs: z.number() });
-const shellSchema = z.object({ state: z.enum(['kept', 'partial', 'lost']), reason: z.string().optional(), epoch: z.number() });
+const shellSchema = z.object({
+  state: z.enum(['kept', 'partial', 'lost']),
+  reason: z.string().optional(),
+  epoch: z.number(),
+});
 
 /** A Result as it stands in the stream: the ids are in the entry, `output` only where it differs from the one stream that has any. */
 export const wireResultSchema = z.object({
@@ -71,10 +89,15 @@ export function emptyResult(outcome: Outcome, rest: Partial<WireResult> = {}): W
 /** Drops `output` where a reader can tell it from the streams. */
 export function toWireResult(result: WireResult): WireResult {
   const { output, ...rest } = result;
-  const derivable = output === undefined || output === rest.stdout + rest.stderr ? rest.stdout === '' || rest.stderr === '' : false;
+  const derivable =
+    output === undefined || output === rest.stdout + rest.stderr ? rest.stdout === '' || rest.stderr === '' : false;
   return derivable || output === undefined ? rest : { ...rest, output };
 }
 
-export function fromWireResult(ids: { commandId: string; sessionId: string }, wire: WireResult, deduplicated = false): Result {
+export function fromWireResult(
+  ids: { commandId: string; sessionId: string },
+  wire: WireResult,
+  deduplicated = false,
+): Result {
   return { ...ids, ...wire, output: wire.output ?? wire.stdout + wire.stderr, deduplicated };
 }

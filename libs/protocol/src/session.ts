@@ -14,10 +14,17 @@ const imageSchema = z
 const userSchema = z
   .string('must be a string')
   .min(1, 'must be a non-empty string when provided')
-  .regex(/^(?:[a-z_][a-z0-9_-]{0,31}|[0-9]{1,9})(?::(?:[a-z_][a-z0-9_-]{0,31}|[0-9]{1,9}))?$/, 'is not a user (name or uid, with :group if wanted)');
+  .regex(
+    /^(?:[a-z_][a-z0-9_-]{0,31}|[0-9]{1,9})(?::(?:[a-z_][a-z0-9_-]{0,31}|[0-9]{1,9}))?$/,
+    'is not a user (name or uid, with :group if wanted)',
+  );
 
 const wholePositive = (maximum: number) =>
-  z.number('must be a number').int('must be a whole number').min(1, 'must be positive').max(maximum, `must be at most ${maximum}`);
+  z
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(1, 'must be positive')
+    .max(maximum, `must be at most ${maximum}`);
 
 const outputSchema = z.strictObject({
   maxBytes: wholePositive(LIMITS.outputBytes).default(262_144),
@@ -34,7 +41,12 @@ const limitsSchema = z.strictObject({
     .max(2 ** 50, 'must be at most 2^50 bytes')
     .default(536_870_912),
   cpus: z.number('must be a number').min(0.01, 'must be at least 0.01').max(1_024, 'must be at most 1024').default(1),
-  pids: z.number('must be a number').int('must be a whole number').min(16, 'must be at least 16').max(65_536, 'must be at most 65536').default(256),
+  pids: z
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(16, 'must be at least 16')
+    .max(65_536, 'must be at most 65536')
+    .default(256),
   cpuTimeSeconds: wholePositive(2 ** 31 - 1).optional(),
   diskBytes: wholePositive(2 ** 50).optional(),
 });
@@ -54,7 +66,11 @@ export const sessionSpecSchema = z.strictObject({
   env: envSchema.default({}),
   cwd: sandboxPathSchema.default('/workspace'),
   workspace: sandboxPathSchema.optional(),
-  shell: z.array(shellTextSchema(LIMITS.pathBytes).min(1)).min(1, 'must contain at least one argument').max(64).optional(),
+  shell: z
+    .array(shellTextSchema(LIMITS.pathBytes).min(1))
+    .min(1, 'must contain at least one argument')
+    .max(64)
+    .optional(),
   user: userSchema.optional(),
   startupCommands: z.array(scriptSchema).max(LIMITS.startupCommands).default([]),
   shutdownCommands: z.array(scriptSchema).max(LIMITS.startupCommands).default([]),
@@ -68,7 +84,12 @@ export const sessionSpecSchema = z.strictObject({
   onHostLoss: z.enum(['fail', 'recreate'], "must be 'fail' or 'recreate'").default('fail'),
   hostGraceMs: durationSchema(0, 3_600_000).default(60_000),
   /** 0 waits least; BullMQ's order. */
-  priority: z.number('must be a number').int('must be a whole number').min(0, 'must be 0 to 2097152').max(2_097_152, 'must be 0 to 2097152').default(0),
+  priority: z
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(0, 'must be 0 to 2097152')
+    .max(2_097_152, 'must be 0 to 2097152')
+    .default(0),
 });
 export type SessionSpec = z.input<typeof sessionSpecSchema>;
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;

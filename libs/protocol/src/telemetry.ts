@@ -18,4 +18,9 @@ export const ATTRIBUTES = {
   conversationId: 'messaging.message.conversation_id',
 } as const;
 
-export const SPANS = { submit: 'send mailbox', run: 'run command', open: 'open session', adopt: 'adopt session' } as const;
+export const SPANS = {
+  submit: 'send mailbox',
+  run: 'run command',
+  open: 'open session',
+  adopt: 'adopt session',
+} as const;
