@@ -13,7 +13,11 @@ const LONGEST_PAUSE_MS = 1_000;
  * Repeats a mailbox call until Redis answers it, or the signal says that nobody waits any more.
  * Every script may arrive twice, so a call whose reply was lost is simply made again.
  */
-export async function untilAnswered<T>(call: () => Promise<T>, signal: AbortSignal, watcher?: StorageWatcher): Promise<T> {
+export async function untilAnswered<T>(
+  call: () => Promise<T>,
+  signal: AbortSignal,
+  watcher?: StorageWatcher,
+): Promise<T> {
   for (let attempt = 0; ; attempt += 1) {
     try {
       const answer = await call();

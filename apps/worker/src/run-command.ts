@@ -1,4 +1,13 @@
-import { append, type Entry, type Fenced, type Finished, finish, notify, type Owner, type Sealer } from '@shellfleet/mailbox';
+import {
+  append,
+  type Entry,
+  type Fenced,
+  type Finished,
+  finish,
+  notify,
+  type Owner,
+  type Sealer,
+} from '@shellfleet/mailbox';
 import {
   type CommandPayload,
   type EntryPayload,
@@ -11,8 +20,8 @@ import {
   toWireResult,
   type WireResult,
 } from '@shellfleet/protocol';
-import { CleanOutput } from './output/clean-output.ts';
 import type { HostLog } from './host-log/host-log.ts';
+import { CleanOutput } from './output/clean-output.ts';
 import { untilAnswered } from './patience.ts';
 import { runFileOperation } from './run/file-operation.ts';
 import { OutputStore } from './run/output-store.ts';
@@ -57,7 +66,9 @@ export interface Executed {
  * `resume`: it was begun under an earlier owner, or an earlier life of this worker, and its shell lives.
  */
 export async function runEntry(entry: Entry, from: 'start' | 'resume', deps: RunDeps): Promise<Finished | Fenced> {
-  const executed = await execute(entry, from, deps).catch((error: unknown) => failedEntry(entry, ensureShellfleetError(error), deps));
+  const executed = await execute(entry, from, deps).catch((error: unknown) =>
+    failedEntry(entry, ensureShellfleetError(error), deps),
+  );
   return finishEntry(entry, executed, deps); // the only place where an entry that was started becomes terminal
 }
 
@@ -74,7 +85,11 @@ export function finishFailed(entry: Entry, error: ShellfleetError, deps: RunDeps
 /** An entry whose start deadline passed before its turn came. */
 export function finishOverdue(entry: Entry, deps: RunDeps): Promise<Finished | Fenced> {
   const frame = frameOf(entry, deps);
-  return finishEntry(entry, { result: { ...toLostResult(frame), outcome: 'timeout', reason: 'wall' }, output: [] }, deps);
+  return finishEntry(
+    entry,
+    { result: { ...toLostResult(frame), outcome: 'timeout', reason: 'wall' }, output: [] },
+    deps,
+  );
 }
 
 async function execute(entry: Entry, from: 'start' | 'resume', deps: RunDeps): Promise<Executed> {
@@ -89,10 +104,15 @@ async function execute(entry: Entry, from: 'start' | 'resume', deps: RunDeps): P
   }
 }
 
-async function runCommand(entry: Entry, payload: CommandPayload, from: 'start' | 'resume', deps: RunDeps): Promise<Executed> {
+async function runCommand(
+  entry: Entry,
+  payload: CommandPayload,
+  from: 'start' | 'resume',
+  deps: RunDeps,
+): Promise<Executed> {
   const { shell, spec, owner, signal } = deps;
   const clean = new CleanOutput({ ...spec.output, encoding: payload.encoding });
-  const log = await deps.hostLog.open(owner.keys, entry.id, spec.output.maxBytes);
+  const log = deps.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
   if (from === 'resume') await restoreOutput(clean, entry, owner, log);
   const store = new OutputStore({
     clean,
@@ -109,7 +129,6 @@ async function runCommand(entry: Entry, payload: CommandPayload, from: 'start' |
   });
   const output = await store.end();
   const texts = clean.texts();
-  await log.close();
   if (turn.type === 'ended') {
     const frame = frameOf(entry, deps, turn.end);
     return { result: toCommandResult(turn.end, texts, frame, payload.cwd), output };
@@ -176,14 +195,16 @@ async function finishEntry(entry: Entry, executed: Executed, deps: RunDeps): Pro
   const place = { namespace, tenant, session, entry: entry.id, kind: 'answer' } as const;
   const answer = executed.answer === undefined ? {} : { answer: sealer.seal(executed.answer, place) };
   for (;;) {
-    const call = () => finish(owner, entry.id, { result, output, ...answer, epoch: result.shell.epoch, takeNext: deps.mayTakeNext() });
+    const call = () =>
+      finish(owner, entry.id, { result, output, ...answer, epoch: result.shell.epoch, takeNext: deps.mayTakeNext() });
     const finished = await untilAnswered(call, signal, storageWatcher(deps));
     if (finished.type === 'cancelled') {
       result = { ...result, outcome: 'cancellation', reason: 'cancelled' };
     } else if (finished.type === 'misplaced') {
       // An append whose reply was lost had arrived: what it stored is not sent again.
       const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);
-      if (rest.length === output.length) throw new ShellfleetError('INTERNAL', `The output of ${session}.${entry.id} does not follow what is stored.`);
+      if (rest.length === output.length)
+        throw new ShellfleetError('INTERNAL', `The output of ${session}.${entry.id} does not follow what is stored.`);
       output = rest;
     } else {
       if (finished.type === 'finished') tellProducer(entry, finished.event, result, owner);
@@ -194,7 +215,13 @@ async function finishEntry(entry: Entry, executed: Executed, deps: RunDeps): Pro
 
 /** The notice follows a fence that held; it is a hint, so nobody waits for it. */
 function tellProducer(entry: Entry, event: string, result: WireResult, { redis, keys }: Owner): void {
-  const notice = { tenant: keys.tenant, session: keys.session, entryId: entry.id, event, result: JSON.stringify(toWireResult(result)) };
+  const notice = {
+    tenant: keys.tenant,
+    session: keys.session,
+    entryId: entry.id,
+    event,
+    result: JSON.stringify(toWireResult(result)),
+  };
   void notify(redis, keys.namespace, entry.inbox, notice).catch(() => {});
 }
 

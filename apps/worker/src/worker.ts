@@ -55,7 +55,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   await claimHostId(redis, namespace, claim);
 
   const sessions = new Map<string, { session: Session; done: Promise<void> }>();
-  const jobs = await createSessionJobs({ redis, fleet, hostId, lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS });
+  const jobs = await createSessionJobs({
+    redis,
+    fleet,
+    hostId,
+    lockMs: FIRST_LOCK_MS,
+    stalledIntervalMs: STALLED_INTERVAL_MS,
+  });
   const leases = createLeases(jobs);
   const stopping = new AbortController();
   const wake = createWake();
@@ -149,7 +155,9 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   }
 
   async function answerCalls(): Promise<void> {
-    await readCalls(redis, namespace, hostId, logger, answerCall).catch((err: unknown) => logger.warn({ err }, 'calls.failed'));
+    await readCalls(redis, namespace, hostId, logger, answerCall).catch((err: unknown) =>
+      logger.warn({ err }, 'calls.failed'),
+    );
   }
 
   function answerCall(call: HostCall): void {

@@ -8,7 +8,13 @@ const PAGE = 100;
  * Reads what the host's `calls` stream holds, hands each call on, and forgets it.
  * Calls are hints about what the mailbox already says, so one that is handed on twice, or to nobody, does no harm.
  */
-export async function readCalls(redis: Redis, namespace: string, hostId: string, logger: Logger, onCall: (call: HostCall) => void): Promise<void> {
+export async function readCalls(
+  redis: Redis,
+  namespace: string,
+  hostId: string,
+  logger: Logger,
+  onCall: (call: HostCall) => void,
+): Promise<void> {
   const { calls } = hostKeys(namespace, hostId);
   for (;;) {
     const entries = await redis.xrange(calls, '-', '+', 'COUNT', PAGE);

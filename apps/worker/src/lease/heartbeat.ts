@@ -20,7 +20,9 @@ export interface HeartbeatDeps {
 }
 
 /** Says that the host lives, and renews its leases, until closed. The first beat is out when this resolves. */
-export async function startHeartbeat(deps: HeartbeatDeps): Promise<{ beatNow(): Promise<void>; close(): Promise<void> }> {
+export async function startHeartbeat(
+  deps: HeartbeatDeps,
+): Promise<{ beatNow(): Promise<void>; close(): Promise<void> }> {
   const { redis, fleet, claim } = deps;
   const keys = hostKeys(fleet.namespace, claim.hostId);
   let inFlight: Promise<void> | undefined;

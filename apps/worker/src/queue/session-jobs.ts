@@ -1,4 +1,10 @@
-import { type FleetKeys, parseSessionJobId, SESSIONS_QUEUE, sessionJobId, sessionJobLockKey } from '@shellfleet/protocol';
+import {
+  type FleetKeys,
+  parseSessionJobId,
+  SESSIONS_QUEUE,
+  sessionJobId,
+  sessionJobLockKey,
+} from '@shellfleet/protocol';
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 
@@ -77,7 +83,14 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
     async renew(leases) {
       const byDuration = Map.groupBy(leases, (lease) => lease.lockMs);
-      const lost = await Promise.all([...byDuration].map(([lockMs, group]) => renewAlike(group.map(({ job }) => job), lockMs)));
+      const lost = await Promise.all(
+        [...byDuration].map(([lockMs, group]) =>
+          renewAlike(
+            group.map(({ job }) => job),
+            lockMs,
+          ),
+        ),
+      );
       return lost.flat();
     },
 
@@ -106,7 +119,13 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
   async function renewAlike(jobs: SessionJob[], lockMs: number): Promise<SessionJob[]> {
     const ids = jobs.map(toJobId);
-    const refused = new Set(await worker.extendJobLocks(ids, ids.map(() => hostId), lockMs));
+    const refused = new Set(
+      await worker.extendJobLocks(
+        ids,
+        ids.map(() => hostId),
+        lockMs,
+      ),
+    );
     return jobs.filter((job) => refused.has(toJobId(job)));
   }
 }

@@ -1,9 +1,9 @@
 import { dirname } from 'node:path/posix';
+import { parseFileRecords } from '@shellfleet/keeper';
 import type { Entry } from '@shellfleet/mailbox';
 import { emptyResult, type FileAnswer, type FileInfo, type FileOperation, ShellfleetError } from '@shellfleet/protocol';
 import type { Executed, RunDeps } from '../run-command.ts';
 import type { FileFailure, FileStart, OutputStream } from '../shell/shell.ts';
-import { parseFileRecords } from '@shellfleet/keeper';
 import { type ResultFrame, toErrorResult } from './results.ts';
 import { takeTurn } from './take-turn.ts';
 
@@ -21,7 +21,12 @@ export async function runFileOperation(
 ): Promise<Executed> {
   const parts: Record<OutputStream, Uint8Array[]> = { stdout: [], stderr: [] };
   const received = { stdout: 0, stderr: 0 };
-  const start: FileStart = { type: 'file', entryId: entry.id, operation: toKeeperOperation(operation), timeoutMs: FILE_TIMEOUT_MS };
+  const start: FileStart = {
+    type: 'file',
+    entryId: entry.id,
+    operation: toKeeperOperation(operation),
+    timeoutMs: FILE_TIMEOUT_MS,
+  };
   const turn = await takeTurn(start, from, deps, {
     onOutput(stream, offset, bytes) {
       if (offset !== received[stream]) return;
@@ -33,14 +38,26 @@ export async function runFileOperation(
     received: () => ({ stdout: received.stdout, stderr: received.stderr }),
   });
   if (turn.type !== 'ended') {
-    const error = turn.type === 'failed' ? turn.error : new ShellfleetError('CONTAINER_LOST', `What became of ${operation.path} is not known: its shell is gone.`);
+    const error =
+      turn.type === 'failed'
+        ? turn.error
+        : new ShellfleetError('CONTAINER_LOST', `What became of ${operation.path} is not known: its shell is gone.`);
     return { result: toErrorResult(error, frame), output: [] };
   }
   if (turn.end.reason !== 'exited' || turn.end.exitCode !== 0) {
-    return { result: toErrorResult(toFileError(operation, turn.end.fileFailure, Buffer.concat(parts.stderr).toString()), frame), output: [] };
+    return {
+      result: toErrorResult(
+        toFileError(operation, turn.end.fileFailure, Buffer.concat(parts.stderr).toString()),
+        frame,
+      ),
+      output: [],
+    };
   }
   if (received.stdout > MOST_BYTES) {
-    const error = new ShellfleetError('FILE_TOO_LARGE', `The listing of ${operation.path} is larger than ${MOST_BYTES} bytes. List a smaller directory.`);
+    const error = new ShellfleetError(
+      'FILE_TOO_LARGE',
+      `The listing of ${operation.path} is larger than ${MOST_BYTES} bytes. List a smaller directory.`,
+    );
     return { result: toErrorResult(error, frame), output: [] };
   }
   const { shell, timings, hostId } = frame;
@@ -75,7 +92,8 @@ function toKeeperOperation(operation: FileOperation): FileStart['operation'] {
 
 function toAnswer(operation: FileOperation, bytes: Buffer): FileAnswer {
   if (operation.name === 'read') return { data: bytes.toString('base64') };
-  if (operation.name === 'list') return { entries: parseFileRecords(bytes).map((record) => toFileInfo(record, operation.path)) };
+  if (operation.name === 'list')
+    return { entries: parseFileRecords(bytes).map((record) => toFileInfo(record, operation.path)) };
   return {};
 }
 
@@ -98,5 +116,8 @@ const FAILURES: Record<FileFailure, { code: ConstructorParameters<typeof Shellfl
 function toFileError(operation: FileOperation, failure: FileFailure | undefined, detail: string): ShellfleetError {
   const { code, what } = FAILURES[failure ?? 'other'];
   const text = detail.trim() === '' ? '' : ` (${detail.trim()})`;
-  return new ShellfleetError(code, `${operation.path} ${what}${text}.`, { path: operation.path, operation: operation.name });
+  return new ShellfleetError(code, `${operation.path} ${what}${text}.`, {
+    path: operation.path,
+    operation: operation.name,
+  });
 }

@@ -1,6 +1,6 @@
 import type { Appended, Fenced } from '@shellfleet/mailbox';
 import type { OutputEntry, StreamName } from '@shellfleet/protocol';
-import type { OverflowLog } from '../host-log/overflow-log.ts';
+import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput, Released } from '../output/clean-output.ts';
 
 // One entry's output, from the keeper to where it is stored.
@@ -16,7 +16,7 @@ const MOST_IN_FINISH_BYTES = 1 << 18;
 
 export interface OutputStoreDeps {
   clean: CleanOutput;
-  log: OverflowLog;
+  log: CommandLog;
   /** Repeats until Redis answers. */
   append(entries: readonly OutputEntry[]): Promise<Appended | Fenced>;
   ack(stream: StreamName, offset: number): void;
@@ -59,7 +59,7 @@ export class OutputStore {
     const entries: OutputEntry[] = [];
     while (clean.waitingBytes > 0) {
       const released = clean.release();
-      for (const piece of released.overflow) await this.#deps.log.write(piece);
+      await this.#deps.log.append(released.overflow);
       entries.push(...released.entries);
     }
     return [...entries, ...clean.closingEntries()];
@@ -78,7 +78,7 @@ export class OutputStore {
   }
 
   async #store(released: Released): Promise<void> {
-    for (const piece of released.overflow) await this.#deps.log.write(piece);
+    await this.#deps.log.append(released.overflow);
     if (released.entries.length > 0) {
       const stored = await this.#deps.append(released.entries);
       if (!isStored(stored, released.entries)) {

@@ -46,7 +46,12 @@ export function toCommandResult(end: ShellEnd, texts: ResultTexts, frame: Result
 }
 
 /** The Result of an entry that we failed. What its output was so far is kept. */
-export function toErrorResult(error: ShellfleetError, frame: ResultFrame, texts?: ResultTexts, reason?: Reason): WireResult {
+export function toErrorResult(
+  error: ShellfleetError,
+  frame: ResultFrame,
+  texts?: ResultTexts,
+  reason?: Reason,
+): WireResult {
   return {
     ...emptyResult('error'),
     ...texts,

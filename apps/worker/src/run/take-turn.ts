@@ -26,12 +26,18 @@ export interface TurnOutput {
 }
 
 /** Starts an entry, or goes on with one that runs, and follows it over broken connections to its end. */
-export async function takeTurn(start: ShellStart, from: 'start' | 'resume', deps: TurnDeps, output: TurnOutput): Promise<Turned> {
+export async function takeTurn(
+  start: ShellStart,
+  from: 'start' | 'resume',
+  deps: TurnDeps,
+  output: TurnOutput,
+): Promise<Turned> {
   const { shell } = deps;
   const { entryId } = start;
   const begin = (how: 'start' | 'resume'): Promise<TurnEnd> => {
     const { turns } = shell;
-    const turn = how === 'start' ? turns.start(start, output.onOutput) : turns.resume(entryId, output.received(), output.onOutput);
+    const turn =
+      how === 'start' ? turns.start(start, output.onOutput) : turns.resume(entryId, output.received(), output.onOutput);
     const killGraceMs = start.type === 'command' ? (start.killGraceMs ?? 0) : 0;
     const stop = () => turns.shell.stop(entryId, { killGraceMs });
     deps.onTurn(entryId, stop);
@@ -64,7 +70,10 @@ export async function takeTurn(start: ShellStart, from: 'start' | 'resume', deps
 function refused(reason: string, { owner }: TurnDeps): Turned {
   if (reason === 'begun-before') return { type: 'lost' };
   const message = `The shell of session ${owner.keys.session} refused a command: ${reason}.`;
-  return { type: 'failed', error: new ShellfleetError(reason === 'no-shell' ? 'SESSION_START_FAILED' : 'INTERNAL', message) };
+  return {
+    type: 'failed',
+    error: new ShellfleetError(reason === 'no-shell' ? 'SESSION_START_FAILED' : 'INTERNAL', message),
+  };
 }
 
 function died(death: SandboxDeath | undefined, { owner, spec }: TurnDeps): Turned {
@@ -76,5 +85,9 @@ function died(death: SandboxDeath | undefined, { owner, spec }: TurnDeps): Turne
   const how = death?.reason === 'removed' ? 'was removed' : death?.reason === 'killed' ? 'was killed' : 'ended';
   const message = `The container of session ${session} ${how} while the command ran. The next command gets a new shell.`;
   const context = { reason: death?.reason ?? 'unknown' };
-  return { type: 'failed', error: new ShellfleetError('CONTAINER_LOST', message, context), reason: 'container-removed' };
+  return {
+    type: 'failed',
+    error: new ShellfleetError('CONTAINER_LOST', message, context),
+    reason: 'container-removed',
+  };
 }

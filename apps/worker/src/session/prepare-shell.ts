@@ -18,7 +18,9 @@ export async function runShutdownCommands(turns: ShellTurns, spec: ResolvedSessi
   const problems: string[] = [];
   for (const command of spec.shutdownCommands) {
     const what = `Shutdown command '${command}'`;
-    await runStartup(turns, command, what, spec.commandTimeoutMs).catch((error: unknown) => problems.push(String(error)));
+    await runStartup(turns, command, what, spec.commandTimeoutMs).catch((error: unknown) =>
+      problems.push(String(error)),
+    );
   }
   return problems;
 }
@@ -47,7 +49,9 @@ async function runStartup(turns: ShellTurns, script: string, what: string, timeo
 }
 
 function noShell(sessionId: string, problem: string | undefined): ShellfleetError {
-  return failed(`Session ${sessionId} cannot start: ${problem ?? 'its image has no /bin/sh'}. Choose an image with a POSIX shell.`);
+  return failed(
+    `Session ${sessionId} cannot start: ${problem ?? 'its image has no /bin/sh'}. Choose an image with a POSIX shell.`,
+  );
 }
 
 function failed(message: string): ShellfleetError {

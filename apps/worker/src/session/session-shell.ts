@@ -55,7 +55,9 @@ export class SessionShell {
 
   /** Something can be started on it now. */
   get ready(): boolean {
-    return this.#turns?.connected === true && this.#death === undefined && this.#preparedGeneration === this.#generation;
+    return (
+      this.#turns?.connected === true && this.#death === undefined && this.#preparedGeneration === this.#generation
+    );
   }
 
   get hasSandbox(): boolean {
@@ -117,7 +119,9 @@ export class SessionShell {
   /** Ends the shell in order, then its sandbox. */
   async end(terminationTimeoutMs: number): Promise<void> {
     if (this.#turns?.connected === true && this.#death === undefined) {
-      await this.#turns.shell.end({ terminationTimeoutMs }).catch((err: unknown) => this.#deps.logger.warn({ err }, 'shell.end-failed'));
+      await this.#turns.shell
+        .end({ terminationTimeoutMs })
+        .catch((err: unknown) => this.#deps.logger.warn({ err }, 'shell.end-failed'));
     }
     await this.abandon();
   }
@@ -166,7 +170,12 @@ export class SessionShell {
   async #connect(deadlineMs: number, start = false): Promise<ShellHello> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined) throw new Error('the session has no sandbox');
-    const shell = await connectShell(sandbox, { fence: this.#deps.fence, deadlineMs, start, shell: this.#deps.spec.shell });
+    const shell = await connectShell(sandbox, {
+      fence: this.#deps.fence,
+      deadlineMs,
+      start,
+      shell: this.#deps.spec.shell,
+    });
     this.#generation = shell.hello.generation;
     this.#turns = createShellTurns(shell, {
       onShell: ({ generation, reason }) => {

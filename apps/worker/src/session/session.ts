@@ -208,7 +208,13 @@ export class Session {
     }
     if (running !== undefined) await this.#recover(running, run);
     if (hostLost && adopted.epoch > 0 && run.spec.onHostLoss === 'fail') {
-      await this.#failWaiting(run, new ShellfleetError('SESSION_LOST', `Session ${this.#keys.session} was lost with its host ${adopted.previousHost} before this command started. Its next command gets a new shell.`));
+      await this.#failWaiting(
+        run,
+        new ShellfleetError(
+          'SESSION_LOST',
+          `Session ${this.#keys.session} was lost with its host ${adopted.previousHost} before this command started. Its next command gets a new shell.`,
+        ),
+      );
     }
   }
 
@@ -232,7 +238,7 @@ export class Session {
       if (next.type === 'empty') {
         if (this.#closing) return this.#end(run);
         if (this.#stop === 'hand-over') return run.shell.leave();
-        if (this.#stop === 'end') return this.#giveUp(run, 'the host was shut down');
+        if (this.#stop === 'end') return void (await this.#giveUp(run, 'the host was shut down'));
         next = lease.held() ? await this.#takeWhenReady(run) : next;
       }
       switch (next.type) {
@@ -277,7 +283,8 @@ export class Session {
       try {
         await run.shell.makeReady(run.signal);
         this.#opened = { from, to: Date.now() };
-        if (run.shell.epoch !== this.#announcedEpoch) await this.#announce(run, run.shell.epoch === 1 ? 'session.opened' : 'session.restarted');
+        if (run.shell.epoch !== this.#announcedEpoch)
+          await this.#announce(run, run.shell.epoch === 1 ? 'session.opened' : 'session.restarted');
         else await this.#say(run, 'ready');
         return true;
       } catch (cause) {
@@ -334,7 +341,8 @@ export class Session {
   /** A3. Returns undefined when something was submitted meanwhile: the session goes on. */
   async #giveUp(run: RunDeps, why: string): Promise<'given-up' | undefined> {
     const hadShell = run.shell.hasSandbox;
-    if (hadShell && (await untilAnswered(() => peek(run.owner), run.signal)) !== undefined && this.#stop === undefined) return undefined;
+    if (hadShell && (await untilAnswered(() => peek(run.owner), run.signal)) !== undefined && this.#stop === undefined)
+      return undefined;
     if (hadShell) await run.shell.end(run.spec.terminationTimeoutMs);
     const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
     const released = await untilAnswered(() => release(run.owner, hadShell ? 'lost' : 'queued', event), run.signal);
@@ -347,10 +355,10 @@ export class Session {
   /** Ends a closing session: shutdown commands, shell, sandbox, slot. */
   async #end(run: RunDeps): Promise<void> {
     if (run.shell.ready) {
-      for (const problem of await runShutdownCommands(run.shell.turns, run.spec)) this.#logger.warn({ problem }, 'session.shutdown-command-failed');
+      for (const problem of await runShutdownCommands(run.shell.turns, run.spec))
+        this.#logger.warn({ problem }, 'session.shutdown-command-failed');
     }
     await run.shell.end(run.spec.terminationTimeoutMs);
-    await this.#deps.hostLog.remove(this.#keys);
     await untilAnswered(() => release(run.owner, 'queued'), run.signal);
     this.#logger.info('session.closed');
     await this.#removeJob(run);
@@ -382,7 +390,12 @@ export class Session {
     return this.#say(run, 'ready', type, { hostId: run.owner.host, epoch });
   }
 
-  async #say(run: RunDeps, status: 'starting' | 'ready', type?: EventType, data: Record<string, unknown> = {}): Promise<void> {
+  async #say(
+    run: RunDeps,
+    status: 'starting' | 'ready',
+    type?: EventType,
+    data: Record<string, unknown> = {},
+  ): Promise<void> {
     const { epoch, epochBase } = run.shell;
     const event = type === undefined ? undefined : { type, data };
     const said = await untilAnswered(() => announce(run.owner, { epoch, epochBase, status }, event), run.signal);
@@ -403,7 +416,8 @@ export class Session {
         this.#running = { entryId, stop };
       },
       describeShell: (end) => this.#describeShell(shell, end),
-      mayTakeNext: () => lease.held() && shell.ready && !this.#closing && this.#stop === undefined && !this.#fenced.signal.aborted,
+      mayTakeNext: () =>
+        lease.held() && shell.ready && !this.#closing && this.#stop === undefined && !this.#fenced.signal.aborted,
     };
   }
 
@@ -411,7 +425,8 @@ export class Session {
   #describeShell(shell: SessionShell, end?: ShellEnd): WireResult['shell'] {
     const { epoch } = shell;
     if (shell.death !== undefined) return { state: 'lost', reason: shell.lossReason, epoch };
-    if (epoch !== this.#saidEpoch && Math.max(this.#saidEpoch, 1) !== epoch) return { state: 'lost', reason: end?.shell.reason ?? shell.lossReason, epoch };
+    if (epoch !== this.#saidEpoch && Math.max(this.#saidEpoch, 1) !== epoch)
+      return { state: 'lost', reason: end?.shell.reason ?? shell.lossReason, epoch };
     if (end === undefined) return { state: 'kept', epoch };
     const { state, reason } = end.shell;
     return reason === undefined ? { state, epoch } : { state, reason, epoch };

@@ -80,4 +80,3 @@ export function createShellTurns(shell: Shell, watcher: TurnsWatcher): ShellTurn
     resume: (entryId, offsets, onOutput) => begin(entryId, onOutput, () => shell.resume(entryId, offsets)),
   };
 }
-

@@ -1,5 +1,13 @@
 import { note, notify, sweep } from '@shellfleet/mailbox';
-import { type FleetKeys, hostKeys, namespaceSchema, type SessionKeys, sessionIdSchema, sessionKeys, tenantIdSchema } from '@shellfleet/protocol';
+import {
+  type FleetKeys,
+  hostKeys,
+  namespaceSchema,
+  type SessionKeys,
+  sessionIdSchema,
+  sessionKeys,
+  tenantIdSchema,
+} from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { SessionJobs } from '../queue/session-jobs.ts';
@@ -58,7 +66,13 @@ async function lookAfter(member: string, deps: UpkeepDeps): Promise<void> {
   }
   const swept = await sweep(redis, keys);
   for (const { inbox, entryId, event } of swept.ended) {
-    await notify(redis, keys.namespace, inbox, { tenant: keys.tenant, session: keys.session, entryId, event, result: '' });
+    await notify(redis, keys.namespace, inbox, {
+      tenant: keys.tenant,
+      session: keys.session,
+      entryId,
+      event,
+      result: '',
+    });
   }
   if (swept.host !== '') return sayIfUnreachable(keys, swept.host, deps);
   const job = { tenant: keys.tenant, session: keys.session };
@@ -73,13 +87,18 @@ async function sayIfUnreachable(keys: SessionKeys, hostId: string, { redis, logg
   if ((await redis.exists(hostKeys(keys.namespace, hostId).alive)) === 1) return;
   const fence = await redis.hget(keys.state, 'fence');
   if (fence === null) return;
-  if (await note(redis, keys, Number(fence), 'host.unreachable', { hostId })) logger.warn({ 'host.id': hostId }, 'host.unreachable');
+  if (await note(redis, keys, Number(fence), 'host.unreachable', { hostId }))
+    logger.warn({ 'host.id': hostId }, 'host.unreachable');
 }
 
 /** The index is outside this process: what is no session of ours is dropped from it. */
 function toSessionKeys(namespace: string, member: string): SessionKeys | undefined {
   const [tenant, session, ...rest] = member.split(':');
-  const parsed = [namespaceSchema.safeParse(namespace), tenantIdSchema.safeParse(tenant), sessionIdSchema.safeParse(session)];
+  const parsed = [
+    namespaceSchema.safeParse(namespace),
+    tenantIdSchema.safeParse(tenant),
+    sessionIdSchema.safeParse(session),
+  ];
   if (rest.length > 0 || parsed.some(({ success }) => !success)) return undefined;
   return sessionKeys(namespace, tenant as string, session as string);
 }
