@@ -6,6 +6,7 @@ export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';
 export { type Finished, type FinishOptions, finish } from './host/finish.ts';
 export type { Fenced, Owner } from './host/owner.ts';
+export { peek } from './host/peek.ts';
 export { release } from './host/release.ts';
 export { rerun } from './host/rerun.ts';
 export { take } from './host/take.ts';
