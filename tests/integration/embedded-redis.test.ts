@@ -16,6 +16,7 @@ test('a Redis that dies comes back where it was, with what it held', async () =>
   const folder = await makeFolder();
   await using server = await ensureRedis({ env: {}, folder, persistent: true, report: (line) => said.push(line) });
   const redis = new Redis(server.url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
+  redis.on('error', () => {}); // while it is away
   onTestFinished(() => redis.disconnect());
   await redis.config('SET', 'appendfsync', 'always');
   await redis.set('a', '1');
@@ -44,6 +45,7 @@ test('a Redis of our own asks for its password and evicts nothing', async () => 
   await using server = await ensureRedis({ env: {}, folder: await makeFolder(), persistent: false, report: () => {} });
   const redis = new Redis(server.url);
   const stranger = new Redis(server.url.replace(/:[^:@/]+@/, ''), { lazyConnect: true, retryStrategy: () => null });
+  stranger.on('error', () => {});
   onTestFinished(() => {
     redis.disconnect();
     stranger.disconnect();
