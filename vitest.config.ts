@@ -1,9 +1,17 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
 // Packages run from source under this condition, so no test needs a build.
 const conditions = ['@shellfleet/source', 'module', 'node', 'development|production'];
 const source = { resolve: { conditions }, ssr: { resolve: { conditions, externalConditions: conditions } } };
-const withMachine = { globalSetup: ['./tests/support/global-setup.ts'], hookTimeout: 60_000 };
+
+type Timing = { groupOrder: number; testTimeout: number; maxWorkers?: number };
+
+function dockerProject(name: string, { groupOrder, ...rest }: Timing): TestProjectInlineConfiguration {
+  const include = [`tests/${name}/**/*.test.ts`];
+  const globalSetup = ['./tests/support/global-setup.ts'];
+  const sequence = { groupOrder };
+  return { ...source, test: { ...rest, name, include, globalSetup, sequence, hookTimeout: 60_000 } };
+}
 
 export default defineConfig({
   test: {
@@ -24,15 +32,10 @@ export default defineConfig({
           ],
         },
       },
-      {
-        ...source,
-        test: { ...withMachine, name: 'integration', include: ['tests/integration/**/*.test.ts'], testTimeout: 30_000 },
-      },
-      { ...source, test: { ...withMachine, name: 'e2e', include: ['tests/e2e/**/*.test.ts'], testTimeout: 60_000 } },
-      {
-        ...source,
-        test: { ...withMachine, name: 'chaos', include: ['tests/chaos/**/*.test.ts'], testTimeout: 120_000 },
-      },
+      // One after the other: what a fault does to the engine or to the processor's time must not fail another project.
+      dockerProject('integration', { groupOrder: 1, testTimeout: 30_000 }),
+      dockerProject('e2e', { groupOrder: 2, testTimeout: 60_000 }),
+      dockerProject('chaos', { groupOrder: 3, testTimeout: 120_000, maxWorkers: 1 }),
     ],
   },
 });

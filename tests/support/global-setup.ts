@@ -1,1 +1,52 @@
-export default function setup(): void {}
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ensureMachine, ensureMachineForTests, ensureRedis, stopDocker, type TestImages } from '@shellfleet/setup';
+import type { TestProject } from 'vitest/node';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** One Redis for the whole run: isolate by a namespace of your own. */
+    redisUrl: string;
+    /** The engine, as DOCKER_HOST would name it. */
+    dockerHost: string;
+    /** The default session image of this machine. */
+    sessionImage: string;
+    testImages: TestImages;
+  }
+}
+
+type Provided = { redisUrl: string; dockerHost: string; sessionImage: string; testImages: TestImages };
+type Shared = { users: number; ready: Promise<{ provided: Provided; close(): Promise<void> }> };
+
+// Each project loads this module for itself, in one process: what they share has to be hung where all of them look.
+const holder = globalThis as { shellfleetTestMachine?: Shared };
+
+/** Sets the machine up once for every project of the run, and stops at the end what it started. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  holder.shellfleetTestMachine ??= { users: 0, ready: prepare() };
+  const shared = holder.shellfleetTestMachine;
+  shared.users += 1;
+  const { provided, close } = await shared.ready;
+  for (const [key, value] of Object.entries(provided)) project.provide(key as keyof Provided, value);
+  return async () => {
+    shared.users -= 1;
+    if (shared.users === 0) await close();
+  };
+}
+
+async function prepare(): Promise<{ provided: Provided; close(): Promise<void> }> {
+  const report = (line: string): void => console.error(line);
+  const machine = await ensureMachine(process.env, report);
+  const testImages = await ensureMachineForTests(machine, process.env, report);
+  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-tests-'));
+  // A Redis of the user's may hold the user's data, and tests kill and flush theirs.
+  const redis = await ensureRedis({ env: {}, folder, persistent: false, report });
+  const close = async (): Promise<void> => {
+    await redis.close();
+    await rm(folder, { recursive: true, force: true });
+    if (machine.engine.startedHere) await stopDocker(process.env);
+  };
+  const dockerHost = machine.engine.endpoint.dockerHost;
+  return { provided: { redisUrl: redis.url, dockerHost, sessionImage: machine.sessionImage, testImages }, close };
+}

@@ -1,1 +1,1 @@
-export {};
+export { createWorker, type Worker, type WorkerDeps } from './worker.ts';

@@ -1,1 +1,9 @@
-export {};
+export { checkoutRoot } from './checkout.ts';
+export type { Report } from './debian-packages.ts';
+export { type DockerEngine, ensureDocker, findDocker, stopDocker } from './ensure-docker.ts';
+export { ensureMachine, ensureMachineForTests, type Machine } from './ensure-machine.ts';
+export { type EnsureRedisOptions, ensureRedis, type Redis } from './ensure-redis.ts';
+export type { TestImages } from './images/ensure-test-images.ts';
+export { ensureWorkerImage } from './images/ensure-worker-image.ts';
+export { SetupError } from './setup-error.ts';
+export { makeStateFolder, stateFolder } from './state-folder.ts';

@@ -1,1 +1,14 @@
-export {};
+export * from './command.ts';
+export * from './env.ts';
+export * from './errors.ts';
+export * from './events.ts';
+export * from './file.ts';
+export * from './host.ts';
+export * from './ids.ts';
+export * from './keys.ts';
+export * from './limits.ts';
+export * from './result.ts';
+export * from './session.ts';
+export * from './telemetry.ts';
+export * from './text.ts';
+export * from './version.ts';

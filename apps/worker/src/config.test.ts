@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { ConfigError, readConfig } from './config.ts';
+
+test('has a default for everything', () => {
+  expect(readConfig({ XDG_STATE_HOME: '/state' })).toMatchObject({
+    redisUrl: 'redis://127.0.0.1:6379',
+    namespace: 'shellfleet',
+    hostId: undefined,
+    policies: ['docker'],
+    workspaces: [],
+    users: [],
+    images: 'any',
+    transport: 'socket',
+    dockerSocketPath: '/var/run/docker.sock',
+    stateFolder: '/state/shellfleet',
+    sealKeys: undefined,
+  });
+});
+
+test('reads lists, numbers and the place of the engine', () => {
+  const config = readConfig({
+    SHELLFLEET_SLOTS: '4',
+    SHELLFLEET_WORKSPACES: '/srv/a, /srv/b',
+    SHELLFLEET_USERS: 'root',
+    SHELLFLEET_SEAL_KEY: 'new,old',
+    SHELLFLEET_NAMESPACE: '',
+    DOCKER_HOST: 'unix:///tmp/engine.sock',
+  });
+  expect(config).toMatchObject({
+    slots: 4,
+    workspaces: ['/srv/a', '/srv/b'],
+    users: ['root'],
+    sealKeys: ['new', 'old'],
+    namespace: 'shellfleet',
+    dockerSocketPath: '/tmp/engine.sock',
+  });
+});
+
+test.each([
+  ['SHELLFLEET_REDIS_URL', 'localhost:6379', 'must be a redis://'],
+  ['SHELLFLEET_REDIS_URL', 'http://x', 'must be a redis://'],
+  ['SHELLFLEET_SLOTS', '0', 'must be at least 1'],
+  ['SHELLFLEET_SLOTS', 'many', 'must be a number'],
+  ['SHELLFLEET_NAMESPACE', 'a:b', 'may only hold'],
+  ['SHELLFLEET_HOST_ID', 'a{b}', 'may only hold'],
+  ['SHELLFLEET_POLICIES', 'docker,host', "knows only 'docker'"],
+  ['SHELLFLEET_WORKSPACES', 'srv', 'absolute'],
+  ['SHELLFLEET_WORKSPACES', '/', 'folder of the system'],
+  ['SHELLFLEET_WORKSPACES', '/var/run/', 'folder of the system'],
+  ['SHELLFLEET_USERS', 'admin', "knows 'root' and 'image'"],
+  ['SHELLFLEET_TRANSPORT', 'pigeon', "'socket' or 'attach'"],
+])('row 76: refuses %s=%s and says why', (name, value, message) => {
+  const read = () => readConfig({ [name]: value });
+  expect(read).toThrow(ConfigError);
+  expect(read).toThrow(`${name} `);
+  expect(read).toThrow(message);
+});

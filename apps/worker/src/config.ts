@@ -1,0 +1,162 @@
+import { cpus, homedir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { hostIdSchema, namespaceSchema } from '@shellfleet/protocol';
+import { z } from 'zod';
+
+// The only reader of the environment in this app. Each knob: its default, its unit, and a line of doc (describe).
+
+const MIB = 1024 * 1024;
+/** What a session and the processes around it take of the host, at least. */
+const SLOT_BYTES = 64 * MIB;
+/** A session could rewrite the host through any of these, or see more than a project. */
+const NEVER_MOUNTED = [
+  '/',
+  '/bin',
+  '/boot',
+  '/dev',
+  '/etc',
+  '/lib',
+  '/proc',
+  '/root',
+  '/run',
+  '/sbin',
+  '/sys',
+  '/usr',
+  '/var',
+  '/var/run',
+];
+
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean),
+);
+const wholeNumber = (least: number, most: number) =>
+  z.coerce
+    .number(`must be a number`)
+    .int('must be a whole number')
+    .min(least, `must be at least ${least}`)
+    .max(most, `must be at most ${most}`);
+
+const environmentSchema = z.object({
+  SHELLFLEET_REDIS_URL: z
+    .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
+    .default('redis://127.0.0.1:6379')
+    .describe('Redis of the fleet'),
+  SHELLFLEET_NAMESPACE: namespaceSchema
+    .default(namespaceSchema.parse('shellfleet'))
+    .describe('Prefix of every key; one fleet each'),
+  SHELLFLEET_HOST_ID: hostIdSchema
+    .optional()
+    .describe('Name of this host; default: made once, kept in the state folder'),
+  SHELLFLEET_SLOTS: wholeNumber(1, 10_000)
+    .default(Math.max(1, Math.min(32, Math.floor(totalmem() / SLOT_BYTES))))
+    .describe('Open sessions at a time; default: 32, or memory / 64 MiB if that is less'),
+  SHELLFLEET_POLICIES: list
+    .pipe(z.array(z.literal('docker', "knows only 'docker'")).min(1, 'must name a policy'))
+    .default(['docker'])
+    .describe('Execution policies that sessions may ask for, comma-separated'),
+  SHELLFLEET_WORKSPACES: list
+    .pipe(
+      z.array(
+        z.string().startsWith('/', 'must hold absolute paths').refine(isMountable, 'holds a folder of the system'),
+      ),
+    )
+    .default([])
+    .describe('Folders of this host below which a session may mount its workspace, comma-separated; default: none'),
+  SHELLFLEET_USERS: list
+    .pipe(z.array(z.enum(['root', 'image'], "knows 'root' and 'image'")))
+    .default([])
+    .describe("More users that sessions may ask for: root, image (names, and the image's own); default: none"),
+  SHELLFLEET_IMAGES: list
+    .optional()
+    .describe("Images that sessions may name: whole names, repositories, prefixes ending in '/'; default: any"),
+  SHELLFLEET_DEFAULT_IMAGE: z
+    .string()
+    .min(1)
+    .default('shellfleet/session:latest')
+    .describe('Image of a session that names none'),
+  SHELLFLEET_TRANSPORT: z
+    .enum(['socket', 'attach'], "must be 'socket' or 'attach'")
+    .default('socket')
+    .describe("How new sandboxes are reached: 'attach' where the engine cannot share a folder with this worker"),
+  SHELLFLEET_DOCKER_SOCKET: z
+    .string()
+    .startsWith('/')
+    .optional()
+    .describe("The engine's socket; default: DOCKER_HOST if that is unix://, else /var/run/docker.sock"),
+  SHELLFLEET_STATE_DIR: z
+    .string()
+    .startsWith('/', 'must be an absolute path')
+    .optional()
+    .describe(
+      'Where this host keeps its id, keys and sockets; default: $XDG_STATE_HOME/shellfleet, else ~/.local/state/shellfleet',
+    ),
+  SHELLFLEET_SEAL_KEY: list
+    .optional()
+    .describe("Keys that open sealed values, the sealing one first; default: the state folder's"),
+  SHELLFLEET_LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
+    .default('info')
+    .describe('Least level of a log line'),
+});
+
+export interface WorkerConfig {
+  redisUrl: string;
+  namespace: string;
+  hostId: string | undefined;
+  slots: number;
+  policies: string[];
+  workspaces: string[];
+  users: ('root' | 'image')[];
+  images: string[] | 'any';
+  defaultImage: string;
+  transport: 'socket' | 'attach';
+  dockerSocketPath: string;
+  stateFolder: string;
+  sealKeys: string[] | undefined;
+  logLevel: string;
+  hostMemoryBytes: number;
+  hostCpus: number;
+}
+
+/** Wrong usage: the message names every variable that is wrong. */
+export class ConfigError extends Error {}
+
+export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
+  // A variable that is set to nothing counts as not set, as in compose files.
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const parsed = environmentSchema.safeParse(given);
+  if (!parsed.success) {
+    throw new ConfigError(parsed.error.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`).join('; '));
+  }
+  const values = parsed.data;
+  return {
+    redisUrl: values.SHELLFLEET_REDIS_URL,
+    namespace: values.SHELLFLEET_NAMESPACE,
+    hostId: values.SHELLFLEET_HOST_ID,
+    slots: values.SHELLFLEET_SLOTS,
+    policies: values.SHELLFLEET_POLICIES,
+    workspaces: values.SHELLFLEET_WORKSPACES,
+    users: values.SHELLFLEET_USERS,
+    images: values.SHELLFLEET_IMAGES ?? 'any',
+    defaultImage: values.SHELLFLEET_DEFAULT_IMAGE,
+    transport: values.SHELLFLEET_TRANSPORT,
+    dockerSocketPath: values.SHELLFLEET_DOCKER_SOCKET ?? socketOf(given.DOCKER_HOST) ?? '/var/run/docker.sock',
+    stateFolder:
+      values.SHELLFLEET_STATE_DIR ?? join(given.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'shellfleet'),
+    sealKeys: values.SHELLFLEET_SEAL_KEY,
+    logLevel: values.SHELLFLEET_LOG_LEVEL,
+    hostMemoryBytes: totalmem(),
+    hostCpus: cpus().length,
+  };
+}
+
+function isMountable(folder: string): boolean {
+  return !folder.split('/').includes('..') && !NEVER_MOUNTED.includes(folder.replace(/\/+$/, '') || '/');
+}
+
+function socketOf(dockerHost: string | undefined): string | undefined {
+  return dockerHost?.startsWith('unix://') ? dockerHost.slice('unix://'.length) : undefined;
+}

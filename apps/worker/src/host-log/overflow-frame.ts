@@ -1,0 +1,44 @@
+import { crc32 } from 'node:zlib';
+import type { StreamName } from '@shellfleet/protocol';
+import type { OverflowPiece } from '../output/clean-output.ts';
+
+// A frame of the host's log, little-endian: length of the data (u32), CRC-32 of all that follows (u32), then order,
+// rawFrom, rawTo, bytesBefore, newlinesBefore (f64 each: whole numbers to 2^53), then the data.
+
+const HEADER_BYTES = 48;
+const CHECKED_FROM = 8;
+
+/** `order` counts the frames of both streams. */
+export type OverflowFrame = OverflowPiece & { order: number };
+
+export function encodeFrame(frame: OverflowFrame): Buffer {
+  const bytes = Buffer.alloc(HEADER_BYTES + frame.data.length);
+  const numbers = [frame.order, frame.rawFrom, frame.rawTo, frame.bytesBefore, frame.newlinesBefore];
+  for (const [index, number] of numbers.entries()) bytes.writeDoubleLE(number, CHECKED_FROM + 8 * index);
+  frame.data.copy(bytes, HEADER_BYTES);
+  bytes.writeUInt32LE(frame.data.length, 0);
+  bytes.writeUInt32LE(crc32(bytes.subarray(CHECKED_FROM)), 4);
+  return bytes;
+}
+
+/** All whole frames from the start; `wholeBytes` is where the first broken or unfinished one begins. */
+export function decodeFrames(stream: StreamName, bytes: Buffer): { frames: OverflowFrame[]; wholeBytes: number } {
+  const frames: OverflowFrame[] = [];
+  let at = 0;
+  while (at + HEADER_BYTES <= bytes.length) {
+    const end = at + HEADER_BYTES + bytes.readUInt32LE(at);
+    if (end > bytes.length || crc32(bytes.subarray(at + CHECKED_FROM, end)) !== bytes.readUInt32LE(at + 4)) break;
+    const number = (index: number) => bytes.readDoubleLE(at + CHECKED_FROM + 8 * index);
+    frames.push({
+      stream,
+      order: number(0),
+      rawFrom: number(1),
+      rawTo: number(2),
+      bytesBefore: number(3),
+      newlinesBefore: number(4),
+      data: bytes.subarray(at + HEADER_BYTES, end),
+    });
+    at = end;
+  }
+  return { frames, wholeBytes: at };
+}

@@ -1,0 +1,104 @@
+import { appendFile, mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CleanOutput, type OverflowPiece } from '../output/clean-output.ts';
+import { encodeFrame } from './overflow-frame.ts';
+import { OverflowLog, sweepOverflowLogs } from './overflow-log.ts';
+
+let parent: string;
+
+beforeEach(async () => {
+  parent = await mkdtemp(join(tmpdir(), 'overflow-'));
+});
+afterEach(() => rm(parent, { recursive: true }));
+
+function openLog(more: { segmentBytes?: number; quotaBytes?: number } = {}) {
+  return OverflowLog.open({ folder: join(parent, 'log'), segmentBytes: 1000, quotaBytes: 1_000_000, ...more });
+}
+
+function piece(stream: 'stdout' | 'stderr', rawFrom: number, text: string): OverflowPiece {
+  const data = Buffer.from(text);
+  return { stream, rawFrom, rawTo: rawFrom + data.length, bytesBefore: rawFrom, newlinesBefore: 0, data };
+}
+
+test('H3: a new process reads both streams in the order in which they were written', async () => {
+  const pieces = [piece('stdout', 10, 'one'), piece('stderr', 0, 'two'), piece('stdout', 13, 'three')];
+  const { log } = await openLog();
+  await log.append(pieces.slice(0, 2));
+  await log.append(pieces.slice(2));
+  const again = await openLog();
+  expect(again.pieces).toEqual(pieces);
+  expect(again.log.stored).toEqual({ stdout: 18, stderr: 3 });
+});
+
+test('H1: half a frame at the end, at any point, is cut off and written again', async () => {
+  const first = piece('stdout', 0, 'first');
+  const second = piece('stdout', 5, 'second');
+  const frame = encodeFrame({ ...second, order: 1 });
+  for (let bytes = 0; bytes < frame.length; bytes += 1) {
+    const { log } = await openLog();
+    await log.append([first]);
+    await appendFile(join(parent, 'log', 'stdout.0'), frame.subarray(0, bytes));
+    const adopted = await openLog();
+    expect(adopted.log.stored.stdout).toBe(5);
+    await adopted.log.append([second]);
+    expect(await adopted.log.read()).toEqual([first, second]);
+    await adopted.log.remove();
+  }
+});
+
+test('H2: beyond its quota the log keeps the first segment and the last of each stream', async () => {
+  const { log } = await openLog({ quotaBytes: 5000 });
+  await log.append([piece('stderr', 0, 'rare')]);
+  for (let at = 0; at < 100; at += 1) await log.append([piece('stdout', at * 500, 'x'.repeat(500))]);
+  expect((await readdir(join(parent, 'log'))).length).toBeLessThanOrEqual(6);
+  const { pieces } = await openLog();
+  const stdout = pieces.filter(({ stream }) => stream === 'stdout');
+  expect(pieces[0]?.data.toString()).toBe('rare');
+  expect(stdout[0]?.rawFrom).toBe(0);
+  expect(stdout.at(-1)?.rawTo).toBe(50_000);
+  expect(stdout.filter(({ rawFrom }) => rawFrom >= 49_000).map(({ rawFrom }) => rawFrom)).toEqual([49_000, 49_500]);
+});
+
+test('an adopter rebuilds the same Result from the stream and the log', async () => {
+  const options = { streamBytes: 500, maxBytes: 1000, maxLines: 50, keep: 'head-tail', encoding: 'utf8' } as const;
+  const whole = new CleanOutput(options);
+  const before = new CleanOutput(options);
+  const after = new CleanOutput(options);
+  const { log } = await openLog({ quotaBytes: 4000 });
+  const entries = [];
+  for (let at = 0; at < 400; at += 1) {
+    for (const output of at < 300 ? [whole, before] : [whole]) {
+      output.push(
+        at % 50 === 0 ? 'stderr' : 'stdout',
+        output.received[at % 50 === 0 ? 'stderr' : 'stdout'],
+        Buffer.from(`line ${at}\n`.repeat(9)),
+      );
+    }
+    const released = before.release();
+    entries.push(...released.entries);
+    await log.append(released.overflow);
+  }
+  const adopted = await openLog({ quotaBytes: 4000 });
+  for (const entry of entries) after.restoreEntry(entry);
+  for (const found of adopted.pieces) after.restoreOverflow(found);
+  expect(after.received).toEqual(before.received);
+  for (let at = 300; at < 400; at += 1) {
+    const stream = at % 50 === 0 ? 'stderr' : 'stdout';
+    after.push(stream, after.received[stream], Buffer.from(`line ${at}\n`.repeat(9)));
+  }
+  whole.end();
+  after.end();
+  expect(after.texts()).toEqual(whole.texts());
+});
+
+test('sweeps the logs of commands that ended long ago', async () => {
+  const { log } = await openLog();
+  await log.append([piece('stdout', 0, 'x')]);
+  await OverflowLog.open({ folder: join(parent, 'new'), segmentBytes: 1, quotaBytes: 1 });
+  const old = new Date(Date.now() - 100_000);
+  await utimes(join(parent, 'log'), old, old);
+  await sweepOverflowLogs(parent, 50_000);
+  expect(await readdir(parent)).toEqual(['new']);
+});

@@ -1,0 +1,163 @@
+import { mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { StreamName } from '@shellfleet/protocol';
+import type { OverflowPiece } from '../output/clean-output.ts';
+import { decodeFrames, encodeFrame, type OverflowFrame } from './overflow-frame.ts';
+
+// What a command prints beyond the budget of its session's stream, on the disk of its host, in segments per stream.
+//
+// H1. A piece is in the log before append() resolves; a worker killed in the middle of one leaves the log readable.
+// H2. Whatever the quota, the first segment and at least the last `segmentBytes` of each stream stay: with them an
+//     adopter rebuilds head, tail and totals of the Result.
+// H3. Both streams read back in the order in which they were written.
+
+export interface OverflowLogOptions {
+  /** One folder for each command. */
+  folder: string;
+  /** At least as much as the Result keeps of a stream. */
+  segmentBytes: number;
+  /** Of both streams together; the middle is dropped beyond it. */
+  quotaBytes: number;
+}
+
+interface Segment {
+  number: number;
+  bytes: number;
+}
+
+export class OverflowLog {
+  readonly #options: OverflowLogOptions;
+  readonly #segments: Record<StreamName, Segment[]>;
+  readonly #stored: Record<StreamName, number>;
+  #nextOrder: number;
+
+  private constructor(options: OverflowLogOptions, found: Found) {
+    this.#options = options;
+    this.#segments = found.segments;
+    this.#stored = found.stored;
+    this.#nextOrder = found.nextOrder;
+  }
+
+  /** Creates the log, or goes on with the one that a killed worker left. */
+  static async open(options: OverflowLogOptions): Promise<{ log: OverflowLog; pieces: OverflowPiece[] }> {
+    await mkdir(options.folder, { recursive: true, mode: 0o700 });
+    const found = await readFolder(options.folder);
+    return { log: new OverflowLog(options, found), pieces: found.pieces };
+  }
+
+  /** Raw offset up to which each stream is stored here; 0 when nothing of it is. */
+  get stored(): Readonly<Record<StreamName, number>> {
+    return this.#stored;
+  }
+
+  async append(pieces: readonly OverflowPiece[]): Promise<void> {
+    for (const stream of STREAMS) {
+      const frames = pieces.flatMap((piece, index) =>
+        piece.stream === stream ? [encodeFrame({ ...piece, order: this.#nextOrder + index })] : [],
+      );
+      if (frames.length > 0) await this.#write(stream, Buffer.concat(frames));
+    }
+    this.#nextOrder += pieces.length;
+    for (const { stream, rawTo } of pieces) this.#stored[stream] = rawTo;
+  }
+
+  /** Everything that is still here, in order. */
+  async read(): Promise<OverflowPiece[]> {
+    return (await readFolder(this.#options.folder)).pieces;
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.#options.folder, { recursive: true, force: true });
+  }
+
+  async #write(stream: StreamName, bytes: Buffer): Promise<void> {
+    const segment = this.#segmentFor(stream);
+    const path = join(this.#options.folder, fileName(stream, segment.number));
+    const file = await open(path, 'a', 0o600);
+    try {
+      await file.appendFile(bytes);
+      segment.bytes += bytes.length;
+    } catch (error) {
+      // Half a frame on a full disk would hide what comes after it.
+      await file.truncate(segment.bytes).catch(() => undefined);
+      throw error;
+    } finally {
+      await file.close();
+    }
+    await this.#keepQuota();
+  }
+
+  #segmentFor(stream: StreamName): Segment {
+    const segments = this.#segments[stream];
+    const last = segments.at(-1);
+    if (last && last.bytes < this.#options.segmentBytes) return last;
+    const next = { number: (last?.number ?? -1) + 1, bytes: 0 };
+    segments.push(next);
+    return next;
+  }
+
+  /** Drops the oldest segment in the middle of the larger stream: never a first one, never the last two (H2). */
+  async #keepQuota(): Promise<void> {
+    for (;;) {
+      const sizes = STREAMS.map((stream) => this.#segments[stream].reduce((sum, { bytes }) => sum + bytes, 0));
+      if (sizes.reduce((sum, size) => sum + size, 0) <= this.#options.quotaBytes) return;
+      const candidates = STREAMS.filter((stream) => this.#segments[stream].length > 3);
+      const largest = candidates.sort((a, b) => this.#segments[b].length - this.#segments[a].length)[0];
+      if (!largest) return;
+      const [dropped] = this.#segments[largest].splice(1, 1);
+      if (dropped) await rm(join(this.#options.folder, fileName(largest, dropped.number)), { force: true });
+    }
+  }
+}
+
+/** Removes the logs of commands that ended longer ago than `olderThanMs`. */
+export async function sweepOverflowLogs(parent: string, olderThanMs: number, now = Date.now()): Promise<void> {
+  const names = await readdir(parent).catch(() => []);
+  for (const name of names) {
+    const folder = join(parent, name);
+    const { mtimeMs } = await stat(folder).catch(() => ({ mtimeMs: now }));
+    if (now - mtimeMs > olderThanMs) await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const STREAMS: readonly StreamName[] = ['stdout', 'stderr'];
+
+function fileName(stream: StreamName, number: number): string {
+  return `${stream}.${number}`;
+}
+
+interface Found {
+  segments: Record<StreamName, Segment[]>;
+  stored: Record<StreamName, number>;
+  nextOrder: number;
+  pieces: OverflowPiece[];
+}
+
+async function readFolder(folder: string): Promise<Found> {
+  const found: Found = {
+    segments: { stdout: [], stderr: [] },
+    stored: { stdout: 0, stderr: 0 },
+    nextOrder: 0,
+    pieces: [],
+  };
+  const frames: OverflowFrame[] = [];
+  const files = (await readdir(folder)).flatMap((name) => {
+    const match = /^(stdout|stderr)\.(\d{1,9})$/.exec(name);
+    return match ? [{ stream: match[1] as StreamName, number: Number(match[2]) }] : [];
+  });
+  for (const { stream, number } of files.sort((a, b) => a.number - b.number)) {
+    const path = join(folder, fileName(stream, number));
+    const bytes = await readFile(path);
+    const decoded = decodeFrames(stream, bytes);
+    if (decoded.wholeBytes < bytes.length) await truncate(path, decoded.wholeBytes);
+    found.segments[stream].push({ number, bytes: decoded.wholeBytes });
+    frames.push(...decoded.frames);
+  }
+  frames.sort((a, b) => a.order - b.order);
+  for (const { order, ...piece } of frames) {
+    found.nextOrder = order + 1;
+    found.stored[piece.stream] = piece.rawTo;
+    found.pieces.push(piece);
+  }
+  return found;
+}

@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { type FileHandle, open, readFile, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { ShellfleetError } from '@shellfleet/protocol';
+
+export interface FolderLock {
+  release(): Promise<void>;
+}
+
+const TAKEN_EXIT_CODE = 10;
+
+/**
+ * Takes a folder for this process, until it releases it or dies. flock(1) locks a descriptor that it inherits from us; the
+ * lock belongs to the open file, so it stays with us when flock ends, and the kernel frees it with our last breath.
+ */
+export async function lockFolder(folder: string): Promise<FolderLock> {
+  const file = await open(join(folder, 'lock'), 'a', 0o600);
+  const outcome = await flock(file);
+  if (outcome === 'locked') return { release: () => file.close() };
+  await file.close();
+  if (outcome === 'taken') throw taken(folder);
+  return bindPort(folder);
+}
+
+function flock(file: FileHandle): Promise<'locked' | 'taken' | 'missing'> {
+  return new Promise((resolve, reject) => {
+    const args = ['--exclusive', '--nonblock', '--conflict-exit-code', String(TAKEN_EXIT_CODE), '3'];
+    const child = spawn('flock', args, { stdio: ['ignore', 'ignore', 'ignore', file.fd] });
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'ENOENT' ? resolve('missing') : reject(error),
+    );
+    child.once('exit', (code) => {
+      if (code === 0) resolve('locked');
+      else if (code === TAKEN_EXIT_CODE) resolve('taken');
+      else resolve('missing');
+    });
+  });
+}
+
+/** Where there is no flock(1) that knows us: a loopback port of the folder's own, freed by the kernel as well. */
+async function bindPort(folder: string): Promise<FolderLock> {
+  const path = join(folder, 'lock-port');
+  const known = Number(await readFile(path, 'utf8').catch(() => '0'));
+  const server = createServer((socket) => socket.destroy());
+  await listen(server, Number.isInteger(known) ? known : 0).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'EADDRINUSE' ? taken(folder) : error;
+  });
+  server.unref();
+  const address = server.address();
+  if (typeof address === 'object' && address) await writeFile(path, String(address.port), { mode: 0o600 });
+  return { release: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, resolve);
+  });
+}
+
+function taken(folder: string): ShellfleetError {
+  return new ShellfleetError(
+    'HOST_ID_TAKEN',
+    `Another worker of this machine has the state folder ${folder}. Stop it, or give this one its own SHELLFLEET_HOST_ID.`,
+    { folder },
+  );
+}

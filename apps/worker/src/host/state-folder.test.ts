@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { openStateFolder, readSealKey } from './state-folder.ts';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'state-'));
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(folder, { recursive: true });
+});
+
+test('a host is the same host in its next life', async () => {
+  const first = await openStateFolder(folder, undefined);
+  await first.close();
+  const second = await openStateFolder(folder, undefined);
+  expect([second.hostId, second.hostKey]).toEqual([first.hostId, first.hostKey]);
+  expect(second.hostId).toMatch(/^host-[0-9a-f]{12}$/);
+  expect(second.hostKey).toHaveLength(32);
+  await second.close();
+});
+
+test('hosts with names of their own share a machine, not a key', async () => {
+  await using one = await openStateFolder(folder, 'one');
+  await using two = await openStateFolder(folder, 'two');
+  expect([one.hostId, two.hostId]).toEqual(['one', 'two']);
+  expect(one.hostKey).not.toEqual(two.hostKey);
+});
+
+test('F1: a second worker with the same id is refused while the first lives', async () => {
+  const first = await openStateFolder(folder, 'one');
+  await expect(openStateFolder(folder, 'one')).rejects.toMatchObject({ code: 'HOST_ID_TAKEN' });
+  await first.close();
+  await using second = await openStateFolder(folder, 'one');
+  expect(second.hostId).toBe('one');
+});
+
+test('F1: a worker killed with SIGKILL leaves its folder free at once', async () => {
+  const module = fileURLToPath(new URL('./state-folder.ts', import.meta.url));
+  const script = `const { openStateFolder } = await import(${JSON.stringify(module)});
+    await openStateFolder(${JSON.stringify(folder)}, 'one'); console.log('open'); setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ['--conditions=@shellfleet/source', '--input-type=module', '-e', script]);
+  await once(child.stdout, 'data');
+  await expect(openStateFolder(folder, 'one')).rejects.toMatchObject({ code: 'HOST_ID_TAKEN' });
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  await using next = await openStateFolder(folder, 'one');
+  expect(next.hostId).toBe('one');
+});
+
+test('F1: holds as well where there is no flock program', async () => {
+  vi.stubEnv('PATH', '/nonexistent');
+  const first = await openStateFolder(folder, 'one');
+  await expect(openStateFolder(folder, 'one')).rejects.toMatchObject({ code: 'HOST_ID_TAKEN' });
+  await first.close();
+  await using second = await openStateFolder(folder, 'one');
+  expect(second.hostId).toBe('one');
+});
+
+test('F2: keys are readable by their owner alone, and made once', async () => {
+  const keys = await Promise.all(['a', 'b', 'c'].map((key) => readSealKey(folder, () => key)));
+  expect(new Set(keys).size).toBe(1);
+  expect((await stat(join(folder, 'seal-key'))).mode & 0o777).toBe(0o600);
+});

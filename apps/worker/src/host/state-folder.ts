@@ -1,0 +1,70 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hostIdSchema } from '@shellfleet/protocol';
+import { lockFolder } from './folder-lock.ts';
+
+// What a host keeps between two lives of its worker: its id, its key, the folders of its sandboxes and its logs.
+//
+// F1. Of two processes with one folder, one has it; the kernel frees it at whatever death.
+// F2. A key file is complete or absent, mode 0600, and never changes.
+
+export interface StateFolder extends AsyncDisposable {
+  hostId: string;
+  /** Secret of this host alone. */
+  hostKey: Buffer;
+  /** For keepers and their sockets: kept short. */
+  sandboxes: string;
+  /** For output that the streams do not carry. */
+  logs: string;
+  close(): Promise<void>;
+}
+
+/** `given`: the operator's name for the host. Several workers on one machine have a name, so a folder, each. */
+export async function openStateFolder(stateFolder: string, given: string | undefined): Promise<StateFolder> {
+  const path = join(stateFolder, 'hosts', given === undefined ? 'default' : shortName(given));
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  await chmod(path, 0o700);
+  const lock = await lockFolder(path);
+  const hostId =
+    given ?? hostIdSchema.parse(await readOrMake(join(path, 'id'), () => `host-${randomBytes(6).toString('hex')}`));
+  const hostKey = Buffer.from(await readOrMake(join(path, 'key'), () => randomBytes(32).toString('hex')), 'hex');
+  const close = () => lock.release();
+  return { hostId, hostKey, sandboxes: join(path, 's'), logs: join(path, 'logs'), close, [Symbol.asyncDispose]: close };
+}
+
+/** The seal key that `up` or the first worker made for all processes of this user. */
+export async function readSealKey(stateFolder: string, make: () => string): Promise<string> {
+  await mkdir(stateFolder, { recursive: true, mode: 0o700 });
+  return readOrMake(join(stateFolder, 'seal-key'), make);
+}
+
+/** Of two processes that make it at once, both get what the first one made. */
+async function readOrMake(path: string, make: () => string): Promise<string> {
+  const known = await readIfThere(path);
+  if (known !== undefined) return known;
+  const draft = `${path}.${randomBytes(4).toString('hex')}`;
+  try {
+    await writeFile(draft, make(), { mode: 0o600, flag: 'wx' });
+    await link(draft, path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  } finally {
+    await rm(draft, { force: true });
+  }
+  return (await readFile(path, 'utf8')).trim();
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Host ids may be 128 characters long, and the path of a unix socket has 107. */
+function shortName(hostId: string): string {
+  return createHash('sha256').update(hostId).digest('hex').slice(0, 12);
+}

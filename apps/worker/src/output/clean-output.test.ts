@@ -1,0 +1,182 @@
+import type { OutputEntry, StreamName } from '@shellfleet/protocol';
+import { describe, expect, test } from 'vitest';
+import { CleanOutput, type CleanOutputOptions, type OverflowPiece } from './clean-output.ts';
+
+const OPTIONS: CleanOutputOptions = {
+  streamBytes: 1_000_000,
+  maxBytes: 1000,
+  maxLines: 100,
+  keep: 'head-tail',
+  encoding: 'utf8',
+};
+
+type Step = [StreamName, string | Buffer];
+
+function feed(output: CleanOutput, steps: Step[]): void {
+  for (const [stream, data] of steps) output.push(stream, output.received[stream], Buffer.from(data));
+}
+
+function drain(output: CleanOutput): { entries: OutputEntry[]; overflow: OverflowPiece[] } {
+  const entries: OutputEntry[] = [];
+  const overflow: OverflowPiece[] = [];
+  for (;;) {
+    const released = output.release();
+    if (released.entries.length + released.overflow.length === 0) return { entries, overflow };
+    entries.push(...released.entries);
+    overflow.push(...released.overflow);
+  }
+}
+
+function run(steps: Step[], options: Partial<CleanOutputOptions> = {}) {
+  const output = new CleanOutput({ ...OPTIONS, ...options });
+  feed(output, steps);
+  output.end();
+  const released = drain(output);
+  return { ...released, closing: output.closingEntries(), texts: output.texts() };
+}
+
+function textOf(pieces: { stream: StreamName; data: Uint8Array }[], stream: StreamName): string {
+  return Buffer.concat(pieces.filter((piece) => piece.stream === stream).map((piece) => piece.data)).toString();
+}
+
+describe('CleanOutput', () => {
+  test('joins what belongs together and keeps the order of the streams', () => {
+    const { entries, texts } = run([
+      ['stdout', 'a\n'],
+      ['stdout', 'b\n'],
+      ['stderr', 'oops\n'],
+      ['stdout', 'c'],
+    ]);
+    expect(entries.map((entry) => ({ ...entry, data: Buffer.from(entry.data).toString() }))).toEqual([
+      { stream: 'stdout', seq: 0, rawFrom: 0, rawTo: 4, omittedBytes: 0, lines: 2, data: 'a\nb\n' },
+      { stream: 'stderr', seq: 1, rawFrom: 0, rawTo: 5, omittedBytes: 0, lines: 1, data: 'oops\n' },
+      { stream: 'stdout', seq: 2, rawFrom: 4, rawTo: 5, omittedBytes: 0, lines: 2, data: 'c' },
+    ]);
+    expect(texts).toEqual({
+      stdout: 'a\nb\nc',
+      stderr: 'oops\n',
+      output: 'a\nb\noops\nc',
+      truncated: { bytes: false, lines: false },
+      totals: { stdoutBytes: 5, stderrBytes: 5, stdoutLines: 3, stderrLines: 1 },
+    });
+  });
+
+  test('O1: releases the same bytes for every split point and every repetition', () => {
+    const bytes = Buffer.from('héllo €uro 😀\nline');
+    for (let at = 0; at <= bytes.length; at += 1) {
+      const output = new CleanOutput(OPTIONS);
+      output.push('stdout', 0, bytes.subarray(0, at));
+      const first = drain(output).entries;
+      output.push('stdout', 0, bytes);
+      output.push('stdout', Math.max(0, at - 3), bytes.subarray(Math.max(0, at - 3)));
+      output.end();
+      const entries = [...first, ...drain(output).entries];
+      expect(textOf(entries, 'stdout')).toBe(bytes.toString());
+      expect(output.texts().stdout).toBe(bytes.toString());
+    }
+  });
+
+  test('O1: refuses a gap', () => {
+    const output = new CleanOutput(OPTIONS);
+    expect(() => output.push('stderr', 5, Buffer.from('x'))).toThrow('stderr continues at 5, but ended at 0');
+  });
+
+  test('O2: an entry does not cover the bytes of an unfinished character', () => {
+    const output = new CleanOutput(OPTIONS);
+    output.push('stdout', 0, Buffer.from('ab\u20ac').subarray(0, 4));
+    expect(drain(output).entries.map(({ rawTo, data }) => [rawTo, Buffer.from(data).toString()])).toEqual([[2, 'ab']]);
+    output.push('stdout', 4, Buffer.from('ab\u20ac').subarray(4));
+    expect(
+      drain(output).entries.map(({ rawFrom, rawTo, data }) => [rawFrom, rawTo, Buffer.from(data).toString()]),
+    ).toEqual([[2, 5, '€']]);
+  });
+
+  test('bounds each entry, and binary stays exact', () => {
+    const bytes = Buffer.from(Array.from({ length: 300_000 }, (_unused, at) => (at * 31) % 256));
+    const { entries, texts } = run([['stdout', bytes]], { encoding: 'base64', maxBytes: 1_000_000, maxLines: 100_000 });
+    expect(entries.every(({ data }) => data.byteLength <= 65_536)).toBe(true);
+    expect(Buffer.concat(entries.map(({ data }) => data)).equals(bytes)).toBe(true);
+    expect(Buffer.from(texts.stdout, 'base64').equals(bytes)).toBe(true);
+  });
+
+  test('O3: the stream carries exactly its budget, and one closing entry counts the rest', () => {
+    const { entries, overflow, closing, texts } = run(
+      [
+        ['stdout', 'x\n'.repeat(40)],
+        ['stderr', 'e'.repeat(50)],
+        ['stdout', 'tail'],
+      ],
+      { streamBytes: 100 },
+    );
+    expect(textOf(entries, 'stdout') + textOf(entries, 'stderr')).toBe('x\n'.repeat(40) + 'e'.repeat(20));
+    expect(overflow.map(({ data, ...piece }) => ({ ...piece, data: data.toString() }))).toEqual([
+      { stream: 'stderr', rawFrom: 20, rawTo: 50, bytesBefore: 20, newlinesBefore: 0, data: 'e'.repeat(30) },
+      { stream: 'stdout', rawFrom: 80, rawTo: 84, bytesBefore: 80, newlinesBefore: 40, data: 'tail' },
+    ]);
+    expect(closing).toEqual([
+      { stream: 'stdout', seq: 2, rawFrom: 80, rawTo: 84, omittedBytes: 4, lines: 40, data: Buffer.alloc(0) },
+      { stream: 'stderr', seq: 3, rawFrom: 20, rawTo: 50, omittedBytes: 30, lines: 0, data: Buffer.alloc(0) },
+    ]);
+    expect(texts.stderr).toBe('e'.repeat(50));
+    expect(texts.totals).toEqual({ stdoutBytes: 84, stderrBytes: 50, stdoutLines: 41, stderrLines: 1 });
+  });
+
+  test('O4: after a restart at any point the Result and the entries are what they would have been', () => {
+    const steps: Step[] = Array.from({ length: 60 }, (_unused, at) => [
+      at % 3 === 0 ? 'stderr' : 'stdout',
+      `line ${at} €\n`.repeat(at % 5),
+    ]);
+    const options = { streamBytes: 700, maxBytes: 300, maxLines: 40 };
+    const whole = run(steps, options);
+    for (let at = 0; at <= steps.length; at += 1) {
+      const before = new CleanOutput({ ...OPTIONS, ...options });
+      feed(before, steps.slice(0, at));
+      const stored = drain(before);
+      const after = new CleanOutput({ ...OPTIONS, ...options });
+      for (const entry of stored.entries) after.restoreEntry(entry);
+      for (const piece of stored.overflow) after.restoreOverflow(piece);
+      expect(after.received).toEqual(before.received);
+      feed(after, steps.slice(at));
+      after.end();
+      const rest = drain(after);
+      const entries = [...stored.entries, ...rest.entries];
+      expect(textOf(entries, 'stdout')).toBe(textOf(whole.entries, 'stdout'));
+      expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_entry, index) => index));
+      expect(after.closingEntries().map(({ rawTo, lines }) => [rawTo, lines])).toEqual(
+        whole.closing.map(({ rawTo, lines }) => [rawTo, lines]),
+      );
+      expect(after.texts()).toEqual(whole.texts);
+    }
+  });
+
+  test('O4: counts what the log no longer has', () => {
+    const whole = run([['stdout', 'y\n'.repeat(5000)]], { streamBytes: 100, maxBytes: 50 });
+    const output = new CleanOutput({ ...OPTIONS, streamBytes: 100, maxBytes: 50 });
+    for (const entry of whole.entries) output.restoreEntry(entry);
+    const [piece] = whole.overflow;
+    const last = {
+      ...piece!,
+      rawFrom: 9900,
+      bytesBefore: 9900,
+      newlinesBefore: 4950,
+      data: Buffer.from('y\n'.repeat(50)),
+    };
+    output.restoreOverflow(last);
+    output.end();
+    expect(output.texts()).toEqual(whole.texts);
+    expect(output.closingEntries()).toMatchObject([{ rawFrom: 100, rawTo: 10_000, omittedBytes: 9900, lines: 5000 }]);
+  });
+
+  test('says what was lost with the host log itself', () => {
+    const output = new CleanOutput(OPTIONS);
+    feed(output, [['stdout', 'one\n']]);
+    output.lose('stdout', 100);
+    feed(output, [['stdout', 'two\n']]);
+    output.end();
+    expect(drain(output).entries).toMatchObject([
+      { rawFrom: 0, rawTo: 4, omittedBytes: 0 },
+      { rawFrom: 4, rawTo: 104, omittedBytes: 96 },
+    ]);
+    expect(output.texts().stdout).toBe('one\n[... 96 bytes, 0 lines omitted ...]\ntwo\n');
+  });
+});

@@ -1,0 +1,54 @@
+const FIRST_ALLOCATION = 4096;
+
+/** The last `capacity` bytes of whatever was pushed, in one ring that grows only as far as it is used. */
+export class TailBuffer {
+  readonly capacity: number;
+  #ring: Buffer = Buffer.alloc(0);
+  #start = 0;
+  #length = 0;
+
+  constructor(capacity: number) {
+    this.capacity = capacity;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  push(bytes: Buffer): void {
+    if (this.capacity === 0 || bytes.length === 0) return;
+    const last = bytes.length > this.capacity ? bytes.subarray(bytes.length - this.capacity) : bytes;
+    this.#makeRoom(last.length);
+    const size = this.#ring.length;
+    const at = (this.#start + this.#length) % size;
+    const untilWrap = Math.min(last.length, size - at);
+    last.copy(this.#ring, at, 0, untilWrap);
+    last.copy(this.#ring, 0, untilWrap);
+    const overwritten = Math.max(0, this.#length + last.length - size);
+    this.#start = (this.#start + overwritten) % size;
+    this.#length += last.length - overwritten;
+  }
+
+  clear(): void {
+    this.#start = 0;
+    this.#length = 0;
+  }
+
+  bytes(): Buffer {
+    const untilWrap = Math.min(this.#length, this.#ring.length - this.#start);
+    return Buffer.concat([
+      this.#ring.subarray(this.#start, this.#start + untilWrap),
+      this.#ring.subarray(0, this.#length - untilWrap),
+    ]);
+  }
+
+  #makeRoom(incoming: number): void {
+    const wanted = Math.min(this.capacity, this.#length + incoming);
+    if (wanted <= this.#ring.length) return;
+    const size = Math.min(this.capacity, Math.max(FIRST_ALLOCATION, wanted, this.#ring.length * 2));
+    const grown = Buffer.allocUnsafe(size);
+    this.bytes().copy(grown);
+    this.#ring = grown;
+    this.#start = 0;
+  }
+}

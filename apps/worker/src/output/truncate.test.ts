@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest';
+import { countNewlines, endOfLines, startOfLastLines } from './lines.ts';
+import { TailBuffer } from './tail-buffer.ts';
+import { Truncate, type TruncateOptions } from './truncate.ts';
+
+/** A bar in the input marks where one push ends and the next begins. */
+function cut(input: string, options: Partial<TruncateOptions>) {
+  const truncate = new Truncate({ maxBytes: 1000, maxLines: 1000, keep: 'head-tail', unit: 'characters', ...options });
+  for (const part of input.split('|')) {
+    const bytes = Buffer.from(part);
+    truncate.push(bytes, countNewlines(bytes));
+  }
+  const { bytes, ...rest } = truncate.end();
+  return { text: bytes.toString(), ...rest };
+}
+
+describe('Truncate', () => {
+  test.each(['', 'a', 'a\n', 'a|b\n|c', '\n\n\n'])('T1: gives %j back when it fits', (input) => {
+    const text = input.replaceAll('|', '');
+    expect(cut(input, {})).toMatchObject({ text, cut: { bytes: false, lines: false } });
+  });
+
+  test.each([
+    ['head', '0123456789', 4, '0123\n[... 6 bytes, 0 lines omitted ...]'],
+    ['tail', '0123456789', 4, '[... 6 bytes, 0 lines omitted ...]\n6789'],
+    ['head-tail', '01|2345678|9', 4, '01\n[... 6 bytes, 0 lines omitted ...]\n89'],
+    ['head-tail', '0123|456789', 5, '012\n[... 5 bytes, 0 lines omitted ...]\n89'],
+    ['head-tail', '01234|', 5, '01234'],
+    ['head', '01\n|345', 3, '01\n[... 3 bytes, 0 lines omitted ...]'],
+  ] as const)('T2: keeps the %s of %s within %i bytes', (keep, input, maxBytes, text) => {
+    expect(cut(input, { keep, maxBytes }).text).toBe(text);
+  });
+
+  test.each([
+    ['head', 'a\nb\nc\nd\n', 2, 'a\nb\n[... 4 bytes, 2 lines omitted ...]'],
+    ['tail', 'a\nb\nc\nd\n', 2, '[... 4 bytes, 2 lines omitted ...]\nc\nd\n'],
+    ['head-tail', 'a\n|b\nc|\nd\n', 2, 'a\n[... 4 bytes, 2 lines omitted ...]\nd\n'],
+    ['head-tail', 'a\nb\nc\nd', 3, 'a\nb\n[... 2 bytes, 1 lines omitted ...]\nd'],
+    ['head-tail', 'a\nb\nc\nd', 4, 'a\nb\nc\nd'],
+  ] as const)('T2: keeps the %s of %j within %i lines', (keep, input, maxLines, text) => {
+    const result = cut(input, { keep, maxLines });
+    expect(result.text).toBe(text);
+    expect(result.cut).toEqual({ bytes: false, lines: maxLines < 4 });
+  });
+
+  test('T1: does not cut what fits, although half of its lines fill the head', () => {
+    const input = `${'\n'.repeat(500)}|${'x'.repeat(400)}|${'\n'.repeat(99)}`;
+    expect(cut(input, {}).cut).toEqual({ bytes: false, lines: false });
+  });
+
+  test('never cuts inside a character, and counts its bytes as omitted', () => {
+    expect(cut('ééé', { maxBytes: 3, keep: 'head' }).text).toBe('é\n[... 4 bytes, 0 lines omitted ...]');
+    expect(cut('ééé', { maxBytes: 3, keep: 'tail' }).text).toBe('[... 4 bytes, 0 lines omitted ...]\né');
+    expect(cut('😀😀😀', { maxBytes: 10 }).text).toBe('😀\n[... 4 bytes, 0 lines omitted ...]\n😀');
+  });
+
+  test.each(['head', 'tail', 'head-tail'] as const)(
+    'T3: gives the same for every two split points, keeping the %s',
+    (keep) => {
+      const input = 'one\ntwo é\n\nthree\nfour 😀\nfive';
+      const options = { maxBytes: 17, maxLines: 5, keep };
+      const whole = cut(input, options);
+      const bytes = Buffer.from(input);
+      for (let first = 0; first <= bytes.length; first += 1) {
+        for (let second = first; second <= bytes.length; second += 1) {
+          const truncate = new Truncate({ unit: 'characters', ...options });
+          for (const part of [bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)]) {
+            truncate.push(part, countNewlines(part));
+          }
+          const { bytes: kept, ...rest } = truncate.end();
+          expect({ text: kept.toString(), ...rest }).toEqual(whole);
+        }
+      }
+    },
+  );
+
+  test('T3: counts exactly what it never saw', () => {
+    const truncate = new Truncate({ maxBytes: 10, maxLines: 100, keep: 'head-tail', unit: 'bytes' });
+    truncate.push(Buffer.from('abcdefgh'), 0);
+    truncate.skip(1_000_000, 7);
+    truncate.push(Buffer.from('xyz\n'), 1);
+    const { bytes, totalBytes, totalLines, cut: was } = truncate.end();
+    expect({ text: bytes.toString(), totalBytes, totalLines, was }).toEqual({
+      text: 'abcde\n[... 1000003 bytes, 7 lines omitted ...]\nxyz\n',
+      totalBytes: 1_000_012,
+      totalLines: 8,
+      was: { bytes: true, lines: false },
+    });
+  });
+});
+
+test('a tail buffer holds the last bytes however they come', () => {
+  const input = Buffer.from(Array.from({ length: 300 }, (_unused, at) => at % 251));
+  for (const capacity of [0, 1, 7, 64, 299, 300, 5000]) {
+    for (const step of [1, 3, 50, 300]) {
+      const tail = new TailBuffer(capacity);
+      for (let at = 0; at < input.length; at += step) tail.push(input.subarray(at, at + step));
+      expect(tail.bytes()).toEqual(capacity === 0 ? Buffer.alloc(0) : input.subarray(-capacity));
+    }
+  }
+});
+
+test.each([
+  ['', 1, 0, 0],
+  ['a\nb\nc', 1, 2, 4],
+  ['a\nb\nc', 2, 4, 2],
+  ['a\nb\nc\n', 1, 2, 4],
+  ['a\nb\nc\n', 9, 6, 0],
+  ['a\nb', 0, 0, 3],
+])('finds lines in %j', (text, lines, end, start) => {
+  const bytes = Buffer.from(text);
+  expect([endOfLines(bytes, lines), startOfLastLines(bytes, lines)]).toEqual([end, start]);
+});

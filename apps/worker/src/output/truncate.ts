@@ -1,0 +1,114 @@
+import { orphanedHead, unfinishedTail } from './decode.ts';
+import { countNewlines, endOfLines, startOfLastLines } from './lines.ts';
+import { TailBuffer } from './tail-buffer.ts';
+
+// T1. What fits within both bounds comes out byte for byte.
+// T2. Otherwise at most maxBytes bytes and maxLines lines of the input come out; one marker line says how much is missing.
+// T3. Totals are exact whatever was cut, and memory does not grow with the input.
+
+export interface TruncateOptions {
+  maxBytes: number;
+  maxLines: number;
+  keep: 'head' | 'tail' | 'head-tail';
+  /** Text is never cut inside a character. */
+  unit: 'characters' | 'bytes';
+}
+
+export interface Truncated {
+  bytes: Buffer;
+  cut: { bytes: boolean; lines: boolean };
+  totalBytes: number;
+  totalLines: number;
+}
+
+export class Truncate {
+  readonly #options: TruncateOptions;
+  readonly #headBytes: number;
+  readonly #headLines: number;
+  readonly #head: TailBuffer;
+  readonly #rest: TailBuffer;
+  #headNewlines = 0;
+  #headFull: boolean;
+  #totalBytes = 0;
+  #totalNewlines = 0;
+  #endsInNewline = true;
+
+  constructor(options: TruncateOptions) {
+    const share = { head: 1, tail: 0, 'head-tail': 0.5 }[options.keep];
+    this.#options = options;
+    this.#headBytes = Math.ceil(options.maxBytes * share);
+    this.#headLines = Math.ceil(options.maxLines * share);
+    this.#headFull = share === 0;
+    this.#head = new TailBuffer(this.#headBytes);
+    // As large as the whole budget: only the end tells whether everything fits, after all.
+    this.#rest = new TailBuffer(options.keep === 'head' ? 0 : options.maxBytes);
+  }
+
+  /** `newlines` is the count in these bytes, which the caller has made once for all readers. */
+  push(bytes: Buffer, newlines: number): void {
+    if (bytes.length === 0) return;
+    this.#count(bytes.length, newlines);
+    this.#endsInNewline = bytes[bytes.length - 1] === NEWLINE;
+    this.#rest.push(this.#headFull ? bytes : this.#fillHead(bytes));
+  }
+
+  /** Bytes that are known by their number alone: they lie between what was pushed before and what comes next. */
+  skip(bytes: number, newlines: number): void {
+    if (bytes === 0) return;
+    this.#count(bytes, newlines);
+    this.#headFull = true;
+    this.#rest.clear();
+  }
+
+  end(): Truncated {
+    const totals = { totalBytes: this.#totalBytes, totalLines: this.#totalNewlines + (this.#endsInNewline ? 0 : 1) };
+    const head = this.#head.bytes();
+    const rest = this.#rest.bytes();
+    const isWhole = head.length + rest.length === this.#totalBytes;
+    const lines = totals.totalLines > this.#options.maxLines;
+    const bytes = this.#totalBytes > this.#options.maxBytes || (!isWhole && !lines);
+    if (lines || bytes) return { bytes: this.#cut(head, rest), cut: { bytes, lines }, ...totals };
+    return { bytes: Buffer.concat([head, rest]), cut: { bytes, lines }, ...totals };
+  }
+
+  #cut(wholeHead: Buffer, rest: Buffer): Buffer {
+    const { maxBytes, maxLines, unit } = this.#options;
+    const head =
+      unit === 'characters' ? wholeHead.subarray(0, wholeHead.length - unfinishedTail(wholeHead)) : wholeHead;
+    const linesInHead = this.#headNewlines + (wholeHead.length > 0 && wholeHead.at(-1) !== NEWLINE ? 1 : 0);
+    const tail = this.#cutTail(rest, maxBytes - wholeHead.length, maxLines - linesInHead);
+    const omittedBytes = this.#totalBytes - head.length - tail.length;
+    const omittedLines = this.#totalNewlines - countNewlines(head) - countNewlines(tail);
+    return Buffer.concat([head, marker(omittedBytes, omittedLines, head, tail), tail]);
+  }
+
+  #cutTail(rest: Buffer, maxBytes: number, maxLines: number): Buffer {
+    const byBytes = rest.subarray(Math.max(0, rest.length - maxBytes));
+    const byLines = byBytes.subarray(startOfLastLines(byBytes, maxLines));
+    return this.#options.unit === 'characters' ? byLines.subarray(orphanedHead(byLines)) : byLines;
+  }
+
+  /** Takes what still belongs to the head; returns the rest. */
+  #fillHead(bytes: Buffer): Buffer {
+    const byBytes = Math.min(bytes.length, this.#headBytes - this.#head.length);
+    const taken = bytes.subarray(0, endOfLines(bytes.subarray(0, byBytes), this.#headLines - this.#headNewlines));
+    this.#head.push(taken);
+    this.#headNewlines += countNewlines(taken);
+    this.#headFull = this.#head.length >= this.#headBytes || this.#headNewlines >= this.#headLines;
+    return bytes.subarray(taken.length);
+  }
+
+  #count(bytes: number, newlines: number): void {
+    this.#totalBytes += bytes;
+    this.#totalNewlines += newlines;
+  }
+}
+
+const NEWLINE = 10;
+
+/** On a line of its own, whatever is before and after it. */
+function marker(bytes: number, lines: number, head: Buffer, tail: Buffer): Buffer {
+  const before = head.length > 0 && head[head.length - 1] !== NEWLINE ? '\n' : '';
+  const after = tail.length > 0 ? '\n' : '';
+  return Buffer.from(`${before}[... ${bytes} bytes, ${lines} lines omitted ...]${after}`);
+}

@@ -1,0 +1,145 @@
+import {
+  type FleetKeys,
+  parseSessionJobId,
+  SESSIONS_QUEUE,
+  sessionJobId,
+  sessionJobLockKey,
+} from '@shellfleet/protocol';
+import { type Job, Queue, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+
+// The sessions queue: BullMQ admits sessions to hosts, and its job lock is the lease.
+//
+// J1. An active job per session with a slot; the token is the host's id, so a restarted worker still owns its jobs.
+// J2. A stalled job (its lock ran out) is handed out again by getNextJob: it means take over, never fail.
+
+/** A session that this host may run: it holds the lock of its job. */
+export interface SessionJob {
+  tenant: string;
+  session: string;
+}
+
+export interface SessionJobs {
+  /** The next session that waits, with its job's lock ours for `lockMs`; undefined when none does. */
+  fetch(): Promise<SessionJob | undefined>;
+  /** Sessions whose lock still names this host: what it owned before it restarted. */
+  listOwn(): Promise<SessionJob[]>;
+  /** Extends the locks, one call per distinct duration. Returns the sessions whose lock was not ours any more. */
+  renew(leases: readonly { job: SessionJob; lockMs: number }[]): Promise<SessionJob[]>;
+  /** Ends the job: the session holds no slot. */
+  remove(job: SessionJob): Promise<void>;
+  /** Adds a job for a session that has none. */
+  ensure(job: SessionJob, priority: number): Promise<void>;
+  /** Whether the session has a job, waiting or active. */
+  has(job: SessionJob): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export interface SessionJobsOptions {
+  redis: Redis;
+  fleet: FleetKeys;
+  hostId: string;
+  /** of a lock just taken, until its session's own grace is known */
+  lockMs: number;
+  /** how often jobs whose lock ran out are looked for */
+  stalledIntervalMs: number;
+}
+
+export async function createSessionJobs(options: SessionJobsOptions): Promise<SessionJobs> {
+  const { redis, fleet, hostId } = options;
+  const shared = { connection: redis, prefix: fleet.admission };
+  const queue = new Queue(SESSIONS_QUEUE, {
+    ...shared,
+    streams: { events: { maxLen: 0 } },
+    defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
+  });
+  const worker = new Worker(SESSIONS_QUEUE, null, {
+    ...shared,
+    autorun: false,
+    name: hostId,
+    lockDuration: options.lockMs,
+    stalledInterval: options.stalledIntervalMs,
+    // J2: no number of take-overs makes a session a failed job.
+    maxStalledCount: 1_000_000,
+  });
+  // Failures reach whoever made the call.
+  queue.on('error', () => {});
+  worker.on('error', () => {});
+  await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
+  await worker.startStalledCheckTimer();
+
+  return {
+    async fetch() {
+      const job = await worker.getNextJob(hostId, { block: false });
+      return job === undefined ? undefined : toSessionJob(job);
+    },
+
+    async listOwn() {
+      const jobs = (await queue.getActive()).map(toSessionJob).filter((job) => job !== undefined);
+      if (jobs.length === 0) return [];
+      const locks = await redis.mget(jobs.map((job) => sessionJobLockKey(fleet, toJobId(job))));
+      return jobs.filter((_, index) => locks[index] === hostId);
+    },
+
+    async renew(leases) {
+      const byDuration = Map.groupBy(leases, (lease) => lease.lockMs);
+      const lost = await Promise.all(
+        [...byDuration].map(([lockMs, group]) =>
+          renewAlike(
+            group.map(({ job }) => job),
+            lockMs,
+          ),
+        ),
+      );
+      return lost.flat();
+    },
+
+    async remove(job) {
+      const stored = await queue.getJob(toJobId(job));
+      if (stored === undefined) return;
+      await stored.moveToCompleted(null, hostId, false).catch((error: unknown) => {
+        // Gone or another host's by now: either way it is not ours to end.
+        if (!isNotOurs(error)) throw error;
+      });
+    },
+
+    async ensure(job, priority) {
+      await queue.add('session', {}, { jobId: toJobId(job), priority });
+      await redis.publish(fleet.sessionsBell, '1');
+    },
+
+    async has(job) {
+      return (await queue.getJob(toJobId(job))) !== undefined;
+    },
+
+    async close() {
+      await Promise.allSettled([worker.close(true), queue.close()]);
+    },
+  };
+
+  async function renewAlike(jobs: SessionJob[], lockMs: number): Promise<SessionJob[]> {
+    const ids = jobs.map(toJobId);
+    const refused = new Set(
+      await worker.extendJobLocks(
+        ids,
+        ids.map(() => hostId),
+        lockMs,
+      ),
+    );
+    return jobs.filter((job) => refused.has(toJobId(job)));
+  }
+}
+
+function toJobId(job: SessionJob): string {
+  return sessionJobId(job.tenant, job.session);
+}
+
+function toSessionJob(job: Job): SessionJob | undefined {
+  return job.id === undefined ? undefined : parseSessionJobId(job.id);
+}
+
+/** BullMQ's codes: no such job, no lock, not active, another's lock. */
+function isNotOurs(error: unknown): boolean {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  return code === -1 || code === -2 || code === -3 || code === -6;
+}

@@ -1,0 +1,233 @@
+import {
+  append,
+  type Entry,
+  type Fenced,
+  type Finished,
+  finish,
+  notify,
+  type Owner,
+  type Sealer,
+} from '@shellfleet/mailbox';
+import {
+  type CommandPayload,
+  type EntryPayload,
+  ensureShellfleetError,
+  entryPayloadSchema,
+  type OutputEntry,
+  parseOrThrow,
+  type ResolvedSessionSpec,
+  ShellfleetError,
+  toWireResult,
+  type WireResult,
+} from '@shellfleet/protocol';
+import type { HostLog } from './host-log/host-log.ts';
+import { CleanOutput } from './output/clean-output.ts';
+import { untilAnswered } from './patience.ts';
+import { runFileOperation } from './run/file-operation.ts';
+import { OutputStore } from './run/output-store.ts';
+import { restoreOutput } from './run/restore-output.ts';
+import { type ResultFrame, toCommandResult, toErrorResult, toLostResult, toTimings } from './run/results.ts';
+import { takeTurn } from './run/take-turn.ts';
+import type { SessionShell } from './session/session-shell.ts';
+import type { CommandStart, ShellEnd } from './shell/shell.ts';
+
+/** What one entry needs of the session that runs it. */
+export interface RunDeps {
+  owner: Owner;
+  sealer: Sealer;
+  spec: ResolvedSessionSpec;
+  shell: SessionShell;
+  hostLog: HostLog;
+  /** The shell was being opened from … to …, by the host's clock. */
+  opened(): { from: number; to: number };
+  /** Aborts when this host must not write the session any more. */
+  signal: AbortSignal;
+  /** A caller has cancelled the entry. */
+  isCancelled(entryId: string): boolean;
+  /** The entry is on the shell now, and can be stopped. */
+  onTurn(entryId: string, stop: () => void): void;
+  /** What a Result says of the shell at its end. */
+  describeShell(end?: ShellEnd): WireResult['shell'];
+  /** Whether the next entry may be started in the step that ends this one. */
+  mayTakeNext(): boolean;
+}
+
+/** How an entry came out, before it is recorded. */
+export interface Executed {
+  result: WireResult;
+  /** output that was not stored yet */
+  output: OutputEntry[];
+  /** what a file operation hands back, as JSON */
+  answer?: string;
+}
+
+/**
+ * One entry of the mailbox, from taken (so: started, durably) to finished.
+ * `resume`: it was begun under an earlier owner, or an earlier life of this worker, and its shell lives.
+ */
+export async function runEntry(entry: Entry, from: 'start' | 'resume', deps: RunDeps): Promise<Finished | Fenced> {
+  const executed = await execute(entry, from, deps).catch((error: unknown) =>
+    failedEntry(entry, ensureShellfleetError(error), deps),
+  );
+  return finishEntry(entry, executed, deps); // the only place where an entry that was started becomes terminal
+}
+
+/** An entry that a vanished shell may or may not have carried out: never run again. */
+export function finishLost(entry: Entry, deps: RunDeps): Promise<Finished | Fenced> {
+  return finishEntry(entry, { result: toLostResult(frameOf(entry, deps)), output: [] }, deps);
+}
+
+/** Ends an entry with a failure of ours. Also for the head of the mailbox, unstarted. */
+export function finishFailed(entry: Entry, error: ShellfleetError, deps: RunDeps): Promise<Finished | Fenced> {
+  return finishEntry(entry, failedEntry(entry, error, deps), deps);
+}
+
+/** An entry whose start deadline passed before its turn came. */
+export function finishOverdue(entry: Entry, deps: RunDeps): Promise<Finished | Fenced> {
+  const frame = frameOf(entry, deps);
+  return finishEntry(
+    entry,
+    { result: { ...toLostResult(frame), outcome: 'timeout', reason: 'wall' }, output: [] },
+    deps,
+  );
+}
+
+async function execute(entry: Entry, from: 'start' | 'resume', deps: RunDeps): Promise<Executed> {
+  const payload = openPayload(entry, deps);
+  switch (payload.type) {
+    case 'command':
+      return runCommand(entry, payload, from, deps);
+    case 'file':
+      return runFileOperation(entry, payload.operation, from, deps, frameOf(entry, deps));
+    case 'restart':
+      return runRestart(entry, from, deps);
+  }
+}
+
+async function runCommand(
+  entry: Entry,
+  payload: CommandPayload,
+  from: 'start' | 'resume',
+  deps: RunDeps,
+): Promise<Executed> {
+  const { shell, spec, owner, signal } = deps;
+  const clean = new CleanOutput({ ...spec.output, encoding: payload.encoding });
+  const log = deps.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
+  if (from === 'resume') await restoreOutput(clean, entry, owner, log);
+  const store = new OutputStore({
+    clean,
+    log,
+    append: (entries) => untilAnswered(() => append(owner, entry.id, entries), signal, storageWatcher(deps)),
+    ack: (stream, offset) => shell.turns.shell.ack(entry.id, stream, offset),
+    pause: () => shell.turns.shell.pause(),
+    resume: () => shell.turns.shell.resumeReading(),
+    onLost: () => shell.turns.shell.stop(entry.id, { killGraceMs: 0 }),
+  });
+  const turn = await takeTurn(toStart(entry, payload), from, deps, {
+    onOutput: (stream, offset, bytes) => store.push(stream, offset, bytes),
+    received: () => clean.received,
+  });
+  const output = await store.end();
+  const texts = clean.texts();
+  if (turn.type === 'ended') {
+    const frame = frameOf(entry, deps, turn.end);
+    return { result: toCommandResult(turn.end, texts, frame, payload.cwd), output };
+  }
+  const frame = frameOf(entry, deps);
+  if (turn.type === 'lost') return { result: { ...toLostResult(frame), ...texts }, output };
+  return { result: toErrorResult(turn.error, frame, texts, turn.reason), output };
+}
+
+async function runRestart(entry: Entry, from: 'start' | 'resume', deps: RunDeps): Promise<Executed> {
+  const { terminationTimeoutMs } = deps.spec;
+  const start = { type: 'restart', entryId: entry.id, terminationTimeoutMs } as const;
+  const turn = await takeTurn(start, from, deps, {
+    onOutput: (stream, offset, bytes) => deps.shell.turns.shell.ack(entry.id, stream, offset + bytes.byteLength),
+    received: () => ({ stdout: 0, stderr: 0 }),
+  });
+  if (turn.type !== 'ended') {
+    // Whatever happened to the old shell: the next entry gets a fresh one, which is what was asked for.
+    await deps.shell.abandon();
+  }
+  const frame = frameOf(entry, deps, turn.type === 'ended' ? turn.end : undefined);
+  const shell = { ...frame.shell, state: 'lost', reason: 'restarted' } as const;
+  return { result: { ...toLostResult(frame), outcome: 'success', exitCode: 0, reason: 'exited', shell }, output: [] };
+}
+
+function toStart(entry: Entry, payload: CommandPayload): CommandStart {
+  const { script, env, cwd, timeoutMs, noOutputTimeoutMs, killGraceMs } = payload;
+  return {
+    type: 'command',
+    entryId: entry.id,
+    script,
+    timeoutMs,
+    killGraceMs,
+    ...(env === undefined ? {} : { env }),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(noOutputTimeoutMs === undefined ? {} : { noOutputTimeoutMs }),
+    ...(payload.stdin === undefined ? {} : { stdin: Buffer.from(payload.stdin, 'base64') }),
+  };
+}
+
+function openPayload(entry: Entry, { owner, sealer }: RunDeps): EntryPayload {
+  const { namespace, tenant, session } = owner.keys;
+  const plain = sealer.open(entry.payload, { namespace, tenant, session, entry: entry.id, kind: 'payload' });
+  return parseOrThrow(entryPayloadSchema, JSON.parse(plain), 'INTERNAL', `The payload of ${session}.${entry.id}`);
+}
+
+function frameOf(entry: Entry, deps: RunDeps, end?: ShellEnd): ResultFrame {
+  return {
+    sessionId: deps.owner.keys.session,
+    hostId: deps.owner.host,
+    shell: deps.describeShell(end),
+    timings: toTimings(entry, deps.opened().from, deps.opened().to, end?.runMs ?? 0),
+  };
+}
+
+function failedEntry(entry: Entry, error: ShellfleetError, deps: RunDeps): Executed {
+  return { result: toErrorResult(error, frameOf(entry, deps)), output: [] };
+}
+
+async function finishEntry(entry: Entry, executed: Executed, deps: RunDeps): Promise<Finished | Fenced> {
+  const { owner, sealer, signal } = deps;
+  const { namespace, tenant, session } = owner.keys;
+  let { result, output } = executed;
+  const place = { namespace, tenant, session, entry: entry.id, kind: 'answer' } as const;
+  const answer = executed.answer === undefined ? {} : { answer: sealer.seal(executed.answer, place) };
+  for (;;) {
+    const call = () =>
+      finish(owner, entry.id, { result, output, ...answer, epoch: result.shell.epoch, takeNext: deps.mayTakeNext() });
+    const finished = await untilAnswered(call, signal, storageWatcher(deps));
+    if (finished.type === 'cancelled') {
+      result = { ...result, outcome: 'cancellation', reason: 'cancelled' };
+    } else if (finished.type === 'misplaced') {
+      // An append whose reply was lost had arrived: what it stored is not sent again.
+      const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);
+      if (rest.length === output.length)
+        throw new ShellfleetError('INTERNAL', `The output of ${session}.${entry.id} does not follow what is stored.`);
+      output = rest;
+    } else {
+      if (finished.type === 'finished') tellProducer(entry, finished.event, result, owner);
+      return finished;
+    }
+  }
+}
+
+/** The notice follows a fence that held; it is a hint, so nobody waits for it. */
+function tellProducer(entry: Entry, event: string, result: WireResult, { redis, keys }: Owner): void {
+  const notice = {
+    tenant: keys.tenant,
+    session: keys.session,
+    entryId: entry.id,
+    event,
+    result: JSON.stringify(toWireResult(result)),
+  };
+  void notify(redis, keys.namespace, entry.inbox, notice).catch(() => {});
+}
+
+function storageWatcher({ shell }: RunDeps) {
+  const say = (state: 'away' | 'back') => {
+    if (shell.hasSandbox && shell.turns.connected) shell.turns.shell.storage(state);
+  };
+  return { away: () => say('away'), back: () => say('back') };
+}

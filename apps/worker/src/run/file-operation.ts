@@ -1,0 +1,123 @@
+import { dirname } from 'node:path/posix';
+import { parseFileRecords } from '@shellfleet/keeper';
+import type { Entry } from '@shellfleet/mailbox';
+import { emptyResult, type FileAnswer, type FileInfo, type FileOperation, ShellfleetError } from '@shellfleet/protocol';
+import type { Executed, RunDeps } from '../run-command.ts';
+import type { FileFailure, FileStart, OutputStream } from '../shell/shell.ts';
+import { type ResultFrame, toErrorResult } from './results.ts';
+import { takeTurn } from './take-turn.ts';
+
+const FILE_TIMEOUT_MS = 60_000;
+/** A directory's listing is held in memory; a larger one is refused. */
+const MOST_BYTES = 3 << 20;
+
+/** A file operation: carried out by the keeper as the sandbox's user; its bytes come as stdout and are handed back sealed, not streamed. */
+export async function runFileOperation(
+  entry: Entry,
+  operation: FileOperation,
+  from: 'start' | 'resume',
+  deps: RunDeps,
+  frame: ResultFrame,
+): Promise<Executed> {
+  const parts: Record<OutputStream, Uint8Array[]> = { stdout: [], stderr: [] };
+  const received = { stdout: 0, stderr: 0 };
+  const start: FileStart = {
+    type: 'file',
+    entryId: entry.id,
+    operation: toKeeperOperation(operation),
+    timeoutMs: FILE_TIMEOUT_MS,
+  };
+  const turn = await takeTurn(start, from, deps, {
+    onOutput(stream, offset, bytes) {
+      if (offset !== received[stream]) return;
+      received[stream] += bytes.byteLength;
+      // Unacknowledged: an adopter gets everything again. A listing too large for that is acknowledged and refused below.
+      if (received[stream] <= MOST_BYTES) parts[stream].push(Uint8Array.from(bytes));
+      else deps.shell.turns.shell.ack(entry.id, stream, received[stream]);
+    },
+    received: () => ({ stdout: received.stdout, stderr: received.stderr }),
+  });
+  if (turn.type !== 'ended') {
+    const error =
+      turn.type === 'failed'
+        ? turn.error
+        : new ShellfleetError('CONTAINER_LOST', `What became of ${operation.path} is not known: its shell is gone.`);
+    return { result: toErrorResult(error, frame), output: [] };
+  }
+  if (turn.end.reason !== 'exited' || turn.end.exitCode !== 0) {
+    return {
+      result: toErrorResult(
+        toFileError(operation, turn.end.fileFailure, Buffer.concat(parts.stderr).toString()),
+        frame,
+      ),
+      output: [],
+    };
+  }
+  if (received.stdout > MOST_BYTES) {
+    const error = new ShellfleetError(
+      'FILE_TOO_LARGE',
+      `The listing of ${operation.path} is larger than ${MOST_BYTES} bytes. List a smaller directory.`,
+    );
+    return { result: toErrorResult(error, frame), output: [] };
+  }
+  const { shell, timings, hostId } = frame;
+  const result = emptyResult('success', { exitCode: 0, reason: 'exited', shell, timings, hostId });
+  return { result, output: [], answer: JSON.stringify(toAnswer(operation, Buffer.concat(parts.stdout))) };
+}
+
+function toKeeperOperation(operation: FileOperation): FileStart['operation'] {
+  switch (operation.name) {
+    case 'read':
+      return { type: 'read', path: operation.path, offset: operation.offset, length: operation.length };
+    case 'list':
+      return { type: 'list', path: operation.path };
+    case 'remove':
+      return { type: 'remove', path: operation.path, recursive: true };
+    case 'write': {
+      const first = operation.offset === 0;
+      const path = `${dirname(operation.path).replace(/\/$/, '')}/.shellfleet-${operation.transfer}.part`;
+      const data = Buffer.from(operation.data, 'base64');
+      return {
+        type: 'write',
+        path,
+        offset: operation.offset,
+        data,
+        truncate: first,
+        parents: first,
+        ...(operation.last ? { renameTo: operation.path } : {}),
+      };
+    }
+  }
+}
+
+function toAnswer(operation: FileOperation, bytes: Buffer): FileAnswer {
+  if (operation.name === 'read') return { data: bytes.toString('base64') };
+  if (operation.name === 'list')
+    return { entries: parseFileRecords(bytes).map((record) => toFileInfo(record, operation.path)) };
+  return {};
+}
+
+function toFileInfo(record: ReturnType<typeof parseFileRecords>[number], directory: string): FileInfo {
+  const { name, type, size, mode, modifiedMs } = record;
+  const path = `${directory.replace(/\/$/, '')}/${name}`;
+  return { name, path, type, size, mode, modifiedAt: new Date(modifiedMs).toISOString() };
+}
+
+const FAILURES: Record<FileFailure, { code: ConstructorParameters<typeof ShellfleetError>[0]; what: string }> = {
+  'not-found': { code: 'FILE_NOT_FOUND', what: 'does not exist' },
+  'is-directory': { code: 'FILE_IS_DIRECTORY', what: 'is a directory' },
+  denied: { code: 'FILE_DENIED', what: 'may not be used so by the user of the sandbox' },
+  'path-invalid': { code: 'PATH_INVALID', what: 'is not a usable path' },
+  'too-large': { code: 'FILE_TOO_LARGE', what: 'is too large' },
+  'no-space': { code: 'FILE_TOO_LARGE', what: 'does not fit: the sandbox has no space left' },
+  other: { code: 'FILE_DENIED', what: 'could not be used' },
+};
+
+function toFileError(operation: FileOperation, failure: FileFailure | undefined, detail: string): ShellfleetError {
+  const { code, what } = FAILURES[failure ?? 'other'];
+  const text = detail.trim() === '' ? '' : ` (${detail.trim()})`;
+  return new ShellfleetError(code, `${operation.path} ${what}${text}.`, {
+    path: operation.path,
+    operation: operation.name,
+  });
+}

@@ -1,0 +1,110 @@
+import type { Appended, Fenced } from '@shellfleet/mailbox';
+import type { OutputEntry, StreamName } from '@shellfleet/protocol';
+import type { CommandLog } from '../host-log/host-log.ts';
+import type { CleanOutput, Released } from '../output/clean-output.ts';
+
+// One entry's output, from the keeper to where it is stored.
+//
+// S1. A byte is acknowledged to the keeper only when it is stored: in the session's stream, or, over its budget, in the host's log.
+// S2. One append at a time; what comes meanwhile waits, and past a bound the keeper is not read any more.
+// S3. What is still unstored when the entry ends rides in its finish.
+
+const PAUSE_ABOVE_BYTES = 1 << 20;
+const RESUME_BELOW_BYTES = 1 << 18;
+/** Output that a finish may carry; more is appended first. */
+const MOST_IN_FINISH_BYTES = 1 << 18;
+
+export interface OutputStoreDeps {
+  clean: CleanOutput;
+  log: CommandLog;
+  /** Repeats until Redis answers. */
+  append(entries: readonly OutputEntry[]): Promise<Appended | Fenced>;
+  ack(stream: StreamName, offset: number): void;
+  pause(): void;
+  resume(): void;
+  /** The entry is not ours any more, or the mailbox and the keeper disagree. */
+  onLost(reason: string): void;
+}
+
+export class OutputStore {
+  readonly #deps: OutputStoreDeps;
+  #flushing: Promise<void> | undefined;
+  #paused = false;
+  #ending = false;
+  #lost = false;
+
+  constructor(deps: OutputStoreDeps) {
+    this.#deps = deps;
+  }
+
+  push(stream: StreamName, offset: number, bytes: Uint8Array): void {
+    const { clean } = this.#deps;
+    if (offset > clean.received[stream]) clean.lose(stream, offset);
+    clean.push(stream, offset, bytes);
+    if (!this.#paused && clean.waitingBytes > PAUSE_ABOVE_BYTES) {
+      this.#paused = true;
+      this.#deps.pause();
+    }
+    // The end of a short command comes with its output: waiting one turn of the loop saves it a call.
+    this.#flushing ??= nextTurn().then(() => this.#flush());
+  }
+
+  /** Nothing more comes. Stores what is too much for the finish, and returns the rest. */
+  async end(): Promise<OutputEntry[]> {
+    this.#ending = true;
+    await this.#flushing;
+    const { clean } = this.#deps;
+    clean.end();
+    while (clean.waitingBytes > MOST_IN_FINISH_BYTES && !this.#lost) await this.#store(clean.release());
+    const entries: OutputEntry[] = [];
+    while (clean.waitingBytes > 0) {
+      const released = clean.release();
+      await this.#deps.log.append(released.overflow);
+      entries.push(...released.entries);
+    }
+    return [...entries, ...clean.closingEntries()];
+  }
+
+  async #flush(): Promise<void> {
+    const { clean } = this.#deps;
+    while (clean.waitingBytes > 0 && !this.#lost && !(this.#ending && clean.waitingBytes <= MOST_IN_FINISH_BYTES)) {
+      await this.#store(clean.release());
+      if (this.#paused && clean.waitingBytes < RESUME_BELOW_BYTES) {
+        this.#paused = false;
+        this.#deps.resume();
+      }
+    }
+    this.#flushing = undefined;
+  }
+
+  async #store(released: Released): Promise<void> {
+    await this.#deps.log.append(released.overflow);
+    if (released.entries.length > 0) {
+      const stored = await this.#deps.append(released.entries);
+      if (!isStored(stored, released.entries)) {
+        this.#lost = true;
+        this.#deps.onLost(stored.type);
+        return;
+      }
+    }
+    for (const [stream, offset] of toOffsets(released)) this.#deps.ack(stream, offset);
+  }
+}
+
+/** Stored by this call, or by an earlier one whose reply was lost: then the stored offsets are already past the entries. */
+function isStored(stored: Appended | Fenced, entries: readonly OutputEntry[]): boolean {
+  if (stored.type === 'stored') return true;
+  return stored.type === 'misplaced' && entries.every((entry) => entry.rawTo <= stored.offsets[entry.stream]);
+}
+
+function toOffsets(released: Released): Map<StreamName, number> {
+  const offsets = new Map<StreamName, number>();
+  for (const { stream, rawTo } of [...released.entries, ...released.overflow]) {
+    offsets.set(stream, Math.max(rawTo, offsets.get(stream) ?? 0));
+  }
+  return offsets;
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

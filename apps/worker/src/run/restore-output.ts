@@ -1,0 +1,26 @@
+import type { Entry, Owner } from '@shellfleet/mailbox';
+import { decodeOutputEntry } from '@shellfleet/protocol';
+import type { CommandLog } from '../host-log/host-log.ts';
+import type { CleanOutput } from '../output/clean-output.ts';
+
+const PAGE = 200;
+
+/** Feeds an adopted entry's stored output back into its chain: first what the stream holds, then what the host's log does. */
+export async function restoreOutput(clean: CleanOutput, entry: Entry, owner: Owner, log: CommandLog): Promise<void> {
+  const id = Buffer.from(entry.id);
+  let after = `${entry.startedAt > 0 ? entry.startedAt - 1 : 0}`;
+  for (;;) {
+    const page = await owner.redis.xrangeBuffer(owner.keys.stream, `(${after}`, '+', 'COUNT', PAGE);
+    for (const [, fields] of page) {
+      const [, type, , command, , data] = fields;
+      if (type?.toString() !== 'command.output' || command === undefined || !command.equals(id) || data === undefined)
+        continue;
+      const output = decodeOutputEntry(data);
+      if (output !== undefined) clean.restoreEntry(output);
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) break;
+    after = last[0].toString();
+  }
+  for (const piece of await log.restore()) clean.restoreOverflow(piece);
+}

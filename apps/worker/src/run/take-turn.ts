@@ -1,0 +1,93 @@
+import { type Reason, type ResolvedSessionSpec, ShellfleetError, type StreamName } from '@shellfleet/protocol';
+import type { SandboxDeath } from '../sandbox/sandbox.ts';
+import type { SessionShell } from '../session/session-shell.ts';
+import type { OnOutput, TurnEnd } from '../session/shell-turns.ts';
+import type { ShellEnd, ShellStart } from '../shell/shell.ts';
+
+/** How an entry's turn came out when every way to find out was tried. */
+export type Turned =
+  | { type: 'ended'; end: ShellEnd }
+  /** It may have run, and nobody knows how it ended. */
+  | { type: 'lost' }
+  | { type: 'failed'; error: ShellfleetError; reason?: Reason };
+
+export interface TurnDeps {
+  shell: SessionShell;
+  spec: ResolvedSessionSpec;
+  owner: { keys: { session: string } };
+  isCancelled(entryId: string): boolean;
+  onTurn(entryId: string, stop: () => void): void;
+}
+
+export interface TurnOutput {
+  onOutput: OnOutput;
+  /** Raw bytes of each stream that are here already: where a broken connection goes on. */
+  received(): Record<StreamName, number>;
+}
+
+/** Starts an entry, or goes on with one that runs, and follows it over broken connections to its end. */
+export async function takeTurn(
+  start: ShellStart,
+  from: 'start' | 'resume',
+  deps: TurnDeps,
+  output: TurnOutput,
+): Promise<Turned> {
+  const { shell } = deps;
+  const { entryId } = start;
+  const begin = (how: 'start' | 'resume'): Promise<TurnEnd> => {
+    const { turns } = shell;
+    const turn =
+      how === 'start' ? turns.start(start, output.onOutput) : turns.resume(entryId, output.received(), output.onOutput);
+    const killGraceMs = start.type === 'command' ? (start.killGraceMs ?? 0) : 0;
+    const stop = () => turns.shell.stop(entryId, { killGraceMs });
+    deps.onTurn(entryId, stop);
+    // A cancel that came between the taking and the start has found nobody to stop.
+    if (deps.isCancelled(entryId)) stop();
+    return turn;
+  };
+
+  let turn = await begin(from);
+  for (;;) {
+    if (turn.type === 'ended') {
+      const { generation, reason } = turn.end.shell;
+      shell.noteGeneration(generation, reason ?? 'the shell ended');
+      return turn;
+    }
+    if (turn.type === 'refused') {
+      if (turn.reason === 'running' || turn.reason === 'ended') {
+        turn = await begin('resume');
+        continue;
+      }
+      return refused(turn.reason, deps);
+    }
+    const hello = await shell.reconnect();
+    if (hello === undefined) return died(shell.death, deps);
+    // The keeper knows whether the start frame reached it.
+    turn = await begin(hello.entryId === entryId ? 'resume' : 'start');
+  }
+}
+
+function refused(reason: string, { owner }: TurnDeps): Turned {
+  if (reason === 'begun-before') return { type: 'lost' };
+  const message = `The shell of session ${owner.keys.session} refused a command: ${reason}.`;
+  return {
+    type: 'failed',
+    error: new ShellfleetError(reason === 'no-shell' ? 'SESSION_START_FAILED' : 'INTERNAL', message),
+  };
+}
+
+function died(death: SandboxDeath | undefined, { owner, spec }: TurnDeps): Turned {
+  const { session } = owner.keys;
+  if (death?.reason === 'oom') {
+    const message = `The container of session ${session} ran out of memory (limit ${spec.limits.memoryBytes} bytes). Raise limits.memoryBytes, or use less.`;
+    return { type: 'failed', error: new ShellfleetError('CONTAINER_LOST', message, { reason: 'oom' }), reason: 'oom' };
+  }
+  const how = death?.reason === 'removed' ? 'was removed' : death?.reason === 'killed' ? 'was killed' : 'ended';
+  const message = `The container of session ${session} ${how} while the command ran. The next command gets a new shell.`;
+  const context = { reason: death?.reason ?? 'unknown' };
+  return {
+    type: 'failed',
+    error: new ShellfleetError('CONTAINER_LOST', message, context),
+    reason: 'container-removed',
+  };
+}

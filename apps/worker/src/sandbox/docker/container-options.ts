@@ -1,0 +1,109 @@
+import { type DockerPlan, sessionSeccompProfile, WORKSPACE_PATH } from '@shellfleet/policy';
+import type { ContainerCreateOptions, HostConfig } from 'dockerode';
+import type { SandboxTransport } from '../sandbox.ts';
+import type { KeeperSecrets } from './keeper-secrets.ts';
+
+// A plan of the docker policy in the engine's words. Everything that hardens a container is in this file.
+
+/** Where the host's folder with the keeper is seen inside, read-only. */
+export const KEEPER_FOLDER = '/.shellfleet';
+/** The keeper's own folder: the text of a command and the FIFOs of its output. */
+const RUN_FOLDER = '/run/shellfleet';
+
+const MIB = 1024 * 1024;
+/** A command, its input and a part of a file are at most 1 MiB each; a saved shell state may be larger. */
+const RUN_FOLDER_BYTES = 16 * MIB;
+
+export interface ContainerRequest {
+  plan: DockerPlan;
+  transport: SandboxTransport;
+  secrets: KeeperSecrets;
+  labels: Record<string, string>;
+  name: string;
+  /** The host's folder to mount at KEEPER_FOLDER; undefined: the keeper is copied in. */
+  keeperSource: string | undefined;
+  /** The user's shell, where the session asks for one. */
+  shell: string[];
+}
+
+const SECCOMP = JSON.stringify(sessionSeccompProfile());
+
+export function toContainerOptions(request: ContainerRequest): ContainerCreateOptions {
+  const { plan, transport, secrets, shell } = request;
+  const overAttach = transport === 'attach';
+  return {
+    name: request.name,
+    Image: plan.image,
+    Labels: request.labels,
+    // Secrets by environment alone, and only these two: the keeper wipes them before the shell starts (Sb2).
+    Env: [
+      `HOME=${WORKSPACE_PATH}`,
+      `SF_TOKEN=${secrets.token}`,
+      ...(overAttach ? [`SF_SYNC=${secrets.syncWord}`] : []),
+    ],
+    Entrypoint: [`${KEEPER_FOLDER}/keeper`, overAttach ? '-' : `${KEEPER_FOLDER}/socket`],
+    Cmd: shell,
+    WorkingDir: plan.cwd,
+    ...(plan.user === undefined ? {} : { User: plan.user }),
+    Tty: false,
+    OpenStdin: overAttach,
+    StdinOnce: false,
+    AttachStdin: false,
+    AttachStdout: false,
+    AttachStderr: false,
+    Healthcheck: { Test: ['NONE'] },
+    StopTimeout: 1,
+    HostConfig: toHostConfig(request),
+  };
+}
+
+function toHostConfig({ plan, keeperSource }: ContainerRequest): HostConfig {
+  return {
+    // The keeper is PID 1: it reaps and passes no signal on.
+    Init: false,
+    // Its exit code and the engine's word on memory are read after its death.
+    AutoRemove: false,
+    RestartPolicy: { Name: 'no' },
+    LogConfig: { Type: 'none', Config: {} },
+    Privileged: false,
+    CapDrop: ['ALL'],
+    SecurityOpt: ['no-new-privileges:true', `seccomp=${SECCOMP}`],
+    NetworkMode: 'none',
+    IpcMode: 'private',
+    PublishAllPorts: false,
+    PidsLimit: plan.limits.pids,
+    Memory: plan.limits.memoryBytes,
+    // Equal to Memory: no swap on top.
+    MemorySwap: plan.limits.memoryBytes,
+    NanoCpus: Math.round(plan.limits.cpus * 1e9),
+    // When the host itself is short, sessions go before what runs them.
+    OomScoreAdj: 500,
+    Ulimits: [
+      { Name: 'core', Soft: 0, Hard: 0 },
+      { Name: 'nofile', Soft: 1024, Hard: 4096 },
+    ],
+    ReadonlyRootfs: plan.readOnlyRootfs,
+    Tmpfs: toTmpfs(plan),
+    Mounts: [
+      ...(keeperSource === undefined ? [] : [bind(keeperSource, KEEPER_FOLDER, true)]),
+      ...(plan.workspace === undefined ? [] : [bind(plan.workspace, WORKSPACE_PATH, false)]),
+    ],
+  };
+}
+
+function toTmpfs({ readOnlyRootfs, workspace, owner, limits }: DockerPlan): Record<string, string> {
+  const half = Math.floor(limits.memoryBytes / 2);
+  return {
+    [RUN_FOLDER]: `rw,nosuid,nodev,noexec,size=${RUN_FOLDER_BYTES},mode=1777`,
+    ...(readOnlyRootfs ? { '/tmp': `rw,nosuid,nodev,exec,size=${Math.min(half, 64 * MIB)},mode=1777` } : {}),
+    // Pages of a tmpfs count as the container's memory, so half of it is as much as a session can use with profit.
+    ...(readOnlyRootfs && workspace === undefined
+      ? { [WORKSPACE_PATH]: `rw,nosuid,nodev,exec,size=${half},mode=0755,uid=${owner.uid},gid=${owner.gid}` }
+      : {}),
+  };
+}
+
+/** As a mount, not as a `source:target` text: a colon in a path would mean something else. */
+function bind(source: string, target: string, readOnly: boolean): NonNullable<HostConfig['Mounts']>[number] {
+  return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly, BindOptions: { Propagation: 'rprivate' } };
+}

@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type Docker from 'dockerode';
+import { z } from 'zod';
+import type { SandboxDeath } from '../sandbox.ts';
+import { isNotFound } from './docker-errors.ts';
+
+// How containers of this host end, from one stream of the engine's events for all of them.
+//
+// D1. A death is told once. One that happened while no stream was open is found by looking, as soon as one is open again.
+// D2. An engine that does not answer is no death: with live-restore the containers go on without it.
+
+const KILLED_EXIT_CODE = 137;
+/** The engine sends oom and destroy on their own paths: they may come a little after the death itself. */
+const SETTLE_MS = 300;
+const SETTLE_STEP_MS = 20;
+const OOM_WINDOW_MS = 5_000;
+const LEAST_RETRY_MS = 100;
+const MOST_RETRY_MS = 2_000;
+const MOST_EVENT_LINE = 1024 * 1024;
+
+const eventSchema = z.object({
+  Action: z.string(),
+  Actor: z.object({ ID: z.string(), Attributes: z.record(z.string(), z.string()).optional() }),
+});
+
+interface Watched {
+  death: Promise<SandboxDeath>;
+  tell: (death: SandboxDeath) => void;
+  oomAt?: number;
+  isKilled?: boolean;
+  isDestroyed?: boolean;
+  isSettling?: boolean;
+}
+
+export class DeathWatch {
+  readonly #docker: Docker;
+  readonly #labels: string[];
+  readonly #watched = new Map<string, Watched>();
+  readonly #closing = new AbortController();
+  #loop: Promise<void> | undefined;
+
+  constructor(docker: Docker, labels: string[]) {
+    this.#docker = docker;
+    this.#labels = labels;
+  }
+
+  /** Resolves when the container, which runs now, is gone. */
+  watch(containerId: string): Promise<SandboxDeath> {
+    const known = this.#watched.get(containerId);
+    if (known) return known.death;
+    const { promise, resolve } = Promise.withResolvers<SandboxDeath>();
+    const tell = (death: SandboxDeath) => {
+      if (this.#watched.delete(containerId)) resolve(death);
+    };
+    this.#watched.set(containerId, { death: promise, tell });
+    this.#loop ??= this.#follow();
+    return promise;
+  }
+
+  /** For a container that was started after `watch`, or while the stream may have been down. */
+  async look(containerId: string): Promise<void> {
+    const watched = this.#watched.get(containerId);
+    if (!watched) return;
+    const state = await this.#stateOf(containerId);
+    if (state === 'gone') watched.tell({ reason: 'removed', exitCode: null });
+    else if (!state.Running && state.Status !== 'created') await this.#settle(containerId, watched, state.ExitCode);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#loop;
+  }
+
+  /** Ends with close(). */
+  async #follow(): Promise<void> {
+    let retryMs = LEAST_RETRY_MS;
+    while (!this.#closing.signal.aborted) {
+      try {
+        const stream = await this.#docker.getEvents({
+          filters: { type: ['container'], event: ['die', 'oom', 'kill', 'destroy'], label: this.#labels },
+          abortSignal: this.#closing.signal,
+        });
+        await Promise.all([...this.#watched.keys()].map((containerId) => this.look(containerId)));
+        retryMs = LEAST_RETRY_MS;
+        await this.#read(stream);
+      } catch {
+        // The engine is away or restarts: nothing is known until it answers again (D2).
+      }
+      await sleep(retryMs, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
+      retryMs = Math.min(retryMs * 2, MOST_RETRY_MS);
+    }
+  }
+
+  async #read(stream: NodeJS.ReadableStream): Promise<void> {
+    let rest = '';
+    for await (const chunk of stream) {
+      const lines = (rest + String(chunk)).split('\n');
+      rest = lines.pop() ?? '';
+      if (rest.length > MOST_EVENT_LINE) throw new Error('the engine sent an event without an end');
+      for (const line of lines) this.#accept(line);
+    }
+  }
+
+  #accept(line: string): void {
+    const event = eventSchema.safeParse(parseJson(line)).data;
+    const watched = event && this.#watched.get(event.Actor.ID);
+    if (!watched) return;
+    if (event.Action === 'oom') watched.oomAt = Date.now();
+    if (event.Action === 'kill') watched.isKilled = true;
+    if (event.Action === 'destroy') watched.isDestroyed = true;
+    if (event.Action === 'destroy' || event.Action === 'die') {
+      const exitCode = Number(event.Actor.Attributes?.exitCode ?? Number.NaN);
+      void this.#settle(event.Actor.ID, watched, Number.isNaN(exitCode) ? null : exitCode);
+    }
+  }
+
+  /** Waits for the facts that belong to a death, then tells it. */
+  async #settle(containerId: string, watched: Watched, exitCode: number | null): Promise<void> {
+    if (watched.isSettling) return;
+    watched.isSettling = true;
+    if (exitCode !== null && exitCode !== KILLED_EXIT_CODE) return watched.tell({ reason: 'exited', exitCode });
+    for (
+      let waited = 0;
+      waited < SETTLE_MS && !watched.isDestroyed && !isRecent(watched.oomAt);
+      waited += SETTLE_STEP_MS
+    ) {
+      await sleep(SETTLE_STEP_MS);
+    }
+    watched.tell({ reason: await this.#reasonOf(containerId, watched), exitCode });
+  }
+
+  async #reasonOf(containerId: string, watched: Watched): Promise<SandboxDeath['reason']> {
+    if (isRecent(watched.oomAt)) return 'oom';
+    if (watched.isDestroyed) return 'removed';
+    const state = await this.#stateOf(containerId).catch(() => undefined);
+    if (state === 'gone' || state?.Status === 'removing' || state?.Dead) return 'removed';
+    return state?.OOMKilled && !watched.isKilled ? 'oom' : 'killed';
+  }
+
+  async #stateOf(containerId: string): Promise<Docker.ContainerInspectInfo['State'] | 'gone'> {
+    try {
+      return (await this.#docker.getContainer(containerId).inspect()).State;
+    } catch (error) {
+      if (isNotFound(error)) return 'gone';
+      throw error;
+    }
+  }
+}
+
+function isRecent(at: number | undefined): boolean {
+  return at !== undefined && Date.now() - at < OOM_WINDOW_MS;
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}

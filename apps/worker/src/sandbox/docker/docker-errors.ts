@@ -1,0 +1,47 @@
+import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+
+/** What dockerode throws when the engine answered with an error. */
+export interface EngineAnswer extends Error {
+  statusCode: number;
+}
+
+export function isEngineAnswer(error: unknown): error is EngineAnswer {
+  return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number';
+}
+
+export function isNotFound(error: unknown): boolean {
+  return isEngineAnswer(error) && error.statusCode === 404;
+}
+
+/** Removal under way, or a state that was reached already: both are what the caller wanted. */
+export function isConflict(error: unknown): boolean {
+  return isEngineAnswer(error) && error.statusCode === 409;
+}
+
+export function isMissingImage(error: unknown): boolean {
+  return isNotFound(error) && /no such image/i.test((error as Error).message);
+}
+
+/** No answer at all means that the engine is away; an answer is passed to `fromAnswer`, which may know better. */
+export function toShellfleetError(
+  error: unknown,
+  doing: string,
+  fromAnswer: (answer: EngineAnswer) => ShellfleetError | undefined = () => undefined,
+): ShellfleetError {
+  if (isShellfleetError(error)) return error;
+  const said = error instanceof Error ? error.message : String(error);
+  if (isEngineAnswer(error)) {
+    const known = fromAnswer(error);
+    if (known) return known;
+    const answer = { statusCode: error.statusCode };
+    return new ShellfleetError('SESSION_START_FAILED', `The Docker engine refused ${doing}: ${said}`, answer, {
+      cause: error,
+    });
+  }
+  return new ShellfleetError(
+    'DOCKER_UNAVAILABLE',
+    `The Docker engine did not answer while ${doing}: ${said}. Is it running, and may this user speak to it?`,
+    {},
+    { cause: error },
+  );
+}

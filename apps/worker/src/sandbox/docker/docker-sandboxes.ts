@@ -1,0 +1,253 @@
+import { randomBytes } from 'node:crypto';
+import { realpath } from 'node:fs/promises';
+import type { Duplex } from 'node:stream';
+import { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from '@shellfleet/policy';
+import { PROTOCOL_VERSION, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import Docker from 'dockerode';
+import type {
+  FoundSandbox,
+  KeeperLink,
+  Sandbox,
+  SandboxDeath,
+  Sandboxes,
+  SandboxTransport,
+  SessionRef,
+} from '../sandbox.ts';
+import { AttachStream } from './attach-stream.ts';
+import { KEEPER_FOLDER, toContainerOptions } from './container-options.ts';
+import { DeathWatch } from './death-watch.ts';
+import { type EngineAnswer, isConflict, isMissingImage, isNotFound, toShellfleetError } from './docker-errors.ts';
+import { Images } from './images.ts';
+import { deriveKeeperSecrets } from './keeper-secrets.ts';
+import { hostFilter, parseLabels, type SandboxLabels, sessionHash, toLabels } from './labels.ts';
+import { openSessionFolders, type SessionFolders } from './session-folder.ts';
+import { createTar, type TarEntry } from './tar.ts';
+
+const ENGINE_TIMEOUT_MS = 30_000;
+
+export interface DockerSandboxesOptions {
+  namespace: string;
+  hostId: string;
+  /** Secret of this host; the tokens of its keepers derive from it. */
+  hostKey: Buffer;
+  /** Folder of this host for the keepers' folders. Short: unix sockets lie in it. */
+  folder: string;
+  /** The keeper's binary. */
+  keeperPath: string;
+  transport: SandboxTransport;
+  allowances: DockerAllowances;
+  /** Path of the engine's socket. */
+  socketPath: string;
+}
+
+export async function createDockerSandboxes(options: DockerSandboxesOptions): Promise<Sandboxes> {
+  const docker = new Docker({ socketPath: options.socketPath });
+  const folders = await openSessionFolders(options.folder, options.keeperPath);
+  return new DockerSandboxes(docker, folders, options);
+}
+
+class DockerSandboxes implements Sandboxes {
+  readonly #docker: Docker;
+  readonly #folders: SessionFolders;
+  readonly #options: DockerSandboxesOptions;
+  readonly #images: Images;
+  readonly #deaths: DeathWatch;
+
+  constructor(docker: Docker, folders: SessionFolders, options: DockerSandboxesOptions) {
+    this.#docker = docker;
+    this.#folders = folders;
+    this.#options = options;
+    this.#images = new Images(docker);
+    this.#deaths = new DeathWatch(docker, hostFilter(options.namespace, options.hostId));
+  }
+
+  async check(): Promise<void> {
+    const abortSignal = AbortSignal.timeout(ENGINE_TIMEOUT_MS);
+    await this.#docker.listContainers({ limit: 1, abortSignal }).catch((error: unknown) => {
+      throw toShellfleetError(error, 'asking whether it is there');
+    });
+  }
+
+  async create(
+    session: SessionRef,
+    spec: ResolvedSessionSpec,
+    options: { signal?: AbortSignal } = {},
+  ): Promise<Sandbox> {
+    const plan = planDocker(await withRealWorkspace(spec), this.#options.allowances);
+    const { hostId, transport } = this.#options;
+    const sandboxId = randomBytes(6).toString('hex');
+    const labels = { session, hostId, sandboxId, transport, protocolVersion: PROTOCOL_VERSION };
+    const folder = await this.#folders.create(folderName(labels));
+    try {
+      const containerId = await this.#createContainer(plan, spec.shell ?? [], labels, folder.path, options.signal);
+      const sandbox = this.#toSandbox(containerId, plan.image, labels);
+      await this.#fill(containerId, plan, transport).catch(async (error: unknown) => {
+        await sandbox.remove();
+        throw error;
+      });
+      return sandbox;
+    } catch (error) {
+      await folder.remove();
+      throw toShellfleetError(error, 'to make a container', fromCreateAnswer);
+    }
+  }
+
+  async list(): Promise<FoundSandbox[]> {
+    const { namespace, hostId } = this.#options;
+    const filters = { label: hostFilter(namespace, hostId) };
+    const containers = await this.#docker
+      .listContainers({ all: true, filters, abortSignal: AbortSignal.timeout(ENGINE_TIMEOUT_MS) })
+      .catch((error: unknown) => {
+        throw toShellfleetError(error, 'listing containers');
+      });
+    const found = containers.flatMap((container) => {
+      const labels = parseLabels(container.Labels);
+      if (!labels) return [];
+      const state = toFoundState(container.State);
+      const isAlive = state === 'running';
+      return [{ sandbox: this.#toSandbox(container.Id, container.Image, labels, isAlive), state, labels }];
+    });
+    await this.#folders.sweep(new Set(found.map(({ labels }) => folderName(labels))));
+    return found.map(({ sandbox, state }) => ({ sandbox, state }));
+  }
+
+  async close(): Promise<void> {
+    await this.#deaths.close();
+  }
+
+  async #createContainer(
+    plan: DockerPlan,
+    shell: string[],
+    labels: SandboxLabels,
+    folder: string,
+    signal: AbortSignal | undefined,
+  ): Promise<string> {
+    const request = toContainerOptions({
+      plan,
+      shell,
+      transport: labels.transport,
+      secrets: deriveKeeperSecrets(this.#options.hostKey, labels.session, labels.sandboxId),
+      labels: toLabels(labels),
+      name: `shellfleet-${folderName(labels)}`,
+      keeperSource: isMounted(plan, labels.transport) ? folder : undefined,
+    });
+    const create = () => this.#docker.createContainer({ ...request, abortSignal: deadline(signal) });
+    try {
+      return (await create()).id;
+    } catch (error) {
+      if (!isMissingImage(error)) throw error;
+      await this.#images.pull(plan.image);
+      return (await create()).id;
+    }
+  }
+
+  /** What the container has to hold before it starts: a workspace of its user's, which the engine alone would give to root. */
+  async #fill(containerId: string, plan: DockerPlan, transport: SandboxTransport): Promise<void> {
+    const entries: TarEntry[] = [];
+    if (!plan.readOnlyRootfs && plan.workspace === undefined) {
+      entries.push({ path: `${WORKSPACE_PATH.slice(1)}/`, mode: 0o755, ...plan.owner });
+    }
+    if (!isMounted(plan, transport)) {
+      const folder = `${KEEPER_FOLDER.slice(1)}/`;
+      const data = await this.#folders.keeper();
+      entries.push({ path: folder, mode: 0o755, uid: 0, gid: 0 });
+      entries.push({ path: `${folder}keeper`, mode: 0o555, uid: 0, gid: 0, data });
+    }
+    if (entries.length === 0) return;
+    await this.#docker.getContainer(containerId).putArchive(createTar(entries), { path: '/' });
+  }
+
+  #toSandbox(containerId: string, image: string, labels: SandboxLabels, isRunning = false): Sandbox {
+    const container = this.#docker.getContainer(containerId);
+    const folder = this.#folders.at(folderName(labels));
+    const died = Promise.withResolvers<SandboxDeath>();
+    const watch = () => void this.#deaths.watch(containerId).then(died.resolve);
+    if (isRunning) watch();
+    return {
+      id: labels.sandboxId,
+      session: labels.session,
+      containerId,
+      image,
+      protocolVersion: labels.protocolVersion,
+      link: this.#toLink(container, folder.socketPath, labels),
+      died: died.promise,
+      start: async () => {
+        watch();
+        await container.start({ abortSignal: AbortSignal.timeout(ENGINE_TIMEOUT_MS) }).catch((error: unknown) => {
+          throw toShellfleetError(error, 'to start a container', (answer) => fromStartAnswer(answer, image));
+        });
+        // An image whose keeper cannot even run may have ended before the watch saw it start.
+        void this.#deaths.look(containerId).catch(() => undefined);
+      },
+      remove: async () => {
+        await container.remove({ force: true, v: true }).catch((error: unknown) => {
+          if (!isNotFound(error) && !isConflict(error)) throw toShellfleetError(error, 'removing a container');
+        });
+        await folder.remove();
+        died.resolve({ reason: 'removed', exitCode: null });
+      },
+    };
+  }
+
+  #toLink(container: Docker.Container, path: string, labels: SandboxLabels): KeeperLink {
+    const { token, syncWord } = deriveKeeperSecrets(this.#options.hostKey, labels.session, labels.sandboxId);
+    if (labels.transport === 'socket') return { type: 'socket', path, token };
+    const streams = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
+    const open = () => container.attach(streams).then((socket) => new AttachStream(socket as Duplex));
+    return { type: 'attach', token, syncWord, open };
+  }
+}
+
+/** Over attach nothing of the host is mounted: the engine may be elsewhere. A read-only root, though, takes no archive. */
+function isMounted(plan: DockerPlan, transport: SandboxTransport): boolean {
+  return transport === 'socket' || plan.readOnlyRootfs;
+}
+
+function folderName(labels: SandboxLabels): string {
+  return `${sessionHash(labels.session)}-${labels.sandboxId}`;
+}
+
+/** The policy judges where a folder really is, not where a link to it stands. */
+async function withRealWorkspace(spec: ResolvedSessionSpec): Promise<ResolvedSessionSpec> {
+  if (spec.workspace === undefined) return spec;
+  const workspace = await realpath(spec.workspace).catch((cause: unknown) => {
+    const issues = [{ path: 'workspace', message: 'is not a folder of this host' }];
+    throw new ShellfleetError(
+      'SANDBOX_UNAVAILABLE',
+      `The host has no folder ${spec.workspace} to mount.`,
+      { issues },
+      { cause },
+    );
+  });
+  return { ...spec, workspace };
+}
+
+function deadline(signal: AbortSignal | undefined): AbortSignal {
+  const timeout = AbortSignal.timeout(ENGINE_TIMEOUT_MS);
+  return signal ? AbortSignal.any([signal, timeout]) : timeout;
+}
+
+function toFoundState(state: string): FoundSandbox['state'] {
+  if (state === 'running' || state === 'paused') return 'running';
+  return state === 'created' ? 'created' : 'dead';
+}
+
+function fromCreateAnswer(answer: EngineAnswer): ShellfleetError | undefined {
+  if (!/bind source path does not exist/i.test(answer.message)) return undefined;
+  return new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The Docker engine does not see a folder that this worker wants to mount: ${answer.message}. A worker that runs in a container needs its state folder mounted at the same path as on the host; else set SHELLFLEET_TRANSPORT=attach.`,
+    {},
+    { cause: answer },
+  );
+}
+
+function fromStartAnswer(answer: EngineAnswer, image: string): ShellfleetError | undefined {
+  if (!/unable to find (user|group)|no matching entries in passwd/i.test(answer.message)) return undefined;
+  return new ShellfleetError(
+    'SESSION_START_FAILED',
+    `The image ${image} does not know the user that the session asks for: ${answer.message}. Give a number (uid:gid), or choose another image.`,
+    { image },
+    { cause: answer },
+  );
+}

@@ -1,0 +1,85 @@
+import { spawnSync } from 'node:child_process';
+import { chmod, copyFile, link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ShellfleetError } from '@shellfleet/protocol';
+
+// One folder of the host for each sandbox, mounted read-only into it: the keeper's binary and the socket that it dials.
+// The parent (0700) keeps other users out; inside the container only the mounted folder itself can be seen (0711, and a
+// socket that any user may connect to, because a container's user is not ours).
+
+const KEEPER_FILE = 'keeper';
+const SOCKET_FILE = 'socket';
+
+/** sun_path holds 108 bytes, and a NUL ends it. */
+const MOST_SOCKET_PATH_BYTES = 107;
+
+export interface SessionFolders {
+  create(name: string): Promise<SessionFolder>;
+  at(name: string): SessionFolder;
+  /** The keeper's binary, for containers into which it has to be copied. */
+  keeper(): Promise<Buffer>;
+  /** Removes the folders of sandboxes that no longer exist. */
+  sweep(names: ReadonlySet<string>): Promise<void>;
+}
+
+export interface SessionFolder {
+  path: string;
+  socketPath: string;
+  remove(): Promise<void>;
+}
+
+/** Checks once what would otherwise make every session fail: path length, and a file system that refuses to execute. */
+export async function openSessionFolders(parent: string, keeperPath: string): Promise<SessionFolders> {
+  await mkdir(parent, { recursive: true, mode: 0o700 });
+  await chmod(parent, 0o700);
+  checkSocketPath(join(parent, 'x'.repeat(25), SOCKET_FILE));
+  await checkExecutable(parent);
+  const keeper = join(parent, '.keeper');
+  await rm(keeper, { force: true });
+  await copyFile(keeperPath, keeper);
+  await chmod(keeper, 0o555);
+  const at = (name: string): SessionFolder => {
+    const path = join(parent, name);
+    return { path, socketPath: join(path, SOCKET_FILE), remove: () => rm(path, { recursive: true, force: true }) };
+  };
+  return {
+    at,
+    keeper: () => readFile(keeper),
+    async create(name) {
+      const folder = at(name);
+      await mkdir(folder.path, { mode: 0o711 });
+      await chmod(folder.path, 0o711);
+      await link(keeper, join(folder.path, KEEPER_FILE));
+      return folder;
+    },
+    async sweep(names) {
+      const found = await readdir(parent);
+      const stale = found.filter((name) => !name.startsWith('.') && !names.has(name));
+      await Promise.all(stale.map((name) => at(name).remove()));
+    },
+  };
+}
+
+function checkSocketPath(path: string): void {
+  const bytes = Buffer.byteLength(path);
+  if (bytes <= MOST_SOCKET_PATH_BYTES) return;
+  throw new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The state folder's path is too long: a unix socket in it would have ${bytes} bytes, and the kernel takes ${MOST_SOCKET_PATH_BYTES}. Set SHELLFLEET_STATE_DIR to a shorter path.`,
+    { path, bytes, limit: MOST_SOCKET_PATH_BYTES },
+  );
+}
+
+async function checkExecutable(parent: string): Promise<void> {
+  const probe = join(parent, '.exec-probe');
+  await writeFile(probe, '#!/bin/sh\nexit 0\n', { mode: 0o700 });
+  const { error } = spawnSync(probe, { timeout: 5_000 });
+  await rm(probe, { force: true });
+  if (!error) return;
+  throw new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `Nothing can be executed from ${parent} (is its file system mounted noexec?), so no keeper could start there. Set SHELLFLEET_STATE_DIR to another folder.`,
+    { path: parent },
+    { cause: error },
+  );
+}

@@ -1,0 +1,205 @@
+import type { ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
+import type { Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
+import { connectShell } from '../shell/connect-shell.ts';
+import type { ShellHello } from '../shell/shell.ts';
+import { prepareShell } from './prepare-shell.ts';
+import { createShellTurns, type ShellTurns } from './shell-turns.ts';
+
+// The shell of one session on this host: its sandbox, the connection to it, and how many shells there have been.
+//
+// Sh1. The epoch counts shells over all sandboxes of the session; it is `epochBase` plus what the keeper counts.
+// Sh2. A shell is prepared (variables, directory, startup commands) once, before anything is taken for it.
+
+const CONNECT_DEADLINE_MS = 10_000;
+const RECONNECT_DEADLINE_MS = 5_000;
+
+export interface SessionShellDeps {
+  ref: SessionRef;
+  spec: ResolvedSessionSpec;
+  fence: number;
+  sandboxes: Sandboxes;
+  logger: Logger;
+  /** The shell went away while nothing of the mailbox ran. */
+  onGone(): void;
+}
+
+export class SessionShell {
+  readonly #deps: SessionShellDeps;
+  #sandbox: Sandbox | undefined;
+  #death: SandboxDeath | undefined;
+  #turns: ShellTurns | undefined;
+  #epochBase: number;
+  #generation = 0;
+  #preparedGeneration = 0;
+  #lossReason = '';
+
+  /** `epoch`: shells before this one. */
+  constructor(deps: SessionShellDeps, epoch: number) {
+    this.#deps = deps;
+    this.#epochBase = epoch;
+  }
+
+  get epoch(): number {
+    return this.#epochBase + this.#generation;
+  }
+
+  get epochBase(): number {
+    return this.#epochBase;
+  }
+
+  /** Why the shell before this one is gone, in words for a Result. */
+  get lossReason(): string {
+    return this.#lossReason;
+  }
+
+  /** Something can be started on it now. */
+  get ready(): boolean {
+    return (
+      this.#turns?.connected === true && this.#death === undefined && this.#preparedGeneration === this.#generation
+    );
+  }
+
+  get hasSandbox(): boolean {
+    return this.#sandbox !== undefined;
+  }
+
+  get death(): SandboxDeath | undefined {
+    return this.#death;
+  }
+
+  get turns(): ShellTurns {
+    if (this.#turns === undefined) throw new Error('the session has no shell');
+    return this.#turns;
+  }
+
+  /** Opens or prepares whatever is missing before an entry can be started. Throws what a Result then says. */
+  async makeReady(signal: AbortSignal): Promise<void> {
+    if (this.#sandbox !== undefined && (this.#death !== undefined || this.#turns?.connected !== true)) {
+      if (this.#death !== undefined || (await this.reconnect()) === undefined) await this.abandon();
+    }
+    if (this.#sandbox === undefined) await this.#open(signal);
+    if (this.#preparedGeneration !== this.#generation) {
+      await prepareShell(this.turns, this.#deps.spec, this.#deps.ref.session);
+      this.#preparedGeneration = this.#generation;
+    }
+  }
+
+  /** Takes over a sandbox that lives from before. `epochBase` is what was announced for it. */
+  async adopt(sandbox: Sandbox, epochBase: number): Promise<ShellHello> {
+    this.#hold(sandbox);
+    this.#epochBase = epochBase;
+    const hello = await this.#connect(CONNECT_DEADLINE_MS);
+    // What prepared the shell before is not known; a shell that has begun anything of the mailbox was ready.
+    this.#preparedGeneration = hello.generation;
+    return hello;
+  }
+
+  /** After a broken connection: the keeper's hello, or undefined when the sandbox is gone. */
+  async reconnect(): Promise<ShellHello | undefined> {
+    const sandbox = this.#sandbox;
+    if (sandbox === undefined || this.#death !== undefined) return undefined;
+    const connected = this.#connect(RECONNECT_DEADLINE_MS).catch(() => undefined);
+    const hello = await Promise.race([connected, sandbox.died.then(() => undefined)]);
+    if (hello === undefined && this.#death === undefined) {
+      this.#deps.logger.warn({ 'container.id': sandbox.containerId }, 'shell.unresponsive');
+      await sandbox.remove();
+      this.#death ??= { reason: 'killed', exitCode: null };
+    }
+    return hello;
+  }
+
+  /** What an entry's end says of the shells: a fresh one has to be prepared. */
+  noteGeneration(generation: number, reason: string): void {
+    if (generation === this.#generation) return;
+    this.#generation = generation;
+    this.#lossReason = reason;
+  }
+
+  /** Ends the shell in order, then its sandbox. */
+  async end(terminationTimeoutMs: number): Promise<void> {
+    if (this.#turns?.connected === true && this.#death === undefined) {
+      await this.#turns.shell
+        .end({ terminationTimeoutMs })
+        .catch((err: unknown) => this.#deps.logger.warn({ err }, 'shell.end-failed'));
+    }
+    await this.abandon();
+  }
+
+  /** Ends the sandbox as it is. */
+  async abandon(): Promise<void> {
+    const sandbox = this.#sandbox;
+    if (sandbox === undefined) return;
+    this.#lossReason = describeDeath(this.#death);
+    this.#epochBase = this.epoch;
+    this.#generation = 0;
+    this.#preparedGeneration = 0;
+    this.#sandbox = undefined;
+    this.#turns?.shell.disconnect();
+    this.#turns = undefined;
+    this.#death = undefined;
+    await sandbox.remove();
+  }
+
+  /** Leaves the sandbox to the next owner or the next life of this worker. */
+  leave(): void {
+    this.#turns?.shell.disconnect();
+  }
+
+  async #open(signal: AbortSignal): Promise<void> {
+    const sandbox = await this.#deps.sandboxes.create(this.#deps.ref, this.#deps.spec, { signal });
+    this.#hold(sandbox);
+    try {
+      await this.#connect(CONNECT_DEADLINE_MS, true);
+    } catch (error) {
+      await this.abandon();
+      throw error;
+    }
+  }
+
+  #hold(sandbox: Sandbox): void {
+    this.#sandbox = sandbox;
+    this.#death = undefined;
+    void sandbox.died.then((death) => {
+      if (this.#sandbox !== sandbox) return;
+      this.#death = death;
+      this.#deps.onGone();
+    });
+  }
+
+  async #connect(deadlineMs: number, start = false): Promise<ShellHello> {
+    const sandbox = this.#sandbox;
+    if (sandbox === undefined) throw new Error('the session has no sandbox');
+    const shell = await connectShell(sandbox, {
+      fence: this.#deps.fence,
+      deadlineMs,
+      start,
+      shell: this.#deps.spec.shell,
+    });
+    this.#generation = shell.hello.generation;
+    this.#turns = createShellTurns(shell, {
+      onShell: ({ generation, reason }) => {
+        this.noteGeneration(generation, reason);
+        this.#deps.onGone();
+      },
+      onLate: () => {},
+      onGone: () => this.#deps.onGone(),
+    });
+    return shell.hello;
+  }
+}
+
+function describeDeath(death: SandboxDeath | undefined): string {
+  switch (death?.reason) {
+    case undefined:
+      return 'the sandbox was replaced';
+    case 'oom':
+      return 'the container ran out of memory';
+    case 'removed':
+      return 'the container was removed';
+    case 'killed':
+      return 'the container was killed';
+    case 'exited':
+      return 'the container ended';
+  }
+}

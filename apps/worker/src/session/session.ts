@@ -1,0 +1,434 @@
+import {
+  type Adopted,
+  adopt,
+  announce,
+  type Entry,
+  type Fenced,
+  type Finished,
+  grant,
+  type Owner,
+  peek,
+  release,
+  rerun,
+  type Sealer,
+  type Taken,
+  take,
+} from '@shellfleet/mailbox';
+import {
+  ATTRIBUTES,
+  type EventType,
+  ensureShellfleetError,
+  type FleetKeys,
+  parseOrThrow,
+  type ResolvedSessionSpec,
+  type SessionKeys,
+  ShellfleetError,
+  sessionKeys,
+  sessionSpecSchema,
+  type WireResult,
+} from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { HostLog } from '../host-log/host-log.ts';
+import { ALIVE_MS } from '../lease/heartbeat.ts';
+import type { Lease, Leases } from '../lease/leases.ts';
+import { untilAnswered } from '../patience.ts';
+import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
+import { finishFailed, finishLost, finishOverdue, type RunDeps, runEntry } from '../run-command.ts';
+import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
+import type { ShellEnd } from '../shell/shell.ts';
+import { runShutdownCommands } from './prepare-shell.ts';
+import { SessionShell } from './session-shell.ts';
+import { createWake } from './wake.ts';
+
+// One session on this host, from its job to its release: an actor that does one thing at a time.
+//
+// A1. It writes the mailbox only as the owner; the first answer `fenced` ends it, and its sandbox.
+// A2. Nothing is taken before the shell and its startup commands are ready, nor when the lease may have ended.
+// A3. It is given up only through `release`, which the mailbox refuses while it holds anything.
+// A4. Taking over, here or from a lost host, begins with `adopt`; what was running is followed, recovered, or said to be lost.
+
+/** How long a lost bell can keep a command waiting. */
+const POLL_MS = 5_000;
+const LEASE_POLL_MS = 100;
+/** An engine that restarts is waited for this long before commands fail. */
+const ENGINE_PATIENCE_MS = 20_000;
+
+export interface SessionDeps {
+  redis: Redis;
+  fleet: FleetKeys;
+  hostId: string;
+  sealer: Sealer;
+  jobs: SessionJobs;
+  leases: Leases;
+  /** of a lock just taken */
+  lockMs: number;
+  sandboxes: Sandboxes;
+  hostLog: HostLog;
+  logger: Logger;
+}
+
+/** What the session becomes when the worker stops: its shell lives on for the next worker, or ends. */
+export type Stop = 'hand-over' | 'end';
+
+export class Session {
+  readonly job: SessionJob;
+  readonly #deps: SessionDeps;
+  readonly #keys: SessionKeys;
+  readonly #logger: Logger;
+  readonly #wake = createWake();
+  readonly #fenced = new AbortController();
+  readonly #cancelled = new Set<string>();
+  #stop: Stop | undefined;
+  #closing = false;
+  #running: { entryId: string; stop(): void } | undefined;
+  #saidEpoch = 0;
+  #announcedEpoch = 0;
+  #opened = { from: 0, to: 0 };
+  #activeAt = Date.now();
+
+  constructor(job: SessionJob, deps: SessionDeps) {
+    this.job = job;
+    this.#deps = deps;
+    this.#keys = sessionKeys(deps.fleet.namespace, job.tenant, job.session);
+    this.#logger = deps.logger.child({ [ATTRIBUTES.sessionId]: job.session });
+  }
+
+  /** Something was submitted. */
+  ring(): void {
+    this.#wake.ring('bell');
+  }
+
+  /** A caller cancels an entry that runs, or is about to. */
+  cancel(entryId: string): void {
+    this.#cancelled.add(entryId);
+    if (this.#running?.entryId === entryId) this.#running.stop();
+  }
+
+  /** The session is closing: what runs is stopped, and the rest ends it. */
+  close(): void {
+    this.#closing = true;
+    if (this.#running !== undefined) this.cancel(this.#running.entryId);
+    this.#wake.ring('closing');
+  }
+
+  /** The worker stops. What runs goes on for the next worker, or is cancelled. */
+  stop(how: Stop): void {
+    this.#stop = how;
+    if (how === 'end' && this.#running !== undefined) this.cancel(this.#running.entryId);
+    this.#wake.ring('draining');
+  }
+
+  /** Nothing of the mailbox runs here now. */
+  get idle(): boolean {
+    return this.#running === undefined;
+  }
+
+  /** Serves the session until it is given up. `found`: its sandbox, alive from before. Never rejects. */
+  async serve(found: Sandbox | undefined): Promise<void> {
+    const lease = this.#deps.leases.add(this.job, this.#deps.lockMs, () => this.#onFenced());
+    try {
+      await this.#serveUnder(lease, found);
+    } catch (err) {
+      this.#logger.error({ err }, 'session.failed');
+    } finally {
+      lease.end();
+    }
+  }
+
+  async #serveUnder(lease: Lease, found: Sandbox | undefined): Promise<void> {
+    const owner = await this.#becomeOwner();
+    if (owner === undefined) return found?.remove();
+    const adopted = await untilAnswered(() => adopt(owner), this.#fenced.signal);
+    if (adopted.type !== 'adopted') {
+      await found?.remove();
+      if (adopted.type === 'closed') await this.#deps.jobs.remove(this.job);
+      return;
+    }
+    const spec = this.#openSpec(adopted);
+    lease.setLockMs(ALIVE_MS + spec.hostGraceMs);
+    this.#saidEpoch = adopted.saidEpoch;
+    this.#announcedEpoch = adopted.epoch;
+    this.#closing ||= adopted.life === 'closing';
+    const shell = new SessionShell(
+      {
+        ref: { namespace: this.#keys.namespace, tenant: this.#keys.tenant, session: this.#keys.session },
+        spec,
+        fence: owner.fence,
+        sandboxes: this.#deps.sandboxes,
+        logger: this.#logger,
+        onGone: () => this.#wake.ring('shell-gone'),
+      },
+      adopted.epoch,
+    );
+    const run = this.#toRunDeps(owner, spec, shell, lease);
+    await this.#takeOver(adopted, found, run);
+    await this.#loop(run, lease, adopted.createdAt);
+  }
+
+  async #becomeOwner(): Promise<Owner | undefined> {
+    const { redis, fleet, hostId, lockMs } = this.#deps;
+    const granted = await untilAnswered(() => grant(redis, fleet, this.job, hostId, lockMs), this.#fenced.signal);
+    if (granted.type === 'refused') {
+      this.#logger.warn({ holder: granted.holder }, 'lease.refused');
+      return undefined;
+    }
+    return { redis, keys: this.#keys, fence: granted.fence, host: hostId };
+  }
+
+  #openSpec(adopted: Adopted): ResolvedSessionSpec {
+    const { namespace, tenant, session } = this.#keys;
+    const plain = this.#deps.sealer.open(adopted.spec, { namespace, tenant, session, entry: '', kind: 'spec' });
+    return parseOrThrow(sessionSpecSchema, JSON.parse(plain), 'SESSION_SPEC_INVALID', `The spec of session ${session}`);
+  }
+
+  /** A4: finds out what became of the shell and of what ran on it. */
+  async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<void> {
+    const { running } = adopted;
+    if (running?.cancelReason !== undefined) this.#cancelled.add(running.id);
+    if (found !== undefined && adopted.ready) {
+      const hello = await run.shell.adopt(found, adopted.epochBase).catch((err: unknown) => {
+        this.#logger.warn({ err }, 'session.adoption-failed');
+        return undefined;
+      });
+      if (hello !== undefined) {
+        await this.#announce(run, 'session.adopted');
+        if (running !== undefined) await this.#run(running, hello.entryId === running.id ? 'resume' : 'start', run);
+        return;
+      }
+      await run.shell.abandon();
+    } else {
+      // A sandbox that was never ready has run nothing of anybody's.
+      await found?.remove();
+    }
+    const hostLost = adopted.previousHost !== '' && adopted.previousHost !== run.owner.host;
+    if (adopted.epoch > 0 && (hostLost || running !== undefined)) {
+      const data = { reason: hostLost ? 'host-lost' : 'container-removed', hostId: adopted.previousHost };
+      await this.#say(run, 'starting', 'session.lost', data);
+    }
+    if (running !== undefined) await this.#recover(running, run);
+    if (hostLost && adopted.epoch > 0 && run.spec.onHostLoss === 'fail') {
+      await this.#failWaiting(
+        run,
+        new ShellfleetError(
+          'SESSION_LOST',
+          `Session ${this.#keys.session} was lost with its host ${adopted.previousHost} before this command started. Its next command gets a new shell.`,
+        ),
+      );
+    }
+  }
+
+  /** What ran on a shell that is gone: run again only where its submitter said that this is safe. */
+  async #recover(entry: Entry, run: RunDeps): Promise<void> {
+    if (entry.retry === 'idempotent') {
+      const again = await untilAnswered(() => rerun(run.owner, entry.id), run.signal);
+      if (again.type === 'restarted' && (await this.#makeReady(run))) {
+        const offsets = { stdout: 0, stderr: 0 };
+        await this.#run({ ...entry, offsets, startedAt: Date.now() }, 'start', run);
+        return;
+      }
+    }
+    this.#noteFinished(await finishLost(entry, run), run);
+  }
+
+  async #loop(run: RunDeps, lease: Lease, createdAt: number): Promise<void> {
+    let next: Taken = { type: 'empty' };
+    for (;;) {
+      if (this.#fenced.signal.aborted) return this.#abandon(run);
+      if (next.type === 'empty') {
+        if (this.#closing) return this.#end(run);
+        if (this.#stop === 'hand-over') return run.shell.leave();
+        if (this.#stop === 'end') return void (await this.#giveUp(run, 'the host was shut down'));
+        next = lease.held() ? await this.#takeWhenReady(run) : next;
+      }
+      switch (next.type) {
+        case 'empty': {
+          const why = this.#whyEnd(run, createdAt);
+          if (why !== undefined && (await this.#giveUp(run, why)) !== undefined) return;
+          // Not given up because something waits: then only the lease can be what is waited for.
+          await this.#wake.wait(why === undefined ? Math.min(POLL_MS, run.spec.idleTimeoutMs) : LEASE_POLL_MS);
+          break;
+        }
+        case 'overdue':
+          next = this.#noteFinished(await finishOverdue(next.entry, run), run);
+          break;
+        case 'started':
+          next = await this.#run(next.entry, 'start', run);
+          break;
+        // Taken by a call of ours whose reply was lost: the shell knows whether it ever got it.
+        case 'running':
+          next = await this.#run(next.entry, 'start', run);
+          break;
+      }
+    }
+  }
+
+  /** A2: the head of the mailbox, once there is a shell for it. */
+  async #takeWhenReady(run: RunDeps): Promise<Taken> {
+    if (!run.shell.ready) {
+      if ((await untilAnswered(() => peek(run.owner), run.signal)) === undefined) return { type: 'empty' };
+      if (!(await this.#makeReady(run))) return { type: 'empty' };
+    }
+    const taken = await untilAnswered(() => take(run.owner), run.signal);
+    if (taken.type !== 'fenced') return taken;
+    this.#onFenced();
+    return { type: 'empty' };
+  }
+
+  /** Opens and prepares the shell. When that fails, what waits is told why. */
+  async #makeReady(run: RunDeps): Promise<boolean> {
+    const from = Date.now();
+    if (!run.shell.hasSandbox) await this.#say(run, 'starting');
+    for (;;) {
+      try {
+        await run.shell.makeReady(run.signal);
+        this.#opened = { from, to: Date.now() };
+        if (run.shell.epoch !== this.#announcedEpoch)
+          await this.#announce(run, run.shell.epoch === 1 ? 'session.opened' : 'session.restarted');
+        else await this.#say(run, 'ready');
+        return true;
+      } catch (cause) {
+        const error = ensureShellfleetError(cause);
+        if (run.signal.aborted) return false;
+        if (error.code === 'DOCKER_UNAVAILABLE' && Date.now() - from < ENGINE_PATIENCE_MS) {
+          await new Promise((resolve) => setTimeout(resolve, 1_000));
+          continue;
+        }
+        this.#logger.warn({ err: error }, 'session.start-failed');
+        await run.shell.abandon();
+        await this.#failWaiting(run, error);
+        return false;
+      }
+    }
+  }
+
+  /** Runs one entry and returns what the step that ended it has started next. */
+  async #run(entry: Entry, from: 'start' | 'resume', run: RunDeps): Promise<Taken> {
+    const finished = await runEntry(entry, from, run);
+    this.#running = undefined;
+    this.#cancelled.delete(entry.id);
+    return this.#noteFinished(finished, run);
+  }
+
+  #noteFinished(finished: Finished | Fenced, run: RunDeps): Taken {
+    this.#activeAt = Date.now();
+    if (finished.type === 'finished') {
+      this.#saidEpoch = run.shell.epoch;
+      return finished.next;
+    }
+    if (finished.type === 'fenced') this.#onFenced();
+    return { type: 'empty' };
+  }
+
+  async #failWaiting(run: RunDeps, error: ShellfleetError): Promise<void> {
+    for (;;) {
+      const head = await untilAnswered(() => peek(run.owner), run.signal);
+      if (head === undefined) return;
+      const finished = await finishFailed(head, error, { ...run, mayTakeNext: () => false });
+      if (finished.type === 'fenced') return this.#onFenced();
+    }
+  }
+
+  /** Why an idle session is given up, if it is. */
+  #whyEnd({ shell, spec }: RunDeps, createdAt: number): string | undefined {
+    if (!shell.hasSandbox) return 'nothing waits';
+    if (shell.death !== undefined || !shell.turns.connected) return 'its container is gone';
+    const now = Date.now();
+    if (now - this.#activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
+    return now - createdAt >= spec.maxLifetimeMs ? `it reached its lifetime of ${spec.maxLifetimeMs} ms` : undefined;
+  }
+
+  /** A3. Returns undefined when something was submitted meanwhile: the session goes on. */
+  async #giveUp(run: RunDeps, why: string): Promise<'given-up' | undefined> {
+    const hadShell = run.shell.hasSandbox;
+    if (hadShell && (await untilAnswered(() => peek(run.owner), run.signal)) !== undefined && this.#stop === undefined)
+      return undefined;
+    if (hadShell) await run.shell.end(run.spec.terminationTimeoutMs);
+    const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
+    const released = await untilAnswered(() => release(run.owner, hadShell ? 'lost' : 'queued', event), run.signal);
+    if (released.type === 'busy' && this.#stop === undefined) return undefined;
+    this.#logger.info({ reason: why }, 'session.released');
+    await this.#removeJob(run);
+    return 'given-up';
+  }
+
+  /** Ends a closing session: shutdown commands, shell, sandbox, slot. */
+  async #end(run: RunDeps): Promise<void> {
+    if (run.shell.ready) {
+      for (const problem of await runShutdownCommands(run.shell.turns, run.spec))
+        this.#logger.warn({ problem }, 'session.shutdown-command-failed');
+    }
+    await run.shell.end(run.spec.terminationTimeoutMs);
+    await untilAnswered(() => release(run.owner, 'queued'), run.signal);
+    this.#logger.info('session.closed');
+    await this.#removeJob(run);
+  }
+
+  /** The job goes first, then a second look: a submit in between has found an owner, and adds no job itself. */
+  async #removeJob(run: RunDeps): Promise<void> {
+    await this.#deps.jobs.remove(this.job);
+    const head = await untilAnswered(() => peek(run.owner), run.signal);
+    if (head !== undefined) await this.#deps.jobs.ensure(this.job, run.spec.priority);
+  }
+
+  /** A1: another host owns the session. Our shell must not go on beside its. */
+  async #abandon(run: RunDeps): Promise<void> {
+    this.#logger.warn({ [ATTRIBUTES.fence]: run.owner.fence }, 'lease.lost');
+    await run.shell.abandon();
+  }
+
+  #onFenced(): void {
+    this.#fenced.abort();
+    this.#running?.stop();
+    this.#wake.ring('fenced');
+  }
+
+  #announce(run: RunDeps, type: EventType): Promise<void> {
+    const { epoch } = run.shell;
+    this.#announcedEpoch = epoch;
+    this.#logger.info({ epoch }, type);
+    return this.#say(run, 'ready', type, { hostId: run.owner.host, epoch });
+  }
+
+  async #say(
+    run: RunDeps,
+    status: 'starting' | 'ready',
+    type?: EventType,
+    data: Record<string, unknown> = {},
+  ): Promise<void> {
+    const { epoch, epochBase } = run.shell;
+    const event = type === undefined ? undefined : { type, data };
+    const said = await untilAnswered(() => announce(run.owner, { epoch, epochBase, status }, event), run.signal);
+    if (said.type === 'fenced') this.#onFenced();
+  }
+
+  #toRunDeps(owner: Owner, spec: ResolvedSessionSpec, shell: SessionShell, lease: Lease): RunDeps {
+    return {
+      owner,
+      spec,
+      shell,
+      sealer: this.#deps.sealer,
+      hostLog: this.#deps.hostLog,
+      signal: this.#fenced.signal,
+      opened: () => this.#opened,
+      isCancelled: (entryId) => this.#cancelled.has(entryId),
+      onTurn: (entryId, stop) => {
+        this.#running = { entryId, stop };
+      },
+      describeShell: (end) => this.#describeShell(shell, end),
+      mayTakeNext: () =>
+        lease.held() && shell.ready && !this.#closing && this.#stop === undefined && !this.#fenced.signal.aborted,
+    };
+  }
+
+  /** Invariant 5: a loss is said once, with the first Result after it. */
+  #describeShell(shell: SessionShell, end?: ShellEnd): WireResult['shell'] {
+    const { epoch } = shell;
+    if (shell.death !== undefined) return { state: 'lost', reason: shell.lossReason, epoch };
+    if (epoch !== this.#saidEpoch && Math.max(this.#saidEpoch, 1) !== epoch)
+      return { state: 'lost', reason: end?.shell.reason ?? shell.lossReason, epoch };
+    if (end === undefined) return { state: 'kept', epoch };
+    const { state, reason } = end.shell;
+    return reason === undefined ? { state, epoch } : { state, reason, epoch };
+  }
+}

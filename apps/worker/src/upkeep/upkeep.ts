@@ -1,0 +1,104 @@
+import { note, notify, sweep } from '@shellfleet/mailbox';
+import {
+  type FleetKeys,
+  hostKeys,
+  namespaceSchema,
+  type SessionKeys,
+  sessionIdSchema,
+  sessionKeys,
+  tenantIdSchema,
+} from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { SessionJobs } from '../queue/session-jobs.ts';
+
+// What keeps the fleet's promises when a process dies between two steps. Every worker does it; a short lock spares Redis the repetition.
+//
+// U1. A session in which something waits, without owner and job, gets a job.
+// U2. A session whose owner is silent is said to be unreachable, once per fence.
+// U3. What is older than its retention, or over its budget, goes.
+
+export interface UpkeepDeps {
+  redis: Redis;
+  fleet: FleetKeys;
+  jobs: SessionJobs;
+  logger: Logger;
+  intervalMs: number;
+}
+
+const PAGE = 100;
+
+export function startUpkeep(deps: UpkeepDeps): { close(): Promise<void> } {
+  let round: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    round ??= runRound(deps)
+      .catch((err: unknown) => deps.logger.warn({ err }, 'upkeep.failed'))
+      .finally(() => {
+        round = undefined;
+      });
+  }, deps.intervalMs);
+  return {
+    async close() {
+      clearInterval(timer);
+      await round;
+    },
+  };
+}
+
+async function runRound(deps: UpkeepDeps): Promise<void> {
+  const { redis, fleet, intervalMs } = deps;
+  const ours = await redis.set(`${fleet.admission}:upkeep`, '1', 'PX', Math.floor(intervalMs * 0.9), 'NX');
+  if (ours === null) return;
+  let cursor = '0';
+  do {
+    const [next, members] = await redis.zscan(fleet.index, cursor, 'COUNT', PAGE);
+    cursor = next;
+    for (let index = 0; index < members.length; index += 2) await lookAfter(members[index] ?? '', deps);
+  } while (cursor !== '0');
+}
+
+async function lookAfter(member: string, deps: UpkeepDeps): Promise<void> {
+  const { redis, fleet } = deps;
+  const keys = toSessionKeys(fleet.namespace, member);
+  if (keys === undefined || (await redis.exists(keys.state)) === 0) {
+    await redis.multi().zrem(fleet.index, member).hdel(fleet.owners, member).exec();
+    return;
+  }
+  const swept = await sweep(redis, keys);
+  for (const { inbox, entryId, event } of swept.ended) {
+    await notify(redis, keys.namespace, inbox, {
+      tenant: keys.tenant,
+      session: keys.session,
+      entryId,
+      event,
+      result: '',
+    });
+  }
+  if (swept.host !== '') return sayIfUnreachable(keys, swept.host, deps);
+  const job = { tenant: keys.tenant, session: keys.session };
+  if (swept.waiting > 0 && !(await deps.jobs.has(job))) {
+    deps.logger.info({ 'shellfleet.session.id': keys.session }, 'session.requeued');
+    await deps.jobs.ensure(job, 0);
+  }
+}
+
+/** U2: known by the key that a live host keeps alive. */
+async function sayIfUnreachable(keys: SessionKeys, hostId: string, { redis, logger }: UpkeepDeps): Promise<void> {
+  if ((await redis.exists(hostKeys(keys.namespace, hostId).alive)) === 1) return;
+  const fence = await redis.hget(keys.state, 'fence');
+  if (fence === null) return;
+  if (await note(redis, keys, Number(fence), 'host.unreachable', { hostId }))
+    logger.warn({ 'host.id': hostId }, 'host.unreachable');
+}
+
+/** The index is outside this process: what is no session of ours is dropped from it. */
+function toSessionKeys(namespace: string, member: string): SessionKeys | undefined {
+  const [tenant, session, ...rest] = member.split(':');
+  const parsed = [
+    namespaceSchema.safeParse(namespace),
+    tenantIdSchema.safeParse(tenant),
+    sessionIdSchema.safeParse(session),
+  ];
+  if (rest.length > 0 || parsed.some(({ success }) => !success)) return undefined;
+  return sessionKeys(namespace, tenant as string, session as string);
+}

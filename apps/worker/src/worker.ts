@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Connected, createSealer, REDIS_DEADLINE_MS } from '@shellfleet/mailbox';
+import { fleetKeys, type HostCall, hostKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
+import { readCalls } from './calls/read-calls.ts';
+import type { HostLog } from './host-log/host-log.ts';
+import { claimHostId } from './lease/boot-claim.ts';
+import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
+import { createLeases } from './lease/leases.ts';
+import { createSessionJobs, type SessionJob } from './queue/session-jobs.ts';
+import type { Sandbox, Sandboxes } from './sandbox/sandbox.ts';
+import { Session, type Stop } from './session/session.ts';
+import { createWake } from './session/wake.ts';
+import { startUpkeep } from './upkeep/upkeep.ts';
+
+/** How often the queue is looked at without a bell. */
+const POLL_MS = 1_000;
+/** Of a lock just taken, until the session's own grace is known. */
+const FIRST_LOCK_MS = ALIVE_MS + 60_000;
+const STALLED_INTERVAL_MS = 1_000;
+const UPKEEP_INTERVAL_MS = 2_000;
+
+export interface WorkerDeps {
+  connected: Connected;
+  namespace: string;
+  hostId: string;
+  /** names the machine (its state folder), which outlives a process */
+  machine: string;
+  slots: number;
+  policies: string[];
+  defaultImage: string;
+  version: string;
+  sealKeys: readonly string[];
+  sandboxes: Sandboxes;
+  hostLog: HostLog;
+  logger: Logger;
+  /** Another process acts as this host. */
+  onReplaced(): void;
+}
+
+export interface Worker {
+  readonly hostId: string;
+  /** Takes nothing new and waits up to `graceMs` for what runs. `hand-over`: shells live on; `end`: they end. */
+  close(how: Stop, graceMs: number): Promise<{ ended: number; left: number }>;
+}
+
+/** A host's agent: claims the host id, takes back what it owned before, then serves sessions while it has slots. */
+export async function createWorker(deps: WorkerDeps): Promise<Worker> {
+  const { namespace, hostId, logger } = deps;
+  const { redis } = deps.connected;
+  const fleet = fleetKeys(namespace);
+  const claim = { hostId, machine: deps.machine, boot: randomUUID(), ttlMs: ALIVE_MS };
+  const sealer = createSealer(deps.sealKeys);
+  await claimHostId(redis, namespace, claim);
+
+  const sessions = new Map<string, { session: Session; done: Promise<void> }>();
+  const jobs = await createSessionJobs({
+    redis,
+    fleet,
+    hostId,
+    lockMs: FIRST_LOCK_MS,
+    stalledIntervalMs: STALLED_INTERVAL_MS,
+  });
+  const leases = createLeases(jobs);
+  const stopping = new AbortController();
+  const wake = createWake();
+
+  const heartbeat = await startHeartbeat({
+    redis,
+    fleet,
+    claim,
+    leases,
+    logger,
+    onReplaced: deps.onReplaced,
+    beat: () => ({
+      slots: deps.slots,
+      free: Math.max(0, deps.slots - sessions.size),
+      policies: deps.policies,
+      version: deps.version,
+      protocol: PROTOCOL_VERSION,
+      boot: claim.boot,
+      draining: stopping.signal.aborted,
+      defaultImage: deps.defaultImage,
+    }),
+  });
+
+  const serve = (job: SessionJob, found?: Sandbox) => {
+    const key = memberOf(job);
+    if (sessions.has(key)) return;
+    const { lockMs, ...shared } = { redis, fleet, hostId, sealer, jobs, leases, lockMs: FIRST_LOCK_MS, logger };
+    const session = new Session(job, { ...shared, lockMs, sandboxes: deps.sandboxes, hostLog: deps.hostLog });
+    const done = session.serve(found).finally(() => {
+      sessions.delete(key);
+      wake.ring('bell');
+    });
+    sessions.set(key, { session, done });
+  };
+
+  await takeBack();
+  const bell = await listen();
+  const fetching = fetchWhileFree();
+  const upkeep = startUpkeep({ redis, fleet, jobs, logger, intervalMs: UPKEEP_INTERVAL_MS });
+  logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
+
+  return {
+    hostId,
+    async close(how, graceMs) {
+      stopping.abort();
+      wake.ring('draining');
+      await fetching;
+      await heartbeat.beatNow();
+      const all = [...sessions.values()];
+      for (const { session } of all) session.stop(how);
+      await Promise.race([Promise.all(all.map(({ done }) => done)), delay(graceMs)]);
+      const left = sessions.size;
+      await upkeep.close();
+      await heartbeat.close();
+      bell.disconnect();
+      await jobs.close();
+      await deps.sandboxes.close();
+      redis.disconnect();
+      logger.info({ ended: all.length - left, left }, 'worker.drained');
+      return { ended: all.length - left, left };
+    },
+  };
+
+  /** Sessions whose lock still names this host go on; sandboxes that belong to none of them are leftovers. */
+  async function takeBack(): Promise<void> {
+    const [own, found] = await Promise.all([jobs.listOwn(), deps.sandboxes.list()]);
+    const living = new Map<string, Sandbox>();
+    for (const { sandbox, state } of found) {
+      const key = memberOf(sandbox.session);
+      const wanted = state === 'running' && own.some((job) => memberOf(job) === key) && !living.has(key);
+      if (wanted) living.set(key, sandbox);
+      else await sandbox.remove();
+    }
+    for (const job of own) serve(job, living.get(memberOf(job)));
+    if (own.length > 0) logger.info({ sessions: own.length, adoptable: living.size }, 'worker.restarted');
+  }
+
+  /** One subscriber for everything that rings this host. */
+  async function listen() {
+    const own = hostKeys(namespace, hostId).bell;
+    const subscriber = deps.connected.duplicate('host', `shellfleet-worker:${hostId}:bell`);
+    subscriber.on('message', (channel: string, message: string) => {
+      if (channel === fleet.sessionsBell) wake.ring('bell');
+      else if (message === 'calls') void answerCalls();
+      else sessions.get(message)?.session.ring();
+    });
+    await subscriber.connect();
+    await subscriber.subscribe(own, fleet.sessionsBell);
+    await answerCalls();
+    return subscriber;
+  }
+
+  async function answerCalls(): Promise<void> {
+    await readCalls(redis, namespace, hostId, logger, answerCall).catch((err: unknown) =>
+      logger.warn({ err }, 'calls.failed'),
+    );
+  }
+
+  function answerCall(call: HostCall): void {
+    const session = sessions.get(memberOf(call))?.session;
+    if (call.type === 'close') session?.close();
+    else session?.cancel(call.entry);
+  }
+
+  async function fetchWhileFree(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const job = sessions.size < deps.slots ? await fetch() : undefined;
+      if (job !== undefined) {
+        serve(job);
+        continue;
+      }
+      await wake.wait(POLL_MS);
+      await answerCalls();
+    }
+  }
+
+  async function fetch(): Promise<SessionJob | undefined> {
+    return jobs.fetch().catch((err: unknown) => {
+      logger.warn({ err }, 'queue.unavailable');
+      return delay(REDIS_DEADLINE_MS / 4, undefined);
+    });
+  }
+}
+
+function memberOf({ tenant, session }: { tenant: string; session: string }): string {
+  return `${tenant}:${session}`;
+}

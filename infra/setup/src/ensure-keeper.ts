@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import { buildKeeper } from '@shellfleet/keeper/build';
+import { canInstallPackages, debianPackages, installPackages, type Report } from './debian-packages.ts';
+import type { DockerEndpoint } from './docker-endpoint.ts';
+import { runInContainer } from './run-in-container.ts';
+import { findProgram } from './run-program.ts';
+import { SetupError } from './setup-error.ts';
+
+export type EnsureKeeperDeps = { endpoint: DockerEndpoint; sessionImage: string; root: string; report: Report };
+
+/**
+ * Builds the keeper for the engine's containers, which run Linux whatever this machine runs: with the compiler of this
+ * machine on Linux, inside the public session image (it has one) elsewhere. A build that is up to date costs nothing.
+ */
+export async function ensureKeeper({ endpoint, sessionImage, root, report }: EnsureKeeperDeps): Promise<void> {
+  if (process.platform === 'linux') {
+    await ensureCompiler(report);
+    await buildKeeper();
+    return;
+  }
+  report('Building the keeper in a container');
+  const build = join('/checkout', 'libs/keeper/build.ts');
+  const script = `import(${JSON.stringify(build)}).then(({ buildKeeper }) => buildKeeper())`;
+  const command = ['node', '--conditions=@shellfleet/source', '--no-warnings', '-e', script];
+  await runInContainer(endpoint, { image: sessionImage, command, binds: [`${root}:/checkout`] });
+}
+
+async function ensureCompiler(report: Report): Promise<void> {
+  for (const compiler of ['cc', 'gcc']) if (await findProgram(compiler)) return;
+  if (!(await canInstallPackages())) {
+    throw new SetupError(
+      'No C compiler is installed, and the keeper has to be built.',
+      'sudo apt-get install gcc libc6-dev',
+    );
+  }
+  await installPackages(debianPackages.compiler, report);
+}

@@ -1,0 +1,26 @@
+import { checkoutRoot } from './checkout.ts';
+import type { Report } from './debian-packages.ts';
+import { type DockerEngine, ensureDocker } from './ensure-docker.ts';
+import { ensureKeeper } from './ensure-keeper.ts';
+import { type EnsureImageDeps, ensureSessionImage } from './images/ensure-session-image.ts';
+import { ensureTestImages, type TestImages } from './images/ensure-test-images.ts';
+
+export type Machine = { engine: DockerEngine; sessionImage: string };
+
+/** Everything but Redis that a worker on this machine needs: an engine, the default session image, the keeper. */
+export async function ensureMachine(env: NodeJS.ProcessEnv, report: Report): Promise<Machine> {
+  const engine = await ensureDocker(env, report);
+  const deps = imageDeps(engine, env, report);
+  const sessionImage = await ensureSessionImage(deps);
+  await ensureKeeper({ ...deps, sessionImage });
+  return { engine, sessionImage };
+}
+
+/** The images that only tests use, on a machine that is set up. */
+export function ensureMachineForTests(machine: Machine, env: NodeJS.ProcessEnv, report: Report): Promise<TestImages> {
+  return ensureTestImages(imageDeps(machine.engine, env, report), machine.sessionImage);
+}
+
+function imageDeps(engine: DockerEngine, env: NodeJS.ProcessEnv, report: Report): EnsureImageDeps {
+  return { endpoint: engine.endpoint, env, root: checkoutRoot, report };
+}

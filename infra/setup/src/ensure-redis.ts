@@ -1,0 +1,63 @@
+import { canInstallPackages, debianPackages, installPackages, type Report } from './debian-packages.ts';
+import { findDocker } from './ensure-docker.ts';
+import { hasImage } from './images/image-store.ts';
+import { pullReporting } from './images/pull-image.ts';
+import { RedisContainer } from './redis/redis-container.ts';
+import { RedisServer } from './redis/redis-server.ts';
+import { findProgram } from './run-program.ts';
+import { SetupError } from './setup-error.ts';
+
+export type EnsureRedisOptions = {
+  env: NodeJS.ProcessEnv;
+  /** Configuration, data and log of the embedded Redis; a folder that only this user can look into. */
+  folder: string;
+  /** Whether data outlives the server: yes for a fleet, no for a test run. */
+  persistent: boolean;
+  report: Report;
+};
+
+/** A Redis to use until close(), which stops it if it was started for us. */
+export type Redis = AsyncDisposable & { readonly url: string; close(): Promise<void> };
+
+const publicRedisImage = 'redis:7-bookworm';
+
+/** The given Redis, or else one of our own: a supervised child where redis-server can be had, or else a container. */
+export async function ensureRedis(options: EnsureRedisOptions): Promise<Redis> {
+  const { env, folder, persistent, report } = options;
+  if (env.SHELLFLEET_REDIS_URL) return givenRedis(env.SHELLFLEET_REDIS_URL);
+  const program = await findRedisServer(report);
+  if (program) return RedisServer.start({ program, folder, persistent, report });
+  return startContainer(options);
+}
+
+function givenRedis(url: string): Redis {
+  const close = async (): Promise<void> => {};
+  return { url, close, [Symbol.asyncDispose]: close };
+}
+
+async function findRedisServer(report: Report): Promise<string | undefined> {
+  const found = await findProgram('redis-server');
+  if (found || !(await canInstallPackages())) return found;
+  await installPackages(debianPackages.redis, report);
+  return findProgram('redis-server');
+}
+
+async function startContainer({ env, folder, persistent, report }: EnsureRedisOptions): Promise<Redis> {
+  const engine = await findDocker(env);
+  if (!engine) throw noRedis('no Docker engine answers to run one in a container');
+  const { endpoint } = engine;
+  if (!(await hasImage(endpoint, publicRedisImage))) {
+    const refusal = await pullReporting({ endpoint, env, report }, publicRedisImage);
+    if (refusal !== undefined) throw noRedis(`${publicRedisImage} cannot be pulled (${refusal})`);
+  }
+  report('Starting Redis in a container');
+  return RedisContainer.start({ endpoint, image: publicRedisImage, folder, persistent });
+}
+
+function noRedis(reason: string): SetupError {
+  const install = process.platform === 'darwin' ? 'brew install redis' : 'sudo apt-get install redis-server';
+  return new SetupError(
+    `No redis-server is installed, and ${reason}.`,
+    `${install}, or set SHELLFLEET_REDIS_URL to a Redis of yours (6.2 or newer, noeviction)`,
+  );
+}

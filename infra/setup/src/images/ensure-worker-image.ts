@@ -1,0 +1,48 @@
+import type { Dirent } from 'node:fs';
+import { glob, readFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { EnsureImageDeps } from './ensure-session-image.ts';
+import { buildImage, hasImage } from './image-store.ts';
+import { packFolder } from './pack-context.ts';
+import { type Closure, findProductionClosure } from './production-closure.ts';
+import { recipeHash } from './recipe-hash.ts';
+
+const dockerfile = 'infra/images/worker/Dockerfile';
+const notShipped = ['*.test.ts', '*.bench.ts'];
+
+/** The worker in an image, on a base that has node. Built from this checkout, offline. */
+export async function ensureWorkerImage(deps: EnsureImageDeps, baseImage: string): Promise<string> {
+  const { endpoint, root, report } = deps;
+  const closure = await findProductionClosure(root, 'apps/worker');
+  const image = `shellfleet/worker:${await hashWorker(root, closure, baseImage)}`;
+  if (await hasImage(endpoint, image)) return image;
+  report('Building the worker image');
+  const context = packWorker(root, closure);
+  await buildImage(endpoint, image, context, { dockerfile, buildArgs: { BASE_IMAGE: baseImage } });
+  return image;
+}
+
+function packWorker(root: string, { packages, workspaces, links }: Closure) {
+  // A package inside another package's folder comes along with it.
+  const outermost = packages.filter((path) => !packages.some((other) => path.startsWith(`${other}/`)));
+  const builds = workspaces.map((path) => `${path}/dist`);
+  const paths = ['package.json', dockerfile, ...workspaces, ...links, ...outermost];
+  return packFolder(root, paths, [...notShipped, ...builds]);
+}
+
+async function hashWorker(root: string, { workspaces }: Closure, baseImage: string): Promise<string> {
+  const parts: (string | Uint8Array)[] = [baseImage];
+  const files = ['package-lock.json', dockerfile];
+  for (const workspace of workspaces) files.push(...(await listSources(root, workspace)));
+  for (const file of files) parts.push(file, await readFile(join(root, file)));
+  return recipeHash(parts);
+}
+
+async function listSources(root: string, workspace: string): Promise<string[]> {
+  const exclude = ({ name }: Dirent): boolean => ['node_modules', 'dist'].includes(name) || name.endsWith('.test.ts');
+  const files: string[] = [];
+  for await (const entry of glob('**/*', { cwd: join(root, workspace), withFileTypes: true, exclude })) {
+    if (entry.isFile()) files.push(relative(root, join(entry.parentPath, entry.name)));
+  }
+  return files.sort();
+}

@@ -1,0 +1,58 @@
+import { readFile, realpath } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+
+type Manifest = {
+  name?: string;
+  dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+};
+
+/** What a workspace needs at run time, as paths relative to the root: packages, and the links that lead to workspaces. */
+export type Closure = { packages: string[]; workspaces: string[]; links: string[] };
+
+/** Follows production dependencies from one workspace, as node itself would find them. */
+export async function findProductionClosure(root: string, workspace: string): Promise<Closure> {
+  const packages = new Set<string>();
+  const workspaces = new Set<string>();
+  const links = new Set<string>();
+  const queue = [join(root, workspace)];
+  for (let folder = queue.pop(); folder !== undefined; folder = queue.pop()) {
+    const isWorkspace = !relative(root, folder).includes('node_modules');
+    const found = isWorkspace ? workspaces : packages;
+    const path = relative(root, folder);
+    if (found.has(path)) continue;
+    found.add(path);
+    for (const [name, optional] of await readDependencies(folder)) {
+      const link = await resolvePackage(root, folder, name);
+      if (link === undefined) {
+        if (optional) continue;
+        throw new Error(`${path} needs ${name}, which is not installed. Run npm ci.`);
+      }
+      const target = await realpath(link);
+      if (target !== link) links.add(relative(root, link));
+      queue.push(target);
+    }
+  }
+  return { packages: [...packages].sort(), workspaces: [...workspaces].sort(), links: [...links].sort() };
+}
+
+async function readDependencies(folder: string): Promise<Map<string, boolean>> {
+  const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest;
+  const names = new Map<string, boolean>();
+  for (const name of Object.keys(manifest.dependencies ?? {})) names.set(name, false);
+  // npm lists an optional dependency among the dependencies too, in some packages.
+  for (const name of Object.keys(manifest.optionalDependencies ?? {})) names.set(name, true);
+  return names;
+}
+
+async function resolvePackage(root: string, from: string, name: string): Promise<string | undefined> {
+  for (let folder = from; ; folder = dirname(folder)) {
+    const candidate = join(folder, 'node_modules', name);
+    const exists = await readFile(join(candidate, 'package.json')).then(
+      () => true,
+      () => false,
+    );
+    if (exists) return candidate;
+    if (folder === root || folder === dirname(folder)) return undefined;
+  }
+}

@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { stopByPidFile, writePid } from '../background-process.ts';
+import type { Report } from '../debian-packages.ts';
+import { SetupError } from '../setup-error.ts';
+import { waitForRedis } from './ping-redis.ts';
+import { chooseRedisAddress, type RedisConfig, redisMemoryBytes, redisUrl, writeRedisConfig } from './redis-config.ts';
+
+export type RedisServerOptions = {
+  program: string;
+  /** Configuration, data, log and pid file; a folder of its own that only this user can look into. */
+  folder: string;
+  persistent: boolean;
+  report: Report;
+};
+
+// R1. At most one redis-server runs on a folder: an orphan of an earlier run is stopped before the next one starts.
+// R2. Address and password stay the same over every restart, so clients reconnect without being told.
+// R3. After close() nothing is started any more.
+
+const startTimeoutMs = 30_000;
+const restartDelayMs = 500;
+
+/** A redis-server that is a child of this process, and is started again when it dies. */
+export class RedisServer implements AsyncDisposable {
+  readonly url: string;
+  readonly #options: RedisServerOptions;
+  readonly #address: RedisConfig;
+  #child: ChildProcess | undefined;
+  #closed = false;
+
+  private constructor(options: RedisServerOptions, address: RedisConfig) {
+    this.#options = options;
+    this.#address = address;
+    this.url = redisUrl(address);
+  }
+
+  static async start(options: RedisServerOptions): Promise<RedisServer> {
+    const { folder, persistent } = options;
+    await stopByPidFile(join(folder, 'redis.pid'), 'redis-server');
+    const configPath = join(folder, 'redis.conf');
+    const address = await chooseRedisAddress(configPath);
+    const maxMemoryBytes = redisMemoryBytes();
+    await writeRedisConfig(configPath, {
+      ...address,
+      dataFolder: folder,
+      bind: '127.0.0.1',
+      maxMemoryBytes,
+      persistent,
+    });
+    const server = new RedisServer(options, address);
+    await server.#launch();
+    return server;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await stopByPidFile(join(this.#options.folder, 'redis.pid'), 'redis-server');
+    if (this.#child && this.#child.exitCode === null && this.#child.signalCode === null)
+      await once(this.#child, 'exit');
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #launch(): Promise<void> {
+    const { folder, program, report } = this.#options;
+    const log = await open(join(folder, 'redis.log'), 'a', 0o600);
+    // In a session of its own: a Ctrl-C at the terminal is for us, who end what uses Redis before Redis itself.
+    const child = spawn(program, [join(folder, 'redis.conf')], { detached: true, stdio: ['ignore', log.fd, log.fd] });
+    this.#child = child;
+    await log.close();
+    let ended = false;
+    child.once('error', () => {
+      ended = true;
+    });
+    child.once('exit', () => {
+      ended = true;
+    });
+    if (child.pid !== undefined) await writePid(join(folder, 'redis.pid'), child.pid);
+    if (this.#closed) child.kill(); // closed while it was being started again
+    if (!(await waitForRedis(this.#address, startTimeoutMs, () => ended))) throw await this.#startFailed();
+    child.once('exit', (exitCode, signal) => {
+      if (this.#closed) return;
+      report(`Redis ended (${signal ?? exitCode}); starting it again`);
+      void this.#relaunch();
+    });
+  }
+
+  async #relaunch(): Promise<void> {
+    while (!this.#closed) {
+      await delay(restartDelayMs, undefined, { ref: false });
+      if (this.#closed) return;
+      try {
+        return await this.#launch();
+      } catch (error) {
+        this.#options.report(error instanceof Error ? error.message : String(error));
+      }
+    }
+  }
+
+  async #startFailed(): Promise<SetupError> {
+    const logPath = join(this.#options.folder, 'redis.log');
+    this.#child?.kill('SIGKILL');
+    const lastWords = (await readFile(logPath, 'utf8').catch(() => '')).trim().split('\n').at(-1);
+    return new SetupError(`redis-server did not start: ${lastWords ?? 'it left no log'}`, `read ${logPath}`);
+  }
+}

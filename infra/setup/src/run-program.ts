@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+
+export type ProgramResult = { exitCode: number | null; stdout: string; stderr: string };
+
+export type RunProgramOptions = {
+  cwd?: string;
+  env?: NodeJS.ProcessEnv;
+  timeoutMs?: number;
+  /** Where the program's stdout and stderr go as they come, besides the result. */
+  onLine?: (line: string) => void;
+};
+
+/** Runs a program to its end. A program that does not exist answers like one that failed: exit code 127. */
+export function runProgram(file: string, args: string[], options: RunProgramOptions = {}): Promise<ProgramResult> {
+  return new Promise((resolve) => {
+    const child = spawn(file, args, {
+      cwd: options.cwd,
+      env: options.env ?? process.env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: options.timeoutMs,
+      killSignal: 'SIGKILL',
+    });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text;
+      options.onLine?.(text);
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+      options.onLine?.(text);
+    });
+    child.on('error', (error) => resolve({ exitCode: 127, stdout, stderr: stderr + error.message }));
+    child.on('close', (exitCode) => resolve({ exitCode, stdout, stderr }));
+  });
+}
+
+/** Like runProgram, but anything other than exit code 0 throws with the program's last words. */
+export async function runProgramOrThrow(
+  file: string,
+  args: string[],
+  options: RunProgramOptions = {},
+): Promise<string> {
+  const result = await runProgram(file, args, options);
+  if (result.exitCode === 0) return result.stdout;
+  const lastWords = (result.stderr || result.stdout).trim().split('\n').slice(-4).join('\n');
+  throw new Error(`${file} ${args[0] ?? ''} ended with exit code ${result.exitCode}: ${lastWords}`);
+}
+
+/** The absolute path of a program on PATH (and in the folders of the system administrator), or undefined. */
+export async function findProgram(name: string): Promise<string | undefined> {
+  const { access, constants } = await import('node:fs/promises');
+  const folders = [...(process.env.PATH ?? '').split(':'), '/usr/local/sbin', '/usr/sbin', '/sbin'];
+  for (const folder of folders) {
+    if (!folder.startsWith('/')) continue;
+    const path = `${folder}/${name}`;
+    if (
+      await access(path, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path;
+  }
+  return undefined;
+}

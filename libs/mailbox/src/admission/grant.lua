@@ -1,0 +1,14 @@
+-- grant: give an owner of a session job its fence. The job's lock must name the host; a missing one is set again while the last owner was this host.
+-- KEYS 1 owners · 2 fence counter · 3 lock of the session job (BullMQ's)
+-- ARGV 1 member · 2 host · 3 lock ms
+-- Returns {1, fence} · {-1, who has it}
+local lock = redis.call('GET', KEYS[3])
+if lock and lock ~= ARGV[2] then return {-1, lock} end
+if not lock then
+  local owner = redis.call('HGET', KEYS[1], ARGV[1])
+  if not owner or string.match(owner, '^%d+ (.+)$') ~= ARGV[2] then return {-1, owner or ''} end
+  redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
+end
+local fence = redis.call('INCR', KEYS[2])
+redis.call('HSET', KEYS[1], ARGV[1], fence .. ' ' .. ARGV[2])
+return {1, tostring(fence)}

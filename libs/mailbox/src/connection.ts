@@ -1,0 +1,101 @@
+import { ShellfleetError } from '@shellfleet/protocol';
+import { Redis, type RedisOptions } from 'ioredis';
+import { loadMailboxScripts } from './script.ts';
+
+const OLDEST_REDIS = [6, 2] as const;
+/** Every call to Redis is answered within this, or has failed. */
+export const REDIS_DEADLINE_MS = 2_000;
+
+/**
+ * How long a connection goes on when Redis is away:
+ * a producer's fails within the deadline and tells its caller; a host's tries for ever; a blocking one waits for what comes.
+ */
+export type ConnectionRole = 'producer' | 'host' | 'blocking';
+
+const ROLE_OPTIONS: Record<ConnectionRole, RedisOptions> = {
+  producer: { maxRetriesPerRequest: 1, commandTimeout: REDIS_DEADLINE_MS },
+  host: { maxRetriesPerRequest: null, commandTimeout: REDIS_DEADLINE_MS },
+  blocking: { maxRetriesPerRequest: null },
+};
+
+export interface Connected {
+  redis: Redis;
+  /** Another connection to the same Redis, counted against the five that a process may have. */
+  duplicate(role: ConnectionRole, name: string): Redis;
+}
+
+/**
+ * Connects, refuses a Redis that would lose what it accepted, and loads the mailbox scripts, again at every reconnection.
+ * Throws QUEUE_UNAVAILABLE (out of reach), REDIS_UNSUITABLE (named setting or version).
+ */
+export async function connectRedis(url: string, role: ConnectionRole, name: string): Promise<Connected> {
+  const place = describeRedis(url);
+  const connection = (as: ConnectionRole, connectionName: string): Redis => {
+    const redis = new Redis(url, {
+      ...ROLE_OPTIONS[as],
+      connectionName,
+      connectTimeout: REDIS_DEADLINE_MS,
+      lazyConnect: true,
+      retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, 1_000),
+    });
+    // Failures reach whoever made the call; without a listener the process would end.
+    redis.on('error', () => {});
+    return redis;
+  };
+  const redis = connection(role, name);
+  try {
+    await redis.connect();
+    await refuseUnsuitable(redis, place);
+    await loadMailboxScripts(redis);
+  } catch (error) {
+    redis.disconnect();
+    if (error instanceof ShellfleetError) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ShellfleetError(
+      'QUEUE_UNAVAILABLE',
+      `Redis at ${place} cannot be reached: ${reason}. Start it, or set SHELLFLEET_REDIS_URL.`,
+      { place },
+      { cause: error },
+    );
+  }
+  redis.on('ready', () => void loadMailboxScripts(redis).catch(() => {}));
+  return { redis, duplicate: connection };
+}
+
+/** `host:port` of a Redis URL: what may be said of it, without its password. Throws REDIS_UNSUITABLE when it is no Redis URL. */
+export function describeRedis(url: string): string {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed === undefined || !['redis:', 'rediss:'].includes(parsed.protocol)) {
+    throw new ShellfleetError(
+      'REDIS_UNSUITABLE',
+      'The Redis URL is not of the form redis://[user:password@]host:port[/db] (or rediss://). Check SHELLFLEET_REDIS_URL.',
+    );
+  }
+  return `${parsed.hostname || 'localhost'}:${parsed.port || '6379'}`;
+}
+
+async function refuseUnsuitable(redis: Redis, place: string): Promise<void> {
+  const info = parseInfo(await redis.info());
+  const version = info.get('redis_version') ?? '0';
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const refuse = (setting: string, message: string): never => {
+    throw new ShellfleetError('REDIS_UNSUITABLE', `Redis at ${place} ${message}`, { place, setting, version });
+  };
+  if (major < OLDEST_REDIS[0] || (major === OLDEST_REDIS[0] && minor < OLDEST_REDIS[1])) {
+    refuse('redis_version', `is version ${version}; Shellfleet needs ${OLDEST_REDIS.join('.')} or newer.`);
+  }
+  const policy = info.get('maxmemory_policy') ?? 'noeviction';
+  if (policy !== 'noeviction') {
+    refuse(
+      'maxmemory-policy',
+      `has maxmemory-policy ${policy}, so it may drop accepted commands. Set it: CONFIG SET maxmemory-policy noeviction.`,
+    );
+  }
+  if (info.get('role') === 'slave')
+    refuse('replicaof', 'is a replica and takes no writes. Point SHELLFLEET_REDIS_URL at its primary.');
+}
+
+function parseInfo(text: string): Map<string, string> {
+  const lines = text.split('\r\n').filter((line) => line.includes(':') && !line.startsWith('#'));
+  return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
+}

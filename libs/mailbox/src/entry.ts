@@ -1,0 +1,52 @@
+import type { EntryKind } from '@shellfleet/protocol';
+import { asNumber, asString } from './reply.ts';
+
+/** An entry as its host sees it. */
+export interface Entry {
+  id: string;
+  kind: EntryKind;
+  /** sealed; empty when it has ended */
+  payload: string;
+  /** producer that waits for it */
+  inbox: string;
+  /** by the clock of Redis, ms */
+  acceptedAt: number;
+  startedAt: number;
+  /** raw bytes of each stream that are stored */
+  offsets: { stdout: number; stderr: number };
+  /** output entries that are stored */
+  seq: number;
+  retry: 'never' | 'idempotent';
+  /** why a caller cancelled it while it ran */
+  cancelReason?: string;
+  /** under which it was started */
+  fence: number;
+}
+
+/** What the head of the mailbox is: started by this call, running since an earlier one, past its start deadline (not started), or nothing. */
+export type Taken = { type: 'empty' } | { type: 'started' | 'running' | 'overdue'; entry: Entry };
+
+const TAKEN_TYPES = { 1: 'started', 2: 'running', 3: 'overdue' } as const;
+
+/** Reads `take_head`'s answer. */
+export function toTaken(reply: unknown[]): Taken {
+  const type = TAKEN_TYPES[reply[0] as keyof typeof TAKEN_TYPES];
+  return type === undefined ? { type: 'empty' } : { type, entry: toEntry(reply) };
+}
+
+function toEntry(reply: unknown[]): Entry {
+  const cancelReason = asString(reply[11]);
+  return {
+    id: asString(reply[1]),
+    payload: asString(reply[2]),
+    kind: asString(reply[3]) as EntryKind,
+    inbox: asString(reply[4]),
+    acceptedAt: asNumber(reply[5]),
+    startedAt: asNumber(reply[6]),
+    offsets: { stdout: asNumber(reply[7]), stderr: asNumber(reply[8]) },
+    seq: asNumber(reply[9]),
+    retry: asString(reply[10]) === 'idempotent' ? 'idempotent' : 'never',
+    ...(cancelReason === '' ? {} : { cancelReason }),
+    fence: asNumber(reply[12]),
+  };
+}

@@ -1,0 +1,50 @@
+import { type Entry, toTaken } from '../entry.ts';
+import { asArray, asNumber, asString } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/adopt');
+
+export interface Adopted {
+  type: 'adopted';
+  life: 'open' | 'closing';
+  generation: string;
+  /** sealed */
+  spec: string;
+  /** shells that the session has had */
+  epoch: number;
+  /** the epoch that a Result last said: a smaller one than `epoch` means that the loss of a shell is still to be said */
+  saidEpoch: number;
+  /** shells before those of the sandbox that was last announced */
+  epochBase: number;
+  /** whether the owner before had a shell ready */
+  ready: boolean;
+  waiting: number;
+  createdAt: number;
+  /** the owner before, or empty */
+  previousHost: string;
+  /** what was running under an earlier owner, or an earlier life of this one */
+  running?: Entry;
+}
+
+/** Becomes the owner under `owner.fence`, unless a newer owner is known. The first step of every take-over and every reconnection. */
+export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } | Fenced> {
+  const reply = asArray(await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host]), script.name);
+  if (reply[0] === -1) return FENCED;
+  if (reply[0] === -2) return { type: 'closed' };
+  const running = toTaken(asArray(reply[8], script.name));
+  return {
+    type: 'adopted',
+    life: reply[1] === 'closing' ? 'closing' : 'open',
+    generation: asString(reply[2]),
+    spec: asString(reply[3]),
+    epoch: asNumber(reply[4]),
+    saidEpoch: asNumber(reply[9]),
+    epochBase: asNumber(reply[10]),
+    ready: reply[11] === 'ready',
+    waiting: asNumber(reply[5]),
+    createdAt: asNumber(reply[6]),
+    previousHost: asString(reply[7]),
+    ...(running.type === 'empty' ? {} : { running: running.entry }),
+  };
+}

@@ -1,0 +1,27 @@
+import type { OutputEntry } from '@shellfleet/protocol';
+import { asArray, asNumber } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { toOutputArguments } from './output-arguments.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/append');
+
+export type Appended =
+  | { type: 'stored'; offsets: { stdout: number; stderr: number } }
+  /** The entries do not begin at the stored offsets, which these are: the call arrived before, or something is missing. */
+  | { type: 'misplaced'; offsets: { stdout: number; stderr: number } }
+  | { type: 'not-running' };
+
+/** Adds output of the running entry to the session's stream: all of the entries, or none. */
+export async function append(
+  owner: Owner,
+  entryId: string,
+  entries: readonly OutputEntry[],
+): Promise<Appended | Fenced> {
+  const args = [owner.fence, owner.host, entryId, ...toOutputArguments(entries)];
+  const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
+  if (reply[0] === -1) return FENCED;
+  if (reply[0] === -2) return { type: 'not-running' };
+  const offsets = { stdout: asNumber(reply[1]), stderr: asNumber(reply[2]) };
+  return { type: reply[0] === 1 ? 'stored' : 'misplaced', offsets };
+}

@@ -1,0 +1,54 @@
+import { LIMITS, type OutputEntry, toWireResult, type WireResult } from '@shellfleet/protocol';
+import { type Taken, toTaken } from '../entry.ts';
+import { asArray, asNumber, asString } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { toOutputArguments } from './output-arguments.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/finish');
+
+export interface FinishOptions {
+  result: WireResult;
+  /** shells that the session has had */
+  epoch: number;
+  /** start the next entry in the same step */
+  takeNext: boolean;
+  /** output not yet appended */
+  output?: readonly OutputEntry[];
+  /** of a file operation, sealed */
+  answer?: string;
+}
+
+export type Finished =
+  /** `event` is the id of the terminal event in the stream. */
+  | { type: 'finished'; event: string; next: Taken }
+  /** A caller's cancel() was first: finish it as a cancellation. */
+  | { type: 'cancelled' }
+  | { type: 'misplaced'; offsets: { stdout: number; stderr: number } }
+  /** It is neither running nor the head: it ended another way. */
+  | { type: 'not-running' };
+
+/** The only way an entry that a host holds becomes terminal. Twice: what the first call answered. */
+export async function finish(owner: Owner, entryId: string, options: FinishOptions): Promise<Finished | Fenced> {
+  const reply = asArray(
+    await runOnSession(owner.redis, script, owner.keys, [
+      owner.fence,
+      owner.host,
+      entryId,
+      options.result.outcome,
+      JSON.stringify(toWireResult(options.result)),
+      options.epoch,
+      options.takeNext ? '1' : '0',
+      LIMITS.retentionMs,
+      options.answer ?? '',
+      ...toOutputArguments(options.output ?? []),
+    ]),
+    script.name,
+  );
+  if (reply[0] === -1) return FENCED;
+  if (reply[0] === -4) return { type: 'cancelled' };
+  if (reply[0] === -5)
+    return { type: 'misplaced', offsets: { stdout: asNumber(reply[1]), stderr: asNumber(reply[2]) } };
+  if (typeof reply[0] === 'number') return { type: 'not-running' };
+  return { type: 'finished', event: asString(reply[0]), next: toTaken(asArray(reply[1], script.name)) };
+}

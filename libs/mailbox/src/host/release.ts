@@ -1,0 +1,25 @@
+import { type EventType, LIMITS } from '@shellfleet/protocol';
+import { asArray, asString } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/release');
+
+/** Gives the session up. Refused (`busy`) while anything runs or waits. A closing session is closed by it. */
+export async function release(
+  owner: Owner,
+  status: 'queued' | 'lost',
+  event?: { type: EventType; data: Record<string, unknown> },
+): Promise<{ type: 'released'; life: string } | { type: 'busy' } | Fenced> {
+  const args = [
+    owner.fence,
+    owner.host,
+    status,
+    event?.type ?? '',
+    JSON.stringify(event?.data ?? {}),
+    LIMITS.retentionMs,
+  ];
+  const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
+  if (reply[0] === -1) return FENCED;
+  return reply[0] === 1 ? { type: 'released', life: asString(reply[1]) } : { type: 'busy' };
+}

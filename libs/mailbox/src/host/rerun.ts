@@ -1,0 +1,15 @@
+import { asArray } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/rerun');
+
+/** Starts the running entry again in a new shell. Only what its submitter marked idempotent. */
+export async function rerun(owner: Owner, entryId: string): Promise<{ type: 'restarted' | 'refused' } | Fenced> {
+  const reply = asArray(
+    await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host, entryId]),
+    script.name,
+  );
+  if (reply[0] === -1) return FENCED;
+  return { type: reply[0] === 1 ? 'restarted' : 'refused' };
+}

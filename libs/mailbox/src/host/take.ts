@@ -1,0 +1,12 @@
+import { type Taken, toTaken } from '../entry.ts';
+import { asArray } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/take');
+
+/** Starts the head of the mailbox, durably, before its first byte reaches the shell. Twice: the same entry again. */
+export async function take(owner: Owner): Promise<Taken | Fenced> {
+  const reply = asArray(await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host]), script.name);
+  return reply[0] === -1 ? FENCED : toTaken(reply);
+}

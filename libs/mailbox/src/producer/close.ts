@@ -1,0 +1,52 @@
+import { emptyResult, LIMITS, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { asArray, asString } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { CANCELLED_UNSTARTED } from './cancel.ts';
+
+const script = defineMailboxScript('producer/close');
+
+export interface Closed {
+  /** closed before (or never opened), closed by this call, or being closed by its owner */
+  type: 'closed-before' | 'closed' | 'closing';
+  host: string;
+  /** entries that this call ended, and who waits for them */
+  ended: { inbox: string; entryId: string; event: string }[];
+}
+
+const CANCELLED_OUT_OF_REACH = JSON.stringify(
+  toWireResult(
+    emptyResult('cancellation', {
+      reason: 'cancelled',
+      shell: { state: 'lost', reason: 'closed while its host was out of reach', epoch: 0 },
+    }),
+  ),
+);
+
+/** Ends a life of a session: waiting entries at once, the rest by its owner, or at once when the owner is out of reach. */
+export async function close(
+  redis: Redis,
+  keys: SessionKeys,
+  generation: string | undefined,
+  ownerOutOfReach: boolean,
+): Promise<Closed> {
+  const args = [
+    generation ?? '',
+    CANCELLED_UNSTARTED,
+    ownerOutOfReach ? '1' : '0',
+    CANCELLED_OUT_OF_REACH,
+    LIMITS.retentionMs,
+  ];
+  const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
+  const type = reply[0] === 2 ? 'closing' : reply[0] === 1 ? 'closed' : 'closed-before';
+  return { type, host: asString(reply[1]), ended: toEnded(asArray(reply[2], script.name)) };
+}
+
+/** Reads the flat list of inbox, entry, event that scripts answer with. */
+export function toEnded(list: unknown[]): Closed['ended'] {
+  const ended: Closed['ended'] = [];
+  for (let index = 0; index + 2 < list.length; index += 3) {
+    ended.push({ inbox: asString(list[index]), entryId: asString(list[index + 1]), event: asString(list[index + 2]) });
+  }
+  return ended;
+}

@@ -1,0 +1,34 @@
+-- submit: accept an entry, once, whatever arrives twice.
+-- ARGV 3 entry · 4 generation · 5 kind · 6 sealed payload · 7 hash of the payload · 8 idempotency key (hashed) or '' · 9 inbox · 10 retry
+--      11 start deadline in ms from now, or '' · 12 the most that may wait · 13 retention ms · 14 bell prefix · 15 member
+-- Returns {1, waiting, host or ''} accepted · {2} this entry was accepted before · {3, entry} the key stands for that entry
+--         {-1} closed · {-2} unknown session · {-3, entry} the key was used for another payload · {-4, waiting} too many wait
+local id = ARGV[3]
+local known = redis.call('HMGET', state, 'life', 'gen', 'host', 'run')
+if not known[1] then return {-2} end
+if redis.call('EXISTS', record_key(id)) == 1 then return {2} end
+if known[1] ~= 'open' or known[2] ~= ARGV[4] then return {-1} end
+local key = prefix .. 'key:' .. ARGV[8]
+if ARGV[8] ~= '' then
+  local used = redis.call('GET', key)
+  if used then
+    local hash, entry = string.match(used, '^(%S+) (%S+)$')
+    if hash == ARGV[7] then return {3, entry} end
+    return {-3, entry}
+  end
+end
+local waiting = redis.call('LLEN', queue)
+if waiting >= tonumber(ARGV[12]) then return {-4, waiting} end
+local at = now_ms()
+local record = record_key(id)
+redis.call('HSET', record, 'kind', ARGV[5], 'state', 'waiting', 'inbox', ARGV[9], 'retry', ARGV[10], 'at', at)
+if ARGV[11] ~= '' then redis.call('HSET', record, 'deadline', at + tonumber(ARGV[11])) end
+redis.call('SET', payload_key(id), ARGV[6])
+if ARGV[8] ~= '' then redis.call('SET', key, ARGV[7] .. ' ' .. id, 'PX', ARGV[13]) end
+redis.call('RPUSH', queue, id)
+redis.call('HSET', state, 'active', at)
+emit('command.accepted', id, '{"kind":"' .. ARGV[5] .. '"}')
+if not known[3] and waiting == 0 then emit('session.queued', '', '{}') end
+ring()
+if known[3] and not known[4] and waiting == 0 then redis.call('PUBLISH', ARGV[14] .. known[3], ARGV[15]) end
+return {1, waiting, known[3] or ''}

@@ -1,0 +1,72 @@
+import { type EntryKind, LIMITS, type SessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { asArray, asNumber, asString, unexpected } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+
+const script = defineMailboxScript('producer/submit');
+
+export interface Submission {
+  entryId: string;
+  generation: string;
+  kind: EntryKind;
+  /** sealed */
+  payload: string;
+  /** of the payload in clear; tells whether an idempotency key stands for the same thing */
+  payloadHash: string;
+  /** hashed */
+  idempotencyKey?: string;
+  inbox: string;
+  retry: 'never' | 'idempotent';
+  startDeadlineMs?: number;
+}
+
+export type Submitted =
+  /** `waiting` entries are before it; without a host the session needs a job. */
+  | { type: 'accepted'; waiting: number; host: string }
+  /** The same call arrived before. */
+  | { type: 'accepted-before' }
+  | { type: 'deduplicated'; entryId: string }
+  | { type: 'key-conflict'; entryId: string }
+  | { type: 'closed' }
+  | { type: 'unknown-session' }
+  | { type: 'too-many'; waiting: number };
+
+/** Puts an entry at the end of the mailbox, once, and rings the owner when it sleeps. */
+export async function submit(redis: Redis, keys: SessionKeys, submission: Submission): Promise<Submitted> {
+  const reply = asArray(
+    await runOnSession(redis, script, keys, [
+      submission.entryId,
+      submission.generation,
+      submission.kind,
+      submission.payload,
+      submission.payloadHash,
+      submission.idempotencyKey ?? '',
+      submission.inbox,
+      submission.retry,
+      submission.startDeadlineMs ?? '',
+      LIMITS.queuedPerSession,
+      LIMITS.retentionMs,
+      `${keys.namespace}:bell:`,
+      keys.member,
+    ]),
+    script.name,
+  );
+  switch (reply[0]) {
+    case 1:
+      return { type: 'accepted', waiting: asNumber(reply[1]), host: asString(reply[2]) };
+    case 2:
+      return { type: 'accepted-before' };
+    case 3:
+      return { type: 'deduplicated', entryId: asString(reply[1]) };
+    case -1:
+      return { type: 'closed' };
+    case -2:
+      return { type: 'unknown-session' };
+    case -3:
+      return { type: 'key-conflict', entryId: asString(reply[1]) };
+    case -4:
+      return { type: 'too-many', waiting: asNumber(reply[1]) };
+    default:
+      throw unexpected(reply, script.name);
+  }
+}

@@ -1,0 +1,103 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
+import { ShellfleetError } from '@shellfleet/protocol';
+
+/** Sealed values: `1.<key id>.<base64url of nonce, ciphertext, tag>`; AES-256-GCM bound to where the value stands. */
+export interface Sealer {
+  seal(plain: string, place: SealPlace): string;
+  /** Throws SEAL_KEY_UNKNOWN when no key opens it, or it stands in another place than it was sealed for. */
+  open(sealed: string, place: SealPlace): string;
+  /** Keyed digest with the key's id: equal values give equal digests, and nothing else can be told from it. */
+  digest(value: string): string;
+}
+
+export interface SealPlace {
+  namespace: string;
+  tenant: string;
+  session: string;
+  /** entry id, or empty for the session itself */
+  entry: string;
+  kind: 'spec' | 'payload' | 'answer';
+}
+
+interface Key {
+  id: string;
+  bytes: Buffer;
+}
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** `keys`: base64 or hex of 32 bytes each, the sealing one first, older ones after it. */
+export function createSealer(keys: readonly string[]): Sealer {
+  const parsed = keys.map(parseKey);
+  const current = parsed[0];
+  if (current === undefined)
+    throw new ShellfleetError(
+      'SEAL_KEY_UNKNOWN',
+      'No seal key is configured. Set SHELLFLEET_SEAL_KEY, or start the fleet with `shellfleet up`.',
+    );
+  return {
+    seal: (plain, place) => sealWith(current, plain, place),
+    open: (sealed, place) => openWith(parsed, sealed, place),
+    digest: (value) => `${current.id}.${createHmac('sha256', current.bytes).update(value).digest('base64url')}`,
+  };
+}
+
+export function createSealKey(): string {
+  return randomBytes(32).toString('base64');
+}
+
+function parseKey(text: string): Key {
+  const bytes = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
+  if (bytes.byteLength !== 32)
+    throw new ShellfleetError(
+      'SEAL_KEY_UNKNOWN',
+      'A seal key is not 32 bytes in base64 or hex. `openssl rand -base64 32` makes one.',
+    );
+  return {
+    id: createHash('sha256').update('shellfleet seal key id').update(bytes).digest('base64url').slice(0, 8),
+    bytes,
+  };
+}
+
+function toAdditionalData(place: SealPlace): Buffer {
+  return Buffer.from(JSON.stringify([place.namespace, place.tenant, place.session, place.entry, place.kind]));
+}
+
+function sealWith(key: Key, plain: string, place: SealPlace): string {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', key.bytes, nonce).setAAD(toAdditionalData(place));
+  const sealed = Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  return `1.${key.id}.${sealed.toString('base64url')}`;
+}
+
+function openWith(keys: readonly Key[], sealed: string, place: SealPlace): string {
+  const [version, keyId, body] = sealed.split('.');
+  const key = keys.find((candidate) => candidate.id === keyId);
+  const context = { session: place.session, entry: place.entry, kind: place.kind };
+  if (version !== '1' || key === undefined || body === undefined) {
+    throw new ShellfleetError(
+      'SEAL_KEY_UNKNOWN',
+      `The ${place.kind} of session ${place.session} was sealed with a key (${keyId ?? 'none'}) that this process does not have.`,
+      context,
+    );
+  }
+  const bytes = Buffer.from(body, 'base64url');
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key.bytes, bytes.subarray(0, NONCE_BYTES)).setAAD(
+      toAdditionalData(place),
+    );
+    decipher.setAuthTag(bytes.subarray(bytes.byteLength - TAG_BYTES));
+    return Buffer.concat([
+      decipher.update(bytes.subarray(NONCE_BYTES, bytes.byteLength - TAG_BYTES)),
+      decipher.final(),
+    ]).toString('utf8');
+  } catch (cause) {
+    throw new ShellfleetError(
+      'SEAL_KEY_UNKNOWN',
+      `The ${place.kind} of session ${place.session} does not open: it was changed, or stands in another place.`,
+      context,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * Is this image on the operator's list? An entry is a whole name, a repository (any tag of it), or a prefix that ends in
+ * '/'. The name has the form that the session spec demands.
+ */
+export function isListedImage(image: string, list: readonly string[]): boolean {
+  const repository = repositoryOf(image);
+  return list.some(
+    (entry) => entry === image || entry === repository || (entry.endsWith('/') && image.startsWith(entry)),
+  );
+}
+
+/** Without tag and digest. A colon before the last slash belongs to the port of a registry. */
+function repositoryOf(image: string): string {
+  const withoutDigest = image.split('@')[0] ?? '';
+  const colon = withoutDigest.indexOf(':', withoutDigest.lastIndexOf('/') + 1);
+  return colon < 0 ? withoutDigest : withoutDigest.slice(0, colon);
+}

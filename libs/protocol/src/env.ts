@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { DENIED_ENV_NAMES, LIMITS } from './limits.ts';
+import { byteLength, hasLoneSurrogate } from './text.ts';
+
+const NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Environment variables: names a shell can hold, values without NUL, and a total that `execve` takes. */
+export const envSchema = z
+  .record(z.string(), z.string('must be a string'), 'must be an object of strings')
+  .superRefine((env, context) => {
+    let total = 0;
+    for (const [name, value] of Object.entries(env)) {
+      const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name.slice(0, 64)], message });
+      if (!NAME_PATTERN.test(name)) refuse('is not a variable name ([A-Za-z_][A-Za-z0-9_]*)');
+      else if (DENIED_ENV_NAMES.includes(name) || name.startsWith('DOCKER_'))
+        refuse('would change how the shell itself runs, and is not allowed');
+      else if (value.includes('\0')) refuse(`holds a NUL byte at offset ${value.indexOf('\0')}`);
+      else if (hasLoneSurrogate(value)) refuse('is not valid Unicode (lone surrogate)');
+      const size = byteLength(value);
+      if (size > LIMITS.envValueBytes) refuse(`is ${size} bytes; the limit is ${LIMITS.envValueBytes}`);
+      total += size + name.length + 2;
+    }
+    if (total > LIMITS.envTotalBytes) {
+      context.addIssue({ code: 'custom', message: `is ${total} bytes in all; the limit is ${LIMITS.envTotalBytes}` });
+    }
+  });

@@ -1,0 +1,137 @@
+import { z } from 'zod';
+
+/** Every code of the system: whether the same call may be tried again, and the caller's next step. docs/errors.md is checked against it. */
+export const ERRORS = {
+  COMMAND_INVALID: { retryable: false, hint: 'Fix the request; context.issues lists the fields and their limits.' },
+  SESSION_SPEC_INVALID: {
+    retryable: false,
+    hint: 'Fix the session spec; context.issues lists the fields and their limits.',
+  },
+  POLICY_INVALID: { retryable: false, hint: 'Fix the policy; context.issues lists the fields.' },
+  SESSION_CLOSED: { retryable: false, hint: 'Open a new session: fleet.session(id) starts the next life of this id.' },
+  SESSION_NOT_FOUND: { retryable: false, hint: 'Open a new session.' },
+  SESSION_CONFLICT: {
+    retryable: false,
+    hint: 'The live session has another spec; close it first, or attach without a spec.',
+  },
+  SESSION_LOST: { retryable: false, hint: 'The state of the shell is gone; submit again if that is safe.' },
+  SESSION_START_FAILED: {
+    retryable: true,
+    hint: 'See the message: a startup command failed, or the image has no shell.',
+  },
+  IDEMPOTENCY_CONFLICT: { retryable: false, hint: 'The key was used for another payload; use a new key.' },
+  QUEUE_UNAVAILABLE: {
+    retryable: true,
+    hint: 'Redis is out of reach or full; the same idempotency key makes a retry safe.',
+  },
+  QUOTA_EXCEEDED: { retryable: true, hint: 'Wait for queued commands to finish.' },
+  IMAGE_UNAVAILABLE: { retryable: false, hint: 'Choose an image that the host has or can pull.' },
+  DOCKER_UNAVAILABLE: { retryable: true, hint: 'Start the Docker engine on the host; `shellfleet doctor` says how.' },
+  SANDBOX_UNAVAILABLE: {
+    retryable: false,
+    hint: 'The host cannot enforce what was asked; ask for less, or use another host.',
+  },
+  CONTAINER_LOST: { retryable: false, hint: 'The container is gone; the next command gets a new shell.' },
+  SHELL_UNRESPONSIVE: { retryable: false, hint: 'The shell was replaced; the next command gets a new one.' },
+  LEASE_LOST: { retryable: false, hint: 'Another host owns the session now.' },
+  RESULT_EXPIRED: { retryable: false, hint: 'Results are kept for 24 hours.' },
+  FILE_NOT_FOUND: { retryable: false, hint: 'Check the path.' },
+  FILE_IS_DIRECTORY: { retryable: false, hint: 'Name a file, or list the directory.' },
+  FILE_TOO_LARGE: { retryable: false, hint: 'Move it in parts, or compress it in the sandbox first.' },
+  FILE_DENIED: { retryable: false, hint: 'The user of the sandbox may not do that there.' },
+  PATH_INVALID: { retryable: false, hint: 'Use an absolute path inside the sandbox.' },
+  STDIN_INCOMPLETE: { retryable: false, hint: 'The submitter went away before the end of its stdin.' },
+  SEAL_KEY_UNKNOWN: {
+    retryable: false,
+    hint: 'Give this process the key that sealed the value (SHELLFLEET_SEAL_KEY).',
+  },
+  DURABLE_UNSUPPORTED: { retryable: false, hint: 'Turn on appendfsync always, or use Redis 7.2 or newer.' },
+  REDIS_UNSUITABLE: { retryable: false, hint: 'Change the named setting of Redis, or use another Redis.' },
+  HOST_ID_TAKEN: {
+    retryable: false,
+    hint: 'Stop the other worker with this host id, or choose another id (SHELLFLEET_HOST_ID).',
+  },
+  PROTOCOL_MISMATCH: { retryable: false, hint: 'Upgrade the older process; context has both versions.' },
+  INTERNAL: { retryable: false, hint: 'A bug of ours; please report it.' },
+} as const satisfies Record<string, { retryable: boolean; hint: string }>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** One field that was refused: where it is, why, and the limit it broke. Never the value itself. */
+export interface FieldIssue {
+  path: string;
+  message: string;
+}
+
+const BRAND = Symbol.for('shellfleet.error');
+
+/** The system's own failure. A command that fails is data (an Outcome), never this. */
+export class ShellfleetError extends Error {
+  readonly [BRAND] = true;
+  readonly code: ErrorCode;
+  readonly retryable: boolean;
+  readonly context: Readonly<Record<string, unknown>>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    context: Record<string, unknown> = {},
+    options?: { cause?: unknown; retryable?: boolean },
+  ) {
+    super(message, options);
+    this.name = 'ShellfleetError';
+    this.code = code;
+    this.retryable = options?.retryable ?? ERRORS[code].retryable;
+    this.context = context;
+  }
+
+  get hint(): string {
+    return ERRORS[this.code].hint;
+  }
+
+  toJSON(): WireError {
+    return { code: this.code, message: this.message, retryable: this.retryable, context: this.context };
+  }
+}
+
+/** An error as it travels: never a stack. */
+export const wireErrorSchema = z.object({
+  code: z.string(),
+  message: z.string(),
+  retryable: z.boolean(),
+  context: z.unknown().optional(),
+});
+export type WireError = z.infer<typeof wireErrorSchema>;
+
+export function isShellfleetError(error: unknown): error is ShellfleetError {
+  return typeof error === 'object' && error !== null && BRAND in error;
+}
+
+/** For every boundary: what is not ours becomes `INTERNAL` with its cause kept. */
+export function ensureShellfleetError(error: unknown): ShellfleetError {
+  if (isShellfleetError(error)) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new ShellfleetError('INTERNAL', message, {}, { cause: error });
+}
+
+/** Parses with a schema; a refusal becomes one ShellfleetError that lists every field. */
+export function parseOrThrow<T extends z.ZodType>(
+  schema: T,
+  value: unknown,
+  code: ErrorCode,
+  what: string,
+): z.infer<T> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.flatMap((issue) => toFieldIssues(issue));
+  const list = issues
+    .map((issue) => (issue.path === '' ? issue.message : `${issue.path}: ${issue.message}`))
+    .join('; ');
+  throw new ShellfleetError(code, `${what} is not valid: ${list}`, { issues });
+}
+
+function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
+  const path = issue.path.map(String).join('.');
+  if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }];
+  return issue.keys.map((key) => ({ path: path === '' ? key : `${path}.${key}`, message: 'unknown field' }));
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { LIMITS } from './limits.ts';
+
+/** Ids hold only characters that mean nothing to Redis keys, hash tags, globs, paths and shells. */
+const ID_PATTERN = /^[A-Za-z0-9._-]+$/;
+
+const idSchema = z
+  .string('must be a string')
+  .min(1, 'must not be empty')
+  .max(LIMITS.idChars, `must be at most ${LIMITS.idChars} characters`)
+  .regex(ID_PATTERN, 'may only hold A-Z a-z 0-9 . _ -');
+
+export const sessionIdSchema = idSchema.brand<'SessionId'>();
+export const tenantIdSchema = idSchema.brand<'TenantId'>();
+export const hostIdSchema = idSchema.brand<'HostId'>();
+export const namespaceSchema = idSchema.brand<'Namespace'>();
+
+export type SessionId = z.infer<typeof sessionIdSchema>;
+export type TenantId = z.infer<typeof tenantIdSchema>;
+export type HostId = z.infer<typeof hostIdSchema>;
+export type Namespace = z.infer<typeof namespaceSchema>;
+
+/** A ULID: what the mailbox calls an entry. Unique within its session, made by the client. */
+export const entryIdSchema = z
+  .string()
+  .regex(/^[0-9A-HJKMNP-TV-Z]{26}$/, 'must be a ULID')
+  .brand<'EntryId'>();
+export type EntryId = z.infer<typeof entryIdSchema>;
+
+/** `<sessionId>.<ULID>` */
+export type CommandId = string & { readonly __brand: 'CommandId' };
+
+export function toCommandId(sessionId: string, entryId: string): CommandId {
+  return `${sessionId}.${entryId}` as CommandId;
+}
+
+/** Splits a command id into its session and entry; undefined when it is none. */
+export function parseCommandId(commandId: string): { sessionId: SessionId; entryId: EntryId } | undefined {
+  const dot = commandId.lastIndexOf('.');
+  const sessionId = sessionIdSchema.safeParse(commandId.slice(0, Math.max(dot, 0)));
+  const entryId = entryIdSchema.safeParse(commandId.slice(dot + 1));
+  if (!sessionId.success || !entryId.success) return undefined;
+  return { sessionId: sessionId.data, entryId: entryId.data };
+}

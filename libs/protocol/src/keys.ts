@@ -1,0 +1,102 @@
+/** Every Redis key, queue and channel of Shellfleet. `<ns>` is the namespace; a session's keys share one hash tag, so one Cluster slot. */
+
+/** Keys of one session. Only the mailbox scripts write them. */
+export interface SessionKeys {
+  namespace: string;
+  tenant: string;
+  session: string;
+  /** Everything of the session begins with it: `<ns>:{<tenant>:<session>}:` */
+  prefix: string;
+  /** list of entry ids that wait, in order of acceptance */
+  queue: string;
+  /** hash: life, generation, sealed spec, owner, running entry, epoch */
+  state: string;
+  /** stream of SessionEvents and output */
+  stream: string;
+  /** pub/sub: the id of the newest stream entry */
+  feed: string;
+  /** what other keys and channels call the session: `<tenant>:<session>` */
+  member: string;
+}
+
+export function sessionKeys(namespace: string, tenant: string, session: string): SessionKeys {
+  const prefix = `${namespace}:{${tenant}:${session}}:`;
+  const member = `${tenant}:${session}`;
+  return {
+    namespace,
+    tenant,
+    session,
+    prefix,
+    queue: `${prefix}queue`,
+    state: `${prefix}state`,
+    stream: `${prefix}stream`,
+    feed: `${namespace}:feed:${member}`,
+    member,
+  };
+}
+
+/** hash, kept for the retention after its end: kind, state, owner's fence, stored offsets, outcome, id of the terminal event */
+export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
+/** string, until the entry ends: what it asks for, sealed */
+export const payloadKey = (keys: SessionKeys, entry: string) => `${keys.prefix}payload:${entry}`;
+/** string, one hour: what a file operation handed back, sealed */
+export const answerKey = (keys: SessionKeys, entry: string) => `${keys.prefix}answer:${entry}`;
+/** string, for the retention: `<payload hash> <entry id>` */
+export const idempotencyKey = (keys: SessionKeys, keyHash: string) => `${keys.prefix}key:${keyHash}`;
+
+/** Keys of a namespace that belong to no session: admission (one shard for now), hosts, inboxes, bells. */
+export interface FleetKeys {
+  namespace: string;
+  /** prefix of the BullMQ queue `sessions` */
+  admission: string;
+  /** sorted set: session member → when it was last submitted to (ms) */
+  index: string;
+  /** hash: session member → `<fence> <host>` */
+  owners: string;
+  /** counter: the newest fence */
+  fence: string;
+  /** sorted set: host id → when it last said that it lives (ms) */
+  hosts: string;
+  /** pub/sub: a session job was added */
+  sessionsBell: string;
+}
+
+export function fleetKeys(namespace: string): FleetKeys {
+  const admission = `${namespace}:{x0}`;
+  return {
+    namespace,
+    admission,
+    index: `${admission}:index`,
+    owners: `${admission}:owners`,
+    fence: `${admission}:fence`,
+    hosts: `${admission}:hosts`,
+    sessionsBell: `${namespace}:bell:sessions`,
+  };
+}
+
+export const SESSIONS_QUEUE = 'sessions';
+/** BullMQ refuses `:` and whole numbers in job ids. */
+export const sessionJobId = (tenant: string, session: string) => `s~${tenant}~${session}`;
+/** undefined when the id is none of ours. */
+export function parseSessionJobId(jobId: string): { tenant: string; session: string } | undefined {
+  const match = /^s~([A-Za-z0-9._-]{1,128})~([A-Za-z0-9._-]{1,128})$/.exec(jobId);
+  return match === null ? undefined : { tenant: match[1] as string, session: match[2] as string };
+}
+/** The lock of an active session job: the one key name of BullMQ that we touch. A test pins it. */
+export const sessionJobLockKey = (fleet: FleetKeys, jobId: string) =>
+  `${fleet.admission}:${SESSIONS_QUEUE}:${jobId}:lock`;
+
+/** Keys of one host. */
+export const hostKeys = (namespace: string, host: string) => ({
+  /** string with JSON, 5 s: the worker lives */
+  alive: `${namespace}:host:${host}:alive`,
+  /** string, 5 s, renewed: boot id of the one process that may act as this host */
+  boot: `${namespace}:host:${host}:boot`,
+  /** stream: calls to live shells */
+  calls: `${namespace}:host:${host}:calls`,
+  /** pub/sub: `<tenant>:<session>` has work, or `calls` has */
+  bell: `${namespace}:bell:${host}`,
+});
+
+/** stream, expires when its producer is gone: hints that a command ended */
+export const inboxKey = (namespace: string, producer: string) => `${namespace}:inbox:${producer}`;

@@ -1,0 +1,34 @@
+/** Limits on what a producer may send. Sizes are bytes, times are milliseconds. Every refusal names the limit. */
+export const LIMITS = {
+  idChars: 128,
+  scriptBytes: 1_048_576,
+  stdinBytes: 1_048_576,
+  filePartBytes: 1_048_576,
+  envValueBytes: 131_072,
+  envTotalBytes: 1_048_576,
+  pathBytes: 4_096,
+  timeoutMs: 86_400_000,
+  idempotencyKeyChars: 256,
+  queuedPerSession: 100_000,
+  startupCommands: 64,
+  /** How long a finished command, its output and its idempotency key stay readable. */
+  retentionMs: 86_400_000,
+  /** The most that one session's stream may hold before its oldest finished commands are trimmed. */
+  sessionStreamBytes: 67_108_864,
+  streamBytes: 67_108_864,
+  outputBytes: 16_777_216,
+  outputLines: 1_000_000,
+} as const;
+
+/** Variables that would change how the shell itself starts or frames its commands. */
+export const DENIED_ENV_NAMES = [
+  'BASH_ENV',
+  'ENV',
+  'IFS',
+  'LD_PRELOAD',
+  'LD_AUDIT',
+  'PROMPT_COMMAND',
+  'PS4',
+  'SHELLOPTS',
+  'BASHOPTS',
+];

@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { wireErrorSchema } from './errors.ts';
+
+export const OUTCOMES = [
+  'success',
+  'failure',
+  'timeout',
+  'cancellation',
+  'denial',
+  'blocked',
+  'lost',
+  'error',
+] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+export const REASONS = [
+  'exited',
+  'signalled',
+  'wall',
+  'no-output',
+  'oom',
+  'cancelled',
+  'container-removed',
+  'host-lost',
+  'disk',
+  'policy',
+  'approver',
+] as const;
+export type Reason = (typeof REASONS)[number];
+
+const totalsSchema = z.object({
+  stdoutBytes: z.number(),
+  stderrBytes: z.number(),
+  stdoutLines: z.number(),
+  stderrLines: z.number(),
+});
+const timingsSchema = z.object({ queuedMs: z.number(), startMs: z.number(), runMs: z.number(), totalMs: z.number() });
+const shellSchema = z.object({
+  state: z.enum(['kept', 'partial', 'lost']),
+  reason: z.string().optional(),
+  epoch: z.number(),
+});
+
+/** A Result as it stands in the stream: the ids are in the entry, `output` only where it differs from the one stream that has any. */
+export const wireResultSchema = z.object({
+  outcome: z.enum(OUTCOMES),
+  exitCode: z.number().nullable(),
+  signal: z.string().nullable(),
+  reason: z.enum(REASONS).optional(),
+  stdout: z.string(),
+  stderr: z.string(),
+  output: z.string().optional(),
+  truncated: z.object({ bytes: z.boolean(), lines: z.boolean() }),
+  totals: totalsSchema,
+  redactions: z.record(z.string(), z.number()),
+  shell: shellSchema,
+  timings: timingsSchema,
+  hostId: z.string().nullable(),
+  error: wireErrorSchema.optional(),
+});
+export type WireResult = z.infer<typeof wireResultSchema>;
+
+export interface Result extends Omit<WireResult, 'output'> {
+  commandId: string;
+  sessionId: string;
+  /** Both streams in the order in which the worker received them. */
+  output: string;
+  deduplicated: boolean;
+}
+
+/** What an outcome leaves when nothing ran, or nothing is known of what ran. */
+export function emptyResult(outcome: Outcome, rest: Partial<WireResult> = {}): WireResult {
+  return {
+    outcome,
+    exitCode: null,
+    signal: null,
+    stdout: '',
+    stderr: '',
+    truncated: { bytes: false, lines: false },
+    totals: { stdoutBytes: 0, stderrBytes: 0, stdoutLines: 0, stderrLines: 0 },
+    redactions: {},
+    shell: { state: 'kept', epoch: 0 },
+    timings: { queuedMs: 0, startMs: 0, runMs: 0, totalMs: 0 },
+    hostId: null,
+    ...rest,
+  };
+}
+
+/** Drops `output` where a reader can tell it from the streams. */
+export function toWireResult(result: WireResult): WireResult {
+  const { output, ...rest } = result;
+  const derivable =
+    output === undefined || output === rest.stdout + rest.stderr ? rest.stdout === '' || rest.stderr === '' : false;
+  return derivable || output === undefined ? rest : { ...rest, output };
+}
+
+export function fromWireResult(
+  ids: { commandId: string; sessionId: string },
+  wire: WireResult,
+  deduplicated = false,
+): Result {
+  return { ...ids, ...wire, output: wire.output ?? wire.stdout + wire.stderr, deduplicated };
+}

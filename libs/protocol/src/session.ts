@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema } from './command.ts';
+import { envSchema } from './env.ts';
+import { LIMITS } from './limits.ts';
+
+const IMAGE_PATTERN =
+  /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?\/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/;
+
+const imageSchema = z
+  .string('must be a string')
+  .max(256, 'must be at most 256 characters')
+  .regex(IMAGE_PATTERN, 'is not an image name (registry/name:tag or name@sha256:digest)');
+
+const userSchema = z
+  .string('must be a string')
+  .min(1, 'must be a non-empty string when provided')
+  .regex(
+    /^(?:[a-z_][a-z0-9_-]{0,31}|[0-9]{1,9})(?::(?:[a-z_][a-z0-9_-]{0,31}|[0-9]{1,9}))?$/,
+    'is not a user (name or uid, with :group if wanted)',
+  );
+
+const wholePositive = (maximum: number) =>
+  z
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(1, 'must be positive')
+    .max(maximum, `must be at most ${maximum}`);
+
+const outputSchema = z.strictObject({
+  maxBytes: wholePositive(LIMITS.outputBytes).default(262_144),
+  maxLines: wholePositive(LIMITS.outputLines).default(10_000),
+  keep: z.enum(['head', 'tail', 'head-tail'], "must be 'head', 'tail' or 'head-tail'").default('head-tail'),
+  streamBytes: wholePositive(LIMITS.streamBytes).default(8_388_608),
+});
+
+const limitsSchema = z.strictObject({
+  memoryBytes: z
+    .number('must be a number of bytes')
+    .int('must be a whole number of bytes')
+    .min(33_554_432, 'must be at least 33554432 bytes (32 MiB)')
+    .max(2 ** 50, 'must be at most 2^50 bytes')
+    .default(536_870_912),
+  cpus: z.number('must be a number').min(0.01, 'must be at least 0.01').max(1_024, 'must be at most 1024').default(1),
+  pids: z
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(16, 'must be at least 16')
+    .max(65_536, 'must be at most 65536')
+    .default(256),
+  cpuTimeSeconds: wholePositive(2 ** 31 - 1).optional(),
+  diskBytes: wholePositive(2 ** 50).optional(),
+});
+
+/** The docker policy and its options. What of it a host grants is its operator's word. */
+const dockerPolicySchema = z.strictObject({ type: z.literal('docker'), readOnlyRootfs: z.boolean().default(false) });
+
+const policySchema = z.preprocess(
+  (policy) => (typeof policy === 'string' ? { type: policy } : policy),
+  z.discriminatedUnion('type', [dockerPolicySchema], "must be 'docker', or { type: 'docker', … }"),
+);
+
+/** How a session is to be run, with every default filled in. Two specs are the same when they are equal after defaults. */
+export const sessionSpecSchema = z.strictObject({
+  policy: policySchema.default({ type: 'docker', readOnlyRootfs: false }),
+  image: imageSchema.optional(),
+  env: envSchema.default({}),
+  cwd: sandboxPathSchema.default('/workspace'),
+  workspace: sandboxPathSchema.optional(),
+  shell: z
+    .array(shellTextSchema(LIMITS.pathBytes).min(1))
+    .min(1, 'must contain at least one argument')
+    .max(64)
+    .optional(),
+  user: userSchema.optional(),
+  startupCommands: z.array(scriptSchema).max(LIMITS.startupCommands).default([]),
+  shutdownCommands: z.array(scriptSchema).max(LIMITS.startupCommands).default([]),
+  commandTimeoutMs: durationSchema().default(30_000),
+  startupTimeoutMs: durationSchema().default(30_000),
+  terminationTimeoutMs: durationSchema().default(10_000),
+  output: outputSchema.default(outputSchema.parse({})),
+  limits: limitsSchema.default(limitsSchema.parse({})),
+  idleTimeoutMs: durationSchema().default(1_800_000),
+  maxLifetimeMs: durationSchema(1, 30 * 86_400_000).default(86_400_000),
+  onHostLoss: z.enum(['fail', 'recreate'], "must be 'fail' or 'recreate'").default('fail'),
+  hostGraceMs: durationSchema(0, 3_600_000).default(60_000),
+  /** 0 waits least; BullMQ's order. */
+  priority: z
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(0, 'must be 0 to 2097152')
+    .max(2_097_152, 'must be 0 to 2097152')
+    .default(0),
+});
+export type SessionSpec = z.input<typeof sessionSpecSchema>;
+export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;
+
+/** JSON with sorted keys: equal specs give equal text, in whatever order they were written. */
+export function toCanonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
+      : inner,
+  );
+}
+
+export type SessionState = 'queued' | 'starting' | 'ready' | 'busy' | 'unreachable' | 'closing' | 'closed' | 'lost';
+
+export interface SessionInfo {
+  id: string;
+  state: SessionState;
+  hostId: string | null;
+  epoch: number;
+  queuedCommands: number;
+  position?: number;
+  etaMs?: number;
+  runningCommandId?: string;
+  background: { pid: number; command: string }[];
+  createdAt: string;
+  lastActiveAt: string;
+}
