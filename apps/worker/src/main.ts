@@ -45,7 +45,7 @@ async function main(): Promise<void> {
       defaultImage: config.defaultImage,
       users: config.users,
       workspaces: config.workspaces,
-      bounds: { memoryBytes: config.hostMemoryBytes, cpus: config.hostCpus },
+      bounds: { memoryBytes: config.hostMemoryBytes, cpus: config.hostCpus, pids: config.hostPids, diskQuota: false },
     },
   });
   await sandboxes.check();
