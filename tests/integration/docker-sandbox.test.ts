@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,10 +59,14 @@ async function start(spec: SessionSpec = {}) {
   if (sandbox.link.type !== 'attach') throw new Error('these tests talk over attach');
   const stream: Duplex = await sandbox.link.open();
   await sandbox.start();
+  let text = '';
+  stream.on('data', (data) => {
+    text += String(data);
+  });
   const run = async (line: string): Promise<string> => {
+    text = '';
     stream.write(`${line}\n`);
-    let text = '';
-    while (!/^done \d+$/m.test(text)) text += String((await once(stream, 'data'))[0]);
+    await expect.poll(() => text, { timeout: 10_000, interval: 10 }).toMatch(/^done \d+$/m);
     return text.replace(/^done \d+\n/m, '');
   };
   return { sandbox, stream, run, [Symbol.asyncDispose]: () => sandbox.remove() };
