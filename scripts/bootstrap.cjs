@@ -86,6 +86,8 @@ function say(line) {
 
 function fail(line, exitCode) {
   say(line);
+  // Whoever reads the counts of a test run finds them also when it never came to a test.
+  if (process.argv[2] === 'test') console.log('0 passed, 1 failed');
   process.exit(exitCode);
 }
 

@@ -10,14 +10,14 @@ import { root, runStep } from './steps.ts';
 type Tally = { passed: number; failed: number };
 
 async function main(filters: string[]): Promise<number> {
-  const started = await setUp();
-  if (!started) return close({ passed: 0, failed: 1 });
+  const checks = await runChecks();
+  const machine = await setUp();
+  if (!machine) return close({ passed: checks.passed, failed: checks.failed + 1 });
   try {
-    const checks = await runChecks();
     const tests = await runTests(filters);
     return close({ passed: checks.passed + tests.passed, failed: checks.failed + tests.failed });
   } finally {
-    if (started.engine.startedHere) await stopDocker(process.env);
+    if (machine.engine.startedHere) await stopDocker(process.env);
   }
 }
 
@@ -26,8 +26,7 @@ async function setUp(): Promise<Machine | undefined> {
   try {
     return await ensureMachine(process.env, (line) => console.error(line));
   } catch (error) {
-    if (!(error instanceof SetupError)) throw error;
-    console.error(error.message);
+    console.error(error instanceof SetupError ? error.message : error);
     return undefined;
   }
 }
