@@ -8,8 +8,6 @@ import { z } from 'zod';
 const MIB = 1024 * 1024;
 /** What a session and the processes around it take of the host, at least. */
 const SLOT_BYTES = 64 * MIB;
-/** The kernel's usual pid_max: a larger limit is none. */
-const MOST_PIDS = 32_768;
 /** A session could rewrite the host through any of these, or see more than a project. */
 const NEVER_MOUNTED = [
   '/',
@@ -121,8 +119,6 @@ export interface WorkerConfig {
   logLevel: string;
   hostMemoryBytes: number;
   hostCpus: number;
-  /** What one session may ask for at most. */
-  hostPids: number;
 }
 
 /** Wrong usage: the message names every variable that is wrong. */
@@ -154,7 +150,6 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     hostMemoryBytes: totalmem(),
     hostCpus: cpus().length,
-    hostPids: MOST_PIDS,
   };
 }
 
