@@ -397,9 +397,10 @@ int entry_tick(void) {
   return wake;
 }
 
-void entry_send(void) {
-  if (!resumed || !link_is_up() || phase == NOTHING) return;
-  if (!lanes_send() || phase != ENDED || end_sent) return;
+int entry_send(void) {
+  if (!resumed || !link_is_up() || phase == NOTHING) return 0;
+  if (!lanes_send()) return 1;
+  if (phase != ENDED || end_sent) return 0;
   for (int s = 0; s < LANES; s++) end.totals[s] = lane_received(s);
   uint8_t payload[512];
   size_t n = end_reason ? strlen(end_reason) : 0;
@@ -407,6 +408,7 @@ void entry_send(void) {
   memcpy(payload, &end, sizeof end);
   if (n) memcpy(payload + sizeof end, end_reason, n);
   end_sent = link_put(END, 0, 0, id, 0, payload, sizeof end + n);
+  return !end_sent;
 }
 
 void entry_hello(void) {

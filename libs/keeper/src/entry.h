@@ -22,8 +22,8 @@ void entry_on_child(pid_t pid, int status);
 void entry_on_shell_death(int status);
 // Deadlines and the ladder. Returns in how many ms to call again, or -1.
 int entry_tick(void);
-// Puts output, then the end, on the link.
-void entry_send(void);
+// Puts output, then the end, on the link. 1 when there is more than it has room for.
+int entry_send(void);
 void entry_hello(void);
 
 #endif

@@ -92,9 +92,12 @@ static void loop(void) {
   for (;;) {
     int wake = sooner(entry_tick(), sooner(shell_wake_ms(), link_tick()));
     shell_tick();
-    entry_send();
     if (link_is_up() && late_send()) wake = 0;
-    link_flush();
+    int more;
+    do {
+      more = entry_send();
+      link_flush();
+    } while (more && link_is_flushed());
     struct epoll_event events[EVENTS];
     const int n = epoll_wait(epoll_fd, events, EVENTS, wake);
     for (int i = 0; i < n; i++) on_event(&events[i]);

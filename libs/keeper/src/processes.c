@@ -62,7 +62,7 @@ static int read_process(int pid, Process *process) {
   if (!rest) return 0;
   *process = (Process){.pid = pid};
   int group;
-  return sscanf(rest + 1, " %c %d %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu", &process->state,
+  return sscanf(rest + 1, " %c %d %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu", &process->state,
                 &process->parent, &group, &process->session, &process->started) == 5;
 }
 

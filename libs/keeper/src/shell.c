@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include "shell_script.h" // generated from shell.sh: static const char SHELL_SCRIPT[]
 
-enum { READY_WITHIN_MS = 10000, MAX_FAILED_STARTS = 3, MAX_ARGUMENTS = 32 };
+enum { READY_WITHIN_MS = 10000, MAX_FAILED_STARTS = 3, OOM_SCORE_ABOVE_OURS = 300, MAX_ARGUMENTS = 32 };
 
 static const char *const CANDIDATES[] = {"/bin/bash", "/usr/bin/bash", "/bin/sh"};
 
@@ -89,6 +89,18 @@ static void find_shell(char *const *argv) {
   arguments[n] = (char *)(slash ? slash + 1 : arguments[0]); // $0
 }
 
+static void raise_oom_score(void) {
+  char text[16];
+  const int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+  if (fd < 0) return;
+  const ssize_t n = read(fd, text, sizeof text - 1);
+  text[n > 0 ? n : 0] = 0;
+  const int raised = atoi(text) + OOM_SCORE_ABOVE_OURS;
+  snprintf(text, sizeof text, "%d", raised > 1000 ? 1000 : raised);
+  if (pwrite(fd, text, strlen(text), 0) < 0) errno = 0;
+  close(fd);
+}
+
 void child_setup(void) {
   for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL);
   sigset_t none;
@@ -99,11 +111,7 @@ void child_setup(void) {
   // From here on this process may be looked into; so it may also raise its own price: out of memory, the user's processes go
   // before the keeper.
   prctl(PR_SET_DUMPABLE, 1);
-  const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (fd >= 0) {
-    if (write(fd, "500", 3) < 0) errno = 0;
-    close(fd);
-  }
+  raise_oom_score();
   const int null = open("/dev/null", O_RDWR);
   for (int i = 0; i < 3; i++) dup2(null, i);
   if (null > 2) close(null);

@@ -116,7 +116,7 @@ __sf_leave() {
   else
     __sf_turn=ready
   fi
-  while :; do
+  while
     { # quiet: a traced shell would show these lines on the command's stderr
       case $- in
         *x*)
@@ -125,6 +125,7 @@ __sf_leave() {
           ;;
       esac
     } 2>/dev/null
+  do
     command exec </dev/null >/dev/null 2>&1
     case $__sf_busy in
       ?*) # a command has ended, or left by `continue`

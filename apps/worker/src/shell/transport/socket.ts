@@ -2,16 +2,14 @@
 //
 // So1. Nobody but the holder of the token gets past the hello. User code in the container can connect too (the folder is mounted
 //      there, read-only), so connections without a hello are few and short-lived.
-// So2. The folder is enterable and the socket writable for all, because the container's user is any uid; what keeps other
-//      sessions and users of the host out is the parent folder, which is the worker's alone (0700).
+// So2. The socket is writable for all, because the container's user is any uid; what keeps other sessions and users of the host
+//      out is a folder above it, which is the worker's alone (0700).
 import { timingSafeEqual } from 'node:crypto';
-import { chmod, mkdir, rm } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { decodeHello, FrameDecoder, FrameType, MAX_FROM_KEEPER } from '@shellfleet/keeper';
 import type { Transport } from './transport.ts';
 
-export const SOCKET_NAME = 'w.sock';
 const MAX_SOCKET_PATH = 107;
 const MAX_WITHOUT_HELLO = 4;
 const HELLO_WITHIN_MS = 1_000;
@@ -19,21 +17,20 @@ const HELLO_WITHIN_MS = 1_000;
 export interface KeeperListener {
   /** The next connection that proved itself; a keeper that lost its connection dials again at once. */
   accept(options?: { signal?: AbortSignal }): Promise<Transport>;
-  close(): Promise<void>;
+  /** Nobody gets in any more. Connections that were handed out live on. */
+  close(): void;
 }
 
-/** Listens at `<folder>/w.sock`. The folder is made if need be; its parent must be 0700. */
-export async function listenForKeeper(options: { folder: string; token: string }): Promise<KeeperListener> {
-  const path = join(options.folder, SOCKET_NAME);
+/** Listens at the path, in place of a worker that is gone. */
+export async function listenForKeeper(options: { path: string; token: string }): Promise<KeeperListener> {
+  const { path, token } = options;
   if (Buffer.byteLength(path) > MAX_SOCKET_PATH) {
     throw new RangeError(
       `The socket path ${path} is longer than ${MAX_SOCKET_PATH} bytes; choose a shorter state folder.`,
     );
   }
-  await mkdir(options.folder, { recursive: true });
-  await chmod(options.folder, 0o711);
-  await rm(path, { force: true }); // of a worker that was killed
-  const door = new Door(Buffer.from(options.token));
+  await rm(path, { force: true });
+  const door = new Door(Buffer.from(token));
   await door.listen(path);
   await chmod(path, 0o666);
   return door;
@@ -76,14 +73,10 @@ class Door implements KeeperListener {
     });
   }
 
-  async close(): Promise<void> {
+  close(): void {
     for (const socket of this.#withoutHello) socket.destroy();
     this.#arrived?.close();
-    await new Promise<void>((resolve) => {
-      this.#server.close(() => resolve());
-      this.#server.unref();
-      resolve(); // connections that were handed out live on
-    });
+    this.#server.close();
   }
 
   #receive(socket: Socket): void {
