@@ -77,13 +77,19 @@ class KeeperShell implements Shell {
 
   start(entry: ShellStart): void {
     const { kind, payload } = encodeStart(entry);
-    if (payload.length > MAX_TO_KEEPER) throw new RangeError(`An entry of ${payload.length} bytes; at most ${MAX_TO_KEEPER} fit.`);
+    if (payload.length > MAX_TO_KEEPER)
+      throw new RangeError(`An entry of ${payload.length} bytes; at most ${MAX_TO_KEEPER} fit.`);
     this.#receiving = { entryId: entry.entryId, next: { stdout: 0, stderr: 0 } };
     this.#connection.send({ type: FrameType.start, flags: kind, id: entryIdToBytes(entry.entryId), payload });
   }
 
   ack(entryId: EntryId, stream: OutputStream, offset: number): void {
-    this.#connection.send({ type: FrameType.ack, stream: streams.indexOf(stream), id: entryIdToBytes(entryId), offset });
+    this.#connection.send({
+      type: FrameType.ack,
+      stream: streams.indexOf(stream),
+      id: entryIdToBytes(entryId),
+      offset,
+    });
   }
 
   resume(entryId: EntryId, offsets: StreamOffsets): void {
@@ -188,7 +194,9 @@ class KeeperShell implements Shell {
     const end = decodeEnd(frame.payload);
     const { next } = this.#receiving;
     if (next.stdout !== end.totals.stdout || next.stderr !== end.totals.stderr) {
-      throw new MalformedFrame(`An end after ${end.totals.stdout} and ${end.totals.stderr} bytes; ${next.stdout} and ${next.stderr} came.`);
+      throw new MalformedFrame(
+        `An end after ${end.totals.stdout} and ${end.totals.stderr} bytes; ${next.stdout} and ${next.stderr} came.`,
+      );
     }
     this.#receiving = undefined;
     handlers.onEnd(entryId, toShellEnd(end));
@@ -260,7 +268,10 @@ function encodeStart(entry: ShellStart): { kind: number; payload: Uint8Array } {
       return { kind: EntryKind.command, payload };
     }
     case 'file':
-      return { kind: EntryKind.file, payload: encodeFile({ ...toFilePayload(entry.operation), timeoutMs: entry.timeoutMs ?? 0 }) };
+      return {
+        kind: EntryKind.file,
+        payload: encodeFile({ ...toFilePayload(entry.operation), timeoutMs: entry.timeoutMs ?? 0 }),
+      };
     case 'restart':
       return { kind: EntryKind.restart, payload: encodeRestart(entry.terminationTimeoutMs) };
   }
@@ -270,7 +281,13 @@ function toFilePayload(operation: FileOperation) {
   const plain = { noOutputTimeoutMs: 0, killGraceMs: 0, flags: 0, renameTo: '', offset: 0, length: 0, data: NOTHING };
   switch (operation.type) {
     case 'read':
-      return { ...plain, operation: 'read' as const, path: operation.path, offset: operation.offset, length: operation.length };
+      return {
+        ...plain,
+        operation: 'read' as const,
+        path: operation.path,
+        offset: operation.offset,
+        length: operation.length,
+      };
     case 'write': {
       const flags = (operation.truncate ? FileFlag.truncate : 0) | (operation.parents ? FileFlag.parents : 0);
       const { path, offset, data, renameTo = '' } = operation;
@@ -280,6 +297,11 @@ function toFilePayload(operation: FileOperation) {
     case 'stat':
       return { ...plain, operation: operation.type, path: operation.path };
     case 'remove':
-      return { ...plain, operation: 'remove' as const, path: operation.path, flags: operation.recursive ? FileFlag.recursive : 0 };
+      return {
+        ...plain,
+        operation: 'remove' as const,
+        path: operation.path,
+        flags: operation.recursive ? FileFlag.recursive : 0,
+      };
   }
 }

@@ -26,7 +26,9 @@ export interface KeeperListener {
 export async function listenForKeeper(options: { folder: string; token: string }): Promise<KeeperListener> {
   const path = join(options.folder, SOCKET_NAME);
   if (Buffer.byteLength(path) > MAX_SOCKET_PATH) {
-    throw new RangeError(`The socket path ${path} is longer than ${MAX_SOCKET_PATH} bytes; choose a shorter state folder.`);
+    throw new RangeError(
+      `The socket path ${path} is longer than ${MAX_SOCKET_PATH} bytes; choose a shorter state folder.`,
+    );
   }
   await mkdir(options.folder, { recursive: true });
   await chmod(options.folder, 0o711);
