@@ -1,9 +1,8 @@
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
-import { Fleet, readFleetFile, writeFleetFile } from '@shellfleet/client';
+import { readFleetFile, writeFleetFile } from '@shellfleet/client';
 import { checkoutRoot, ensureMachine, ensureRedis, makeStateFolder, type Redis, stopDocker } from '@shellfleet/setup';
 import { endFleet } from './down.ts';
-import { runFirstCommand } from './first-command.ts';
 import { isOurs, readFleetRecord, removeFleetRecord, VERSION, writeFleetRecord } from './fleet-record.ts';
 import { ensureSealKey } from './seal-key.ts';
 import { superviseWorker, type WorkerProcess } from './worker-process.ts';
@@ -127,10 +126,4 @@ function toWorkerEnv(number: number, options: UpOptions, surroundings: WorkerSur
 async function stopAll(workers: WorkerProcess[], redis: Redis): Promise<void> {
   await Promise.all(workers.map((worker) => worker.stop('SIGINT', END_GRACE_MS)));
   await redis.close();
-}
-
-export async function greet(env: NodeJS.ProcessEnv, report: (line: string) => void): Promise<void> {
-  await using fleet = await Fleet.connect();
-  await runFirstCommand(fleet, report);
-  void env;
 }
