@@ -21,7 +21,7 @@ export interface Adopted {
   ready: boolean;
   waiting: number;
   createdAt: number;
-  /** the owner before, or empty */
+  /** the owner before this fence, or empty: the same however often this is called */
   previousHost: string;
   /** what was running under an earlier owner, or an earlier life of this one */
   running?: Entry;
