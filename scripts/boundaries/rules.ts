@@ -14,7 +14,7 @@ const mayImport: Record<string, string[]> = {
   'libs/keeper': ['protocol'],
   'libs/client': ['protocol', 'policy', 'mailbox'],
   'apps/worker': ['protocol', 'policy', 'mailbox', 'keeper'],
-  'apps/producer': ['protocol', 'client', 'setup'],
+  'apps/producer': ['protocol', 'mailbox', 'client', 'setup'],
   'infra/setup': ['keeper'],
   'examples/npm-packages': ['client', 'protocol'],
 };
