@@ -41,7 +41,9 @@ export class FencedOff extends Error {
 }
 
 /** Claims the keeper under this fence and waits for its hello. Rejects with FencedOff when a higher fence owns it. */
-export function claimKeeper(options: ClaimOptions): Promise<{ connection: KeeperConnection; hello: Hello; id: Uint8Array }> {
+export function claimKeeper(
+  options: ClaimOptions,
+): Promise<{ connection: KeeperConnection; hello: Hello; id: Uint8Array }> {
   return new Promise((resolve, reject) => {
     const connection = new KeeperConnection(options.transport, options.fence);
     const claim = () => connection.send({ type: FrameType.claim });
@@ -62,7 +64,11 @@ export function claimKeeper(options: ClaimOptions): Promise<{ connection: Keeper
         if (frame.type !== FrameType.hello) return;
         const hello = decodeHello(frame.payload);
         if (hello.version !== PROTOCOL_VERSION) {
-          fail(new Error(`The keeper speaks version ${hello.version} of the protocol, this worker version ${PROTOCOL_VERSION}.`));
+          fail(
+            new Error(
+              `The keeper speaks version ${hello.version} of the protocol, this worker version ${PROTOCOL_VERSION}.`,
+            ),
+          );
         } else if (!isToken(hello.token, Buffer.from(options.token))) {
           fail(new Error('The keeper has another token than this session.'));
         } else if (frame.fence > options.fence) {
@@ -73,7 +79,8 @@ export function claimKeeper(options: ClaimOptions): Promise<{ connection: Keeper
           resolve({ connection, hello, id: Uint8Array.from(frame.id) });
         }
       },
-      disconnected: (reason) => fail(new Error(`The connection to the keeper ended before it was claimed (${reason}).`)),
+      disconnected: (reason) =>
+        fail(new Error(`The connection to the keeper ended before it was claimed (${reason}).`)),
     });
     connection.claimed = true;
     claim();
@@ -153,7 +160,8 @@ export class KeeperConnection {
 
   #deliver(frame: Frame): void {
     if (this.#closed && !this.#held) return;
-    if (this.#held) this.#held.push({ ...frame, id: Uint8Array.from(frame.id), payload: Uint8Array.from(frame.payload) });
+    if (this.#held)
+      this.#held.push({ ...frame, id: Uint8Array.from(frame.id), payload: Uint8Array.from(frame.payload) });
     else this.#guard(() => this.#events?.frame(frame));
   }
 

@@ -2,7 +2,6 @@
 import { constants } from 'node:os';
 import {
   decodeEnd,
-  decodeHello,
   decodeProcesses,
   decodeRefusal,
   EntryKind,
@@ -77,13 +76,19 @@ class KeeperShell implements Shell {
 
   start(entry: ShellStart): void {
     const { kind, payload } = encodeStart(entry);
-    if (payload.length > MAX_TO_KEEPER) throw new RangeError(`An entry of ${payload.length} bytes; at most ${MAX_TO_KEEPER} fit.`);
+    if (payload.length > MAX_TO_KEEPER)
+      throw new RangeError(`An entry of ${payload.length} bytes; at most ${MAX_TO_KEEPER} fit.`);
     this.#receiving = { entryId: entry.entryId, next: { stdout: 0, stderr: 0 } };
     this.#connection.send({ type: FrameType.start, flags: kind, id: entryIdToBytes(entry.entryId), payload });
   }
 
   ack(entryId: EntryId, stream: OutputStream, offset: number): void {
-    this.#connection.send({ type: FrameType.ack, stream: streams.indexOf(stream), id: entryIdToBytes(entryId), offset });
+    this.#connection.send({
+      type: FrameType.ack,
+      stream: streams.indexOf(stream),
+      id: entryIdToBytes(entryId),
+      offset,
+    });
   }
 
   resume(entryId: EntryId, offsets: StreamOffsets): void {
@@ -150,21 +155,26 @@ class KeeperShell implements Shell {
     if (!handlers) return;
     switch (frame.type) {
       case FrameType.output:
-        return this.#output(handlers, frame);
+        this.#output(handlers, frame);
+        break;
       case FrameType.late:
-        return handlers.onLate(entryIdFromBytes(frame.id), streamOf(frame), frame.offset, frame.payload);
+        handlers.onLate(entryIdFromBytes(frame.id), streamOf(frame), frame.offset, frame.payload);
+        break;
       case FrameType.end:
-        return this.#end(handlers, frame);
+        this.#end(handlers, frame);
+        break;
       case FrameType.refused:
-        return handlers.onRefused(entryIdFromBytes(frame.id), decodeRefusal(frame.flags));
+        handlers.onRefused(entryIdFromBytes(frame.id), decodeRefusal(frame.flags));
+        break;
       case FrameType.shell:
-        return handlers.onShell({ generation: frame.offset, reason: Buffer.from(frame.payload).toString() });
+        handlers.onShell({ generation: frame.offset, reason: Buffer.from(frame.payload).toString() });
+        break;
       case FrameType.pong:
-        return this.#questions.get(frame.offset)?.(decodeProcesses(frame.payload));
-      case FrameType.hello:
+        this.#questions.get(frame.offset)?.(decodeProcesses(frame.payload));
+        break;
+      case FrameType.hello: // the answer to a claim: of ours, sent twice, or of the next owner's
         if (frame.fence > this.#connection.fence) this.#connection.close('fenced');
-        else decodeHello(frame.payload); // the answer to a claim that we sent twice
-        return;
+        break;
       default:
         throw new MalformedFrame(`A frame of unknown type ${frame.type}.`);
     }
@@ -188,7 +198,9 @@ class KeeperShell implements Shell {
     const end = decodeEnd(frame.payload);
     const { next } = this.#receiving;
     if (next.stdout !== end.totals.stdout || next.stderr !== end.totals.stderr) {
-      throw new MalformedFrame(`An end after ${end.totals.stdout} and ${end.totals.stderr} bytes; ${next.stdout} and ${next.stderr} came.`);
+      throw new MalformedFrame(
+        `An end after ${end.totals.stdout} and ${end.totals.stderr} bytes; ${next.stdout} and ${next.stderr} came.`,
+      );
     }
     this.#receiving = undefined;
     handlers.onEnd(entryId, toShellEnd(end));
@@ -260,7 +272,10 @@ function encodeStart(entry: ShellStart): { kind: number; payload: Uint8Array } {
       return { kind: EntryKind.command, payload };
     }
     case 'file':
-      return { kind: EntryKind.file, payload: encodeFile({ ...toFilePayload(entry.operation), timeoutMs: entry.timeoutMs ?? 0 }) };
+      return {
+        kind: EntryKind.file,
+        payload: encodeFile({ ...toFilePayload(entry.operation), timeoutMs: entry.timeoutMs ?? 0 }),
+      };
     case 'restart':
       return { kind: EntryKind.restart, payload: encodeRestart(entry.terminationTimeoutMs) };
   }
@@ -270,7 +285,13 @@ function toFilePayload(operation: FileOperation) {
   const plain = { noOutputTimeoutMs: 0, killGraceMs: 0, flags: 0, renameTo: '', offset: 0, length: 0, data: NOTHING };
   switch (operation.type) {
     case 'read':
-      return { ...plain, operation: 'read' as const, path: operation.path, offset: operation.offset, length: operation.length };
+      return {
+        ...plain,
+        operation: 'read' as const,
+        path: operation.path,
+        offset: operation.offset,
+        length: operation.length,
+      };
     case 'write': {
       const flags = (operation.truncate ? FileFlag.truncate : 0) | (operation.parents ? FileFlag.parents : 0);
       const { path, offset, data, renameTo = '' } = operation;
@@ -280,6 +301,11 @@ function toFilePayload(operation: FileOperation) {
     case 'stat':
       return { ...plain, operation: operation.type, path: operation.path };
     case 'remove':
-      return { ...plain, operation: 'remove' as const, path: operation.path, flags: operation.recursive ? FileFlag.recursive : 0 };
+      return {
+        ...plain,
+        operation: 'remove' as const,
+        path: operation.path,
+        flags: operation.recursive ? FileFlag.recursive : 0,
+      };
   }
 }

@@ -25,7 +25,9 @@ export interface KeeperListener {
 export async function listenForKeeper(options: { path: string; token: string }): Promise<KeeperListener> {
   const { path, token } = options;
   if (Buffer.byteLength(path) > MAX_SOCKET_PATH) {
-    throw new RangeError(`The socket path ${path} is longer than ${MAX_SOCKET_PATH} bytes; choose a shorter state folder.`);
+    throw new RangeError(
+      `The socket path ${path} is longer than ${MAX_SOCKET_PATH} bytes; choose a shorter state folder.`,
+    );
   }
   await rm(path, { force: true });
   const door = new Door(Buffer.from(token));
