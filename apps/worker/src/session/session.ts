@@ -37,7 +37,7 @@ import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
 import { finishFailed, finishLost, finishOverdue, type RunDeps, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import type { ShellEnd } from '../shell/shell.ts';
-import { runShutdownCommands } from './prepare-shell.ts';
+import { countPreparations, runShutdownCommands } from './prepare-shell.ts';
 import { SessionShell } from './session-shell.ts';
 import { createWake } from './wake.ts';
 
@@ -86,6 +86,8 @@ export class Session {
   #announcedEpoch = 0;
   #opened = { from: 0, to: 0 };
   #activeAt = Date.now();
+  /** The step that ended the last entry has found nothing more, and nobody has rung since. */
+  #looked = false;
 
   constructor(job: SessionJob, deps: SessionDeps) {
     this.job = job;
@@ -186,20 +188,19 @@ export class Session {
   async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<void> {
     const { running } = adopted;
     if (running?.cancelReason !== undefined) this.#cancelled.add(running.id);
-    if (found !== undefined && adopted.ready) {
+    if (found !== undefined) {
       const hello = await run.shell.adopt(found, adopted.epochBase).catch((err: unknown) => {
         this.#logger.warn({ err }, 'session.adoption-failed');
         return undefined;
       });
-      if (hello !== undefined) {
+      // A shell that has begun nothing but its preparation may not have come to the end of it, and nobody has used it.
+      const used = running !== undefined || (hello?.begunCount ?? 0) > countPreparations(run.spec);
+      if (hello !== undefined && used) {
         await this.#announce(run, 'session.adopted');
         if (running !== undefined) await this.#run(running, hello.entryId === running.id ? 'resume' : 'start', run);
         return;
       }
       await run.shell.abandon();
-    } else {
-      // A sandbox that was never ready has run nothing of anybody's.
-      await found?.remove();
     }
     const hostLost = adopted.previousHost !== '' && adopted.previousHost !== run.owner.host;
     if (adopted.epoch > 0 && (hostLost || running !== undefined)) {
@@ -239,7 +240,7 @@ export class Session {
         if (this.#closing) return this.#end(run);
         if (this.#stop === 'hand-over') return run.shell.leave();
         if (this.#stop === 'end') return void (await this.#giveUp(run, 'the host was shut down'));
-        next = lease.held() ? await this.#takeWhenReady(run) : next;
+        if (lease.held() && !this.#looked) next = await this.#takeWhenReady(run);
       }
       switch (next.type) {
         case 'empty': {
@@ -247,6 +248,7 @@ export class Session {
           if (why !== undefined && (await this.#giveUp(run, why)) !== undefined) return;
           // Not given up because something waits: then only the lease can be what is waited for.
           await this.#wake.wait(why === undefined ? Math.min(POLL_MS, run.spec.idleTimeoutMs) : LEASE_POLL_MS);
+          this.#looked = false;
           break;
         }
         case 'overdue':
@@ -416,8 +418,11 @@ export class Session {
         this.#running = { entryId, stop };
       },
       describeShell: (end) => this.#describeShell(shell, end),
-      mayTakeNext: () =>
-        lease.held() && shell.ready && !this.#closing && this.#stop === undefined && !this.#fenced.signal.aborted,
+      mayTakeNext: () => {
+        this.#looked =
+          lease.held() && shell.ready && !this.#closing && this.#stop === undefined && !this.#fenced.signal.aborted;
+        return this.#looked;
+      },
     };
   }
 
