@@ -54,7 +54,8 @@ describe.each(shells)('%s', (name, image) => {
     expect(ended.code).not.toBe(0);
     expect(ended.out).not.toContain('b\n');
     expect(ended.end.shell.generation).toBe(1);
-    expect(ended.state).toBe(bash ? 'kept' : 'partial');
+    // dash and ash come back from an expansion error without re-executing themselves.
+    expect(ended.state).toBe(bash || code === undefined ? 'kept' : 'partial');
     expect((await run('set +u; pwd; echo "$X"; echo $Y')).out).toMatch(/^\/dev\nkept .*\nexported\n$/);
   });
 
@@ -108,7 +109,9 @@ describe.each(shells)('%s', (name, image) => {
 
   test('a here-document without its end is a syntax error, and one with it is not', async () => {
     expect(await run('echo never <<EOF\nhello')).toMatchObject({ out: '', code: 2, end: { reason: 'syntax' } });
-    const whole = await run('while read -r l; do echo "$l"; done <<\'EOF\'\n$x \'y\' "z" \\n\nEOF\necho after');
+    const whole = await run(
+      'while read -r l; do printf "%s\\n" "$l"; done <<\'EOF\'\n$x \'y\' "z" \\n\nEOF\necho after',
+    );
     expect(whole.out).toBe('$x \'y\' "z" \\n\nafter\n');
   });
 
