@@ -10,7 +10,6 @@ import {
   sweep,
   take,
 } from '@shellfleet/mailbox';
-import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { startFakeRedis } from '../support/fake-redis.ts';
 import { idsOf, outcomesOf, readEvents } from '../support/invariants.ts';
@@ -35,25 +34,21 @@ test.each(['allkeys-lru', 'volatile-ttl', 'allkeys-random'])(
   'refuses a Redis that may drop accepted commands, by name: %s',
   async (policy) => {
     await using server = await startOwnRedis();
-    const admin = new Redis(server.url);
-    await admin.config('SET', 'maxmemory-policy', policy);
+    await server.redis.config('SET', 'maxmemory-policy', policy);
     expect(await refusal(server.url)).toMatchObject({
       code: 'REDIS_UNSUITABLE',
       message: expect.stringContaining(`maxmemory-policy ${policy}`),
       context: { setting: 'maxmemory-policy' },
     });
-    await admin.config('SET', 'maxmemory-policy', 'noeviction');
+    await server.redis.config('SET', 'maxmemory-policy', 'noeviction');
     expect(await refusal(server.url)).toBeUndefined();
-    admin.disconnect();
   },
 );
 
 test('refuses a replica', async () => {
   await using server = await startOwnRedis();
-  const admin = new Redis(server.url);
-  await admin.replicaof('127.0.0.1', 1);
+  await server.redis.replicaof('127.0.0.1', 1);
   expect(await refusal(server.url)).toMatchObject({ code: 'REDIS_UNSUITABLE', context: { setting: 'replicaof' } });
-  admin.disconnect();
 });
 
 test.each([
@@ -123,7 +118,7 @@ test('a full Redis takes nothing new, says so, and still lets everything come to
 });
 
 test('entries stay in the order of their calls when a restarted Redis has forgotten the scripts', async () => {
-  await using server = await startOwnRedis();
+  await using server = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
   const { redis } = await connectRedis(server.url, 'host', 'test');
   const keys = newKeys();
   const generation = await openSession(redis, keys);
