@@ -2,7 +2,12 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 
 // Packages run from source under this condition, so no test needs a build.
 const conditions = ['@shellfleet/source', 'module', 'node', 'development|production'];
-const source = { resolve: { conditions }, ssr: { resolve: { conditions, externalConditions: conditions } } };
+const source = {
+  resolve: { conditions },
+  ssr: { resolve: { conditions, externalConditions: conditions } },
+  // What vitest itself loads, global set-up above all, resolves in an environment of its own.
+  environments: { __vitest__: { resolve: { conditions } } },
+};
 
 type Timing = { groupOrder: number; testTimeout: number; maxWorkers?: number };
 

@@ -1,1 +1,4 @@
+export { ConfigError, readConfig, type WorkerConfig } from './config.ts';
+export { createDockerSandboxes, type DockerSandboxesOptions } from './sandbox/docker/docker-sandboxes.ts';
+export type { FoundSandbox, KeeperLink, Sandbox, SandboxDeath, Sandboxes, SessionRef } from './sandbox/sandbox.ts';
 export { createWorker, type Worker, type WorkerDeps } from './worker.ts';

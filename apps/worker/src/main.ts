@@ -13,6 +13,8 @@ import { createWorker } from './worker.ts';
 
 /** Running commands have this long when the worker is asked to stop. */
 const GRACE_MS = 30_000;
+/** The kernel's own limit on most machines; one session may not take more. */
+const MOST_PIDS = 32_768;
 
 process.title = 'shellfleet-worker';
 
@@ -45,7 +47,7 @@ async function main(): Promise<void> {
       defaultImage: config.defaultImage,
       users: config.users,
       workspaces: config.workspaces,
-      bounds: { memoryBytes: config.hostMemoryBytes, cpus: config.hostCpus },
+      bounds: { memoryBytes: config.hostMemoryBytes, cpus: config.hostCpus, pids: MOST_PIDS, diskQuota: false },
     },
   });
   await sandboxes.check();

@@ -42,11 +42,6 @@ export function stopDocker(env: NodeJS.ProcessEnv): Promise<boolean> {
   return stopByPidFile(pidPath(stateFolder(env)), 'dockerd');
 }
 
-/** Whether the engine on this machine is one that ensureDocker started. */
-export async function isOwnDocker(env: NodeJS.ProcessEnv): Promise<boolean> {
-  return (await readLivePid(pidPath(stateFolder(env)), 'dockerd')) !== undefined;
-}
-
 async function startDocker(env: NodeJS.ProcessEnv, report: Report): Promise<DockerEngine> {
   report('Starting the Docker engine');
   const folder = await makeStateFolder(env);

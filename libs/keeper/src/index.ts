@@ -1,1 +1,33 @@
-export {};
+export { ENTRY_ID_BYTES, entryIdFromBytes, entryIdToBytes, toEntryId } from './entry-id.ts';
+export {
+  encodeFrame,
+  type Frame,
+  FrameDecoder,
+  FrameType,
+  HEADER_BYTES,
+  MAX_FROM_KEEPER,
+  MAX_TO_KEEPER,
+  MalformedFrame,
+  PROTOCOL_VERSION,
+  SYNC_BYTES,
+} from './frames.ts';
+export { keeperPath } from './keeper-path.ts';
+export {
+  type CommandPayload,
+  decodeEnd,
+  decodeHello,
+  decodeProcesses,
+  decodeRefusal,
+  type End,
+  EntryKind,
+  encodeCommand,
+  encodeFile,
+  encodeRestart,
+  FileFlag,
+  type FilePayload,
+  type FileRecord,
+  type Hello,
+  parseFileRecords,
+  uint32s,
+  uint64s,
+} from './messages.ts';

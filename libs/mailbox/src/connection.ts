@@ -25,7 +25,7 @@ export interface Connected {
 }
 
 /**
- * Connects, refuses a Redis that would lose what it accepted, and loads the mailbox scripts, again at every reconnection.
+ * Connects, refuses a Redis that would lose what it accepted, and loads the mailbox scripts.
  * Throws QUEUE_UNAVAILABLE (out of reach), REDIS_UNSUITABLE (named setting or version).
  */
 export async function connectRedis(url: string, role: ConnectionRole, name: string): Promise<Connected> {
@@ -58,7 +58,6 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
       { cause: error },
     );
   }
-  redis.on('ready', () => void loadMailboxScripts(redis).catch(() => {}));
   return { redis, duplicate: connection };
 }
 

@@ -23,15 +23,16 @@ export interface Entry {
   fence: number;
 }
 
-/** What the head of the mailbox is: started by this call, running since an earlier one, past its start deadline (not started), or nothing. */
-export type Taken = { type: 'empty' } | { type: 'started' | 'running' | 'overdue'; entry: Entry };
+/** What the head of the mailbox is: started by this call, running since an earlier one, past its start deadline (not started), or nothing (`closing`: the life is to be ended). */
+export type Taken = { type: 'empty'; closing?: true } | { type: 'started' | 'running' | 'overdue'; entry: Entry };
 
 const TAKEN_TYPES = { 1: 'started', 2: 'running', 3: 'overdue' } as const;
 
 /** Reads `take_head`'s answer. */
 export function toTaken(reply: unknown[]): Taken {
   const type = TAKEN_TYPES[reply[0] as keyof typeof TAKEN_TYPES];
-  return type === undefined ? { type: 'empty' } : { type, entry: toEntry(reply) };
+  if (type !== undefined) return { type, entry: toEntry(reply) };
+  return asString(reply[1]) === 'closing' ? { type: 'empty', closing: true } : { type: 'empty' };
 }
 
 function toEntry(reply: unknown[]): Entry {

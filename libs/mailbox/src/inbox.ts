@@ -2,7 +2,7 @@ import { inboxKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
 /** Results up to this size ride in the hint itself; larger ones are read from the session. */
-const INLINE_RESULT_CHARS = 16_384;
+const INLINE_RESULT_CHARS = 4_096;
 const INBOX_LENGTH = 10_000;
 const INBOX_TTL_MS = 600_000;
 
@@ -22,7 +22,7 @@ export async function notify(redis: Redis, namespace: string, producer: string, 
   const key = inboxKey(namespace, producer);
   const result = notice.result.length <= INLINE_RESULT_CHARS ? notice.result : '';
   await redis
-    .pipeline()
+    .multi()
     .xadd(
       key,
       'MAXLEN',

@@ -1,3 +1,4 @@
+export { forget } from './admission/forget.ts';
 export { grant } from './admission/grant.ts';
 export { type Connected, type ConnectionRole, connectRedis, describeRedis, REDIS_DEADLINE_MS } from './connection.ts';
 export type { Entry, Taken } from './entry.ts';

@@ -21,6 +21,9 @@ local function emit(type, id, data)
 end
 local function ring() if newest then redis.call('PUBLISH', feed, newest) end end
 
+-- A full Redis refuses a script's first write, unless that one frees memory: what brings an entry or a life to its end goes on.
+local function write_when_full() redis.call('DEL', prefix .. 'nothing') end
+
 -- Only the newest owner writes: fence and host must both be the stored ones.
 local function owns(fence, host)
   local owner = redis.call('HMGET', state, 'fence', 'host')
@@ -38,6 +41,31 @@ local function complete(id, outcome, result, retention_ms)
   return event
 end
 
+-- Ends up to `most` waiting entries as cancellations; adds inbox, entry and event of each to `ended`.
+local function cancel_waiting(most, result, retention_ms, ended)
+  for _ = 1, most do
+    local id = redis.call('LPOP', queue)
+    if not id then return end
+    ended[#ended + 1] = redis.call('HGET', record_key(id), 'inbox') or ''
+    ended[#ended + 1] = id
+    ended[#ended + 1] = complete(id, 'cancellation', result, retention_ms)
+  end
+end
+
+-- The owner is one no more; what it may still send under its fence comes too late, `adopt` included.
+local function end_ownership()
+  local fence = redis.call('HGET', state, 'fence')
+  if fence then redis.call('HSET', state, 'released', fence) end
+  redis.call('HDEL', state, 'host')
+end
+
+local function end_life(data, retention_ms)
+  redis.call('HSET', state, 'life', 'closed')
+  emit('session.closed', '', data)
+  redis.call('PEXPIRE', state, retention_ms)
+  redis.call('PEXPIRE', stream, retention_ms)
+end
+
 -- What a host is told of an entry.
 local function entry_reply(code, id)
   local r = redis.call('HMGET', record_key(id), 'kind', 'inbox', 'at', 'started', 'stdout', 'stderr', 'seq', 'retry', 'cancel', 'fence')
@@ -46,12 +74,13 @@ local function entry_reply(code, id)
 end
 
 -- Taking is starting: record, mark in the stream and payload in one step.
--- 1 started now · 2 running already (a call that arrived twice) · 3 its start deadline has passed, not started · 0 nothing waits
+-- 1 started now · 2 running already (a call that arrived twice) · 3 its start deadline has passed, not started
+-- {0, life} nothing to start: nothing waits, or the life is ending
 local function take_head(fence, host)
-  local running = redis.call('HGET', state, 'run')
-  if running then return entry_reply(2, running) end
-  local id = redis.call('LINDEX', queue, 0)
-  if not id then return {0} end
+  local known = redis.call('HMGET', state, 'run', 'life')
+  if known[1] then return entry_reply(2, known[1]) end
+  local id = known[2] == 'open' and redis.call('LINDEX', queue, 0)
+  if not id then return {0, known[2] or ''} end
   local at = now_ms()
   local deadline = redis.call('HGET', record_key(id), 'deadline')
   if deadline and tonumber(deadline) < at then return entry_reply(3, id) end
@@ -62,23 +91,24 @@ local function take_head(fence, host)
   return entry_reply(1, id)
 end
 
--- Output entries from ARGV[first] on, in fours: stream (1, 2) · raw from · raw to · entry. All are stored, or none:
--- each must begin at the offset that is stored for its stream. Returns whether they were, and both offsets.
+-- Output entries from ARGV[first] on, in fives: stream (1, 2) · seq · raw from · raw to · entry. All are stored, or none:
+-- each must begin at the offset that is stored for its stream, and be the next of its seq (an entry may cover no raw byte at all).
+-- Returns whether they were, and both offsets.
 local function store(id, first)
   local record = record_key(id)
   local known = redis.call('HMGET', record, 'stdout', 'stderr', 'seq')
   local before = {tonumber(known[1] or 0), tonumber(known[2] or 0)}
   local after = {before[1], before[2]}
-  local count = 0
-  for i = first, #ARGV, 4 do
+  local seq = tonumber(known[3] or 0)
+  for i = first, #ARGV, 5 do
     local s = tonumber(ARGV[i])
-    if tonumber(ARGV[i + 1]) ~= after[s] then return false, before end
-    after[s] = tonumber(ARGV[i + 2])
-    count = count + 1
+    if tonumber(ARGV[i + 1]) ~= seq or tonumber(ARGV[i + 2]) ~= after[s] then return false, before end
+    after[s] = tonumber(ARGV[i + 3])
+    seq = seq + 1
   end
-  if count == 0 then return true, after end
-  for i = first, #ARGV, 4 do emit('command.output', id, ARGV[i + 3]) end
-  redis.call('HSET', record, 'stdout', after[1], 'stderr', after[2], 'seq', tonumber(known[3] or 0) + count)
+  if first > #ARGV then return true, after end
+  for i = first, #ARGV, 5 do emit('command.output', id, ARGV[i + 4]) end
+  redis.call('HSET', record, 'stdout', after[1], 'stderr', after[2], 'seq', seq)
   return true, after
 end
 

@@ -11,26 +11,26 @@ export interface Script {
 }
 
 const PRELUDE = readLua('./prelude.lua');
-const mailboxScripts: Script[] = [];
+const scripts: Script[] = [];
 
 function readLua(path: string): string {
   return readFileSync(new URL(path, import.meta.url), 'utf8');
 }
 
 export function defineScript(name: string, source: string): Script {
-  return { name, source, sha: createHash('sha1').update(source).digest('hex') };
+  const script = { name, source, sha: createHash('sha1').update(source).digest('hex') };
+  scripts.push(script);
+  return script;
 }
 
 /** A script on one session's keys: the prelude, then `<path>.lua` beside its caller. */
 export function defineMailboxScript(path: string): Script {
-  const script = defineScript(path, PRELUDE + readLua(`./${path}.lua`));
-  mailboxScripts.push(script);
-  return script;
+  return defineScript(path, PRELUDE + readLua(`./${path}.lua`));
 }
 
-/** Puts every mailbox script into Redis, so that calls sent together cannot overtake one another on a miss. Call it at each (re)connection. */
+/** Puts every script into Redis. A call that finds its script missing does it too. */
 export async function loadMailboxScripts(redis: Redis): Promise<void> {
-  await Promise.all(mailboxScripts.map((script) => redis.script('LOAD', script.source)));
+  await Promise.all(scripts.map((script) => redis.script('LOAD', script.source)));
 }
 
 export type ScriptArgument = string | number | Buffer;
@@ -45,24 +45,55 @@ export function runOnSession(
   return runScript(redis, script, [keys.queue, keys.state, keys.stream], [keys.prefix, keys.feed, ...args]);
 }
 
-export async function runScript(
-  redis: Redis,
-  script: Script,
-  keys: string[],
-  args: ScriptArgument[],
-): Promise<unknown> {
-  try {
-    return await redis.evalsha(script.sha, keys.length, ...keys, ...args);
-  } catch (error) {
-    if (!isMissingScript(error)) throw toQueueError(error);
-    return redis.eval(script.source, keys.length, ...keys, ...args).catch((cause: unknown) => {
-      throw toQueueError(cause);
+export function runScript(redis: Redis, script: Script, keys: string[], args: ScriptArgument[]): Promise<unknown> {
+  const run = () => redis.evalsha(script.sha, keys.length, ...keys, ...args);
+  const order = ++calls;
+  const reload = reloads.get(redis);
+  const reply = reload === undefined ? run() : whenReloaded(reload, order, run);
+  return reply.catch((error: unknown) => (isMissingScript(error) ? again(redis, order, run) : throwQueueError(error)));
+}
+
+// A restarted Redis has forgotten the scripts. Calls that it refused for that are made again in the order in which they were first made, and
+// none that comes meanwhile overtakes them: entries are accepted in call order. The load is answered after every call that was under way.
+interface Reload {
+  waiting: { order: number; go(): void }[];
+  failed?: unknown;
+}
+const reloads = new WeakMap<Redis, Reload>();
+let calls = 0;
+
+function again(redis: Redis, order: number, run: () => Promise<unknown>): Promise<unknown> {
+  const reload = reloads.get(redis) ?? startReload(redis);
+  return whenReloaded(reload, order, run).catch(throwQueueError);
+}
+
+function whenReloaded(reload: Reload, order: number, run: () => Promise<unknown>): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const go = () => (reload.failed === undefined ? run().then(resolve, reject) : reject(reload.failed));
+    reload.waiting.push({ order, go });
+  });
+}
+
+function startReload(redis: Redis): Reload {
+  const reload: Reload = { waiting: [] };
+  reloads.set(redis, reload);
+  void loadMailboxScripts(redis)
+    .catch((error: unknown) => {
+      reload.failed = error;
+    })
+    .then(() => {
+      reloads.delete(redis);
+      for (const { go } of reload.waiting.sort((a, b) => a.order - b.order)) go();
     });
-  }
+  return reload;
 }
 
 function isMissingScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
+
+export function throwQueueError(cause: unknown): never {
+  throw cause instanceof ShellfleetError ? cause : toQueueError(cause);
 }
 
 /** What Redis, or the way to it, answered instead of a reply. */

@@ -72,10 +72,10 @@ function sealWith(key: Key, plain: string, place: SealPlace): string {
 }
 
 function openWith(keys: readonly Key[], sealed: string, place: SealPlace): string {
-  const [version, keyId, body] = sealed.split('.');
+  const [version, keyId, body, ...more] = sealed.split('.');
   const key = keys.find((candidate) => candidate.id === keyId);
   const context = { session: place.session, entry: place.entry, kind: place.kind };
-  if (version !== '1' || key === undefined || body === undefined) {
+  if (version !== '1' || key === undefined || body === undefined || more.length > 0) {
     throw new ShellfleetError(
       'SEAL_KEY_UNKNOWN',
       `The ${place.kind} of session ${place.session} was sealed with a key (${keyId ?? 'none'}) that this process does not have.`,
@@ -84,10 +84,12 @@ function openWith(keys: readonly Key[], sealed: string, place: SealPlace): strin
   }
   const bytes = Buffer.from(body, 'base64url');
   try {
-    const decipher = createDecipheriv('aes-256-gcm', key.bytes, bytes.subarray(0, NONCE_BYTES)).setAAD(
-      toAdditionalData(place),
-    );
-    decipher.setAuthTag(bytes.subarray(bytes.byteLength - TAG_BYTES));
+    // One text for one value: the decoder takes no notice of what it does not know.
+    if (bytes.toString('base64url') !== body) throw new Error('not base64url');
+    const decipher = createDecipheriv('aes-256-gcm', key.bytes, bytes.subarray(0, NONCE_BYTES), {
+      authTagLength: TAG_BYTES,
+    }).setAAD(toAdditionalData(place));
+    decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
     return Buffer.concat([
       decipher.update(bytes.subarray(NONCE_BYTES, bytes.byteLength - TAG_BYTES)),
       decipher.final(),

@@ -3,10 +3,13 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LIMITS, type SessionKeys } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/clean-output.ts';
-import { OverflowLog, sweepOverflowLogs } from './overflow-log.ts';
+import { OverflowLog } from './overflow-log.ts';
+import { sweepLogs } from './sweep-logs.ts';
 
 /** Of one command, whatever its Result keeps. */
 const QUOTA_BYTES = 64 << 20;
+/** Of all commands of this host. */
+const HOST_QUOTA_BYTES = 1 << 30;
 
 /** The host's log of one command: nothing is touched on disk until there is something to write, or to read back. */
 export interface CommandLog {
@@ -18,7 +21,7 @@ export interface CommandLog {
 /** The logs of this host: a folder for each command that printed more than its session's stream carries. */
 export interface HostLog {
   ofCommand(keys: SessionKeys, entryId: string, keptBytes: number): CommandLog;
-  /** Removes what is older than the retention. */
+  /** Removes what is older than the retention, and the oldest of what is too much. */
   sweep(): Promise<void>;
 }
 
@@ -27,7 +30,7 @@ export function createHostLog(folder: string): HostLog {
     join(folder, createHash('sha256').update(keys.prefix).digest('hex').slice(0, 16));
   return {
     ofCommand: (keys, entryId, keptBytes) => createCommandLog(`${folderOf(keys)}-${entryId}`, keptBytes),
-    sweep: () => sweepOverflowLogs(folder, LIMITS.retentionMs),
+    sweep: () => sweepLogs(folder, { retentionMs: LIMITS.retentionMs, quotaBytes: HOST_QUOTA_BYTES }),
   };
 }
 

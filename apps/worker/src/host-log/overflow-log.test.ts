@@ -1,10 +1,10 @@
-import { appendFile, mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CleanOutput, type OverflowPiece } from '../output/clean-output.ts';
 import { encodeFrame } from './overflow-frame.ts';
-import { OverflowLog, sweepOverflowLogs } from './overflow-log.ts';
+import { OverflowLog } from './overflow-log.ts';
 
 let parent: string;
 
@@ -91,14 +91,4 @@ test('an adopter rebuilds the same Result from the stream and the log', async ()
   whole.end();
   after.end();
   expect(after.texts()).toEqual(whole.texts());
-});
-
-test('sweeps the logs of commands that ended long ago', async () => {
-  const { log } = await openLog();
-  await log.append([piece('stdout', 0, 'x')]);
-  await OverflowLog.open({ folder: join(parent, 'new'), segmentBytes: 1, quotaBytes: 1 });
-  const old = new Date(Date.now() - 100_000);
-  await utimes(join(parent, 'log'), old, old);
-  await sweepOverflowLogs(parent, 50_000);
-  expect(await readdir(parent)).toEqual(['new']);
 });

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StreamName } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/clean-output.ts';
@@ -107,16 +107,6 @@ export class OverflowLog {
       const [dropped] = this.#segments[largest].splice(1, 1);
       if (dropped) await rm(join(this.#options.folder, fileName(largest, dropped.number)), { force: true });
     }
-  }
-}
-
-/** Removes the logs of commands that ended longer ago than `olderThanMs`. */
-export async function sweepOverflowLogs(parent: string, olderThanMs: number, now = Date.now()): Promise<void> {
-  const names = await readdir(parent).catch(() => []);
-  for (const name of names) {
-    const folder = join(parent, name);
-    const { mtimeMs } = await stat(folder).catch(() => ({ mtimeMs: now }));
-    if (now - mtimeMs > olderThanMs) await rm(folder, { recursive: true, force: true });
   }
 }
 

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import { parseFileRecords } from '@shellfleet/keeper';
+import { type FileRecord, parseFileRecords } from '@shellfleet/keeper';
 import type { Entry } from '@shellfleet/mailbox';
 import { emptyResult, type FileAnswer, type FileInfo, type FileOperation, ShellfleetError } from '@shellfleet/protocol';
 import type { Executed, RunDeps } from '../run-command.ts';
@@ -97,7 +97,7 @@ function toAnswer(operation: FileOperation, bytes: Buffer): FileAnswer {
   return {};
 }
 
-function toFileInfo(record: ReturnType<typeof parseFileRecords>[number], directory: string): FileInfo {
+function toFileInfo(record: FileRecord, directory: string): FileInfo {
   const { name, type, size, mode, modifiedMs } = record;
   const path = `${directory.replace(/\/$/, '')}/${name}`;
   return { name, path, type, size, mode, modifiedAt: new Date(modifiedMs).toISOString() };

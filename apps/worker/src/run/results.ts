@@ -32,7 +32,8 @@ const OUTCOMES: Record<ShellEnd['reason'], { outcome: Outcome | 'by-exit-code'; 
 /** The Result of a command that its shell ended. */
 export function toCommandResult(end: ShellEnd, texts: ResultTexts, frame: ResultFrame, cwd?: string): WireResult {
   const { outcome, reason } = OUTCOMES[end.reason];
-  const exitCode = end.reason === 'syntax' ? (end.exitCode ?? 2) : end.exitCode;
+  // What a shell that we stopped answers is our doing, not the command's.
+  const exitCode = outcome === 'timeout' || outcome === 'cancellation' ? null : end.exitCode;
   return {
     ...emptyResult(outcome === 'by-exit-code' ? (exitCode === 0 ? 'success' : 'failure') : outcome),
     exitCode,

@@ -89,7 +89,7 @@ export class SessionShell {
   async adopt(sandbox: Sandbox, epochBase: number): Promise<ShellHello> {
     this.#hold(sandbox);
     this.#epochBase = epochBase;
-    const hello = await this.#connect(CONNECT_DEADLINE_MS);
+    const hello = await this.#connect(sandbox, CONNECT_DEADLINE_MS);
     // What prepared the shell before is not known; a shell that has begun anything of the mailbox was ready.
     this.#preparedGeneration = hello.generation;
     return hello;
@@ -99,7 +99,7 @@ export class SessionShell {
   async reconnect(): Promise<ShellHello | undefined> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined || this.#death !== undefined) return undefined;
-    const connected = this.#connect(RECONNECT_DEADLINE_MS).catch(() => undefined);
+    const connected = this.#connect(sandbox, RECONNECT_DEADLINE_MS).catch(() => undefined);
     const hello = await Promise.race([connected, sandbox.died.then(() => undefined)]);
     if (hello === undefined && this.#death === undefined) {
       this.#deps.logger.warn({ 'container.id': sandbox.containerId }, 'shell.unresponsive');
@@ -150,7 +150,7 @@ export class SessionShell {
     const sandbox = await this.#deps.sandboxes.create(this.#deps.ref, this.#deps.spec, { signal });
     this.#hold(sandbox);
     try {
-      await this.#connect(CONNECT_DEADLINE_MS, true);
+      await this.#connect(sandbox, CONNECT_DEADLINE_MS, true);
     } catch (error) {
       await this.abandon();
       throw error;
@@ -167,15 +167,8 @@ export class SessionShell {
     });
   }
 
-  async #connect(deadlineMs: number, start = false): Promise<ShellHello> {
-    const sandbox = this.#sandbox;
-    if (sandbox === undefined) throw new Error('the session has no sandbox');
-    const shell = await connectShell(sandbox, {
-      fence: this.#deps.fence,
-      deadlineMs,
-      start,
-      shell: this.#deps.spec.shell,
-    });
+  async #connect(sandbox: Sandbox, deadlineMs: number, start = false): Promise<ShellHello> {
+    const shell = await connectShell(sandbox, { fence: this.#deps.fence, deadlineMs, start });
     this.#generation = shell.hello.generation;
     this.#turns = createShellTurns(shell, {
       onShell: ({ generation, reason }) => {

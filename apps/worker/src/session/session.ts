@@ -37,7 +37,7 @@ import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
 import { finishFailed, finishLost, finishOverdue, type RunDeps, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import type { ShellEnd } from '../shell/shell.ts';
-import { runShutdownCommands } from './prepare-shell.ts';
+import { countPreparations, runShutdownCommands } from './prepare-shell.ts';
 import { SessionShell } from './session-shell.ts';
 import { createWake } from './wake.ts';
 
@@ -186,20 +186,19 @@ export class Session {
   async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<void> {
     const { running } = adopted;
     if (running?.cancelReason !== undefined) this.#cancelled.add(running.id);
-    if (found !== undefined && adopted.ready) {
+    if (found !== undefined) {
       const hello = await run.shell.adopt(found, adopted.epochBase).catch((err: unknown) => {
         this.#logger.warn({ err }, 'session.adoption-failed');
         return undefined;
       });
-      if (hello !== undefined) {
+      // A shell that has begun nothing but its preparation may not have come to the end of it, and nobody has used it.
+      const used = running !== undefined || (hello?.begunCount ?? 0) > countPreparations(run.spec);
+      if (hello !== undefined && used) {
         await this.#announce(run, 'session.adopted');
         if (running !== undefined) await this.#run(running, hello.entryId === running.id ? 'resume' : 'start', run);
         return;
       }
       await run.shell.abandon();
-    } else {
-      // A sandbox that was never ready has run nothing of anybody's.
-      await found?.remove();
     }
     const hostLost = adopted.previousHost !== '' && adopted.previousHost !== run.owner.host;
     if (adopted.epoch > 0 && (hostLost || running !== undefined)) {

@@ -1,5 +1,6 @@
-import { note, notify, sweep } from '@shellfleet/mailbox';
+import { forget, note, notify, sweep } from '@shellfleet/mailbox';
 import {
+  ATTRIBUTES,
   type FleetKeys,
   hostKeys,
   namespaceSchema,
@@ -53,15 +54,17 @@ async function runRound(deps: UpkeepDeps): Promise<void> {
   do {
     const [next, members] = await redis.zscan(fleet.index, cursor, 'COUNT', PAGE);
     cursor = next;
-    for (let index = 0; index < members.length; index += 2) await lookAfter(members[index] ?? '', deps);
+    for (let index = 0; index < members.length; index += 2) await lookAfter(members[index] ?? '', members[index + 1] ?? '', deps);
   } while (cursor !== '0');
 }
 
-async function lookAfter(member: string, deps: UpkeepDeps): Promise<void> {
+/** `score`: when the index says that the session was last submitted to. */
+async function lookAfter(member: string, score: string, deps: UpkeepDeps): Promise<void> {
   const { redis, fleet } = deps;
   const keys = toSessionKeys(fleet.namespace, member);
-  if (keys === undefined || (await redis.exists(keys.state)) === 0) {
-    await redis.multi().zrem(fleet.index, member).hdel(fleet.owners, member).exec();
+  const life = keys === undefined ? null : await redis.hget(keys.state, 'life');
+  if (keys === undefined || (life !== 'open' && life !== 'closing')) {
+    await forget(redis, fleet, member, score);
     return;
   }
   const swept = await sweep(redis, keys);
@@ -74,10 +77,10 @@ async function lookAfter(member: string, deps: UpkeepDeps): Promise<void> {
       result: '',
     });
   }
-  if (swept.host !== '') return sayIfUnreachable(keys, swept.host, deps);
   const job = { tenant: keys.tenant, session: keys.session };
-  if (swept.waiting > 0 && !(await deps.jobs.has(job))) {
-    deps.logger.info({ 'shellfleet.session.id': keys.session }, 'session.requeued');
+  if (swept.host !== '') await sayIfUnreachable(keys, swept.host, deps);
+  if (swept.unfinished && !(await deps.jobs.has(job))) {
+    deps.logger.info({ [ATTRIBUTES.sessionId]: keys.session }, 'session.requeued');
     await deps.jobs.ensure(job, 0);
   }
 }
@@ -86,9 +89,8 @@ async function lookAfter(member: string, deps: UpkeepDeps): Promise<void> {
 async function sayIfUnreachable(keys: SessionKeys, hostId: string, { redis, logger }: UpkeepDeps): Promise<void> {
   if ((await redis.exists(hostKeys(keys.namespace, hostId).alive)) === 1) return;
   const fence = await redis.hget(keys.state, 'fence');
-  if (fence === null) return;
-  if (await note(redis, keys, Number(fence), 'host.unreachable', { hostId }))
-    logger.warn({ 'host.id': hostId }, 'host.unreachable');
+  if (fence === null || !(await note(redis, keys, Number(fence), 'host.unreachable', { hostId }))) return;
+  logger.warn({ 'host.id': hostId, [ATTRIBUTES.sessionId]: keys.session }, 'host.unreachable');
 }
 
 /** The index is outside this process: what is no session of ours is dropped from it. */

@@ -6,7 +6,7 @@ import { hasImage } from './image-store.ts';
 import { pullReporting } from './pull-image.ts';
 
 /** The default session image where images can be pulled. */
-export const publicSessionImage = 'node:24-bookworm';
+const publicSessionImage = 'node:24-bookworm';
 
 export type EnsureImageDeps = { endpoint: DockerEndpoint; env: NodeJS.ProcessEnv; root: string; report: Report };
 

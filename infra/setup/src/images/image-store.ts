@@ -49,7 +49,7 @@ export async function buildImage(
   throwOnError(await callDocker(endpoint, call), `build of ${image}`);
 }
 
-export function splitImage(image: string): { repo: string; tag: string } {
+function splitImage(image: string): { repo: string; tag: string } {
   const colon = image.lastIndexOf(':');
   return { repo: image.slice(0, colon), tag: image.slice(colon + 1) };
 }

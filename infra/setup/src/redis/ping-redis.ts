@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RedisConfig } from './redis-config.ts';
 
 /** Whether the Redis at this address knows the password and has loaded its data. */
-export function pingRedis({ port, password }: RedisConfig): Promise<boolean> {
+function pingRedis({ port, password }: RedisConfig): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port, timeout: 2_000 });
     let answer = '';

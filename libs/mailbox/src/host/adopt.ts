@@ -17,11 +17,9 @@ export interface Adopted {
   saidEpoch: number;
   /** shells before those of the sandbox that was last announced */
   epochBase: number;
-  /** whether the owner before had a shell ready */
-  ready: boolean;
   waiting: number;
   createdAt: number;
-  /** the owner before, or empty */
+  /** the owner before this fence, or empty: the same however often this is called */
   previousHost: string;
   /** what was running under an earlier owner, or an earlier life of this one */
   running?: Entry;
@@ -41,7 +39,6 @@ export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } 
     epoch: asNumber(reply[4]),
     saidEpoch: asNumber(reply[9]),
     epochBase: asNumber(reply[10]),
-    ready: reply[11] === 'ready',
     waiting: asNumber(reply[5]),
     createdAt: asNumber(reply[6]),
     previousHost: asString(reply[7]),

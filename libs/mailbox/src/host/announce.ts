@@ -5,7 +5,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/announce');
 
-/** Says how the session's shell fares: its epoch, whether it is ready, and, if anything happened, what. */
+/** Says how the session's shell fares: its epoch, whether it is ready, and, if anything happened, what. Twice: it is said once. */
 export async function announce(
   owner: Owner,
   shell: { epoch: number; epochBase: number; status: 'starting' | 'ready' },

@@ -20,8 +20,11 @@ export interface FinishOptions {
 }
 
 export type Finished =
-  /** `event` is the id of the terminal event in the stream. */
-  | { type: 'finished'; event: string; next: Taken }
+  /**
+   * `event` is the id of the terminal event in the stream. `endedBefore`: an earlier arrival of this call, a cancel() or a start deadline
+   * was first, so the Result that counts is the one in the stream.
+   */
+  | { type: 'finished'; event: string; next: Taken; endedBefore: boolean }
   /** A caller's cancel() was first: finish it as a cancellation. */
   | { type: 'cancelled' }
   | { type: 'misplaced'; offsets: { stdout: number; stderr: number } }
@@ -50,5 +53,6 @@ export async function finish(owner: Owner, entryId: string, options: FinishOptio
   if (reply[0] === -5)
     return { type: 'misplaced', offsets: { stdout: asNumber(reply[1]), stderr: asNumber(reply[2]) } };
   if (typeof reply[0] === 'number') return { type: 'not-running' };
-  return { type: 'finished', event: asString(reply[0]), next: toTaken(asArray(reply[1], script.name)) };
+  const next = toTaken(asArray(reply[1], script.name));
+  return { type: 'finished', event: asString(reply[0]), next, endedBefore: reply[2] === 1 };
 }

@@ -1,4 +1,5 @@
 import { type EventType, LIMITS } from '@shellfleet/protocol';
+import { CANCELLED_IN_ONE_CALL, CANCELLED_UNSTARTED } from '../producer/cancel.ts';
 import { asArray, asString } from '../reply.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
@@ -18,6 +19,8 @@ export async function release(
     event?.type ?? '',
     JSON.stringify(event?.data ?? {}),
     LIMITS.retentionMs,
+    CANCELLED_UNSTARTED,
+    CANCELLED_IN_ONE_CALL,
   ];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;

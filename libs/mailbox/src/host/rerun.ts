@@ -4,7 +4,10 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/rerun');
 
-/** Starts the running entry again in a new shell. Only what its submitter marked idempotent. */
+/**
+ * Starts the running entry again in a new shell, under a newer fence than it was started: only what its submitter marked idempotent, and
+ * nobody cancelled. Its raw offsets begin again at 0, its seq goes on from `entry.seq`.
+ */
 export async function rerun(owner: Owner, entryId: string): Promise<{ type: 'restarted' | 'refused' } | Fenced> {
   const reply = asArray(
     await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host, entryId]),

@@ -1,33 +1,29 @@
 -- close: end a life. What waits ends as a cancellation; the owner ends the rest, or, with none within reach, this does.
--- ARGV 3 generation, or '' for any · 4 result JSON of an entry that never ran · 5 '1' when the owner is out of reach · 6 result JSON of the running entry then · 7 retention ms
--- Returns {state, host or '', {inbox, entry, event, …}}: state 0 closed before or unknown · 1 closed now · 2 closing, its owner ends it
+-- ARGV 3 generation · 4 result JSON of an entry that never ran · 5 '1' when the owner is out of reach · 6 result JSON of the running entry then
+--      7 retention ms · 8 the most entries that one call cancels · 9 bell prefix · 10 member
+-- Returns {state, host or '', {inbox, entry, event, …}}: state 0 closed before or unknown · 1 closed now · 2 closing, its owner ends it · 3 closing, call again
 local known = redis.call('HMGET', state, 'life', 'gen', 'host', 'run')
-if not known[1] or known[1] == 'closed' then return {0, '', {}} end
-if ARGV[3] ~= '' and ARGV[3] ~= known[2] then return {0, '', {}} end
+if not known[1] or known[1] == 'closed' or ARGV[3] ~= known[2] then return {0, '', {}} end
+write_when_full()
 local ended = {}
-local function cancel(id, result)
-  local inbox = redis.call('HGET', record_key(id), 'inbox') or ''
-  local event = complete(id, 'cancellation', result, ARGV[7])
-  ended[#ended + 1] = inbox
-  ended[#ended + 1] = id
-  ended[#ended + 1] = event
+redis.call('HSET', state, 'life', 'closing')
+if known[4] then redis.call('HSETNX', record_key(known[4]), 'cancel', 'session closed') end
+cancel_waiting(tonumber(ARGV[8]), ARGV[4], ARGV[7], ended)
+local code, host = 2, known[3] or ''
+if redis.call('LLEN', queue) > 0 then
+  code = 3
+elseif host == '' or ARGV[5] == '1' then
+  code, host = 1, ''
+  if known[4] then
+    ended[#ended + 1] = redis.call('HGET', record_key(known[4]), 'inbox') or ''
+    ended[#ended + 1] = known[4]
+    ended[#ended + 1] = complete(known[4], 'cancellation', ARGV[6], ARGV[7])
+    redis.call('HDEL', state, 'run')
+  end
+  end_ownership()
+  redis.call('HSET', state, 'status', 'queued')
+  end_life('{}', ARGV[7])
 end
-local id = redis.call('LPOP', queue)
-while id do
-  cancel(id, ARGV[4])
-  id = redis.call('LPOP', queue)
-end
-if known[3] and ARGV[5] ~= '1' then
-  redis.call('HSET', state, 'life', 'closing')
-  if known[4] then redis.call('HSETNX', record_key(known[4]), 'cancel', 'session closed') end
-  ring()
-  return {2, known[3], ended}
-end
-if known[4] then cancel(known[4], ARGV[6]) end
-redis.call('HDEL', state, 'host', 'run')
-redis.call('HSET', state, 'life', 'closed', 'status', 'queued')
-emit('session.closed', '', '{}')
-redis.call('PEXPIRE', state, ARGV[7])
-redis.call('PEXPIRE', stream, ARGV[7])
 ring()
-return {1, '', ended}
+if code == 2 then redis.call('PUBLISH', ARGV[9] .. host, ARGV[10]) end
+return {code, host, ended}

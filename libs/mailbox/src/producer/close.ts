@@ -1,8 +1,8 @@
 import { emptyResult, LIMITS, type SessionKeys, toWireResult } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
-import { defineMailboxScript, runOnSession } from '../script.ts';
-import { CANCELLED_UNSTARTED } from './cancel.ts';
+import { defineMailboxScript, runOnSession, throwQueueError } from '../script.ts';
+import { CANCELLED_IN_ONE_CALL, CANCELLED_UNSTARTED } from './cancel.ts';
 
 const script = defineMailboxScript('producer/close');
 
@@ -23,23 +23,35 @@ const CANCELLED_OUT_OF_REACH = JSON.stringify(
   ),
 );
 
-/** Ends a life of a session: waiting entries at once, the rest by its owner, or at once when the owner is out of reach. */
+/**
+ * Ends a life of a session: waiting entries at once, the rest by its owner, or at once when the owner is out of reach.
+ * Without a generation: the life that is open now, so that a call which arrives late never ends the next one.
+ */
 export async function close(
   redis: Redis,
   keys: SessionKeys,
   generation: string | undefined,
   ownerOutOfReach: boolean,
 ): Promise<Closed> {
+  const life = generation ?? (await redis.hget(keys.state, 'gen').catch(throwQueueError));
   const args = [
-    generation ?? '',
+    life ?? '',
     CANCELLED_UNSTARTED,
     ownerOutOfReach ? '1' : '0',
     CANCELLED_OUT_OF_REACH,
     LIMITS.retentionMs,
+    CANCELLED_IN_ONE_CALL,
+    `${keys.namespace}:bell:`,
+    keys.member,
   ];
-  const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
-  const type = reply[0] === 2 ? 'closing' : reply[0] === 1 ? 'closed' : 'closed-before';
-  return { type, host: asString(reply[1]), ended: toEnded(asArray(reply[2], script.name)) };
+  const ended: Closed['ended'] = [];
+  for (;;) {
+    const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
+    ended.push(...toEnded(asArray(reply[2], script.name)));
+    if (reply[0] === 3) continue; // ends with the waiting entries: a closing life accepts none
+    const type = reply[0] === 2 ? 'closing' : reply[0] === 1 ? 'closed' : 'closed-before';
+    return { type, host: asString(reply[1]), ended };
+  }
 }
 
 /** Reads the flat list of inbox, entry, event that scripts answer with. */

@@ -1,17 +1,16 @@
 -- open: record a session, or attach to the one that lives.
--- ARGV 3 sealed spec · 4 digest of the spec, or '' to attach to whatever lives
--- Returns {1, generation} created · {2, generation} attached · {-1, sealed spec} another spec · {0} closing: try again
+-- ARGV 3 sealed spec · 4 digest of the spec, or '' when it has none · 5 '1' to attach to whatever lives
+-- Returns {1, generation} created · {2, generation} attached · {-1, sealed spec, generation} another spec · {0} closing: try again
 local known = redis.call('HMGET', state, 'life', 'gen', 'digest', 'spec')
 if known[1] == 'closing' then return {0} end
 if known[1] == 'open' then
-  if ARGV[4] ~= '' and ARGV[4] ~= known[3] then return {-1, known[4]} end
+  if ARGV[5] ~= '1' and ARGV[4] ~= known[3] then return {-1, known[4], known[2]} end
   return {2, known[2]}
 end
 local at = now_ms()
-local generation = math.max(at, tonumber(known[2] or 0) + 1)
-redis.call('DEL', queue)
-redis.call('HDEL', state, 'host', 'run', 'epoch', 'said', 'base')
+local generation = string.format('%.0f', math.max(at, tonumber(known[2] or 0) + 1))
+redis.call('HDEL', state, 'epoch', 'said', 'base', 'announced')
 redis.call('HSET', state, 'life', 'open', 'gen', generation, 'spec', ARGV[3], 'digest', ARGV[4], 'created', at, 'active', at, 'status', 'queued')
 redis.call('PERSIST', state)
 redis.call('PERSIST', stream)
-return {1, string.format('%.0f', generation)}
+return {1, generation}

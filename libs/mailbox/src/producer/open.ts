@@ -7,15 +7,22 @@ const script = defineMailboxScript('producer/open');
 
 export type Opened =
   | { type: 'created' | 'attached'; generation: string }
-  /** A life with another spec is open; this is its sealed spec. */
-  | { type: 'conflict'; spec: string }
+  /** A life with another digest is open; this is its sealed spec. The same spec has another digest under another seal key. */
+  | { type: 'conflict'; spec: string; generation: string }
   /** The life before is still ending. */
   | { type: 'closing' };
 
-/** Records a session, or attaches to the one that lives. `digest` is undefined to attach to whatever lives. */
-export async function open(redis: Redis, keys: SessionKeys, sealedSpec: string, digest?: string): Promise<Opened> {
-  const reply = asArray(await runOnSession(redis, script, keys, [sealedSpec, digest ?? '']), script.name);
+/** Records a session, or attaches to the one that lives: to one with the same digest, or, without a digest or when told so, to any. */
+export async function open(
+  redis: Redis,
+  keys: SessionKeys,
+  sealedSpec: string,
+  digest?: string,
+  attachTo: 'same-spec' | 'any' = digest === undefined ? 'any' : 'same-spec',
+): Promise<Opened> {
+  const args = [sealedSpec, digest ?? '', attachTo === 'any' ? '1' : '0'];
+  const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
   if (reply[0] === 0) return { type: 'closing' };
-  if (reply[0] === -1) return { type: 'conflict', spec: asString(reply[1]) };
+  if (reply[0] === -1) return { type: 'conflict', spec: asString(reply[1]), generation: asString(reply[2]) };
   return { type: reply[0] === 1 ? 'created' : 'attached', generation: asString(reply[1]) };
 }

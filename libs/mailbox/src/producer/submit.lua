@@ -1,12 +1,12 @@
 -- submit: accept an entry, once, whatever arrives twice.
 -- ARGV 3 entry · 4 generation · 5 kind · 6 sealed payload · 7 hash of the payload · 8 idempotency key (hashed) or '' · 9 inbox · 10 retry
 --      11 start deadline in ms from now, or '' · 12 the most that may wait · 13 retention ms · 14 bell prefix · 15 member
--- Returns {1, waiting, host or ''} accepted · {2} this entry was accepted before · {3, entry} the key stands for that entry
+-- Returns {1, waiting, host or ''} accepted · {2, waiting, host or ''} this entry was accepted before · {3, entry} the key stands for that entry
 --         {-1} closed · {-2} unknown session · {-3, entry} the key was used for another payload · {-4, waiting} too many wait
 local id = ARGV[3]
 local known = redis.call('HMGET', state, 'life', 'gen', 'host', 'run')
 if not known[1] then return {-2} end
-if redis.call('EXISTS', record_key(id)) == 1 then return {2} end
+if redis.call('EXISTS', record_key(id)) == 1 then return {2, redis.call('LLEN', queue), known[3] or ''} end
 if known[1] ~= 'open' or known[2] ~= ARGV[4] then return {-1} end
 local key = prefix .. 'key:' .. ARGV[8]
 if ARGV[8] ~= '' then

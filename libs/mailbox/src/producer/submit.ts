@@ -23,8 +23,8 @@ export interface Submission {
 export type Submitted =
   /** `waiting` entries are before it; without a host the session needs a job. */
   | { type: 'accepted'; waiting: number; host: string }
-  /** The same call arrived before. */
-  | { type: 'accepted-before' }
+  /** The same call arrived before. What its caller does then (the session's job) may not have been done. */
+  | { type: 'accepted-before'; waiting: number; host: string }
   | { type: 'deduplicated'; entryId: string }
   | { type: 'key-conflict'; entryId: string }
   | { type: 'closed' }
@@ -55,7 +55,7 @@ export async function submit(redis: Redis, keys: SessionKeys, submission: Submis
     case 1:
       return { type: 'accepted', waiting: asNumber(reply[1]), host: asString(reply[2]) };
     case 2:
-      return { type: 'accepted-before' };
+      return { type: 'accepted-before', waiting: asNumber(reply[1]), host: asString(reply[2]) };
     case 3:
       return { type: 'deduplicated', entryId: asString(reply[1]) };
     case -1:

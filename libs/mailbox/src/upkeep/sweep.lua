@@ -1,35 +1,110 @@
--- sweep: end waiting entries whose start deadline has passed, and trim the stream by age and by bytes, oldest finished first.
+-- sweep: end waiting entries whose time has passed, finish a close that was left half done, and trim the stream by age and by bytes.
 -- ARGV 3 retention ms · 4 most bytes of the stream · 5 result JSON of an entry that was never started in time
--- Returns {trimmed entries, waiting, host or '', {inbox, entry, event, …}}
+--      6 result JSON of an entry of a life that ended · 7 the most entries that one call looks at
+-- Returns {trimmed entries, waiting, host or '', {inbox, entry, event, …}, 1 something is unfinished · 0}
+write_when_full()
 local at = now_ms()
+local retention, most = tonumber(ARGV[3]), tonumber(ARGV[7])
+local known = redis.call('HMGET', state, 'life', 'run', 'host', 'looked', 'marks', 'dropped')
+local life, run, host = known[1], known[2], known[3]
 local ended = {}
-for _, id in ipairs(redis.call('LRANGE', queue, 0, 999)) do
-  local known = redis.call('HMGET', record_key(id), 'deadline', 'inbox')
-  if known[1] and tonumber(known[1]) < at then
-    redis.call('LREM', queue, 1, id)
-    local event = complete(id, 'timeout', ARGV[5], ARGV[3])
-    ended[#ended + 1] = known[2] or ''
-    ended[#ended + 1] = id
-    ended[#ended + 1] = event
+
+-- A long queue is looked at in parts, one a sweep.
+local function end_overdue()
+  local from = tonumber(known[4] or 0)
+  local ids = redis.call('LRANGE', queue, from, from + most - 1)
+  local removed = 0
+  for _, id in ipairs(ids) do
+    local entry = redis.call('HMGET', record_key(id), 'deadline', 'inbox')
+    if entry[1] and tonumber(entry[1]) < at then
+      redis.call('LREM', queue, 1, id)
+      removed = removed + 1
+      ended[#ended + 1] = entry[2] or ''
+      ended[#ended + 1] = id
+      ended[#ended + 1] = complete(id, 'timeout', ARGV[5], ARGV[3])
+    end
+  end
+  if #ids == most then
+    redis.call('HSET', state, 'looked', from + most - removed)
+  elseif from > 0 then
+    redis.call('HDEL', state, 'looked')
   end
 end
--- Nothing of an entry that has not ended is trimmed by age.
-local oldest = at
-local run = redis.call('HGET', state, 'run')
+
+if life == 'closing' then
+  cancel_waiting(most, ARGV[6], ARGV[3], ended)
+  if not host and not run and redis.call('LLEN', queue) == 0 then
+    life = 'closed'
+    end_life('{}', ARGV[3])
+  end
+elseif life then
+  end_overdue()
+end
+
+-- Everything that an unfinished entry has in the stream stands at or after the time at which the first of them was accepted.
 local first = run or redis.call('LINDEX', queue, 0)
-if first then oldest = tonumber(redis.call('HGET', record_key(first), 'at') or at) end
-local trimmed = redis.call('XTRIM', stream, 'MINID', string.format('%.0f', math.min(at - tonumber(ARGV[3]), oldest)))
-local size = redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0)
-local limit = tonumber(ARGV[4])
-local length = redis.call('XLEN', stream)
-if size and size > limit and length > 0 then
-  -- The share of entries that is over the limit goes, but what the running command has said stays.
-  local excess = math.ceil(length * (size - limit) / size)
-  local cut = redis.call('XRANGE', stream, '-', '+', 'COUNT', math.min(excess, 1000))
-  local last = cut[#cut][1]
-  local last_ms = tonumber(string.match(last, '^(%d+)-'))
-  if last_ms >= oldest then last = string.format('%.0f', oldest) end
-  trimmed = trimmed + redis.call('XTRIM', stream, 'MINID', last)
+local now = string.format('%.0f', at)
+local oldest = first and redis.call('HGET', record_key(first), 'at') or now
+
+-- By age: a mark says what was finished when it was made. Once it is as old as the retention, all that may go. Four marks a retention.
+local function trim_by_age()
+  local cut, kept, last = nil, {}, nil
+  for time, id in string.gmatch((known[5] or '') .. ' ', '(%d+):(%d+) ') do
+    kept[#kept + 1] = {time, id}
+    last = tonumber(time)
+  end
+  if redis.call('XLEN', stream) > 0 and (not last or last <= at - retention / 4) then kept[#kept + 1] = {now, oldest} end
+  local marks = {}
+  for _, mark in ipairs(kept) do
+    if tonumber(mark[1]) <= at - retention then cut = mark[2] else marks[#marks + 1] = mark[1] .. ':' .. mark[2] end
+  end
+  local text = table.concat(marks, ' ')
+  if text == '' then redis.call('HDEL', state, 'marks') elseif text ~= known[5] then redis.call('HSET', state, 'marks', text) end
+  return cut and redis.call('XTRIM', stream, 'MINID', cut) or 0
+end
+
+-- By bytes, where whole nodes of the stream do not suffice: single entries of finished commands, oldest first, from where the last sweep stopped.
+local function drop_finished(excess)
+  local from, wrapped = known[6] or '-', not known[6]
+  local freed, seen, dropped, finished = 0, 0, 0, {}
+  while freed < excess and freed < 16777216 and seen < 2 * most do
+    local entry = redis.call('XRANGE', stream, from, '+', 'COUNT', 1)[1]
+    if entry then
+      local id = entry[2][4]
+      if id ~= '' and finished[id] == nil then
+        local known_state = redis.call('HGET', record_key(id), 'state')
+        finished[id] = known_state ~= 'waiting' and known_state ~= 'running'
+      end
+      if id ~= '' and finished[id] then
+        redis.call('XDEL', stream, entry[1])
+        freed = freed + #entry[2][6] + 64
+        dropped = dropped + 1
+      end
+      from = '(' .. entry[1]
+      seen = seen + 1
+    elseif wrapped then
+      from = '-'
+      break
+    else
+      from, wrapped = '-', true
+    end
+  end
+  if from == '-' then redis.call('HDEL', state, 'dropped') else redis.call('HSET', state, 'dropped', from) end
+  return dropped
+end
+
+local trimmed = 0
+if life then
+  trimmed = trim_by_age()
+  local limit = tonumber(ARGV[4])
+  local size = redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0
+  if size > limit then
+    local excess = math.ceil(redis.call('XLEN', stream) * (size - limit) / size)
+    trimmed = trimmed + redis.call('XTRIM', stream, 'MINID', '~', oldest, 'LIMIT', excess + 100)
+    size = redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0
+    if size > limit then trimmed = trimmed + drop_finished(size - limit) end
+  end
 end
 ring()
-return {trimmed, redis.call('LLEN', queue), redis.call('HGET', state, 'host') or '', ended}
+local waiting = redis.call('LLEN', queue)
+return {trimmed, waiting, host or '', ended, (run or waiting > 0 or life == 'closing') and 1 or 0}

@@ -1,20 +1,25 @@
 import { emptyResult, LIMITS, type SessionKeys, toWireResult } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import { CANCELLED_UNSTARTED } from '../producer/cancel.ts';
 import { type Closed, toEnded } from '../producer/close.ts';
 import { asArray, asNumber, asString } from '../reply.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 
 const script = defineMailboxScript('upkeep/sweep');
 
+const LOOKED_AT_IN_ONE_CALL = 1_000;
+
 /** What becomes of an entry whose start deadline passes while it waits. */
 const NOT_STARTED_IN_TIME = JSON.stringify(toWireResult(emptyResult('timeout', { reason: 'wall' })));
 
 export interface Swept {
   trimmed: number;
-  /** entries that wait; with no host the session needs a job */
+  /** entries that wait */
   waiting: number;
   host: string;
   ended: Closed['ended'];
+  /** Something runs, waits, or is being closed: without a job the session needs one, whether or not a host is named. */
+  unfinished: boolean;
 }
 
 export interface SweepLimits {
@@ -22,20 +27,28 @@ export interface SweepLimits {
   streamBytes: number;
 }
 
-/** Ends waiting entries whose start deadline has passed, and trims the stream by age and bytes. */
+/**
+ * Ends waiting entries whose start deadline has passed, and trims the stream: by age, nothing of an entry that ended less than the retention
+ * ago; by bytes, nothing of an unfinished one.
+ */
 export async function sweep(
   redis: Redis,
   keys: SessionKeys,
   limits: SweepLimits = { retentionMs: LIMITS.retentionMs, streamBytes: LIMITS.sessionStreamBytes },
 ): Promise<Swept> {
-  const reply = asArray(
-    await runOnSession(redis, script, keys, [limits.retentionMs, limits.streamBytes, NOT_STARTED_IN_TIME]),
-    script.name,
-  );
+  const args = [
+    limits.retentionMs,
+    limits.streamBytes,
+    NOT_STARTED_IN_TIME,
+    CANCELLED_UNSTARTED,
+    LOOKED_AT_IN_ONE_CALL,
+  ];
+  const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
   return {
     trimmed: asNumber(reply[0]),
     waiting: asNumber(reply[1]),
     host: asString(reply[2]),
     ended: toEnded(asArray(reply[3], script.name)),
+    unfinished: reply[4] === 1,
   };
 }

@@ -76,8 +76,9 @@ function toHostConfig({ plan, keeperSource }: ContainerRequest): HostConfig {
     // Equal to Memory: no swap on top.
     MemorySwap: plan.limits.memoryBytes,
     NanoCpus: Math.round(plan.limits.cpus * 1e9),
-    // When the host itself is short, sessions go before what runs them.
-    OomScoreAdj: 500,
+    // When the host itself is short, sessions go before what runs them. Below what the keeper gives the shell (500): of the two,
+    // the shell goes first.
+    OomScoreAdj: 200,
     Ulimits: [
       { Name: 'core', Soft: 0, Hard: 0 },
       { Name: 'nofile', Soft: 1024, Hard: 4096 },

@@ -1,0 +1,29 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { stopDocker } from '@shellfleet/setup';
+import { isOurs, readFleetRecord, removeFleetRecord } from './fleet-record.ts';
+
+const LONGEST_END_MS = 60_000;
+
+/** Ends what `up` started, and nothing else. False when there was nothing. */
+export async function endFleet(env: NodeJS.ProcessEnv): Promise<boolean> {
+  const record = await readFleetRecord(env);
+  if (record === undefined) return false;
+  const supervised = await isOurs(record.pid, 'shellfleet-up');
+  if (supervised) {
+    process.kill(record.pid, 'SIGINT');
+    await untilGone(record.pid, 'shellfleet-up');
+  } else {
+    // The supervisor was killed: its workers may live.
+    for (const pid of record.workerPids) if (await isOurs(pid, 'shellfleet-worker')) process.kill(pid, 'SIGINT');
+    for (const pid of record.workerPids) await untilGone(pid, 'shellfleet-worker');
+    if (record.startedEngine) await stopDocker(env);
+  }
+  await removeFleetRecord(env);
+  return true;
+}
+
+async function untilGone(pid: number, title: 'shellfleet-up' | 'shellfleet-worker'): Promise<void> {
+  for (const giveUpAt = Date.now() + LONGEST_END_MS; await isOurs(pid, title); await delay(50)) {
+    if (Date.now() > giveUpAt) process.kill(pid, 'SIGKILL');
+  }
+}

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { checkoutRoot, makeStateFolder, stateFolder } from '@shellfleet/setup';
+import { z } from 'zod';
+
+/** What `up` says of itself to whoever looks for it: kept in the state folder for as long as it runs. */
+const fleetRecordSchema = z.object({
+  pid: z.number(),
+  workerPids: z.array(z.number()),
+  version: z.string(),
+  checkout: z.string(),
+  startedAt: z.string(),
+  startedEngine: z.boolean(),
+});
+export type FleetRecord = z.infer<typeof fleetRecordSchema>;
+
+export const VERSION: string = z
+  .object({ version: z.string() })
+  .parse(JSON.parse(readFileSync(join(checkoutRoot, 'package.json'), 'utf8'))).version;
+
+function recordPath(env: NodeJS.ProcessEnv): string {
+  return join(stateFolder(env), 'up.json');
+}
+
+export async function writeFleetRecord(record: FleetRecord, env: NodeJS.ProcessEnv): Promise<void> {
+  await makeStateFolder(env);
+  await writeFile(recordPath(env), JSON.stringify(record), { mode: 0o600 });
+}
+
+export async function readFleetRecord(env: NodeJS.ProcessEnv): Promise<FleetRecord | undefined> {
+  const text = await readFile(recordPath(env), 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    return fleetRecordSchema.parse(JSON.parse(text));
+  } catch {
+    // Cut short by a full disk, or of another version: then nothing is known of that fleet.
+    return undefined;
+  }
+}
+
+export async function removeFleetRecord(env: NodeJS.ProcessEnv): Promise<void> {
+  await rm(recordPath(env), { force: true });
+}
+
+/** Whether a process lives and is a fleet's supervisor or worker: a pid alone may be anybody's by now. */
+export async function isOurs(pid: number, title: 'shellfleet-up' | 'shellfleet-worker'): Promise<boolean> {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  if (process.platform !== 'linux') return true;
+  const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  return commandLine.startsWith(title);
+}

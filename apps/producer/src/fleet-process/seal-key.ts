@@ -1,0 +1,15 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** The keys that seal what goes through Redis: given, or made once and kept in the state folder, for its user alone. */
+export async function ensureSealKey(folder: string, env: NodeJS.ProcessEnv): Promise<string[]> {
+  if (env.SHELLFLEET_SEAL_KEY) return env.SHELLFLEET_SEAL_KEY.split(',').map((key) => key.trim());
+  const path = join(folder, 'seal-key');
+  await writeFile(path, randomBytes(32).toString('base64'), { mode: 0o600, flag: 'wx' }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    },
+  );
+  return [(await readFile(path, 'utf8')).trim()];
+}

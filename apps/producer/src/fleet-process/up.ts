@@ -1,0 +1,129 @@
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { readFleetFile, writeFleetFile } from '@shellfleet/client';
+import { checkoutRoot, ensureMachine, ensureRedis, makeStateFolder, type Redis, stopDocker } from '@shellfleet/setup';
+import { endFleet } from './down.ts';
+import { isOurs, readFleetRecord, removeFleetRecord, VERSION, writeFleetRecord } from './fleet-record.ts';
+import { ensureSealKey } from './seal-key.ts';
+import { superviseWorker, type WorkerProcess } from './worker-process.ts';
+
+/** Sessions that end, at most, for so long before their worker is killed. */
+const END_GRACE_MS = 40_000;
+
+export interface UpOptions {
+  workers: number;
+  slots?: number;
+  policies?: string;
+}
+
+export interface RunningFleet {
+  /** `reused`: it ran already. */
+  started: 'started' | 'reused';
+  /** Ends everything that was started; answers how many sessions ended with it. */
+  close(): Promise<void>;
+}
+
+/**
+ * Brings up what is missing on this machine: engine, images, keeper, Redis, workers; then runs a first command.
+ * What runs already, of this version and checkout, is left as it is. Throws a SetupError with its fix.
+ */
+export async function startFleet(
+  options: UpOptions,
+  env: NodeJS.ProcessEnv,
+  report: (line: string) => void,
+): Promise<RunningFleet> {
+  if (await reuseOrReplace(env, report)) return { started: 'reused', close: async () => {} };
+  process.title = 'shellfleet-up';
+  const folder = await makeStateFolder(env);
+  const { engine, sessionImage } = await ensureMachine(env, report);
+  const redis = await ensureRedis({ env, folder: await makeStateFolder(env, 'redis'), persistent: true, report });
+  const workers: WorkerProcess[] = [];
+  try {
+    const sealKeys = await ensureSealKey(folder, env);
+    const namespace = env.SHELLFLEET_NAMESPACE ?? 'shellfleet';
+    await writeFleetFile({ version: 1, namespace, redisUrl: redis.url, sealKeys }, env);
+    const log = createWriteStream(join(folder, 'workers.log'), { flags: 'a', mode: 0o600 });
+    report(`Starting ${options.workers === 1 ? 'a worker' : `${options.workers} workers`}`);
+    for (let number = 1; number <= options.workers; number += 1) {
+      const workerEnv = toWorkerEnv(number, options, {
+        env,
+        redis,
+        sealKeys,
+        sessionImage,
+        dockerHost: engine.endpoint.dockerHost,
+      });
+      const onRestart = (reason: string) => report(`A worker ended and is started again: ${reason}`);
+      workers.push(superviseWorker(workerEnv, (chunk) => log.write(chunk), onRestart));
+    }
+    await Promise.all(workers.map(({ ready }) => ready));
+    const record = {
+      pid: process.pid,
+      version: VERSION,
+      checkout: checkoutRoot,
+      startedAt: new Date().toISOString(),
+      startedEngine: engine.startedHere,
+    };
+    const keepRecord = () => writeFleetRecord({ ...record, workerPids: workers.flatMap(({ pid }) => pid ?? []) }, env);
+    await keepRecord();
+    const timer = setInterval(() => void keepRecord().catch(() => {}), 5_000);
+    return {
+      started: 'started',
+      async close() {
+        clearInterval(timer);
+        await stopAll(workers, redis);
+        if (engine.startedHere) await stopDocker(env);
+        await removeFleetRecord(env);
+      },
+    };
+  } catch (error) {
+    await stopAll(workers, redis);
+    throw error;
+  }
+}
+
+/** True when a fleet of this version and checkout runs. Another one is ended first, and that is said. */
+async function reuseOrReplace(env: NodeJS.ProcessEnv, report: (line: string) => void): Promise<boolean> {
+  const record = await readFleetRecord(env);
+  if (record === undefined) return false;
+  if (await isOurs(record.pid, 'shellfleet-up')) {
+    if (record.version === VERSION && record.checkout === checkoutRoot && (await readFleetFile(env)) !== undefined) {
+      report(`A fleet runs already, since ${record.startedAt} (process ${record.pid}); it is used as it is.`);
+      return true;
+    }
+    report(`A fleet of another version or checkout runs (${record.version}); it is replaced.`);
+    await endFleet(env);
+    return false;
+  }
+  report('The last fleet was not ended in order; what is left of it is taken over.');
+  for (const pid of record.workerPids) if (await isOurs(pid, 'shellfleet-worker')) process.kill(pid, 'SIGTERM');
+  await removeFleetRecord(env);
+  return false;
+}
+
+interface WorkerSurroundings {
+  env: NodeJS.ProcessEnv;
+  redis: Redis;
+  sealKeys: string[];
+  sessionImage: string;
+  dockerHost: string;
+}
+
+function toWorkerEnv(number: number, options: UpOptions, surroundings: WorkerSurroundings): NodeJS.ProcessEnv {
+  const { env, redis, sealKeys, sessionImage, dockerHost } = surroundings;
+  return {
+    ...env,
+    DOCKER_HOST: dockerHost,
+    SHELLFLEET_REDIS_URL: redis.url,
+    SHELLFLEET_SEAL_KEY: sealKeys.join(','),
+    SHELLFLEET_DEFAULT_IMAGE: env.SHELLFLEET_DEFAULT_IMAGE || sessionImage,
+    ...(options.slots === undefined ? {} : { SHELLFLEET_SLOTS: String(options.slots) }),
+    ...(options.policies === undefined ? {} : { SHELLFLEET_POLICIES: options.policies }),
+    // The first keeps the machine's own id; more on one machine need a name each.
+    ...(number === 1 ? {} : { SHELLFLEET_HOST_ID: `${env.SHELLFLEET_HOST_ID || 'host'}-${number}` }),
+  };
+}
+
+async function stopAll(workers: WorkerProcess[], redis: Redis): Promise<void> {
+  await Promise.all(workers.map((worker) => worker.stop('SIGINT', END_GRACE_MS)));
+  await redis.close();
+}

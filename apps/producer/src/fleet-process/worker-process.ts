@@ -1,0 +1,85 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { checkoutRoot } from '@shellfleet/setup';
+
+/** A worker that died is started again after this, doubling up to the longest, until it has lived for the reset time. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+const RESET_AFTER_MS = 60_000;
+
+export interface WorkerProcess {
+  readonly pid: number | undefined;
+  /** Resolves at the first `ready`; rejects when the worker ends before it. */
+  readonly ready: Promise<void>;
+  /** Sends the signal, stops restarting, and waits for the end; kills after `graceMs`. */
+  stop(signal: 'SIGINT' | 'SIGTERM', graceMs: number): Promise<void>;
+}
+
+export function workerArguments(): string[] {
+  return ['--conditions=@shellfleet/source', '--no-warnings', join(checkoutRoot, 'apps/worker/src/main.ts')];
+}
+
+/** A worker that is started again when it dies. `onLine` gets what it logs; `onRestart` is told why it was started again. */
+export function superviseWorker(
+  env: NodeJS.ProcessEnv,
+  onOutput: (chunk: Buffer) => void,
+  onRestart: (reason: string) => void,
+): WorkerProcess {
+  let child: ChildProcess | undefined;
+  let stopping = false;
+  const ready = Promise.withResolvers<void>();
+  ready.promise.catch(() => {});
+  const ended = run();
+  return {
+    get pid() {
+      return child?.pid;
+    },
+    ready: ready.promise,
+    async stop(signal, graceMs) {
+      stopping = true;
+      child?.kill(signal);
+      const killed = new AbortController();
+      void delay(graceMs, undefined, { signal: killed.signal }).then(
+        () => child?.kill('SIGKILL'),
+        () => {},
+      );
+      await ended;
+      killed.abort();
+    },
+  };
+
+  async function run(): Promise<void> {
+    for (let pauseMs = FIRST_PAUSE_MS; !stopping; ) {
+      const startedAt = Date.now();
+      const reason = await runOnce();
+      ready.reject(new Error(reason));
+      if (stopping) return;
+      if (Date.now() - startedAt > RESET_AFTER_MS) pauseMs = FIRST_PAUSE_MS;
+      onRestart(reason);
+      await delay(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    }
+  }
+
+  async function runOnce(): Promise<string> {
+    // Detached: a Ctrl-C in the terminal is ours to translate, not the worker's to guess.
+    child = spawn(process.execPath, workerArguments(), {
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    const errors: Buffer[] = [];
+    child.stdout?.on('data', onOutput);
+    child.stderr?.on('data', (chunk: Buffer) => {
+      errors.push(chunk);
+      if (errors.length > 50) errors.shift();
+      onOutput(chunk);
+    });
+    child.on('message', () => ready.resolve());
+    const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+    const said = Buffer.concat(errors).toString('utf8').trim().split('\n').at(-1);
+    return said || `it ended with ${signal ?? `exit code ${code}`}`;
+  }
+}

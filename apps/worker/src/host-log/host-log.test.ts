@@ -1,0 +1,58 @@
+import { mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sessionKeys } from '@shellfleet/protocol';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createHostLog, type HostLog } from './host-log.ts';
+import { sweepLogs } from './sweep-logs.ts';
+
+const HOUR_MS = 3_600_000;
+const keys = sessionKeys('ns', 'acme', 'agent-42');
+let folder: string;
+let hostLog: HostLog;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'host-log-'));
+  hostLog = createHostLog(folder);
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function write(entryId: string, ageMs: number): Promise<void> {
+  const data = Buffer.alloc(1000, 'x');
+  const piece = { stream: 'stdout', rawFrom: 0, rawTo: 1000, bytesBefore: 0, newlinesBefore: 0, data } as const;
+  await hostLog.ofCommand(keys, entryId, 10).append([piece]);
+  const name = (await readdir(folder)).find((found) => found.endsWith(entryId)) ?? '';
+  const at = new Date(Date.now() - ageMs);
+  for (const path of [join(folder, name, 'stdout.0'), join(folder, name)]) await utimes(path, at, at);
+}
+
+async function left(): Promise<string[]> {
+  return (await readdir(folder)).map((name) => name.slice(17)).sort();
+}
+
+test('makes no file for a command that stays within its budget', async () => {
+  const log = hostLog.ofCommand(keys, 'a', 10);
+  await log.append([]);
+  expect(await log.restore()).toEqual([]);
+  expect(await left()).toEqual([]);
+});
+
+test('gives the next life of the worker what was written', async () => {
+  await write('a', 0);
+  const pieces = await hostLog.ofCommand(keys, 'a', 10).restore();
+  expect(pieces.map(({ rawFrom, rawTo }) => [rawFrom, rawTo])).toEqual([[0, 1000]]);
+  expect(await hostLog.ofCommand(sessionKeys('ns', 'acme', 'Agent-42'), 'a', 10).restore()).toEqual([]);
+});
+
+test('sweeps by age, then the oldest by size, and never what is being written', async () => {
+  await write('a', 30 * HOUR_MS);
+  await write('b', 3 * HOUR_MS);
+  await write('c', 2 * HOUR_MS);
+  await write('d', 0);
+  await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 1_000_000 });
+  expect(await left()).toEqual(['b', 'c', 'd']);
+  await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 2_500 });
+  expect(await left()).toEqual(['c', 'd']);
+  await sweepLogs(folder, { retentionMs: 24 * HOUR_MS, quotaBytes: 0 });
+  expect(await left()).toEqual(['d']);
+});

@@ -1,0 +1,35 @@
+import { readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** A log that was written to in the last minutes may be in use. */
+const IN_USE_MS = 300_000;
+
+/** Removes logs by age, then the oldest until all together are within the quota. */
+export async function sweepLogs(
+  folder: string,
+  { retentionMs, quotaBytes }: { retentionMs: number; quotaBytes: number },
+  now = Date.now(),
+): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  const logs = await Promise.all(names.map((name) => measure(join(folder, name))));
+  let bytes = logs.reduce((sum, log) => sum + log.bytes, 0);
+  for (const log of logs.sort((a, b) => a.writtenAt - b.writtenAt)) {
+    const age = now - log.writtenAt;
+    if (age < IN_USE_MS || (age < retentionMs && bytes <= quotaBytes)) continue;
+    await rm(log.path, { recursive: true, force: true });
+    bytes -= log.bytes;
+  }
+}
+
+/** A folder's own time says when a segment was begun; its segments say when they were written. */
+async function measure(path: string): Promise<{ path: string; bytes: number; writtenAt: number }> {
+  const names = await readdir(path).catch(() => []);
+  const own = await stat(path).catch(() => undefined);
+  const segments = await Promise.all(names.map((name) => stat(join(path, name)).catch(() => undefined)));
+  const known = segments.filter((segment) => segment !== undefined);
+  return {
+    path,
+    bytes: known.reduce((sum, { size }) => sum + size, 0),
+    writtenAt: Math.max(own?.mtimeMs ?? 0, ...known.map(({ mtimeMs }) => mtimeMs)),
+  };
+}

@@ -1,0 +1,59 @@
+// From a sandbox to the live shell in it, over whichever transport the sandbox was made with.
+import { ShellfleetError } from '@shellfleet/protocol';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+import { openKeeperShell } from './keeper-shell.ts';
+import type { Shell } from './shell.ts';
+import { attachTransport } from './transport/attach.ts';
+import { listenForKeeper } from './transport/socket.ts';
+
+export interface ConnectOptions {
+  fence: number;
+  deadlineMs: number;
+  /** The sandbox has not been started yet: start it once its keeper will find us. */
+  start: boolean;
+}
+
+/** Rejects when the sandbox dies, when its keeper does not answer in time, and when a higher fence owns it (FencedOff). */
+export async function connectShell(sandbox: Sandbox, options: ConnectOptions): Promise<Shell> {
+  const giveUp = new AbortController();
+  const timer = setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs)), options.deadlineMs);
+  void sandbox.died.then(() => giveUp.abort(deadOnArrival(sandbox)));
+  try {
+    const shell = await connect(sandbox, options, giveUp.signal);
+    if (shell.hello.state !== 'no-shell') return shell;
+    shell.disconnect();
+    throw new ShellfleetError('SESSION_START_FAILED', `No shell runs in the image ${sandbox.image}: ${shell.hello.problem}.`, {
+      image: sandbox.image,
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function connect(sandbox: Sandbox, { fence, start }: ConnectOptions, signal: AbortSignal): Promise<Shell> {
+  const { link } = sandbox;
+  const { token } = link;
+  if (link.type === 'attach') {
+    const transport = attachTransport(await link.open(), Buffer.from(link.syncWord, 'hex'));
+    if (start) await sandbox.start();
+    return openKeeperShell({ transport, fence, token, signal });
+  }
+  // The door is open only until the keeper has come in: user code in the sandbox finds nobody to talk to.
+  const listener = await listenForKeeper({ path: link.path, token });
+  try {
+    if (start) await sandbox.start();
+    return await openKeeperShell({ transport: await listener.accept({ signal }), fence, token, signal });
+  } finally {
+    listener.close();
+  }
+}
+
+function tooLate(sandbox: Sandbox, deadlineMs: number): ShellfleetError {
+  const message = `The keeper in container ${sandbox.containerId} did not answer within ${deadlineMs} ms.`;
+  return new ShellfleetError('SESSION_START_FAILED', message, { image: sandbox.image });
+}
+
+function deadOnArrival(sandbox: Sandbox): ShellfleetError {
+  const message = `The container of the image ${sandbox.image} ended before its keeper answered. Is it an image for this machine's architecture?`;
+  return new ShellfleetError('SESSION_START_FAILED', message, { image: sandbox.image });
+}

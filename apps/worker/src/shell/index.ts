@@ -1,0 +1,6 @@
+// The shell for those who drive one without a worker: the tests and the benchmark.
+export { FencedOff } from './keeper-connection.ts';
+export { openKeeperShell } from './keeper-shell.ts';
+export type * from './shell.ts';
+export { attachTransport } from './transport/attach.ts';
+export { type KeeperListener, listenForKeeper } from './transport/socket.ts';

@@ -1,0 +1,182 @@
+// Frames to and from one keeper, under one fence: claims it, keeps it awake, and says when it is gone.
+import {
+  decodeHello,
+  encodeFrame,
+  type Frame,
+  FrameDecoder,
+  FrameType,
+  type Hello,
+  MAX_FROM_KEEPER,
+  MalformedFrame,
+  PROTOCOL_VERSION,
+} from '@shellfleet/keeper';
+import type { DisconnectReason } from './shell.ts';
+import { isToken } from './transport/socket.ts';
+import type { Transport } from './transport/transport.ts';
+
+/** The keeper takes a worker that says nothing for 6 s for gone, and lets its clocks stand still at a full ring. */
+const PING_EVERY_MS = 2_000;
+const SILENT_AFTER_MS = 15_000;
+const CLAIM_AGAIN_MS = 500;
+
+export interface ConnectionEvents {
+  frame(frame: Frame): void;
+  disconnected(reason: DisconnectReason): void;
+}
+
+export interface ClaimOptions {
+  transport: Transport;
+  fence: number;
+  token: string;
+  signal?: AbortSignal;
+}
+
+export class FencedOff extends Error {
+  override name = 'FencedOff';
+  readonly fence: number;
+  constructor(fence: number) {
+    super(`The shell is owned under fence ${fence}.`);
+    this.fence = fence;
+  }
+}
+
+/** Claims the keeper under this fence and waits for its hello. Rejects with FencedOff when a higher fence owns it. */
+export function claimKeeper(
+  options: ClaimOptions,
+): Promise<{ connection: KeeperConnection; hello: Hello; id: Uint8Array }> {
+  return new Promise((resolve, reject) => {
+    const connection = new KeeperConnection(options.transport, options.fence);
+    const claim = () => connection.send({ type: FrameType.claim });
+    const again = setInterval(claim, CLAIM_AGAIN_MS);
+    const settle = () => {
+      clearInterval(again);
+      options.signal?.removeEventListener('abort', abort);
+    };
+    const fail = (error: unknown) => {
+      settle();
+      connection.close('released');
+      reject(error);
+    };
+    const abort = () => fail(options.signal?.reason);
+    options.signal?.addEventListener('abort', abort, { once: true });
+    connection.listen({
+      frame: (frame) => {
+        if (frame.type !== FrameType.hello) return;
+        const hello = decodeHello(frame.payload);
+        if (hello.version !== PROTOCOL_VERSION) {
+          fail(
+            new Error(
+              `The keeper speaks version ${hello.version} of the protocol, this worker version ${PROTOCOL_VERSION}.`,
+            ),
+          );
+        } else if (!isToken(hello.token, Buffer.from(options.token))) {
+          fail(new Error('The keeper has another token than this session.'));
+        } else if (frame.fence > options.fence) {
+          fail(new FencedOff(frame.fence));
+        } else if (frame.fence === options.fence && connection.claimed) {
+          settle();
+          connection.hold();
+          resolve({ connection, hello, id: Uint8Array.from(frame.id) });
+        }
+      },
+      disconnected: (reason) =>
+        fail(new Error(`The connection to the keeper ended before it was claimed (${reason}).`)),
+    });
+    connection.claimed = true;
+    claim();
+    if (options.signal?.aborted) abort();
+  });
+}
+
+export class KeeperConnection {
+  readonly fence: number;
+  claimed = false;
+  readonly #transport: Transport;
+  readonly #decoder: FrameDecoder;
+  readonly #ping: NodeJS.Timeout;
+  #events: ConnectionEvents | undefined;
+  #held: Frame[] | undefined;
+  #heardAt = Date.now();
+  #paused = false;
+  #closed = false;
+
+  constructor(transport: Transport, fence: number) {
+    this.fence = fence;
+    this.#transport = transport;
+    this.#decoder = new FrameDecoder({ maxPayload: MAX_FROM_KEEPER, ...(transport.sync && { sync: transport.sync }) });
+    this.#ping = setInterval(() => this.#keepAwake(), PING_EVERY_MS);
+    this.#ping.unref();
+  }
+
+  listen(events: ConnectionEvents): void {
+    const first = this.#events === undefined;
+    this.#events = events;
+    if (first) this.#transport.open({ data: (bytes) => this.#receive(bytes), closed: () => this.close('closed') });
+  }
+
+  /** What arrives from here on waits until the next listener takes it. */
+  hold(): void {
+    this.#held = [];
+  }
+
+  release(events: ConnectionEvents): void {
+    this.#events = events;
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const frame of held) this.#deliver(frame);
+    if (this.#closed) events.disconnected('closed');
+  }
+
+  send(frame: Partial<Frame> & { type: number }): void {
+    if (!this.#closed) this.#transport.write(encodeFrame({ ...frame, fence: this.fence }, this.#transport.sync));
+  }
+
+  pause(): void {
+    this.#paused = true;
+    this.#transport.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#heardAt = Date.now();
+    this.#transport.resume();
+  }
+
+  close(reason: DisconnectReason): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#ping);
+    this.#transport.close();
+    if (!this.#held) this.#events?.disconnected(reason);
+  }
+
+  #receive(bytes: Uint8Array): void {
+    if (this.#closed) return;
+    this.#heardAt = Date.now();
+    this.#guard(() => {
+      for (const frame of this.#decoder.push(bytes)) this.#deliver(frame);
+    });
+  }
+
+  #deliver(frame: Frame): void {
+    if (this.#closed && !this.#held) return;
+    if (this.#held)
+      this.#held.push({ ...frame, id: Uint8Array.from(frame.id), payload: Uint8Array.from(frame.payload) });
+    else this.#guard(() => this.#events?.frame(frame));
+  }
+
+  /** A keeper that talks nonsense loses its connection, and dials again; the shell never notices. */
+  #guard(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (!(error instanceof MalformedFrame)) throw error;
+      this.close('malformed');
+    }
+  }
+
+  #keepAwake(): void {
+    if (!this.#paused && Date.now() - this.#heardAt > SILENT_AFTER_MS) this.close('silent');
+    else this.send({ type: FrameType.ping });
+  }
+}

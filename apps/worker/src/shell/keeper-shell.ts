@@ -1,0 +1,307 @@
+// The shell of a sandbox whose main process is the keeper.
+import { constants } from 'node:os';
+import {
+  decodeEnd,
+  decodeHello,
+  decodeProcesses,
+  decodeRefusal,
+  EntryKind,
+  encodeCommand,
+  encodeFile,
+  encodeRestart,
+  entryIdFromBytes,
+  entryIdToBytes,
+  FileFlag,
+  type Frame,
+  FrameType,
+  type Hello,
+  MAX_TO_KEEPER,
+  MalformedFrame,
+  uint32s,
+  uint64s,
+} from '@shellfleet/keeper';
+import { type ClaimOptions, claimKeeper, type KeeperConnection } from './keeper-connection.ts';
+import type {
+  BackgroundProcess,
+  DisconnectReason,
+  EntryId,
+  FileFailure,
+  FileOperation,
+  OutputStream,
+  Shell,
+  ShellEnd,
+  ShellHandlers,
+  ShellHello,
+  ShellStart,
+  StreamOffsets,
+} from './shell.ts';
+
+const DEFAULT_KILL_GRACE_MS = 1_500;
+/** Beyond the termination time of end(): for the keeper to end everything else and go. */
+const GONE_WITHIN_MS = 5_000;
+const NOTHING = new Uint8Array(0);
+const streams = ['stdout', 'stderr'] as const;
+
+/** Claims the keeper at the other end of the transport; the shell in it may be new or have a past (see hello). */
+export async function openKeeperShell(options: ClaimOptions): Promise<Shell> {
+  const { connection, hello, id } = await claimKeeper(options);
+  return new KeeperShell(connection, toShellHello(hello, id));
+}
+
+class KeeperShell implements Shell {
+  readonly hello: ShellHello;
+  readonly #connection: KeeperConnection;
+  #handlers: ShellHandlers | undefined;
+  /** The entry whose output is being received, and up to where. */
+  #receiving: { entryId: EntryId; next: StreamOffsets } | undefined;
+  #asked = 0;
+  readonly #questions = new Map<number, (processes: BackgroundProcess[]) => void>();
+  #gone = Promise.withResolvers<DisconnectReason>();
+
+  constructor(connection: KeeperConnection, hello: ShellHello) {
+    this.#connection = connection;
+    this.hello = hello;
+  }
+
+  on(handlers: ShellHandlers): void {
+    this.#handlers = handlers;
+    this.#connection.release({
+      frame: (frame) => this.#receive(frame),
+      disconnected: (reason) => {
+        this.#handlers = undefined;
+        this.#gone.resolve(reason);
+        handlers.onDisconnect(reason);
+      },
+    });
+  }
+
+  start(entry: ShellStart): void {
+    const { kind, payload } = encodeStart(entry);
+    if (payload.length > MAX_TO_KEEPER)
+      throw new RangeError(`An entry of ${payload.length} bytes; at most ${MAX_TO_KEEPER} fit.`);
+    this.#receiving = { entryId: entry.entryId, next: { stdout: 0, stderr: 0 } };
+    this.#connection.send({ type: FrameType.start, flags: kind, id: entryIdToBytes(entry.entryId), payload });
+  }
+
+  ack(entryId: EntryId, stream: OutputStream, offset: number): void {
+    this.#connection.send({
+      type: FrameType.ack,
+      stream: streams.indexOf(stream),
+      id: entryIdToBytes(entryId),
+      offset,
+    });
+  }
+
+  resume(entryId: EntryId, offsets: StreamOffsets): void {
+    this.#receiving = { entryId, next: { ...offsets } };
+    const payload = uint64s(offsets.stdout, offsets.stderr);
+    this.#connection.send({ type: FrameType.resume, id: entryIdToBytes(entryId), payload });
+  }
+
+  stop(entryId: EntryId, { killGraceMs }: { killGraceMs: number }): void {
+    this.#connection.send({ type: FrameType.stop, id: entryIdToBytes(entryId), payload: uint32s(killGraceMs) });
+  }
+
+  storage(state: 'away' | 'back'): void {
+    this.#connection.send({ type: FrameType.storage, flags: state === 'away' ? 1 : 0 });
+  }
+
+  background({ signal }: { signal?: AbortSignal } = {}): Promise<BackgroundProcess[]> {
+    signal?.throwIfAborted();
+    const question = ++this.#asked;
+    this.#connection.send({ type: FrameType.ping, flags: 1, offset: question });
+    return new Promise((resolve, reject) => {
+      const settle = () => {
+        this.#questions.delete(question);
+        signal?.removeEventListener('abort', abort);
+      };
+      const abort = () => {
+        settle();
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#questions.set(question, (processes) => {
+        settle();
+        resolve(processes);
+      });
+      void this.#gone.promise.then((reason) => {
+        settle();
+        reject(new Error(`The connection to the keeper ended (${reason}).`));
+      });
+    });
+  }
+
+  pause(): void {
+    this.#connection.pause();
+  }
+
+  resumeReading(): void {
+    this.#connection.resume();
+  }
+
+  async end({ terminationTimeoutMs }: { terminationTimeoutMs: number }): Promise<void> {
+    this.#connection.send({ type: FrameType.close, payload: uint32s(terminationTimeoutMs) });
+    const late = Promise.withResolvers<never>();
+    const limit = terminationTimeoutMs + GONE_WITHIN_MS;
+    const timer = setTimeout(() => late.reject(new Error(`The keeper did not end within ${limit} ms.`)), limit);
+    await Promise.race([this.#gone.promise, late.promise]).finally(() => clearTimeout(timer));
+  }
+
+  disconnect(): void {
+    this.#connection.close('released');
+  }
+
+  #receive(frame: Frame): void {
+    const handlers = this.#handlers;
+    if (!handlers) return;
+    switch (frame.type) {
+      case FrameType.output:
+        return this.#output(handlers, frame);
+      case FrameType.late:
+        return handlers.onLate(entryIdFromBytes(frame.id), streamOf(frame), frame.offset, frame.payload);
+      case FrameType.end:
+        return this.#end(handlers, frame);
+      case FrameType.refused:
+        return handlers.onRefused(entryIdFromBytes(frame.id), decodeRefusal(frame.flags));
+      case FrameType.shell:
+        return handlers.onShell({ generation: frame.offset, reason: Buffer.from(frame.payload).toString() });
+      case FrameType.pong:
+        return this.#questions.get(frame.offset)?.(decodeProcesses(frame.payload));
+      case FrameType.hello:
+        if (frame.fence > this.#connection.fence) this.#connection.close('fenced');
+        else decodeHello(frame.payload); // the answer to a claim that we sent twice
+        return;
+      default:
+        throw new MalformedFrame(`A frame of unknown type ${frame.type}.`);
+    }
+  }
+
+  #output(handlers: ShellHandlers, frame: Frame): void {
+    const entryId = entryIdFromBytes(frame.id);
+    const stream = streamOf(frame);
+    const receiving = this.#receiving;
+    if (receiving?.entryId !== entryId) return; // of an entry that we gave up
+    if (frame.offset !== receiving.next[stream]) {
+      throw new MalformedFrame(`Output at ${frame.offset} of ${stream} where ${receiving.next[stream]} comes next.`);
+    }
+    receiving.next[stream] += frame.payload.length;
+    handlers.onOutput(entryId, stream, frame.offset, frame.payload);
+  }
+
+  #end(handlers: ShellHandlers, frame: Frame): void {
+    const entryId = entryIdFromBytes(frame.id);
+    if (this.#receiving?.entryId !== entryId) return;
+    const end = decodeEnd(frame.payload);
+    const { next } = this.#receiving;
+    if (next.stdout !== end.totals.stdout || next.stderr !== end.totals.stderr) {
+      throw new MalformedFrame(
+        `An end after ${end.totals.stdout} and ${end.totals.stderr} bytes; ${next.stdout} and ${next.stderr} came.`,
+      );
+    }
+    this.#receiving = undefined;
+    handlers.onEnd(entryId, toShellEnd(end));
+  }
+}
+
+function streamOf(frame: Frame): OutputStream {
+  const stream = streams[frame.stream];
+  if (!stream) throw new MalformedFrame(`An unknown stream ${frame.stream}.`);
+  return stream;
+}
+
+function toShellHello(hello: Hello, id: Uint8Array): ShellHello {
+  return {
+    state: hello.state,
+    entryId: id.some((byte) => byte !== 0) ? entryIdFromBytes(id) : null,
+    received: hello.received,
+    acked: hello.acked,
+    generation: hello.generation,
+    begunCount: hello.begunCount,
+    ...(hello.problem && { problem: hello.problem }),
+  };
+}
+
+function toShellEnd(end: ReturnType<typeof decodeEnd>): ShellEnd {
+  return {
+    reason: end.reason,
+    exitCode: end.exitCode,
+    signal: end.signal ? (signalNames.get(end.signal) ?? `SIG${end.signal}`) : null,
+    shell: { state: end.shellState, generation: end.generation, ...(end.shellReason && { reason: end.shellReason }) },
+    totals: end.totals,
+    runMs: end.runMs,
+    ...(end.errno && { fileFailure: fileFailures.get(end.errno) ?? 'other' }),
+  };
+}
+
+const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number as number, name]));
+
+/** By Linux errno: the keeper's, not this process's (a worker may run elsewhere than on Linux). */
+const fileFailures = new Map<number, FileFailure>([
+  [1, 'denied'],
+  [2, 'not-found'],
+  [13, 'denied'],
+  [20, 'path-invalid'],
+  [21, 'is-directory'],
+  [22, 'path-invalid'],
+  [26, 'denied'],
+  [27, 'too-large'],
+  [28, 'no-space'],
+  [30, 'denied'],
+  [36, 'path-invalid'],
+  [39, 'is-directory'],
+  [40, 'path-invalid'],
+  [122, 'no-space'],
+]);
+
+function encodeStart(entry: ShellStart): { kind: number; payload: Uint8Array } {
+  switch (entry.type) {
+    case 'command': {
+      const payload = encodeCommand({
+        script: typeof entry.script === 'string' ? Buffer.from(entry.script) : entry.script,
+        cwd: entry.cwd ?? '',
+        env: entry.env ?? {},
+        stdin: entry.stdin,
+        timeoutMs: entry.timeoutMs ?? 0,
+        noOutputTimeoutMs: entry.noOutputTimeoutMs ?? 0,
+        killGraceMs: entry.killGraceMs ?? DEFAULT_KILL_GRACE_MS,
+      });
+      return { kind: EntryKind.command, payload };
+    }
+    case 'file':
+      return {
+        kind: EntryKind.file,
+        payload: encodeFile({ ...toFilePayload(entry.operation), timeoutMs: entry.timeoutMs ?? 0 }),
+      };
+    case 'restart':
+      return { kind: EntryKind.restart, payload: encodeRestart(entry.terminationTimeoutMs) };
+  }
+}
+
+function toFilePayload(operation: FileOperation) {
+  const plain = { noOutputTimeoutMs: 0, killGraceMs: 0, flags: 0, renameTo: '', offset: 0, length: 0, data: NOTHING };
+  switch (operation.type) {
+    case 'read':
+      return {
+        ...plain,
+        operation: 'read' as const,
+        path: operation.path,
+        offset: operation.offset,
+        length: operation.length,
+      };
+    case 'write': {
+      const flags = (operation.truncate ? FileFlag.truncate : 0) | (operation.parents ? FileFlag.parents : 0);
+      const { path, offset, data, renameTo = '' } = operation;
+      return { ...plain, operation: 'write' as const, path, offset, data, renameTo, flags };
+    }
+    case 'list':
+    case 'stat':
+      return { ...plain, operation: operation.type, path: operation.path };
+    case 'remove':
+      return {
+        ...plain,
+        operation: 'remove' as const,
+        path: operation.path,
+        flags: operation.recursive ? FileFlag.recursive : 0,
+      };
+  }
+}

@@ -1,0 +1,49 @@
+// Entries are named by ULIDs; on the wire an id is the 128 bits that a ULID spells.
+
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const VALUES = new Map([...ALPHABET].map((character, value) => [character, value]));
+const ULID_LENGTH = 26;
+export const ENTRY_ID_BYTES = 16;
+
+/** The ULID of a command id `<sessionId>.<ULID>`. */
+export function toEntryId(commandId: string): string {
+  return commandId.slice(-ULID_LENGTH);
+}
+
+export function entryIdToBytes(entryId: string): Uint8Array {
+  if (entryId.length !== ULID_LENGTH) throw new RangeError(`An entry id is a ULID of 26 characters, not ${entryId.length}.`);
+  const bytes = new Uint8Array(ENTRY_ID_BYTES);
+  let bits = 0;
+  let pending = 0;
+  let at = ENTRY_ID_BYTES - 1;
+  for (let i = ULID_LENGTH - 1; i >= 0; i--) {
+    const value = VALUES.get(entryId[i]!.toUpperCase());
+    if (value === undefined || (i === 0 && value > 7)) throw new RangeError(`'${entryId}' is not a ULID.`);
+    pending |= value << bits;
+    bits += 5;
+    if (bits >= 8) {
+      bytes[at--] = pending & 0xff;
+      pending >>= 8;
+      bits -= 8;
+    }
+  }
+  if (at >= 0) bytes[at] = pending & 0xff;
+  return bytes;
+}
+
+export function entryIdFromBytes(bytes: Uint8Array): string {
+  let bits = 0;
+  let pending = 0;
+  let at = ENTRY_ID_BYTES - 1;
+  let text = '';
+  for (let i = 0; i < ULID_LENGTH; i++) {
+    if (bits < 5 && at >= 0) {
+      pending |= bytes[at--]! << bits;
+      bits += 8;
+    }
+    text = ALPHABET[pending & 31]! + text;
+    pending >>= 5;
+    bits -= 5;
+  }
+  return text;
+}

@@ -1,0 +1,431 @@
+#define _GNU_SOURCE
+#include "entry.h"
+#include "begun.h"
+#include "cgroup.h"
+#include "clock.h"
+#include "files.h"
+#include "identity.h"
+#include "ladder.h"
+#include "lanes.h"
+#include "link.h"
+#include "processes.h"
+#include "shell.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHECK_WITHIN_MS = 2000, CLOSE_FLUSH_MS = 500, NO_CODE = -1 };
+
+enum Phase {
+  NOTHING, // none has begun
+  WAITING, // for the shell to be ready
+  CHECKING, // a child parses the script
+  RUNNING,
+  DRAINING, // over, but the rest of its output waits for room
+  ENDED,
+};
+
+static enum Phase phase;
+static enum EntryKind kind;
+static uint8_t id[ID_BYTES];
+static uint32_t timeout_ms, no_output_ms, grace_ms;
+static pid_t helper; // does the file operation, or the check
+static Moment since;
+static uint64_t began_at, ticked_at, active_ms, heard_ms, heard_bytes, oom_kills_before;
+static int suspect, has_report, storage_away, resumed, end_sent, closing;
+static enum { STAYS, ASKED_TO_LEAVE, SHELL_GONE } leaving;
+static uint64_t close_at;
+static Report report;
+
+// Of the span since the end of the entry before; the worst thing that happened is told with the next end.
+static enum ShellState span_state;
+static const char *span_reason;
+
+static struct {
+  int32_t code;
+  uint8_t reason, state, signal, file_errno;
+  uint32_t generation, run_ms;
+  uint64_t totals[LANES];
+} end;
+_Static_assert(sizeof end == 32, "the payload of END has no padding");
+static const char *end_reason;
+
+static int is_busy(void) { return phase > NOTHING && phase < ENDED; }
+
+static void note(enum ShellState state, const char *reason) {
+  if (state <= span_state) return;
+  span_state = state;
+  span_reason = reason;
+}
+
+static void refuse(const uint8_t *of, enum Refusal why) { link_put(REFUSED, 0, why, of, 0, 0, 0); }
+
+// The keeper's own words, where a shell would have printed some.
+static void print_error(const char *words) {
+  const int fd = lane_open_for_writing(1);
+  if (fd < 0) return;
+  if (write(fd, words, strlen(words)) < 0) words = "";
+  close(fd);
+}
+
+// Over, one way or the other. What is in the pipes at this moment is the last of its output.
+static void conclude(int code, enum EndReason reason, int signal) {
+  if (ladder_is_up()) {
+    reason = ladder_reason();
+    signal = 0; // it was ours
+  } else if (signal) {
+    reason = SIGNALLED;
+  }
+  const int died = signal || code == 128 + SIGKILL;
+  if (died && reason <= SIGNALLED && cgroup_oom_kills() > oom_kills_before) reason = OUT_OF_MEMORY;
+  ladder_end();
+  lanes_end();
+  helper = 0;
+  end.code = code;
+  end.reason = reason;
+  end.signal = signal;
+  end.state = span_state;
+  end_reason = span_reason;
+  end.generation = shell_generation();
+  end.run_ms = began_at ? now_ms() - began_at : 0;
+  span_state = KEPT;
+  span_reason = 0;
+  phase = DRAINING;
+}
+
+static void run_file(const FileEntry *file) {
+  const int out = lane_open_for_writing(0), error = lane_open_for_writing(1);
+  helper = fork();
+  if (helper < 0) { // at the pids limit
+    sweep_kill(BEGINNING, shell_pid());
+    note(PARTIAL, "background processes were ended at the limit of processes");
+    while (waitpid(-1, 0, WNOHANG) > 0) continue;
+    helper = fork();
+  }
+  if (helper == 0) {
+    child_setup();
+    fcntl(out, F_SETFL, O_WRONLY);
+    fcntl(error, F_SETFL, O_WRONLY);
+    dup2(out, 1);
+    dup2(error, 2);
+    close(out);
+    close(error);
+    _exit(file_run(file) & 0xff);
+  }
+  close(out);
+  close(error);
+  phase = RUNNING;
+  if (helper < 0) {
+    helper = 0;
+    conclude(NO_CODE, EXITED, 0);
+  }
+}
+
+static void run_command(void) {
+  since = moment_now();
+  began_at = now_ms();
+  active_ms = heard_ms = 0;
+  phase = RUNNING;
+  shell_run();
+}
+
+static void proceed(void) {
+  if (phase != WAITING) return;
+  if (shell_problem()) {
+    note(LOST, shell_problem());
+    conclude(127, EXITED, 0);
+    return;
+  }
+  if (!shell_is_ready()) return;
+  if (kind == RESTART_ENTRY) {
+    since = BEGINNING;
+    began_at = now_ms();
+    active_ms = heard_ms = 0;
+    phase = RUNNING;
+    shell_leave();
+    return;
+  }
+  helper = suspect ? shell_check() : 0;
+  if (helper > 0) phase = CHECKING;
+  else run_command();
+}
+
+static int parse_command(Cursor *cursor, Command *command) {
+  command->script_bytes = take_u32(cursor);
+  command->cwd_bytes = take_u32(cursor);
+  command->env_bytes = take_u32(cursor);
+  command->has_input = take_u32(cursor);
+  command->script = take_bytes(cursor, command->script_bytes);
+  command->cwd = take_bytes(cursor, command->cwd_bytes);
+  command->env = take_bytes(cursor, command->env_bytes);
+  command->input_bytes = cursor->left;
+  command->input = take_bytes(cursor, cursor->left);
+  return !cursor->bad;
+}
+
+static enum Refusal why_not(const uint8_t *of) {
+  const int same = phase != NOTHING && !memcmp(of, id, ID_BYTES);
+  if (same) return is_busy() ? REFUSED_RUNNING : REFUSED_ENDED;
+  if (begun_knows(of)) return REFUSED_BEGUN_BEFORE;
+  return is_busy() || closing ? REFUSED_BUSY : 0;
+}
+
+void entry_start(const Header *header, const uint8_t *payload) {
+  enum Refusal refusal = why_not(header->id);
+  if (!refusal && header->flags != FILE_ENTRY && shell_problem()) refusal = REFUSED_NO_SHELL;
+  if (refusal) {
+    refuse(header->id, refusal);
+    return;
+  }
+  Cursor cursor = {.at = payload, .left = header->length};
+  const uint32_t wall = take_u32(&cursor), quiet = take_u32(&cursor), grace = take_u32(&cursor);
+  Command command;
+  FileEntry file;
+  int valid = 0;
+  switch (header->flags) {
+    case COMMAND_ENTRY: valid = parse_command(&cursor, &command) && shell_prepare(&command); break;
+    case FILE_ENTRY: valid = file_parse(&cursor, &file); break;
+    case RESTART_ENTRY: valid = !cursor.bad; break;
+  }
+  if (!valid) {
+    refuse(header->id, REFUSED_INVALID);
+    return;
+  }
+  if (cgroup_pids_full()) {
+    sweep_kill(BEGINNING, shell_pid());
+    note(PARTIAL, "background processes were ended at the limit of processes");
+  }
+  begun_add(header->id);
+  lanes_begin(header->id);
+  memcpy(id, header->id, ID_BYTES);
+  kind = header->flags;
+  timeout_ms = wall;
+  no_output_ms = quiet;
+  grace_ms = grace;
+  has_report = end_sent = 0;
+  resumed = 1;
+  oom_kills_before = cgroup_oom_kills();
+  ticked_at = now_ms();
+  active_ms = heard_ms = heard_bytes = began_at = 0;
+  memset(&end, 0, sizeof end);
+  if (kind == FILE_ENTRY) {
+    began_at = now_ms();
+    run_file(&file);
+    return;
+  }
+  suspect = kind == COMMAND_ENTRY && shell_script_is_suspect(&command);
+  phase = WAITING;
+  proceed();
+}
+
+void entry_ack(const Header *header) {
+  if (phase != NOTHING && header->stream < LANES && !memcmp(header->id, id, ID_BYTES)) lane_ack(header->stream, header->offset);
+}
+
+void entry_resume(const Header *header, const uint8_t *payload) {
+  Cursor cursor = {.at = payload, .left = header->length};
+  const uint64_t out = take_u64(&cursor), error = take_u64(&cursor);
+  if (cursor.bad || phase == NOTHING || memcmp(header->id, id, ID_BYTES)) return;
+  lane_resume(0, out);
+  lane_resume(1, error);
+  resumed = 1;
+  end_sent = 0;
+}
+
+static void stop(enum EndReason reason, uint32_t within_ms) {
+  if (ladder_is_up()) return;
+  if (phase == RUNNING && kind == COMMAND_ENTRY) {
+    entry_on_report(); // it may have ended by itself, or be on its way
+    if (phase != RUNNING) return;
+    ladder_begin(reason, within_ms, since);
+    shell_interrupt();
+  } else if (phase == RUNNING && kind == FILE_ENTRY) {
+    ladder_begin(reason, within_ms, since);
+    kill(helper, SIGKILL);
+  } else if (phase == WAITING || phase == CHECKING) {
+    if (helper > 0) kill(helper, SIGKILL);
+    ladder_begin(reason, within_ms, since);
+    conclude(NO_CODE, reason, 0);
+  }
+}
+
+void entry_stop(const Header *header, const uint8_t *payload) {
+  Cursor cursor = {.at = payload, .left = header->length};
+  const uint32_t within_ms = take_u32(&cursor);
+  if (!cursor.bad && is_busy() && !memcmp(header->id, id, ID_BYTES)) stop(CANCELLED, within_ms);
+}
+
+void entry_storage(int away) { storage_away = away; }
+
+void entry_claimed(void) {
+  resumed = phase == NOTHING;
+  end_sent = 0;
+  storage_away = 0;
+  entry_hello();
+}
+
+void entry_close(uint32_t termination_ms) {
+  closing = 1;
+  close_at = now_ms() + termination_ms;
+  stop(CANCELLED, grace_ms < termination_ms ? grace_ms : termination_ms);
+}
+
+static void conclude_report(void) {
+  note(report.state, report.reason);
+  if (report.no_cwd) conclude(NO_CODE, NO_CWD, 0);
+  else conclude(report.code, EXITED, 0);
+}
+
+void entry_on_report(void) {
+  if (shell_read_report(&report) && phase == RUNNING && kind == COMMAND_ENTRY) {
+    has_report = 1;
+    // A stopped command has not ended before its whole tree has.
+    if (!ladder_is_up()) conclude_report();
+  }
+  proceed();
+}
+
+void entry_on_child(pid_t pid, int status) {
+  if (!helper || pid != helper) return;
+  helper = 0;
+  if (phase == CHECKING) {
+    shell_check_done();
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+      print_error("syntax error: the script ends inside a here-document or another open construct\n");
+      conclude(2, SYNTAX, 0);
+    } else {
+      run_command();
+    }
+  } else if (phase == RUNNING && kind == FILE_ENTRY) {
+    if (WIFSIGNALED(status)) {
+      conclude(NO_CODE, SIGNALLED, WTERMSIG(status));
+    } else {
+      conclude(WEXITSTATUS(status) ? 1 : 0, EXITED, 0);
+      end.file_errno = WEXITSTATUS(status);
+    }
+  }
+}
+
+static const char *why_shell_died(int signal) {
+  if (phase == RUNNING && kind == RESTART_ENTRY) return "the shell was restarted";
+  if (ladder_is_up()) return "the shell did not come back when it was stopped, and was replaced";
+  return signal ? "the shell was killed by a signal" : "the shell itself ended";
+}
+
+void entry_on_shell_death(int status) {
+  entry_on_report(); // the last words of a shell that died after its command
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  const int ended = phase == RUNNING && kind != FILE_ENTRY;
+  const char *reason = why_shell_died(signal);
+  note(LOST, reason);
+  if (ended && (kind == RESTART_ENTRY || ladder_is_up())) sweep_kill(since, shell_pid());
+  if (closing) leaving = SHELL_GONE;
+  else shell_died(status);
+  if (ended && kind == RESTART_ENTRY) conclude(0, EXITED, 0);
+  else if (ended) conclude(signal ? 128 + signal : WEXITSTATUS(status), EXITED, signal);
+  if (!closing && (!ended || kind == RESTART_ENTRY)) link_put(SHELL, 0, 0, 0, shell_generation(), reason, strlen(reason));
+}
+
+// Ends the keeper: the running entry first, then the shell with its EXIT trap, then everything.
+static int tick_close(uint64_t now) {
+  if (is_busy() && now < close_at) return 10;
+  if (leaving == STAYS && !is_busy() && shell_is_ready()) {
+    shell_leave();
+    leaving = ASKED_TO_LEAVE;
+  }
+  if (leaving == ASKED_TO_LEAVE && now < close_at) return (int)(close_at - now);
+  kill(-1, SIGKILL);
+  if ((link_is_flushed() && (phase != ENDED || end_sent || !resumed)) || now > close_at + CLOSE_FLUSH_MS) _exit(0);
+  return 10;
+}
+
+static int until(uint64_t at, uint64_t now) { return at > now ? (int)(at - now) : 0; }
+
+static int tick_clocks(void) {
+  int wake = -1;
+  const uint64_t heard = lane_received(0) + lane_received(1);
+  if (heard != heard_bytes || lanes_are_full()) heard_ms = active_ms;
+  heard_bytes = heard;
+  if (timeout_ms) {
+    if (active_ms >= timeout_ms) {
+      if (kind != RESTART_ENTRY) stop(WALL, grace_ms);
+      else sweep_kill(BEGINNING, shell_pid()), shell_kill();
+      return 10;
+    }
+    wake = until(timeout_ms, active_ms);
+  }
+  if (no_output_ms && kind == COMMAND_ENTRY) {
+    if (active_ms - heard_ms >= no_output_ms) {
+      stop(NO_OUTPUT, grace_ms);
+      return 10;
+    }
+    const int quiet = until(heard_ms + no_output_ms, active_ms);
+    if (wake < 0 || quiet < wake) wake = quiet;
+  }
+  return wake;
+}
+
+static int is_frozen(void) { return storage_away || (lanes_are_full() && !link_is_served()); }
+
+int entry_tick(void) {
+  const uint64_t now = now_ms();
+  int wake = -1;
+  if (is_busy()) {
+    const int frozen = is_frozen();
+    if (!frozen && phase != WAITING) active_ms += now - ticked_at;
+    ticked_at = now;
+    proceed();
+    if (phase == CHECKING) {
+      if (active_ms > CHECK_WITHIN_MS && helper > 0) kill(helper, SIGKILL);
+      wake = CHECK_WITHIN_MS / 4;
+    } else if (phase == RUNNING && ladder_is_up() && kind == COMMAND_ENTRY) {
+      wake = ladder_tick(has_report);
+      if (wake == LADDER_DONE) conclude_report(), wake = 0;
+    } else if (phase == RUNNING && !ladder_is_up()) {
+      wake = tick_clocks();
+      if (frozen || lanes_are_full()) wake = 100; // the worker may come or go quiet
+    }
+  }
+  if (phase == DRAINING && lanes_settle()) phase = ENDED;
+  if (closing) {
+    const int closed = tick_close(now);
+    if (wake < 0 || closed < wake) wake = closed;
+  }
+  return wake;
+}
+
+int entry_send(void) {
+  if (!resumed || !link_is_up() || phase == NOTHING) return 0;
+  if (!lanes_send()) return 1;
+  if (phase != ENDED || end_sent) return 0;
+  for (int s = 0; s < LANES; s++) end.totals[s] = lane_received(s);
+  uint8_t payload[512];
+  size_t n = end_reason ? strlen(end_reason) : 0;
+  if (n > sizeof payload - sizeof end) n = sizeof payload - sizeof end;
+  memcpy(payload, &end, sizeof end);
+  if (n) memcpy(payload + sizeof end, end_reason, n);
+  end_sent = link_put(END, 0, 0, id, 0, payload, sizeof end + n);
+  return !end_sent;
+}
+
+void entry_hello(void) {
+  struct {
+    uint32_t version, state, generation, begun;
+    uint64_t received[LANES], acked[LANES];
+    char token[TOKEN_BYTES];
+    char problem[256];
+  } hello = {.version = PROTOCOL_VERSION, .generation = shell_generation(), .begun = begun_count()};
+  const char *problem = shell_problem();
+  hello.state = is_busy() ? HELLO_RUNNING : problem ? HELLO_NO_SHELL : phase == ENDED ? HELLO_ENDED : HELLO_IDLE;
+  for (int s = 0; s < LANES; s++) {
+    hello.received[s] = lane_received(s);
+    hello.acked[s] = lane_acked(s);
+  }
+  memcpy(hello.token, identity_token(), TOKEN_BYTES);
+  if (problem) strncpy(hello.problem, problem, sizeof hello.problem - 1);
+  const size_t n = sizeof hello - sizeof hello.problem + strlen(hello.problem);
+  link_put(HELLO, 0, 0, phase == NOTHING ? 0 : id, 0, &hello, n);
+}

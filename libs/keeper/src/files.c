@@ -1,0 +1,178 @@
+#define _GNU_SOURCE
+#include "files.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIECE_BYTES = 64 << 10 };
+
+static char path_copy[PATH_MAX], rename_copy[PATH_MAX];
+
+static int take_path(Cursor *cursor, size_t n, char *copy) {
+  const uint8_t *bytes = take_bytes(cursor, n);
+  if (!bytes || n >= PATH_MAX || memchr(bytes, 0, n)) return 0;
+  memcpy(copy, bytes, n);
+  copy[n] = 0;
+  return 1;
+}
+
+int file_parse(Cursor *cursor, FileEntry *file) {
+  const uint32_t operation = take_u32(cursor), flags = take_u32(cursor);
+  const uint32_t path_bytes = take_u32(cursor), rename_bytes = take_u32(cursor);
+  file->operation = operation;
+  file->flags = flags;
+  file->offset = take_u64(cursor);
+  file->length = take_u64(cursor);
+  if (cursor->bad || operation < FILE_READ || operation > FILE_REMOVE || flags > 7) return 0;
+  if (file->offset > INT64_MAX || file->length > INT64_MAX) return 0;
+  if (!take_path(cursor, path_bytes, path_copy) || !take_path(cursor, rename_bytes, rename_copy)) return 0;
+  file->path = path_copy;
+  file->rename_to = rename_copy;
+  file->data_bytes = cursor->left;
+  file->data = take_bytes(cursor, cursor->left);
+  return path_copy[0] == '/' && (!rename_copy[0] || rename_copy[0] == '/');
+}
+
+static int write_all(int fd, const void *bytes, size_t n) {
+  const char *from = bytes;
+  while (n) {
+    const ssize_t written = write(fd, from, n);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    from += written;
+    n -= written;
+  }
+  return 0;
+}
+
+// Not blocking: a FIFO or a device with this name is refused, not waited for.
+static int open_regular(const char *path, int flags, int *fd) {
+  struct stat status;
+  *fd = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0644);
+  if (*fd < 0) return errno;
+  if (fstat(*fd, &status)) return errno;
+  if (S_ISDIR(status.st_mode)) return EISDIR;
+  return S_ISREG(status.st_mode) ? 0 : EINVAL;
+}
+
+static int read_range(const FileEntry *file) {
+  static char piece[PIECE_BYTES];
+  int fd;
+  const int error = open_regular(file->path, O_RDONLY, &fd);
+  if (error) return error;
+  uint64_t offset = file->offset, left = file->length;
+  while (left) {
+    const ssize_t n = pread(fd, piece, left < sizeof piece ? left : sizeof piece, offset);
+    if (n < 0) return errno;
+    if (n == 0) break;
+    const int failed = write_all(1, piece, n);
+    if (failed) return failed;
+    offset += n;
+    left -= n;
+  }
+  return 0;
+}
+
+static int make_parents(const char *path) {
+  char parent[PATH_MAX];
+  strcpy(parent, path);
+  for (char *slash = parent + 1; (slash = strchr(slash, '/')); slash++) {
+    *slash = 0;
+    if (mkdir(parent, 0755) && errno != EEXIST) {
+      struct stat status;
+      const int error = errno;
+      // A read-only directory above an existing one reports itself first.
+      if (stat(parent, &status) || !S_ISDIR(status.st_mode)) return error;
+    }
+    *slash = '/';
+  }
+  return 0;
+}
+
+static int write_range(const FileEntry *file) {
+  const char *target = file->rename_to[0] ? file->rename_to : file->path;
+  struct stat old;
+  const int exists = !stat(target, &old);
+  if (exists && S_ISDIR(old.st_mode)) return EISDIR;
+  if (target[strlen(target) - 1] == '/') return EISDIR;
+  if (file->flags & FILE_PARENTS) {
+    const int error = make_parents(file->path);
+    if (error) return error;
+  }
+  int fd;
+  int error = open_regular(file->path, O_WRONLY | O_CREAT | (file->flags & FILE_TRUNCATE ? O_TRUNC : 0), &fd);
+  if (error) return error;
+  if (lseek(fd, file->offset, SEEK_SET) < 0) return errno;
+  error = write_all(fd, file->data, file->data_bytes);
+  if (!error && file->rename_to[0]) {
+    if (exists && S_ISREG(old.st_mode)) fchmod(fd, old.st_mode & 07777); // a script that is replaced stays executable
+    if (rename(file->path, file->rename_to)) error = errno;
+  }
+  if (error && file->rename_to[0]) unlink(file->path);
+  return error;
+}
+
+// A record: type, size, mode, modified (ms), name, each ended by a zero byte. Names are bytes.
+static void say_record(const char *name, const struct stat *status) {
+  const char type = S_ISREG(status->st_mode) ? 'f' : S_ISDIR(status->st_mode) ? 'd' : S_ISLNK(status->st_mode) ? 'l' : 'o';
+  const long long modified = (long long)status->st_mtim.tv_sec * 1000 + status->st_mtim.tv_nsec / 1000000;
+  printf("%c%c%lld%c%o%c%lld%c%s%c", type, 0, (long long)status->st_size, 0, status->st_mode & 07777, 0, modified, 0, name, 0);
+}
+
+static int list(const FileEntry *file) {
+  DIR *directory = opendir(file->path);
+  if (!directory) return errno;
+  for (struct dirent *entry; (entry = readdir(directory));) {
+    struct stat status;
+    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+    if (!fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW)) say_record(entry->d_name, &status);
+  }
+  return fflush(stdout) ? errno : 0;
+}
+
+static int describe(const FileEntry *file) {
+  struct stat status;
+  if (lstat(file->path, &status)) return errno;
+  const char *slash = strrchr(file->path, '/');
+  say_record(slash && slash[1] ? slash + 1 : file->path, &status);
+  return fflush(stdout) ? errno : 0;
+}
+
+// By descriptors, and never through a symbolic link.
+static int remove_at(int parent, const char *name, int recursive) {
+  if (!unlinkat(parent, name, 0)) return 0;
+  if (errno != EISDIR && errno != EPERM) return errno;
+  const int error = errno;
+  if (!unlinkat(parent, name, AT_REMOVEDIR)) return 0;
+  if (errno == ENOTDIR) return error;
+  if ((errno != ENOTEMPTY && errno != EEXIST) || !recursive) return errno;
+  const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  DIR *directory = fd < 0 ? 0 : fdopendir(fd);
+  if (!directory) return errno;
+  int failed = 0;
+  for (struct dirent *entry; !failed && (entry = readdir(directory));) {
+    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) failed = remove_at(fd, entry->d_name, 1);
+  }
+  closedir(directory);
+  if (failed) return failed;
+  return unlinkat(parent, name, AT_REMOVEDIR) ? errno : 0;
+}
+
+int file_run(const FileEntry *file) {
+  int error = EINVAL;
+  switch (file->operation) {
+    case FILE_READ: error = read_range(file); break;
+    case FILE_WRITE: error = write_range(file); break;
+    case FILE_LIST: error = list(file); break;
+    case FILE_STAT: error = describe(file); break;
+    case FILE_REMOVE: error = remove_at(AT_FDCWD, file->path, file->flags & FILE_RECURSIVE); break;
+  }
+  if (error) fprintf(stderr, "%s: %s\n", file->path, strerror(error));
+  return error;
+}

@@ -1,0 +1,166 @@
+// The protocol between worker and keeper, as bytes; wire.h is the other side and docs/keeper-protocol.md the text.
+//
+// F1. A frame decodes to what was encoded, however the bytes are cut on their way.
+// F2. On the socket the first byte that is not ours is the end: push() throws, and nothing more is to be pushed.
+// F3. Over attach (a sync word is given) nothing throws: what is not a whole frame with a right checksum is skipped, and a
+//     frame that was cut short costs no other frame.
+import { crc32 } from 'node:zlib';
+
+export const PROTOCOL_VERSION = 1;
+export const HEADER_BYTES = 40;
+export const SYNC_BYTES = 8;
+const CRC_BYTES = 4;
+/** A START carries script, env and stdin, or the bytes of a file. */
+export const MAX_TO_KEEPER = 4 << 20;
+export const MAX_FROM_KEEPER = 64 << 10;
+
+export const FrameType = {
+  claim: 1,
+  start: 2,
+  ack: 3,
+  resume: 4,
+  stop: 5,
+  storage: 6,
+  close: 7,
+  ping: 8,
+  hello: 65,
+  output: 66,
+  late: 67,
+  end: 68,
+  refused: 69,
+  pong: 70,
+  shell: 71,
+} as const;
+
+export interface Frame {
+  type: number;
+  /** 0 stdout, 1 stderr. */
+  stream: number;
+  flags: number;
+  /** 16 bytes; zeros where no entry is meant. */
+  id: Uint8Array;
+  fence: number;
+  offset: number;
+  payload: Uint8Array;
+}
+
+export class MalformedFrame extends Error {
+  override name = 'MalformedFrame';
+}
+
+const NO_ID = new Uint8Array(16);
+const NO_PAYLOAD = new Uint8Array(0);
+
+/** With a sync word the frame is framed for attach. */
+export function encodeFrame(frame: Partial<Frame> & { type: number }, sync?: Uint8Array): Buffer {
+  const payload = frame.payload ?? NO_PAYLOAD;
+  const from = sync ? SYNC_BYTES : 0;
+  const end = from + HEADER_BYTES + payload.length;
+  const bytes = Buffer.allocUnsafe(end + (sync ? CRC_BYTES : 0));
+  if (sync) bytes.set(sync);
+  bytes.writeUInt32LE(payload.length, from);
+  bytes[from + 4] = frame.type;
+  bytes[from + 5] = frame.stream ?? 0;
+  bytes.writeUInt16LE(frame.flags ?? 0, from + 6);
+  bytes.set(frame.id ?? NO_ID, from + 8);
+  writeUint64(bytes, frame.fence ?? 0, from + 24);
+  writeUint64(bytes, frame.offset ?? 0, from + 32);
+  bytes.set(payload, from + HEADER_BYTES);
+  if (sync) bytes.writeUInt32LE(crc32(bytes.subarray(from, end)), end);
+  return bytes;
+}
+
+export class FrameDecoder {
+  readonly #sync: Buffer | undefined;
+  readonly #maxPayload: number;
+  #rest: Buffer = Buffer.alloc(0);
+  /** Bytes that belonged to no frame (attach). */
+  skipped = 0;
+
+  constructor(options: { maxPayload: number; sync?: Uint8Array }) {
+    this.#maxPayload = options.maxPayload;
+    this.#sync = options.sync && Buffer.from(options.sync);
+  }
+
+  /** The frames that are complete now. Payloads may be views of the input. */
+  push(chunk: Uint8Array): Frame[] {
+    const input = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    this.#rest = this.#rest.length > 0 ? Buffer.concat([this.#rest, input]) : input;
+    return this.#sync ? this.#takeSynced(this.#sync) : this.#takePlain();
+  }
+
+  #takePlain(): Frame[] {
+    const frames: Frame[] = [];
+    let at = 0;
+    while (this.#rest.length - at >= HEADER_BYTES) {
+      const length = this.#rest.readUInt32LE(at);
+      if (length > this.#maxPayload) throw new MalformedFrame(`A frame of ${length} bytes; at most ${this.#maxPayload} are allowed.`);
+      if (this.#rest.length - at < HEADER_BYTES + length) break;
+      frames.push(frameAt(this.#rest, at, length));
+      at += HEADER_BYTES + length;
+    }
+    this.#rest = this.#rest.subarray(at);
+    return frames;
+  }
+
+  #takeSynced(sync: Buffer): Frame[] {
+    const frames: Frame[] = [];
+    let at = 0;
+    for (;;) {
+      const found = this.#rest.indexOf(sync, at);
+      if (found < 0) {
+        at = this.#skipTo(at, Math.max(at, this.#rest.length - (SYNC_BYTES - 1)));
+        break;
+      }
+      at = this.#skipTo(at, found);
+      const header = at + SYNC_BYTES;
+      const length = this.#rest.length >= header + HEADER_BYTES ? this.#rest.readUInt32LE(header) : undefined;
+      const end = length === undefined ? Number.POSITIVE_INFINITY : header + HEADER_BYTES + length;
+      if (length !== undefined && length > this.#maxPayload) {
+        at = this.#skipTo(at, at + 1);
+      } else if (length !== undefined && this.#rest.length >= end + CRC_BYTES) {
+        if (crc32(this.#rest.subarray(header, end)) === this.#rest.readUInt32LE(end)) {
+          frames.push(frameAt(this.#rest, header, length));
+          at = end + CRC_BYTES;
+        } else {
+          at = this.#skipTo(at, at + 1);
+        }
+      } else {
+        // Incomplete. The sync word is random and known to the two ends only: another one in here begins the next frame, and
+        // the rest of this one died with its sender.
+        const next = this.#rest.indexOf(sync, header);
+        if (next < 0) break;
+        at = this.#skipTo(at, next);
+      }
+    }
+    this.#rest = this.#rest.subarray(at);
+    return frames;
+  }
+
+  #skipTo(from: number, to: number): number {
+    this.skipped += to - from;
+    return to;
+  }
+}
+
+function frameAt(bytes: Buffer, at: number, length: number): Frame {
+  return {
+    type: bytes[at + 4]!,
+    stream: bytes[at + 5]!,
+    flags: bytes.readUInt16LE(at + 6),
+    id: bytes.subarray(at + 8, at + 24),
+    fence: readUint64(bytes, at + 24),
+    offset: readUint64(bytes, at + 32),
+    payload: bytes.subarray(at + HEADER_BYTES, at + HEADER_BYTES + length),
+  };
+}
+
+// Numbers stay below 2^53; two halves are quicker than BigInt.
+export function readUint64(bytes: Buffer, at: number): number {
+  return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
+}
+
+export function writeUint64(bytes: Buffer, value: number, at: number): void {
+  bytes.writeUInt32LE(value % 2 ** 32, at);
+  bytes.writeUInt32LE(Math.floor(value / 2 ** 32), at + 4);
+}

@@ -1,0 +1,12 @@
+// What the keeper was given to prove itself with. It leaves the environment before anything of the user's can look.
+#ifndef IDENTITY_H
+#define IDENTITY_H
+#include <stdint.h>
+
+// 0 when the environment holds no valid token, or no sync word where one is needed.
+int identity_open(int needs_sync);
+const char *identity_token(void); // TOKEN_BYTES, zero-padded
+const uint8_t *identity_sync(void);
+void identity_forget(void);
+
+#endif

@@ -1,0 +1,200 @@
+// What the payloads of frames say. The keeper's words are parsed here, where they enter: a keeper is as trusted as the container
+// that it runs in, so every length and number is checked.
+import { MalformedFrame, readUint64, writeUint64 } from './frames.ts';
+
+export const EntryKind = { command: 0, file: 1, restart: 2 } as const;
+export const FileOperationCode = { read: 1, write: 2, list: 3, stat: 4, remove: 5 } as const;
+export const FileFlag = { truncate: 1, parents: 2, recursive: 4 } as const;
+
+export const helloStates = ['idle', 'running', 'ended', 'no-shell'] as const;
+export const endReasons = ['exited', 'signalled', 'oom', 'wall', 'no-output', 'cancelled', 'cwd', 'syntax'] as const;
+export const shellStates = ['kept', 'partial', 'lost'] as const;
+/** By the flags of REFUSED. */
+export const refusals = [undefined, 'running', 'ended', 'begun-before', 'busy', 'no-shell', 'invalid'] as const;
+
+export type HelloState = (typeof helloStates)[number];
+export type EndReason = (typeof endReasons)[number];
+export type Refusal = NonNullable<(typeof refusals)[number]>;
+
+export interface Limits {
+  /** 0: none. */
+  timeoutMs: number;
+  noOutputTimeoutMs: number;
+  killGraceMs: number;
+}
+
+export interface CommandPayload extends Limits {
+  script: Uint8Array;
+  cwd: string;
+  env: Record<string, string>;
+  stdin: Uint8Array | undefined;
+}
+
+export function encodeCommand(command: CommandPayload): Buffer {
+  const cwd = Buffer.from(command.cwd);
+  const env = Buffer.from(Object.entries(command.env).map(([name, value]) => `${name}=${value}\0`).join(''));
+  const numbers = uint32s(
+    command.timeoutMs,
+    command.noOutputTimeoutMs,
+    command.killGraceMs,
+    command.script.length,
+    cwd.length,
+    env.length,
+    command.stdin ? 1 : 0,
+  );
+  return Buffer.concat([numbers, command.script, cwd, env, command.stdin ?? new Uint8Array(0)]);
+}
+
+export interface FilePayload extends Limits {
+  operation: keyof typeof FileOperationCode;
+  flags: number;
+  path: string;
+  renameTo: string;
+  offset: number;
+  length: number;
+  data: Uint8Array;
+}
+
+export function encodeFile(file: FilePayload): Buffer {
+  const path = Buffer.from(file.path);
+  const renameTo = Buffer.from(file.renameTo);
+  const numbers = uint32s(
+    file.timeoutMs,
+    file.noOutputTimeoutMs,
+    file.killGraceMs,
+    FileOperationCode[file.operation],
+    file.flags,
+    path.length,
+    renameTo.length,
+  );
+  return Buffer.concat([numbers, uint64s(file.offset, file.length), path, renameTo, file.data]);
+}
+
+export function encodeRestart(terminationTimeoutMs: number): Buffer {
+  return uint32s(terminationTimeoutMs, 0, 0);
+}
+
+export function uint32s(...values: number[]): Buffer {
+  const bytes = Buffer.allocUnsafe(4 * values.length);
+  values.forEach((value, i) => {
+    bytes.writeUInt32LE(Math.min(Math.max(0, Math.ceil(value)), 0xffffffff), 4 * i);
+  });
+  return bytes;
+}
+
+export function uint64s(...values: number[]): Buffer {
+  const bytes = Buffer.allocUnsafe(8 * values.length);
+  values.forEach((value, i) => {
+    writeUint64(bytes, value, 8 * i);
+  });
+  return bytes;
+}
+
+export interface Hello {
+  version: number;
+  state: HelloState;
+  generation: number;
+  begunCount: number;
+  received: { stdout: number; stderr: number };
+  acked: { stdout: number; stderr: number };
+  token: Uint8Array;
+  problem: string;
+}
+
+const TOKEN_BYTES = 64;
+const HELLO_BYTES = 16 + 32 + TOKEN_BYTES;
+
+export function decodeHello(payload: Uint8Array): Hello {
+  const bytes = bufferOf(payload, HELLO_BYTES);
+  return {
+    version: bytes.readUInt32LE(0),
+    state: oneOf(helloStates, bytes.readUInt32LE(4)),
+    generation: bytes.readUInt32LE(8),
+    begunCount: bytes.readUInt32LE(12),
+    received: { stdout: readUint64(bytes, 16), stderr: readUint64(bytes, 24) },
+    acked: { stdout: readUint64(bytes, 32), stderr: readUint64(bytes, 40) },
+    token: bytes.subarray(48, 48 + TOKEN_BYTES),
+    problem: bytes.toString('utf8', HELLO_BYTES),
+  };
+}
+
+export interface End {
+  exitCode: number | null;
+  reason: EndReason;
+  shellState: (typeof shellStates)[number];
+  shellReason: string;
+  signal: number;
+  errno: number;
+  generation: number;
+  runMs: number;
+  totals: { stdout: number; stderr: number };
+}
+
+const END_BYTES = 32;
+
+export function decodeEnd(payload: Uint8Array): End {
+  const bytes = bufferOf(payload, END_BYTES);
+  const exitCode = bytes.readInt32LE(0);
+  return {
+    exitCode: exitCode < 0 ? null : exitCode,
+    reason: oneOf(endReasons, bytes[4]!),
+    shellState: oneOf(shellStates, bytes[5]!),
+    signal: bytes[6]!,
+    errno: bytes[7]!,
+    generation: bytes.readUInt32LE(8),
+    runMs: bytes.readUInt32LE(12),
+    totals: { stdout: readUint64(bytes, 16), stderr: readUint64(bytes, 24) },
+    shellReason: bytes.toString('utf8', END_BYTES),
+  };
+}
+
+export function decodeRefusal(flags: number): Refusal {
+  const refusal = refusals[flags];
+  if (!refusal) throw new MalformedFrame(`A refusal of unknown kind ${flags}.`);
+  return refusal;
+}
+
+export function decodeProcesses(payload: Uint8Array): { pid: number; command: string }[] {
+  return textsOf(payload).map((text) => {
+    const space = text.indexOf(' ');
+    return { pid: Number.parseInt(text.slice(0, space), 10), command: text.slice(space + 1) };
+  });
+}
+
+export interface FileRecord {
+  type: 'file' | 'directory' | 'symlink' | 'other';
+  size: number;
+  mode: number;
+  modifiedMs: number;
+  name: string;
+}
+
+const fileTypes: Record<string, FileRecord['type']> = { f: 'file', d: 'directory', l: 'symlink' };
+const RECORD_FIELDS = 5;
+
+/** What `list` and `stat` print: type, size, mode (octal), modified (ms) and name of each, every field ended by a zero byte. */
+export function parseFileRecords(stdout: Uint8Array): FileRecord[] {
+  const fields = textsOf(stdout);
+  const records: FileRecord[] = [];
+  for (let i = 0; i + RECORD_FIELDS <= fields.length; i += RECORD_FIELDS) {
+    const [type, size, mode, modified, name] = fields.slice(i, i + RECORD_FIELDS) as [string, string, string, string, string];
+    const record = { size: Number(size), mode: Number.parseInt(mode, 8), modifiedMs: Number(modified), name };
+    records.push({ type: fileTypes[type] ?? 'other', ...record });
+  }
+  return records;
+}
+
+function textsOf(bytes: Uint8Array): string[] {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8').split('\0').slice(0, -1);
+}
+
+function bufferOf(payload: Uint8Array, least: number): Buffer {
+  if (payload.length < least) throw new MalformedFrame(`A payload of ${payload.length} bytes where at least ${least} belong.`);
+  return Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
+}
+
+function oneOf<T>(values: readonly T[], index: number): T {
+  const value = values[index];
+  if (value === undefined) throw new MalformedFrame(`An unknown value ${index}.`);
+  return value;
+}

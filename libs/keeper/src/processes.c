@@ -1,0 +1,160 @@
+#define _GNU_SOURCE
+#include "processes.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { KEEPER_PID = 1, MAX_PROCESSES = 32768 };
+
+typedef struct {
+  int pid, parent, session;
+  char state;
+  uint64_t started;
+} Process;
+
+const Moment BEGINNING = {0, 0};
+static Process *table;
+static int count, loadavg = -1;
+
+void processes_open(void) {
+  table = mmap(0, MAX_PROCESSES * sizeof *table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+}
+
+Moment moment_now(void) {
+  Moment moment = {0, 0};
+  char text[128];
+  const ssize_t n = loadavg < 0 ? -1 : pread(loadavg, text, sizeof text - 1, 0);
+  if (n > 0) {
+    text[n] = 0;
+    const char *last = strrchr(text, ' ');
+    if (last) moment.last_pid = atoi(last);
+  }
+  struct timespec t;
+  clock_gettime(CLOCK_BOOTTIME, &t);
+  const long per_second = sysconf(_SC_CLK_TCK);
+  moment.ticks = (uint64_t)t.tv_sec * per_second + t.tv_nsec / (1000000000 / per_second);
+  return moment;
+}
+
+static int read_file(const char *path, char *text, size_t size) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t n = read(fd, text, size - 1);
+  close(fd);
+  if (n <= 0) return 0;
+  text[n] = 0;
+  return n;
+}
+
+// Fields of /proc/<pid>/stat after the name, which may itself hold spaces and parentheses: 3 state, 4 parent, 6 session, 22 start.
+static int read_process(int pid, Process *process) {
+  char path[48], text[1024];
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  if (!read_file(path, text, sizeof text)) return 0;
+  const char *rest = strrchr(text, ')');
+  if (!rest) return 0;
+  *process = (Process){.pid = pid};
+  int group;
+  return sscanf(rest + 1, " %c %d %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu", &process->state,
+                &process->parent, &group, &process->session, &process->started) == 5;
+}
+
+static void read_table(void) {
+  count = 0;
+  DIR *proc = opendir("/proc");
+  if (!proc) return;
+  for (struct dirent *entry; count < MAX_PROCESSES && (entry = readdir(proc));) {
+    const int pid = atoi(entry->d_name);
+    if (pid > 0 && read_process(pid, &table[count])) count++;
+  }
+  closedir(proc);
+}
+
+static const Process *find(int pid) { // the kernel lists them in order
+  for (int low = 0, high = count; low < high;) {
+    const int middle = (low + high) / 2;
+    if (table[middle].pid == pid) return &table[middle];
+    if (table[middle].pid < pid) low = middle + 1;
+    else high = middle;
+  }
+  return 0;
+}
+
+static int is_newer(const Process *p, Moment since) {
+  return p->started > since.ticks || (p->started == since.ticks && p->pid > since.last_pid);
+}
+
+static int is_ours(int pid, pid_t shell) { return pid == KEEPER_PID || pid == shell; }
+
+static int descends_from_older(const Process *process, Moment since, pid_t shell) {
+  int steps = 0;
+  for (const Process *p = find(process->parent); p && steps++ < count; p = find(p->parent)) {
+    if (is_ours(p->pid, shell)) break;
+    if (!is_newer(p, since)) return 1;
+  }
+  // A worker whose parent has gone is the keeper's child by now, but still of its server's session.
+  const Process *leader = find(process->session);
+  return leader && !is_ours(leader->pid, shell) && !is_newer(leader, since);
+}
+
+static int is_target(const Process *p, Moment since, pid_t shell) {
+  if (is_ours(p->pid, shell) || p->state == 'Z' || p->state == 'X' || !is_newer(p, since)) return 0;
+  return since.ticks == 0 || !descends_from_older(p, since, shell);
+}
+
+int sweep(int signal, Moment since, pid_t shell) {
+  int n = 0;
+  read_table();
+  for (int i = 0; i < count; i++)
+    if (is_target(&table[i], since, shell) && !kill(table[i].pid, signal)) n++;
+  return n;
+}
+
+// SIGSTOP to -1 reaches every process at once, also one that is about to fork; only then is the table complete.
+int sweep_kill(Moment since, pid_t shell) {
+  static int was_stopped[64];
+  int stopped = 0, n = 0;
+  read_table();
+  for (int i = 0; i < count && stopped < 64; i++)
+    if (table[i].state == 'T') was_stopped[stopped++] = table[i].pid;
+  kill(-1, SIGSTOP);
+  read_table();
+  for (int i = 0; i < count; i++) {
+    const int pid = table[i].pid;
+    if (pid == KEEPER_PID) continue;
+    if (is_target(&table[i], since, shell)) {
+      if (!kill(pid, SIGKILL)) n++;
+      continue;
+    }
+    int stay = 0;
+    for (int k = 0; k < stopped; k++) stay |= was_stopped[k] == pid && pid != shell;
+    if (!stay) kill(pid, SIGCONT);
+  }
+  return n;
+}
+
+size_t processes_describe(uint8_t *text, size_t size, pid_t shell) {
+  size_t used = 0;
+  read_table();
+  for (int i = 0; i < count; i++) {
+    const int pid = table[i].pid;
+    if (is_ours(pid, shell) || table[i].state == 'Z') continue;
+    char path[48], command[256];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    const int n = read_file(path, command, sizeof command);
+    if (!n) continue;
+    for (int k = 0; k < n - 1; k++)
+      if (!command[k]) command[k] = ' ';
+    const int length = snprintf((char *)text + used, size - used, "%d %s", pid, command);
+    if (length < 0 || used + length + 1 > size) break;
+    used += length + 1;
+  }
+  return used;
+}

@@ -1,0 +1,27 @@
+// The process tree of the container, and the signals that end what a command started.
+#ifndef PROCESSES_H
+#define PROCESSES_H
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// A point in time that tells processes apart: those that began before it from those that began after.
+typedef struct {
+  uint64_t ticks;
+  int last_pid; // within the same tick the pid decides
+} Moment;
+
+extern const Moment BEGINNING; // every process is newer
+
+void processes_open(void);
+Moment moment_now(void);
+
+// Signals everything newer than the moment but keeper, shell, and descendants of older processes (so that a background server
+// keeps the workers that it starts). Signal 0 only counts. Returns how many there were.
+int sweep(int signal, Moment since, pid_t shell);
+// The same with SIGKILL, and nothing escapes by forking: everything is stopped first.
+int sweep_kill(Moment since, pid_t shell);
+// "pid command\0" of everything but keeper and shell, as much as fits. Returns the length.
+size_t processes_describe(uint8_t *text, size_t size, pid_t shell);
+
+#endif

@@ -1,0 +1,99 @@
+// The protocol between worker and keeper, as bytes. docs/keeper-protocol.md says what each frame means;
+// frames.ts is the other side. All numbers are little-endian, as are the machines that this is built for.
+#ifndef WIRE_H
+#define WIRE_H
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PROTOCOL_VERSION = 1, ID_BYTES = 16, SYNC_BYTES = 8, CRC_BYTES = 4, TOKEN_BYTES = 64 };
+enum { MAX_INBOUND_PAYLOAD = 4 << 20, MAX_OUTBOUND_PAYLOAD = 64 << 10 };
+
+typedef struct {
+  uint32_t length; // of the payload
+  uint8_t type;
+  uint8_t stream; // 0 stdout, 1 stderr
+  uint16_t flags;
+  uint8_t id[ID_BYTES]; // of the entry
+  uint64_t fence;
+  uint64_t offset;
+} Header;
+_Static_assert(sizeof(Header) == 40, "the header has no padding");
+
+enum FrameType {
+  CLAIM = 1,
+  START = 2,
+  ACK = 3,
+  RESUME = 4,
+  STOP = 5,
+  STORAGE = 6,
+  CLOSE = 7,
+  PING = 8,
+  HELLO = 65,
+  OUTPUT = 66,
+  LATE = 67,
+  END = 68,
+  REFUSED = 69,
+  PONG = 70,
+  SHELL = 71,
+};
+
+enum EntryKind { COMMAND_ENTRY = 0, FILE_ENTRY = 1, RESTART_ENTRY = 2 };
+
+enum Refusal {
+  REFUSED_RUNNING = 1,
+  REFUSED_ENDED = 2,
+  REFUSED_BEGUN_BEFORE = 3,
+  REFUSED_BUSY = 4,
+  REFUSED_NO_SHELL = 5,
+  REFUSED_INVALID = 6,
+};
+
+enum EndReason {
+  EXITED = 0,
+  SIGNALLED = 1,
+  OUT_OF_MEMORY = 2,
+  WALL = 3,
+  NO_OUTPUT = 4,
+  CANCELLED = 5,
+  NO_CWD = 6,
+  SYNTAX = 7,
+};
+
+enum ShellState { KEPT = 0, PARTIAL = 1, LOST = 2 };
+
+enum HelloState { HELLO_IDLE = 0, HELLO_RUNNING = 1, HELLO_ENDED = 2, HELLO_NO_SHELL = 3 };
+
+// Reads a payload from the front. A read past the end sets `bad` and yields zeros: check once, after the last one.
+typedef struct {
+  const uint8_t *at;
+  size_t left;
+  int bad;
+} Cursor;
+
+const uint8_t *take_bytes(Cursor *cursor, size_t n);
+uint32_t take_u32(Cursor *cursor);
+uint64_t take_u64(Cursor *cursor);
+
+// Standard CRC-32 (as zlib's); start with 0 and feed the result back in for what follows.
+uint32_t crc32_of(uint32_t crc, const void *bytes, size_t n);
+
+// Cuts what arrives into frames. On the socket (no sync word) anything malformed is the end of the connection; over attach a
+// frame is sync word, header, payload, CRC-32 of header and payload, and whatever is not that is skipped.
+typedef struct {
+  uint8_t *bytes;
+  size_t size; // of the buffer: at least one whole frame
+  size_t start, end;
+  size_t searched; // within the frame at start, up to where no other sync word begins
+  const uint8_t *sync; // null on the socket
+} Parser;
+
+enum Parsed { NEED_MORE, FRAME, MALFORMED };
+
+size_t parser_size(void);
+// Where the next bytes go, and how many fit.
+uint8_t *parser_space(Parser *parser, size_t *n);
+// A frame's header and payload stay valid until the next call of parser_space.
+enum Parsed parser_next(Parser *parser, Header *header, const uint8_t **payload);
+void parser_reset(Parser *parser);
+
+#endif

@@ -1,0 +1,58 @@
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ensureMachine, type Machine, SetupError, stopDocker } from '@shellfleet/setup';
+import { runChecks } from './check.ts';
+import { countTests, type TestReport } from './count-tests.ts';
+import { root, runStep } from './steps.ts';
+
+// `npm test`: everything, on a real engine and a real Redis. The last line has the counts, for people and for CI.
+
+type Tally = { passed: number; failed: number };
+
+async function main(filters: string[]): Promise<number> {
+  const checks = await runChecks();
+  const machine = await setUp();
+  if (!machine) return close({ passed: checks.passed, failed: checks.failed + 1 });
+  try {
+    const tests = await runTests(filters);
+    return close({ passed: checks.passed + tests.passed, failed: checks.failed + tests.failed });
+  } finally {
+    if (machine.engine.startedHere) await stopDocker(process.env);
+  }
+}
+
+// The engine is brought up here and not by vitest alone, so that it stays up for whatever comes after vitest.
+async function setUp(): Promise<Machine | undefined> {
+  try {
+    return await ensureMachine(process.env, (line) => console.error(line));
+  } catch (error) {
+    console.error(error instanceof SetupError ? error.message : error);
+    return undefined;
+  }
+}
+
+async function runTests(filters: string[]): Promise<Tally> {
+  const reportPath = join(root, '.cache/vitest.json');
+  await mkdir(join(root, '.cache'), { recursive: true });
+  await rm(reportPath, { force: true });
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportPath}`];
+  const endedWell = await runStep(
+    ['node_modules/.bin/vitest', 'run', '--allowOnly=false', ...reporters, ...filters],
+    root,
+  );
+  const count = countTests(await readReport(reportPath), endedWell);
+  for (const name of count.notRun) console.log(`not run: ${name}`);
+  return count;
+}
+
+async function readReport(path: string): Promise<TestReport> {
+  const text = await readFile(path, 'utf8').catch(() => '{"testResults":[]}');
+  return JSON.parse(text) as TestReport;
+}
+
+function close({ passed, failed }: Tally): number {
+  console.log(`${passed} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,241 @@
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
+import { createDockerSandboxes, type DockerSandboxesOptions, type Sandbox, type Sandboxes } from '@shellfleet/worker';
+import Docker from 'dockerode';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+
+const MIB = 2 ** 20;
+const keeperPath = fileURLToPath(new URL('../fixtures/stands-in-for-the-keeper.sh', import.meta.url));
+const socketPath = inject('dockerHost').replace('unix://', '');
+const docker = new Docker({ socketPath });
+const namespace = `test-sandbox-${process.pid}`;
+let folder: string;
+let sandboxes: Sandboxes;
+let sessions = 0;
+
+function optionsFor(hostId: string, transport: 'socket' | 'attach'): DockerSandboxesOptions {
+  return {
+    namespace,
+    hostId,
+    hostKey: Buffer.alloc(32, 7),
+    folder: join(folder, hostId),
+    keeperPath,
+    transport,
+    socketPath,
+    allowances: {
+      images: 'any',
+      defaultImage: inject('sessionImage'),
+      users: [],
+      workspaces: [join(folder, 'shared')],
+      bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096, diskQuota: false },
+    },
+  };
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sandbox-'));
+  sandboxes = await createDockerSandboxes(optionsFor('one', 'attach'));
+});
+
+afterAll(async () => {
+  const found = await sandboxes.list();
+  await Promise.all(found.map(({ sandbox }) => sandbox.remove()));
+  await sandboxes.close();
+  await rm(folder, { recursive: true });
+});
+
+function create(spec: SessionSpec = {}, from = sandboxes): Promise<Sandbox> {
+  const session = { namespace, tenant: 'acme', session: `s${sessions++}` };
+  return from.create(session, sessionSpecSchema.parse({ limits: { memoryBytes: 64 * MIB }, ...spec }));
+}
+
+/** A started sandbox and what runs lines in it. */
+async function start(spec: SessionSpec = {}) {
+  const sandbox = await create(spec);
+  if (sandbox.link.type !== 'attach') throw new Error('these tests talk over attach');
+  const stream: Duplex = await sandbox.link.open();
+  await sandbox.start();
+  let text = '';
+  stream.on('data', (data) => {
+    text += String(data);
+  });
+  const run = async (line: string): Promise<string> => {
+    text = '';
+    stream.write(`${line}\n`);
+    await expect.poll(() => text, { timeout: 10_000, interval: 10 }).toMatch(/^done \d+$/m);
+    return text.replace(/^done \d+\n/m, '');
+  };
+  return { sandbox, stream, run, [Symbol.asyncDispose]: () => sandbox.remove() };
+}
+
+describe('a sandbox', () => {
+  test('is hardened, and gives its user a home of its own', async () => {
+    await using box = await start();
+    const status = await box.run("grep -E '^(CapBnd|CapEff|NoNewPrivs|Seccomp):' /proc/self/status");
+    expect(status.replace(/\t/g, ' ').split('\n')).toEqual([
+      'CapEff: 0000000000000000',
+      'CapBnd: 0000000000000000',
+      'NoNewPrivs: 1',
+      'Seccomp: 2',
+      '',
+    ]);
+    expect(await box.run('pwd; echo $HOME; id -u; stat -c %u:%g:%a /workspace; echo ok > file; cat file')).toBe(
+      '/workspace\n/workspace\n1000\n1000:1000:755\nok\n',
+    );
+    expect(await box.run('ls /sys/class/net; ulimit -c; ulimit -n')).toBe('lo\n0\n1024\n');
+    expect(
+      await box.run('unshare -r true 2>/dev/null && echo escaped; mount -t tmpfs x /mnt 2>/dev/null && echo escaped'),
+    ).toBe('');
+  });
+
+  test('runs node, python, git and bash under its own list of system calls', async () => {
+    await using box = await start({ limits: { memoryBytes: 256 * MIB } });
+    const worker = 'new (require("worker_threads").Worker)("console.log(1)", { eval: true })';
+    expect(await box.run(`node -e '${worker}'`)).toBe('1\n');
+    const pool =
+      'import multiprocessing as m, threading\nt = threading.Thread(target=print, args=(2,)); t.start(); t.join()\nprint(m.Pool(2).map(abs, [-3]))';
+    expect(await box.run(`python3 -c "$(printf '${pool.replaceAll('\n', '\\n')}')"`)).toBe('2\n[3]\n');
+    expect(
+      await box.run(
+        'git init -q repo && cd repo && git -c user.name=a -c user.email=b commit -q --allow-empty -m 4 && git log --format=%s',
+      ),
+    ).toBe('4\n');
+    expect(await box.run("bash -c 'echo $((2 + 3))' | cat")).toBe('5\n');
+  });
+
+  test('tells the engine what its limits are, and keeps no log there', async () => {
+    await using box = await start({ limits: { memoryBytes: 64 * MIB, cpus: 0.5, pids: 32 } });
+    const { HostConfig: host, Config: config } = await docker.getContainer(box.sandbox.containerId).inspect();
+    expect(host).toMatchObject({
+      Memory: 64 * MIB,
+      MemorySwap: 64 * MIB,
+      NanoCpus: 5e8,
+      PidsLimit: 32,
+      NetworkMode: 'none',
+      LogConfig: { Type: 'none' },
+      AutoRemove: false,
+      Privileged: false,
+    });
+    expect(JSON.stringify(config.Labels)).not.toMatch(/[0-9a-f]{32}/);
+    expect(
+      config.Env?.filter((variable) => variable.startsWith('SF_')).map((variable) => variable.split('=')[0]),
+    ).toEqual(['SF_TOKEN', 'SF_SYNC']);
+  });
+
+  test('has a read-only root where the session asks for one, with room to work', async () => {
+    await using box = await start({ policy: { type: 'docker', readOnlyRootfs: true } });
+    expect(
+      await box.run(
+        'touch /usr/x 2>/dev/null || echo refused; echo ok > /workspace/a; echo ok > /tmp/b; cat /workspace/a /tmp/b',
+      ),
+    ).toBe('refused\nok\nok\n');
+  });
+
+  test('mounts a folder of the host only below what the operator lists, and follows no link out of it', async () => {
+    await expect(create({ workspace: folder })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+    await expect(create({ workspace: join(folder, 'missing') })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+  });
+});
+
+describe('its end', () => {
+  test.each([
+    ['exited', 'exit 7', 7],
+    ['oom', 'exec python3 -c "x = bytearray(300_000_000)"', 137],
+  ] as const)('is told within 2 s as %s', async (reason, line, exitCode) => {
+    await using box = await start();
+    box.stream.write(`${line}\n`);
+    const began = Date.now();
+    expect(await box.sandbox.died).toEqual({ reason, exitCode });
+    expect(Date.now() - began).toBeLessThan(2_000);
+  });
+
+  test.each([
+    ['killed', (id: string) => docker.getContainer(id).kill()],
+    ['removed', (id: string) => docker.getContainer(id).remove({ force: true })],
+  ] as const)('is told within 2 s as %s', async (reason, end) => {
+    await using box = await start();
+    const began = Date.now();
+    await end(box.sandbox.containerId);
+    expect((await box.sandbox.died).reason).toBe(reason);
+    expect(Date.now() - began).toBeLessThan(2_000);
+  });
+
+  test('leaves nothing behind', async () => {
+    const box = await start();
+    await box.sandbox.remove();
+    await box.sandbox.remove();
+    expect(await readdir(join(folder, 'one')).then((names) => names.filter((name) => !name.startsWith('.')))).toEqual(
+      [],
+    );
+    await expect(docker.getContainer(box.sandbox.containerId).inspect()).rejects.toMatchObject({ statusCode: 404 });
+  });
+});
+
+describe('after a restart of the worker', () => {
+  test('sandboxes are found again with the same secrets, over the transport that they were made with', async () => {
+    await using box = await start();
+    const left = await create();
+    const restarted = await createDockerSandboxes(optionsFor('one', 'socket'));
+    const found = await restarted.list();
+    const running = found.find(({ sandbox }) => sandbox.id === box.sandbox.id);
+    expect(running).toMatchObject({ state: 'running', sandbox: { session: box.sandbox.session } });
+    expect(running?.sandbox.link).toMatchObject({ ...box.sandbox.link, open: expect.any(Function) });
+    expect(found.find(({ sandbox }) => sandbox.id === left.id)?.state).toBe('created');
+    await left.remove();
+    await docker.getContainer(box.sandbox.containerId).kill();
+    expect((await running?.sandbox.died)?.reason).toBe('killed');
+    await restarted.close();
+  });
+
+  test("another host's sandboxes are not ours", async () => {
+    const other = await createDockerSandboxes(optionsFor('two', 'socket'));
+    const sandbox = await create({}, other);
+    expect((await other.list()).map(({ sandbox: { id } }) => id)).toEqual([sandbox.id]);
+    expect((await sandboxes.list()).map(({ sandbox: { id } }) => id)).not.toContain(sandbox.id);
+    await sandbox.remove();
+    await other.close();
+  });
+});
+
+describe('over a socket', () => {
+  test('the folder that a container sees is read-only, closed to other users, and bears a secret in no name', async () => {
+    const other = await createDockerSandboxes(optionsFor('three', 'socket'));
+    const sandbox = await create({}, other);
+    expect((await stat(join(folder, 'three'))).mode & 0o777).toBe(0o700);
+    const { Mounts: mounts } = await docker.getContainer(sandbox.containerId).inspect();
+    expect(mounts).toMatchObject([{ Destination: '/.shellfleet', RW: false }]);
+    if (sandbox.link.type !== 'socket') throw new Error('made for a socket');
+    expect(Buffer.byteLength(sandbox.link.path)).toBeLessThan(108);
+    await sandbox.start();
+    await sandbox.remove();
+    await other.close();
+  });
+});
+
+describe('what cannot be', () => {
+  test('an image that is nowhere is IMAGE_UNAVAILABLE', async () => {
+    await expect(create({ image: 'nowhere.invalid/nothing:1' })).rejects.toMatchObject({
+      code: 'IMAGE_UNAVAILABLE',
+      message: expect.stringContaining('nowhere.invalid/nothing:1'),
+    });
+  });
+
+  test('an engine that is away is DOCKER_UNAVAILABLE', async () => {
+    const away = await createDockerSandboxes({ ...optionsFor('away', 'socket'), socketPath: join(folder, 'no.sock') });
+    await expect(away.check()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
+    await expect(create({}, away)).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
+    await away.close();
+  });
+
+  test('a state folder whose sockets would not fit is refused at the start, with the limit', async () => {
+    const long = { ...optionsFor('x', 'socket'), folder: join(folder, 'x'.repeat(100)) };
+    await expect(createDockerSandboxes(long)).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      context: { limit: 107 },
+    });
+  });
+});

@@ -1,0 +1,145 @@
+// Real containers with the real keeper, for the tests of the shell. What a test does goes through the worker's own Shell.
+import { randomBytes } from 'node:crypto';
+import { chmod, copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Duplex, PassThrough } from 'node:stream';
+import { keeperPath } from '@shellfleet/keeper';
+import { attachTransport, listenForKeeper, openKeeperShell, type Shell } from '@shellfleet/worker/shell';
+import Docker from 'dockerode';
+
+export type KeeperTransport = 'socket' | 'attach';
+
+export interface KeeperContainerOptions {
+  dockerHost: string;
+  image: string;
+  transport?: KeeperTransport;
+  /** Arguments of the keeper: the user's shell. */
+  shell?: string[];
+  env?: Record<string, string>;
+  user?: string;
+  readOnlyRootfs?: boolean;
+  pids?: number;
+  memoryBytes?: number;
+}
+
+const MIB = 1 << 20;
+
+export class KeeperContainer implements AsyncDisposable {
+  readonly transport: KeeperTransport;
+  readonly token = randomBytes(32).toString('hex');
+  readonly sync = randomBytes(8);
+  readonly container: Docker.Container;
+  /** Mounted into the container, read-only, as /.shellfleet. */
+  readonly folder: string;
+  readonly #parent: string;
+  #fence = 0;
+
+  private constructor(transport: KeeperTransport, parent: string, container: Docker.Container, token: string, sync: Buffer) {
+    this.transport = transport;
+    this.#parent = parent;
+    this.folder = join(parent, 's');
+    this.container = container;
+    this.token = token;
+    this.sync = sync;
+  }
+
+  static async create(options: KeeperContainerOptions): Promise<KeeperContainer> {
+    const transport = options.transport ?? 'socket';
+    const parent = await mkdtemp(join(tmpdir(), 'sf-keeper-')); // 0700
+    const folder = join(parent, 's');
+    await mkdir(folder);
+    await chmod(folder, 0o711);
+    await copyFile(await keeperPath(), join(folder, 'keeper'));
+    const token = randomBytes(32).toString('hex');
+    const sync = randomBytes(8);
+    const secrets = { SF_TOKEN: token, ...(transport === 'attach' && { SF_SYNC: sync.toString('hex') }) };
+    const docker = new Docker({ socketPath: options.dockerHost.replace('unix://', '') });
+    const memory = options.memoryBytes ?? 256 * MIB;
+    const container = await docker.createContainer({
+      Image: options.image,
+      Entrypoint: ['/.shellfleet/keeper', transport === 'attach' ? '-' : '/.shellfleet/socket'],
+      Cmd: options.shell ?? [],
+      Env: Object.entries({ ...secrets, ...options.env }).map(([name, value]) => `${name}=${value}`),
+      Labels: { 'shellfleet.test': 'keeper' },
+      User: options.user ?? '1000:1000',
+      WorkingDir: '/tmp',
+      OpenStdin: transport === 'attach',
+      StdinOnce: false,
+      Tty: false,
+      HostConfig: {
+        NetworkMode: 'none',
+        LogConfig: { Type: 'none', Config: {} },
+        CapDrop: ['ALL'],
+        SecurityOpt: ['no-new-privileges'],
+        PidsLimit: options.pids ?? 256,
+        Memory: memory,
+        MemorySwap: memory,
+        Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
+        ReadonlyRootfs: options.readOnlyRootfs ?? false,
+        Binds: [`${folder}:/.shellfleet:ro`],
+        Tmpfs: {
+          '/run/shellfleet': 'rw,noexec,nosuid,nodev,size=16m,mode=1777',
+          '/tmp': 'rw,exec,size=64m,mode=1777',
+        },
+      },
+    });
+    return new KeeperContainer(transport, parent, container, token, sync);
+  }
+
+  /** Starts it and claims its shell. */
+  static async start(options: KeeperContainerOptions): Promise<{ box: KeeperContainer; shell: Shell }> {
+    const box = await KeeperContainer.create(options);
+    try {
+      return { box, shell: await box.connect({ start: true }) };
+    } catch (error) {
+      await box[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** A worker takes over: under the next fence unless one is named. */
+  async connect(options: { start?: boolean; fence?: number; signal?: AbortSignal } = {}): Promise<Shell> {
+    const fence = options.fence ?? ++this.#fence;
+    this.#fence = Math.max(this.#fence, fence);
+    const signal = options.signal ?? AbortSignal.timeout(10_000);
+    const claim = { fence, token: this.token, signal };
+    if (this.transport === 'attach') {
+      const stream = await this.attach();
+      if (options.start) await this.container.start();
+      return openKeeperShell({ ...claim, transport: attachTransport(stream, this.sync) });
+    }
+    const listener = await this.listen();
+    try {
+      if (options.start) await this.container.start();
+      return await openKeeperShell({ ...claim, transport: await listener.accept({ signal }) });
+    } finally {
+      listener.close();
+    }
+  }
+
+  get socketPath(): string {
+    return join(this.folder, 'socket');
+  }
+
+  listen() {
+    return listenForKeeper({ path: this.socketPath, token: this.token });
+  }
+
+  /** stdin and stdout of the keeper. */
+  async attach(): Promise<Duplex> {
+    const stream = await this.container.attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true });
+    const stdout = new PassThrough();
+    this.container.modem.demuxStream(stream, stdout, new PassThrough().resume());
+    stream.on('close', () => stdout.end());
+    stream.on('end', () => stdout.end());
+    const duplex = Duplex.from({ readable: stdout, writable: stream });
+    duplex.on('close', () => stream.destroy());
+    return duplex;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.container.remove({ force: true }).catch(() => {});
+    await rm(this.#parent, { recursive: true, force: true });
+  }
+}
