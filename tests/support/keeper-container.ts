@@ -35,7 +35,13 @@ export class KeeperContainer implements AsyncDisposable {
   readonly #parent: string;
   #fence = 0;
 
-  private constructor(transport: KeeperTransport, parent: string, container: Docker.Container, token: string, sync: Buffer) {
+  private constructor(
+    transport: KeeperTransport,
+    parent: string,
+    container: Docker.Container,
+    token: string,
+    sync: Buffer,
+  ) {
     this.transport = transport;
     this.#parent = parent;
     this.folder = join(parent, 's');

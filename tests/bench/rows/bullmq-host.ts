@@ -57,6 +57,7 @@ setInterval(() => {
       leaseMs,
     );
 }, leaseMs / 3);
+process.on('disconnect', () => process.exit()); // the bench is gone
 process.send?.('ready');
 
 for (;;) {
@@ -66,7 +67,7 @@ for (;;) {
 
 async function serve(id: string): Promise<void> {
   const options = { connection: redis, prefix: prefixOf(id), skipMetasUpdate: true };
-  await new Queue(COMMANDS, options, backend as never).setGlobalConcurrency(1);
+  await new Queue(COMMANDS, options, backend).setGlobalConcurrency(1);
   const worker = new Worker(
     COMMANDS,
     null,
@@ -78,7 +79,7 @@ async function serve(id: string): Promise<void> {
       skipStalledCheck: true,
       skipLockRenewal: true,
     },
-    backend as never,
+    backend,
   );
   const session = { id, worker, token: `${hostId}:${id}`, busy: false, again: false };
   served.set(id, session);

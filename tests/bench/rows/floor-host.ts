@@ -6,6 +6,7 @@ const [redisUrl] = process.argv.slice(2);
 const redis = new Redis(redisUrl!);
 const blocking = new Redis(redisUrl!);
 await redis.ping();
+process.on('disconnect', () => process.exit()); // the bench is gone
 process.send?.('ready');
 
 for (;;) {
