@@ -2,11 +2,14 @@ import { root, runStep, type Step } from './steps.ts';
 
 const bin = (name: string): string => `node_modules/.bin/${name}`;
 
+// Biome colours whatever it writes to, log files included.
+const colors = process.stdout.isTTY ? [] : ['--colors=off'];
+
 /** What CI refuses to merge without, run from the root of a checkout. Each is shown able to fail by check.test.ts. */
 export const checks = {
   types: [bin('tsc'), '-p', 'tsconfig.json'],
-  format: [bin('biome'), 'ci', '--linter-enabled=false', '.'],
-  lint: [bin('biome'), 'lint', '--error-on-warnings', '.'],
+  format: [bin('biome'), 'ci', '--linter-enabled=false', ...colors, '.'],
+  lint: [bin('biome'), 'lint', '--error-on-warnings', ...colors, '.'],
   'import boundaries': [process.execPath, '--no-warnings', 'scripts/check-boundaries.ts'],
   'dead code': [bin('knip'), '--no-config-hints'],
 } satisfies Record<string, Step>;

@@ -10,10 +10,16 @@ export type Step = [file: string, ...args: string[]];
 export function runStep([file, ...args]: Step, cwd: string): Promise<boolean> {
   return new Promise((resolve) => {
     const child = spawn(file, args, { cwd, stdio: 'inherit' });
+    // A terminal sends Ctrl-C to the child as well; what is sent to this process alone is passed on.
+    const passOn = (): void => void child.kill();
+    process.once('SIGTERM', passOn);
     child.on('error', (error) => {
       console.error(`${file}: ${error.message}`);
       resolve(false);
     });
-    child.on('close', (exitCode) => resolve(exitCode === 0));
+    child.on('close', (exitCode) => {
+      process.off('SIGTERM', passOn);
+      resolve(exitCode === 0);
+    });
   });
 }

@@ -10,11 +10,17 @@ import { root, runStep } from './steps.ts';
 type Tally = { passed: number; failed: number };
 
 async function main(filters: string[]): Promise<number> {
+  let interrupted = false;
+  // Interrupted, it still stops what it started, and says how far it came.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.on(signal, () => {
+      interrupted = true;
+    });
   const checks = await runChecks();
-  const machine = await setUp();
+  const machine = interrupted ? undefined : await setUp();
   if (!machine) return close({ passed: checks.passed, failed: checks.failed + 1 });
   try {
-    const tests = await runTests(filters);
+    const tests = interrupted ? { passed: 0, failed: 1 } : await runTests(filters);
     return close({ passed: checks.passed + tests.passed, failed: checks.failed + tests.failed });
   } finally {
     if (machine.engine.startedHere) await stopDocker(process.env);

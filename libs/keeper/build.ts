@@ -12,7 +12,16 @@ const buildFolder = join(import.meta.dirname, 'build');
 
 // musl makes it ten times smaller; both are static, because an image may hold no C library at all.
 const compilers = ['musl-gcc', 'cc', 'gcc', 'clang'];
-const flags = ['-std=gnu11', '-static', '-Os', '-s', '-Wall', '-Wextra', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
+const flags = [
+  '-std=gnu11',
+  '-static',
+  '-Os',
+  '-s',
+  '-Wall',
+  '-Wextra',
+  '-fstack-protector-strong',
+  '-D_FORTIFY_SOURCE=2',
+];
 
 /** Answers with the path of the program. Throws, with what to install, where nothing can compile it. */
 export async function buildKeeper(): Promise<string> {

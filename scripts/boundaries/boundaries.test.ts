@@ -21,7 +21,9 @@ test.each([
   ['apps/worker/src/output/a.ts', "import { log } from '../log.ts';", 'output is pure'],
   ['apps/worker/src/output/a.ts', "await import('pino');", 'output is pure'],
   ['apps/worker/src/a.ts', 'const debug = process.env.DEBUG;', 'environment in config.ts'],
+  ['apps/worker/src/main.ts', 'const debug = process.env.DEBUG;', 'environment in config.ts'],
   ['libs/client/src/a.ts', 'await redis.xadd(sessionKeys(ns, t, s).stream);', 'session keys by scripts'],
+  ['apps/worker/src/a.ts', 'await redis.hset(keys.state, field, 1);', 'session keys by scripts'],
 ])('finds in %s: %s', (path, text, rule) => {
   expect(check(path, text)).toEqual([rule]);
 });
@@ -31,6 +33,8 @@ test.each([
   ['apps/worker/src/sandbox/docker/a.ts', "import Docker from 'dockerode';"],
   ['apps/worker/src/output/a.ts', "import { cut } from './cut.ts';"],
   ['apps/worker/src/config.ts', 'export const level = process.env.LEVEL;'],
+  ['apps/worker/src/main.ts', 'await main(process.env);'],
+  ['apps/worker/src/a.ts', 'await redis.hdel(fleet.owners, member);\nawait redis.xread(keys.stream);'],
   ['infra/setup/src/a.ts', "import { buildKeeper } from '@shellfleet/keeper/build';"],
   ['libs/policy/src/a.ts', "// import x from 'node:fs';\nconst text = 'Date.now()';\nconst s = `import 'bullmq'`;"],
   ['libs/policy/src/a.test.ts', "import { readFile } from 'node:fs/promises';"],

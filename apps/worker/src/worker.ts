@@ -20,6 +20,7 @@ const POLL_MS = 1_000;
 const FIRST_LOCK_MS = ALIVE_MS + 60_000;
 const STALLED_INTERVAL_MS = 1_000;
 const UPKEEP_INTERVAL_MS = 2_000;
+const LOG_SWEEP_INTERVAL_MS = 600_000;
 
 export interface WorkerDeps {
   connected: Connected;
@@ -101,6 +102,10 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const bell = await listen();
   const fetching = fetchWhileFree();
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, intervalMs: UPKEEP_INTERVAL_MS });
+  const sweepLogs = () =>
+    void deps.hostLog.sweep().catch((err: unknown) => logger.warn({ err }, 'host-log.sweep-failed'));
+  sweepLogs();
+  const logSweeping = setInterval(sweepLogs, LOG_SWEEP_INTERVAL_MS);
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
   return {
@@ -114,6 +119,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       for (const { session } of all) session.stop(how);
       await Promise.race([Promise.all(all.map(({ done }) => done)), delay(graceMs)]);
       const left = sessions.size;
+      clearInterval(logSweeping);
       await upkeep.close();
       await heartbeat.close();
       bell.disconnect();

@@ -11,7 +11,8 @@ export function toEntryId(commandId: string): string {
 }
 
 export function entryIdToBytes(entryId: string): Uint8Array {
-  if (entryId.length !== ULID_LENGTH) throw new RangeError(`An entry id is a ULID of 26 characters, not ${entryId.length}.`);
+  if (entryId.length !== ULID_LENGTH)
+    throw new RangeError(`An entry id is a ULID of 26 characters, not ${entryId.length}.`);
   const bytes = new Uint8Array(ENTRY_ID_BYTES);
   let bits = 0;
   let pending = 0;

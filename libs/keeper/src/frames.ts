@@ -94,7 +94,8 @@ export class FrameDecoder {
     let at = 0;
     while (this.#rest.length - at >= HEADER_BYTES) {
       const length = this.#rest.readUInt32LE(at);
-      if (length > this.#maxPayload) throw new MalformedFrame(`A frame of ${length} bytes; at most ${this.#maxPayload} are allowed.`);
+      if (length > this.#maxPayload)
+        throw new MalformedFrame(`A frame of ${length} bytes; at most ${this.#maxPayload} are allowed.`);
       if (this.#rest.length - at < HEADER_BYTES + length) break;
       frames.push(frameAt(this.#rest, at, length));
       at += HEADER_BYTES + length;

@@ -32,7 +32,11 @@ export interface CommandPayload extends Limits {
 
 export function encodeCommand(command: CommandPayload): Buffer {
   const cwd = Buffer.from(command.cwd);
-  const env = Buffer.from(Object.entries(command.env).map(([name, value]) => `${name}=${value}\0`).join(''));
+  const env = Buffer.from(
+    Object.entries(command.env)
+      .map(([name, value]) => `${name}=${value}\0`)
+      .join(''),
+  );
   const numbers = uint32s(
     command.timeoutMs,
     command.noOutputTimeoutMs,
@@ -177,7 +181,13 @@ export function parseFileRecords(stdout: Uint8Array): FileRecord[] {
   const fields = textsOf(stdout);
   const records: FileRecord[] = [];
   for (let i = 0; i + RECORD_FIELDS <= fields.length; i += RECORD_FIELDS) {
-    const [type, size, mode, modified, name] = fields.slice(i, i + RECORD_FIELDS) as [string, string, string, string, string];
+    const [type, size, mode, modified, name] = fields.slice(i, i + RECORD_FIELDS) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+    ];
     const record = { size: Number(size), mode: Number.parseInt(mode, 8), modifiedMs: Number(modified), name };
     records.push({ type: fileTypes[type] ?? 'other', ...record });
   }
@@ -189,7 +199,8 @@ function textsOf(bytes: Uint8Array): string[] {
 }
 
 function bufferOf(payload: Uint8Array, least: number): Buffer {
-  if (payload.length < least) throw new MalformedFrame(`A payload of ${payload.length} bytes where at least ${least} belong.`);
+  if (payload.length < least)
+    throw new MalformedFrame(`A payload of ${payload.length} bytes where at least ${least} belong.`);
   return Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
 }
 

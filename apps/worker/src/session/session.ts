@@ -86,6 +86,8 @@ export class Session {
   #announcedEpoch = 0;
   #opened = { from: 0, to: 0 };
   #activeAt = Date.now();
+  /** The step that ended the last entry has found nothing more, and nobody has rung since. */
+  #looked = false;
 
   constructor(job: SessionJob, deps: SessionDeps) {
     this.job = job;
@@ -238,7 +240,7 @@ export class Session {
         if (this.#closing) return this.#end(run);
         if (this.#stop === 'hand-over') return run.shell.leave();
         if (this.#stop === 'end') return void (await this.#giveUp(run, 'the host was shut down'));
-        next = lease.held() ? await this.#takeWhenReady(run) : next;
+        if (lease.held() && !this.#looked) next = await this.#takeWhenReady(run);
       }
       switch (next.type) {
         case 'empty': {
@@ -246,6 +248,7 @@ export class Session {
           if (why !== undefined && (await this.#giveUp(run, why)) !== undefined) return;
           // Not given up because something waits: then only the lease can be what is waited for.
           await this.#wake.wait(why === undefined ? Math.min(POLL_MS, run.spec.idleTimeoutMs) : LEASE_POLL_MS);
+          this.#looked = false;
           break;
         }
         case 'overdue':
@@ -415,8 +418,11 @@ export class Session {
         this.#running = { entryId, stop };
       },
       describeShell: (end) => this.#describeShell(shell, end),
-      mayTakeNext: () =>
-        lease.held() && shell.ready && !this.#closing && this.#stop === undefined && !this.#fenced.signal.aborted,
+      mayTakeNext: () => {
+        this.#looked =
+          lease.held() && shell.ready && !this.#closing && this.#stop === undefined && !this.#fenced.signal.aborted;
+        return this.#looked;
+      },
     };
   }
 

@@ -22,9 +22,13 @@ export async function connectShell(sandbox: Sandbox, options: ConnectOptions): P
     const shell = await connect(sandbox, options, giveUp.signal);
     if (shell.hello.state !== 'no-shell') return shell;
     shell.disconnect();
-    throw new ShellfleetError('SESSION_START_FAILED', `No shell runs in the image ${sandbox.image}: ${shell.hello.problem}.`, {
-      image: sandbox.image,
-    });
+    throw new ShellfleetError(
+      'SESSION_START_FAILED',
+      `No shell runs in the image ${sandbox.image}: ${shell.hello.problem}.`,
+      {
+        image: sandbox.image,
+      },
+    );
   } finally {
     clearTimeout(timer);
   }

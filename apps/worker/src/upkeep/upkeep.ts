@@ -54,7 +54,8 @@ async function runRound(deps: UpkeepDeps): Promise<void> {
   do {
     const [next, members] = await redis.zscan(fleet.index, cursor, 'COUNT', PAGE);
     cursor = next;
-    for (let index = 0; index < members.length; index += 2) await lookAfter(members[index] ?? '', members[index + 1] ?? '', deps);
+    for (let index = 0; index < members.length; index += 2)
+      await lookAfter(members[index] ?? '', members[index + 1] ?? '', deps);
   } while (cursor !== '0');
 }
 

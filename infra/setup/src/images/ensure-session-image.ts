@@ -2,7 +2,7 @@ import { canInstallPackages, type Report } from '../debian-packages.ts';
 import type { DockerEndpoint } from '../docker-endpoint.ts';
 import { SetupError } from '../setup-error.ts';
 import { buildSessionImage, readSessionRecipe } from './build-session-image.ts';
-import { hasImage } from './image-store.ts';
+import { hasImage, tagImage } from './image-store.ts';
 import { pullReporting } from './pull-image.ts';
 
 /** The default session image where images can be pulled. */
@@ -10,12 +10,26 @@ const publicSessionImage = 'node:24-bookworm';
 
 export type EnsureImageDeps = { endpoint: DockerEndpoint; env: NodeJS.ProcessEnv; root: string; report: Report };
 
+/** What a worker that was told no default image starts sessions from. */
+const defaultName = 'shellfleet/session:latest';
+
 /** Answers with the name of a default session image that this engine has: the public one, or else a local build. */
 export async function ensureSessionImage(deps: EnsureImageDeps): Promise<string> {
-  const { endpoint, report } = deps;
-  const recipe = await readSessionRecipe(deps.root);
-  if (await hasImage(endpoint, publicSessionImage)) return publicSessionImage;
-  if (await hasImage(endpoint, recipe.image)) return recipe.image;
+  const image = await findOrMakeSessionImage(deps);
+  await tagImage(deps.endpoint, image, defaultName);
+  return image;
+}
+
+/** The session image that is there already, if any; nothing is pulled or built. */
+export async function findSessionImage({ endpoint, root }: Pick<EnsureImageDeps, 'endpoint' | 'root'>) {
+  const recipe = await readSessionRecipe(root);
+  for (const image of [publicSessionImage, recipe.image]) if (await hasImage(endpoint, image)) return image;
+  return undefined;
+}
+
+async function findOrMakeSessionImage(deps: EnsureImageDeps): Promise<string> {
+  const found = await findSessionImage(deps);
+  if (found) return found;
   const refusal = await pullReporting(deps, publicSessionImage);
   if (refusal === undefined) return publicSessionImage;
   if (!(await canInstallPackages())) {
@@ -24,6 +38,7 @@ export async function ensureSessionImage(deps: EnsureImageDeps): Promise<string>
       `docker pull ${publicSessionImage}`,
     );
   }
-  await buildSessionImage(endpoint, recipe, report);
+  const recipe = await readSessionRecipe(deps.root);
+  await buildSessionImage(deps.endpoint, recipe, deps.report);
   return recipe.image;
 }

@@ -16,6 +16,13 @@ export async function pullImage(endpoint: DockerEndpoint, image: string, silence
   throwOnError(await callDocker(endpoint, { method: 'POST', path, idleTimeoutMs: silenceMs }), `pull of ${image}`);
 }
 
+/** Gives an image one more name. */
+export async function tagImage(endpoint: DockerEndpoint, image: string, alias: string): Promise<void> {
+  const query = new URLSearchParams(splitImage(alias));
+  const path = `/images/${encodeURIComponent(image)}/tag?${query}`;
+  throwOnError(await callDocker(endpoint, { method: 'POST', path }), `tag of ${image}`);
+}
+
 /** Makes an image with one layer out of a root filesystem. `changes` are Dockerfile instructions. */
 export async function importImage(
   endpoint: DockerEndpoint,

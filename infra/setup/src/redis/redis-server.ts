@@ -31,11 +31,14 @@ export class RedisServer implements AsyncDisposable {
   readonly #address: RedisConfig;
   #child: ChildProcess | undefined;
   #closed = false;
+  readonly #endChild = (): void => void this.#child?.kill();
 
   private constructor(options: RedisServerOptions, address: RedisConfig) {
     this.#options = options;
     this.#address = address;
     this.url = redisUrl(address);
+    // Nobody watches over it once this process is gone, however that happens.
+    process.once('exit', this.#endChild);
   }
 
   static async start(options: RedisServerOptions): Promise<RedisServer> {
@@ -52,7 +55,12 @@ export class RedisServer implements AsyncDisposable {
       persistent,
     });
     const server = new RedisServer(options, address);
-    await server.#launch();
+    try {
+      await server.#launch();
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
     return server;
   }
 
@@ -62,6 +70,7 @@ export class RedisServer implements AsyncDisposable {
 
   async close(): Promise<void> {
     this.#closed = true;
+    process.off('exit', this.#endChild);
     await stopByPidFile(join(this.#options.folder, 'redis.pid'), 'redis-server');
     if (this.#child && this.#child.exitCode === null && this.#child.signalCode === null)
       await once(this.#child, 'exit');

@@ -1,0 +1,85 @@
+import { checkoutRoot } from './checkout.ts';
+import { canInstallPackages } from './debian-packages.ts';
+import { findDocker } from './ensure-docker.ts';
+import { findSessionImage } from './images/ensure-session-image.ts';
+import { findProgram } from './run-program.ts';
+
+/** One thing that the fleet needs on this machine. A fix is given where it is missing. */
+export type Finding = { name: string; state: 'present' | 'installable' | 'missing'; detail: string; fix?: string };
+
+/** Looks at everything that set-up would make sure of, and changes nothing. */
+export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const canInstall = await canInstallPackages();
+  const engine = await findDocker(env);
+  return [
+    checkNode(),
+    await checkDocker(engine, env, canInstall),
+    await checkSessionImage(engine),
+    await checkProgram('redis', 'redis-server', 'redis-server', canInstall, env.SHELLFLEET_REDIS_URL),
+    await checkCompiler(canInstall),
+  ];
+}
+
+type Engine = Awaited<ReturnType<typeof findDocker>>;
+
+function checkNode(): Finding {
+  const isNew = Number(process.versions.node.split('.')[0]) >= 24;
+  const detail = `${process.version} at ${process.execPath}`;
+  return isNew ? present('node', detail) : missing('node', `${detail} is older than 24`, 'npm ci');
+}
+
+async function checkDocker(engine: Engine, env: NodeJS.ProcessEnv, canInstall: boolean): Promise<Finding> {
+  if (engine) return present('docker', `${engine.version} at ${engine.endpoint.dockerHost}`);
+  const detail = `no engine answers${env.DOCKER_HOST ? ` at ${env.DOCKER_HOST}` : ''}`;
+  if (env.DOCKER_HOST) return missing('docker', detail, 'start that engine, or unset DOCKER_HOST');
+  if (process.platform === 'darwin') return missing('docker', detail, 'open -a Docker');
+  const isRoot = process.getuid?.() === 0;
+  const isInstalled = (await findProgram('dockerd')) !== undefined;
+  if (isRoot && (isInstalled || canInstall)) return installable('docker', detail);
+  return missing('docker', detail, isInstalled ? 'sudo systemctl start docker' : 'sudo apt-get install docker.io');
+}
+
+async function checkSessionImage(engine: Engine): Promise<Finding> {
+  const name = 'session image';
+  if (!engine) return missing(name, 'it needs a Docker engine', 'start the Docker engine first');
+  const image = await findSessionImage({ endpoint: engine.endpoint, root: checkoutRoot });
+  return image ? present(name, image) : installable(name, 'not there yet');
+}
+
+async function checkCompiler(canInstall: boolean): Promise<Finding> {
+  if (process.platform !== 'linux') return present('compiler', 'the keeper is built in a container');
+  return checkProgram('compiler', 'cc', 'gcc libc6-dev', canInstall);
+}
+
+async function checkProgram(
+  name: string,
+  program: string,
+  packages: string,
+  canInstall: boolean,
+  given?: string,
+): Promise<Finding> {
+  if (given) return present(name, 'the one that SHELLFLEET_REDIS_URL names');
+  const path = await findProgram(program);
+  if (path) return present(name, path);
+  const detail = `${program} is not on PATH`;
+  return canInstall ? installable(name, detail) : missing(name, detail, installCommand(packages));
+}
+
+function installCommand(packages: string): string {
+  return process.platform === 'darwin'
+    ? `brew install ${packages.replace(/-server$/, '')}`
+    : `sudo apt-get install ${packages}`;
+}
+
+function present(name: string, detail: string): Finding {
+  return { name, state: 'present', detail };
+}
+
+/** Not there, and set-up can see to it. */
+function installable(name: string, detail: string): Finding {
+  return { name, state: 'installable', detail, fix: 'npm start' };
+}
+
+function missing(name: string, detail: string, fix: string): Finding {
+  return { name, state: 'missing', detail, fix };
+}
