@@ -1,1 +1,20 @@
-export {};
+export type {
+  FileInfo,
+  HostInfo,
+  Outcome,
+  OutputChunk,
+  Result,
+  SessionEvent,
+  SessionInfo,
+  SessionSpec,
+  SessionState,
+} from '@shellfleet/protocol';
+export { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+export type { Batch } from './batch/batch.ts';
+export type { BatchOptions, BatchTotals, Task, TaskResult } from './batch/task.ts';
+export type { Command, FollowOptions } from './command.ts';
+export type { ConnectOptions } from './connect-settings.ts';
+export { Fleet } from './fleet.ts';
+export { type FleetFile, fleetFilePath, readFleetFile, writeFleetFile } from './fleet-file.ts';
+export type { Files, Session } from './session.ts';
+export type { RunOptions } from './submit/parse-command.ts';

@@ -1,0 +1,62 @@
+import { ensureShellfleetError, type Outcome, parseOrThrow, type Result } from '@shellfleet/protocol';
+import type { Producer } from '../producer.ts';
+import { Session } from '../session.ts';
+import { beginClose } from '../submit/close-session.ts';
+import { openSession } from '../submit/open-session.ts';
+import { type Task, type TaskResult, taskSchema } from './task.ts';
+
+export interface Retries {
+  infra: number;
+  command: number;
+}
+
+/** Runs a task to its end, again from its beginning where that was asked for. Never rejects. */
+export async function runTask(
+  producer: Producer,
+  task: Task,
+  sessionId: string,
+  retries: Retries,
+): Promise<TaskResult> {
+  const startedAt = Date.now();
+  const left = { ...retries };
+  for (let attempts = 1; ; attempts++) {
+    const id = attempts === 1 ? sessionId : `${sessionId}.${attempts}`;
+    const attempt = await tryTask(producer, task, id);
+    const kind = kindOf(attempt);
+    if (kind !== 'done' && left[kind]-- > 0) continue;
+    return { id: String(task.id), sessionId: id, ...attempt, attempts, durationMs: Date.now() - startedAt };
+  }
+}
+
+type Attempt = Pick<TaskResult, 'outcome' | 'results' | 'error'>;
+
+async function tryTask(producer: Producer, task: Task, sessionId: string): Promise<Attempt> {
+  const results: Result[] = [];
+  try {
+    const { script, files = {}, timeoutMs } = parseOrThrow(taskSchema, task, 'COMMAND_INVALID', 'The task');
+    const opened = await openSession(producer, sessionId, task.spec ?? {});
+    try {
+      const session = new Session(producer, opened);
+      for (const [path, localPath] of Object.entries(files)) await session.files.upload(localPath, path);
+      for (const step of [script].flat()) {
+        const result = await session.run(step, timeoutMs === undefined ? {} : { timeoutMs });
+        results.push(result);
+        if (result.outcome !== 'success') break;
+      }
+    } finally {
+      await beginClose(producer, opened.keys, opened.generation).catch(() => {});
+    }
+    const last = results.at(-1);
+    const outcome: Outcome = last?.outcome ?? 'success';
+    return { outcome, results, ...(last?.error === undefined ? {} : { error: last.error }) };
+  } catch (error) {
+    return { outcome: 'error', results, error: ensureShellfleetError(error).toJSON() };
+  }
+}
+
+function kindOf({ outcome, error }: Attempt): 'done' | 'infra' | 'command' {
+  if (outcome === 'success' || outcome === 'cancellation' || outcome === 'denial') return 'done';
+  if (outcome === 'lost') return 'infra';
+  if (outcome === 'error') return error?.code.endsWith('_INVALID') ? 'done' : 'infra';
+  return 'command';
+}

@@ -1,0 +1,76 @@
+import { fromWireResult, type OutputChunk, type Result, toCommandId } from '@shellfleet/protocol';
+import type { Producer } from './producer.ts';
+import type { Pending } from './results/pending-results.ts';
+import { followOutput } from './stream/command-output.ts';
+import { parseCursor } from './stream/stream-reader.ts';
+import { cancelEntry } from './submit/cancel-entry.ts';
+import { waitWithSignal } from './wait-with-signal.ts';
+
+export interface FollowOptions {
+  /** Go on behind this chunk or event. */
+  after?: string;
+  signal?: AbortSignal;
+}
+
+interface CommandState {
+  deduplicated: boolean;
+  /** No notice of it reaches this process's inbox: it was submitted by another. */
+  foreign: boolean;
+  onOutput?: ((chunk: OutputChunk) => void) | undefined;
+}
+
+/** An accepted command: its output, its one Result, and the way to cancel it, from whatever process. */
+export class Command {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly #producer: Producer;
+  readonly #pending: Pending;
+  readonly #state: CommandState;
+  readonly #told: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(producer: Producer, pending: Pending, state: CommandState) {
+    this.#producer = producer;
+    this.#pending = pending;
+    this.#state = state;
+    this.sessionId = pending.keys.session;
+    this.id = toCommandId(this.sessionId, pending.entryId);
+    this.#told = state.onOutput === undefined ? undefined : this.#tell(state.onOutput);
+    // Whoever asks for the result hears of it.
+    this.#told?.catch(() => {});
+  }
+
+  /** Live, from the beginning or behind a chunk that the caller has; ends with the command. Any number of readers. */
+  output(options: FollowOptions = {}): AsyncGenerator<OutputChunk> {
+    const after = parseCursor(options.after);
+    return followOutput(this.#producer, this.#pending.keys, this.#pending.entryId, after, options.signal);
+  }
+
+  /** The one Result; every chunk was given to `onOutput` before. Rejects when the signal aborts, and the command goes on. */
+  async result(options: { signal?: AbortSignal } = {}): Promise<Result> {
+    const { signal } = options;
+    if (this.#state.foreign) await this.#watch(signal);
+    const wire = await this.#pending.result(signal);
+    if (this.#told !== undefined) await waitWithSignal(this.#told, signal);
+    return fromWireResult({ commandId: this.id, sessionId: this.sessionId }, wire, this.#state.deduplicated);
+  }
+
+  /** True: this call will end it as a cancellation. False: it had already ended, however. */
+  cancel(reason?: string): Promise<boolean> {
+    return cancelEntry(this.#producer, this.#pending.keys, this.#pending.entryId, reason);
+  }
+
+  async #watch(signal: AbortSignal | undefined): Promise<void> {
+    const { pending, feeds } = this.#producer;
+    using wake = await feeds.follow(this.#pending.keys.feed);
+    for (;;) {
+      await pending.lookAt([this.#pending]).catch(() => {});
+      if (this.#pending.settled !== undefined) return;
+      await wake.next(signal);
+    }
+  }
+
+  async #tell(onOutput: (chunk: OutputChunk) => void): Promise<void> {
+    for await (const chunk of this.output()) onOutput(chunk);
+  }
+}

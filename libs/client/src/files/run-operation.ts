@@ -1,0 +1,75 @@
+import { toQueueError } from '@shellfleet/mailbox';
+import {
+  answerKey,
+  ERRORS,
+  type ErrorCode,
+  type FileAnswer,
+  type FileOperation,
+  fileAnswerSchema,
+  parseOrThrow,
+  ShellfleetError,
+  sandboxPathSchema,
+  type WireResult,
+} from '@shellfleet/protocol';
+import { z } from 'zod';
+import type { Producer } from '../producer.ts';
+import type { Pending } from '../results/pending-results.ts';
+import type { OpenSession } from '../submit/open-session.ts';
+import { sendEntry } from '../submit/send-entry.ts';
+
+/** A step of a file operation that the mailbox has taken. */
+export interface SentOperation {
+  answer(): Promise<FileAnswer>;
+}
+
+const pathSchema = z.object({ path: sandboxPathSchema });
+
+export function parseSandboxPath(path: unknown): string {
+  const shown = typeof path === 'string' ? JSON.stringify(path.slice(0, 200)) : typeof path;
+  return parseOrThrow(pathSchema, { path }, 'PATH_INVALID', `The path ${shown}`).path;
+}
+
+/** Sends one step; resolves when the mailbox has taken it. */
+export async function sendOperation(
+  producer: Producer,
+  session: OpenSession,
+  operation: FileOperation,
+): Promise<SentOperation> {
+  const { pending } = await sendEntry(producer, session, { type: 'file', operation });
+  const what = `${operation.name} ${JSON.stringify(operation.path)} in session ${session.id}`;
+  return { answer: () => readAnswer(producer, session, pending, what) };
+}
+
+async function readAnswer(
+  producer: Producer,
+  session: OpenSession,
+  pending: Pending,
+  what: string,
+): Promise<FileAnswer> {
+  throwUnlessDone(await pending.result(), what);
+  const sealed = await producer.redis.get(answerKey(session.keys, pending.entryId)).catch((error: unknown) => {
+    throw toQueueError(error);
+  });
+  if (sealed === null) return {};
+  const { namespace, tenant, sealer } = producer;
+  const place = { namespace, tenant, session: session.id, entry: pending.entryId, kind: 'answer' as const };
+  return parseOrThrow(fileAnswerSchema, JSON.parse(sealer.open(sealed, place)), 'INTERNAL', `The answer to ${what}`);
+}
+
+/** A file operation, or a restart, that did not succeed is an error: it has no exit code that could be data. */
+export function throwUnlessDone(wire: WireResult, what: string): void {
+  if (wire.outcome === 'success') return;
+  const { error } = wire;
+  if (error !== undefined) {
+    const code = error.code in ERRORS ? (error.code as ErrorCode) : 'INTERNAL';
+    const context = typeof error.context === 'object' && error.context !== null ? { ...error.context } : {};
+    throw new ShellfleetError(code, error.message, context, { retryable: error.retryable });
+  }
+  if (wire.outcome === 'cancellation') {
+    throw new ShellfleetError('SESSION_CLOSED', `Cancelled before it was done: ${what}. The session was closed.`);
+  }
+  if (wire.outcome === 'lost') {
+    throw new ShellfleetError('SESSION_LOST', `Its host was lost, and whether it was done is not known: ${what}.`);
+  }
+  throw new ShellfleetError('INTERNAL', `It ended as ${wire.outcome}: ${what}.`, { reason: wire.reason });
+}

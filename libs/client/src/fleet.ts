@@ -1,0 +1,102 @@
+import { toQueueError } from '@shellfleet/mailbox';
+import {
+  type HostInfo,
+  parseCommandId,
+  type Result,
+  recordKey,
+  type SessionInfo,
+  type SessionSpec,
+  type SessionState,
+  ShellfleetError,
+} from '@shellfleet/protocol';
+import { Batch } from './batch/batch.ts';
+import type { BatchOptions, Task } from './batch/task.ts';
+import { Command } from './command.ts';
+import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
+import { createProducer, type Producer } from './producer.ts';
+import { listHosts } from './read/list-hosts.ts';
+import { listSessions } from './read/list-sessions.ts';
+import { resultExpired } from './results/read-result.ts';
+import { Session } from './session.ts';
+import { beginClose } from './submit/close-session.ts';
+import { openSession } from './submit/open-session.ts';
+import { parseCommand, type RunOptions } from './submit/parse-command.ts';
+
+/** A connection to a fleet: at most five connections to Redis, whatever the number of sessions and readers. */
+export class Fleet implements AsyncDisposable {
+  readonly #producer: Producer;
+
+  private constructor(producer: Producer) {
+    this.#producer = producer;
+  }
+
+  /** Without options: SHELLFLEET_REDIS_URL and its like, else the fleet that `up` started for this user. */
+  static async connect(options: ConnectOptions = {}): Promise<Fleet> {
+    return new Fleet(await createProducer(await resolveSettings(options, process.env)));
+  }
+
+  /** Records the session, or attaches to the one that lives; waits for no host and takes no slot. */
+  async session(id: string, spec?: SessionSpec): Promise<Session> {
+    return new Session(this.#producer, await openSession(this.#producer, id, spec));
+  }
+
+  sessions(filter: { state?: SessionState } = {}): AsyncGenerator<SessionInfo> {
+    return listSessions(this.#producer, filter.state);
+  }
+
+  /** One-shot: in a fresh shell of its own, which is closed afterwards. */
+  async run(script: string, options: RunOptions & { spec?: SessionSpec } = {}): Promise<Result> {
+    const { spec, ...runOptions } = options;
+    options.signal?.throwIfAborted();
+    const id = `run-${this.#producer.nextId()}`;
+    const opened = await this.#openFor(id, script, runOptions, spec);
+    try {
+      return await new Session(this.#producer, opened).run(script, runOptions);
+    } finally {
+      await beginClose(this.#producer, opened.keys, opened.generation).catch(() => {});
+    }
+  }
+
+  /** Finds a command again, from any process, while its record is kept. */
+  async command(commandId: string): Promise<Command> {
+    const ids = parseCommandId(String(commandId).slice(0, 512));
+    if (ids === undefined) {
+      const message = 'is not a command id (<sessionId>.<ULID>)';
+      throw new ShellfleetError('COMMAND_INVALID', `The command id ${message}.`, {
+        issues: [{ path: 'commandId', message }],
+      });
+    }
+    const keys = this.#producer.keysOf(ids.sessionId);
+    const known = await this.#producer.redis.exists(recordKey(keys, ids.entryId)).catch((error: unknown) => {
+      throw toQueueError(error);
+    });
+    if (known === 0) throw resultExpired(commandId);
+    const pending = this.#producer.pending.expect(keys, ids.entryId);
+    pending.accepted = true;
+    return new Command(this.#producer, pending, { deduplicated: false, foreign: pending.resubmit === undefined });
+  }
+
+  /** Runs tasks as sessions of their own; results come as the tasks end. */
+  batch(tasks: Iterable<Task> | AsyncIterable<Task>, options: BatchOptions = {}): Batch {
+    return new Batch(this.#producer, tasks, options);
+  }
+
+  hosts(): Promise<HostInfo[]> {
+    return listHosts(this.#producer);
+  }
+
+  /** Accepted commands go on; whoever waits here for a result is told so. */
+  close(): Promise<void> {
+    return this.#producer.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** A script that is refused leaves no session behind. */
+  async #openFor(id: string, script: string, options: RunOptions, spec: SessionSpec | undefined) {
+    parseCommand(script, options, { commandTimeoutMs: 1 });
+    return openSession(this.#producer, id, spec);
+  }
+}

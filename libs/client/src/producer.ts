@@ -1,0 +1,80 @@
+import { connectRedis, createSealer, type Sealer } from '@shellfleet/mailbox';
+import { type FleetKeys, fleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { monotonicFactory } from 'ulid';
+import type { ConnectSettings } from './connect-settings.ts';
+import { SessionsQueue } from './queue/sessions-queue.ts';
+import { Inbox } from './results/inbox.ts';
+import { PendingResults } from './results/pending-results.ts';
+import { Feeds } from './stream/feeds.ts';
+import { type Durability, detectDurability } from './submit/durability.ts';
+
+/** What everything in this process that speaks to one fleet shares. Three connections: main, inbox (blocking), feeds (subscriber). */
+export interface Producer {
+  /** names its inbox */
+  id: string;
+  redis: Redis;
+  namespace: string;
+  tenant: string;
+  fleet: FleetKeys;
+  sealer: Sealer;
+  durability: Durability;
+  inbox: Inbox;
+  pending: PendingResults;
+  feeds: Feeds;
+  sessions: SessionsQueue;
+  /** Ids that rise in the order in which they are asked for. */
+  nextId(): string;
+  keysOf(sessionId: string): SessionKeys;
+  close(): Promise<void>;
+}
+
+export async function createProducer(settings: ConnectSettings): Promise<Producer> {
+  const { namespace, tenant } = settings;
+  const sealer = createSealer(settings.sealKeys);
+  const nextId = monotonicFactory();
+  const id = nextId();
+  const { redis, duplicate } = await connectRedis(settings.redisUrl, 'producer', `shellfleet-producer-${id}`);
+  const durability = await detectDurability(redis).catch((error: unknown) => {
+    redis.disconnect();
+    throw error;
+  });
+  const fleet = fleetKeys(namespace);
+  const pending = new PendingResults(redis);
+  const inbox = new Inbox(() => duplicate('blocking', `shellfleet-inbox-${id}`), redis, namespace, id, pending);
+  const feeds = new Feeds(() => duplicate('host', `shellfleet-feeds-${id}`));
+  const sessions = new SessionsQueue(redis, fleet);
+  redis.on('ready', () => {
+    void pending.look().catch(() => {});
+    feeds.wakeAll();
+  });
+  return {
+    id,
+    redis,
+    namespace,
+    tenant,
+    fleet,
+    sealer,
+    durability,
+    inbox,
+    pending,
+    feeds,
+    sessions,
+    nextId,
+    keysOf: (sessionId) => sessionKeys(namespace, tenant, sessionId),
+    async close() {
+      await sessions.settled();
+      inbox.close();
+      feeds.close();
+      pending.close(closedHere());
+      await redis.quit().catch(() => redis.disconnect());
+    },
+  };
+}
+
+function closedHere(): ShellfleetError {
+  return new ShellfleetError(
+    'QUEUE_UNAVAILABLE',
+    'This connection to the fleet was closed. Accepted commands go on; fleet.command(id) of a new connection finds them.',
+  );
+}

@@ -1,0 +1,69 @@
+import { type FleetKeys, SESSIONS_QUEUE, sessionJobId } from '@shellfleet/protocol';
+import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+
+/** Sessions that are counted for a position in the queue; further ones only know that they wait. */
+const POSITIONS = 1_000;
+
+export interface SessionRef {
+  tenant: string;
+  session: string;
+}
+
+/** The queue through which sessions get to hosts. It shares the producer's main connection: no connection of its own. */
+export class SessionsQueue {
+  readonly #redis: Redis;
+  readonly #fleet: FleetKeys;
+  readonly #adding = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
+  #opened?: Queue;
+
+  constructor(redis: Redis, fleet: FleetKeys) {
+    this.#redis = redis;
+    this.#fleet = fleet;
+  }
+
+  /**
+   * Makes sure that the session has a job, and says so. Calls for one session share an addition that has not begun;
+   * one that has may have looked before the caller's entry was there, so it does not count.
+   */
+  ensureJob(ref: SessionRef, priority: number): Promise<void> {
+    const jobId = sessionJobId(ref.tenant, ref.session);
+    const current = this.#adding.get(jobId);
+    if (current === undefined) {
+      const running = this.#add(jobId, ref, priority).finally(() => this.#adding.delete(jobId));
+      this.#adding.set(jobId, { running });
+      return running;
+    }
+    current.next ??= current.running.catch(() => {}).then(() => this.ensureJob(ref, priority));
+    return current.next;
+  }
+
+  /** Session job ids in the order in which hosts will take them. */
+  async waiting(): Promise<string[]> {
+    return this.#queue().getRanges(['waiting', 'prioritized'], 0, POSITIONS - 1, true);
+  }
+
+  /** Waits for additions that are under way. */
+  async settled(): Promise<void> {
+    while (this.#adding.size > 0) await Promise.allSettled([...this.#adding.values()].map(({ running }) => running));
+  }
+
+  async #add(jobId: string, ref: SessionRef, priority: number): Promise<void> {
+    // The bell must follow the job: `add` does work of its own before it writes.
+    await this.#queue().add('session', {}, { jobId, removeOnComplete: true, removeOnFail: true, priority });
+    await this.#redis.publish(this.#fleet.sessionsBell, `${ref.tenant}:${ref.session}`);
+  }
+
+  #queue(): Queue {
+    if (this.#opened === undefined) {
+      this.#opened = new Queue(SESSIONS_QUEUE, {
+        connection: this.#redis,
+        prefix: this.#fleet.admission,
+        streams: { events: { maxLen: 0 } },
+      });
+      // Failures reach whoever made the call.
+      this.#opened.on('error', () => {});
+    }
+    return this.#opened;
+  }
+}

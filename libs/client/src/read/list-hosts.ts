@@ -1,0 +1,33 @@
+import { toQueueError } from '@shellfleet/mailbox';
+import { type HostInfo, hostBeatSchema, hostKeys } from '@shellfleet/protocol';
+import type { Producer } from '../producer.ts';
+
+/** Hosts that the fleet knows, with what they last said of themselves. */
+export async function listHosts(producer: Producer): Promise<HostInfo[]> {
+  try {
+    const seen = await producer.redis.zrange(producer.fleet.hosts, '0', '-1', 'WITHSCORES');
+    const ids = seen.filter((_value, index) => index % 2 === 0);
+    const beats = await Promise.all(ids.map((id) => producer.redis.get(hostKeys(producer.namespace, id).alive)));
+    return ids.map((id, index) => toHostInfo(id, Number(seen[index * 2 + 1]), beats[index] ?? null)).sort(byId);
+  } catch (error) {
+    throw toQueueError(error);
+  }
+}
+
+function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
+  const seenAt = new Date(seenMs).toISOString();
+  const parsed = hostBeatSchema.safeParse(tryJson(beat));
+  if (!parsed.success) return { id, state: 'unreachable', slots: 0, free: 0, policies: [], version: '', seenAt };
+  const { slots, free, policies, version, draining } = parsed.data;
+  return { id, state: draining ? 'draining' : 'up', slots, free, policies, version, seenAt };
+}
+
+function tryJson(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? 'null');
+  } catch {
+    return undefined;
+  }
+}
+
+const byId = (a: HostInfo, b: HostInfo) => (a.id < b.id ? -1 : 1);

@@ -1,0 +1,27 @@
+import { toQueueError } from '@shellfleet/mailbox';
+import type { SessionInfo, SessionState } from '@shellfleet/protocol';
+import type { Producer } from '../producer.ts';
+import { readSessionInfos } from './session-info.ts';
+
+const PAGE = 200;
+
+/** Sessions of this tenant that were used within the retention. Read in pages: one that changes meanwhile may show as before or after. */
+export async function* listSessions(producer: Producer, state: SessionState | undefined): AsyncGenerator<SessionInfo> {
+  const prefix = `${producer.tenant}:`;
+  const seen = new Set<string>();
+  let cursor = '0';
+  do {
+    const [next, pairs] = await producer.redis
+      .zscan(producer.fleet.index, cursor, 'MATCH', `${prefix}*`, 'COUNT', PAGE)
+      .catch((error: unknown) => {
+        throw toQueueError(error);
+      });
+    cursor = next;
+    // A scan may show a member twice.
+    const ids = pairs.filter((_value, index) => index % 2 === 0).map((member) => member.slice(prefix.length));
+    const fresh = ids.filter((id) => !seen.has(id));
+    for (const id of fresh) seen.add(id);
+    const infos = await readSessionInfos(producer, fresh.map(producer.keysOf));
+    for (const info of infos) if (state === undefined || info.state === state) yield info;
+  } while (cursor !== '0');
+}

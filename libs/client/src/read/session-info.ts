@@ -1,0 +1,98 @@
+import { toQueueError } from '@shellfleet/mailbox';
+import {
+  hostKeys,
+  type SessionInfo,
+  type SessionKeys,
+  type SessionState,
+  ShellfleetError,
+  sessionJobId,
+  toCommandId,
+} from '@shellfleet/protocol';
+import type { Producer } from '../producer.ts';
+
+const FIELDS = ['life', 'status', 'host', 'run', 'epoch', 'created', 'active'] as const;
+type StateFields = { [name in (typeof FIELDS)[number]]: string | null };
+
+/** Throws SESSION_NOT_FOUND. */
+export async function readSessionInfo(producer: Producer, keys: SessionKeys): Promise<SessionInfo> {
+  const [info] = await readSessionInfos(producer, [keys]);
+  if (info !== undefined) return info;
+  throw new ShellfleetError(
+    'SESSION_NOT_FOUND',
+    `There is no session ${keys.session}. \`shellfleet ps\` lists those that there are.`,
+    { sessionId: keys.session },
+  );
+}
+
+/** Infos of those that exist, in the given order. */
+export async function readSessionInfos(producer: Producer, all: readonly SessionKeys[]): Promise<SessionInfo[]> {
+  try {
+    const known = await Promise.all(
+      all.map(async (keys) => {
+        const [values, queued] = await Promise.all([
+          producer.redis.hmget(keys.state, ...FIELDS),
+          producer.redis.llen(keys.queue),
+        ]);
+        const state = Object.fromEntries(FIELDS.map((name, index) => [name, values[index] ?? null])) as StateFields;
+        return { keys, state, queued };
+      }),
+    );
+    const there = known.filter(({ state }) => state.life !== null);
+    const hosts = new Set(there.flatMap(({ state }) => (state.host ? [state.host] : [])));
+    const alive = await aliveHosts(producer, [...hosts]);
+    const waits = there.some(({ state, queued }) => isQueued(state) && queued > 0);
+    const positions = waits ? await readPositions(producer) : new Map<string, number>();
+    return there.map(({ keys, state, queued }) => toInfo(keys, state, queued, alive, positions));
+  } catch (error) {
+    throw toQueueError(error);
+  }
+}
+
+/** Where each waiting session stands, from 1, by the id of its job. */
+async function readPositions(producer: Producer): Promise<Map<string, number>> {
+  const waiting = await producer.sessions.waiting();
+  return new Map(waiting.map((jobId, index) => [jobId, index + 1]));
+}
+
+async function aliveHosts(producer: Producer, hosts: string[]): Promise<Set<string>> {
+  const answers = await Promise.all(
+    hosts.map((host) => producer.redis.exists(hostKeys(producer.namespace, host).alive)),
+  );
+  return new Set(hosts.filter((_host, index) => answers[index] === 1));
+}
+
+const isQueued = (state: StateFields) => state.life === 'open' && !state.host;
+
+function toInfo(
+  keys: SessionKeys,
+  state: StateFields,
+  queuedCommands: number,
+  alive: ReadonlySet<string>,
+  positions: ReadonlyMap<string, number>,
+): SessionInfo {
+  const position = isQueued(state) ? positions.get(sessionJobId(keys.tenant, keys.session)) : undefined;
+  return {
+    id: keys.session,
+    state: toSessionState(state, alive),
+    hostId: state.host || null,
+    epoch: Number(state.epoch ?? 0),
+    queuedCommands,
+    ...(position === undefined ? {} : { position }),
+    ...(state.run ? { runningCommandId: toCommandId(keys.session, state.run) } : {}),
+    background: [],
+    createdAt: toTime(state.created),
+    lastActiveAt: toTime(state.active),
+  };
+}
+
+function toSessionState(state: StateFields, alive: ReadonlySet<string>): SessionState {
+  if (state.life === 'closed') return 'closed';
+  if (state.life === 'closing') return 'closing';
+  if (!state.host) return state.status === 'lost' ? 'lost' : 'queued';
+  // Its host is out of reach for everybody, whoever notices first.
+  if (!alive.has(state.host)) return 'unreachable';
+  if (state.run) return 'busy';
+  return state.status === 'ready' ? 'ready' : 'starting';
+}
+
+const toTime = (ms: string | null) => new Date(Number(ms ?? 0)).toISOString();

@@ -1,0 +1,62 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { inboxKey } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { PendingResults } from './pending-results.ts';
+
+const BLOCK_MS = 5_000;
+const NOTICES_A_READ = 500;
+/** What was read is cut away after this many notices, so that a busy inbox stays small. */
+const TRIM_AFTER = 200;
+
+/** Reads the inbox of this process, on the one connection that may block. */
+export class Inbox {
+  readonly #connection: () => Redis;
+  readonly #redis: Redis;
+  readonly #key: string;
+  readonly #pending: PendingResults;
+  #blocking?: Redis;
+  #closed = false;
+
+  constructor(connection: () => Redis, redis: Redis, namespace: string, producerId: string, pending: PendingResults) {
+    this.#connection = connection;
+    this.#redis = redis;
+    this.#key = inboxKey(namespace, producerId);
+    this.#pending = pending;
+  }
+
+  /** Starts reading at the first call. */
+  open(): void {
+    if (this.#blocking !== undefined || this.#closed) return;
+    this.#blocking = this.#connection();
+    void this.#read(this.#blocking);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#blocking?.disconnect();
+  }
+
+  // Ends when the inbox is closed.
+  async #read(blocking: Redis): Promise<void> {
+    let last = '0-0';
+    let untrimmed = 0;
+    while (!this.#closed) {
+      try {
+        const reply = await blocking.xread('COUNT', NOTICES_A_READ, 'BLOCK', BLOCK_MS, 'STREAMS', this.#key, last);
+        const notices = reply?.[0]?.[1] ?? [];
+        for (const [id, fields] of notices) {
+          last = id;
+          const [, , , session = '', , entryId = '', , event = '', , json = ''] = fields;
+          void this.#pending.notice(session, entryId, event, json);
+        }
+        untrimmed += notices.length;
+        if (untrimmed < TRIM_AFTER) continue;
+        untrimmed = 0;
+        void this.#redis.xtrim(this.#key, 'MINID', last).catch(() => {});
+      } catch {
+        // Redis is away; results are looked up again when it is back.
+        if (!this.#closed) await delay(500);
+      }
+    }
+  }
+}

@@ -1,0 +1,153 @@
+import {
+  ensureShellfleetError,
+  type SessionKeys,
+  type ShellfleetError,
+  toCommandId,
+  type WireResult,
+} from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { waitWithSignal } from '../wait-with-signal.ts';
+import { parseWireResult, readResult, resultExpired } from './read-result.ts';
+
+// R1. Every accepted entry that this process waits for settles once: with its Result, or with why there is none.
+// R2. The inbox is a hint. What it misses is found by reading the records, in turn, on one timer for all of them.
+// R3. An entry of this process whose record is gone is submitted again, under the same id: Redis lost it.
+
+const LOOK_AGAIN_MS = 3_000;
+/** Records that one look reads: with more pending they take turns. */
+const RECORDS_A_LOOK = 1_000;
+
+export type Settled = { type: 'result'; wire: WireResult } | { type: 'error'; error: ShellfleetError };
+
+/** One entry that somebody in this process may wait for. */
+export class Pending {
+  readonly keys: SessionKeys;
+  readonly entryId: string;
+  /** False until Redis has said that it took the entry: a missing record means nothing before that. */
+  accepted = false;
+  /** Submits it again; absent for entries of other processes. */
+  resubmit?: () => Promise<void>;
+  settled?: Settled;
+  readonly #end = Promise.withResolvers<Settled>();
+
+  constructor(keys: SessionKeys, entryId: string) {
+    this.keys = keys;
+    this.entryId = entryId;
+  }
+
+  get commandId(): string {
+    return toCommandId(this.keys.session, this.entryId);
+  }
+
+  settle(settled: Settled): void {
+    this.settled ??= settled;
+    this.#end.resolve(this.settled);
+  }
+
+  async result(signal?: AbortSignal): Promise<WireResult> {
+    const settled = await waitWithSignal(this.#end.promise, signal);
+    if (settled.type === 'error') throw settled.error;
+    return settled.wire;
+  }
+}
+
+export class PendingResults {
+  readonly #redis: Redis;
+  readonly #pending = new Map<string, Pending>();
+  #timer?: NodeJS.Timeout;
+  #looking = false;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+  }
+
+  /** The same object for everybody in this process who waits for the same entry. */
+  expect(keys: SessionKeys, entryId: string): Pending {
+    const name = nameOf(keys.session, entryId);
+    const known = this.#pending.get(name);
+    if (known !== undefined) return known;
+    const pending = new Pending(keys, entryId);
+    this.#pending.set(name, pending);
+    this.#timer ??= setInterval(() => void this.look().catch(() => {}), LOOK_AGAIN_MS).unref();
+    return pending;
+  }
+
+  /** The entry was not accepted after all. */
+  forget(pending: Pending): void {
+    this.#pending.delete(nameOf(pending.keys.session, pending.entryId));
+    if (this.#pending.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** What the inbox said: the Result itself, or the event that holds it. */
+  async notice(session: string, entryId: string, event: string, json: string): Promise<void> {
+    const pending = this.#pending.get(nameOf(session, entryId));
+    if (pending === undefined) return;
+    await this.#settleWith(pending, async () =>
+      json === '' ? readResult(this.#redis, pending.keys, entryId, event) : parseWireResult(json, pending.commandId),
+    );
+  }
+
+  /** Looks at the records of some that are pending; all get their turn. */
+  async look(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    try {
+      const some = [...this.#pending.values()].filter(({ accepted }) => accepted).slice(0, RECORDS_A_LOOK);
+      for (const pending of some) this.#toTheEnd(pending);
+      await this.lookAt(some);
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  async lookAt(some: readonly Pending[]): Promise<void> {
+    await Promise.all(
+      some.map(async (pending) => {
+        const record = `${pending.keys.prefix}record:${pending.entryId}`;
+        const [state, event] = await this.#redis.hmget(record, 'state', 'event');
+        if (pending.settled !== undefined) return;
+        if (state === 'ended') {
+          await this.#settleWith(pending, () => readResult(this.#redis, pending.keys, pending.entryId, event ?? ''));
+        } else if (typeof state !== 'string') await this.#recover(pending);
+      }),
+    );
+  }
+
+  close(error: ShellfleetError): void {
+    clearInterval(this.#timer);
+    for (const pending of this.#pending.values()) pending.settle({ type: 'error', error });
+    this.#pending.clear();
+  }
+
+  async #recover(pending: Pending): Promise<void> {
+    if (pending.resubmit !== undefined) return pending.resubmit();
+    this.#settle(pending, { type: 'error', error: resultExpired(pending.commandId) });
+  }
+
+  async #settleWith(pending: Pending, read: () => Promise<WireResult>): Promise<void> {
+    try {
+      this.#settle(pending, { type: 'result', wire: await read() });
+    } catch (error) {
+      const known = ensureShellfleetError(error);
+      // Redis is away: the next look tries again.
+      if (known.code !== 'RESULT_EXPIRED' && !known.message.startsWith('The result of')) return;
+      this.#settle(pending, { type: 'error', error: known });
+    }
+  }
+
+  #settle(pending: Pending, settled: Settled): void {
+    pending.settle(settled);
+    this.forget(pending);
+  }
+
+  #toTheEnd(pending: Pending): void {
+    const name = nameOf(pending.keys.session, pending.entryId);
+    this.#pending.delete(name);
+    this.#pending.set(name, pending);
+  }
+}
+
+/** A session id holds no newline. */
+const nameOf = (session: string, entryId: string) => `${session}\n${entryId}`;

@@ -1,0 +1,42 @@
+import {
+  type SessionKeys,
+  ShellfleetError,
+  toCommandId,
+  type WireResult,
+  wireResultSchema,
+} from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+
+/** A Result as its host, or a mailbox script, wrote it. Throws INTERNAL when it is none. */
+export function parseWireResult(json: string, commandId: string): WireResult {
+  const parsed = wireResultSchema.safeParse(tryJson(json));
+  if (parsed.success) return parsed.data;
+  throw new ShellfleetError('INTERNAL', `The result of ${commandId} is not one: ${parsed.error.issues[0]?.message}.`, {
+    commandId,
+  });
+}
+
+/** Reads the terminal event `event` of an entry. Throws RESULT_EXPIRED when it is gone. */
+export async function readResult(redis: Redis, keys: SessionKeys, entryId: string, event: string): Promise<WireResult> {
+  const commandId = toCommandId(keys.session, entryId);
+  const [entry] = await redis.xrange(keys.stream, event, event);
+  const [, type, , owner, , json] = entry?.[1] ?? [];
+  if (type !== 'command.completed' || owner !== entryId || json === undefined) throw resultExpired(commandId);
+  return parseWireResult(json, commandId);
+}
+
+export function resultExpired(commandId: string): ShellfleetError {
+  return new ShellfleetError(
+    'RESULT_EXPIRED',
+    `Nothing is kept of command ${commandId}: it never existed, it ended more than 24 hours ago, or newer output of its session took its place.`,
+    { commandId },
+  );
+}
+
+function tryJson(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

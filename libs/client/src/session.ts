@@ -1,0 +1,88 @@
+import type { FileInfo, Result, SessionEvent, SessionInfo } from '@shellfleet/protocol';
+import { Command, type FollowOptions } from './command.ts';
+import { throwUnlessDone } from './files/run-operation.ts';
+import { SessionFiles } from './files/session-files.ts';
+import type { Producer } from './producer.ts';
+import { readSessionInfo } from './read/session-info.ts';
+import { followEvents } from './stream/session-events.ts';
+import { parseCursor } from './stream/stream-reader.ts';
+import { closeSession } from './submit/close-session.ts';
+import type { OpenSession } from './submit/open-session.ts';
+import { parseCommand, type RunOptions } from './submit/parse-command.ts';
+import { sendEntry } from './submit/send-entry.ts';
+import { Turns } from './submit/turns.ts';
+
+/** File operations inside the sandbox. They keep their place among the commands. */
+export interface Files {
+  read(path: string): Promise<Uint8Array>;
+  readText(path: string): Promise<string>;
+  /** Parents are created; the file is there whole, or not at all. */
+  write(path: string, data: string | Uint8Array): Promise<void>;
+  list(path: string): Promise<FileInfo[]>;
+  remove(path: string): Promise<void>;
+  upload(localPath: string, path: string): Promise<void>;
+  download(path: string, localPath: string): Promise<void>;
+}
+
+/** One life of a session, as its callers use it. */
+export class Session {
+  readonly id: string;
+  readonly files: Files;
+  readonly #producer: Producer;
+  readonly #open: OpenSession;
+  readonly #turns = new Turns();
+
+  /** @internal */
+  constructor(producer: Producer, open: OpenSession) {
+    this.#producer = producer;
+    this.#open = open;
+    this.id = open.id;
+    this.files = new SessionFiles(producer, open, this.#turns);
+  }
+
+  /** submit, then result. A command that fails is data: this rejects only when the command was not accepted, or the signal aborts. */
+  async run(script: string, options: RunOptions = {}): Promise<Result> {
+    const command = await this.submit(script, options);
+    return command.result(options.signal === undefined ? {} : { signal: options.signal });
+  }
+
+  /** Accepted in call order, awaited or not. Resolves when it is accepted. */
+  async submit(script: string, options: RunOptions = {}): Promise<Command> {
+    options.signal?.throwIfAborted();
+    const { payload, options: parsed } = parseCommand(script, options, this.#open.spec);
+    const { pending, deduplicated } = await this.#turns.take(() =>
+      sendEntry(this.#producer, this.#open, payload, {
+        durable: parsed.durable,
+        retry: parsed.retry,
+        ...(parsed.idempotencyKey === undefined ? {} : { idempotencyKey: parsed.idempotencyKey }),
+        ...(parsed.startDeadlineMs === undefined ? {} : { startDeadlineMs: parsed.startDeadlineMs }),
+      }),
+    );
+    return new Command(this.#producer, pending, {
+      deduplicated,
+      foreign: deduplicated && pending.resubmit === undefined,
+      onOutput: options.onOutput,
+    });
+  }
+
+  /** Replaces the shell with a fresh one, in order with the commands. */
+  async restart(): Promise<void> {
+    const { pending } = await this.#turns.take(() => sendEntry(this.#producer, this.#open, { type: 'restart' }));
+    throwUnlessDone(await pending.result(), `the restart of session ${this.id}`);
+  }
+
+  /** Running and queued commands end as cancellations; sandbox and slot are freed; then it resolves. */
+  close(): Promise<void> {
+    return closeSession(this.#producer, this.#open.keys, this.#open.generation);
+  }
+
+  info(): Promise<SessionInfo> {
+    return readSessionInfo(this.#producer, this.#open.keys);
+  }
+
+  /** Everything that happens in this life, from its beginning or behind an event that the caller has; ends with the life. */
+  events(options: FollowOptions = {}): AsyncGenerator<SessionEvent> {
+    const after = parseCursor(options.after);
+    return followEvents(this.#producer, this.#open.keys, this.#open.generation, after, options.signal);
+  }
+}

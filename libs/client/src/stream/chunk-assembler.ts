@@ -1,0 +1,70 @@
+import { TextDecoder } from 'node:util';
+import type { OutputChunk, OutputEntry, StreamName } from '@shellfleet/protocol';
+
+/** Raw bytes of each stream that a reader has, or has been told are missing. */
+export interface RawOffsets {
+  stdout: number;
+  stderr: number;
+}
+
+/**
+ * Makes chunks of one command's output entries.
+ * C1. `text` of all chunks of a stream is the decoding of all its data, wherever the chunks were cut.
+ * C2. What is missing between two chunks of a stream is counted in the later one.
+ */
+export class ChunkAssembler {
+  /** Undefined: the reader resumed, and what it has of that stream shows only with its next chunk. */
+  readonly #next: { [name in StreamName]: number | undefined };
+  readonly #decoders: { [name in StreamName]: TextDecoder } = { stdout: createDecoder(), stderr: createDecoder() };
+  #seq = 0;
+
+  constructor(known: { [name in StreamName]: number | undefined } = { stdout: 0, stderr: 0 }) {
+    this.#next = { ...known };
+  }
+
+  push(id: string, entry: OutputEntry): OutputChunk {
+    const { stream, seq, data } = entry;
+    const jumped = Math.max(0, entry.rawFrom - (this.#next[stream] ?? entry.rawFrom));
+    const omittedBytes = entry.omittedBytes + jumped;
+    this.#next[stream] = entry.rawTo;
+    this.#seq = seq + 1;
+    const before = omittedBytes > 0 ? this.#flush(stream) : '';
+    const text = before + this.#decoders[stream].decode(data, { stream: true });
+    return { id, stream, seq, data, text, ...(omittedBytes > 0 ? { omittedBytes } : {}) };
+  }
+
+  /** The reader has this entry already: go on behind it. */
+  resumeAfter(entry: OutputEntry): void {
+    this.#next[entry.stream] = entry.rawTo;
+    this.#decoders[entry.stream].decode(entry.data, { stream: true });
+  }
+
+  /** The command runs again from its beginning. */
+  restart(): void {
+    for (const stream of ['stdout', 'stderr'] as const) {
+      this.#next[stream] = 0;
+      this.#flush(stream);
+    }
+  }
+
+  /** What is still to be said when the command has ended: half a character, and missing bytes that no chunk follows. */
+  end(id: string, stored: RawOffsets): OutputChunk[] {
+    return (['stdout', 'stderr'] as const).flatMap((stream) => {
+      const omittedBytes = Math.max(0, stored[stream] - (this.#next[stream] ?? stored[stream]));
+      const text = this.#flush(stream);
+      if (omittedBytes === 0 && text === '') return [];
+      const chunk = { id, stream, seq: this.#seq++, data: new Uint8Array(), text };
+      return [omittedBytes > 0 ? { ...chunk, omittedBytes } : chunk];
+    });
+  }
+
+  #flush(stream: StreamName): string {
+    const text = this.#decoders[stream].decode();
+    this.#decoders[stream] = createDecoder();
+    return text;
+  }
+}
+
+function createDecoder(): TextDecoder {
+  return new TextDecoder('utf-8', { ignoreBOM: true });
+}

@@ -1,0 +1,106 @@
+import { decodeOutputEntry, type OutputChunk, recordKey, type SessionKeys, toCommandId } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Producer } from '../producer.ts';
+import { resultExpired } from '../results/read-result.ts';
+import { ChunkAssembler, type RawOffsets } from './chunk-assembler.ts';
+import { patiently } from './patiently.ts';
+import { isBefore, StreamReader, toStreamEntry } from './stream-reader.ts';
+
+// O1. A reader that resumes at the id of a chunk has the same bytes as one that stayed.
+// O2. Nothing is buffered for a reader: it holds one page, and reads the next when it has taken that.
+// O3. What was trimmed, or never carried, is counted in the next chunk of its stream, or in one without data at the end.
+
+/** What the mailbox knows of an entry that matters to its readers. */
+interface EntryRecord {
+  state: string;
+  /** ms, by the clock of Redis; empty while it waits, and when it never ran */
+  started: string;
+  stored: RawOffsets;
+}
+
+/** Output of one command, live and from the beginning, or after a chunk's id. Ends after the command's terminal event. */
+export async function* followOutput(
+  producer: Producer,
+  keys: SessionKeys,
+  entryId: string,
+  after: string | undefined,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<OutputChunk> {
+  using wake = await producer.feeds.follow(keys.feed);
+  const read = <T>(call: () => Promise<T>) => patiently(call, wake, signal);
+  const look = () => read(() => readRecord(producer.redis, keys, entryId));
+
+  let record = await look();
+  while (record.state === 'waiting') {
+    await wake.next(signal);
+    record = await look();
+  }
+  if (record.started === '') return;
+
+  const start = `${record.started}-0`;
+  const resumes = after !== undefined && !isBefore(after, start);
+  const assembler = resumes
+    ? await read(() => assemblerAfter(producer.redis, keys, entryId, after))
+    : new ChunkAssembler();
+  const reader = new StreamReader(producer.redis, keys.stream, resumes ? `(${after}` : start);
+  let lastId = resumes ? after : start;
+  let ended = false;
+  for (;;) {
+    signal?.throwIfAborted();
+    const page = await read(() => reader.page());
+    for (const entry of page) {
+      if (entry.entryId !== entryId) continue;
+      lastId = entry.id;
+      if (entry.type === 'command.started') assembler.restart();
+      if (entry.type === 'command.completed') {
+        yield* assembler.end(entry.id, (await look()).stored);
+        return;
+      }
+      const output = entry.type === 'command.output' ? decodeOutputEntry(entry.data) : undefined;
+      if (output !== undefined) yield assembler.push(entry.id, output);
+    }
+    if (page.length > 0) continue;
+    if (ended) {
+      // Its terminal event was trimmed, or the reader resumed behind it.
+      yield* assembler.end(lastId, record.stored);
+      return;
+    }
+    record = await look();
+    ended = record.state === 'ended';
+    if (!ended) await wake.next(signal);
+  }
+}
+
+/** Starts where a reader that has everything up to `after` goes on. */
+async function assemblerAfter(
+  redis: Redis,
+  keys: SessionKeys,
+  entryId: string,
+  after: string,
+): Promise<ChunkAssembler> {
+  const [found] = await redis.xrangeBuffer(keys.stream, after, after);
+  // Trimmed: how much of it the reader had is not known, so the gap counts from the beginning: never less than is missing.
+  if (found === undefined && (await isTrimmed(redis, keys, after))) return new ChunkAssembler();
+  const assembler = new ChunkAssembler({ stdout: undefined, stderr: undefined });
+  const entry = found === undefined ? undefined : toStreamEntry(found[0], found[1]);
+  if (entry?.entryId !== entryId || entry.type !== 'command.output') return assembler;
+  const output = decodeOutputEntry(entry.data);
+  if (output !== undefined) assembler.resumeAfter(output);
+  return assembler;
+}
+
+async function isTrimmed(redis: Redis, keys: SessionKeys, id: string): Promise<boolean> {
+  const [first] = await redis.xrange(keys.stream, '-', '+', 'COUNT', 1);
+  return first === undefined || isBefore(id, first[0]);
+}
+
+async function readRecord(redis: Redis, keys: SessionKeys, entryId: string): Promise<EntryRecord> {
+  const record = recordKey(keys, entryId);
+  const [state, started, stdout, stderr] = await redis.hmget(record, 'state', 'started', 'stdout', 'stderr');
+  if (!state) throw resultExpired(toCommandId(keys.session, entryId));
+  return {
+    state,
+    started: started ?? '',
+    stored: { stdout: Number(stdout ?? 0), stderr: Number(stderr ?? 0) },
+  };
+}

@@ -1,0 +1,69 @@
+import { parseOrThrow } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+
+/** One entry of a session's stream, as it stands there. */
+export interface StreamEntry {
+  id: string;
+  type: string;
+  /** empty when it concerns the session itself */
+  entryId: string;
+  data: Buffer;
+}
+
+const PAGE_BYTES = 2_097_152;
+const FEWEST_ENTRIES = 16;
+const MOST_ENTRIES = 1_000;
+
+const cursorSchema = z
+  .string('must be a string')
+  .regex(/^\d{1,16}-\d{1,16}$/, 'must be the id of a chunk or an event (<ms>-<number>)');
+
+export function parseCursor(after: unknown): string | undefined {
+  return parseOrThrow(z.object({ after: cursorSchema.optional() }), { after }, 'COMMAND_INVALID', 'The position').after;
+}
+
+/** Orders stream ids. */
+export function isBefore(a: string, b: string): boolean {
+  const [aMs = 0, aSeq = 0] = a.split('-').map(Number);
+  const [bMs = 0, bSeq = 0] = b.split('-').map(Number);
+  return aMs === bMs ? aSeq < bSeq : aMs < bMs;
+}
+
+/** Reads a session's stream in pages of about the same size in bytes, whatever the size of its entries. */
+export class StreamReader {
+  readonly #redis: Redis;
+  readonly #stream: string;
+  #from: string;
+  #count = 64;
+
+  /** `from`: an id to begin at, or `(` and an id to begin after. */
+  constructor(redis: Redis, stream: string, from: string) {
+    this.#redis = redis;
+    this.#stream = stream;
+    this.#from = from;
+  }
+
+  /** The next page; empty when nothing more is there now. */
+  async page(): Promise<StreamEntry[]> {
+    const reply = await this.#redis.xrangeBuffer(this.#stream, this.#from, '+', 'COUNT', this.#count);
+    const entries = reply.map(([id, fields]) => toStreamEntry(id, fields));
+    const last = entries.at(-1);
+    if (last === undefined) return entries;
+    this.#from = `(${last.id}`;
+    const bytes = entries.reduce((total, entry) => total + entry.data.byteLength, 0);
+    const fitting = Math.floor(PAGE_BYTES / Math.max(1, bytes / entries.length));
+    this.#count = Math.min(MOST_ENTRIES, Math.max(FEWEST_ENTRIES, fitting));
+    return entries;
+  }
+}
+
+export function toStreamEntry(id: Buffer, fields: Buffer[]): StreamEntry {
+  const [, type, , entryId, , data] = fields;
+  return {
+    id: id.toString('latin1'),
+    type: type?.toString('latin1') ?? '',
+    entryId: entryId?.toString('latin1') ?? '',
+    data: data ?? Buffer.alloc(0),
+  };
+}

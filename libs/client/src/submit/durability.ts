@@ -1,0 +1,45 @@
+import { toQueueError } from '@shellfleet/mailbox';
+import { ShellfleetError } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+
+/**
+ * How this Redis can promise that a write is on its disk:
+ * `always`: its answer says so; `wait`: it says so when asked (WAITAOF); `none`: it cannot.
+ */
+export type Durability = 'always' | 'wait' | 'none';
+
+const WAIT_MS = 1_500;
+
+export async function detectDurability(redis: Redis): Promise<Durability> {
+  const info = await redis.info().catch((error: unknown) => {
+    throw toQueueError(error);
+  });
+  if (!/^aof_enabled:1\r?$/m.test(info)) return 'none';
+  // A managed Redis may refuse CONFIG; it may still know WAITAOF.
+  const [, appendfsync] = await (redis.config('GET', 'appendfsync') as Promise<string[]>).catch(() => []);
+  if (appendfsync === 'always') return 'always';
+  const [, major = '0', minor = '0'] = /^redis_version:(\d+)\.(\d+)/m.exec(info) ?? [];
+  return Number(major) > 7 || (Number(major) === 7 && Number(minor) >= 2) ? 'wait' : 'none';
+}
+
+/** Refuses before anything is sent. */
+export function requireDurability(durability: Durability): void {
+  if (durability !== 'none') return;
+  throw new ShellfleetError(
+    'DURABLE_UNSUPPORTED',
+    'This Redis cannot promise that the command is on disk: it needs appendonly with appendfsync always, or Redis 7.2 or newer with appendonly. Change it, or submit without durable.',
+  );
+}
+
+/** Sent right behind the write it waits for, on the same connection. */
+export async function waitUntilOnDisk(redis: Redis, commandId: string): Promise<void> {
+  const [local] = (await redis.call('WAITAOF', '1', '0', String(WAIT_MS)).catch((error: unknown) => {
+    throw toQueueError(error);
+  })) as [number];
+  if (local >= 1) return;
+  throw new ShellfleetError(
+    'QUEUE_UNAVAILABLE',
+    `Command ${commandId} was accepted, but Redis did not write it to its disk within ${WAIT_MS} ms. Submit again with the same idempotency key, or go on with fleet.command(id).`,
+    { commandId },
+  );
+}

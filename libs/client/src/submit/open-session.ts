@@ -1,0 +1,119 @@
+import { open, toQueueError } from '@shellfleet/mailbox';
+import {
+  parseOrThrow,
+  type ResolvedSessionSpec,
+  type SessionKeys,
+  type SessionSpec,
+  ShellfleetError,
+  sessionIdSchema,
+  sessionSpecSchema,
+  toCanonicalJson,
+} from '@shellfleet/protocol';
+import { z } from 'zod';
+import type { Producer } from '../producer.ts';
+import { specDifference } from './spec-difference.ts';
+
+/** One life of a session, as this process uses it. */
+export interface OpenSession {
+  id: string;
+  keys: SessionKeys;
+  generation: string;
+  spec: ResolvedSessionSpec;
+  /** when the index was last told of it, by the clock of this process */
+  indexedAt: number;
+}
+
+/** How long the life before may take to end: its shutdown commands, and freeing its sandbox. */
+const ENDING_MS = 60_000;
+
+const requestSchema = z.object({ id: sessionIdSchema, spec: sessionSpecSchema.optional() });
+
+/** Records a session, or attaches to the one that lives. Without a spec it attaches to whatever lives. */
+export async function openSession(producer: Producer, id: string, spec?: SessionSpec): Promise<OpenSession> {
+  const request = parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
+  const keys = producer.keysOf(request.id);
+  const wanted = request.spec ?? sessionSpecSchema.parse({});
+  const tryOpen = async (): Promise<OpenSession | undefined> => {
+    if (request.spec === undefined) {
+      const living = await readLife(producer, keys);
+      if (living !== undefined) return living;
+    }
+    return record(producer, keys, wanted, request.spec !== undefined);
+  };
+  return (await tryOpen()) ?? afterTheLifeBefore(producer, keys, tryOpen);
+}
+
+/** Redis lost the session: record it again, with the same spec, under a new generation. */
+export async function reopenAfterLoss(producer: Producer, session: OpenSession): Promise<void> {
+  const opened = await record(producer, session.keys, session.spec, true);
+  if (opened !== undefined) session.generation = opened.generation;
+}
+
+/** Undefined while the life before is still ending. */
+async function record(
+  producer: Producer,
+  keys: SessionKeys,
+  spec: ResolvedSessionSpec,
+  specMatters: boolean,
+): Promise<OpenSession | undefined> {
+  const canonical = toCanonicalJson(spec);
+  const sealed = producer.sealer.seal(canonical, placeOf(producer, keys));
+  const opened = await open(producer.redis, keys, sealed, producer.sealer.digest(canonical));
+  switch (opened.type) {
+    case 'created':
+    case 'attached':
+      return { id: keys.session, keys, generation: opened.generation, spec, indexedAt: 0 };
+    case 'closing':
+      return undefined;
+    case 'conflict': {
+      const living = await readLife(producer, keys);
+      // It ended in between: begin again.
+      if (living === undefined) return record(producer, keys, spec, specMatters);
+      const fields = specDifference(spec, living.spec);
+      // Equal specs with different digests were sealed with different keys.
+      if (!specMatters || fields.length === 0) return living;
+      throw new ShellfleetError(
+        'SESSION_CONFLICT',
+        `Session ${keys.session} is open with another spec (different: ${fields.join(', ')}). Close it first, attach to it without a spec, or use another id.`,
+        { sessionId: keys.session, fields },
+      );
+    }
+  }
+}
+
+/** The life that is open, if one is. */
+async function readLife(producer: Producer, keys: SessionKeys): Promise<OpenSession | undefined> {
+  const [life, generation, sealed] = await producer.redis
+    .hmget(keys.state, 'life', 'gen', 'spec')
+    .catch((error: unknown) => {
+      throw toQueueError(error);
+    });
+  if (life !== 'open' || !generation || !sealed) return undefined;
+  const spec = sessionSpecSchema.parse(JSON.parse(producer.sealer.open(sealed, placeOf(producer, keys))));
+  return { id: keys.session, keys, generation, spec, indexedAt: 0 };
+}
+
+async function afterTheLifeBefore(
+  producer: Producer,
+  keys: SessionKeys,
+  tryOpen: () => Promise<OpenSession | undefined>,
+): Promise<OpenSession> {
+  using wake = await producer.feeds.follow(keys.feed);
+  const deadline = Date.now() + ENDING_MS;
+  while (Date.now() < deadline) {
+    const session = await tryOpen();
+    if (session !== undefined) return session;
+    await wake.next();
+  }
+  throw new ShellfleetError(
+    'SESSION_CLOSED',
+    `Session ${keys.session} is still closing after ${ENDING_MS / 1000} s. Try again, or use another id.`,
+    { sessionId: keys.session },
+    { retryable: true },
+  );
+}
+
+function placeOf(producer: Producer, keys: SessionKeys) {
+  const { namespace, tenant } = producer;
+  return { namespace, tenant, session: keys.session, entry: '', kind: 'spec' as const };
+}

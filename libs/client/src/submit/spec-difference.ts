@@ -1,0 +1,18 @@
+import { type ResolvedSessionSpec, toCanonicalJson } from '@shellfleet/protocol';
+
+/** Names of the fields in which two specs differ. Names only: env holds values that are nobody else's business. */
+export function specDifference(a: ResolvedSessionSpec, b: ResolvedSessionSpec): string[] {
+  return differing('', a, b).sort();
+}
+
+function differing(path: string, a: unknown, b: unknown): string[] {
+  if (!isPlainObject(a) || !isPlainObject(b)) return same(a, b) ? [] : [path];
+  const names = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...names].flatMap((name) => differing(path === '' ? name : `${path}.${name}`, a[name], b[name]));
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const same = (a: unknown, b: unknown) => a === b || toCanonicalJson({ v: a }) === toCanonicalJson({ v: b });

@@ -1,0 +1,428 @@
+import { spawn } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  adopt,
+  announce,
+  append,
+  connectRedis,
+  createSealer,
+  type Entry,
+  finish,
+  grant,
+  notify,
+  type Owner,
+  release,
+  type Sealer,
+  take,
+} from '@shellfleet/mailbox';
+import {
+  type CommandPayload,
+  type EntryPayload,
+  emptyResult,
+  entryPayloadSchema,
+  type FileAnswer,
+  type FileOperation,
+  fleetKeys,
+  type HostBeat,
+  hostCallSchema,
+  hostKeys,
+  type OutputEntry,
+  parseSessionJobId,
+  SESSIONS_QUEUE,
+  type SessionKeys,
+  type StreamName,
+  sessionKeys,
+  type WireResult,
+} from '@shellfleet/protocol';
+import { type Job, Queue, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+
+/**
+ * A tiny host for tests of the other side: real mailbox scripts, real sessions queue, real processes (`sh -c` each, so no shell state),
+ * files in memory, no sandbox and no keeper. It owns sessions one lock long, and never takes over from another host.
+ */
+export interface MailboxHost extends AsyncDisposable {
+  readonly id: string;
+  /** Scripts in the order in which they began, by session. */
+  readonly began: { session: string; script: string }[];
+  /** Stops taking entries until `resume`; what runs goes on. */
+  pause(): void;
+  resume(): void;
+}
+
+export interface MailboxHostOptions {
+  redisUrl: string;
+  namespace: string;
+  sealKey: string;
+  id?: string;
+  slots?: number;
+  paused?: boolean;
+}
+
+const LOCK_MS = 65_000;
+const ALIVE_MS = 5_000;
+
+export async function startMailboxHost(options: MailboxHostOptions): Promise<MailboxHost> {
+  const host = new TinyHost(options);
+  await host.start();
+  return host;
+}
+
+interface OwnedSession {
+  owner: Owner;
+  job: Job;
+  epoch: number;
+  generation: string;
+  files: Map<string, Buffer>;
+  parts: Map<string, Buffer[]>;
+  draining: boolean;
+  again: boolean;
+  running?: { entryId: string; stop: () => void };
+}
+
+class TinyHost implements MailboxHost {
+  readonly id: string;
+  readonly began: { session: string; script: string }[] = [];
+  readonly #options: MailboxHostOptions;
+  readonly #sealer: Sealer;
+  readonly #owned = new Map<string, OwnedSession>();
+  #redis!: Redis;
+  #subscriber!: Redis;
+  #worker!: Worker;
+  #queue!: Queue;
+  #paused: boolean;
+  #stopped = false;
+  #fetching = false;
+  #lastCall = '0-0';
+  #timer?: NodeJS.Timeout;
+
+  constructor(options: MailboxHostOptions) {
+    this.#options = options;
+    this.id = options.id ?? 'tiny-host';
+    this.#sealer = createSealer([options.sealKey]);
+    this.#paused = options.paused ?? false;
+  }
+
+  async start(): Promise<void> {
+    const { redisUrl, namespace } = this.#options;
+    const { redis, duplicate } = await connectRedis(redisUrl, 'host', this.id);
+    this.#redis = redis;
+    this.#subscriber = duplicate('host', `${this.id}-bells`);
+    const fleet = fleetKeys(namespace);
+    this.#worker = new Worker(SESSIONS_QUEUE, null, {
+      connection: redis,
+      prefix: fleet.admission,
+      autorun: false,
+      lockDuration: LOCK_MS,
+      skipLockRenewal: true,
+      skipStalledCheck: true,
+    });
+    this.#worker.on('error', () => {});
+    this.#queue = new Queue(SESSIONS_QUEUE, { connection: redis, prefix: fleet.admission });
+    this.#queue.on('error', () => {});
+    await this.#beat();
+    this.#subscriber.on('message', (_channel: string, message: string) => this.#hear(message));
+    await this.#subscriber.subscribe(fleet.sessionsBell, hostKeys(namespace, this.id).bell);
+    this.#timer = setInterval(() => void this.#look().catch(() => {}), 500);
+    await this.#look();
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    void this.#look().catch(() => {});
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped = true;
+    clearInterval(this.#timer);
+    for (const session of this.#owned.values()) session.running?.stop();
+    while ([...this.#owned.values()].some(({ draining }) => draining)) await delay(5);
+    await this.#redis.del(hostKeys(this.#options.namespace, this.id).alive);
+    this.#subscriber.disconnect();
+    this.#redis.disconnect();
+  }
+
+  async #beat(): Promise<void> {
+    const { namespace, slots = 100 } = this.#options;
+    const beat: HostBeat = {
+      slots,
+      free: slots - this.#owned.size,
+      policies: ['docker'],
+      version: '0.0.0',
+      protocol: 1,
+      boot: 'tiny',
+      draining: false,
+      defaultImage: 'none',
+    };
+    await this.#redis
+      .multi()
+      .set(hostKeys(namespace, this.id).alive, JSON.stringify(beat), 'PX', ALIVE_MS)
+      .zadd(fleetKeys(namespace).hosts, Date.now(), this.id)
+      .exec();
+  }
+
+  #hear(message: string): void {
+    if (message === 'calls') return void this.#answerCalls().catch(() => {});
+    const session = this.#owned.get(message);
+    if (session !== undefined) this.#kick(session);
+    else void this.#fetch().catch(() => {});
+  }
+
+  async #look(): Promise<void> {
+    if (this.#stopped) return;
+    await this.#beat();
+    await this.#fetch();
+    await this.#answerCalls();
+    for (const session of this.#owned.values()) this.#kick(session);
+  }
+
+  async #fetch(): Promise<void> {
+    if (this.#fetching || this.#paused) return;
+    this.#fetching = true;
+    try {
+      while (!this.#stopped && this.#owned.size < (this.#options.slots ?? 100)) {
+        const job = await this.#worker.getNextJob(this.id, { block: false });
+        if (job === undefined) return;
+        if (!(await this.#own(job))) await this.#drop(job);
+      }
+    } finally {
+      this.#fetching = false;
+    }
+  }
+
+  /** Gives the job up, then looks again: what was submitted meanwhile found the job still there. */
+  async #drop(job: Job): Promise<void> {
+    const keys = this.#keysOf(job);
+    await job.moveToCompleted(null, this.id, false);
+    if ((await this.#redis.llen(keys.queue)) === 0) return;
+    await this.#queue.add('session', {}, { jobId: job.id ?? '', removeOnComplete: true, removeOnFail: true });
+  }
+
+  #keysOf(job: Job): SessionKeys {
+    const ref = parseSessionJobId(job.id ?? '');
+    if (ref === undefined) throw new Error(`not one of our jobs: ${job.id}`);
+    return sessionKeys(this.#options.namespace, ref.tenant, ref.session);
+  }
+
+  async #own(job: Job): Promise<boolean> {
+    const keys = this.#keysOf(job);
+    const granted = await grant(this.#redis, fleetKeys(keys.namespace), keys, this.id, LOCK_MS);
+    if (granted.type === 'refused') return false;
+    const owner: Owner = { redis: this.#redis, keys, fence: granted.fence, host: this.id };
+    const adopted = await adopt(owner);
+    if (adopted.type !== 'adopted') return false;
+    const session: OwnedSession = {
+      owner,
+      job,
+      epoch: adopted.epoch + 1,
+      generation: adopted.generation,
+      files: new Map(),
+      parts: new Map(),
+      draining: false,
+      again: false,
+    };
+    this.#owned.set(keys.member, session);
+    await announce(owner, { epoch: session.epoch, status: 'ready' }, { type: 'session.opened', data: {} });
+    if (adopted.life === 'closing') await this.#giveUp(session);
+    else this.#kick(session);
+    return true;
+  }
+
+  #kick(session: OwnedSession): void {
+    session.again = true;
+    if (session.draining || this.#paused || this.#stopped) return;
+    session.draining = true;
+    void this.#drain(session)
+      .catch((error: unknown) => {
+        if (!this.#stopped) console.error('tiny host:', error);
+      })
+      .finally(() => {
+        session.draining = false;
+      });
+  }
+
+  async #drain(session: OwnedSession): Promise<void> {
+    while (session.again && !this.#stopped && !this.#paused) {
+      session.again = false;
+      let next = await take(session.owner);
+      while (next.type === 'started') next = await this.#run(session, next.entry);
+    }
+  }
+
+  async #run(session: OwnedSession, entry: Entry): Promise<Awaited<ReturnType<typeof take>>> {
+    const { namespace, tenant, session: id } = session.owner.keys;
+    const place = { namespace, tenant, session: id, entry: entry.id, kind: 'payload' as const };
+    const payload = entryPayloadSchema.parse(JSON.parse(this.#sealer.open(entry.payload, place)));
+    const { result, answer } = await this.#execute(session, entry, payload);
+    const shell = { state: 'kept' as const, epoch: session.epoch };
+    const timings = { queuedMs: entry.startedAt - entry.acceptedAt, startMs: 0, runMs: 0, totalMs: 0 };
+    const end = (wire: WireResult) =>
+      finish(session.owner, entry.id, {
+        result: { ...wire, shell, timings, hostId: this.id },
+        epoch: session.epoch,
+        takeNext: !this.#paused && !this.#stopped,
+        ...(answer === undefined
+          ? {}
+          : { answer: this.#sealer.seal(JSON.stringify(answer), { ...place, kind: 'answer' }) }),
+      });
+    let finished = await end(result);
+    let told = result;
+    if (finished.type === 'cancelled') {
+      told = { ...result, outcome: 'cancellation', exitCode: null, reason: 'cancelled' };
+      finished = await end(told);
+    }
+    if (finished.type !== 'finished') throw new Error(`finish answered ${finished.type}`);
+    const { event } = finished;
+    await notify(this.#redis, namespace, entry.inbox, { tenant, session: id, entryId: entry.id, event, result: '' });
+    if (payload.type === 'restart') session.files.clear();
+    return finished.next;
+  }
+
+  async #execute(
+    session: OwnedSession,
+    entry: Entry,
+    payload: EntryPayload,
+  ): Promise<{ result: WireResult; answer?: FileAnswer }> {
+    switch (payload.type) {
+      case 'command':
+        this.began.push({ session: session.owner.keys.session, script: payload.script });
+        return { result: await this.#runScript(session, entry, payload) };
+      case 'restart':
+        session.epoch++;
+        return { result: emptyResult('success', { shell: { state: 'lost', epoch: session.epoch } }) };
+      case 'file':
+        return runFileOperation(session, payload.operation);
+    }
+  }
+
+  async #runScript(session: OwnedSession, entry: Entry, payload: CommandPayload): Promise<WireResult> {
+    const child = spawn('/bin/sh', ['-c', payload.script], { env: { ...process.env, ...payload.env }, detached: true });
+    const stop = () => {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    };
+    session.running = { entryId: entry.id, stop };
+    child.stdin.end(payload.stdin === undefined ? undefined : Buffer.from(payload.stdin, 'base64'));
+    child.stdin.on('error', () => {});
+    const texts = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
+    const offsets = { stdout: 0, stderr: 0 };
+    let seq = 0;
+    let storing = Promise.resolve();
+    const store = (stream: StreamName, data: Buffer) => {
+      texts[stream].push(data);
+      const rawFrom = offsets[stream];
+      offsets[stream] += data.byteLength;
+      const output: OutputEntry = {
+        stream,
+        seq: seq++,
+        rawFrom,
+        rawTo: offsets[stream],
+        omittedBytes: 0,
+        lines: Buffer.concat(texts[stream]).toString('latin1').split('\n').length - 1,
+        data,
+      };
+      storing = storing.then(() => append(session.owner, entry.id, [output])).then(() => {});
+    };
+    child.stdout.on('data', (data: Buffer) => store('stdout', data));
+    child.stderr.on('data', (data: Buffer) => store('stderr', data));
+    const deadline = setTimeout(stop, payload.timeoutMs);
+    const startedAt = Date.now();
+    const { code, signal } = await new Promise<{ code: number | null; signal: string | null }>((resolve) =>
+      child.on('close', (code, signal) => resolve({ code, signal })),
+    );
+    clearTimeout(deadline);
+    await storing;
+    delete session.running;
+    const timedOut = Date.now() - startedAt >= payload.timeoutMs;
+    const stdout = Buffer.concat(texts.stdout);
+    const stderr = Buffer.concat(texts.stderr);
+    const outcome = timedOut ? 'timeout' : code === 0 ? 'success' : 'failure';
+    return emptyResult(outcome, {
+      exitCode: code,
+      signal,
+      reason: timedOut ? 'wall' : 'exited',
+      stdout: stdout.toString(payload.encoding),
+      stderr: stderr.toString(payload.encoding),
+      totals: {
+        stdoutBytes: stdout.byteLength,
+        stderrBytes: stderr.byteLength,
+        stdoutLines: countLines(stdout),
+        stderrLines: countLines(stderr),
+      },
+    });
+  }
+
+  async #answerCalls(): Promise<void> {
+    const { calls } = hostKeys(this.#options.namespace, this.id);
+    const entries = await this.#redis.xrange(calls, `(${this.#lastCall}`, '+');
+    for (const [id, fields] of entries) {
+      this.#lastCall = id;
+      const call = hostCallSchema.parse(JSON.parse(fields[1] ?? ''));
+      const session = this.#owned.get(`${call.tenant}:${call.session}`);
+      if (session === undefined) continue;
+      if (call.type === 'close') void this.#giveUp(session).catch(() => {});
+      else if (session.running?.entryId === call.entry) session.running.stop();
+    }
+  }
+
+  /** Ends a closing life: what runs is stopped and finished, then the session is released. */
+  async #giveUp(session: OwnedSession): Promise<void> {
+    const { keys } = session.owner;
+    session.running?.stop();
+    while ((await release(session.owner, 'queued')).type === 'busy') await delay(5);
+    this.#owned.delete(keys.member);
+    await this.#drop(session.job);
+    await this.#fetch();
+  }
+}
+
+function runFileOperation(
+  session: OwnedSession,
+  operation: FileOperation,
+): { result: WireResult; answer?: FileAnswer } {
+  const { files, parts } = session;
+  const { path } = operation;
+  const missing = () => ({
+    result: emptyResult('error', {
+      error: { code: 'FILE_NOT_FOUND', message: `There is no ${path}.`, retryable: false, context: { path } },
+    }),
+  });
+  const done = emptyResult('success', { exitCode: 0 });
+  switch (operation.name) {
+    case 'read': {
+      const data = files.get(path);
+      if (data === undefined) return missing();
+      const part = data.subarray(operation.offset, operation.offset + operation.length);
+      return { result: done, answer: { data: part.toString('base64'), size: data.byteLength } };
+    }
+    case 'write': {
+      const list = [...(parts.get(operation.transfer) ?? []), Buffer.from(operation.data, 'base64')];
+      parts.set(operation.transfer, list);
+      if (operation.last) {
+        files.set(path, Buffer.concat(list));
+        parts.delete(operation.transfer);
+      }
+      return { result: done };
+    }
+    case 'list': {
+      const entries = [...files]
+        .filter(([name]) => name.startsWith(`${path.replace(/\/$/, '')}/`))
+        .map(([name, data]) => ({
+          name: name.split('/').at(-1) ?? '',
+          path: name,
+          type: 'file' as const,
+          size: data.byteLength,
+          mode: 0o644,
+          modifiedAt: new Date(0).toISOString(),
+        }));
+      return { result: done, answer: { entries } };
+    }
+    case 'remove':
+      return files.delete(path) ? { result: done } : missing();
+  }
+}
+
+const countLines = (bytes: Buffer) => bytes.toString('latin1').split('\n').length - 1;
