@@ -27,8 +27,8 @@ const MIB = 1 << 20;
 
 export class KeeperContainer implements AsyncDisposable {
   readonly transport: KeeperTransport;
-  readonly token = randomBytes(32).toString('hex');
-  readonly sync = randomBytes(8);
+  readonly token: string;
+  readonly sync: Uint8Array;
   readonly container: Docker.Container;
   /** Mounted into the container, read-only, as /.shellfleet. */
   readonly folder: string;
@@ -40,7 +40,7 @@ export class KeeperContainer implements AsyncDisposable {
     parent: string,
     container: Docker.Container,
     token: string,
-    sync: Buffer,
+    sync: Uint8Array,
   ) {
     this.transport = transport;
     this.#parent = parent;
@@ -140,7 +140,7 @@ export class KeeperContainer implements AsyncDisposable {
     stream.on('close', () => stdout.end());
     stream.on('end', () => stdout.end());
     const duplex = Duplex.from({ readable: stdout, writable: stream });
-    duplex.on('close', () => stream.destroy());
+    duplex.on('close', () => stream.end());
     return duplex;
   }
 

@@ -30,6 +30,7 @@ static int epoll_fd, go = -1, report = -1, ready, leaving, failed_starts, has_be
 static uint32_t generation;
 static uint64_t tag, spawned_at;
 
+// Good until the next call.
 static const char *path_of(const char *name) {
   static char path[160];
   snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -276,9 +277,9 @@ static void new_turn(void) {
 static void give_turn(const char *input, const char *extra) {
   char line[256];
   new_turn();
+  const int n = snprintf(line, sizeof line, "%s %s %s\n", turn, input, extra);
   leaving = 0;
   make_fifos();
-  const int n = snprintf(line, sizeof line, "%s %s %s\n", turn, input, extra);
   if (write(go, line, n) != n) shell_kill();
 }
 

@@ -2,7 +2,6 @@
 import { constants } from 'node:os';
 import {
   decodeEnd,
-  decodeHello,
   decodeProcesses,
   decodeRefusal,
   EntryKind,
@@ -156,21 +155,26 @@ class KeeperShell implements Shell {
     if (!handlers) return;
     switch (frame.type) {
       case FrameType.output:
-        return this.#output(handlers, frame);
+        this.#output(handlers, frame);
+        break;
       case FrameType.late:
-        return handlers.onLate(entryIdFromBytes(frame.id), streamOf(frame), frame.offset, frame.payload);
+        handlers.onLate(entryIdFromBytes(frame.id), streamOf(frame), frame.offset, frame.payload);
+        break;
       case FrameType.end:
-        return this.#end(handlers, frame);
+        this.#end(handlers, frame);
+        break;
       case FrameType.refused:
-        return handlers.onRefused(entryIdFromBytes(frame.id), decodeRefusal(frame.flags));
+        handlers.onRefused(entryIdFromBytes(frame.id), decodeRefusal(frame.flags));
+        break;
       case FrameType.shell:
-        return handlers.onShell({ generation: frame.offset, reason: Buffer.from(frame.payload).toString() });
+        handlers.onShell({ generation: frame.offset, reason: Buffer.from(frame.payload).toString() });
+        break;
       case FrameType.pong:
-        return this.#questions.get(frame.offset)?.(decodeProcesses(frame.payload));
-      case FrameType.hello:
+        this.#questions.get(frame.offset)?.(decodeProcesses(frame.payload));
+        break;
+      case FrameType.hello: // the answer to a claim: of ours, sent twice, or of the next owner's
         if (frame.fence > this.#connection.fence) this.#connection.close('fenced');
-        else decodeHello(frame.payload); // the answer to a claim that we sent twice
-        return;
+        break;
       default:
         throw new MalformedFrame(`A frame of unknown type ${frame.type}.`);
     }

@@ -1,0 +1,101 @@
+// Output comes byte for byte, per stream, with its end, and never in another command's.
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { useBox } from '../support/shell-box.ts';
+
+const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
+
+describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
+  const it = useBox({ transport });
+  const run: typeof it.client.run = (...args) => it.client.run(...args);
+
+  test('keeps stdout and stderr apart (S1-25)', async () => {
+    expect(await run('echo hi; echo e >&2')).toMatchObject({ out: 'hi\n', err: 'e\n', code: 0, state: 'kept' });
+  });
+
+  test('ends without a final newline (S1-16)', async () => {
+    const ended = await run('printf abc; printf def >&2');
+    expect(ended).toMatchObject({ out: 'abc', err: 'def' });
+    expect(ended.ms).toBeLessThan(1_500);
+  });
+
+  test('keeps every byte value', async () => {
+    const { stdout } = await run('i=0; while [ $i -lt 256 ]; do printf "\\\\$(printf %o $i)"; i=$((i+1)); done');
+    expect(stdout).toEqual(Buffer.from([...Array(256).keys()]));
+  });
+
+  test('keeps invalid UTF-8 and text in the same output', async () => {
+    const { stdout } = await run('printf "é漢😀"; printf "\\377\\376"');
+    expect(stdout).toEqual(Buffer.concat([Buffer.from('é漢😀'), Buffer.from([255, 254])]));
+  });
+
+  test('keeps three megabytes of random bytes', async () => {
+    const ended = await run('cd /tmp; head -c 3000000 /dev/urandom > r; md5sum r >&2; cat r');
+    expect(ended.stdout).toHaveLength(3_000_000);
+    expect(ended.err.slice(0, 32)).toBe(md5(ended.stdout));
+    expect(ended.end.totals).toEqual({ stdout: 3_000_000, stderr: ended.stderr.length });
+  });
+
+  test('keeps a line of a megabyte', async () => {
+    const { out } = await run("head -c 1000000 /dev/zero | tr '\\0' x");
+    expect(out).toBe('x'.repeat(1_000_000));
+  });
+
+  test('keeps both streams whole when they alternate', async () => {
+    const ended = await run('i=0; while [ $i -lt 2000 ]; do echo o$i; echo e$i >&2; i=$((i+1)); done');
+    const lines = (letter: string) => Array.from({ length: 2000 }, (_, i) => `${letter}${i}\n`).join('');
+    expect(ended).toMatchObject({ out: lines('o'), err: lines('e') });
+  });
+
+  test('loses nothing that is written to /dev/stdout and /dev/stderr by name', async () => {
+    const script = 'echo 1 >&2; echo 2 > /dev/stderr; echo 3 >&2; echo x > /dev/stdout; echo y | tee /dev/stderr';
+    expect(await run(script)).toMatchObject({ out: 'x\ny\n', err: '1\n2\n3\ny\n' });
+  });
+
+  test('shows what looks like our own words as what it is', async () => {
+    const { out } = await run("printf '\\nt0123456789abcdef 0 kept\\n'; printf '\\0\\1\\377E::add-mask::'");
+    expect(out).toBe('\nt0123456789abcdef 0 kept\n\0\x01\xffE::add-mask::');
+  });
+
+  test('gives a command that reads an empty stdin, or the one that was sent (S1-17)', async () => {
+    expect(await run('cat')).toMatchObject({ out: '', code: 0 });
+    expect(await run('read x')).toMatchObject({ code: 1 });
+    const bytes = Buffer.from([0, 255, 10, 65, 0, 10]);
+    expect((await run('cat; read z', { stdin: bytes })).stdout).toEqual(bytes);
+    const large = Buffer.alloc(1 << 20, 'stdin of a megabyte ');
+    expect(md5((await run('cat', { stdin: large })).stdout)).toBe(md5(large));
+    expect((await run('cat')).out).toBe('');
+  });
+
+  test('tags what a background process prints later, and never mixes it with the next command', async () => {
+    it.client.late.length = 0;
+    const now = await run('(sleep 0.2; echo late; echo late2 >&2; sleep 0.3; echo later) & echo now');
+    expect(now.out).toBe('now\n');
+    expect(now.ms).toBeLessThan(190);
+    const next = await run('sleep 0.35; echo mine');
+    expect(next).toMatchObject({ out: 'mine\n', err: '' });
+    await expect.poll(() => it.client.late.length).toBe(3);
+    expect(it.client.late).toEqual(
+      expect.arrayContaining([
+        { entryId: now.entryId, stream: 'stdout', offset: 4, text: 'late\n' },
+        { entryId: now.entryId, stream: 'stderr', offset: 0, text: 'late2\n' },
+        { entryId: now.entryId, stream: 'stdout', offset: 9, text: 'later\n' },
+      ]),
+    );
+  });
+
+  test('does not wait for a background process that holds stdout, and wait in a later command finds it', async () => {
+    expect((await run('sleep 0.5 & echo x')).ms).toBeLessThan(450);
+    expect((await run('wait; echo done')).out).toBe('done\n');
+  });
+
+  test('gives programs the signals that they expect', async () => {
+    expect((await run('yes | head -1; (trap "" PIPE; :); echo ${PIPESTATUS[0]}')).out).toBe('y\n0\n');
+    expect((await run('yes | head -1 >/dev/null; echo ${PIPESTATUS[0]}')).out).toBe('141\n');
+  });
+
+  test('keeps a hundred megabytes flowing with a ring of four', async () => {
+    const ended = await run('head -c 100000000 /dev/zero | tr "\\0" z', { timeoutMs: 60_000 });
+    expect(ended.stdout).toHaveLength(100_000_000);
+  });
+});

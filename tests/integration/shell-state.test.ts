@@ -1,0 +1,245 @@
+// What a persistent shell keeps from command to command, in every shell that an image may have.
+import { describe, expect, test } from 'vitest';
+import { type ImageName, openBox, useBox } from '../support/shell-box.ts';
+
+const shells: [string, ImageName][] = [
+  ['bash', 'session'],
+  ['dash', 'dashOnly'],
+  ['busybox ash', 'busybox'],
+];
+
+describe.each(shells)('%s', (name, image) => {
+  const it = useBox({ image });
+  const run: typeof it.client.run = (...args) => it.client.run(...args);
+  const bash = name === 'bash';
+
+  test('keeps directory, variables, functions and exports', async () => {
+    await run('cd /dev; export A=1; B="two words"; f() { echo fn $1; }');
+    const { out } = await run('pwd; echo $A $B; f x; (echo sub $A)');
+    expect(out).toBe('/dev\n1 two words\nfn x\nsub 1\n');
+  });
+
+  test('keeps $? from one command to the next', async () => {
+    await run('(exit 7)');
+    expect((await run('echo $?')).out).toBe('7\n');
+    expect((await run('echo $?')).out).toBe('0\n');
+  });
+
+  test('keeps positional parameters, also when it re-executes itself', async () => {
+    await run('set -- one "two  three" "it\'s"');
+    expect((await run('echo $#; echo "$2|$3"')).out).toBe("3\ntwo  three|it's\n");
+    await run('exit 1');
+    expect((await run('echo $#; echo "$2|$3"; set --')).out).toBe("3\ntwo  three|it's\n");
+  });
+
+  test('keeps options, and a command that ends by set -e leaves them on', async () => {
+    await run('E=7');
+    expect(await run('set -e; false; echo no')).toMatchObject({ code: 1, out: '' });
+    expect(await run('case $- in *e*) echo on;; esac; echo $E; false; echo no')).toMatchObject({
+      code: 1,
+      out: 'on\n7\n',
+    });
+    expect((await run('set +e; false; echo ok')).out).toBe('ok\n');
+  });
+
+  test.each([
+    ['exit 3', 3],
+    ['echo a; exit 4; echo b', 4],
+    ['set -u; echo $nosuch; echo b', undefined],
+    ['echo ${nosuch:?bad}; echo b', undefined],
+  ])('%s ends the command and keeps directory and variables (S1-19)', async (script, code) => {
+    await run('cd /dev; X="kept $HOME"; export Y=exported');
+    const ended = await run(script);
+    if (code !== undefined) expect(ended.code).toBe(code);
+    expect(ended.code).not.toBe(0);
+    expect(ended.out).not.toContain('b\n');
+    expect(ended.end.shell.generation).toBe(1);
+    // dash and ash come back from an expansion error without re-executing themselves.
+    expect(ended.state).toBe(bash || code === undefined ? 'kept' : 'partial');
+    expect((await run('set +u; pwd; echo "$X"; echo $Y')).out).toMatch(/^\/dev\nkept .*\nexported\n$/);
+  });
+
+  test('says what it cannot keep when it re-executes itself', async () => {
+    await run('f() { echo fn; }');
+    const { end } = await run('exit 0');
+    if (bash) {
+      expect(end.shell).toEqual({ state: 'kept', generation: 1 });
+      expect((await run('f')).out).toBe('fn\n');
+    } else {
+      expect(end.shell).toEqual({ state: 'partial', generation: 1, reason: expect.stringContaining('functions') });
+    }
+  });
+
+  test('keeps what env and cwd of one command changed as it was before', async () => {
+    await run('cd /dev; unset NEW; PLAIN=p; export EXPORTED=e');
+    const env = { NEW: 'n', PLAIN: 'it\'s $x `y` "z"\nline', EXPORTED: 'other' };
+    const inside = await run('pwd; printf "%s|" "$NEW" "$PLAIN" "$EXPORTED"; (printf "%s" "$NEW")', {
+      env,
+      cwd: '/proc',
+    });
+    expect(inside.out).toBe('/proc\nn|it\'s $x `y` "z"\nline|other|n');
+    const after = await run('pwd; printf "%s|" "${NEW-unset}" "$PLAIN" "$EXPORTED"; export -p | grep -c " PLAIN" || :');
+    if (name === 'dash') expect(after.out).toBe('/dev\nunset|p|e|');
+    else expect(after.out).toBe('/dev\nunset|p|e|0\n');
+  });
+
+  test('does not let env and cwd of one command stick when that command exits', async () => {
+    await run('cd /dev; unset NEW');
+    expect(await run('cd /sys; exit 5', { env: { NEW: 'n' }, cwd: '/proc' })).toMatchObject({ code: 5 });
+    expect((await run('pwd; echo ${NEW-unset}')).out).toBe('/dev\nunset\n');
+  });
+
+  test('runs nothing when the directory of a command does not exist', async () => {
+    await run('cd /dev');
+    const missing = await run('echo ran', { cwd: '/no/such/place' });
+    expect(missing).toMatchObject({ out: '', code: null, end: { reason: 'cwd', shell: { state: 'kept' } } });
+    expect((await run('pwd')).out).toBe('/dev\n');
+  });
+
+  test.each(['echo "abc', 'if true; then', '(', 'echo $(', "echo 'a\nb"])(
+    '%j is a syntax error at once (S1-18)',
+    async (script) => {
+      const ended = await run(script);
+      expect(ended.code).not.toBe(0);
+      expect(ended.ms).toBeLessThan(1_500);
+      expect(ended.end.shell.generation).toBe(1);
+      expect((await run('echo ok')).out).toBe('ok\n');
+    },
+  );
+
+  test('a here-document without its end is a syntax error, and one with it is not', async () => {
+    expect(await run('echo never <<EOF\nhello')).toMatchObject({ out: '', code: 2, end: { reason: 'syntax' } });
+    const whole = await run(
+      'while read -r l; do printf "%s\\n" "$l"; done <<\'EOF\'\n$x \'y\' "z" \\n\nEOF\necho after',
+    );
+    expect(whole.out).toBe('$x \'y\' "z" \\n\nafter\n');
+  });
+
+  test.each(['break', 'continue', 'return 3', 'echo a \\', ': # comment', 'echo 1\r\n'])(
+    '%j ends the command, not the loop',
+    async (script) => {
+      expect((await run(script)).ms).toBeLessThan(1_500);
+      expect((await run('echo ok')).out).toBe('ok\n');
+    },
+  );
+
+  test('is not confused by a command that closes its descriptors or takes ours', async () => {
+    await run('exec 0<&- 1>&- 2>&- 3>&- 8>&- 9>&-');
+    expect((await run('echo alive')).out).toBe('alive\n');
+    await run('exec 5>/dev/null 8>/dev/null 9>/dev/null');
+    expect((await run('echo alive; echo gone >&5')).out).toBe('alive\n');
+    await run('exec >/dev/null; echo hidden');
+    expect((await run('echo seen')).out).toBe('seen\n');
+  });
+
+  test('is not confused by IFS, PATH, noclobber, noglob and functions with the names that it uses', async () => {
+    await run('OLD=$PATH; IFS=:; PATH=/none; set -Cf; PS1=x; PROMPT_COMMAND="echo BAD"');
+    expect((await run('echo *')).out).toBe('*\n');
+    await run('printf() { echo FAKE; }; read() { echo FAKE; }; test() { echo FAKE; }; cd() { echo FAKE; }');
+    expect((await run('echo ok', { cwd: '/proc' })).out).toBe('ok\n');
+    await run('unset -f printf read test cd; unset IFS; PATH=$OLD; set +Cf');
+    expect((await run('printf %s fine')).out).toBe('fine');
+  });
+
+  test("shows the user's trace and none of the keeper's", async () => {
+    expect(await run('set -x')).toMatchObject({ err: '' });
+    expect((await run('echo t')).err).toMatch(/^\++ echo t\n$/);
+    expect((await run('exit 0')).err).toMatch(/^\++ exit 0\n$/);
+    expect((await run('set +x')).err).toMatch(/^\++ set \+x\n$/);
+    expect((await run('echo u')).err).toBe('');
+  });
+
+  test("keeps a trap of the user's, and runs an EXIT trap when the shell is restarted (S1-10)", async () => {
+    await run("trap 'echo usr1' USR1; trap 'echo bye' EXIT");
+    expect((await run('kill -USR1 $$')).out).toBe('usr1\n');
+    const restarted = await it.client.restart();
+    expect(restarted).toMatchObject({
+      out: 'bye\n',
+      code: 0,
+      end: { reason: 'exited', shell: { state: 'lost', generation: 2 } },
+    });
+    expect((await run('echo ${X-fresh}')).out).toBe('fresh\n');
+  });
+
+  test.each(['kill -9 $$', 'exec true', 'exec sh -c "exit 9"'].slice(0, bash ? 3 : 1))(
+    '%s ends the shell, and that is said (invariant 5)',
+    async (script) => {
+      await run('V=1');
+      const { generation } = (await run('echo $V')).end.shell;
+      const ended = await run(script);
+      expect(ended.end.shell).toEqual({ state: 'lost', generation: generation + 1, reason: expect.any(String) });
+      expect(ended.code).toBe(script.includes('9 $$') ? 137 : script.includes('9') ? 9 : 0);
+      expect((await run('echo "[$V]"')).out).toBe('[]\n');
+    },
+  );
+
+  test('an EXIT trap set and reached in one command runs, and the loss of the shell is said', async () => {
+    const ended = await run("trap 'echo bye; echo err >&2' EXIT; exit 6");
+    expect(ended).toMatchObject({ code: 6, out: 'bye\n', err: 'err\n', state: 'lost' });
+    expect((await run('echo ok')).out).toBe('ok\n');
+  });
+
+  test('reads a command of a megabyte', async () => {
+    const ended = await run(`: ${'x'.repeat(1 << 20)}\necho big`);
+    expect(ended.out).toBe('big\n');
+  });
+});
+
+describe('bash alone', () => {
+  const it = useBox();
+
+  test('keeps arrays, attributes, aliases, shell options and exported functions when it re-executes itself', async () => {
+    await it.client.run(
+      'shopt -s expand_aliases extglob; alias ll="echo aliased"; declare -A m=([a]=1 [b]="x y"); arr=(1 "2 3")',
+    );
+    await it.client.run(
+      'declare -i n=4; declare -r ro=const; g() { echo exported; }; export -f g; set -o pipefail; umask 027; exit 1',
+    );
+    const { out } = await it.client.run(
+      'll; echo "${m[b]}|${arr[1]}|$ro"; n=n+1; echo $n; bash -c g; false | true || echo pipefail; umask',
+    );
+    expect(out).toBe('aliased\nx y|2 3|const\n5\nexported\npipefail\n0027\n');
+  });
+
+  test('keeps variables that no process could be started with', async () => {
+    await it.client.run('V=$(head -c 300000 /dev/zero | tr "\\0" v); export V; exit 2');
+    expect((await it.client.run('echo ${#V}; unset V')).out).toBe('300000\n');
+  });
+
+  test('says that it no longer knows its background jobs', async () => {
+    await it.client.run('sleep 60 >/dev/null 2>&1 &');
+    expect((await it.client.run('exit 0')).end.shell).toMatchObject({
+      state: 'partial',
+      reason: expect.stringContaining('jobs'),
+    });
+    expect((await it.client.run('pkill -x sleep')).code).toBe(0);
+  });
+
+  test('says when it was ended inside a function', async () => {
+    await it.client.run('x=global; f() { local x=l; exit 1; }');
+    expect((await it.client.run('f')).end.shell).toMatchObject({
+      state: 'partial',
+      reason: expect.stringContaining('local'),
+    });
+  });
+});
+
+describe('the choice of the shell', () => {
+  test('an image without one says so, by name', async () => {
+    await using open = await openBox({ image: 'noShell' });
+    expect(open.client.shell.hello).toMatchObject({ state: 'no-shell', problem: expect.stringContaining('/bin/sh') });
+    await expect(open.client.run('true')).rejects.toThrow('refused: no-shell');
+  });
+
+  test('a session can name its own, and one that cannot be started is said (S1-34)', async () => {
+    await using dash = await openBox({ shell: ['/bin/dash', '-u'] });
+    expect((await dash.client.run('echo $0 ${BASH_VERSION-none}; case $- in *u*) echo u;; esac')).out).toBe(
+      'dash none\nu\n',
+    );
+    await using missing = await openBox({ shell: ['/no/such/shell'] });
+    expect(missing.client.shell.hello).toMatchObject({
+      state: 'no-shell',
+      problem: expect.stringContaining('/no/such/shell'),
+    });
+  });
+});

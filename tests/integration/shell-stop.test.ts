@@ -1,0 +1,151 @@
+// Deadlines and cancel: the whole tree of the command ends, nothing older does, and the session goes on.
+import { ulid } from 'ulid';
+import { describe, expect, test } from 'vitest';
+import { type ImageName, openBox, useBox } from '../support/shell-box.ts';
+
+const killGraceMs = 600;
+
+describe.each([
+  ['bash', 'session', 'socket'],
+  ['bash', 'session', 'attach'],
+  ['busybox ash', 'busybox', 'socket'],
+] as [string, ImageName, 'socket' | 'attach'][])('%s (%s over %s)', (name, image, transport) => {
+  const it = useBox({ image, transport });
+  const run: typeof it.client.run = (...args) => it.client.run(...args);
+  const kept = name === 'bash' ? 'kept' : 'partial';
+
+  test('a timeout keeps partial output and the state of the shell (S1-26)', async () => {
+    const ended = await run('F=set; cd /proc; echo part; sleep 1000; echo no', { timeoutMs: 200, killGraceMs });
+    expect(ended).toMatchObject({ out: 'part\n', end: { reason: 'wall', shell: { state: kept } } });
+    expect(ended.ms).toBeLessThan(200 + killGraceMs + 500);
+    expect((await run('pwd; echo $F')).out).toBe('/proc\nset\n');
+  });
+
+  test('a loop of builtins comes back', async () => {
+    const ended = await run('G=1; while :; do G=2; done', { timeoutMs: 200, killGraceMs });
+    expect(ended.end).toMatchObject({ reason: 'wall', shell: { state: kept } });
+    expect((await run('echo $G')).out).toBe('2\n');
+  });
+
+  test('silence is a timeout of its own, and output puts it off', async () => {
+    const script = 'for i in 1 2 3 4; do echo $i; sleep 0.15; done; sleep 60';
+    const ended = await run(script, { noOutputTimeoutMs: 400, killGraceMs });
+    expect(ended).toMatchObject({ out: '1\n2\n3\n4\n', end: { reason: 'no-output' } });
+    expect(ended.ms).toBeGreaterThan(800);
+  });
+
+  test('what ignores INT and TERM is killed within the grace', async () => {
+    const script = 'sh -c \'trap "" TERM INT; echo in; while :; do sleep 1; done\'';
+    const ended = await run(script, { timeoutMs: 200, killGraceMs });
+    expect(ended).toMatchObject({ out: 'in\n', end: { reason: 'wall', shell: { state: kept } } });
+    expect(ended.ms).toBeLessThan(200 + killGraceMs + 500);
+  });
+
+  test('a process that cleans up on INT or TERM has the time to', async () => {
+    const script = 'sh -c \'trap "echo cleaned; exit" TERM; trap "" INT; while :; do sleep 0.05; done\'';
+    expect(await run(script, { timeoutMs: 200, killGraceMs })).toMatchObject({ out: 'cleaned\n' });
+  });
+
+  test('the tree of the command ends; older processes and what they start stay', async () => {
+    const server = "(while :; do sh -c 'sleep 0.3'; done) >/dev/null 2>&1 & echo $!";
+    const pid = (await run(server)).out.trim();
+    const tree = "sh -c 'sleep 1001 & sleep 1002' & sh -c 'sleep 1003 & sleep 1004' | cat";
+    expect((await run(tree, { timeoutMs: 300, killGraceMs })).end.reason).toBe('wall');
+    const background = await it.client.shell.background();
+    expect(background.filter((one) => /100[1-4]/.test(one.command))).toEqual([]);
+    expect(background.map((one) => String(one.pid))).toContain(pid);
+    expect((await run(`kill ${pid}`)).code).toBe(0);
+  });
+
+  test('a stopped process ends too', async () => {
+    const ended = await run("sh -c 'kill -STOP $$'", { timeoutMs: 200, killGraceMs });
+    expect(ended.end).toMatchObject({ reason: 'wall', shell: { state: kept } });
+  });
+
+  test('cancel is like a timeout, and names itself', async () => {
+    const entryId = ulid();
+    const running = run('echo p; sleep 100', { entryId });
+    await expect.poll(() => it.client.received('stdout').toString()).toBe('p\n');
+    it.client.shell.stop(entryId, { killGraceMs });
+    expect(await running).toMatchObject({ out: 'p\n', end: { reason: 'cancelled', shell: { state: kept } } });
+  });
+
+  test('a cancel that comes too late or for another changes nothing', async () => {
+    const { entryId } = await run('true');
+    it.client.shell.stop(entryId, { killGraceMs });
+    it.client.shell.stop(ulid(), { killGraceMs });
+    expect((await run('echo ok')).out).toBe('ok\n');
+  });
+
+  test('a shell that does not come back is replaced, and that is said', async () => {
+    const ended = await run("trap '' 30; while :; do :; done", { timeoutMs: 100, killGraceMs });
+    expect(ended.end).toMatchObject({ reason: 'wall', shell: { state: 'lost' } });
+    expect((await run('echo "[$F]"')).out).toBe('[]\n');
+  });
+
+  test('without any grace the state is kept all the same', async () => {
+    await run('H=1');
+    const ended = await run('sleep 100', { timeoutMs: 100, killGraceMs: 0 });
+    expect(ended.end).toMatchObject({ reason: 'wall', shell: { state: kept } });
+    expect((await run('echo $H')).out).toBe('1\n');
+  });
+
+  test('a hundred timeouts in a row at awkward moments lose nothing', { timeout: 60_000 }, async () => {
+    const outcomes: Record<string, number> = {};
+    for (let i = 0; i < 100; i++) {
+      const ended = await run(`X=${i}; [ ${i % 3} = 0 ] && exit 1; sleep 9`, {
+        timeoutMs: 1 + (i % 12),
+        killGraceMs: 1_500,
+      });
+      outcomes[ended.state] = (outcomes[ended.state] ?? 0) + 1;
+      expect(['wall', 'exited']).toContain(ended.end.reason);
+      expect((await run('echo alive')).out).toBe('alive\n');
+    }
+    expect(outcomes).not.toHaveProperty('lost');
+  });
+});
+
+describe('at the limits of the container', () => {
+  test('a fork bomb in the foreground ends with its command', async () => {
+    await using it = await openBox({ pids: 64 });
+    await it.client.run('J=1');
+    const bomb = await it.client.run('f() { f | f & }; f; sleep 100', { timeoutMs: 800, killGraceMs });
+    expect(bomb.end.reason).toBe('wall');
+    expect((await it.client.run('/bin/true && echo forked')).out).toBe('forked\n');
+    expect((await it.client.shell.background()).length).toBeLessThan(5);
+  });
+
+  test('a fork bomb left in the background does not take the session with it', async () => {
+    await using it = await openBox({ pids: 64 });
+    await it.client.run('f() { f | f & }; f', { timeoutMs: 1_000, killGraceMs });
+    await expect.poll(async () => (await it.client.run('echo ok', { timeoutMs: 2_000, killGraceMs })).out).toBe('ok\n');
+    await expect
+      .poll(async () => (await it.client.run('/bin/true && echo forked', { timeoutMs: 2_000, killGraceMs })).out, {
+        timeout: 15_000,
+      })
+      .toBe('forked\n');
+  });
+
+  test('what runs out of memory is killed and named; the keeper and the shell go on', async () => {
+    await using it = await openBox({ memoryBytes: 64 << 20 });
+    await it.client.run('K=1');
+    const ended = await it.client.run('tail /dev/zero', { timeoutMs: 15_000 });
+    expect(ended).toMatchObject({ code: 137, end: { reason: 'oom' } });
+    expect((await it.client.run('echo $K')).out).toBe('1\n');
+  });
+
+  test('a shell that runs out of memory itself is replaced', async () => {
+    await using it = await openBox({ memoryBytes: 64 << 20 });
+    const ended = await it.client.run('x=x; while :; do x=$x$x$x; done', { timeoutMs: 15_000 });
+    expect(ended.code).not.toBe(0);
+    expect((await it.client.run('echo ok')).out).toBe('ok\n');
+  });
+
+  test('least memory is enough for ordinary work', async () => {
+    await using it = await openBox({ memoryBytes: 32 << 20 });
+    const ended = await it.client.run('head -c 20000000 /dev/zero | wc -c; head -c 20000000 /dev/zero', {
+      timeoutMs: 15_000,
+    });
+    expect(ended).toMatchObject({ code: 0, stdout: { length: 20_000_009 } });
+  });
+});
