@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The way in: runs on whatever Node is there, without dependencies, and hands over to the pinned Node.
-//   node scripts/bootstrap.cjs start|test|bench [arguments]
+//   node scripts/bootstrap.cjs start|test|bench|example [arguments]
 'use strict';
 const { spawn, spawnSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
@@ -17,6 +17,7 @@ const jobs = {
   start: ['apps/producer/src/main.ts', 'up'],
   test: ['scripts/test.ts'],
   bench: ['tests/bench/main.ts'],
+  example: ['examples/npm-packages/src/main.ts'],
 };
 
 function main() {

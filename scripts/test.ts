@@ -9,6 +9,9 @@ import { root, runStep } from './steps.ts';
 
 type Tally = { passed: number; failed: number };
 
+/** A part that did not come to run is a failure: nothing is skipped silently. */
+const cutShort: Tally = { passed: 0, failed: 1 };
+
 async function main(filters: string[]): Promise<number> {
   let interrupted = false;
   // Interrupted, it still stops what it started, and says how far it came.
@@ -18,10 +21,12 @@ async function main(filters: string[]): Promise<number> {
     });
   const checks = await runChecks();
   const machine = interrupted ? undefined : await setUp();
-  if (!machine) return close({ passed: checks.passed, failed: checks.failed + 1 });
+  if (!machine) return close(checks, cutShort);
   try {
-    const tests = interrupted ? { passed: 0, failed: 1 } : await runTests(filters);
-    return close({ passed: checks.passed + tests.passed, failed: checks.failed + tests.failed });
+    const tests = interrupted ? cutShort : await runTests(filters);
+    // Whoever asks for some of the tests gets those.
+    if (filters.length > 0) return close(checks, tests);
+    return close(checks, tests, interrupted ? cutShort : await runExample());
   } finally {
     if (machine.engine.startedHere) await stopDocker(process.env);
   }
@@ -56,7 +61,17 @@ async function readReport(path: string): Promise<TestReport> {
   return JSON.parse(text) as TestReport;
 }
 
-function close({ passed, failed }: Tally): number {
+/** The example on real packages, with a fleet of its own; it prints a line for each of them. */
+async function runExample(): Promise<Tally> {
+  console.log('The example npm-packages:');
+  const flags = ['--conditions=@shellfleet/source', '--no-warnings'];
+  const endedWell = await runStep([process.execPath, ...flags, 'examples/npm-packages/src/main.ts', '--own'], root);
+  return endedWell ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+}
+
+function close(...tallies: Tally[]): number {
+  const passed = tallies.reduce((sum, tally) => sum + tally.passed, 0);
+  const failed = tallies.reduce((sum, tally) => sum + tally.failed, 0);
   console.log(`${passed} passed, ${failed} failed`);
   return failed === 0 ? 0 : 1;
 }

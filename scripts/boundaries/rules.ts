@@ -20,7 +20,7 @@ const mayImport: Record<string, string[]> = {
 };
 
 /** What a package offers besides its front door. */
-const sideDoors = ['@shellfleet/keeper/build'];
+const sideDoors = ['@shellfleet/keeper/build', '@shellfleet/worker/shell'];
 
 const packageFolders = [...Object.keys(mayImport), 'tests'];
 
@@ -110,8 +110,9 @@ const environmentInConfig: Rule = {
   name: 'environment in config.ts',
   check({ path, code }) {
     if (!isProduct(path) || !/^(?:apps|libs)\//.test(path) || path.endsWith('/config.ts')) return [];
-    // main.ts may hand the whole environment to whoever parses it.
-    const read = path.endsWith('/src/main.ts') ? /\bprocess\.env\s*[.[?]/ : /\bprocess\.env\b/;
+    // Where a program or the SDK is entered, the whole environment may be handed to whoever parses it.
+    const isEntrance = path.endsWith('/src/main.ts') || path === 'libs/client/src/fleet.ts';
+    const read = isEntrance ? /\bprocess\.env\s*[.[?]/ : /\bprocess\.env\b/;
     return read.test(code) ? ['process.env is read by config.ts alone: take the setting as an argument'] : [];
   },
 };

@@ -142,6 +142,8 @@ class TinyHost implements MailboxHost {
     for (const session of this.#owned.values()) session.running?.stop();
     while ([...this.#owned.values()].some(({ draining }) => draining)) await delay(5);
     await this.#redis.del(hostKeys(this.#options.namespace, this.id).alive);
+    await this.#worker.close();
+    await this.#queue.close();
     this.#subscriber.disconnect();
     this.#redis.disconnect();
   }

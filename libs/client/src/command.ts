@@ -10,6 +10,8 @@ export interface FollowOptions {
   /** Go on behind this chunk or event. */
   after?: string;
   signal?: AbortSignal;
+  /** false: give what is there now, and end. */
+  follow?: boolean;
 }
 
 interface CommandState {
@@ -42,8 +44,8 @@ export class Command {
 
   /** Live, from the beginning or behind a chunk that the caller has; ends with the command. Any number of readers. */
   output(options: FollowOptions = {}): AsyncGenerator<OutputChunk> {
-    const after = parseCursor(options.after);
-    return followOutput(this.#producer, this.#pending.keys, this.#pending.entryId, after, options.signal);
+    const position = { ...options, after: parseCursor(options.after) };
+    return followOutput(this.#producer, this.#pending.keys, this.#pending.entryId, position);
   }
 
   /** The one Result; every chunk was given to `onOutput` before. Rejects when the signal aborts, and the command goes on. */

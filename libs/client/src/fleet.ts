@@ -19,7 +19,7 @@ import { listSessions } from './read/list-sessions.ts';
 import { resultExpired } from './results/read-result.ts';
 import { Session } from './session.ts';
 import { beginClose } from './submit/close-session.ts';
-import { openSession } from './submit/open-session.ts';
+import { attachSession, openSession } from './submit/open-session.ts';
 import { parseCommand, type RunOptions } from './submit/parse-command.ts';
 
 /** A connection to a fleet: at most five connections to Redis, whatever the number of sessions and readers. */
@@ -38,6 +38,12 @@ export class Fleet implements AsyncDisposable {
   /** Records the session, or attaches to the one that lives; waits for no host and takes no slot. */
   async session(id: string, spec?: SessionSpec): Promise<Session> {
     return new Session(this.#producer, await openSession(this.#producer, id, spec));
+  }
+
+  /** The newest life of a session, closed or not, without starting one; undefined when nothing is known of the id. */
+  async attach(id: string): Promise<Session | undefined> {
+    const known = await attachSession(this.#producer, id);
+    return known === undefined ? undefined : new Session(this.#producer, known);
   }
 
   sessions(filter: { state?: SessionState } = {}): AsyncGenerator<SessionInfo> {

@@ -82,7 +82,7 @@ export class Session {
 
   /** Everything that happens in this life, from its beginning or behind an event that the caller has; ends with the life. */
   events(options: FollowOptions = {}): AsyncGenerator<SessionEvent> {
-    const after = parseCursor(options.after);
-    return followEvents(this.#producer, this.#open.keys, this.#open.generation, after, options.signal);
+    const position = { ...options, after: parseCursor(options.after) };
+    return followEvents(this.#producer, this.#open.keys, this.#open.generation, position);
   }
 }

@@ -16,30 +16,21 @@ export interface InboxNotice {
   result: string;
 }
 
-/** Tells a producer that its entry ended. Only a hint: it follows a finish that held, and may be lost. */
+/**
+ * Tells a producer that its entry ended. Only a hint: it follows a finish that held, and may be lost.
+ * An inbox that its producer let expire is not made again: nobody would ever read it.
+ */
 export async function notify(redis: Redis, namespace: string, producer: string, notice: InboxNotice): Promise<void> {
   if (producer === '') return;
-  const key = inboxKey(namespace, producer);
+  const { tenant, session, entryId, event } = notice;
   const result = notice.result.length <= INLINE_RESULT_CHARS ? notice.result : '';
-  await redis
-    .multi()
-    .xadd(
-      key,
-      'MAXLEN',
-      '~',
-      INBOX_LENGTH,
-      '*',
-      't',
-      notice.tenant,
-      's',
-      notice.session,
-      'e',
-      notice.entryId,
-      'v',
-      notice.event,
-      'r',
-      result,
-    )
-    .pexpire(key, INBOX_TTL_MS)
-    .exec();
+  const fields = ['t', tenant, 's', session, 'e', entryId, 'v', event, 'r', result];
+  await redis.xadd(inboxKey(namespace, producer), 'NOMKSTREAM', 'MAXLEN', '~', INBOX_LENGTH, '*', ...fields);
+}
+
+/** Makes the inbox, or keeps it from expiring: sent before the first submit, and then well within its time to live. */
+export async function keepInbox(redis: Redis, namespace: string, producer: string): Promise<void> {
+  const key = inboxKey(namespace, producer);
+  // An entry for nobody: a stream is there only once something was added.
+  await redis.multi().xadd(key, '*', 't', '', 's', '', 'e', '', 'v', '', 'r', '').pexpire(key, INBOX_TTL_MS).exec();
 }

@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createSecretKey,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 import { ShellfleetError } from '@shellfleet/protocol';
 
 /** Sealed values: `1.<key id>.<base64url of nonce, ciphertext, tag>`; AES-256-GCM bound to where the value stands. */
@@ -21,7 +29,7 @@ export interface SealPlace {
 
 interface Key {
   id: string;
-  bytes: Buffer;
+  secret: KeyObject;
 }
 
 const NONCE_BYTES = 12;
@@ -39,7 +47,7 @@ export function createSealer(keys: readonly string[]): Sealer {
   return {
     seal: (plain, place) => sealWith(current, plain, place),
     open: (sealed, place) => openWith(parsed, sealed, place),
-    digest: (value) => `${current.id}.${createHmac('sha256', current.bytes).update(value).digest('base64url')}`,
+    digest: (value) => `${current.id}.${createHmac('sha256', current.secret).update(value).digest('base64url')}`,
   };
 }
 
@@ -56,7 +64,7 @@ function parseKey(text: string): Key {
     );
   return {
     id: createHash('sha256').update('shellfleet seal key id').update(bytes).digest('base64url').slice(0, 8),
-    bytes,
+    secret: createSecretKey(bytes),
   };
 }
 
@@ -66,7 +74,7 @@ function toAdditionalData(place: SealPlace): Buffer {
 
 function sealWith(key: Key, plain: string, place: SealPlace): string {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv('aes-256-gcm', key.bytes, nonce).setAAD(toAdditionalData(place));
+  const cipher = createCipheriv('aes-256-gcm', key.secret, nonce).setAAD(toAdditionalData(place));
   const sealed = Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
   return `1.${key.id}.${sealed.toString('base64url')}`;
 }
@@ -86,7 +94,7 @@ function openWith(keys: readonly Key[], sealed: string, place: SealPlace): strin
   try {
     // One text for one value: the decoder takes no notice of what it does not know.
     if (bytes.toString('base64url') !== body) throw new Error('not base64url');
-    const decipher = createDecipheriv('aes-256-gcm', key.bytes, bytes.subarray(0, NONCE_BYTES), {
+    const decipher = createDecipheriv('aes-256-gcm', key.secret, bytes.subarray(0, NONCE_BYTES), {
       authTagLength: TAG_BYTES,
     }).setAAD(toAdditionalData(place));
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES));

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { keepInbox } from '@shellfleet/mailbox';
 import { inboxKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { PendingResults } from './pending-results.ts';
@@ -7,6 +8,7 @@ const BLOCK_MS = 5_000;
 const NOTICES_A_READ = 500;
 /** What was read is cut away after this many notices, so that a busy inbox stays small. */
 const TRIM_AFTER = 200;
+const KEEP_EVERY_MS = 60_000;
 
 /** Reads the inbox of this process, on the one connection that may block. */
 export class Inbox {
@@ -14,7 +16,10 @@ export class Inbox {
   readonly #redis: Redis;
   readonly #key: string;
   readonly #pending: PendingResults;
+  readonly #namespace: string;
+  readonly #producerId: string;
   #blocking?: Redis;
+  #keeping?: NodeJS.Timeout;
   #closed = false;
 
   constructor(connection: () => Redis, redis: Redis, namespace: string, producerId: string, pending: PendingResults) {
@@ -22,18 +27,28 @@ export class Inbox {
     this.#redis = redis;
     this.#key = inboxKey(namespace, producerId);
     this.#pending = pending;
+    this.#namespace = namespace;
+    this.#producerId = producerId;
   }
 
   /** Starts reading at the first call. */
   open(): void {
     if (this.#blocking !== undefined || this.#closed) return;
     this.#blocking = this.#connection();
+    this.#keep();
+    this.#keeping = setInterval(() => this.#keep(), KEEP_EVERY_MS).unref();
     void this.#read(this.#blocking);
   }
 
   close(): void {
     this.#closed = true;
+    clearInterval(this.#keeping);
     this.#blocking?.disconnect();
+  }
+
+  /** Hints that find no inbox are lost; results are then looked up. */
+  #keep(): void {
+    void keepInbox(this.#redis, this.#namespace, this.#producerId).catch(() => {});
   }
 
   // Ends when the inbox is closed.

@@ -4,7 +4,7 @@ import type { Producer } from '../producer.ts';
 import { resultExpired } from '../results/read-result.ts';
 import { ChunkAssembler, type RawOffsets } from './chunk-assembler.ts';
 import { patiently } from './patiently.ts';
-import { isBefore, StreamReader, toStreamEntry } from './stream-reader.ts';
+import { isBefore, type Position, StreamReader, toStreamEntry } from './stream-reader.ts';
 
 // O1. A reader that resumes at the id of a chunk has the same bytes as one that stayed.
 // O2. Nothing is buffered for a reader: it holds one page, and reads the next when it has taken that.
@@ -23,8 +23,7 @@ export async function* followOutput(
   producer: Producer,
   keys: SessionKeys,
   entryId: string,
-  after: string | undefined,
-  signal: AbortSignal | undefined,
+  { after, signal, follow = true }: Position,
 ): AsyncGenerator<OutputChunk> {
   using wake = await producer.feeds.follow(keys.feed);
   const read = <T>(call: () => Promise<T>) => patiently(call, wake, signal);
@@ -32,6 +31,7 @@ export async function* followOutput(
 
   let record = await look();
   while (record.state === 'waiting') {
+    if (!follow) return;
     await wake.next(signal);
     record = await look();
   }
@@ -67,7 +67,9 @@ export async function* followOutput(
     }
     record = await look();
     ended = record.state === 'ended';
-    if (!ended) await wake.next(signal);
+    if (ended) continue;
+    if (!follow) return;
+    await wake.next(signal);
   }
 }
 

@@ -10,7 +10,7 @@ import type { Producer } from '../producer.ts';
 import { parseWireResult } from '../results/read-result.ts';
 import { ChunkAssembler } from './chunk-assembler.ts';
 import { patiently } from './patiently.ts';
-import { type StreamEntry, StreamReader } from './stream-reader.ts';
+import { type Position, type StreamEntry, StreamReader } from './stream-reader.ts';
 
 /**
  * Everything that happens in one life of a session, live and from its beginning, or after an event's id. Ends with the life.
@@ -20,8 +20,7 @@ export async function* followEvents(
   producer: Producer,
   keys: SessionKeys,
   generation: string,
-  after: string | undefined,
-  signal: AbortSignal | undefined,
+  { after, signal, follow = true }: Position,
 ): AsyncGenerator<SessionEvent> {
   using wake = await producer.feeds.follow(keys.feed);
   const read = <T>(call: () => Promise<T>) => patiently(call, wake, signal);
@@ -42,7 +41,9 @@ export async function* followEvents(
     if (ended) return;
     const [life, now] = await read(() => producer.redis.hmget(keys.state, 'life', 'gen'));
     ended = now !== generation || life === 'closed';
-    if (!ended) await wake.next(signal);
+    if (ended) continue;
+    if (!follow) return;
+    await wake.next(signal);
   }
 }
 

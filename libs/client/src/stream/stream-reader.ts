@@ -11,6 +11,13 @@ export interface StreamEntry {
   data: Buffer;
 }
 
+/** Where a reader begins and how it ends. */
+export interface Position {
+  after: string | undefined;
+  signal?: AbortSignal;
+  follow?: boolean;
+}
+
 const PAGE_BYTES = 2_097_152;
 const FEWEST_ENTRIES = 16;
 const MOST_ENTRIES = 1_000;

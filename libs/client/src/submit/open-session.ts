@@ -35,12 +35,18 @@ export async function openSession(producer: Producer, id: string, spec?: Session
   const wanted = request.spec ?? sessionSpecSchema.parse({});
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined) {
-      const living = await readLife(producer, keys);
+      const living = await readLife(producer, keys, ['open']);
       if (living !== undefined) return living;
     }
     return record(producer, keys, wanted, request.spec !== undefined);
   };
   return (await tryOpen()) ?? afterTheLifeBefore(producer, keys, tryOpen);
+}
+
+/** The newest life of a session, closed or not; undefined when nothing is known of it. Writes nothing. */
+export function attachSession(producer: Producer, id: string): Promise<OpenSession | undefined> {
+  const request = parseOrThrow(requestSchema, { id }, 'SESSION_SPEC_INVALID', 'The session');
+  return readLife(producer, producer.keysOf(request.id), ['open', 'closing', 'closed']);
 }
 
 /** Redis lost the session: record it again, with the same spec, under a new generation. */
@@ -66,7 +72,7 @@ async function record(
     case 'closing':
       return undefined;
     case 'conflict': {
-      const living = await readLife(producer, keys);
+      const living = await readLife(producer, keys, ['open']);
       // It ended in between: begin again.
       if (living === undefined) return record(producer, keys, spec, specMatters);
       const fields = specDifference(spec, living.spec);
@@ -81,14 +87,18 @@ async function record(
   }
 }
 
-/** The life that is open, if one is. */
-async function readLife(producer: Producer, keys: SessionKeys): Promise<OpenSession | undefined> {
+/** The newest life, when it is in one of these states. */
+async function readLife(
+  producer: Producer,
+  keys: SessionKeys,
+  states: readonly string[],
+): Promise<OpenSession | undefined> {
   const [life, generation, sealed] = await producer.redis
     .hmget(keys.state, 'life', 'gen', 'spec')
     .catch((error: unknown) => {
       throw toQueueError(error);
     });
-  if (life !== 'open' || !generation || !sealed) return undefined;
+  if (!life || !states.includes(life) || !generation || !sealed) return undefined;
   const spec = sessionSpecSchema.parse(JSON.parse(producer.sealer.open(sealed, placeOf(producer, keys))));
   return { id: keys.session, keys, generation, spec, indexedAt: 0 };
 }

@@ -1,0 +1,108 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { ShellfleetError, type Task, type TaskResult } from '@shellfleet/client';
+import { type Command, Option } from 'commander';
+import { jsonFlag } from './command-flags.ts';
+import type { Context } from './context.ts';
+import { parseCount } from './units.ts';
+
+interface Flags {
+  out: string;
+  concurrency?: number;
+  resume?: boolean;
+  json?: boolean;
+}
+
+export function registerBatch(program: Command, context: Context): void {
+  program
+    .command('batch')
+    .description('run many tasks, each in a session of its own')
+    .command('run')
+    .description('run the tasks of a file: one JSON object a line, { id, script, spec?, files?, timeoutMs? }')
+    .argument('<file.jsonl>')
+    .addOption(
+      new Option('--out <file>', 'results, one JSON object a line').env('SHELLFLEET_BATCH_OUT').makeOptionMandatory(),
+    )
+    .addOption(
+      new Option('--concurrency <n>', 'tasks under way at once')
+        .env('SHELLFLEET_BATCH_CONCURRENCY')
+        .argParser(parseCount),
+    )
+    .addOption(new Option('--resume', 'leave out what ended in --out before').env('SHELLFLEET_BATCH_RESUME'))
+    .addOption(jsonFlag())
+    .action((file: string, flags: Flags) => run(context, file, flags));
+}
+
+async function run(context: Context, file: string, flags: Flags): Promise<void> {
+  const { terminal } = context;
+  let total = 0;
+  // The whole file is looked at first: a bad line is said before any task has run.
+  for await (const _task of readTasks(file)) total++;
+  await context.withFleet(async (fleet) => {
+    const batch = fleet.batch(readTasks(file), {
+      ...(flags.concurrency === undefined ? {} : { concurrency: flags.concurrency }),
+      ...(flags.resume ? { resumeFrom: flags.out } : {}),
+    });
+    const out = await openLocal(flags.out, flags.resume ? 'a' : 'w');
+    let done = 0;
+    try {
+      for await (const result of batch) {
+        done++;
+        await out.appendFile(`${JSON.stringify(result)}\n`);
+        if (flags.json) await terminal.json(result);
+        else await terminal.line(toLine(result));
+        terminal.progress(`${done + batch.totals.skipped} of ${total} tasks`);
+      }
+    } finally {
+      await out.close();
+    }
+    const { tasks, skipped, success } = batch.totals;
+    const failed = tasks - skipped - success;
+    terminal.say(`${success} succeeded, ${failed} did not, ${skipped} had ended before. Results are in ${flags.out}.`);
+    context.setExitCode(failed > 0 ? 1 : 0);
+  });
+}
+
+function toLine({ id, outcome, results, error, durationMs }: TaskResult): string {
+  const exitCode = results.at(-1)?.exitCode;
+  const detail = error?.message ?? (exitCode === null || exitCode === undefined ? '' : `exit ${exitCode}`);
+  // JSON quoting keeps an id of others from doing anything on a terminal.
+  return [JSON.stringify(id).slice(1, -1), outcome, detail && JSON.stringify(detail).slice(1, -1), `${durationMs} ms`]
+    .filter((part) => part !== '')
+    .join('  ');
+}
+
+async function* readTasks(file: string): AsyncGenerator<Task> {
+  const handle = await openLocal(file, 'r');
+  const lines = createInterface({ input: handle.createReadStream(), crlfDelay: Number.POSITIVE_INFINITY });
+  let number = 0;
+  for await (const line of lines) {
+    number++;
+    if (line.trim() !== '') yield parseTask(line, `${file}:${number}`);
+  }
+}
+
+function parseTask(line: string, place: string): Task {
+  try {
+    const task: unknown = JSON.parse(line);
+    // The batch itself checks the fields of each task, and gives a result for a wrong one.
+    if (typeof task === 'object' && task !== null && !Array.isArray(task)) return task as Task;
+  } catch {
+    // said below
+  }
+  throw new ShellfleetError(
+    'COMMAND_INVALID',
+    `${place} is no task. Give one JSON object a line: {"id": "a", "script": "true"}.`,
+    { place },
+  );
+}
+
+async function openLocal(path: string, flags: 'r' | 'a' | 'w'): Promise<FileHandle> {
+  try {
+    return await open(path, flags);
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const kind = code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_DENIED';
+    throw new ShellfleetError(kind, `${path} cannot be opened: ${message}.`, { path }, { cause });
+  }
+}

@@ -1,0 +1,73 @@
+import type { RunOptions, SessionSpec } from '@shellfleet/client';
+import { LIMITS } from '@shellfleet/protocol';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { parseDuration } from './units.ts';
+
+export interface CommandFlags {
+  image?: string;
+  policy?: string;
+  timeout?: number;
+  stdin?: boolean;
+  env?: Record<string, string>;
+  cwd?: string;
+  json?: boolean;
+}
+
+/** Flags of the verbs that submit a command. Each has its variable. */
+export function addCommandFlags(verb: Command): Command {
+  return verb
+    .addOption(new Option('--image <name>', 'of the session, when this opens it').env('SHELLFLEET_IMAGE'))
+    .addOption(new Option('--policy <name>', 'of the session, when this opens it').env('SHELLFLEET_POLICY'))
+    .addOption(
+      new Option('--timeout <time>', 'of the command: 30s, 5m').env('SHELLFLEET_TIMEOUT').argParser(parseDuration),
+    )
+    .addOption(new Option('--stdin', 'give our stdin to the command (at most 1 MiB)').env('SHELLFLEET_STDIN'))
+    .addOption(
+      new Option('-e, --env <name=value>', 'variable of the command; again for more')
+        .env('SHELLFLEET_ENV')
+        .argParser(collectEnv),
+    )
+    .addOption(new Option('--cwd <path>', 'of the command').env('SHELLFLEET_CWD'))
+    .addOption(jsonFlag());
+}
+
+export function jsonFlag(): Option {
+  return new Option('--json', 'one JSON object a line on stdout').env('SHELLFLEET_JSON');
+}
+
+/** Undefined when no flag says anything of the session: then whatever lives is used. */
+export function toSpec({ image, policy }: CommandFlags): SessionSpec | undefined {
+  if (image === undefined && policy === undefined) return undefined;
+  return {
+    ...(image === undefined ? {} : { image }),
+    // The schema says which names there are.
+    ...(policy === undefined ? {} : { policy: policy as 'docker' }),
+  };
+}
+
+export async function toRunOptions(flags: CommandFlags): Promise<RunOptions> {
+  return {
+    ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
+    ...(flags.env === undefined ? {} : { env: flags.env }),
+    ...(flags.cwd === undefined ? {} : { cwd: flags.cwd }),
+    ...(flags.stdin ? { stdin: await readStdin() } : {}),
+  };
+}
+
+function collectEnv(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const equals = text.indexOf('=');
+  if (equals < 1) throw new InvalidArgumentError('Give it as NAME=value.');
+  return { ...before, [text.slice(0, equals)]: text.slice(equals + 1) };
+}
+
+/** Up to one byte over the limit: the schema then says what the limit is. */
+async function readStdin(): Promise<Uint8Array> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of process.stdin as AsyncIterable<Buffer>) {
+    parts.push(part);
+    bytes += part.byteLength;
+    if (bytes > LIMITS.stdinBytes) break;
+  }
+  return new Uint8Array(Buffer.concat(parts).subarray(0, LIMITS.stdinBytes + 1));
+}

@@ -1,0 +1,43 @@
+import { Fleet } from '@shellfleet/client';
+import type { Command } from 'commander';
+import type { Config } from '../config.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What every verb is given. */
+export interface Context {
+  config: Config;
+  terminal: Terminal;
+  setExitCode(code: number): void;
+  /** Connects, runs the verb, and disconnects whatever happens. */
+  withFleet(use: (fleet: Fleet) => Promise<void>): Promise<void>;
+}
+
+export function createContext(
+  program: Command,
+  config: Config,
+  terminal: Terminal,
+  setExitCode: (code: number) => void,
+): Context {
+  return {
+    config,
+    terminal,
+    setExitCode,
+    async withFleet(use) {
+      const { redisUrl, namespace, tenant } = program.opts<{
+        redisUrl?: string;
+        namespace?: string;
+        tenant?: string;
+      }>();
+      const fleet = await Fleet.connect({
+        ...(redisUrl === undefined ? {} : { redisUrl }),
+        ...(namespace === undefined ? {} : { namespace }),
+        ...(tenant === undefined ? {} : { tenant }),
+      });
+      try {
+        await use(fleet);
+      } finally {
+        await fleet.close();
+      }
+    },
+  };
+}

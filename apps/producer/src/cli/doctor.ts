@@ -1,0 +1,26 @@
+import type { Command } from 'commander';
+import { examine } from '../fleet-process/doctor.ts';
+import { jsonFlag } from './command-flags.ts';
+import type { Context } from './context.ts';
+
+/** Exit code 1 when something is missing that nobody but its user can bring. */
+export function registerDoctor(program: Command, { config, terminal, setExitCode }: Context): void {
+  program
+    .command('doctor')
+    .description('what this machine lacks, with a one-line fix for each')
+    .addOption(jsonFlag())
+    .action(async ({ json }: { json?: boolean }) => {
+      const findings = await examine(config.env);
+      if (findings.some(({ state }) => state === 'missing')) setExitCode(1);
+      if (json) {
+        for (const finding of findings) await terminal.json(finding);
+        return;
+      }
+      const rows = findings.map(({ name, state, detail, fix }) => [
+        state,
+        name,
+        fix ? `${detail}. Fix: ${fix}` : detail,
+      ]);
+      await terminal.table(rows);
+    });
+}

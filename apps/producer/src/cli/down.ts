@@ -1,0 +1,13 @@
+import type { Command } from 'commander';
+import { endFleet } from '../fleet-process/down.ts';
+import type { Context } from './context.ts';
+
+export function registerDown(program: Command, { config, terminal }: Context): void {
+  program
+    .command('down')
+    .description('end what `up` started on this machine, and nothing else')
+    .action(async () => {
+      const ended = await endFleet(config.env);
+      terminal.say(ended ? 'The fleet of this machine has ended.' : 'No fleet of this machine was up.');
+    });
+}

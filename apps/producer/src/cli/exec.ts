@@ -1,0 +1,35 @@
+import { type Command, Option } from 'commander';
+import { addCommandFlags, type CommandFlags, toRunOptions, toSpec } from './command-flags.ts';
+import type { Context } from './context.ts';
+import { toScript } from './script-words.ts';
+import { showOwnCommand } from './show-command.ts';
+
+export function registerExec(program: Command, context: Context): void {
+  const verb = program
+    .command('exec')
+    .description('run a script in a session, which is opened on first use')
+    .argument('<session>')
+    .argument('<script...>', 'one argument is a script; several are words, quoted and joined');
+  addCommandFlags(verb)
+    .addOption(new Option('-d, --detach', 'print the id of the command and leave').env('SHELLFLEET_DETACH'))
+    .action((session: string, words: string[], flags: CommandFlags & { detach?: boolean }) =>
+      exec(context, session, toScript(words), flags),
+    );
+}
+
+async function exec(
+  context: Context,
+  sessionId: string,
+  script: string,
+  flags: CommandFlags & { detach?: boolean },
+): Promise<void> {
+  const options = await toRunOptions(flags);
+  await context.withFleet(async (fleet) => {
+    const session = await fleet.session(sessionId, toSpec(flags));
+    const command = await session.submit(script, options);
+    const json = flags.json === true;
+    if (!flags.detach) return showOwnCommand(context, session, command, { json });
+    if (json) return context.terminal.json({ commandId: command.id, sessionId: session.id });
+    return context.terminal.line(command.id);
+  });
+}

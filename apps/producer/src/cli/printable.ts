@@ -1,0 +1,7 @@
+/** Text of others as it may stand on a terminal: control and direction characters are shown as escapes, so that they do nothing. */
+export function toPrintable(text: string): string {
+  return text.replace(
+    /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

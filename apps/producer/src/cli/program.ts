@@ -1,0 +1,39 @@
+import { Command, CommanderError, Option } from 'commander';
+import type { Config } from '../config.ts';
+import { createContext } from './context.ts';
+import { exitCodeOfError, USAGE } from './exit-codes.ts';
+import { Terminal } from './terminal.ts';
+import { verbs } from './verbs.ts';
+
+/** Runs one command line and answers with its exit code. The one place where an error becomes a line on stderr. */
+export async function runCli(args: readonly string[], config: Config): Promise<number> {
+  const terminal = new Terminal(config);
+  let exitCode = 0;
+  const program = new Command('shellfleet')
+    .description('A fleet of Docker hosts, used as one shell service.')
+    .version(config.version)
+    .addOption(new Option('--redis-url <url>', 'where the fleet is').env('SHELLFLEET_REDIS_URL'))
+    .addOption(new Option('--namespace <name>', 'of the fleet').env('SHELLFLEET_NAMESPACE'))
+    .addOption(new Option('--tenant <name>', 'whose sessions').env('SHELLFLEET_TENANT'))
+    .showHelpAfterError('(--help lists verbs and flags)')
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, 'shellfleet:')) })
+    .exitOverride();
+  const context = createContext(program, config, terminal, (code) => {
+    exitCode = code;
+  });
+  for (const register of verbs) register(program, context);
+  for (const verb of program.commands) inheritSettings(program, verb);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
+    terminal.fail(error);
+    return exitCodeOfError(error);
+  }
+}
+
+function inheritSettings(program: Command, verb: Command): void {
+  verb.copyInheritedSettings(program);
+  for (const inner of verb.commands) inheritSettings(verb, inner);
+}

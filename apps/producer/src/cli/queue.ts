@@ -1,0 +1,35 @@
+import type { SessionInfo } from '@shellfleet/client';
+import type { Command } from 'commander';
+import { jsonFlag } from './command-flags.ts';
+import type { Context } from './context.ts';
+
+export function registerQueue(program: Command, context: Context): void {
+  program
+    .command('queue')
+    .description('show what waits: sessions for a slot, and commands for their turn')
+    .addOption(jsonFlag())
+    .action((flags: { json?: boolean }) => queue(context, flags.json === true));
+}
+
+async function queue(context: Context, json: boolean): Promise<void> {
+  const { terminal } = context;
+  await context.withFleet(async (fleet) => {
+    const waiting: SessionInfo[] = [];
+    for await (const info of fleet.sessions()) if (info.queuedCommands > 0) waiting.push(info);
+    waiting.sort((a, b) => (a.position ?? 0) - (b.position ?? 0));
+    if (json) {
+      for (const info of waiting) await terminal.json(info);
+      return;
+    }
+    const rows = waiting.map((info) => [
+      info.position === undefined ? '-' : String(info.position),
+      info.id,
+      info.state,
+      String(info.queuedCommands),
+    ]);
+    await terminal.table([['POSITION', 'SESSION', 'STATE', 'COMMANDS'], ...rows]);
+    const commands = waiting.reduce((total, info) => total + info.queuedCommands, 0);
+    const sessions = waiting.filter(({ state }) => state === 'queued' || state === 'lost').length;
+    terminal.say(`${sessions} sessions wait for a slot, ${commands} commands for their turn.`);
+  });
+}

@@ -1,0 +1,27 @@
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import { addCommandFlags, type CommandFlags, toRunOptions, toSpec } from './command-flags.ts';
+import type { Context } from './context.ts';
+import { toScript } from './script-words.ts';
+import { showOwnCommand } from './show-command.ts';
+
+export function registerRun(program: Command, context: Context): void {
+  const verb = program
+    .command('run')
+    .description('run a script in a fresh session of its own, which is closed afterwards')
+    .argument('<script...>', 'one argument is a script; several are words, quoted and joined');
+  addCommandFlags(verb).action((words: string[], flags: CommandFlags) => run(context, toScript(words), flags));
+}
+
+async function run(context: Context, script: string, flags: CommandFlags): Promise<void> {
+  const options = await toRunOptions(flags);
+  await context.withFleet(async (fleet) => {
+    const session = await fleet.session(`run-${randomUUID()}`, toSpec(flags) ?? {});
+    try {
+      const command = await session.submit(script, options);
+      await showOwnCommand(context, session, command, { json: flags.json === true });
+    } finally {
+      await session.close();
+    }
+  });
+}

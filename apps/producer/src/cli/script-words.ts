@@ -1,0 +1,10 @@
+/** One argument is a script; several are words, quoted so that the shell sees them as they were. */
+export function toScript(words: readonly string[]): string {
+  return words.length === 1 ? (words[0] as string) : words.map(quote).join(' ');
+}
+
+function quote(word: string): string {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) && !/^[A-Za-z_][A-Za-z0-9_]*=/.test(word)
+    ? word
+    : `'${word.replaceAll("'", `'\\''`)}'`;
+}

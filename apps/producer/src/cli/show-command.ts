@@ -1,0 +1,95 @@
+import type { Command, OutputChunk, Result, Session } from '@shellfleet/client';
+import type { Context } from './context.ts';
+import { CANCELLED, exitCodeOfResult, exitCodeOfSignal } from './exit-codes.ts';
+import type { Terminal } from './terminal.ts';
+
+const QUIET_MS = 500;
+
+/** Shows a command of ours live, to its end: output where it belongs, progress for a person, and the exit code. Ctrl-C cancels it. */
+export async function showOwnCommand(
+  context: Context,
+  session: Session,
+  command: Command,
+  options: { json: boolean },
+): Promise<void> {
+  const { terminal } = context;
+  using _signals = listenForSignals(context, command);
+  // Like a pipe into `head`: nobody wants the rest.
+  terminal.readerGone.addEventListener('abort', () => void command.cancel('its reader has gone').catch(() => {}));
+  using _progress = showProgress(terminal, session);
+  for await (const chunk of command.output()) await showChunk(terminal, chunk, options.json);
+  await showResult(context, await command.result(), options.json);
+}
+
+export async function showChunk(terminal: Terminal, chunk: OutputChunk, json: boolean): Promise<void> {
+  const { id, stream, seq, data, text, omittedBytes } = chunk;
+  if (json) {
+    const base64 = Buffer.from(data).toString('base64');
+    return terminal.json({ type: 'output', id, stream, seq, text, base64, ...(omittedBytes ? { omittedBytes } : {}) });
+  }
+  if (omittedBytes)
+    terminal.say(
+      `${omittedBytes} bytes of ${stream} are missing here: over the budget of the stream, or trimmed since.`,
+    );
+  if (data.byteLength > 0) await terminal.write(stream, data);
+}
+
+/** Says what the exit code alone does not. */
+export async function showResult(context: Context, result: Result, json: boolean): Promise<void> {
+  const { terminal } = context;
+  terminal.clearProgress();
+  context.setExitCode(exitCodeOfResult(result));
+  if (json) return terminal.json(result);
+  if (result.error !== undefined) terminal.say(`${result.error.message} (${result.error.code})`);
+  else if (result.outcome === 'timeout')
+    terminal.say(`${result.commandId} was stopped at its time limit (${result.reason ?? 'wall'}).`);
+  else if (result.outcome === 'lost')
+    terminal.say(`The host of ${result.commandId} was lost; whether it took effect is not known.`);
+  if (result.shell.state !== 'kept' && result.outcome !== 'error') {
+    const { state, reason } = result.shell;
+    terminal.say(
+      `The state of the shell was ${state === 'lost' ? 'lost' : 'kept in part'}${reason === undefined ? '' : `: ${reason}`}.`,
+    );
+  }
+}
+
+/** First Ctrl-C cancels, second leaves; a hang-up leaves it running. */
+function listenForSignals(context: Context, command: Command): Disposable {
+  const { terminal } = context;
+  let interrupted = false;
+  const interrupt = () => {
+    if (interrupted) process.exit(CANCELLED);
+    interrupted = true;
+    terminal.say(`Cancelling ${command.id}; Ctrl-C again leaves at once.`);
+    command.cancel('interrupted by its caller').catch((error: unknown) => terminal.fail(error));
+  };
+  const leave = (signal: NodeJS.Signals) => {
+    terminal.say(`Leaving; it goes on as ${command.id}.`);
+    process.exit(exitCodeOfSignal(signal));
+  };
+  process.on('SIGINT', interrupt).on('SIGHUP', leave).on('SIGTERM', leave);
+  return {
+    [Symbol.dispose]: () => void process.off('SIGINT', interrupt).off('SIGHUP', leave).off('SIGTERM', leave),
+  };
+}
+
+/** Where it stands, while nothing comes. The first output takes the line away, and this ends with the command. */
+function showProgress(terminal: Terminal, session: Session): Disposable {
+  const startedAt = Date.now();
+  const show = async () => {
+    const { state, position, queuedCommands } = await session.info();
+    const seconds = Math.round((Date.now() - startedAt) / 1_000);
+    const place = position === undefined ? '' : `, number ${position} in the queue of sessions`;
+    const what = state === 'busy' ? 'running' : `${state}${place}, ${queuedCommands} waiting`;
+    if (shown) terminal.progress(`${session.id}: ${what} (${seconds} s)`);
+  };
+  let shown = true;
+  const timer = setInterval(() => void show().catch(() => {}), QUIET_MS).unref();
+  return {
+    [Symbol.dispose]: () => {
+      shown = false;
+      clearInterval(timer);
+      terminal.clearProgress();
+    },
+  };
+}

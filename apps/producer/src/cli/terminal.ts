@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import { ensureShellfleetError } from '@shellfleet/protocol';
+import pc from 'picocolors';
+import type { Config } from '../config.ts';
+import { toPrintable } from './printable.ts';
+
+/** stdout and stderr of the command line: what is asked for goes to stdout, everything meant for a person to stderr. */
+export class Terminal {
+  /** Whoever read stdout has gone; what is written to it from then on vanishes. */
+  readonly readerGone: AbortSignal;
+  readonly #config: Config;
+  readonly #colors: ReturnType<typeof pc.createColors>;
+  #progressShown = false;
+
+  constructor(config: Config) {
+    this.#config = config;
+    this.#colors = pc.createColors(config.color);
+    const gone = new AbortController();
+    this.readerGone = gone.signal;
+    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+      gone.abort();
+    });
+    // Nobody is left to be told.
+    process.stderr.on('error', () => {});
+  }
+
+  /** Bytes as they are; resolves when there is room for more. */
+  async write(stream: 'stdout' | 'stderr', data: Uint8Array | string): Promise<void> {
+    this.clearProgress();
+    if (stream === 'stdout' && this.readerGone.aborted) return;
+    if (process[stream].write(data)) return;
+    await Promise.race([once(process[stream], 'drain').catch(() => {}), aborted(this.readerGone)]);
+  }
+
+  /** One line for a program, or what a person asked for. Text of others is to be made printable before. */
+  line(text: string): Promise<void> {
+    return this.write('stdout', `${text}\n`);
+  }
+
+  json(value: unknown): Promise<void> {
+    return this.line(JSON.stringify(value));
+  }
+
+  /** A line for a person. */
+  say(text: string): void {
+    this.clearProgress();
+    process.stderr.write(`${this.#colors.dim('shellfleet:')} ${toPrintable(text)}\n`);
+  }
+
+  /** A line that the next one replaces; only for a person at a terminal. */
+  progress(text: string): void {
+    if (!this.#config.progress) return;
+    process.stderr.write(`\r\u001b[2K${this.#colors.dim(toPrintable(text))}`);
+    this.#progressShown = true;
+  }
+
+  clearProgress(): void {
+    if (!this.#progressShown) return;
+    process.stderr.write('\r\u001b[2K');
+    this.#progressShown = false;
+  }
+
+  /** What went wrong, in one line, with the next step. */
+  fail(error: unknown): void {
+    this.clearProgress();
+    const { code, message, hint, stack, cause } = ensureShellfleetError(error);
+    const step = message.includes(hint) || isInstruction(message) ? '' : ` ${hint}`;
+    process.stderr.write(`${this.#colors.red('shellfleet:')} ${toPrintable(`${message}${step}`)} (${code})\n`);
+    if (!this.#config.debug) return;
+    process.stderr.write(`${stack ?? ''}\n${cause instanceof Error ? `${cause.stack}\n` : ''}`);
+  }
+
+  /** Rows of a table, aligned; cells are made printable. */
+  async table(rows: readonly (readonly string[])[]): Promise<void> {
+    const cells = rows.map((row) => row.map(toPrintable));
+    const widths = (cells[0] ?? []).map((_cell, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+    for (const row of cells) {
+      await this.line(
+        row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd(),
+      );
+    }
+  }
+}
+
+/** Messages of ours that end with what to do next say it better than the general hint. */
+const isInstruction = (message: string) => /\. [A-Z][^.]*\.$/.test(message);
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

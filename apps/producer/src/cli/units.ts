@@ -1,0 +1,16 @@
+import { InvalidArgumentError } from 'commander';
+
+const DURATION_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `30s`, `5m`, `1h`, or a number of milliseconds. */
+export function parseDuration(text: string): number {
+  const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text) ?? [];
+  if (amount === undefined) throw new InvalidArgumentError('Give a time such as 500ms, 30s or 5m.');
+  return Math.round(Number(amount) * (DURATION_MS[unit ?? 'ms'] ?? 1));
+}
+
+/** A whole number from 1. */
+export function parseCount(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Give a whole number from 1.');
+  return Number(text);
+}

@@ -1,0 +1,115 @@
+import { fork } from 'node:child_process';
+import { openSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Fleet } from '@shellfleet/client';
+import { makeStateFolder, SetupError } from '@shellfleet/setup';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { runFirstCommand } from '../fleet-process/first-command.ts';
+import { startFleet, type UpOptions } from '../fleet-process/up.ts';
+import type { Context } from './context.ts';
+
+interface UpFlags {
+  detach?: boolean;
+  workers: number;
+  slots?: number;
+  policies?: string;
+}
+
+/** What a detached supervisor tells the process that started it. */
+type Progress = { type: 'line' | 'failed'; text: string } | { type: 'ready' };
+
+export function registerUp(program: Command, context: Context): void {
+  program
+    .command('up')
+    .description('bring up a fleet on this machine: engine, images, Redis, workers')
+    .addOption(new Option('-d, --detach', 'return when all is ready').env('SHELLFLEET_DETACH'))
+    .addOption(new Option('--workers <n>', 'workers').env('SHELLFLEET_WORKERS').argParser(toCount).default(1))
+    .addOption(new Option('--slots <n>', 'open sessions a worker').env('SHELLFLEET_SLOTS').argParser(toCount))
+    .addOption(new Option('--policies <names>', 'what sessions may ask for').env('SHELLFLEET_POLICIES'))
+    .action((flags: UpFlags) => (flags.detach ? upDetached(context) : up(flags, context)));
+}
+
+function toCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1 || count > 10_000) {
+    throw new InvalidArgumentError('must be a whole number from 1 to 10000');
+  }
+  return count;
+}
+
+/** Stays in the foreground: Ctrl-C ends what was started, and says how much that is. */
+async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): Promise<void> {
+  const tell = (progress: Progress) => process.send?.(progress);
+  const report = (line: string) => {
+    tell({ type: 'line', text: line });
+    for (const part of line.split('\n')) terminal.say(part);
+  };
+  const options: UpOptions = {
+    workers: flags.workers,
+    ...(flags.slots === undefined ? {} : { slots: flags.slots }),
+    ...(flags.policies === undefined ? {} : { policies: flags.policies }),
+  };
+  try {
+    const running = await startFleet(options, config.env, report);
+    await greet(report);
+    tell({ type: 'ready' });
+    if (process.connected) process.disconnect();
+    if (running.started === 'reused') return;
+    await untilAsked();
+    report(`Ending the fleet: ${await countSessions()} open sessions end with it`);
+    await running.close();
+  } catch (error) {
+    if (!(error instanceof SetupError)) {
+      tell({ type: 'failed', text: error instanceof Error ? error.message : String(error) });
+      throw error;
+    }
+    report(error.message);
+    tell({ type: 'failed', text: error.message });
+    setExitCode(1);
+  }
+}
+
+async function greet(report: (line: string) => void): Promise<void> {
+  await using fleet = await Fleet.connect();
+  await runFirstCommand(fleet, report);
+  const free = (await fleet.hosts()).reduce((sum, host) => sum + host.free, 0);
+  report(`The fleet is up, with ${free} free slots. In another terminal:
+  npx shellfleet exec demo -- 'cd /tmp && export GREETING=hello'
+  npx shellfleet exec demo -- 'echo "$GREETING from $PWD"'
+  npx shellfleet ps
+  npm run example        # twenty npm packages, each exercised in its own session
+  npx shellfleet down`);
+}
+
+/** The same, in a process of its own; its progress is shown until it is ready. */
+async function upDetached({ config, terminal, setExitCode }: Context): Promise<void> {
+  const log = openSync(join(await makeStateFolder(config.env), 'up.log'), 'a', 0o600);
+  const main = fileURLToPath(new URL('../main.ts', import.meta.url));
+  const args = process.argv.slice(2).filter((argument) => argument !== '--detach' && argument !== '-d');
+  const { SHELLFLEET_DETACH: _, ...env } = config.env;
+  const child = fork(main, args, { env, detached: true, stdio: ['ignore', log, log, 'ipc'] });
+  const ready = await new Promise<boolean>((resolve) => {
+    child.on('message', (progress: Progress) => {
+      if (progress.type === 'line') for (const part of progress.text.split('\n')) terminal.say(part);
+      else resolve(progress.type === 'ready');
+    });
+    child.once('exit', () => resolve(false));
+  });
+  if (!ready) setExitCode(1);
+  if (child.connected) child.disconnect();
+  child.unref();
+}
+
+function untilAsked(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+  });
+}
+
+async function countSessions(): Promise<number> {
+  await using fleet = await Fleet.connect();
+  let count = 0;
+  for await (const { hostId } of fleet.sessions()) if (hostId !== null) count += 1;
+  return count;
+}

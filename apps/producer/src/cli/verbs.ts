@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { registerBatch } from './batch.ts';
+import { registerCancel } from './cancel.ts';
+import { registerClose } from './close.ts';
+import type { Context } from './context.ts';
+import { registerCp } from './cp.ts';
+import { registerDoctor } from './doctor.ts';
+import { registerDown } from './down.ts';
+import { registerExec } from './exec.ts';
+import { registerHosts } from './hosts.ts';
+import { registerLogs } from './logs.ts';
+import { registerPs } from './ps.ts';
+import { registerQueue } from './queue.ts';
+import { registerRestart } from './restart.ts';
+import { registerRun } from './run.ts';
+import { registerUp } from './up.ts';
+import { registerWait } from './wait.ts';
+import { registerWorker } from './worker.ts';
+
+/** Adds one verb to the program. A verb is one file with one of these; a verb that is not in the list below does not exist. */
+export type RegisterVerb = (program: Command, context: Context) => void;
+
+export const verbs: readonly RegisterVerb[] = [
+  registerUp,
+  registerDown,
+  registerDoctor,
+  registerWorker,
+  registerExec,
+  registerRun,
+  registerPs,
+  registerLogs,
+  registerWait,
+  registerCancel,
+  registerCp,
+  registerRestart,
+  registerClose,
+  registerQueue,
+  registerHosts,
+  registerBatch,
+];

@@ -1,0 +1,24 @@
+import { type Command, Option } from 'commander';
+import { runWorker } from '../fleet-process/run-worker.ts';
+import type { Context } from './context.ts';
+
+export function registerWorker(program: Command, { config, setExitCode }: Context): void {
+  program
+    .command('worker')
+    .description('run a worker of a fleet in the foreground; docs/operations.md lists its variables')
+    .addOption(new Option('--slots <n>', 'open sessions at a time').env('SHELLFLEET_SLOTS'))
+    .addOption(new Option('--policies <names>', 'what sessions may ask for').env('SHELLFLEET_POLICIES'))
+    .addOption(new Option('--host-id <id>', 'name of this host').env('SHELLFLEET_HOST_ID'))
+    .action(async (flags: { slots?: string; policies?: string; hostId?: string }) => {
+      const { redisUrl, namespace } = program.opts<{ redisUrl?: string; namespace?: string }>();
+      const given = {
+        SHELLFLEET_REDIS_URL: redisUrl,
+        SHELLFLEET_NAMESPACE: namespace,
+        SHELLFLEET_SLOTS: flags.slots,
+        SHELLFLEET_POLICIES: flags.policies,
+        SHELLFLEET_HOST_ID: flags.hostId,
+      };
+      const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+      setExitCode(await runWorker({ ...config.env, ...set }));
+    });
+}
