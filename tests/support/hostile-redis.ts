@@ -16,13 +16,15 @@ export interface Hostility {
   crash: number;
   /** Calls that have yet to arrive a second time. */
   late: (() => Promise<unknown>)[];
+  /** Looks after every call. */
+  look(): Promise<void>;
 }
 
 /**
  * A connection on which every script arrives twice: at once, right after, or late, between other calls of anybody. Which of the
  * replies is seen is left to chance, and so is whether the caller lives to see it.
  */
-export function createHostileRedis(redis: Redis, { random, crash, late }: Hostility): Redis {
+export function createHostileRedis(redis: Redis, { random, crash, late, look }: Hostility): Redis {
   const evalsha = async (...args: Parameters<Redis['evalsha']>): Promise<unknown> => {
     const send = () => redis.evalsha(...args);
     if (random.chance(crash)) throw new Crash('before the call');
@@ -33,6 +35,7 @@ export function createHostileRedis(redis: Redis, { random, crash, late }: Hostil
     await Promise.all(replies);
     if (how === 'after') replies.push(send());
     if (how === 'late') late.push(() => send().catch(ignoreMissingScript));
+    await look();
     const reply = await random.pick([replies[0] as Promise<unknown>, replies.at(-1) as Promise<unknown>]);
     if (random.chance(crash)) throw new Crash('after the call');
     if (random.chance(0.1)) return send(); // the reply was lost, and the call is made again

@@ -31,7 +31,7 @@ export async function connectTestRedis(): Promise<TestRedis> {
   const provided: string | undefined = inject('redisUrl');
   const own = provided === undefined ? await startOwnRedis() : undefined;
   const url = provided ?? own?.url ?? '';
-  const redis = new Redis(url, { maxRetriesPerRequest: 1 });
+  const redis = new Redis(url, { maxRetriesPerRequest: null });
   return {
     redis,
     url,

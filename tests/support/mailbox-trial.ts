@@ -43,7 +43,14 @@ export async function runTrial(redis: Redis, namespace: string, seed: number): P
   const keys = sessionKeys(namespace, 't1', `s${seed}`);
   const late: (() => Promise<unknown>)[] = [];
   const world: World = { random, keepers: new Map(), ran: new Map(), surprises: [] };
-  const hostile = createHostileRedis(redis, { random, crash: 0.03, late });
+  // Invariant 1: the fence that counts never falls. One connection answers in order, so no answer overtakes a later one.
+  let newest = 0;
+  const look = async () => {
+    const fence = Number((await redis.hget(keys.state, 'fence')) ?? 0);
+    if (fence < newest) world.surprises.push(`the fence fell from ${newest} to ${fence}`);
+    newest = Math.max(newest, fence);
+  };
+  const hostile = createHostileRedis(redis, { random, crash: 0.03, late, look });
   const sets = { accepted: new Set<string>(), idempotent: new Set<string>(), promised: new Set<string>() };
   const trial: Trial = { random, keys, world, hostile, calm: redis, ...sets, crashes: 0, grants: 0 };
 

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -15,56 +15,53 @@ export interface OwnRedis extends AsyncDisposable {
   thaw(): void;
   /** SIGKILL, and wait until it is gone. */
   kill(): Promise<void>;
-  /** On the same port, with what its append-only file holds. */
+  /** A new process on the same port, with what the append-only file holds if the settings ask for one. */
   start(): Promise<void>;
+  /** Both. */
   restart(): Promise<void>;
 }
 
-/** Every write is on disk before it is answered, unless the settings say otherwise. */
 export async function startOwnRedis(...settings: string[]): Promise<OwnRedis> {
-  const port = await findFreePort();
+  const port = await freePort();
   const folder = await mkdtemp(join(tmpdir(), 'shellfleet-redis-'));
+  const usual = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder];
+  const spawnServer = () => spawn('redis-server', ['--port', String(port), ...usual, ...settings], { stdio: 'ignore' });
   const url = `redis://127.0.0.1:${port}`;
-  const durable = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always', '--dir', folder];
-  const args = ['--port', `${port}`, '--bind', '127.0.0.1', ...durable, ...settings];
-  const spawnServer = async () => {
-    const child = spawn('redis-server', args, { stdio: 'ignore' });
-    await once(child, 'spawn');
-    await untilReady(url);
-    return child;
-  };
-  let server = await spawnServer();
   const redis = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
   redis.on('error', () => {});
+  let server = spawnServer();
+  await redis.ping();
   const start = async () => {
-    server = await spawnServer();
-  };
-  const kill = async () => {
-    if (server.exitCode !== null || server.signalCode !== null) return;
-    const ended = once(server, 'exit');
-    server.kill('SIGKILL');
-    await ended;
+    server = spawnServer();
+    await redis.ping();
   };
   return {
     url,
     redis,
     freeze: () => server.kill('SIGSTOP'),
     thaw: () => server.kill('SIGCONT'),
-    kill,
+    kill: () => kill(server),
     start,
     async restart() {
-      await kill();
+      await kill(server);
       await start();
     },
     async [Symbol.asyncDispose]() {
       redis.disconnect();
-      await kill();
+      await kill(server);
       await rm(folder, { recursive: true, force: true });
     },
   };
 }
 
-async function findFreePort(): Promise<number> {
+async function kill(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const ended = once(server, 'exit');
+  server.kill('SIGKILL');
+  await ended;
+}
+
+async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
@@ -72,11 +69,4 @@ async function findFreePort(): Promise<number> {
   await once(server, 'close');
   if (address === null || typeof address === 'string') throw new Error('no port was given');
   return address.port;
-}
-
-async function untilReady(url: string): Promise<void> {
-  const redis = new Redis(url, { retryStrategy: () => 20, maxRetriesPerRequest: 500 });
-  redis.on('error', () => {});
-  await redis.ping();
-  redis.disconnect();
 }
