@@ -9,6 +9,8 @@ local known = redis.call('HMGET', record, 'again', 'fence', 'retry', 'cancel')
 if known[1] == ARGV[3] then return {1} end
 if known[2] == ARGV[3] or known[3] ~= 'idempotent' or known[4] then return {-3} end
 redis.call('HSET', record, 'fence', ARGV[3], 'host', ARGV[4], 'again', ARGV[3], 'stdout', 0, 'stderr', 0, 'started', now_ms())
+-- Whatever shell is left of the run before, no adopter may follow that one.
+redis.call('HDEL', state, 'shell')
 emit('command.started', ARGV[5], '{"hostId":"' .. ARGV[4] .. '","again":true}')
 ring()
 return {1}
