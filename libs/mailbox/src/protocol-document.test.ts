@@ -39,7 +39,9 @@ test('it names every builder of a key, and every key that one builds', () => {
 test('it names every event, and no other', () => {
   const table = document.slice(document.indexOf('## Stream entries'), document.indexOf('Output: `<1|2>'));
   const rows = table.split('\n').filter((line) => line.startsWith('| `'));
-  const listed = rows.flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`([a-z]+\.[a-z]+)`/g)].map(([, type]) => type));
+  const listed = rows.flatMap((row) =>
+    [...(row.split('|')[1] ?? '').matchAll(/`([a-z]+\.[a-z]+)`/g)].map(([, type]) => type),
+  );
   expect(listed.sort()).toEqual([...protocol.EVENT_TYPES].sort());
 });
 
