@@ -40,7 +40,7 @@ export async function buildKeeper(): Promise<string> {
 }
 
 /** The shell's loop as a C string. */
-export async function shellScriptHeader(): Promise<string> {
+async function shellScriptHeader(): Promise<string> {
   const script = await readFile(join(sourceFolder, 'shell.sh'), 'utf8');
   const lines = script.split('\n').map((line) => `  ${JSON.stringify(`${line}\n`)}`);
   return `static const char SHELL_SCRIPT[] =\n${lines.join('\n')};\n`;

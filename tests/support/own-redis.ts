@@ -13,7 +13,11 @@ export interface OwnRedis extends AsyncDisposable {
   /** SIGSTOP and SIGCONT: connections stay, answers do not come. */
   freeze(): void;
   thaw(): void;
-  /** SIGKILL, and a new process on the same port, with what the append-only file holds if the settings ask for one. */
+  /** SIGKILL, and wait until it is gone. */
+  kill(): Promise<void>;
+  /** A new process on the same port, with what the append-only file holds if the settings ask for one. */
+  start(): Promise<void>;
+  /** Both. */
   restart(): Promise<void>;
 }
 
@@ -27,15 +31,20 @@ export async function startOwnRedis(...settings: string[]): Promise<OwnRedis> {
   redis.on('error', () => {});
   let server = spawnServer();
   await redis.ping();
+  const start = async () => {
+    server = spawnServer();
+    await redis.ping();
+  };
   return {
     url,
     redis,
     freeze: () => server.kill('SIGSTOP'),
     thaw: () => server.kill('SIGCONT'),
+    kill: () => kill(server),
+    start,
     async restart() {
       await kill(server);
-      server = spawnServer();
-      await redis.ping();
+      await start();
     },
     async [Symbol.asyncDispose]() {
       redis.disconnect();

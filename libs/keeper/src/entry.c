@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHECK_WITHIN_MS = 2000, CLOSE_FLUSH_MS = 500, NO_CODE = -1 };
+enum { CHECK_WITHIN_MS = 2000, SILENT_MS = 6000, CLOSE_FLUSH_MS = 500, NO_CODE = -1 };
 
 enum Phase {
   NOTHING, // none has begun
@@ -35,6 +35,7 @@ static uint32_t timeout_ms, no_output_ms, grace_ms;
 static pid_t helper; // does the file operation, or the check
 static Moment since;
 static uint64_t began_at, ticked_at, active_ms, heard_ms, heard_bytes, oom_kills_before;
+static uint64_t unconfirmed_ms; // E2
 static int suspect, has_report, storage_away, resumed, end_sent, closing;
 static enum { STAYS, ASKED_TO_LEAVE, SHELL_GONE } leaving;
 static uint64_t close_at;
@@ -209,7 +210,7 @@ void entry_start(const Header *header, const uint8_t *payload) {
   resumed = 1;
   oom_kills_before = cgroup_oom_kills();
   ticked_at = now_ms();
-  active_ms = heard_ms = heard_bytes = began_at = 0;
+  active_ms = heard_ms = heard_bytes = began_at = unconfirmed_ms = 0;
   memset(&end, 0, sizeof end);
   if (kind == FILE_ENTRY) {
     began_at = now_ms();
@@ -258,7 +259,22 @@ void entry_stop(const Header *header, const uint8_t *payload) {
   if (!cursor.bad && is_busy() && !memcmp(header->id, id, ID_BYTES)) stop(CANCELLED, within_ms);
 }
 
+static void count_time(uint64_t now) {
+  const uint64_t passed = now - ticked_at;
+  ticked_at = now;
+  if (storage_away || phase == WAITING) return;
+  if (lanes_are_full()) unconfirmed_ms += passed;
+  else active_ms += passed;
+}
+
 void entry_storage(int away) { storage_away = away; }
+
+void entry_heard(const Header *header) {
+  if (!is_busy()) return;
+  count_time(now_ms());
+  if (header->type != CLAIM && unconfirmed_ms < SILENT_MS) active_ms += unconfirmed_ms;
+  unconfirmed_ms = 0;
+}
 
 void entry_claimed(void) {
   resumed = phase == NOTHING;
@@ -368,15 +384,11 @@ static int tick_clocks(void) {
   return wake;
 }
 
-static int is_frozen(void) { return storage_away || (lanes_are_full() && !link_is_served()); }
-
 int entry_tick(void) {
   const uint64_t now = now_ms();
   int wake = -1;
   if (is_busy()) {
-    const int frozen = is_frozen();
-    if (!frozen && phase != WAITING) active_ms += now - ticked_at;
-    ticked_at = now;
+    count_time(now);
     proceed();
     if (phase == CHECKING) {
       if (active_ms > CHECK_WITHIN_MS && helper > 0) kill(helper, SIGKILL);
@@ -386,7 +398,7 @@ int entry_tick(void) {
       if (wake == LADDER_DONE) conclude_report(), wake = 0;
     } else if (phase == RUNNING && !ladder_is_up()) {
       wake = tick_clocks();
-      if (frozen || lanes_are_full()) wake = 100; // the worker may come or go quiet
+      if (storage_away || lanes_are_full()) wake = -1; // what starts the clock again is a frame
     }
   }
   if (phase == DRAINING && lanes_settle()) phase = ENDED;

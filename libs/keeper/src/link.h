@@ -21,8 +21,6 @@ void link_drop(void);
 // What arrived makes no sense (K2).
 void link_malformed(void);
 int link_is_up(void);
-// Somebody has claimed us and was heard of lately: what is printed is being fetched.
-int link_is_served(void);
 
 // 0 when there is no room now. Output leaves some room for everything else.
 int link_put(uint8_t type, uint8_t stream, uint16_t flags, const uint8_t *id, uint64_t offset, const void *payload, size_t n);

@@ -46,6 +46,7 @@ static void pong(const Header *ping) {
 
 static void on_frame(const Header *header, const uint8_t *payload) {
   Cursor cursor = {.at = payload, .left = header->length};
+  entry_heard(header);
   switch (header->type) {
     case CLAIM: entry_claimed(); break;
     case START: entry_start(header, payload); break;

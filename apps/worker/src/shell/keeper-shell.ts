@@ -92,7 +92,10 @@ class KeeperShell implements Shell {
   }
 
   resume(entryId: EntryId, offsets: StreamOffsets): void {
-    this.#receiving = { entryId, next: { ...offsets } };
+    // What was acknowledged the keeper has forgotten: from further back there is a gap, which the first output's offset shows.
+    const acked = entryId === this.hello.entryId ? this.hello.acked : { stdout: 0, stderr: 0 };
+    const next = { stdout: Math.max(offsets.stdout, acked.stdout), stderr: Math.max(offsets.stderr, acked.stderr) };
+    this.#receiving = { entryId, next };
     const payload = uint64s(offsets.stdout, offsets.stderr);
     this.#connection.send({ type: FrameType.resume, id: entryIdToBytes(entryId), payload });
   }

@@ -164,7 +164,7 @@ export interface Shell {
   start(entry: ShellStart): void;
   /** Stored durably up to here: the keeper may forget it. */
   ack(entryId: EntryId, stream: OutputStream, offset: number): void;
-  /** After adoption of a running or ended entry: send output from these offsets on. Nothing of it comes before this call. */
+  /** After adoption of a running or ended entry: send output from these offsets on, or from where it was acknowledged if that is further. Nothing of it comes before this call. */
   resume(entryId: EntryId, offsets: StreamOffsets): void;
   /** Cancels: ends as `cancelled` within killGraceMs, partial output kept. Too late is not an error. */
   stop(entryId: EntryId, options: { killGraceMs: number }): void;
