@@ -381,13 +381,13 @@ describe('adopt', () => {
 });
 
 describe('rerun', () => {
-  test('starts an idempotent entry again under a newer owner; its offsets begin again, its seq goes on', async () => {
+  test('starts an idempotent entry again under a newer owner; its offsets and its seq begin again', async () => {
     const first = await own(redis, keys, 'h1');
     const entry = await startOne(first, { retry: 'idempotent' });
     await append(first, entry.id, [pieceAfter(entry, 'first run')]);
     const second = await own(redis, keys, 'h2');
     expect(await rerun(second, entry.id)).toEqual({ type: 'restarted' });
-    const again = pieceAfter({ ...atTheStart, seq: 1 }, 'second run');
+    const again = pieceAfter(atTheStart, 'second run');
     expect(await append(second, entry.id, [again])).toEqual({ type: 'stored', offsets: { stdout: 10, stderr: 0 } });
     expect(outputOf(await readEvents(redis, keys), entry.id).stdout.toString()).toBe('second run');
   });
@@ -439,6 +439,36 @@ describe('announce', () => {
     await announce(await own(redis, keys, 'h1'), shell, { type: 'session.adopted', data: {} });
     await announce(await own(redis, keys, 'h1'), shell, { type: 'session.adopted', data: {} });
     expect(await typesOf()).toEqual(['session.adopted', 'session.adopted']);
+  });
+});
+
+describe('the shell that an adopter has to find', () => {
+  const ready = (sandbox: string) => ({ epoch: 1, epochBase: 0, status: 'ready', sandbox }) as const;
+  const shellOf = async (host: string) => {
+    const adopted = await adopt(await own(redis, keys, host));
+    return adopted.type === 'adopted' ? adopted.shell : adopted.type;
+  };
+
+  test('is the one that was last ready, however many owners come before the next is', async () => {
+    await announce(await own(redis, keys, 'h1'), ready('c1'));
+    expect(await shellOf('h2')).toEqual({ host: 'h1', sandbox: 'c1' });
+    await announce(await own(redis, keys, 'h2'), { ...ready('c2'), status: 'starting' });
+    expect(await shellOf('h1')).toEqual({ host: 'h1', sandbox: 'c1' });
+    await announce(await own(redis, keys, 'h2'), { ...ready('c2'), epoch: 2 });
+    expect(await shellOf('h1')).toEqual({ host: 'h2', sandbox: 'c2' });
+  });
+
+  test('is none before the first is ready, after a release, and when its entry was started again elsewhere', async () => {
+    expect(await shellOf('h1')).toBeUndefined();
+    const first = await own(redis, keys, 'h1');
+    await announce(first, ready('c1'));
+    await release(first, 'queued');
+    expect(await shellOf('h1')).toBeUndefined();
+    const second = await own(redis, keys, 'h1');
+    await announce(second, ready('c2'));
+    const entry = await startOne(second, { retry: 'idempotent' });
+    await rerun(await own(redis, keys, 'h2'), entry.id);
+    expect(await shellOf('h1')).toBeUndefined();
   });
 });
 

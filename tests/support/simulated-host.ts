@@ -82,7 +82,7 @@ async function runEntry(
     if (again.type === 'fenced') return again;
     if (again.type === 'refused') return finishEntry(owner, world, entry, 'lost', []);
     if (!begin(owner, world, keeper, entry.id, owner.fence)) return { type: 'fenced' };
-    return follow(owner, world, { ...entry, offsets: { stdout: 0, stderr: 0 } });
+    return follow(owner, world, { ...entry, offsets: { stdout: 0, stderr: 0 }, seq: 0 });
   }
   return begin(owner, world, keeper, entry.id, entry.fence) ? follow(owner, world, entry) : { type: 'fenced' };
 }

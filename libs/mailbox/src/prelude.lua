@@ -56,7 +56,7 @@ end
 local function end_ownership()
   local fence = redis.call('HGET', state, 'fence')
   if fence then redis.call('HSET', state, 'released', fence) end
-  redis.call('HDEL', state, 'host')
+  redis.call('HDEL', state, 'host', 'shell')
 end
 
 local function end_life(data, retention_ms)

@@ -9,7 +9,7 @@ if known[1] == 'open' then
 end
 local at = now_ms()
 local generation = string.format('%.0f', math.max(at, tonumber(known[2] or 0) + 1))
-redis.call('HDEL', state, 'epoch', 'said', 'base', 'sandbox', 'announced')
+redis.call('HDEL', state, 'epoch', 'said', 'base', 'announced')
 redis.call('HSET', state, 'life', 'open', 'gen', generation, 'spec', ARGV[3], 'digest', ARGV[4], 'created', at, 'active', at, 'status', 'queued')
 redis.call('PERSIST', state)
 redis.call('PERSIST', stream)
