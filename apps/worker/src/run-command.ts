@@ -93,7 +93,19 @@ export function finishOverdue(entry: Entry, deps: RunDeps): Promise<Finished | F
 }
 
 async function execute(entry: Entry, from: 'start' | 'resume', deps: RunDeps): Promise<Executed> {
-  const payload = openPayload(entry, deps);
+  let begun = from === 'resume';
+  try {
+    const payload = openPayload(entry, deps);
+    begun = true;
+    return await executePayload(entry, payload, from, deps);
+  } catch (error) {
+    // It may still run, and the next entry must not meet it.
+    if (begun) await deps.shell.abandon();
+    throw error;
+  }
+}
+
+function executePayload(entry: Entry, payload: EntryPayload, from: 'start' | 'resume', deps: RunDeps) {
   switch (payload.type) {
     case 'command':
       return runCommand(entry, payload, from, deps);
@@ -111,9 +123,9 @@ async function runCommand(
   deps: RunDeps,
 ): Promise<Executed> {
   const { shell, spec, owner, signal } = deps;
-  const clean = new CleanOutput({ ...spec.output, encoding: payload.encoding });
+  const clean = new CleanOutput({ ...spec.output, encoding: payload.encoding, firstSeq: entry.seq });
   const log = deps.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
-  if (from === 'resume') await restoreOutput(clean, entry, owner, log);
+  if (from === 'resume') await restoreOutput(clean, entry, owner, log, signal);
   const store = new OutputStore({
     clean,
     log,
@@ -203,9 +215,11 @@ async function finishEntry(entry: Entry, executed: Executed, deps: RunDeps): Pro
     } else if (finished.type === 'misplaced') {
       // An append whose reply was lost had arrived: what it stored is not sent again.
       const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);
-      if (rest.length === output.length)
-        throw new ShellfleetError('INTERNAL', `The output of ${session}.${entry.id} does not follow what is stored.`);
-      output = rest;
+      if (rest.length < output.length) output = rest;
+      else {
+        const message = `The output of ${session}.${entry.id} does not follow what is stored.`;
+        ({ result, output } = failedEntry(entry, new ShellfleetError('INTERNAL', message), deps));
+      }
     } else {
       if (finished.type === 'finished') tellProducer(entry, finished.event, result, owner);
       return finished;

@@ -17,6 +17,8 @@ export interface Adopted {
   saidEpoch: number;
   /** shells before those of the sandbox that was last announced */
   epochBase: number;
+  /** the shell that was last said to be ready; a later one may lack its preparation */
+  preparedEpoch: number;
   waiting: number;
   createdAt: number;
   /** the owner before this fence, or empty: the same however often this is called */
@@ -39,6 +41,7 @@ export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } 
     epoch: asNumber(reply[4]),
     saidEpoch: asNumber(reply[9]),
     epochBase: asNumber(reply[10]),
+    preparedEpoch: asNumber(reply[11]),
     waiting: asNumber(reply[5]),
     createdAt: asNumber(reply[6]),
     previousHost: asString(reply[7]),
