@@ -1,6 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 
 /** A redis-server of this test's own, for what a shared one could not bear: other settings, a flush, an absence. */
@@ -10,35 +13,60 @@ export interface OwnRedis extends AsyncDisposable {
   /** SIGSTOP and SIGCONT: connections stay, answers do not come. */
   freeze(): void;
   thaw(): void;
+  /** SIGKILL, and wait until it is gone. */
+  kill(): Promise<void>;
+  /** A new process on the same port, with what the append-only file holds if the settings ask for one. */
+  start(): Promise<void>;
+  /** Both. */
+  restart(): Promise<void>;
 }
 
 export async function startOwnRedis(...settings: string[]): Promise<OwnRedis> {
   const port = await freePort();
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', ...settings];
-  const server: ChildProcess = spawn('redis-server', args, { stdio: 'ignore' });
+  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-redis-'));
+  const usual = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder];
+  const spawnServer = () => spawn('redis-server', ['--port', String(port), ...usual, ...settings], { stdio: 'ignore' });
   const url = `redis://127.0.0.1:${port}`;
   const redis = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
   redis.on('error', () => {});
+  let server = spawnServer();
   await redis.ping();
+  const start = async () => {
+    server = spawnServer();
+    await redis.ping();
+  };
   return {
     url,
     redis,
     freeze: () => server.kill('SIGSTOP'),
     thaw: () => server.kill('SIGCONT'),
+    kill: () => kill(server),
+    start,
+    async restart() {
+      await kill(server);
+      await start();
+    },
     async [Symbol.asyncDispose]() {
       redis.disconnect();
-      server.kill('SIGKILL');
-      while (server.exitCode === null && server.signalCode === null) await delay(5);
+      await kill(server);
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
+async function kill(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const ended = once(server, 'exit');
+  server.kill('SIGKILL');
+  await ended;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port was given');
+  return address.port;
 }

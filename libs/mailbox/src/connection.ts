@@ -43,6 +43,10 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     return redis;
   };
   const redis = connection(role, name);
+  let refusal: unknown;
+  redis.once('error', (error) => {
+    refusal = error;
+  });
   try {
     await redis.connect();
     await refuseUnsuitable(redis, place);
@@ -50,7 +54,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   } catch (error) {
     redis.disconnect();
     if (error instanceof ShellfleetError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = describeFailure(refusal ?? error);
     throw new ShellfleetError(
       'QUEUE_UNAVAILABLE',
       `Redis at ${place} cannot be reached: ${reason}. Start it, or set SHELLFLEET_REDIS_URL.`,
@@ -71,6 +75,12 @@ export function describeRedis(url: string): string {
     );
   }
   return `${parsed.hostname || 'localhost'}:${parsed.port || '6379'}`;
+}
+
+/** ioredis says only that the connection is closed; why, its first error tells. One of several addresses has no message of its own. */
+function describeFailure(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(describeFailure).join(', ');
+  return (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
 }
 
 async function refuseUnsuitable(redis: Redis, place: string): Promise<void> {

@@ -21,6 +21,11 @@ export interface Entry {
   cancelReason?: string;
   /** under which it was started */
   fence: number;
+  /**
+   * the host that started it. A keeper that has not begun it may be given it only on this host, and only if the keeper was there under this
+   * fence: any other may be a stranger to what has run already.
+   */
+  host: string;
 }
 
 /** What the head of the mailbox is: started by this call, running since an earlier one, past its start deadline (not started), or nothing (`closing`: the life is to be ended). */
@@ -49,5 +54,6 @@ function toEntry(reply: unknown[]): Entry {
     retry: asString(reply[10]) === 'idempotent' ? 'idempotent' : 'never',
     ...(cancelReason === '' ? {} : { cancelReason }),
     fence: asNumber(reply[12]),
+    host: asString(reply[13]),
   };
 }

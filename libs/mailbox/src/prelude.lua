@@ -56,7 +56,7 @@ end
 local function end_ownership()
   local fence = redis.call('HGET', state, 'fence')
   if fence then redis.call('HSET', state, 'released', fence) end
-  redis.call('HDEL', state, 'host')
+  redis.call('HDEL', state, 'host', 'shell')
 end
 
 local function end_life(data, retention_ms)
@@ -68,9 +68,9 @@ end
 
 -- What a host is told of an entry.
 local function entry_reply(code, id)
-  local r = redis.call('HMGET', record_key(id), 'kind', 'inbox', 'at', 'started', 'stdout', 'stderr', 'seq', 'retry', 'cancel', 'fence')
+  local r = redis.call('HMGET', record_key(id), 'kind', 'inbox', 'at', 'started', 'stdout', 'stderr', 'seq', 'retry', 'cancel', 'fence', 'host')
   return {code, id, redis.call('GET', payload_key(id)) or '', r[1] or '', r[2] or '', r[3] or '0', r[4] or '0',
-    r[5] or '0', r[6] or '0', r[7] or '0', r[8] or '', r[9] or '', r[10] or '0'}
+    r[5] or '0', r[6] or '0', r[7] or '0', r[8] or '', r[9] or '', r[10] or '0', r[11] or ''}
 end
 
 -- Taking is starting: record, mark in the stream and payload in one step.
@@ -86,7 +86,7 @@ local function take_head(fence, host)
   if deadline and tonumber(deadline) < at then return entry_reply(3, id) end
   redis.call('LPOP', queue)
   redis.call('HSET', state, 'run', id)
-  redis.call('HSET', record_key(id), 'state', 'running', 'fence', fence, 'started', at)
+  redis.call('HSET', record_key(id), 'state', 'running', 'fence', fence, 'host', host, 'started', at)
   emit('command.started', id, '{"hostId":"' .. host .. '"}')
   return entry_reply(1, id)
 end

@@ -17,6 +17,12 @@ export interface Adopted {
   saidEpoch: number;
   /** shells before those of the sandbox that was last announced */
   epochBase: number;
+  /**
+   * where the session's shell was last ready; undefined when it has none, or was given up. Any other sandbox that is found is a stranger: it
+   * was left behind by an older owner, or is newer than anything that ran. Until a new shell is ready it stays what it was, so a take-over
+   * that broke off finds the same.
+   */
+  shell?: { host: string; sandbox: string };
   waiting: number;
   createdAt: number;
   /** the owner before this fence, or empty: the same however often this is called */
@@ -30,6 +36,7 @@ export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } 
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host]), script.name);
   if (reply[0] === -1) return FENCED;
   if (reply[0] === -2) return { type: 'closed' };
+  const [host = '', sandbox = ''] = asString(reply[11]).split(' ');
   const running = toTaken(asArray(reply[8], script.name));
   return {
     type: 'adopted',
@@ -42,6 +49,7 @@ export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } 
     waiting: asNumber(reply[5]),
     createdAt: asNumber(reply[6]),
     previousHost: asString(reply[7]),
+    ...(host === '' ? {} : { shell: { host, sandbox } }),
     ...(running.type === 'empty' ? {} : { running: running.entry }),
   };
 }

@@ -63,12 +63,14 @@ local function trim_by_age()
   return cut and redis.call('XTRIM', stream, 'MINID', cut) or 0
 end
 
--- By bytes, where whole nodes of the stream do not suffice: single entries of finished commands, oldest first, from where the last sweep stopped.
+-- By bytes: entries of finished commands, oldest first, from where the last sweep stopped to where the running one began.
+local upto = run and string.format('%.0f', tonumber(redis.call('HGET', record_key(run), 'started') or at) - 1) or '+'
+local from, wrapped = known[6] or '-', not known[6]
+local seen, finished = 0, {}
 local function drop_finished(excess)
-  local from, wrapped = known[6] or '-', not known[6]
-  local freed, seen, dropped, finished = 0, 0, 0, {}
+  local freed, dropped = 0, 0
   while freed < excess and freed < 16777216 and seen < 2 * most do
-    local entry = redis.call('XRANGE', stream, from, '+', 'COUNT', 1)[1]
+    local entry = redis.call('XRANGE', stream, from, upto, 'COUNT', 1)[1]
     if entry then
       local id = entry[2][4]
       if id ~= '' and finished[id] == nil then
@@ -89,7 +91,6 @@ local function drop_finished(excess)
       from, wrapped = '-', true
     end
   end
-  if from == '-' then redis.call('HDEL', state, 'dropped') else redis.call('HSET', state, 'dropped', from) end
   return dropped
 end
 
@@ -100,9 +101,18 @@ if life then
   local size = redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0
   if size > limit then
     local excess = math.ceil(redis.call('XLEN', stream) * (size - limit) / size)
-    trimmed = trimmed + redis.call('XTRIM', stream, 'MINID', '~', oldest, 'LIMIT', excess + 100)
-    size = redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0
-    if size > limit then trimmed = trimmed + drop_finished(size - limit) end
+    -- Too many to be looked at one by one: most of their share goes at once.
+    if excess > 2 * most then
+      trimmed = trimmed + redis.call('XTRIM', stream, 'MINID', '~', oldest, 'LIMIT', excess - 2 * most)
+      size = redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0
+    end
+    -- What an entry takes in memory is known only when it is gone, so this comes near the limit in steps.
+    for _ = 1, 5 do
+      if size <= limit then break end
+      trimmed = trimmed + drop_finished(math.max((size - limit) * 0.7, 1))
+      size = redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0
+    end
+    if from == '-' then redis.call('HDEL', state, 'dropped') else redis.call('HSET', state, 'dropped', from) end
   end
 end
 ring()

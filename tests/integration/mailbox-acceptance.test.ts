@@ -1,0 +1,151 @@
+import { finish, forget, release, submit, sweep, take } from '@shellfleet/mailbox';
+import {
+  type FleetKeys,
+  fleetKeys,
+  SESSIONS_QUEUE,
+  type SessionKeys,
+  sessionJobId,
+  sessionKeys,
+} from '@shellfleet/protocol';
+import { Queue, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import {
+  connectTestRedis,
+  finishAs,
+  newKeys,
+  newSubmission,
+  openSession,
+  own,
+  type TestRedis,
+} from '../support/mailbox-session.ts';
+
+// No accepted command waits for ever: a producer writes index → submit → job, a host release → remove the job → look again. A process
+// may die after any of these; upkeep walks the index, and whatever is unfinished without a job gets one.
+
+let connected: TestRedis;
+let redis: Redis;
+let keys: SessionKeys;
+let fleet: FleetKeys;
+let jobId: string;
+let queue: Queue;
+let worker: Worker;
+
+beforeAll(async () => {
+  connected = await connectTestRedis();
+  redis = connected.redis;
+});
+afterAll(() => connected[Symbol.asyncDispose]());
+beforeEach(() => {
+  keys = newKeys();
+  fleet = fleetKeys(keys.namespace);
+  jobId = sessionJobId(keys.tenant, keys.session);
+  const shared = { connection: redis, prefix: fleet.admission };
+  queue = new Queue(SESSIONS_QUEUE, shared);
+  worker = new Worker(SESSIONS_QUEUE, null, { ...shared, autorun: false, lockDuration: 60_000 });
+});
+afterEach(async () => {
+  await Promise.allSettled([worker.close(true), queue.close()]);
+});
+
+const addToIndex = () => redis.zadd(fleet.index, Date.now(), keys.member);
+const addJob = (id = jobId) => queue.add('session', {}, { jobId: id, removeOnComplete: true, removeOnFail: true });
+const hasJob = async (id = jobId) => (await queue.getJob(id)) !== undefined;
+
+/** The rule of upkeep. Returns the sessions that it gave a job. */
+async function upkeep(): Promise<string[]> {
+  const given: string[] = [];
+  for (const member of await redis.zrange(fleet.index, '0', '-1')) {
+    const [tenant = '', session = ''] = member.split(':');
+    const { unfinished } = await sweep(redis, sessionKeys(keys.namespace, tenant, session));
+    const id = sessionJobId(tenant, session);
+    if (!unfinished || (await hasJob(id))) continue;
+    await addJob(id);
+    given.push(member);
+  }
+  return given;
+}
+
+test.each([
+  [0, 'before the index'],
+  [1, 'after the index'],
+  [2, 'after the submit'],
+  [3, 'after the job'],
+])(
+  'a producer that dies after %i of its steps (%s) leaves either nothing accepted or something that gets a host',
+  async (steps) => {
+    const generation = await openSession(redis, keys);
+    const submission = newSubmission(generation);
+    const all = [addToIndex, () => submit(redis, keys, submission), addJob];
+    for (const step of all.slice(0, steps)) await step();
+    expect(await upkeep()).toEqual(steps === 2 ? [keys.member] : []);
+    const job = await worker.getNextJob('h1', { block: false });
+    const isAccepted = steps >= 2;
+    expect(job?.id).toBe(isAccepted ? jobId : undefined);
+    expect((await redis.llen(keys.queue)) > 0).toBe(isAccepted);
+    if (!isAccepted) return;
+    const owner = await own(redis, keys, 'h1');
+    expect(await take(owner)).toMatchObject({ type: 'started', entry: { id: submission.entryId } });
+  },
+);
+
+test.each([
+  [1, 'after the release'],
+  [2, 'after the job was removed'],
+  [3, 'after it has looked again'],
+])(
+  'an entry that comes while a host that dies after %i of its steps (%s) gives the session up gets a host',
+  async (steps) => {
+    const generation = await openSession(redis, keys);
+    await addToIndex();
+    await addJob();
+    const job = await worker.getNextJob('h1', { block: false });
+    const owner = await own(redis, keys, 'h1');
+    const lookAgain = async () => {
+      if ((await sweep(redis, keys)).unfinished) await addJob();
+    };
+    const all = [() => release(owner, 'queued'), () => job?.moveToCompleted(null, 'h1', false), lookAgain];
+    for (const [index, step] of all.slice(0, steps).entries()) {
+      await step();
+      if (index > 0) continue;
+      // Between release and removal, its job is there already: the producer's own addition changes nothing.
+      expect(await submit(redis, keys, newSubmission(generation))).toMatchObject({ type: 'accepted', host: '' });
+      await addJob();
+    }
+    await upkeep();
+    if (steps === 1) {
+      // The job is still the dead host's: its lock ends, and it is handed out again.
+      expect(await hasJob()).toBe(true);
+      await own(redis, keys, 'h2');
+      return;
+    }
+    expect((await worker.getNextJob('h2', { block: false }))?.id).toBe(jobId);
+  },
+);
+
+test('an entry that is submitted while a release is under way is refused to it, or sees that no host is there', async () => {
+  const generation = await openSession(redis, keys);
+  for (let round = 0; round < 50; round += 1) {
+    const owner = await own(redis, keys, 'h1');
+    const other = redis.duplicate();
+    const [submitted, released] = await Promise.all([
+      submit(other, keys, newSubmission(generation)),
+      release(owner, 'queued'),
+    ]);
+    other.disconnect();
+    if (submitted.type !== 'accepted') throw new Error(submitted.type);
+    expect([released.type, submitted.host]).toEqual(released.type === 'busy' ? ['busy', 'h1'] : ['released', '']);
+    const next = await own(redis, keys, 'h1');
+    const taken = await take(next);
+    if (taken.type === 'started') await finish(next, taken.entry.id, finishAs('success'));
+    await release(next, 'queued');
+  }
+});
+
+test('what is left of a session in the index is forgotten when its life is over', async () => {
+  await addToIndex();
+  expect(await upkeep()).toEqual([]);
+  const score = (await redis.zscore(fleet.index, keys.member)) ?? '';
+  expect(await forget(redis, fleet, keys.member, score)).toBe(true);
+  expect(await upkeep()).toEqual([]);
+});

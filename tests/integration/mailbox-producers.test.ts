@@ -1,0 +1,287 @@
+import { cancel, close, finish, open, release, submit, take } from '@shellfleet/mailbox';
+import { hostKeys, idempotencyKey, payloadKey, recordKey, type SessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { idsOf, keysWithoutExpiry, leftovers, outcomesOf, readEvents } from '../support/invariants.ts';
+import {
+  connectTestRedis,
+  finishAs,
+  newKeys,
+  newSubmission,
+  openSession,
+  own,
+  submitSome,
+  type TestRedis,
+} from '../support/mailbox-session.ts';
+
+let connected: TestRedis;
+let redis: Redis;
+let keys: SessionKeys;
+let generation: string;
+
+beforeAll(async () => {
+  connected = await connectTestRedis();
+  redis = connected.redis;
+});
+afterAll(() => connected[Symbol.asyncDispose]());
+beforeEach(async () => {
+  keys = newKeys();
+  generation = await openSession(redis, keys);
+});
+
+/** Messages on a channel, from now on; `settled` resolves when everything published before it has come. */
+async function listen(channel: string) {
+  const subscriber = redis.duplicate();
+  const messages: string[] = [];
+  await subscriber.subscribe(channel);
+  subscriber.on('message', (_, message: string) => messages.push(message));
+  return {
+    messages,
+    settled: () => subscriber.ping(),
+    [Symbol.dispose]: () => subscriber.disconnect(),
+  };
+}
+
+describe('open', () => {
+  test('creates a life once, and attaches when it arrives twice', async () => {
+    const fresh = newKeys();
+    const first = await open(redis, fresh, 'sealed', 'd1');
+    expect(first.type).toBe('created');
+    expect(await open(redis, fresh, 'sealed otherwise', 'd1')).toEqual({ ...first, type: 'attached' });
+    expect(await redis.hget(fresh.state, 'spec')).toBe('sealed');
+  });
+
+  test('refuses another spec with the one that lives and its generation, and attaches to any when asked to', async () => {
+    expect(await open(redis, keys, 'x', 'other')).toEqual({ type: 'conflict', spec: 'sealed spec', generation });
+    expect(await open(redis, keys, 'x')).toEqual({ type: 'attached', generation });
+    expect(await open(redis, keys, 'x', 'other', 'any')).toEqual({ type: 'attached', generation });
+  });
+
+  test('keeps the digest of a session that was created by whoever attaches to any', async () => {
+    const fresh = newKeys();
+    const created = await open(redis, fresh, 'defaults', 'd1', 'any');
+    expect(await open(redis, fresh, 'defaults', 'd1')).toEqual({ ...created, type: 'attached' });
+  });
+
+  test('waits for a life that is ending, and gives the next a higher generation even within a millisecond', async () => {
+    const owner = await own(redis, keys);
+    await close(redis, keys, generation, false);
+    expect(await open(redis, keys, 's', 'd')).toEqual({ type: 'closing' });
+    await release(owner, 'queued');
+    await redis.hset(keys.state, 'gen', '9999999999999');
+    expect(await open(redis, keys, 's', 'd')).toEqual({ type: 'created', generation: '10000000000000' });
+  });
+});
+
+describe('submit', () => {
+  test('accepts an entry once, whatever arrives twice, and says again whether a host has the session', async () => {
+    const submission = newSubmission(generation);
+    const [first, second] = await Promise.all([submit(redis, keys, submission), submit(redis, keys, submission)]);
+    expect([first, second]).toEqual([
+      { type: 'accepted', waiting: 0, host: '' },
+      { type: 'accepted-before', waiting: 1, host: '' },
+    ]);
+    await own(redis, keys, 'h3');
+    expect(await submit(redis, keys, submission)).toEqual({ type: 'accepted-before', waiting: 1, host: 'h3' });
+    expect(await redis.llen(keys.queue)).toBe(1);
+  });
+
+  test('is not fooled by a call that arrives when the entry has ended', async () => {
+    const submission = newSubmission(generation);
+    await submit(redis, keys, submission);
+    await cancel(redis, keys, submission.entryId, 'no');
+    expect(await submit(redis, keys, submission)).toMatchObject({ type: 'accepted-before' });
+    expect(await leftovers(redis, keys)).toEqual([]);
+  });
+
+  test('answers an idempotency key with the entry that it stands for, and another payload with a conflict', async () => {
+    const first = newSubmission(generation, { idempotencyKey: 'k', payloadHash: 'a' });
+    await submit(redis, keys, first);
+    const again = newSubmission(generation, { idempotencyKey: 'k', payloadHash: 'a' });
+    const other = newSubmission(generation, { idempotencyKey: 'k', payloadHash: 'b' });
+    expect(await submit(redis, keys, again)).toEqual({ type: 'deduplicated', entryId: first.entryId });
+    expect(await submit(redis, keys, other)).toEqual({ type: 'key-conflict', entryId: first.entryId });
+    expect(await submit(redis, keys, first)).toMatchObject({ type: 'accepted-before' });
+    expect(await redis.pttl(idempotencyKey(keys, 'k'))).toBeGreaterThan(86_000_000);
+    expect(idsOf(await readEvents(redis, keys), 'command.accepted')).toEqual([first.entryId]);
+  });
+
+  test('is refused for another generation, a life that ended, and a session that nobody opened', async () => {
+    expect(await submit(redis, keys, newSubmission('1'))).toEqual({ type: 'closed' });
+    await close(redis, keys, generation, false);
+    expect(await submit(redis, keys, newSubmission(generation))).toEqual({ type: 'closed' });
+    expect(await submit(redis, newKeys(), newSubmission(generation))).toEqual({ type: 'unknown-session' });
+  });
+
+  test('is refused when as many wait as may', async () => {
+    await redis.rpush(keys.queue, ...Array.from({ length: 100_000 }, () => 'x'));
+    expect(await submit(redis, keys, newSubmission(generation))).toEqual({ type: 'too-many', waiting: 100_000 });
+    await redis.del(keys.queue);
+  });
+
+  test('rings an idle owner once, and never a busy one', async () => {
+    const owner = await own(redis, keys, 'h5');
+    using bell = await listen(hostKeys(keys.namespace, 'h5').bell);
+    await submitSome(redis, keys, generation, 2);
+    await take(owner);
+    await submitSome(redis, keys, generation, 1);
+    await bell.settled();
+    expect(bell.messages).toEqual([keys.member]);
+  });
+
+  test('tells followers the newest entry of the stream, once a call', async () => {
+    using feed = await listen(keys.feed);
+    await submitSome(redis, keys, generation, 1);
+    await feed.settled();
+    expect(feed.messages).toEqual([(await readEvents(redis, keys)).at(-1)?.id]);
+  });
+
+  test('carries binary and very long payloads unchanged', async () => {
+    const payload = `${'\u0000é😀'.repeat(700_000)}`;
+    const submission = newSubmission(generation, { payload });
+    await submit(redis, keys, submission);
+    const taken = await take(await own(redis, keys));
+    expect(taken.type === 'started' && taken.entry.payload === payload).toBe(true);
+  });
+});
+
+describe('cancel', () => {
+  test('ends a waiting entry at once, and says so again when it arrives twice', async () => {
+    const [a = '', b = ''] = await submitSome(redis, keys, generation, 2);
+    const cancelled = await cancel(redis, keys, a, 'no');
+    const event = (await readEvents(redis, keys)).at(-1);
+    expect(cancelled).toEqual({ type: 'ended', event: event?.id, inbox: 'p1' });
+    expect(await cancel(redis, keys, a, 'no')).toEqual({ type: 'ended-before' });
+    expect(await redis.lrange(keys.queue, 0, -1)).toEqual([b]);
+    expect(await redis.get(payloadKey(keys, a))).toBeNull();
+  });
+
+  test('marks a running entry, which then can end only as a cancellation, whatever becomes of its host', async () => {
+    const [id = ''] = await submitSome(redis, keys, generation, 1);
+    const owner = await own(redis, keys, 'h4');
+    await take(owner);
+    expect(await cancel(redis, keys, id, 'first reason')).toEqual({ type: 'marked', host: 'h4' });
+    expect(await cancel(redis, keys, id, 'second reason')).toEqual({ type: 'marked', host: 'h4' });
+    expect(await take(owner)).toMatchObject({ type: 'running', entry: { cancelReason: 'first reason' } });
+    for (const outcome of ['success', 'failure', 'timeout', 'lost', 'error'] as const)
+      expect(await finish(owner, id, finishAs(outcome))).toEqual({ type: 'cancelled' });
+    expect((await finish(owner, id, finishAs('cancellation'))).type).toBe('finished');
+  });
+
+  test('of an entry that has ended, or that nobody knows, promises nothing', async () => {
+    const [id = ''] = await submitSome(redis, keys, generation, 1);
+    const owner = await own(redis, keys);
+    await take(owner);
+    await finish(owner, id, finishAs('success'));
+    expect(await cancel(redis, keys, id, 'late')).toEqual({ type: 'ended-before' });
+    expect(await cancel(redis, keys, '01UNKNOWN', 'what')).toEqual({ type: 'unknown' });
+  });
+
+  test('racing a finish leaves one end, and its answer tells which', async () => {
+    for (let round = 0; round < 50; round += 1) {
+      const [id = ''] = await submitSome(redis, keys, generation, 1);
+      const owner = await own(redis, keys);
+      await take(owner);
+      const other = redis.duplicate();
+      const [finished, cancelled] = await Promise.all([
+        finish(owner, id, finishAs('success')),
+        cancel(other, keys, id, 'race'),
+      ]);
+      other.disconnect();
+      expect([finished.type, cancelled.type]).toEqual(
+        finished.type === 'finished' ? ['finished', 'ended-before'] : ['cancelled', 'marked'],
+      );
+      if (finished.type === 'cancelled') await finish(owner, id, finishAs('cancellation'));
+    }
+  });
+});
+
+describe('close', () => {
+  test('without a host ends the life at once, and everything that waited', async () => {
+    const ids = await submitSome(redis, keys, generation, 3);
+    const closed = await close(redis, keys, generation, false);
+    expect(closed).toMatchObject({ type: 'closed', host: '', ended: ids.map((entryId) => ({ entryId, inbox: 'p1' })) });
+    expect(outcomesOf(await readEvents(redis, keys))).toEqual(new Map(ids.map((id) => [id, 'cancellation'])));
+    expect(await keysWithoutExpiry(redis, keys.prefix)).toEqual([]);
+  });
+
+  test('with a host leaves it the running entry, which can end only as a cancellation, and rings it', async () => {
+    const owner = await own(redis, keys, 'h6');
+    const [running = '', waiting = ''] = await submitSome(redis, keys, generation, 2);
+    await take(owner);
+    using bell = await listen(hostKeys(keys.namespace, 'h6').bell);
+    expect(await close(redis, keys, generation, false)).toMatchObject({
+      type: 'closing',
+      host: 'h6',
+      ended: [{ entryId: waiting }],
+    });
+    expect(await finish(owner, running, finishAs('success', true))).toEqual({ type: 'cancelled' });
+    expect(await finish(owner, running, finishAs('cancellation', true))).toMatchObject({
+      next: { type: 'empty', closing: true },
+    });
+    expect(await release(owner, 'queued')).toEqual({ type: 'released', life: 'closed' });
+    await bell.settled();
+    expect(bell.messages).toEqual([keys.member]);
+    expect((await readEvents(redis, keys)).at(-1)?.type).toBe('session.closed');
+    expect(await keysWithoutExpiry(redis, keys.prefix)).toEqual([]);
+  });
+
+  test('with a host out of reach ends everything at once, and the host is fenced when it comes back', async () => {
+    const owner = await own(redis, keys, 'h6');
+    const [running = '', waiting = ''] = await submitSome(redis, keys, generation, 2);
+    await take(owner);
+    expect(await close(redis, keys, generation, true)).toMatchObject({
+      type: 'closed',
+      ended: [{ entryId: waiting }, { entryId: running }],
+    });
+    expect(await finish(owner, running, finishAs('success', true))).toEqual({ type: 'fenced' });
+    expect(await leftovers(redis, keys)).toEqual([]);
+    expect(await keysWithoutExpiry(redis, keys.prefix)).toEqual([]);
+  });
+
+  test('twice, of another generation, or of an unknown session does nothing', async () => {
+    expect(await close(redis, keys, '1', true)).toEqual({ type: 'closed-before', host: '', ended: [] });
+    expect((await close(redis, keys, generation, true)).type).toBe('closed');
+    expect((await close(redis, keys, generation, true)).type).toBe('closed-before');
+    expect((await close(redis, newKeys(), undefined, true)).type).toBe('closed-before');
+    expect(idsOf(await readEvents(redis, keys), 'session.closed')).toHaveLength(1);
+  });
+
+  test('that arrives when the next life is open leaves that alone', async () => {
+    await close(redis, keys, generation, false);
+    const next = await openSession(redis, keys);
+    expect((await close(redis, keys, generation, true)).type).toBe('closed-before');
+    expect(await submit(redis, keys, newSubmission(next))).toMatchObject({ type: 'accepted' });
+    expect((await close(redis, keys, undefined, true)).type).toBe('closed');
+  });
+
+  test('of a long queue lets others in between, and a broken-off one is ended by any later one', async () => {
+    const pipeline = redis.pipeline();
+    for (let index = 0; index < 5_000; index += 1) {
+      pipeline.hset(recordKey(keys, `e${index}`), { state: 'waiting', inbox: 'p1', at: 1 });
+      pipeline.rpush(keys.queue, `e${index}`);
+    }
+    await pipeline.exec();
+    const closing = close(redis, keys, generation, false);
+    const between = await submit(redis, keys, newSubmission(generation));
+    expect(between).toEqual({ type: 'closed' });
+    expect(await redis.llen(keys.queue)).toBeGreaterThan(0);
+    expect((await closing).ended).toHaveLength(5_000);
+    expect(await leftovers(redis, keys)).toEqual([]);
+  });
+
+  test('racing a take leaves the entry to one of them', async () => {
+    for (let round = 0; round < 50; round += 1) {
+      const raced = newKeys();
+      const [id = ''] = await submitSome(redis, raced, await openSession(redis, raced), 1);
+      const owner = await own(redis, raced);
+      const other = redis.duplicate();
+      const [closed, taken] = await Promise.all([close(other, raced, undefined, false), take(owner)]);
+      other.disconnect();
+      expect([closed.ended.length, taken.type]).toEqual(taken.type === 'started' ? [0, 'started'] : [1, 'empty']);
+      if (taken.type === 'started') await finish(owner, id, finishAs('cancellation'));
+      await release(owner, 'queued');
+      expect(outcomesOf(await readEvents(redis, raced))).toEqual(new Map([[id, 'cancellation']]));
+    }
+  });
+});

@@ -1,0 +1,211 @@
+import { append, cancel, finish, submit, sweep, take } from '@shellfleet/mailbox';
+import { recordKey, type SessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { idsOf, outcomesOf, outputGaps, outputOf, readEvents } from '../support/invariants.ts';
+import {
+  connectTestRedis,
+  finishAs,
+  newKeys,
+  newSubmission,
+  openSession,
+  own,
+  pieceAfter,
+  submitSome,
+  type TestRedis,
+} from '../support/mailbox-session.ts';
+
+const DAY = 86_400_000;
+const AMPLE = { retentionMs: DAY, streamBytes: 1 << 26 };
+
+let connected: TestRedis;
+let redis: Redis;
+let keys: SessionKeys;
+let generation: string;
+
+beforeAll(async () => {
+  connected = await connectTestRedis();
+  redis = connected.redis;
+});
+afterAll(() => connected[Symbol.asyncDispose]());
+beforeEach(async () => {
+  keys = newKeys();
+  generation = await openSession(redis, keys);
+});
+
+/** Runs the head with some output. */
+async function runNext(owner: Awaited<ReturnType<typeof own>>, output: Buffer, end = true): Promise<string> {
+  const taken = await take(owner);
+  if (taken.type !== 'started') throw new Error(taken.type);
+  await append(owner, taken.entry.id, [pieceAfter(taken.entry, output)]);
+  if (end) await finish(owner, taken.entry.id, finishAs('success'));
+  return taken.entry.id;
+}
+
+/** By the clock of Redis, which the ids in a stream are made of. */
+async function nextMillisecond(): Promise<void> {
+  const read = async () => (await redis.time()).map(Number);
+  const [seconds, micros = 0] = await read();
+  const isPast = ([s, u = 0]: number[]) => s !== seconds || Math.floor(u / 1_000) > Math.floor(micros / 1_000);
+  while (!isPast(await read())) await redis.ping();
+}
+
+/** Makes the marks that sweeps have left older. */
+async function age(byMs: number): Promise<void> {
+  const marks = (await redis.hget(keys.state, 'marks')) ?? '';
+  await redis.hset(
+    keys.state,
+    'marks',
+    marks.replaceAll(/(\d+):/g, (_, time: string) => `${Number(time) - byMs}:`),
+  );
+}
+
+test('ends waiting entries whose start deadline has passed, and no others', async () => {
+  const late = newSubmission(generation, { startDeadlineMs: 1, inbox: 'p7' });
+  const patient = newSubmission(generation, { startDeadlineMs: 60_000 });
+  for (const submission of [patient, late]) await submit(redis, keys, submission);
+  await redis.hset(recordKey(keys, late.entryId), 'deadline', 1);
+  const swept = await sweep(redis, keys);
+  expect(swept).toMatchObject({
+    waiting: 1,
+    host: '',
+    unfinished: true,
+    ended: [{ entryId: late.entryId, inbox: 'p7' }],
+  });
+  expect(await sweep(redis, keys)).toMatchObject({ ended: [] });
+  expect(outcomesOf(await readEvents(redis, keys))).toEqual(new Map([[late.entryId, 'timeout']]));
+});
+
+test('finds an overdue entry at the end of a queue too long for one look', async () => {
+  const late = newSubmission(generation, { startDeadlineMs: 1 });
+  await redis.rpush(keys.queue, ...Array.from({ length: 2_500 }, (_, index) => `e${index}`));
+  await submit(redis, keys, late);
+  await redis.hset(recordKey(keys, late.entryId), 'deadline', 1);
+  const swept = [await sweep(redis, keys), await sweep(redis, keys), await sweep(redis, keys)];
+  expect(swept.map(({ ended }) => ended.length)).toEqual([0, 0, 1]);
+  await redis.del(keys.queue);
+});
+
+test('by age trims what had ended a retention ago, and keeps what ended since, however long ago it began', async () => {
+  const owner = await own(redis, keys);
+  await submitSome(redis, keys, generation, 1);
+  const ended = await runNext(owner, Buffer.from('old\n'));
+  await nextMillisecond();
+  await submitSome(redis, keys, generation, 1);
+  const running = await runNext(owner, Buffer.from('still\n'), false);
+  await sweep(redis, keys, AMPLE);
+  await finish(owner, running, finishAs('success'));
+  await nextMillisecond();
+  await age(DAY);
+  await sweep(redis, keys, AMPLE);
+  const events = await readEvents(redis, keys);
+  expect(idsOf(events, 'command.accepted')).toEqual([running]);
+  expect(idsOf(events, 'command.completed')).not.toContain(ended);
+  expect(outputOf(events, running).stdout.toString()).toBe('still\n');
+  await age(DAY);
+  await sweep(redis, keys, AMPLE);
+  expect(await readEvents(redis, keys)).toEqual([]);
+});
+
+test('by age never trims anything of an entry that waits or runs', async () => {
+  const owner = await own(redis, keys);
+  const ids = await submitSome(redis, keys, generation, 2);
+  await runNext(owner, Buffer.from('still\n'), false);
+  const before = await readEvents(redis, keys);
+  for (let round = 0; round < 8; round += 1) {
+    await sweep(redis, keys, AMPLE);
+    await age(DAY);
+  }
+  // What came before the first acceptance may go; here nothing did.
+  expect(await readEvents(redis, keys)).toEqual(before);
+  expect(idsOf(before, 'command.accepted')).toEqual(ids);
+});
+
+test('keeps a few marks, however often it comes', async () => {
+  await submitSome(redis, keys, generation, 1);
+  for (let round = 0; round < 40; round += 1) {
+    await sweep(redis, keys, AMPLE);
+    await age(DAY / 8);
+  }
+  expect(((await redis.hget(keys.state, 'marks')) ?? '').split(' ').length).toBeLessThanOrEqual(5);
+});
+
+test('by bytes trims the oldest finished commands first, down to about the limit', async () => {
+  const owner = await own(redis, keys);
+  const ids = await submitOneByOne(owner, 40, 16_384);
+  await sweep(redis, keys, { ...AMPLE, streamBytes: 200_000 });
+  const left = idsOf(await readEvents(redis, keys), 'command.completed');
+  expect(left).toEqual(ids.slice(-left.length));
+  expect(left.length).toBeGreaterThan(4);
+  expect(await redis.memory('USAGE', keys.stream, 'SAMPLES', 0)).toBeLessThan(220_000);
+});
+
+test('by bytes drops finished commands from behind the acceptance of one that still waits', async () => {
+  const owner = await own(redis, keys);
+  const ids = await submitSome(redis, keys, generation, 42);
+  for (let index = 0; index < 40; index += 1) await runNext(owner, Buffer.alloc(16_384, 97 + (index % 26)));
+  const running = await runNext(owner, Buffer.alloc(65_536, 65), false);
+  for (let round = 0; round < 3; round += 1) await sweep(redis, keys, { ...AMPLE, streamBytes: 200_000 });
+  const events = await readEvents(redis, keys);
+  const left = idsOf(events, 'command.completed');
+  expect(left).toEqual(ids.slice(40 - left.length, 40));
+  expect(left.length).toBeLessThan(12);
+  expect(idsOf(events, 'command.accepted')).toEqual(expect.arrayContaining(ids.slice(40)));
+  expect(outputOf(events, running).stdout.byteLength).toBe(65_536);
+  expect(outputGaps(events.filter(({ entryId }) => entryId === running))).toEqual([]);
+  await finish(owner, running, finishAs('success'));
+  expect(await take(owner)).toMatchObject({ type: 'started', entry: { id: ids[41] } });
+});
+
+test('by bytes never trims what the running command has said, however much it is', async () => {
+  const owner = await own(redis, keys);
+  await submitSome(redis, keys, generation, 1);
+  const running = await runNext(owner, Buffer.alloc(500_000, 65), false);
+  for (let round = 0; round < 3; round += 1) await sweep(redis, keys, { ...AMPLE, streamBytes: 10_000 });
+  expect(outputOf(await readEvents(redis, keys), running).stdout.byteLength).toBe(500_000);
+});
+
+test('says whether anything is unfinished: something waits, runs, or is being closed', async () => {
+  const unfinished = async () => (await sweep(redis, keys)).unfinished;
+  expect(await unfinished()).toBe(false);
+  const [id = ''] = await submitSome(redis, keys, generation, 1);
+  expect(await unfinished()).toBe(true);
+  const owner = await own(redis, keys);
+  await take(owner);
+  expect(await unfinished()).toBe(true);
+  await finish(owner, id, finishAs('success'));
+  expect(await unfinished()).toBe(false);
+  await redis.hset(keys.state, 'life', 'closing');
+  expect(await unfinished()).toBe(true);
+});
+
+test('ends a close that broke off, when there is no host to do it', async () => {
+  const ids = await submitSome(redis, keys, generation, 2);
+  await redis.hset(keys.state, 'life', 'closing');
+  const swept = await sweep(redis, keys);
+  expect(swept).toMatchObject({ unfinished: false, ended: ids.map((entryId) => ({ entryId })) });
+  expect(await redis.hget(keys.state, 'life')).toBe('closed');
+  expect(await redis.pttl(keys.state)).toBeGreaterThan(0);
+});
+
+test('leaves no key behind where there is no session', async () => {
+  const unknown = newKeys();
+  expect(await sweep(redis, unknown)).toEqual({ trimmed: 0, waiting: 0, host: '', ended: [], unfinished: false });
+  expect(await redis.exists(unknown.state, unknown.stream, unknown.queue)).toBe(0);
+});
+
+test('keeps a record for the retention after its end, and none of its payload', async () => {
+  const [id = ''] = await submitSome(redis, keys, generation, 1);
+  expect(await redis.pttl(recordKey(keys, id))).toBe(-1);
+  await cancel(redis, keys, id, 'no');
+  expect(await redis.pttl(recordKey(keys, id))).toBeGreaterThan(DAY - 60_000);
+});
+
+async function submitOneByOne(owner: Awaited<ReturnType<typeof own>>, count: number, bytes: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < count; index += 1) {
+    await submitSome(redis, keys, generation, 1);
+    ids.push(await runNext(owner, Buffer.alloc(bytes, 97 + (index % 26))));
+  }
+  return ids;
+}

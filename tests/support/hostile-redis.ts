@@ -1,0 +1,55 @@
+import { isShellfleetError } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Random } from './random.ts';
+
+/** What a process that was killed between two calls does: nothing more. */
+export class Crash extends Error {
+  override name = 'Crash';
+}
+
+export const isCrash = (error: unknown): boolean =>
+  error instanceof Crash || (isShellfleetError(error) && error.cause instanceof Crash);
+
+export interface Hostility {
+  random: Random;
+  /** Probability that the process dies before a call, and again after it, its reply unseen. */
+  crash: number;
+  /** Calls that have yet to arrive a second time. */
+  late: (() => Promise<unknown>)[];
+  /** Looks after every call. */
+  look(): Promise<void>;
+}
+
+/**
+ * A connection on which every script arrives twice: at once, right after, or late, between other calls of anybody. Which of the
+ * replies is seen is left to chance, and so is whether the caller lives to see it.
+ */
+export function createHostileRedis(redis: Redis, { random, crash, late, look }: Hostility): Redis {
+  const evalsha = async (...args: Parameters<Redis['evalsha']>): Promise<unknown> => {
+    const send = () => redis.evalsha(...args);
+    if (random.chance(crash)) throw new Crash('before the call');
+    while (late.length > 0 && random.chance(0.3)) await late.splice(random.below(late.length), 1)[0]?.();
+    const how = random.pick(['together', 'after', 'late']);
+    const replies = [send()];
+    if (how === 'together') replies.push(send());
+    await Promise.all(replies);
+    if (how === 'after') replies.push(send());
+    if (how === 'late') late.push(() => send().catch(ignoreMissingScript));
+    await look();
+    const reply = await random.pick([replies[0] as Promise<unknown>, replies.at(-1) as Promise<unknown>]);
+    if (random.chance(crash)) throw new Crash('after the call');
+    if (random.chance(0.1)) return send(); // the reply was lost, and the call is made again
+    return reply;
+  };
+  return new Proxy(redis, {
+    get(target, name) {
+      if (name === 'evalsha') return evalsha;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+function ignoreMissingScript(error: unknown): void {
+  if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+}

@@ -1,0 +1,129 @@
+import { adopt, type Entry, grant, type Owner, open, type Submission, submit } from '@shellfleet/mailbox';
+import {
+  emptyResult,
+  fleetKeys,
+  type Outcome,
+  type OutputEntry,
+  type SessionKeys,
+  sessionJobId,
+  sessionJobLockKey,
+  sessionKeys,
+  type WireResult,
+} from '@shellfleet/protocol';
+import { Redis } from 'ioredis';
+import { ulid } from 'ulid';
+import { inject } from 'vitest';
+import { startOwnRedis } from './own-redis.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    redisUrl: string;
+  }
+}
+
+export interface TestRedis extends AsyncDisposable {
+  redis: Redis;
+  url: string;
+}
+
+/** The run's Redis, or, where a test is run by itself, one of its own. Isolate by namespace. */
+export async function connectTestRedis(): Promise<TestRedis> {
+  const provided: string | undefined = inject('redisUrl');
+  const own = provided === undefined ? await startOwnRedis() : undefined;
+  const url = provided ?? own?.url ?? '';
+  const redis = new Redis(url, { maxRetriesPerRequest: null });
+  return {
+    redis,
+    url,
+    async [Symbol.asyncDispose]() {
+      redis.disconnect();
+      await own?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export const newNamespace = () => `test-${ulid()}`;
+
+/** A session with a namespace of its own. */
+export const newKeys = (session = 's1'): SessionKeys => sessionKeys(newNamespace(), 't1', session);
+
+/** Opens a session and returns its generation. */
+export async function openSession(redis: Redis, keys: SessionKeys): Promise<string> {
+  const opened = await open(redis, keys, 'sealed spec', 'digest');
+  if (opened.type !== 'created' && opened.type !== 'attached') throw new Error(`the session is ${opened.type}`);
+  return opened.generation;
+}
+
+export function newSubmission(generation: string, rest: Partial<Submission> = {}): Submission {
+  return {
+    entryId: ulid(),
+    generation,
+    kind: 'command',
+    payload: 'sealed payload',
+    payloadHash: 'hash',
+    inbox: 'p1',
+    retry: 'never',
+    ...rest,
+  };
+}
+
+/** Submits entries one after another; returns their ids. */
+export async function submitSome(
+  redis: Redis,
+  keys: SessionKeys,
+  generation: string,
+  count: number,
+): Promise<string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const submission = newSubmission(generation);
+    await submit(redis, keys, submission);
+    ids.push(submission.entryId);
+  }
+  return ids;
+}
+
+/** Gives the session's job lock to a host, as BullMQ does when it hands out the job, and has it granted and adopted. */
+export async function own(redis: Redis, keys: SessionKeys, host = 'h1'): Promise<Owner> {
+  const owner = await grantTo(redis, keys, host);
+  const adopted = await adopt(owner);
+  if (adopted.type !== 'adopted') throw new Error(`${host} did not become the owner: ${adopted.type}`);
+  return owner;
+}
+
+export async function grantTo(redis: Redis, keys: SessionKeys, host: string, through: Redis = redis): Promise<Owner> {
+  const fleet = fleetKeys(keys.namespace);
+  await redis.set(sessionJobLockKey(fleet, sessionJobId(keys.tenant, keys.session)), host, 'PX', 60_000);
+  const granted = await grant(through, fleet, keys, host, 60_000);
+  if (granted.type !== 'granted') throw new Error(`${granted.holder} has the lock`);
+  return { redis: through, keys, fence: granted.fence, host };
+}
+
+export function resultOf(outcome: Outcome, rest: Partial<WireResult> = {}): WireResult {
+  return emptyResult(outcome, { exitCode: outcome === 'success' ? 0 : null, ...rest });
+}
+
+export const finishAs = (outcome: Outcome, takeNext = false) => ({ result: resultOf(outcome), epoch: 1, takeNext });
+
+/** One piece of output that begins where an entry's stored output ends. */
+export function pieceAfter(
+  stored: Pick<Entry, 'offsets' | 'seq'>,
+  data: string | Uint8Array,
+  rest: Partial<OutputEntry> = {},
+): OutputEntry {
+  const bytes = typeof data === 'string' ? Buffer.from(data) : data;
+  const stream = rest.stream ?? 'stdout';
+  const rawFrom = stored.offsets[stream];
+  return {
+    stream,
+    seq: stored.seq,
+    rawFrom,
+    rawTo: rawFrom + bytes.byteLength,
+    omittedBytes: 0,
+    lines: 0,
+    data: bytes,
+    ...rest,
+  };
+}
+
+export const atTheStart = { offsets: { stdout: 0, stderr: 0 }, seq: 0 };

@@ -1,0 +1,201 @@
+import { cancel, close, note, open, submit, sweep } from '@shellfleet/mailbox';
+import { type SessionKeys, sessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { createHostileRedis, isCrash } from './hostile-redis.ts';
+import * as invariants from './invariants.ts';
+import { grantTo, newSubmission } from './mailbox-session.ts';
+import { createRandom, type Random } from './random.ts';
+import { hostLife, type World } from './simulated-host.ts';
+import { plannedBytes } from './simulated-output.ts';
+
+/** What one trial came to. `problems` is empty when every invariant held. */
+export interface TrialReport {
+  seed: number;
+  problems: string[];
+  commands: number;
+  crashes: number;
+  grants: number;
+  reran: number;
+  outcomes: Record<string, number>;
+}
+
+interface Trial {
+  random: Random;
+  keys: SessionKeys;
+  world: World;
+  /** every call arrives twice, and some callers die */
+  hostile: Redis;
+  calm: Redis;
+  accepted: Set<string>;
+  idempotent: Set<string>;
+  /** cancel() has answered true */
+  promised: Set<string>;
+  crashes: number;
+  grants: number;
+}
+
+const HOSTS = ['h1', 'h2', 'h3'] as const;
+const PER_PRODUCER = 8;
+
+/** One session, two producers, three hosts, everything at once and everything twice; then a clean owner, then a close. */
+export async function runTrial(redis: Redis, namespace: string, seed: number): Promise<TrialReport> {
+  const random = createRandom(seed);
+  const keys = sessionKeys(namespace, 't1', `s${seed}`);
+  const late: (() => Promise<unknown>)[] = [];
+  const world: World = { random, keepers: new Map(), ran: new Map(), surprises: [] };
+  // Invariant 1: the fence that counts never falls. One connection answers in order, so no answer overtakes a later one.
+  let newest = 0;
+  const look = async () => {
+    const fence = Number((await redis.hget(keys.state, 'fence')) ?? 0);
+    if (fence < newest) world.surprises.push(`the fence fell from ${newest} to ${fence}`);
+    newest = Math.max(newest, fence);
+  };
+  const hostile = createHostileRedis(redis, { random, crash: 0.03, late, look });
+  const sets = { accepted: new Set<string>(), idempotent: new Set<string>(), promised: new Set<string>() };
+  const trial: Trial = { random, keys, world, hostile, calm: redis, ...sets, crashes: 0, grants: 0 };
+
+  const producers = [producer(trial, 'p1'), producer(trial, 'p2')];
+  const upkeep = Promise.all(producers).then(() => bystander(trial));
+  const lives: Promise<void>[] = [bystander(trial)];
+  for (let index = 0; index < 4 + random.below(4); index += 1) {
+    lives.push(life(trial, random.pick(HOSTS), hostile));
+    for (let turns = random.below(4); turns > 0; turns -= 1) await redis.ping();
+  }
+  await Promise.all([...producers, ...lives, upkeep]);
+  await drain(trial);
+  for (const call of late.splice(0)) await call();
+  await drain(trial);
+  const events = await invariants.readEvents(redis, keys);
+  const problems = [...world.surprises, ...judge(trial, events), ...(await invariants.leftovers(redis, keys))];
+  await close(redis, keys, undefined, true);
+  problems.push(...(await invariants.keysWithoutExpiry(redis, keys.prefix)).map((key) => `${key} would stay for ever`));
+
+  const outcomes: Record<string, number> = {};
+  for (const outcome of invariants.outcomesOf(events).values()) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+  const starts = invariants.idsOf(events, 'command.started');
+  const reran = starts.length - new Set(starts).size;
+  return {
+    seed,
+    problems,
+    commands: trial.accepted.size,
+    crashes: trial.crashes,
+    grants: trial.grants,
+    reran,
+    outcomes,
+  };
+}
+
+function judge({ accepted, idempotent, promised, world }: Trial, events: invariants.StreamEvent[]): string[] {
+  const outcomes = invariants.outcomesOf(events);
+  // Each start in the stream stands for one run at most; that only idempotent entries have more than one is judged apart.
+  const starts = invariants.idsOf(events, 'command.started');
+  const ranUnsaid = [...world.ran].filter(([id, count]) => count > starts.filter((start) => start === id).length);
+  const wrongBytes = [...outcomes].filter(([id, outcome]) => {
+    const { stdout, stderr } = invariants.outputOf(events, id);
+    const planned = plannedBytes(id);
+    const isWhole = stdout.equals(planned.stdout) && stderr.equals(planned.stderr);
+    const isPart =
+      planned.stdout.subarray(0, stdout.length).equals(stdout) &&
+      planned.stderr.subarray(0, stderr.length).equals(stderr);
+    return outcome === 'success' ? !isWhole : !isPart;
+  });
+  return [
+    ...invariants.notAcceptedOnce(events),
+    ...invariants.notCompletedOnce(events, accepted),
+    ...invariants.startedTwice(events, idempotent),
+    ...invariants.startedOutOfOrder(events),
+    ...invariants.overlapping(events),
+    ...invariants.outputGaps(events),
+    ...ranUnsaid.map(([id, count]) => `${id} ran ${count} times, more often than it was started`),
+    ...wrongBytes.map(([id, outcome]) => `${id} (${outcome}) has other output than it printed`),
+    ...[...promised]
+      .filter((id) => outcomes.get(id) !== 'cancellation')
+      .map((id) => `${id} was cancelled and is ${outcomes.get(id)}`),
+  ];
+}
+
+/** Submits one after another; now and then cancels one, or closes the session and opens its next life. */
+async function producer(trial: Trial, inbox: string): Promise<void> {
+  const { hostile, keys, random } = trial;
+  let generation = await alive(trial, () => openAgain(trial));
+  const own: string[] = [];
+  for (let index = 0; index < PER_PRODUCER; index += 1) {
+    const retry = random.chance(0.3) ? 'idempotent' : 'never';
+    const deadline = random.chance(0.1) ? { startDeadlineMs: 1 + random.below(5) } : {};
+    const submission = newSubmission(generation, { inbox, retry, ...deadline });
+    if (retry === 'idempotent') trial.idempotent.add(submission.entryId);
+    const submitted = await survive(trial, () => submit(hostile, keys, submission));
+    if (submitted?.type === 'closed') generation = await alive(trial, () => openAgain(trial));
+    if (submitted?.type === 'accepted' || submitted?.type === 'accepted-before') {
+      trial.accepted.add(submission.entryId);
+      own.push(submission.entryId);
+    }
+    const victim = own[random.below(own.length + 1)];
+    if (victim !== undefined && random.chance(0.25)) {
+      const cancelled = await survive(trial, () => cancel(hostile, keys, victim, 'enough'));
+      if (cancelled?.type === 'ended' || cancelled?.type === 'marked') trial.promised.add(victim);
+    }
+    if (random.chance(0.04)) await survive(trial, () => close(hostile, keys, generation, random.chance(0.5)));
+  }
+}
+
+async function openAgain({ calm, hostile, keys }: Trial): Promise<string> {
+  for (;;) {
+    const opened = await open(hostile, keys, 'sealed spec', 'digest');
+    if (opened.type === 'created' || opened.type === 'attached') return opened.generation;
+    await calm.ping(); // the life before is still ending; its owner, or the last drain, ends it
+    await close(calm, keys, undefined, true);
+  }
+}
+
+/** Sweeps, and notes about whoever is the owner. */
+async function bystander(trial: Trial): Promise<void> {
+  const { hostile, calm, keys, random } = trial;
+  for (let index = 0; index < 4; index += 1) {
+    await survive(trial, () => sweep(hostile, keys));
+    const fence = Number((await calm.hget(keys.state, 'fence')) ?? 0) - random.below(2);
+    await survive(trial, () => note(hostile, keys, fence, 'host.unreachable', {}));
+  }
+}
+
+/** A host is handed the session's job, and works until its worker dies; with some, the machine dies too. */
+async function life(trial: Trial, host: string, redis: Redis): Promise<void> {
+  trial.grants += 1;
+  const crashes = trial.crashes;
+  await survive(trial, async () => {
+    const owner = await grantTo(trial.calm, trial.keys, host, redis).catch(ignoreRefusal);
+    if (owner !== undefined) await hostLife(owner, trial.world);
+  });
+  if (trial.crashes > crashes && trial.random.chance(0.4)) trial.world.keepers.delete(host);
+}
+
+/** Another host may have been handed the job between the lock and the grant. */
+function ignoreRefusal(error: unknown): undefined {
+  if (error instanceof Error && error.message.endsWith('has the lock')) return undefined;
+  throw error;
+}
+
+/** Owners to which nothing happens, until nothing is left. */
+async function drain(trial: Trial): Promise<void> {
+  const { calm, keys } = trial;
+  const unfinished = async () => (await sweep(calm, keys)).unfinished;
+  for (let index = 0; (await unfinished()) && index < 20; index += 1) await life(trial, trial.random.pick(HOSTS), calm);
+}
+
+async function survive<T>(trial: Trial, act: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!isCrash(error)) throw error;
+    trial.crashes += 1;
+    return undefined;
+  }
+}
+
+/** Until it lives: a producer that died is started again. */
+async function alive<T>(trial: Trial, act: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const answer = await survive(trial, act);
+    if (answer !== undefined) return answer;
+  }
+}

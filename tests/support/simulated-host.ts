@@ -1,0 +1,143 @@
+import {
+  adopt,
+  announce,
+  append,
+  type Entry,
+  finish,
+  type Owner,
+  release,
+  rerun,
+  type Taken,
+  take,
+} from '@shellfleet/mailbox';
+import type { Outcome, OutputEntry } from '@shellfleet/protocol';
+import { resultOf } from './mailbox-session.ts';
+import type { Random } from './random.ts';
+import { planOutput } from './simulated-output.ts';
+
+// A host without Docker: what a worker does with a mailbox, and a keeper that counts what it ran.
+//
+// K1. A keeper outlives its worker, obeys its newest owner, refuses an id that it began before, and keeps all output until it is stored.
+// K2. An entry is followed only on the keeper that began it under the fence which its record names, and begun only on one that was there
+//     when it was started.
+
+export interface Keeper {
+  /** under which it was created */
+  bornUnder: number;
+  /** of the newest owner that has greeted it */
+  fence: number;
+  /** entry id → the fence under which its record says it was started, when this keeper began it */
+  begun: Map<string, number>;
+}
+
+export interface World {
+  random: Random;
+  /** by host id; one that is not there was lost with its host, or removed */
+  keepers: Map<string, Keeper>;
+  /** How often any keeper began an entry. */
+  ran: Map<string, number>;
+  /** What no script may ever answer. */
+  surprises: string[];
+}
+
+/** One life of a worker that has just been granted the session: until it is fenced, has nothing to do, or dies (its calls throw). */
+export async function hostLife(owner: Owner, world: World): Promise<void> {
+  const adopted = await adopt(owner);
+  const before = world.keepers.get(owner.host);
+  if (adopted.type !== 'adopted') return removeKeeper(owner, world);
+  const keeper = before ?? { bornUnder: owner.fence, fence: owner.fence, begun: new Map() };
+  if (keeper.fence > owner.fence) return;
+  keeper.fence = owner.fence;
+  world.keepers.set(owner.host, keeper);
+  const epoch = adopted.epoch + (before === undefined ? 1 : 0);
+  await announce(owner, { epoch, epochBase: epoch - 1, status: 'ready' }, { type: 'session.opened', data: {} });
+  let next: Taken | { type: 'fenced' } =
+    adopted.running === undefined ? await take(owner) : { type: 'running', entry: adopted.running };
+  // Ends when the session is given up, is another's, or has nothing to do.
+  for (;;) {
+    if (next.type === 'fenced') return removeKeeper(owner, world);
+    if (next.type === 'empty') {
+      if (!next.closing && world.random.chance(0.5)) return;
+      const released = await release(owner, 'queued');
+      if (released.type !== 'busy') return removeKeeper(owner, world);
+      next = await take(owner);
+      continue;
+    }
+    next = await runEntry(owner, world, keeper, next);
+  }
+}
+
+async function runEntry(
+  owner: Owner,
+  world: World,
+  keeper: Keeper,
+  taken: Exclude<Taken, { type: 'empty' }>,
+): Promise<Taken | { type: 'fenced' }> {
+  const { entry } = taken;
+  const mayHaveBegunElsewhere = entry.host !== owner.host || keeper.bornUnder > entry.fence;
+  if (taken.type === 'overdue') return finishEntry(owner, world, entry, 'timeout', []);
+  if (keeper.begun.get(entry.id) === entry.fence) return follow(owner, world, entry);
+  if (mayHaveBegunElsewhere) {
+    const again = await rerun(owner, entry.id);
+    if (again.type === 'fenced') return again;
+    if (again.type === 'refused') return finishEntry(owner, world, entry, 'lost', []);
+    if (!begin(owner, world, keeper, entry.id, owner.fence)) return { type: 'fenced' };
+    return follow(owner, world, { ...entry, offsets: { stdout: 0, stderr: 0 }, seq: 0 });
+  }
+  return begin(owner, world, keeper, entry.id, entry.fence) ? follow(owner, world, entry) : { type: 'fenced' };
+}
+
+/** False when the keeper has a newer owner. An id is begun again only when its record says that it was started again. */
+function begin(owner: Owner, world: World, keeper: Keeper, entryId: string, startedUnder: number): boolean {
+  if (keeper.fence > owner.fence || keeper.begun.get(entryId) === startedUnder) return false;
+  keeper.begun.set(entryId, startedUnder);
+  world.ran.set(entryId, (world.ran.get(entryId) ?? 0) + 1);
+  return true;
+}
+
+/** A fenced host ends its shell, unless a newer life of its worker has it now. */
+function removeKeeper(owner: Owner, world: World): void {
+  if ((world.keepers.get(owner.host)?.fence ?? 0) <= owner.fence) world.keepers.delete(owner.host);
+}
+
+/** Stores an entry's output from where it is stored, and ends it. */
+async function follow(owner: Owner, world: World, entry: Entry): Promise<Taken | { type: 'fenced' }> {
+  const pieces = planOutput(entry.id, entry.offsets, entry.seq);
+  const rest = world.random.below(pieces.length + 1);
+  for (let index = 0; index < rest; ) {
+    const some = pieces.slice(index, index + 1 + world.random.below(3));
+    index += some.length;
+    const answer = await append(owner, entry.id, some);
+    if (answer.type === 'fenced') return answer;
+    if (answer.type === 'not-running') world.surprises.push(`${entry.id} is not running, said its owner's append`);
+    if (answer.type === 'misplaced' && some.some((piece) => piece.rawTo > answer.offsets[piece.stream]))
+      world.surprises.push(`${entry.id}: output misplaced, ${JSON.stringify(answer.offsets)}`);
+    if (index >= rest) return finishEntry(owner, world, entry, 'success', pieces.slice(index));
+  }
+  return finishEntry(owner, world, entry, 'success', pieces.slice(rest));
+}
+
+async function finishEntry(
+  owner: Owner,
+  world: World,
+  entry: Entry,
+  outcome: Outcome,
+  output: OutputEntry[],
+): Promise<Taken | { type: 'fenced' }> {
+  const takeNext = world.random.chance(0.7);
+  const finished = await finish(owner, entry.id, { result: resultOf(outcome), epoch: 1, takeNext, output });
+  switch (finished.type) {
+    case 'fenced':
+      return finished;
+    case 'cancelled':
+      return finishEntry(owner, world, entry, 'cancellation', output);
+    case 'misplaced':
+      world.surprises.push(`${entry.id}: output of its finish misplaced, ${JSON.stringify(finished.offsets)}`);
+      return { type: 'fenced' };
+    case 'not-running':
+      world.surprises.push(`${entry.id} is not running, said its owner's finish`);
+      return take(owner);
+    case 'finished':
+      return takeNext ? finished.next : take(owner);
+  }
+}
