@@ -28,8 +28,15 @@ describe.each(['socket', 'attach'] as const)('A session over %s', (transport) =>
   test('keeps its background processes, and none of their output in the next command', async () => {
     const session = await stack.fleet.session('background');
     const first = await session.run('(while :; do echo tick >> ticks; echo tock; sleep 0.02; done) & echo $! > pid');
-    expect(first).toEqual(expectedResult('background', { stdout: expect.any(String), output: expect.any(String), totals: expect.any(Object) }));
-    const script = 'from=$(wc -l < ticks); until [ $(wc -l < ticks) -gt $((from + 2)) ]; do sleep 0.02; done; kill -0 $(cat pid) && echo alive';
+    expect(first).toEqual(
+      expectedResult('background', {
+        stdout: expect.any(String),
+        output: expect.any(String),
+        totals: expect.any(Object),
+      }),
+    );
+    const script =
+      'from=$(wc -l < ticks); until [ $(wc -l < ticks) -gt $((from + 2)) ]; do sleep 0.02; done; kill -0 $(cat pid) && echo alive';
     expect(await session.run(script)).toEqual(expectedResult('background', { stdout: 'alive\n' }));
     const ended = 'kill $(cat pid); wait $(cat pid) 2>/dev/null; kill -0 $(cat pid) 2>/dev/null || echo gone';
     expect(await session.run(ended)).toEqual(expectedResult('background', { stdout: 'gone\n' }));
@@ -38,14 +45,15 @@ describe.each(['socket', 'attach'] as const)('A session over %s', (transport) =>
   test('shares nothing with another session', async () => {
     const [one, other] = await Promise.all([stack.fleet.session('alone-1'), stack.fleet.session('alone-2')]);
     await one.run('cd /tmp; mine=yes; export also=yes; fn() { :; }; echo data > /workspace/file; sleep 100 &');
-    const script = 'pwd; echo "[$mine][$also]"; type fn 2>/dev/null; ls -A /workspace; pgrep -x sleep; hostname | wc -l';
+    const script =
+      'pwd; echo "[$mine][$also]"; type fn 2>/dev/null; ls -A /workspace; pgrep -x sleep; hostname | wc -l';
     expect(await other.run(script)).toEqual(expectedResult('alone-2', { stdout: '/workspace\n[][]\n1\n' }));
   });
 
   test('gives one command its own variables and directory, and the next none of them', async () => {
     const session = await stack.fleet.session('per-command');
     await session.run('export outer=kept; cd /tmp');
-    const env = { inner: "it's $(not) `run`\n\"twice\" \\ é", outer: 'changed' };
+    const env = { inner: 'it\'s $(not) `run`\n"twice" \\ é', outer: 'changed' };
     expect(await session.run('pwd; printf "%s|%s" "$inner" "$outer"', { env, cwd: '/usr' })).toEqual(
       expectedResult('per-command', { stdout: `/usr\n${env.inner}|changed` }),
     );
@@ -57,9 +65,7 @@ describe.each(['socket', 'attach'] as const)('A session over %s', (transport) =>
   test('gives a command its stdin byte for byte, and nothing when it has none (S1-17)', async () => {
     const session = await stack.fleet.session('stdin');
     expect(await session.run('cat')).toEqual(expectedResult('stdin'));
-    expect(await session.run('read -r line; echo "$? [$line]"')).toEqual(
-      expectedResult('stdin', { stdout: '1 []\n' }),
-    );
+    expect(await session.run('read -r line; echo "$? [$line]"')).toEqual(expectedResult('stdin', { stdout: '1 []\n' }));
     const bytes = Uint8Array.from({ length: 100_000 }, (_, index) => (index * 7) % 256);
     const echoed = await session.run('cat', { stdin: bytes, encoding: 'base64' });
     expect(Buffer.from(echoed.stdout, 'base64').equals(Buffer.from(bytes))).toBe(true);

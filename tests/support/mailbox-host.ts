@@ -228,7 +228,11 @@ class TinyHost implements MailboxHost {
       again: false,
     };
     this.#owned.set(keys.member, session);
-    await announce(owner, { epoch: session.epoch, status: 'ready' }, { type: 'session.opened', data: {} });
+    await announce(
+      owner,
+      { epoch: session.epoch, epochBase: 0, status: 'ready' },
+      { type: 'session.opened', data: {} },
+    );
     if (adopted.life === 'closing') await this.#giveUp(session);
     else this.#kick(session);
     return true;

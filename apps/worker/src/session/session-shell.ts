@@ -60,6 +60,10 @@ export class SessionShell {
     );
   }
 
+  get sandboxId(): string | undefined {
+    return this.#sandbox?.id;
+  }
+
   get hasSandbox(): boolean {
     return this.#sandbox !== undefined;
   }

@@ -37,7 +37,7 @@ import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
 import { finishFailed, finishLost, finishOverdue, type RunDeps, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import type { ShellEnd } from '../shell/shell.ts';
-import { countPreparations, runShutdownCommands } from './prepare-shell.ts';
+import { runShutdownCommands } from './prepare-shell.ts';
 import { SessionShell } from './session-shell.ts';
 import { createWake } from './wake.ts';
 
@@ -188,19 +188,24 @@ export class Session {
   async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<void> {
     const { running } = adopted;
     if (running?.cancelReason !== undefined) this.#cancelled.add(running.id);
-    if (found !== undefined) {
+    if (found !== undefined && found.id === adopted.sandboxId) {
       const hello = await run.shell.adopt(found, adopted.epochBase).catch((err: unknown) => {
         this.#logger.warn({ err }, 'session.adoption-failed');
         return undefined;
       });
-      // A shell that has begun nothing but its preparation may not have come to the end of it, and nobody has used it.
-      const used = running !== undefined || (hello?.begunCount ?? 0) > countPreparations(run.spec);
-      if (hello !== undefined && used) {
+      if (hello !== undefined) {
         await this.#announce(run, 'session.adopted');
-        if (running !== undefined) await this.#run(running, hello.entryId === running.id ? 'resume' : 'start', run);
+        if (running === undefined) return;
+        if (hello.entryId === running.id) await this.#run(running, 'resume', run);
+        // Started here and never begun: the worker died between the two. Elsewhere it may have run.
+        else if (running.host === run.owner.host) await this.#run(running, 'start', run);
+        else await this.#recover(running, run);
         return;
       }
       await run.shell.abandon();
+    } else {
+      // A sandbox whose shell was never ready has run nothing of the mailbox's.
+      await found?.remove();
     }
     const hostLost = adopted.previousHost !== '' && adopted.previousHost !== run.owner.host;
     if (adopted.epoch > 0 && (hostLost || running !== undefined)) {
@@ -400,7 +405,9 @@ export class Session {
   ): Promise<void> {
     const { epoch, epochBase } = run.shell;
     const event = type === undefined ? undefined : { type, data };
-    const said = await untilAnswered(() => announce(run.owner, { epoch, epochBase, status }, event), run.signal);
+    const { sandboxId } = run.shell;
+    const shell = { epoch, epochBase, status, ...(status === 'ready' && sandboxId !== undefined ? { sandboxId } : {}) };
+    const said = await untilAnswered(() => announce(run.owner, shell, event), run.signal);
     if (said.type === 'fenced') this.#onFenced();
   }
 
@@ -411,6 +418,7 @@ export class Session {
       shell,
       sealer: this.#deps.sealer,
       hostLog: this.#deps.hostLog,
+      logger: this.#logger,
       signal: this.#fenced.signal,
       opened: () => this.#opened,
       isCancelled: (entryId) => this.#cancelled.has(entryId),

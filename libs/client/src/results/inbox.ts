@@ -43,7 +43,9 @@ export class Inbox {
   close(): void {
     this.#closed = true;
     clearInterval(this.#keeping);
-    this.#blocking?.disconnect();
+    if (this.#blocking === undefined) return;
+    this.#blocking.disconnect();
+    void this.#redis.del(this.#key).catch(() => {});
   }
 
   /** Hints that find no inbox are lost; results are then looked up. */
