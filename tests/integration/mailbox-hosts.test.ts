@@ -443,32 +443,32 @@ describe('announce', () => {
 });
 
 describe('the shell that an adopter has to find', () => {
-  const ready = (sandbox: string) => ({ epoch: 1, epochBase: 0, status: 'ready', sandbox }) as const;
+  const ready = (sandboxId: string) => ({ epoch: 1, epochBase: 0, status: 'ready', sandboxId }) as const;
   const shellOf = async (host: string) => {
     const adopted = await adopt(await own(redis, keys, host));
-    return adopted.type === 'adopted' ? adopted.shell : adopted.type;
+    return adopted.type === 'adopted' ? [adopted.shellHost, adopted.sandboxId] : adopted.type;
   };
 
   test('is the one that was last ready, however many owners come before the next is', async () => {
     await announce(await own(redis, keys, 'h1'), ready('c1'));
-    expect(await shellOf('h2')).toEqual({ host: 'h1', sandbox: 'c1' });
-    await announce(await own(redis, keys, 'h2'), { ...ready('c2'), status: 'starting' });
-    expect(await shellOf('h1')).toEqual({ host: 'h1', sandbox: 'c1' });
+    expect(await shellOf('h2')).toEqual(['h1', 'c1']);
+    await announce(await own(redis, keys, 'h2'), { epoch: 1, epochBase: 0, status: 'starting' });
+    expect(await shellOf('h1')).toEqual(['h1', 'c1']);
     await announce(await own(redis, keys, 'h2'), { ...ready('c2'), epoch: 2 });
-    expect(await shellOf('h1')).toEqual({ host: 'h2', sandbox: 'c2' });
+    expect(await shellOf('h1')).toEqual(['h2', 'c2']);
   });
 
   test('is none before the first is ready, after a release, and when its entry was started again elsewhere', async () => {
-    expect(await shellOf('h1')).toBeUndefined();
+    expect(await shellOf('h1')).toEqual(['', '']);
     const first = await own(redis, keys, 'h1');
     await announce(first, ready('c1'));
     await release(first, 'queued');
-    expect(await shellOf('h1')).toBeUndefined();
+    expect(await shellOf('h1')).toEqual(['', '']);
     const second = await own(redis, keys, 'h1');
     await announce(second, ready('c2'));
     const entry = await startOne(second, { retry: 'idempotent' });
     await rerun(await own(redis, keys, 'h2'), entry.id);
-    expect(await shellOf('h1')).toBeUndefined();
+    expect(await shellOf('h1')).toEqual(['', '']);
   });
 });
 

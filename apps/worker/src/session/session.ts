@@ -197,8 +197,7 @@ export class Session {
   async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<void> {
     const { running } = adopted;
     if (running?.cancelReason !== undefined) this.#cancelled.add(running.id);
-    const ready = adopted.shell?.host === run.owner.host ? adopted.shell.sandbox : undefined;
-    if (found !== undefined && found.id === ready) {
+    if (found !== undefined && found.id === adopted.sandboxId && adopted.shellHost === run.owner.host) {
       const hello = await run.shell.adopt(found, adopted.epochBase, adopted.preparedEpoch).catch((err: unknown) => {
         this.#logger.warn({ err }, 'session.adoption-failed');
         return undefined;
@@ -419,7 +418,7 @@ export class Session {
   ): Promise<void> {
     const { epoch, epochBase } = run.shell;
     const event = type === undefined ? undefined : { type, data };
-    const shell = { epoch, epochBase, status, sandbox: run.shell.sandboxId ?? '' };
+    const shell = { epoch, epochBase, status, sandboxId: status === 'ready' ? (run.shell.sandboxId ?? '') : '' };
     const said = await untilAnswered(() => announce(run.owner, shell, event), run.signal);
     if (said.type === 'fenced') this.#onFenced();
   }

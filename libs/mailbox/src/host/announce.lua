@@ -1,6 +1,6 @@
 -- announce: the owner says how its shell fares. An event is said once per type, fence and epoch; what comes late changes nothing.
 -- ARGV 3 fence · 4 host · 5 epoch · 6 status (starting, ready) · 7 event type or '' · 8 event data JSON
---      9 epoch before the first shell of this sandbox · 10 id of the sandbox, or ''
+--      9 epoch before the first shell of this sandbox · 10 the sandbox, once its shell is ready, or ''
 -- Returns {1} · {-1} fenced
 if not owns(ARGV[3], ARGV[4]) then return {-1} end
 local known = redis.call('HMGET', state, 'epoch', 'status', 'announced')
@@ -18,6 +18,6 @@ if ARGV[7] ~= '' and not string.find(announced, ' ' .. ARGV[7] .. ' ', 1, true) 
 end
 redis.call('HSET', state, 'epoch', ARGV[5], 'status', status, 'base', ARGV[9], 'announced', announced)
 -- Only a shell that is ready is given anything to run: from here on this is the one that an adopter has to find.
-if status == 'ready' then redis.call('HSET', state, 'shell', ARGV[4] .. ' ' .. ARGV[10]) end
+if ARGV[10] ~= '' then redis.call('HSET', state, 'shell', ARGV[4] .. ' ' .. ARGV[10]) end
 ring()
 return {1}
