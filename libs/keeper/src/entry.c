@@ -9,6 +9,7 @@
 #include "lanes.h"
 #include "link.h"
 #include "processes.h"
+#include "reaper.h"
 #include "shell.h"
 #include <fcntl.h>
 #include <signal.h>
@@ -103,7 +104,7 @@ static void run_file(const FileEntry *file) {
   if (helper < 0) { // at the pids limit
     sweep_kill(BEGINNING, shell_pid());
     note(PARTIAL, "background processes were ended at the limit of processes");
-    while (waitpid(-1, 0, WNOHANG) > 0) continue;
+    reap_children();
     helper = fork();
   }
   if (helper == 0) {

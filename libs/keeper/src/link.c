@@ -104,7 +104,7 @@ static void accept_frame(const Header *header, const uint8_t *payload, FrameSink
     if (header->fence >= fence) {
       fence = header->fence;
       claimed = 1;
-      pending_from = pending_to = 0; // of a worker before this one
+      if (!socket_path) pending_from = pending_to = 0; // for a worker that is gone
       sink(header, payload);
     } else {
       greet(); // tells the late comer the fence that it has lost to

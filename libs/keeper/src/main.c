@@ -16,6 +16,7 @@
 #include "lanes.h"
 #include "link.h"
 #include "processes.h"
+#include "reaper.h"
 #include "shell.h"
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +26,6 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum Tag { SIGNALS, REPORT_PIPE, LINK_IN, LINK_OUT, FIRST_LANE, FIRST_LATE = FIRST_LANE + LANES };
@@ -60,21 +60,13 @@ static void on_frame(const Header *header, const uint8_t *payload) {
   }
 }
 
-static void reap(void) {
-  int status;
-  for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-    if (pid == shell_pid()) entry_on_shell_death(status);
-    else entry_on_child(pid, status);
-  }
-}
-
 static void on_signals(void) {
   struct signalfd_siginfo signal;
   while (read(signals, &signal, sizeof signal) > 0) {
     // Only one from outside this pid namespace (docker stop) comes without a sender.
     if (signal.ssi_signo == SIGTERM && signal.ssi_pid == 0) entry_close(STOP_MS);
   }
-  reap();
+  reap_children();
 }
 
 static void on_event(const struct epoll_event *event) {

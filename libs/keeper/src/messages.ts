@@ -75,7 +75,7 @@ export function encodeFile(file: FilePayload): Buffer {
 }
 
 export function encodeRestart(terminationTimeoutMs: number): Buffer {
-  return uint32s(terminationTimeoutMs, 0, 0);
+  return uint32s(Math.max(1, terminationTimeoutMs), 0, 0); // 0 would be no limit
 }
 
 export function uint32s(...values: number[]): Buffer {

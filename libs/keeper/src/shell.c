@@ -4,6 +4,7 @@
 #include "identity.h"
 #include "link.h"
 #include "processes.h"
+#include "reaper.h"
 #include "text.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -125,7 +126,7 @@ static pid_t fork_or_make_room(void) {
     const pid_t child = fork();
     if (child >= 0) return child;
     sweep_kill(BEGINNING, pid); // at the pids limit room is made without forking
-    while (waitpid(-1, 0, WNOHANG) > 0) continue;
+    reap_children();
     usleep(10000);
   }
   return -1;
