@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkoutRoot, ensureMachine, ensureRedis, type Machine, stopDocker } from '@shellfleet/setup';
+import Docker from 'dockerode';
 import { readMachine } from './machine.ts';
 import { RedisProbe } from './measure/redis-probe.ts';
 import { type Plan, readPlan } from './plan.ts';
@@ -49,16 +51,18 @@ async function prepare(plan: Plan, { engine, sessionImage }: Machine, cleanup: A
     cleanup.defer(() => row.close());
     return row;
   };
-  const { dockerHost, socketPath } = engine.endpoint;
+  const { dockerHost, socketPath, host, port } = engine.endpoint;
+  const docker = new Docker(socketPath === undefined ? { host, port, protocol: 'http' } : { socketPath });
+  const namespace = `bench-${randomUUID().slice(0, 8)}`;
   const slots = plan.few.sessions + IDLE_SESSIONS + 4;
   const worker = join(folder, 'worker');
   const shellfleet = keep(
-    await createShellfleetRow({ redisUrl, folder: worker, image: sessionImage, dockerHost, slots }),
+    await createShellfleetRow({ redisUrl, namespace, folder: worker, image: sessionImage, dockerHost, docker, slots }),
   );
   const rows = [
     keep(await createFloorRow(bareUrl)),
     keep(await createBullmqRow(bareUrl)),
-    keep(await createDockerExecRow(socketPath, sessionImage)),
+    keep(await createDockerExecRow(docker, sessionImage)),
     shellfleet,
   ];
   return { rows, shellfleet, ...probes, report };

@@ -12,7 +12,7 @@ import {
 } from './bullmq-queues.ts';
 import { noopResult } from './noop-result.ts';
 
-const [redisUrl] = process.argv.slice(2);
+const redisUrl = process.env.BENCH_REDIS_URL;
 const hostId = 'bench-host';
 const leaseMs = 5_000;
 const neverRenewedMs = 86_400_000;

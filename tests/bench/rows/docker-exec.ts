@@ -1,11 +1,10 @@
 import { PassThrough } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
 import { expectOutput, type Row, type Script } from './row.ts';
 
 /** What people do without a fleet: a fresh `docker exec` per command in a running container; output demuxed, exit code asked for. */
-export async function createDockerExecRow(socketPath: string | undefined, image: string): Promise<Row> {
-  const docker = new Docker(socketPath === undefined ? {} : { socketPath });
+export async function createDockerExecRow(docker: Docker, image: string): Promise<Row> {
   const container = await docker.createContainer({
     Image: image,
     Entrypoint: ['sleep', 'infinity'],

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { FLOOR_INBOX, FLOOR_QUEUE } from './floor.ts';
 import { noopResult } from './noop-result.ts';
 
-const [redisUrl] = process.argv.slice(2);
+const redisUrl = process.env.BENCH_REDIS_URL;
 const redis = new Redis(redisUrl!);
 const blocking = new Redis(redisUrl!);
 await redis.ping();

@@ -2,9 +2,10 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** A row's own host, in a process of its own; ready when it says so. */
+/** A row's own host, in a process of its own; ready when it says so. The URL has a password, so it is no argument. */
 export async function startHostProcess(file: string, redisUrl: string): Promise<HostProcess> {
-  const child = fork(fileURLToPath(new URL(file, import.meta.url)), [redisUrl]);
+  const env = { ...process.env, BENCH_REDIS_URL: redisUrl };
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), { env });
   const ended = once(child, 'exit').then(() => {
     throw new Error(`${file} ended before it was ready`);
   });

@@ -4,14 +4,17 @@ import { join } from 'node:path';
 import { Fleet, type Session } from '@shellfleet/client';
 import { createSealKey } from '@shellfleet/mailbox';
 import { checkoutRoot } from '@shellfleet/setup';
+import type Docker from 'dockerode';
 import { expectOutput, type Row, type Script } from './row.ts';
 
 export interface ShellfleetOptions {
   redisUrl: string;
+  namespace: string;
   /** State of the worker; a folder of the bench's own. */
   folder: string;
   image: string;
   dockerHost: string;
+  docker: Docker;
   slots: number;
 }
 
@@ -30,7 +33,12 @@ const MEMORY_BYTES = 64 * 1024 * 1024;
 export async function createShellfleetRow(options: ShellfleetOptions): Promise<ShellfleetRow> {
   const sealKeys = [createSealKey()];
   const worker = await startWorker(options, sealKeys);
-  const fleet = await Fleet.connect({ redisUrl: options.redisUrl, namespace: 'bench', sealKeys });
+  const died = once(worker, 'exit').then(([exitCode, signal]): never => {
+    throw new Error(`the worker ended (${signal ?? exitCode}) while it was measured`);
+  });
+  died.catch(() => {});
+  const { redisUrl, namespace } = options;
+  const fleet = await Fleet.connect({ redisUrl, namespace, sealKeys });
   const sessions: Session[] = [];
   let started = 0;
 
@@ -39,32 +47,34 @@ export async function createShellfleetRow(options: ShellfleetOptions): Promise<S
     await run(session, 'echo hi');
     return session;
   };
+  // Without its worker a command waits for a host that never comes.
+  const whileItLives = <T>(work: Promise<T>): Promise<T> => Promise.race([work, died]);
   return {
     name: 'shellfleet',
     workerPid: worker.pid,
-    one: (script, turn) => run(sessions[turn % sessions.length]!, script),
+    one: (script, turn) => whileItLives(run(sessions[turn % sessions.length]!, script)),
     async many(count, perSession) {
       const turns = Array.from({ length: perSession }, () => sessions.slice(0, count)).flat();
-      await Promise.all(turns.map((session) => run(session, 'echo hi')));
+      await whileItLives(Promise.all(turns.map((session) => run(session, 'echo hi'))));
     },
     async openSessions(count) {
       while (sessions.length < count) {
         const missing = Math.min(OPENING_AT_ONCE, count - sessions.length);
-        sessions.push(...(await Promise.all(Array.from({ length: missing }, open))));
+        sessions.push(...(await whileItLives(Promise.all(Array.from({ length: missing }, open)))));
       }
     },
     async startCold() {
       const from = performance.now();
-      const session = await open();
+      const session = await whileItLives(open());
       const tookMs = performance.now() - from;
       await session.close();
       return tookMs;
     },
     async close() {
       await fleet.close();
-      const ended = once(worker, 'exit');
       worker.kill('SIGINT'); // its shells end with it
-      await ended;
+      await died.catch(() => {});
+      await removeContainers(options);
     },
   };
 }
@@ -81,7 +91,7 @@ async function startWorker(options: ShellfleetOptions, sealKeys: string[]): Prom
     ...Object.fromEntries(inherited),
     DOCKER_HOST: options.dockerHost,
     SHELLFLEET_REDIS_URL: options.redisUrl,
-    SHELLFLEET_NAMESPACE: 'bench',
+    SHELLFLEET_NAMESPACE: options.namespace,
     SHELLFLEET_STATE_DIR: options.folder,
     SHELLFLEET_SLOTS: String(options.slots),
     SHELLFLEET_DEFAULT_IMAGE: options.image,
@@ -95,4 +105,10 @@ async function startWorker(options: ShellfleetOptions, sealKeys: string[]): Prom
   await Promise.race([once(worker, 'message'), ended]);
   ended.catch(() => {});
   return worker;
+}
+
+/** What a worker that was killed could not end itself. */
+async function removeContainers({ docker, namespace }: ShellfleetOptions): Promise<void> {
+  const left = await docker.listContainers({ all: true, filters: { label: [`shellfleet.namespace=${namespace}`] } });
+  for (const { Id } of left) await docker.getContainer(Id).remove({ force: true });
 }

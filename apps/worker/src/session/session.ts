@@ -188,7 +188,8 @@ export class Session {
   async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<void> {
     const { running } = adopted;
     if (running?.cancelReason !== undefined) this.#cancelled.add(running.id);
-    if (found !== undefined && found.id === adopted.sandboxId) {
+    const ready = adopted.shell?.host === run.owner.host ? adopted.shell.sandbox : undefined;
+    if (found !== undefined && found.id === ready) {
       const hello = await run.shell.adopt(found, adopted.epochBase).catch((err: unknown) => {
         this.#logger.warn({ err }, 'session.adoption-failed');
         return undefined;
@@ -405,8 +406,7 @@ export class Session {
   ): Promise<void> {
     const { epoch, epochBase } = run.shell;
     const event = type === undefined ? undefined : { type, data };
-    const { sandboxId } = run.shell;
-    const shell = { epoch, epochBase, status, ...(status === 'ready' && sandboxId !== undefined ? { sandboxId } : {}) };
+    const shell = { epoch, epochBase, status, sandbox: run.shell.sandboxId ?? '' };
     const said = await untilAnswered(() => announce(run.owner, shell, event), run.signal);
     if (said.type === 'fenced') this.#onFenced();
   }
