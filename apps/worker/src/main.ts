@@ -13,6 +13,8 @@ import { createWorker } from './worker.ts';
 
 /** Running commands have this long when the worker is asked to stop. */
 const GRACE_MS = 30_000;
+/** Beyond it: whatever still waits for an engine or a Redis that does not answer is left to the next life. */
+const LAST_MS = 10_000;
 /** The kernel's own limit on most machines; one session may not take more. */
 const MOST_PIDS = 32_768;
 
@@ -75,6 +77,7 @@ async function main(): Promise<void> {
   const stop = (how: Stop) => {
     if (stopping) process.exit(1);
     stopping = true;
+    setTimeout(() => process.exit(1), GRACE_MS + LAST_MS).unref();
     void worker
       .close(how, GRACE_MS)
       .then(() => folder.close())

@@ -25,8 +25,10 @@ static const char *const CANDIDATES[] = {"/bin/bash", "/usr/bin/bash", "/bin/sh"
 static const char *folder;
 static char *arguments[MAX_ARGUMENTS + 5]; // of the shell; the last ones run the loop
 static char source_loop[160], problem[256], turn[24] = "ready";
+static char said[32 << 10]; // on the report pipe, and not yet understood
+static size_t said_bytes;
 static pid_t pid;
-static int epoll_fd, go = -1, report = -1, ready, leaving, failed_starts, has_before, has_input;
+static int epoll_fd, go = -1, report = -1, ready, leaving, failed_starts, has_before, has_input, has_exit_trap;
 static uint32_t generation;
 static uint64_t tag, spawned_at;
 
@@ -138,6 +140,7 @@ static void shell_spawn(void) {
   make_fifos();
   drain(go);
   drain(report);
+  said_bytes = has_exit_trap = 0;
   write_loop();
   ready = 0;
   generation++;
@@ -268,24 +271,24 @@ int shell_prepare(const Command *command) {
 // A number that the processes of earlier commands cannot know, so that none of them reports the end of this one by chance.
 static void new_turn(void) {
   static int random = -1;
-  uint64_t number = 0;
+  uint32_t number = 0;
   if (random < 0) random = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
   if (random < 0 || read(random, &number, sizeof number) != sizeof number) number = now_ms();
-  snprintf(turn, sizeof turn, "t%016llx", (unsigned long long)number);
+  snprintf(turn, sizeof turn, "%08x", number); // short: a shell reads it byte by byte
 }
 
-static void give_turn(const char *input, const char *extra) {
+static void give_turn(const char *how, const char *extra) {
   char line[256];
   new_turn();
-  const int n = snprintf(line, sizeof line, "%s %s %s\n", turn, input, extra);
+  const int n = snprintf(line, sizeof line, "%s %s %s\n", turn, how, extra);
   leaving = 0;
   make_fifos();
   if (write(go, line, n) != n) shell_kill();
 }
 
-void shell_run(void) { give_turn(has_input ? path_of("input") : "/dev/null", has_before ? "extra" : ""); }
+void shell_run(void) { give_turn(has_input ? "input" : "-", has_before ? "+" : ""); }
 
-void shell_leave(void) { give_turn("leave", ""); }
+void shell_leave(void) { give_turn("leave", has_exit_trap ? "+" : ""); }
 
 void shell_kill(void) {
   if (pid > 0) kill(pid, SIGKILL);
@@ -309,32 +312,57 @@ static void parse_notes(const char *notes, Report *result) {
     if (strstr(notes, NOTES[i].note)) result->state = PARTIAL, result->reason = NOTES[i].reason;
 }
 
-// A line is `turn code notes`, in one write. Anything else was written by somebody else and means nothing.
+// What the shell printed of its EXIT trap before a report: the loop's own, or one of the user's, which is kept in a file for
+// the end of the shell.
+static void keep_exit_trap(const char *words, size_t n) {
+  static const char ours[] = "trap -- '{ __sf_leave \"$@\"; } 2>/dev/null' EXIT\n";
+  if (memmem(words, n, ours, sizeof ours - 1)) return;
+  const char *trap = memmem(words, n, "trap -- ", strlen("trap -- "));
+  has_exit_trap = trap && write_whole("exit", (const uint8_t *)trap, n - (trap - words), "");
+}
+
+// A report is `turn code notes`, or `turn leaving`. Without the turn's number it was written by somebody else and means nothing.
+// Takes the first one out of what has been said; 0 when there is none.
+static int take_report(char *words, size_t size) {
+  const char *found = memmem(said, said_bytes, turn, strlen(turn));
+  const char *end = found ? memchr(found, '\n', said + said_bytes - found) : 0;
+  if (!end) return 0;
+  const char *from = found + strlen(turn);
+  const size_t n = (size_t)(end - from) < size - 1 ? (size_t)(end - from) : size - 1;
+  memcpy(words, from, n);
+  words[n] = 0;
+  if (strstr(words, " same")) keep_exit_trap(said, found - said);
+  said_bytes -= end + 1 - said;
+  memmove(said, end + 1, said_bytes);
+  return 1;
+}
+
+static void on_report(const char *words, Report *result, int *ended) {
+  if (!strcmp(words, " leaving")) {
+    leaving = 1;
+    return;
+  }
+  strcpy(turn, "-none-");
+  if (!ready) {
+    ready = 1;
+    failed_starts = 0;
+    return;
+  }
+  char *notes;
+  result->code = strtol(words, &notes, 10) & 0xff;
+  parse_notes(*notes == ' ' ? notes + 1 : notes, result);
+  *ended = 1;
+}
+
 int shell_read_report(Report *result) {
-  char text[1024];
+  char words[128];
   int ended = 0;
   for (;;) {
-    const ssize_t n = read(report, text, sizeof text - 1);
+    if (said_bytes == sizeof said) said_bytes = 0; // nobody's words
+    const ssize_t n = read(report, said + said_bytes, sizeof said - said_bytes);
     if (n <= 0) return ended;
-    text[n] = 0;
-    for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) {
-      const size_t length = strlen(turn);
-      if (strncmp(line, turn, length) || line[length] != ' ') continue;
-      if (!strcmp(line + length, " leaving")) {
-        leaving = 1;
-        continue;
-      }
-      if (!ready) {
-        ready = 1;
-        failed_starts = 0;
-      } else {
-        char *notes;
-        result->code = strtol(line + length + 1, &notes, 10) & 0xff;
-        parse_notes(*notes == ' ' ? notes + 1 : notes, result);
-        ended = 1;
-      }
-      strcpy(turn, "none");
-    }
+    said_bytes += n;
+    while (take_report(words, sizeof words)) on_report(words, result, &ended);
   }
 }
 

@@ -3,6 +3,7 @@ import { type Entry, type Fenced, type Finished, finish, notify, type Owner } fr
 import { ATTRIBUTES, ShellfleetError, SPANS, toCommandId, toWireResult, type WireResult } from '@shellfleet/protocol';
 import { untilAnswered } from '../patience.ts';
 import type { Executed, RunDeps } from '../run-command.ts';
+import { failedEntry } from './entry-frame.ts';
 
 /** Records how an entry came out: once, whatever has to be tried again for it. The only place where one becomes terminal here. */
 export async function finishEntry(entry: Entry, executed: Executed, deps: RunDeps): Promise<Finished | Fenced> {
@@ -20,9 +21,11 @@ export async function finishEntry(entry: Entry, executed: Executed, deps: RunDep
     } else if (finished.type === 'misplaced') {
       // An append whose reply was lost had arrived: what it stored is not sent again.
       const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);
-      if (rest.length === output.length)
-        throw new ShellfleetError('INTERNAL', `The output of ${session}.${entry.id} does not follow what is stored.`);
-      output = rest;
+      if (rest.length < output.length) output = rest;
+      else {
+        const message = `The output of ${session}.${entry.id} does not follow what is stored.`;
+        ({ result, output } = failedEntry(entry, new ShellfleetError('INTERNAL', message), deps));
+      }
     } else {
       if (finished.type === 'finished') {
         tellProducer(entry, finished.event, result, owner);

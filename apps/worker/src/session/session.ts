@@ -82,6 +82,7 @@ export class Session {
   #stop: Stop | undefined;
   #closing = false;
   #running: { entryId: string; stop(): void } | undefined;
+  #shell: SessionShell | undefined;
   #saidEpoch = 0;
   #announcedEpoch = 0;
   #opened = { from: 0, to: 0 };
@@ -126,15 +127,22 @@ export class Session {
     return this.#running === undefined;
   }
 
-  /** Serves the session until it is given up. `found`: its sandbox, alive from before. Never rejects. */
-  async serve(found: Sandbox | undefined): Promise<void> {
+  /**
+   * Serves the session until it is given up. `found`: its sandbox, alive from before. Never rejects: `failed` means that it could
+   * not go on, and what ran here was ended.
+   */
+  async serve(found: Sandbox | undefined): Promise<'ended' | 'failed'> {
     const lease = this.#deps.leases.add(this.job, this.#deps.lockMs, () => this.#onFenced());
     try {
       await this.#serveUnder(lease, found);
+      return 'ended';
     } catch (err) {
       this.#logger.error({ err }, 'session.failed');
+      await this.#shell?.discard();
+      return 'failed';
     } finally {
-      lease.end();
+      // A shell that is handed over keeps its lease until this process is gone.
+      if (this.#stop !== 'hand-over') lease.end();
     }
   }
 
@@ -144,7 +152,7 @@ export class Session {
     const adopted = await untilAnswered(() => adopt(owner), this.#fenced.signal);
     if (adopted.type !== 'adopted') {
       await found?.remove();
-      if (adopted.type === 'closed') await this.#deps.jobs.remove(this.job);
+      if (adopted.type === 'closed') await untilAnswered(() => this.#deps.jobs.remove(this.job), this.#fenced.signal);
       return;
     }
     const spec = this.#openSpec(adopted);
@@ -163,6 +171,7 @@ export class Session {
       },
       adopted.epoch,
     );
+    this.#shell = shell;
     const run = this.#toRunDeps(owner, spec, shell, lease);
     await this.#takeOver(adopted, found, run);
     await this.#loop(run, lease, adopted.createdAt);
@@ -190,7 +199,7 @@ export class Session {
     if (running?.cancelReason !== undefined) this.#cancelled.add(running.id);
     const ready = adopted.shell?.host === run.owner.host ? adopted.shell.sandbox : undefined;
     if (found !== undefined && found.id === ready) {
-      const hello = await run.shell.adopt(found, adopted.epochBase).catch((err: unknown) => {
+      const hello = await run.shell.adopt(found, adopted.epochBase, adopted.preparedEpoch).catch((err: unknown) => {
         this.#logger.warn({ err }, 'session.adoption-failed');
         return undefined;
       });
@@ -253,7 +262,8 @@ export class Session {
           const why = this.#whyEnd(run, createdAt);
           if (why !== undefined && (await this.#giveUp(run, why)) !== undefined) return;
           // Not given up because something waits: then only the lease can be what is waited for.
-          await this.#wake.wait(why === undefined ? Math.min(POLL_MS, run.spec.idleTimeoutMs) : LEASE_POLL_MS);
+          const rests = why === undefined && lease.held();
+          await this.#wake.wait(rests ? Math.min(POLL_MS, run.spec.idleTimeoutMs) : LEASE_POLL_MS);
           this.#looked = false;
           break;
         }
@@ -374,9 +384,10 @@ export class Session {
 
   /** The job goes first, then a second look: a submit in between has found an owner, and adds no job itself. */
   async #removeJob(run: RunDeps): Promise<void> {
-    await this.#deps.jobs.remove(this.job);
+    const { jobs } = this.#deps;
+    await untilAnswered(() => jobs.remove(this.job), run.signal);
     const head = await untilAnswered(() => peek(run.owner), run.signal);
-    if (head !== undefined) await this.#deps.jobs.ensure(this.job, run.spec.priority);
+    if (head !== undefined) await untilAnswered(() => jobs.ensure(this.job, run.spec.priority), run.signal);
   }
 
   /** A1: another host owns the session. Our shell must not go on beside its. */
@@ -385,9 +396,11 @@ export class Session {
     await run.shell.abandon();
   }
 
+  /** A1: at once, whatever runs. */
   #onFenced(): void {
+    if (this.#fenced.signal.aborted) return;
     this.#fenced.abort();
-    this.#running?.stop();
+    void this.#shell?.discard();
     this.#wake.ring('fenced');
   }
 
@@ -395,7 +408,7 @@ export class Session {
     const { epoch } = run.shell;
     this.#announcedEpoch = epoch;
     this.#logger.info({ epoch }, type);
-    return this.#say(run, 'ready', type, { hostId: run.owner.host, epoch });
+    return this.#say(run, run.shell.ready ? 'ready' : 'starting', type, { hostId: run.owner.host, epoch });
   }
 
   async #say(
@@ -437,7 +450,8 @@ export class Session {
   /** Invariant 5: a loss is said once, with the first Result after it. */
   #describeShell(shell: SessionShell, end?: ShellEnd): WireResult['shell'] {
     const { epoch } = shell;
-    if (shell.death !== undefined) return { state: 'lost', reason: shell.lossReason, epoch };
+    const gone = shell.death !== undefined || (!shell.hasSandbox && epoch > 0);
+    if (gone) return { state: 'lost', reason: shell.lossReason || 'its host was lost', epoch };
     if (epoch !== this.#saidEpoch && Math.max(this.#saidEpoch, 1) !== epoch)
       return { state: 'lost', reason: end?.shell.reason ?? shell.lossReason, epoch };
     if (end === undefined) return { state: 'kept', epoch };
