@@ -28,22 +28,22 @@ export async function finishEntry(entry: Entry, executed: Executed, deps: RunDep
       }
     } else {
       if (finished.type === 'finished') {
-        tellProducer(entry, finished.event, result, owner);
-        describe(entry, result, deps);
+        tellProducer(entry, finished.event, finished.endedBefore ? undefined : result, owner);
+        if (!finished.endedBefore) describe(entry, result, deps);
       }
       return finished;
     }
   }
 }
 
-/** The notice follows a fence that held; it is a hint, so nobody waits for it. */
-function tellProducer(entry: Entry, event: string, result: WireResult, { redis, keys }: Owner): void {
+/** The notice follows a fence that held; it is a hint, so nobody waits for it. Without a result it is read from the session. */
+function tellProducer(entry: Entry, event: string, result: WireResult | undefined, { redis, keys }: Owner): void {
   const notice = {
     tenant: keys.tenant,
     session: keys.session,
     entryId: entry.id,
     event,
-    result: JSON.stringify(toWireResult(result)),
+    result: result === undefined ? '' : JSON.stringify(toWireResult(result)),
   };
   void notify(redis, keys.namespace, entry.inbox, notice).catch(() => {});
 }

@@ -197,7 +197,8 @@ export class Session {
   async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<void> {
     const { running } = adopted;
     if (running?.cancelReason !== undefined) this.#cancelled.add(running.id);
-    if (found !== undefined && found.id === adopted.sandboxId && adopted.shellHost === run.owner.host) {
+    const { shell } = adopted;
+    if (found !== undefined && found.id === shell?.sandbox && shell.host === run.owner.host) {
       const hello = await run.shell.adopt(found, adopted.epochBase, adopted.preparedEpoch).catch((err: unknown) => {
         this.#logger.warn({ err }, 'session.adoption-failed');
         return undefined;
@@ -216,9 +217,12 @@ export class Session {
       // A sandbox whose shell was never ready has run nothing of the mailbox's.
       await found?.remove();
     }
-    const hostLost = adopted.previousHost !== '' && adopted.previousHost !== run.owner.host;
+    const hostLost = shell !== undefined && shell.host !== run.owner.host;
     if (adopted.epoch > 0 && (hostLost || running !== undefined)) {
-      const data = { reason: hostLost ? 'host-lost' : 'container-removed', hostId: adopted.previousHost };
+      const data = {
+        reason: hostLost ? 'host-lost' : 'container-removed',
+        hostId: shell?.host ?? adopted.previousHost,
+      };
       await this.#say(run, 'starting', 'session.lost', data);
     }
     if (running !== undefined) await this.#recover(running, run);
@@ -227,7 +231,7 @@ export class Session {
         run,
         new ShellfleetError(
           'SESSION_LOST',
-          `Session ${this.#keys.session} was lost with its host ${adopted.previousHost} before this command started. Its next command gets a new shell.`,
+          `Session ${this.#keys.session} was lost with its host ${shell.host} before this command started. Its next command gets a new shell.`,
         ),
       );
     }
@@ -287,6 +291,8 @@ export class Session {
       if (!(await this.#makeReady(run))) return { type: 'empty' };
     }
     const taken = await untilAnswered(() => take(run.owner), run.signal);
+    // A close whose call was lost is told by the mailbox.
+    if (taken.type === 'empty' && taken.closing === true) this.close();
     if (taken.type !== 'fenced') return taken;
     this.#onFenced();
     return { type: 'empty' };
@@ -418,7 +424,7 @@ export class Session {
   ): Promise<void> {
     const { epoch, epochBase } = run.shell;
     const event = type === undefined ? undefined : { type, data };
-    const shell = { epoch, epochBase, status, sandboxId: status === 'ready' ? (run.shell.sandboxId ?? '') : '' };
+    const shell = { epoch, epochBase, status, sandbox: status === 'ready' ? (run.shell.sandboxId ?? '') : '' };
     const said = await untilAnswered(() => announce(run.owner, shell, event), run.signal);
     if (said.type === 'fenced') this.#onFenced();
   }

@@ -18,12 +18,11 @@ export interface Adopted {
   /** shells before those of the sandbox that was last announced */
   epochBase: number;
   /**
-   * The sandbox whose shell was last ready, and the host that it is on; empty when the session has none. Any other sandbox that is found is
-   * a stranger: an older owner left it behind, or nothing of the mailbox ran on it. Both stay until the next shell is ready, so that a
-   * take-over which breaks off finds the same.
+   * where the session's shell was last ready; undefined when it has none, or was given up. Any other sandbox that is found is a stranger: it
+   * was left behind by an older owner, or is newer than anything that ran. Until a new shell is ready it stays what it was, so a take-over
+   * that broke off finds the same.
    */
-  sandboxId: string;
-  shellHost: string;
+  shell?: { host: string; sandbox: string };
   /** the shell that was last said to be ready; a later one may lack its preparation */
   preparedEpoch: number;
   waiting: number;
@@ -39,7 +38,7 @@ export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } 
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host]), script.name);
   if (reply[0] === -1) return FENCED;
   if (reply[0] === -2) return { type: 'closed' };
-  const [shellHost = '', sandboxId = ''] = asString(reply[11]).split(' ');
+  const [host = '', sandbox = ''] = asString(reply[11]).split(' ');
   const running = toTaken(asArray(reply[8], script.name));
   return {
     type: 'adopted',
@@ -49,12 +48,11 @@ export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } 
     epoch: asNumber(reply[4]),
     saidEpoch: asNumber(reply[9]),
     epochBase: asNumber(reply[10]),
-    sandboxId,
-    shellHost,
     preparedEpoch: asNumber(reply[12]),
     waiting: asNumber(reply[5]),
     createdAt: asNumber(reply[6]),
     previousHost: asString(reply[7]),
+    ...(host === '' ? {} : { shell: { host, sandbox } }),
     ...(running.type === 'empty' ? {} : { running: running.entry }),
   };
 }
