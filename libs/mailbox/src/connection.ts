@@ -43,10 +43,12 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     return redis;
   };
   const redis = connection(role, name);
-  let refusal: unknown;
-  redis.once('error', (error) => {
-    refusal = error;
-  });
+  // What the network said is more than that the connection is closed.
+  let networkError: Error | undefined;
+  const remember = (error: Error) => {
+    networkError = error;
+  };
+  redis.on('error', remember);
   try {
     await redis.connect();
     await refuseUnsuitable(redis, place);
@@ -54,7 +56,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   } catch (error) {
     redis.disconnect();
     if (error instanceof ShellfleetError) throw error;
-    const reason = describeFailure(refusal ?? error);
+    const reason = describeFailure(networkError ?? error);
     throw new ShellfleetError(
       'QUEUE_UNAVAILABLE',
       `Redis at ${place} cannot be reached: ${reason}. Start it, or set SHELLFLEET_REDIS_URL.`,
@@ -62,7 +64,15 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
       { cause: error },
     );
   }
+  redis.off('error', remember);
   return { redis, duplicate: connection };
+}
+
+/** A name with several addresses fails with one error for each, and no message of its own. */
+function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code } = error as NodeJS.ErrnoException;
+  return (error.message || code || error.name).replace(/\.$/, '');
 }
 
 /** `host:port` of a Redis URL: what may be said of it, without its password. Throws REDIS_UNSUITABLE when it is no Redis URL. */
