@@ -173,8 +173,8 @@ export class Session {
     );
     this.#shell = shell;
     const run = this.#toRunDeps(owner, spec, shell, lease);
-    await this.#takeOver(adopted, found, run);
-    await this.#loop(run, lease, adopted.createdAt);
+    const next = await this.#takeOver(adopted, found, run);
+    await this.#loop(next, run, lease, adopted.createdAt);
   }
 
   async #becomeOwner(): Promise<Owner | undefined> {
@@ -193,8 +193,8 @@ export class Session {
     return parseOrThrow(sessionSpecSchema, JSON.parse(plain), 'SESSION_SPEC_INVALID', `The spec of session ${session}`);
   }
 
-  /** A4: finds out what became of the shell and of what ran on it. */
-  async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<void> {
+  /** A4: finds out what became of the shell and of what ran on it. Returns what the end of that has started next. */
+  async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<Taken> {
     const { running } = adopted;
     if (running?.cancelReason !== undefined) this.#cancelled.add(running.id);
     if (found !== undefined) {
@@ -206,8 +206,8 @@ export class Session {
       const used = running !== undefined || (hello?.begunCount ?? 0) > countPreparations(run.spec);
       if (hello !== undefined && used) {
         await this.#announce(run, 'session.adopted');
-        if (running !== undefined) await this.#run(running, hello.entryId === running.id ? 'resume' : 'start', run);
-        return;
+        if (running === undefined) return { type: 'empty' };
+        return this.#run(running, hello.entryId === running.id ? 'resume' : 'start', run);
       }
       await run.shell.abandon();
     }
@@ -216,7 +216,8 @@ export class Session {
       const data = { reason: hostLost ? 'host-lost' : 'container-removed', hostId: adopted.previousHost };
       await this.#say(run, 'starting', 'session.lost', data);
     }
-    if (running !== undefined) await this.#recover(running, run);
+    // What waits is judged after it.
+    if (running !== undefined) await this.#recover(running, { ...run, mayTakeNext: () => false });
     if (hostLost && adopted.epoch > 0 && run.spec.onHostLoss === 'fail') {
       await this.#failWaiting(
         run,
@@ -226,6 +227,7 @@ export class Session {
         ),
       );
     }
+    return { type: 'empty' };
   }
 
   /** What ran on a shell that is gone: run again only where its submitter said that this is safe. */
@@ -241,8 +243,8 @@ export class Session {
     this.#noteFinished(await finishLost(entry, run), run);
   }
 
-  async #loop(run: RunDeps, lease: Lease, createdAt: number): Promise<void> {
-    let next: Taken = { type: 'empty' };
+  async #loop(first: Taken, run: RunDeps, lease: Lease, createdAt: number): Promise<void> {
+    let next = first;
     for (;;) {
       if (this.#fenced.signal.aborted) return this.#abandon(run);
       if (next.type === 'empty') {
