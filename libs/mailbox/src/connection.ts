@@ -68,13 +68,6 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   return { redis, duplicate: connection };
 }
 
-/** A name with several addresses fails with one error for each, and no message of its own. */
-function describeFailure(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { code } = error as NodeJS.ErrnoException;
-  return (error.message || code || error.name).replace(/\.$/, '');
-}
-
 /** `host:port` of a Redis URL: what may be said of it, without its password. Throws REDIS_UNSUITABLE when it is no Redis URL. */
 export function describeRedis(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;

@@ -173,8 +173,8 @@ export class Session {
     );
     this.#shell = shell;
     const run = this.#toRunDeps(owner, spec, shell, lease);
-    await this.#takeOver(adopted, found, run);
-    await this.#loop(run, lease, adopted.createdAt);
+    const next = await this.#takeOver(adopted, found, run);
+    await this.#loop(next, run, lease, adopted.createdAt);
   }
 
   async #becomeOwner(): Promise<Owner | undefined> {
@@ -193,8 +193,8 @@ export class Session {
     return parseOrThrow(sessionSpecSchema, JSON.parse(plain), 'SESSION_SPEC_INVALID', `The spec of session ${session}`);
   }
 
-  /** A4: finds out what became of the shell and of what ran on it. */
-  async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<void> {
+  /** A4: finds out what became of the shell and of what ran on it. Returns what the end of that has started next. */
+  async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<Taken> {
     const { running } = adopted;
     if (running?.cancelReason !== undefined) this.#cancelled.add(running.id);
     const { shell } = adopted;
@@ -205,12 +205,10 @@ export class Session {
       });
       if (hello !== undefined) {
         await this.#announce(run, 'session.adopted');
-        if (running === undefined) return;
-        if (hello.entryId === running.id) await this.#run(running, 'resume', run);
+        if (running === undefined) return { type: 'empty' };
+        if (hello.entryId === running.id) return this.#run(running, 'resume', run);
         // Started here and never begun: the worker died between the two. Elsewhere it may have run.
-        else if (running.host === run.owner.host) await this.#run(running, 'start', run);
-        else await this.#recover(running, run);
-        return;
+        return running.host === run.owner.host ? this.#run(running, 'start', run) : this.#recover(running, run);
       }
       await run.shell.abandon();
     } else {
@@ -225,7 +223,8 @@ export class Session {
       };
       await this.#say(run, 'starting', 'session.lost', data);
     }
-    if (running !== undefined) await this.#recover(running, run);
+    // What waits is judged after it.
+    if (running !== undefined) await this.#recover(running, { ...run, mayTakeNext: () => false });
     if (hostLost && adopted.epoch > 0 && run.spec.onHostLoss === 'fail') {
       await this.#failWaiting(
         run,
@@ -235,23 +234,23 @@ export class Session {
         ),
       );
     }
+    return { type: 'empty' };
   }
 
   /** What ran on a shell that is gone: run again only where its submitter said that this is safe. */
-  async #recover(entry: Entry, run: RunDeps): Promise<void> {
+  async #recover(entry: Entry, run: RunDeps): Promise<Taken> {
     if (entry.retry === 'idempotent') {
       const again = await untilAnswered(() => rerun(run.owner, entry.id), run.signal);
       if (again.type === 'restarted' && (await this.#makeReady(run))) {
         const offsets = { stdout: 0, stderr: 0 };
-        await this.#run({ ...entry, offsets, startedAt: Date.now() }, 'start', run);
-        return;
+        return this.#run({ ...entry, offsets, startedAt: Date.now() }, 'start', run);
       }
     }
-    this.#noteFinished(await finishLost(entry, run), run);
+    return this.#noteFinished(await finishLost(entry, run), run);
   }
 
-  async #loop(run: RunDeps, lease: Lease, createdAt: number): Promise<void> {
-    let next: Taken = { type: 'empty' };
+  async #loop(first: Taken, run: RunDeps, lease: Lease, createdAt: number): Promise<void> {
+    let next = first;
     for (;;) {
       if (this.#fenced.signal.aborted) return this.#abandon(run);
       if (next.type === 'empty') {
