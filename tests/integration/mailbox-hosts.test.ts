@@ -419,18 +419,32 @@ describe('rerun', () => {
 });
 
 describe('announce', () => {
-  test('says an event once, however often and however late it arrives', async () => {
-    const owner = await own(redis, keys);
-    const starting = { epoch: 1, epochBase: 0, status: 'starting' } as const;
+  test('says an event once, however often it is called and however late a call arrives again', async () => {
+    const calls: (() => Promise<unknown>)[] = [];
+    const repeating = new Proxy(redis, {
+      get: (target, name) =>
+        name === 'evalsha'
+          ? (...args: Parameters<Redis['evalsha']>) => {
+              calls.push(() => target.evalsha(...args));
+              return target.evalsha(...args);
+            }
+          : Reflect.get(target, name),
+    });
+    const owner = { ...(await own(redis, keys)), redis: repeating };
+    const first = { epoch: 1, epochBase: 0 } as const;
     const opened = { type: 'session.opened', data: { hostId: 'h1' } } as const;
-    await announce(owner, starting);
-    await announce(owner, { ...starting, status: 'ready' }, opened);
-    await announce(owner, { ...starting, status: 'ready' }, opened);
-    await announce(owner, starting);
-    expect(await redis.hmget(keys.state, 'epoch', 'status')).toEqual(['1', 'ready']);
-    await announce(owner, { epoch: 2, epochBase: 1, status: 'starting' }, { type: 'session.lost', data: {} });
-    await announce(owner, { ...starting, status: 'ready' }, opened);
-    expect(await redis.hmget(keys.state, 'epoch', 'status', 'base')).toEqual(['2', 'starting', '1']);
+    const shell = () => redis.hmget(keys.state, 'epoch', 'status', 'base');
+    await announce(owner, { ...first, status: 'starting' });
+    await announce(owner, { ...first, status: 'ready' }, opened);
+    await announce(owner, { ...first, status: 'ready' }, opened);
+    for (const call of calls) await call();
+    expect(await shell()).toEqual(['1', 'ready', '0']);
+    await announce(owner, { ...first, status: 'starting' }, { type: 'session.lost', data: {} });
+    for (const call of calls) await call();
+    expect(await shell()).toEqual(['1', 'starting', '0']);
+    await announce(owner, { epoch: 2, epochBase: 1, status: 'ready' });
+    for (const call of calls) await call();
+    expect(await shell()).toEqual(['2', 'ready', '1']);
     expect(await typesOf()).toEqual(['session.opened', 'session.lost']);
   });
 
@@ -452,7 +466,7 @@ describe('the shell that an adopter has to find', () => {
   test('is the one that was last ready, however many owners come before the next is', async () => {
     await announce(await own(redis, keys, 'h1'), ready('c1'));
     expect(await shellOf('h2')).toEqual({ host: 'h1', sandbox: 'c1' });
-    await announce(await own(redis, keys, 'h2'), { ...ready('c2'), status: 'starting' });
+    await announce(await own(redis, keys, 'h2'), { epoch: 1, epochBase: 0, status: 'starting' });
     expect(await shellOf('h1')).toEqual({ host: 'h1', sandbox: 'c1' });
     await announce(await own(redis, keys, 'h2'), { ...ready('c2'), epoch: 2 });
     expect(await shellOf('h1')).toEqual({ host: 'h2', sandbox: 'c2' });

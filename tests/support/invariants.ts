@@ -134,7 +134,7 @@ export async function keysWithoutExpiry(redis: Redis, prefix: string): Promise<s
 }
 
 /** Only the keys of one namespace: others test at the same time. */
-export async function keysOf(redis: Redis, prefix: string): Promise<string[]> {
+async function keysOf(redis: Redis, prefix: string): Promise<string[]> {
   const found: string[] = [];
   const pattern = `${prefix.replaceAll(/[*?[\]\\]/g, '\\$&')}*`;
   let cursor = '0';

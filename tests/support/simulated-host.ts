@@ -21,7 +21,7 @@ import { planOutput } from './simulated-output.ts';
 // K2. An entry is followed only on the keeper that began it under the fence which its record names, and begun only on one that was there
 //     when it was started.
 
-export interface Keeper {
+interface Keeper {
   /** under which it was created */
   bornUnder: number;
   /** of the newest owner that has greeted it */

@@ -1,85 +1,9 @@
-import { createHash } from 'node:crypto';
-import { keeperPath } from '@shellfleet/keeper';
-import { connectRedis, createSealKey } from '@shellfleet/mailbox';
-import { ensureShellfleetError } from '@shellfleet/protocol';
-import { pino } from 'pino';
-import packageJson from '../package.json' with { type: 'json' };
-import { ConfigError, readConfig } from './config.ts';
-import { openStateFolder, readSealKey } from './host/state-folder.ts';
-import { createHostLog } from './host-log/host-log.ts';
-import { createDockerSandboxes } from './sandbox/docker/docker-sandboxes.ts';
-import type { Stop } from './session/session.ts';
-import { createWorker } from './worker.ts';
+import { enableCompileCache, flushCompileCache } from 'node:module';
+import { fileURLToPath } from 'node:url';
 
-/** Running commands have this long when the worker is asked to stop. */
-const GRACE_MS = 30_000;
-/** The kernel's own limit on most machines; one session may not take more. */
-const MOST_PIDS = 32_768;
-
-process.title = 'shellfleet-worker';
-
-try {
-  await main();
-} catch (error) {
-  const { code, message, hint, stack } = ensureShellfleetError(error);
-  const ours = error instanceof ConfigError ? error.message : `${message} ${hint}`;
-  process.stderr.write(`${code === 'INTERNAL' && !(error instanceof ConfigError) ? `${stack}\n` : ''}${ours}\n`);
-  process.exit(error instanceof ConfigError ? 2 : 1);
-}
-
-async function main(): Promise<void> {
-  const config = readConfig();
-  const logger = pino({ level: config.logLevel, formatters: { level: (label) => ({ level: label }) } });
-  const folder = await openStateFolder(config.stateFolder, config.hostId);
-  const { hostId, hostKey } = folder;
-  const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
-  const sandboxes = await createDockerSandboxes({
-    namespace: config.namespace,
-    hostId,
-    hostKey,
-    folder: folder.sandboxes,
-    keeperPath: await keeperPath(),
-    transport: config.transport,
-    socketPath: config.dockerSocketPath,
-    allowances: {
-      images: config.images,
-      defaultImage: config.defaultImage,
-      users: config.users,
-      workspaces: config.workspaces,
-      bounds: { memoryBytes: config.hostMemoryBytes, cpus: config.hostCpus, pids: MOST_PIDS, diskQuota: false },
-    },
-  });
-  await sandboxes.check();
-  const worker = await createWorker({
-    connected,
-    namespace: config.namespace,
-    hostId,
-    machine: createHash('sha256').update(hostKey).digest('hex').slice(0, 16),
-    slots: config.slots,
-    policies: config.policies,
-    defaultImage: config.defaultImage,
-    version: packageJson.version,
-    sealKeys: config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)],
-    sandboxes,
-    hostLog: createHostLog(folder.logs),
-    logger,
-    onReplaced: () => {
-      logger.fatal({ 'host.id': hostId }, 'worker.replaced');
-      process.exit(1);
-    },
-  });
-  // `up` and supervisors wait for this line.
-  process.send?.({ type: 'ready', hostId });
-
-  let stopping = false;
-  const stop = (how: Stop) => {
-    if (stopping) process.exit(1);
-    stopping = true;
-    void worker
-      .close(how, GRACE_MS)
-      .then(() => folder.close())
-      .then(() => process.exit(0));
-  };
-  process.on('SIGTERM', () => stop('hand-over'));
-  process.on('SIGINT', () => stop('end'));
-}
+// A worker that was killed has sessions waiting for it: half of what its start takes is compiling what was compiled before. The
+// cache lies beside the code, in the hands of whoever owns that; where it cannot be written, the start is slower.
+enableCompileCache(fileURLToPath(new URL('../../../node_modules/.cache/shellfleet-worker', import.meta.url)));
+await import('./start-worker.ts');
+// Its end may leave no time for that.
+flushCompileCache();

@@ -14,11 +14,12 @@ import type { Logger } from 'pino';
 import type { HostLog } from './host-log/host-log.ts';
 import { CleanOutput } from './output/clean-output.ts';
 import { untilAnswered } from './patience.ts';
+import { failedEntry, frameOf } from './run/entry-frame.ts';
 import { runFileOperation } from './run/file-operation.ts';
 import { finishEntry, storageWatcher } from './run/finish-entry.ts';
 import { OutputStore } from './run/output-store.ts';
 import { restoreOutput } from './run/restore-output.ts';
-import { type ResultFrame, toCommandResult, toErrorResult, toLostResult, toTimings } from './run/results.ts';
+import { toCommandResult, toErrorResult, toLostResult } from './run/results.ts';
 import { takeTurn } from './run/take-turn.ts';
 import type { SessionShell } from './session/session-shell.ts';
 import type { CommandStart, ShellEnd } from './shell/shell.ts';
@@ -86,7 +87,19 @@ export function finishOverdue(entry: Entry, deps: RunDeps): Promise<Finished | F
 }
 
 async function execute(entry: Entry, from: 'start' | 'resume', deps: RunDeps): Promise<Executed> {
-  const payload = openPayload(entry, deps);
+  let begun = from === 'resume';
+  try {
+    const payload = openPayload(entry, deps);
+    begun = true;
+    return await executePayload(entry, payload, from, deps);
+  } catch (error) {
+    // It may still run, and the next entry must not meet it.
+    if (begun) await deps.shell.abandon();
+    throw error;
+  }
+}
+
+function executePayload(entry: Entry, payload: EntryPayload, from: 'start' | 'resume', deps: RunDeps) {
   switch (payload.type) {
     case 'command':
       return runCommand(entry, payload, from, deps);
@@ -104,9 +117,9 @@ async function runCommand(
   deps: RunDeps,
 ): Promise<Executed> {
   const { shell, spec, owner, signal } = deps;
-  const clean = new CleanOutput({ ...spec.output, encoding: payload.encoding });
+  const clean = new CleanOutput({ ...spec.output, encoding: payload.encoding, firstSeq: entry.seq });
   const log = deps.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
-  if (from === 'resume') await restoreOutput(clean, entry, owner, log);
+  if (from === 'resume') await restoreOutput(clean, entry, owner, log, signal);
   const store = new OutputStore({
     clean,
     log,
@@ -166,17 +179,4 @@ function openPayload(entry: Entry, { owner, sealer }: RunDeps): EntryPayload {
   const { namespace, tenant, session } = owner.keys;
   const plain = sealer.open(entry.payload, { namespace, tenant, session, entry: entry.id, kind: 'payload' });
   return parseOrThrow(entryPayloadSchema, JSON.parse(plain), 'INTERNAL', `The payload of ${session}.${entry.id}`);
-}
-
-function frameOf(entry: Entry, deps: RunDeps, end?: ShellEnd): ResultFrame {
-  return {
-    sessionId: deps.owner.keys.session,
-    hostId: deps.owner.host,
-    shell: deps.describeShell(end),
-    timings: toTimings(entry, deps.opened().from, deps.opened().to, end?.runMs ?? 0),
-  };
-}
-
-function failedEntry(entry: Entry, error: ShellfleetError, deps: RunDeps): Executed {
-  return { result: toErrorResult(error, frameOf(entry, deps)), output: [] };
 }

@@ -21,6 +21,8 @@ const FIRST_LOCK_MS = ALIVE_MS + 60_000;
 const STALLED_INTERVAL_MS = 1_000;
 const UPKEEP_INTERVAL_MS = 2_000;
 const LOG_SWEEP_INTERVAL_MS = 600_000;
+/** A session that could not go on here is tried again, a little later each time; then its lease runs out. */
+const RETRY_PAUSES_MS = [500, 1_000, 2_000];
 
 export interface WorkerDeps {
   connected: Connected;
@@ -86,16 +88,26 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     }),
   });
 
-  const serve = (job: SessionJob, found?: Sandbox) => {
+  const serve = (job: SessionJob, found?: Sandbox, failures = 0): void => {
+    if (stopping.signal.aborted) return;
     const key = memberOf(job);
-    if (sessions.has(key)) return;
+    // Its job may be back before its last life here has quite ended.
+    const before = sessions.get(key)?.done;
+    if (before !== undefined) return void before.then(() => serve(job, found, failures));
     const { lockMs, ...shared } = { redis, fleet, hostId, sealer, jobs, leases, lockMs: FIRST_LOCK_MS, logger };
     const session = new Session(job, { ...shared, lockMs, sandboxes: deps.sandboxes, hostLog: deps.hostLog });
-    const done = session.serve(found).finally(() => {
+    const served = session.serve(found);
+    const done = served.then(() => {
       sessions.delete(key);
       wake.ring('bell');
     });
     sessions.set(key, { session, done });
+    void served.then(async (how) => {
+      const pauseMs = RETRY_PAUSES_MS[failures];
+      if (how === 'ended' || pauseMs === undefined) return;
+      await delay(pauseMs, undefined, { ref: false });
+      serve(job, undefined, failures + 1);
+    });
   };
 
   await takeBack();
@@ -134,14 +146,19 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   /** Sessions whose lock still names this host go on; sandboxes that belong to none of them are leftovers. */
   async function takeBack(): Promise<void> {
     const [own, found] = await Promise.all([jobs.listOwn(), deps.sandboxes.list()]);
+    const owned = new Set(own.map(memberOf));
     const living = new Map<string, Sandbox>();
+    const leftovers: Sandbox[] = [];
     for (const { sandbox, state } of found) {
       const key = memberOf(sandbox.session);
-      const wanted = state === 'running' && own.some((job) => memberOf(job) === key) && !living.has(key);
-      if (wanted) living.set(key, sandbox);
-      else await sandbox.remove();
+      if (state === 'running' && owned.has(key) && !living.has(key)) living.set(key, sandbox);
+      else leftovers.push(sandbox);
     }
     for (const job of own) serve(job, living.get(memberOf(job)));
+    // Nobody waits for these.
+    for (const sandbox of leftovers) {
+      void sandbox.remove().catch((err: unknown) => logger.warn({ err }, 'sandbox.remove-failed'));
+    }
     if (own.length > 0) logger.info({ sessions: own.length, adoptable: living.size }, 'worker.restarted');
   }
 

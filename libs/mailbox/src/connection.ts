@@ -43,10 +43,12 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     return redis;
   };
   const redis = connection(role, name);
-  let refusal: unknown;
-  redis.once('error', (error) => {
-    refusal = error;
-  });
+  // What the network said is more than that the connection is closed.
+  let networkError: Error | undefined;
+  const remember = (error: Error) => {
+    networkError = error;
+  };
+  redis.on('error', remember);
   try {
     await redis.connect();
     await refuseUnsuitable(redis, place);
@@ -54,7 +56,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   } catch (error) {
     redis.disconnect();
     if (error instanceof ShellfleetError) throw error;
-    const reason = describeFailure(refusal ?? error);
+    const reason = describeFailure(networkError ?? error);
     throw new ShellfleetError(
       'QUEUE_UNAVAILABLE',
       `Redis at ${place} cannot be reached: ${reason}. Start it, or set SHELLFLEET_REDIS_URL.`,
@@ -62,6 +64,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
       { cause: error },
     );
   }
+  redis.off('error', remember);
   return { redis, duplicate: connection };
 }
 

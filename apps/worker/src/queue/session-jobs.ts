@@ -1,3 +1,4 @@
+import { toQueueError } from '@shellfleet/mailbox';
 import {
   type FleetKeys,
   parseSessionJobId,
@@ -26,9 +27,9 @@ export interface SessionJobs {
   listOwn(): Promise<SessionJob[]>;
   /** Extends the locks, one call per distinct duration. Returns the sessions whose lock was not ours any more. */
   renew(leases: readonly { job: SessionJob; lockMs: number }[]): Promise<SessionJob[]>;
-  /** Ends the job: the session holds no slot. */
+  /** Ends the job: the session holds no slot. Throws QUEUE_UNAVAILABLE. */
   remove(job: SessionJob): Promise<void>;
-  /** Adds a job for a session that has none. */
+  /** Adds a job for a session that has none. Throws QUEUE_UNAVAILABLE. */
   ensure(job: SessionJob, priority: number): Promise<void>;
   /** Whether the session has a job, waiting or active. */
   has(job: SessionJob): Promise<boolean>;
@@ -95,17 +96,22 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     },
 
     async remove(job) {
-      const stored = await queue.getJob(toJobId(job));
-      if (stored === undefined) return;
-      await stored.moveToCompleted(null, hostId, false).catch((error: unknown) => {
+      try {
+        const stored = await queue.getJob(toJobId(job));
+        await stored?.moveToCompleted(null, hostId, false);
+      } catch (error) {
         // Gone or another host's by now: either way it is not ours to end.
-        if (!isNotOurs(error)) throw error;
-      });
+        if (!isNotOurs(error)) throw toQueueError(error);
+      }
     },
 
     async ensure(job, priority) {
-      await queue.add('session', {}, { jobId: toJobId(job), priority });
-      await redis.publish(fleet.sessionsBell, '1');
+      try {
+        await queue.add('session', {}, { jobId: toJobId(job), priority });
+        await redis.publish(fleet.sessionsBell, '1');
+      } catch (error) {
+        throw toQueueError(error);
+      }
     },
 
     async has(job) {

@@ -29,8 +29,9 @@ export async function runFileOperation(
   };
   const turn = await takeTurn(start, from, deps, {
     onOutput(stream, offset, bytes) {
-      if (offset !== received[stream]) return;
-      received[stream] += bytes.byteLength;
+      if (offset < received[stream]) return;
+      // A jump is of a listing that was too large already.
+      received[stream] = offset + bytes.byteLength;
       // Unacknowledged: an adopter gets everything again. A listing too large for that is acknowledged and refused below.
       if (received[stream] <= MOST_BYTES) parts[stream].push(Uint8Array.from(bytes));
       else deps.shell.turns.shell.ack(entry.id, stream, received[stream]);

@@ -3,6 +3,7 @@ import { type Entry, type Fenced, type Finished, finish, notify, type Owner } fr
 import { ATTRIBUTES, ShellfleetError, SPANS, toCommandId, toWireResult, type WireResult } from '@shellfleet/protocol';
 import { untilAnswered } from '../patience.ts';
 import type { Executed, RunDeps } from '../run-command.ts';
+import { failedEntry } from './entry-frame.ts';
 
 /** Records how an entry came out: once, whatever has to be tried again for it. The only place where one becomes terminal here. */
 export async function finishEntry(entry: Entry, executed: Executed, deps: RunDeps): Promise<Finished | Fenced> {
@@ -20,27 +21,29 @@ export async function finishEntry(entry: Entry, executed: Executed, deps: RunDep
     } else if (finished.type === 'misplaced') {
       // An append whose reply was lost had arrived: what it stored is not sent again.
       const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);
-      if (rest.length === output.length)
-        throw new ShellfleetError('INTERNAL', `The output of ${session}.${entry.id} does not follow what is stored.`);
-      output = rest;
+      if (rest.length < output.length) output = rest;
+      else {
+        const message = `The output of ${session}.${entry.id} does not follow what is stored.`;
+        ({ result, output } = failedEntry(entry, new ShellfleetError('INTERNAL', message), deps));
+      }
     } else {
       if (finished.type === 'finished') {
-        tellProducer(entry, finished.event, result, owner);
-        describe(entry, result, deps);
+        tellProducer(entry, finished.event, finished.endedBefore ? undefined : result, owner);
+        if (!finished.endedBefore) describe(entry, result, deps);
       }
       return finished;
     }
   }
 }
 
-/** The notice follows a fence that held; it is a hint, so nobody waits for it. */
-function tellProducer(entry: Entry, event: string, result: WireResult, { redis, keys }: Owner): void {
+/** The notice follows a fence that held; it is a hint, so nobody waits for it. Without a result it is read from the session. */
+function tellProducer(entry: Entry, event: string, result: WireResult | undefined, { redis, keys }: Owner): void {
   const notice = {
     tenant: keys.tenant,
     session: keys.session,
     entryId: entry.id,
     event,
-    result: JSON.stringify(toWireResult(result)),
+    result: result === undefined ? '' : JSON.stringify(toWireResult(result)),
   };
   void notify(redis, keys.namespace, entry.inbox, notice).catch(() => {});
 }

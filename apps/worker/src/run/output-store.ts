@@ -32,12 +32,15 @@ export class OutputStore {
   #paused = false;
   #ending = false;
   #lost = false;
+  #failure: unknown;
 
   constructor(deps: OutputStoreDeps) {
     this.#deps = deps;
   }
 
   push(stream: StreamName, offset: number, bytes: Uint8Array): void {
+    // The way to the end is kept open, so what is no longer wanted is read all the same.
+    if (this.#lost) return;
     const { clean } = this.#deps;
     if (offset > clean.received[stream]) clean.lose(stream, offset);
     clean.push(stream, offset, bytes);
@@ -46,13 +49,16 @@ export class OutputStore {
       this.#deps.pause();
     }
     // The end of a short command comes with its output: waiting one turn of the loop saves it a call.
-    this.#flushing ??= nextTurn().then(() => this.#flush());
+    this.#flushing ??= nextTurn()
+      .then(() => this.#flush())
+      .catch((error: unknown) => this.#fail(error));
   }
 
-  /** Nothing more comes. Stores what is too much for the finish, and returns the rest. */
+  /** Nothing more comes. Stores what is too much for the finish, and returns the rest. Throws what kept it from storing. */
   async end(): Promise<OutputEntry[]> {
     this.#ending = true;
     await this.#flushing;
+    if (this.#failure !== undefined) throw this.#failure;
     const { clean } = this.#deps;
     clean.end();
     while (clean.waitingBytes > MOST_IN_FINISH_BYTES && !this.#lost) await this.#store(clean.release());
@@ -82,12 +88,24 @@ export class OutputStore {
     if (released.entries.length > 0) {
       const stored = await this.#deps.append(released.entries);
       if (!isStored(stored, released.entries)) {
-        this.#lost = true;
-        this.#deps.onLost(stored.type);
+        this.#lose(stored.type);
         return;
       }
     }
     for (const [stream, offset] of toOffsets(released)) this.#deps.ack(stream, offset);
+  }
+
+  #fail(error: unknown): void {
+    this.#failure = error;
+    this.#lose('failed');
+  }
+
+  /** Nothing more is stored. A keeper that is not read could not say the end either. */
+  #lose(reason: string): void {
+    this.#lost = true;
+    this.#deps.onLost(reason);
+    if (this.#paused) this.#deps.resume();
+    this.#paused = false;
   }
 }
 

@@ -1,16 +1,23 @@
-import type { Entry, Owner } from '@shellfleet/mailbox';
+import { type Entry, type Owner, toQueueError } from '@shellfleet/mailbox';
 import { decodeOutputEntry } from '@shellfleet/protocol';
 import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
+import { untilAnswered } from '../patience.ts';
 
 const PAGE = 200;
 
 /** Feeds an adopted entry's stored output back into its chain: first what the stream holds, then what the host's log does. */
-export async function restoreOutput(clean: CleanOutput, entry: Entry, owner: Owner, log: CommandLog): Promise<void> {
+export async function restoreOutput(
+  clean: CleanOutput,
+  entry: Entry,
+  owner: Owner,
+  log: CommandLog,
+  signal: AbortSignal,
+): Promise<void> {
   const id = Buffer.from(entry.id);
   let after = `${entry.startedAt > 0 ? entry.startedAt - 1 : 0}`;
   for (;;) {
-    const page = await owner.redis.xrangeBuffer(owner.keys.stream, `(${after}`, '+', 'COUNT', PAGE);
+    const page = await untilAnswered(() => readPage(owner, after), signal);
     for (const [, fields] of page) {
       const [, type, , command, , data] = fields;
       if (type?.toString() !== 'command.output' || command === undefined || !command.equals(id) || data === undefined)
@@ -23,4 +30,10 @@ export async function restoreOutput(clean: CleanOutput, entry: Entry, owner: Own
     after = last[0].toString();
   }
   for (const piece of await log.restore()) clean.restoreOverflow(piece);
+}
+
+function readPage({ redis, keys }: Owner, after: string) {
+  return redis.xrangeBuffer(keys.stream, `(${after}`, '+', 'COUNT', PAGE).catch((error: unknown) => {
+    throw toQueueError(error);
+  });
 }

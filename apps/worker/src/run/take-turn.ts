@@ -2,7 +2,7 @@ import { type Reason, type ResolvedSessionSpec, ShellfleetError, type StreamName
 import type { SandboxDeath } from '../sandbox/sandbox.ts';
 import type { SessionShell } from '../session/session-shell.ts';
 import type { OnOutput, TurnEnd } from '../session/shell-turns.ts';
-import type { ShellEnd, ShellStart } from '../shell/shell.ts';
+import type { ShellEnd, ShellHello, ShellStart, StreamOffsets } from '../shell/shell.ts';
 
 /** How an entry's turn came out when every way to find out was tried. */
 export type Turned =
@@ -25,6 +25,9 @@ export interface TurnOutput {
   received(): Record<StreamName, number>;
 }
 
+/** Connections in a row that brought nothing: then the keeper and we do not understand each other. */
+const MOST_IDLE_CONNECTIONS = 5;
+
 /** Starts an entry, or goes on with one that runs, and follows it over broken connections to its end. */
 export async function takeTurn(
   start: ShellStart,
@@ -37,7 +40,9 @@ export async function takeTurn(
   const begin = (how: 'start' | 'resume'): Promise<TurnEnd> => {
     const { turns } = shell;
     const turn =
-      how === 'start' ? turns.start(start, output.onOutput) : turns.resume(entryId, output.received(), output.onOutput);
+      how === 'start'
+        ? turns.start(start, output.onOutput)
+        : turns.resume(entryId, latest(output.received(), turns.shell.hello, entryId), output.onOutput);
     const killGraceMs = start.type === 'command' ? (start.killGraceMs ?? 0) : 0;
     const stop = () => turns.shell.stop(entryId, { killGraceMs });
     deps.onTurn(entryId, stop);
@@ -47,6 +52,8 @@ export async function takeTurn(
   };
 
   let turn = await begin(from);
+  let known = total(output.received());
+  let idleConnections = 0;
   for (;;) {
     if (turn.type === 'ended') {
       const { generation, reason } = turn.end.shell;
@@ -60,11 +67,27 @@ export async function takeTurn(
       }
       return refused(turn.reason, deps);
     }
-    const hello = await shell.reconnect();
+    const now = total(output.received());
+    idleConnections = now > known ? 0 : idleConnections + 1;
+    known = now;
+    const hello = idleConnections > MOST_IDLE_CONNECTIONS ? await shell.giveUp() : await shell.reconnect();
     if (hello === undefined) return died(shell.death, deps);
     // The keeper knows whether the start frame reached it.
     turn = await begin(hello.entryId === entryId ? 'resume' : 'start');
   }
+}
+
+/** What was acknowledged is not to be had again, even where the disk that held it was lost. */
+function latest(received: Record<StreamName, number>, hello: ShellHello, entryId: string): StreamOffsets {
+  if (hello.entryId !== entryId) return received;
+  return {
+    stdout: Math.max(received.stdout, hello.acked.stdout),
+    stderr: Math.max(received.stderr, hello.acked.stderr),
+  };
+}
+
+function total({ stdout, stderr }: Record<StreamName, number>): number {
+  return stdout + stderr;
 }
 
 function refused(reason: string, { owner }: TurnDeps): Turned {

@@ -89,28 +89,36 @@ export class SessionShell {
     }
   }
 
-  /** Takes over a sandbox that lives from before. `epochBase` is what was announced for it. */
-  async adopt(sandbox: Sandbox, epochBase: number): Promise<ShellHello> {
+  /** Takes over a sandbox that lives from before. `epochBase` and `preparedEpoch` are what was announced of it. */
+  async adopt(sandbox: Sandbox, epochBase: number, preparedEpoch: number): Promise<ShellHello> {
     this.#hold(sandbox);
     this.#epochBase = epochBase;
-    const hello = await this.#connect(sandbox, CONNECT_DEADLINE_MS);
-    // What prepared the shell before is not known; a shell that has begun anything of the mailbox was ready.
-    this.#preparedGeneration = hello.generation;
-    return hello;
+    // A shell that took the place of another while no worker was there has had no preparation.
+    this.#preparedGeneration = preparedEpoch - epochBase;
+    return this.#connect(sandbox, CONNECT_DEADLINE_MS);
   }
 
   /** After a broken connection: the keeper's hello, or undefined when the sandbox is gone. */
   async reconnect(): Promise<ShellHello | undefined> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined || this.#death !== undefined) return undefined;
+    this.#turns?.shell.disconnect();
     const connected = this.#connect(sandbox, RECONNECT_DEADLINE_MS).catch(() => undefined);
     const hello = await Promise.race([connected, sandbox.died.then(() => undefined)]);
-    if (hello === undefined && this.#death === undefined) {
-      this.#deps.logger.warn({ 'container.id': sandbox.containerId }, 'shell.unresponsive');
-      await sandbox.remove();
-      this.#death ??= { reason: 'killed', exitCode: null };
-    }
-    return hello;
+    return hello ?? this.giveUp();
+  }
+
+  /** Ends a sandbox whose keeper cannot be spoken with, unless it is gone already. */
+  async giveUp(): Promise<undefined> {
+    if (this.#sandbox === undefined || this.#death !== undefined) return;
+    this.#deps.logger.warn({ 'container.id': this.#sandbox.containerId }, 'shell.unresponsive');
+    await this.discard();
+    this.#death ??= { reason: 'killed', exitCode: null };
+  }
+
+  /** Ends the sandbox under whatever still uses it, which then finds out. Never rejects. */
+  async discard(): Promise<void> {
+    if (this.#sandbox !== undefined) await this.#remove(this.#sandbox);
   }
 
   /** What an entry's end says of the shells: a fresh one has to be prepared. */
@@ -130,7 +138,7 @@ export class SessionShell {
     await this.abandon();
   }
 
-  /** Ends the sandbox as it is. */
+  /** Ends the sandbox as it is. Never rejects. */
   async abandon(): Promise<void> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined) return;
@@ -142,7 +150,7 @@ export class SessionShell {
     this.#turns?.shell.disconnect();
     this.#turns = undefined;
     this.#death = undefined;
-    await sandbox.remove();
+    await this.#remove(sandbox);
   }
 
   /** Leaves the sandbox to the next owner or the next life of this worker. */
@@ -159,6 +167,13 @@ export class SessionShell {
       await this.abandon();
       throw error;
     }
+  }
+
+  async #remove(sandbox: Sandbox): Promise<void> {
+    await sandbox.remove().catch((err: unknown) => {
+      // What is left is removed when the worker starts again.
+      this.#deps.logger.warn({ err, 'container.id': sandbox.containerId }, 'sandbox.remove-failed');
+    });
   }
 
   #hold(sandbox: Sandbox): void {

@@ -82,6 +82,7 @@ export class Session {
   #stop: Stop | undefined;
   #closing = false;
   #running: { entryId: string; stop(): void } | undefined;
+  #shell: SessionShell | undefined;
   #saidEpoch = 0;
   #announcedEpoch = 0;
   #opened = { from: 0, to: 0 };
@@ -126,15 +127,22 @@ export class Session {
     return this.#running === undefined;
   }
 
-  /** Serves the session until it is given up. `found`: its sandbox, alive from before. Never rejects. */
-  async serve(found: Sandbox | undefined): Promise<void> {
+  /**
+   * Serves the session until it is given up. `found`: its sandbox, alive from before. Never rejects: `failed` means that it could
+   * not go on, and what ran here was ended.
+   */
+  async serve(found: Sandbox | undefined): Promise<'ended' | 'failed'> {
     const lease = this.#deps.leases.add(this.job, this.#deps.lockMs, () => this.#onFenced());
     try {
       await this.#serveUnder(lease, found);
+      return 'ended';
     } catch (err) {
       this.#logger.error({ err }, 'session.failed');
+      await this.#shell?.discard();
+      return 'failed';
     } finally {
-      lease.end();
+      // A shell that is handed over keeps its lease until this process is gone.
+      if (this.#stop !== 'hand-over') lease.end();
     }
   }
 
@@ -144,7 +152,7 @@ export class Session {
     const adopted = await untilAnswered(() => adopt(owner), this.#fenced.signal);
     if (adopted.type !== 'adopted') {
       await found?.remove();
-      if (adopted.type === 'closed') await this.#deps.jobs.remove(this.job);
+      if (adopted.type === 'closed') await untilAnswered(() => this.#deps.jobs.remove(this.job), this.#fenced.signal);
       return;
     }
     const spec = this.#openSpec(adopted);
@@ -163,9 +171,10 @@ export class Session {
       },
       adopted.epoch,
     );
+    this.#shell = shell;
     const run = this.#toRunDeps(owner, spec, shell, lease);
-    await this.#takeOver(adopted, found, run);
-    await this.#loop(run, lease, adopted.createdAt);
+    const next = await this.#takeOver(adopted, found, run);
+    await this.#loop(next, run, lease, adopted.createdAt);
   }
 
   async #becomeOwner(): Promise<Owner | undefined> {
@@ -184,62 +193,64 @@ export class Session {
     return parseOrThrow(sessionSpecSchema, JSON.parse(plain), 'SESSION_SPEC_INVALID', `The spec of session ${session}`);
   }
 
-  /** A4: finds out what became of the shell and of what ran on it. */
-  async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<void> {
+  /** A4: finds out what became of the shell and of what ran on it. Returns what the end of that has started next. */
+  async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<Taken> {
     const { running } = adopted;
     if (running?.cancelReason !== undefined) this.#cancelled.add(running.id);
-    const ready = adopted.shell?.host === run.owner.host ? adopted.shell.sandbox : undefined;
-    if (found !== undefined && found.id === ready) {
-      const hello = await run.shell.adopt(found, adopted.epochBase).catch((err: unknown) => {
+    const { shell } = adopted;
+    if (found !== undefined && found.id === shell?.sandbox && shell.host === run.owner.host) {
+      const hello = await run.shell.adopt(found, adopted.epochBase, adopted.preparedEpoch).catch((err: unknown) => {
         this.#logger.warn({ err }, 'session.adoption-failed');
         return undefined;
       });
       if (hello !== undefined) {
         await this.#announce(run, 'session.adopted');
-        if (running === undefined) return;
-        if (hello.entryId === running.id) await this.#run(running, 'resume', run);
+        if (running === undefined) return { type: 'empty' };
+        if (hello.entryId === running.id) return this.#run(running, 'resume', run);
         // Started here and never begun: the worker died between the two. Elsewhere it may have run.
-        else if (running.host === run.owner.host) await this.#run(running, 'start', run);
-        else await this.#recover(running, run);
-        return;
+        return running.host === run.owner.host ? this.#run(running, 'start', run) : this.#recover(running, run);
       }
       await run.shell.abandon();
     } else {
       // A sandbox whose shell was never ready has run nothing of the mailbox's.
       await found?.remove();
     }
-    const hostLost = adopted.previousHost !== '' && adopted.previousHost !== run.owner.host;
+    const hostLost = shell !== undefined && shell.host !== run.owner.host;
     if (adopted.epoch > 0 && (hostLost || running !== undefined)) {
-      const data = { reason: hostLost ? 'host-lost' : 'container-removed', hostId: adopted.previousHost };
+      const data = {
+        reason: hostLost ? 'host-lost' : 'container-removed',
+        hostId: shell?.host ?? adopted.previousHost,
+      };
       await this.#say(run, 'starting', 'session.lost', data);
     }
-    if (running !== undefined) await this.#recover(running, run);
+    // What waits is judged after it.
+    if (running !== undefined) await this.#recover(running, { ...run, mayTakeNext: () => false });
     if (hostLost && adopted.epoch > 0 && run.spec.onHostLoss === 'fail') {
       await this.#failWaiting(
         run,
         new ShellfleetError(
           'SESSION_LOST',
-          `Session ${this.#keys.session} was lost with its host ${adopted.previousHost} before this command started. Its next command gets a new shell.`,
+          `Session ${this.#keys.session} was lost with its host ${shell.host} before this command started. Its next command gets a new shell.`,
         ),
       );
     }
+    return { type: 'empty' };
   }
 
   /** What ran on a shell that is gone: run again only where its submitter said that this is safe. */
-  async #recover(entry: Entry, run: RunDeps): Promise<void> {
+  async #recover(entry: Entry, run: RunDeps): Promise<Taken> {
     if (entry.retry === 'idempotent') {
       const again = await untilAnswered(() => rerun(run.owner, entry.id), run.signal);
       if (again.type === 'restarted' && (await this.#makeReady(run))) {
         const offsets = { stdout: 0, stderr: 0 };
-        await this.#run({ ...entry, offsets, startedAt: Date.now() }, 'start', run);
-        return;
+        return this.#run({ ...entry, offsets, startedAt: Date.now() }, 'start', run);
       }
     }
-    this.#noteFinished(await finishLost(entry, run), run);
+    return this.#noteFinished(await finishLost(entry, run), run);
   }
 
-  async #loop(run: RunDeps, lease: Lease, createdAt: number): Promise<void> {
-    let next: Taken = { type: 'empty' };
+  async #loop(first: Taken, run: RunDeps, lease: Lease, createdAt: number): Promise<void> {
+    let next = first;
     for (;;) {
       if (this.#fenced.signal.aborted) return this.#abandon(run);
       if (next.type === 'empty') {
@@ -253,7 +264,8 @@ export class Session {
           const why = this.#whyEnd(run, createdAt);
           if (why !== undefined && (await this.#giveUp(run, why)) !== undefined) return;
           // Not given up because something waits: then only the lease can be what is waited for.
-          await this.#wake.wait(why === undefined ? Math.min(POLL_MS, run.spec.idleTimeoutMs) : LEASE_POLL_MS);
+          const rests = why === undefined && lease.held();
+          await this.#wake.wait(rests ? Math.min(POLL_MS, run.spec.idleTimeoutMs) : LEASE_POLL_MS);
           this.#looked = false;
           break;
         }
@@ -278,6 +290,8 @@ export class Session {
       if (!(await this.#makeReady(run))) return { type: 'empty' };
     }
     const taken = await untilAnswered(() => take(run.owner), run.signal);
+    // A close whose call was lost is told by the mailbox.
+    if (taken.type === 'empty' && taken.closing === true) this.close();
     if (taken.type !== 'fenced') return taken;
     this.#onFenced();
     return { type: 'empty' };
@@ -374,9 +388,10 @@ export class Session {
 
   /** The job goes first, then a second look: a submit in between has found an owner, and adds no job itself. */
   async #removeJob(run: RunDeps): Promise<void> {
-    await this.#deps.jobs.remove(this.job);
+    const { jobs } = this.#deps;
+    await untilAnswered(() => jobs.remove(this.job), run.signal);
     const head = await untilAnswered(() => peek(run.owner), run.signal);
-    if (head !== undefined) await this.#deps.jobs.ensure(this.job, run.spec.priority);
+    if (head !== undefined) await untilAnswered(() => jobs.ensure(this.job, run.spec.priority), run.signal);
   }
 
   /** A1: another host owns the session. Our shell must not go on beside its. */
@@ -385,9 +400,11 @@ export class Session {
     await run.shell.abandon();
   }
 
+  /** A1: at once, whatever runs. */
   #onFenced(): void {
+    if (this.#fenced.signal.aborted) return;
     this.#fenced.abort();
-    this.#running?.stop();
+    void this.#shell?.discard();
     this.#wake.ring('fenced');
   }
 
@@ -395,7 +412,7 @@ export class Session {
     const { epoch } = run.shell;
     this.#announcedEpoch = epoch;
     this.#logger.info({ epoch }, type);
-    return this.#say(run, 'ready', type, { hostId: run.owner.host, epoch });
+    return this.#say(run, run.shell.ready ? 'ready' : 'starting', type, { hostId: run.owner.host, epoch });
   }
 
   async #say(
@@ -406,7 +423,7 @@ export class Session {
   ): Promise<void> {
     const { epoch, epochBase } = run.shell;
     const event = type === undefined ? undefined : { type, data };
-    const shell = { epoch, epochBase, status, sandbox: run.shell.sandboxId ?? '' };
+    const shell = { epoch, epochBase, status, sandbox: status === 'ready' ? (run.shell.sandboxId ?? '') : '' };
     const said = await untilAnswered(() => announce(run.owner, shell, event), run.signal);
     if (said.type === 'fenced') this.#onFenced();
   }
@@ -437,7 +454,8 @@ export class Session {
   /** Invariant 5: a loss is said once, with the first Result after it. */
   #describeShell(shell: SessionShell, end?: ShellEnd): WireResult['shell'] {
     const { epoch } = shell;
-    if (shell.death !== undefined) return { state: 'lost', reason: shell.lossReason, epoch };
+    const gone = shell.death !== undefined || (!shell.hasSandbox && epoch > 0);
+    if (gone) return { state: 'lost', reason: shell.lossReason || 'its host was lost', epoch };
     if (epoch !== this.#saidEpoch && Math.max(this.#saidEpoch, 1) !== epoch)
       return { state: 'lost', reason: end?.shell.reason ?? shell.lossReason, epoch };
     if (end === undefined) return { state: 'kept', epoch };

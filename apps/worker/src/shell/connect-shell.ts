@@ -1,4 +1,5 @@
 // From a sandbox to the live shell in it, over whichever transport the sandbox was made with.
+import type { Duplex } from 'node:stream';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { openKeeperShell } from './keeper-shell.ts';
@@ -38,7 +39,8 @@ async function connect(sandbox: Sandbox, { fence, start }: ConnectOptions, signa
   const { link } = sandbox;
   const { token } = link;
   if (link.type === 'attach') {
-    const transport = attachTransport(await link.open(), Buffer.from(link.syncWord, 'hex'));
+    const stream = await unlessAborted(link.open(), signal);
+    const transport = attachTransport(stream, Buffer.from(link.syncWord, 'hex'));
     if (start) await sandbox.start();
     return openKeeperShell({ transport, fence, token, signal });
   }
@@ -50,6 +52,18 @@ async function connect(sandbox: Sandbox, { fence, start }: ConnectOptions, signa
   } finally {
     listener.close();
   }
+}
+
+/** An engine that does not answer must not hold us for ever; what it brings too late is let go. */
+async function unlessAborted(opening: Promise<Duplex>, signal: AbortSignal): Promise<Duplex> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => {
+    void opening.then((stream) => stream.destroy()).catch(() => {});
+    aborted.reject(signal.reason);
+  };
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  return Promise.race([opening, aborted.promise]).finally(() => signal.removeEventListener('abort', abort));
 }
 
 function tooLate(sandbox: Sandbox, deadlineMs: number): ShellfleetError {

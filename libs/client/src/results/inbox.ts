@@ -35,8 +35,8 @@ export class Inbox {
   open(): void {
     if (this.#blocking !== undefined || this.#closed) return;
     this.#blocking = this.#connection();
-    this.#keep();
-    this.#keeping = setInterval(() => this.#keep(), KEEP_EVERY_MS).unref();
+    this.keep();
+    this.#keeping = setInterval(() => this.keep(), KEEP_EVERY_MS).unref();
     void this.#read(this.#blocking);
   }
 
@@ -49,7 +49,7 @@ export class Inbox {
   }
 
   /** Hints that find no inbox are lost; results are then looked up. */
-  #keep(): void {
+  keep(): void {
     void keepInbox(this.#redis, this.#namespace, this.#producerId).catch(() => {});
   }
 

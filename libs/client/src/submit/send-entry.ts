@@ -162,7 +162,9 @@ async function resubmit(
   pending: Pending,
   submission: Submission,
 ): Promise<void> {
+  // The index and the inbox are gone as well.
   session.indexedAt = 0;
+  producer.inbox.keep();
   noteInIndex(producer, session);
   let submitted = await submit(producer.redis, session.keys, { ...submission, generation: session.generation });
   if (submitted.type === 'unknown-session') {

@@ -23,6 +23,8 @@ export interface Adopted {
    * that broke off finds the same.
    */
   shell?: { host: string; sandbox: string };
+  /** the shell that was last said to be ready; a later one may lack its preparation */
+  preparedEpoch: number;
   waiting: number;
   createdAt: number;
   /** the owner before this fence, or empty: the same however often this is called */
@@ -46,6 +48,7 @@ export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } 
     epoch: asNumber(reply[4]),
     saidEpoch: asNumber(reply[9]),
     epochBase: asNumber(reply[10]),
+    preparedEpoch: asNumber(reply[12]),
     waiting: asNumber(reply[5]),
     createdAt: asNumber(reply[6]),
     previousHost: asString(reply[7]),

