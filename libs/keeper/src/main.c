@@ -4,14 +4,18 @@
 //   keeper <socket path | -> [shell [argument ...]]        SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER in the environment
 //
 // One thread, one loop. Every file here is one part of it:
-//   wire       frames as bytes               link      the connection          identity  the token
-//   entry      the entry that runs           ladder    how it is stopped       begun     which ids have begun
-//   shell      the user's shell, its turns   lanes     its output, rings       files     file operations
-//   processes  the process tree              cgroup    limits and kills        text      small files
+//   wire     frames as bytes           link       the connection            identity  the token
+//   entry    the entry that runs       clocks     its deadlines             ladder    how it is stopped
+//   begun    which ids have begun      shell      the user's shell          report    what it says of a turn
+//   folder   what is handed to it      lanes      its output, with rings    files     file operations
+//   child    forks of the keeper       processes  the process tree          reaper    their ends
+//   cgroup   limits and kills          text       small files
 #define _GNU_SOURCE
 #include "begun.h"
 #include "cgroup.h"
+#include "clocks.h"
 #include "entry.h"
+#include "folder.h"
 #include "identity.h"
 #include "lanes.h"
 #include "link.h"
@@ -46,14 +50,15 @@ static void pong(const Header *ping) {
 
 static void on_frame(const Header *header, const uint8_t *payload) {
   Cursor cursor = {.at = payload, .left = header->length};
-  entry_heard(header);
+  if (header->type == CLAIM) clocks_forget();
+  else clocks_confirm();
   switch (header->type) {
     case CLAIM: entry_claimed(); break;
     case START: entry_start(header, payload); break;
     case ACK: entry_ack(header); break;
     case RESUME: entry_resume(header, payload); break;
     case STOP: entry_stop(header, payload); break;
-    case STORAGE: entry_storage(header->flags); break;
+    case STORAGE: clocks_storage(header->flags); break;
     case CLOSE: entry_close(take_u32(&cursor)); break;
     case PING: pong(header); break;
     default: link_malformed();
@@ -130,7 +135,8 @@ int main(int argc, char **argv) {
   cgroup_open();
   processes_open();
   link_open(socket_path, identity_sync(), epoll_fd, LINK_IN, LINK_OUT, entry_hello);
-  lanes_open(folder, epoll_fd, FIRST_LANE, FIRST_LATE);
-  shell_open(folder, argv + 2, epoll_fd, REPORT_PIPE);
+  folder_open(folder);
+  lanes_open(epoll_fd, FIRST_LANE, FIRST_LATE);
+  shell_open(argv + 2, epoll_fd, REPORT_PIPE);
   loop();
 }

@@ -10,7 +10,7 @@ const helloStates = ['idle', 'running', 'ended', 'no-shell'] as const;
 const endReasons = ['exited', 'signalled', 'oom', 'wall', 'no-output', 'cancelled', 'cwd', 'syntax'] as const;
 const shellStates = ['kept', 'partial', 'lost'] as const;
 /** By the flags of REFUSED. */
-const refusals = [undefined, 'running', 'ended', 'begun-before', 'busy', 'no-shell', 'invalid'] as const;
+const refusals = [undefined, 'running', 'ended', 'begun-before', 'busy', 'no-shell', 'invalid', 'no-space'] as const;
 
 type HelloState = (typeof helloStates)[number];
 type EndReason = (typeof endReasons)[number];

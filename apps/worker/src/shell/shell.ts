@@ -133,7 +133,9 @@ export type RefusalReason =
   /** Another entry runs. */
   | 'busy'
   | 'no-shell'
-  | 'invalid';
+  | 'invalid'
+  /** The keeper's folder in the sandbox is full. */
+  | 'no-space';
 
 export interface ShellHandlers {
   onOutput(entryId: EntryId, stream: OutputStream, offset: number, bytes: Uint8Array): void;
