@@ -51,11 +51,16 @@ export async function sendEntry(
   const pending = producer.pending.expect(keys, entryId);
   pending.resubmit = () => resubmit(producer, session, pending, submission);
   producer.inbox.open();
-  noteInIndex(producer, session);
-  const sending = submit(producer.redis, keys, submission);
-  const onDisk =
-    options.durable && producer.durability === 'wait' ? waitUntilOnDisk(producer.redis, pending.commandId) : undefined;
-  onDisk?.catch(() => {});
+  let onDisk: Promise<void> | undefined;
+  const sending = producer.window.enter(() => {
+    noteInIndex(producer, session);
+    const submitted = submit(producer.redis, keys, submission);
+    if (options.durable && producer.durability === 'wait') {
+      onDisk = waitUntilOnDisk(producer.redis, pending.commandId);
+      onDisk.catch(() => {});
+    }
+    return submitted;
+  });
   try {
     const sent = await accept(producer, session, pending, await sending);
     await onDisk;
@@ -183,7 +188,7 @@ async function resubmit(
   producer.pending.forget(pending);
 }
 
-export function sessionClosed(id: string): ShellfleetError {
+function sessionClosed(id: string): ShellfleetError {
   return new ShellfleetError(
     'SESSION_CLOSED',
     `Session ${id} was closed. fleet.session('${id}') starts the next life of this id.`,
