@@ -174,7 +174,7 @@ export class Session {
     this.#shell = shell;
     const run = this.#toRunDeps(owner, spec, shell, lease);
     const next = await this.#takeOver(adopted, found, run);
-    await this.#loop(next, run, lease, adopted.createdAt);
+    await this.#loop(next, run, lease);
   }
 
   async #becomeOwner(): Promise<Owner | undefined> {
@@ -249,7 +249,7 @@ export class Session {
     return this.#noteFinished(await finishLost(entry, run), run);
   }
 
-  async #loop(first: Taken, run: RunDeps, lease: Lease, createdAt: number): Promise<void> {
+  async #loop(first: Taken, run: RunDeps, lease: Lease): Promise<void> {
     let next = first;
     for (;;) {
       if (this.#fenced.signal.aborted) return this.#abandon(run);
@@ -261,7 +261,7 @@ export class Session {
       }
       switch (next.type) {
         case 'empty': {
-          const why = this.#whyEnd(run, createdAt);
+          const why = this.#whyEnd(run);
           if (why !== undefined && (await this.#giveUp(run, why)) !== undefined) return;
           // Not given up because something waits: then only the lease can be what is waited for.
           const rests = why === undefined && lease.held();
@@ -352,12 +352,12 @@ export class Session {
   }
 
   /** Why an idle session is given up, if it is. */
-  #whyEnd({ shell, spec }: RunDeps, createdAt: number): string | undefined {
+  #whyEnd({ shell, spec }: RunDeps): string | undefined {
     if (!shell.hasSandbox) return 'nothing waits';
     if (shell.death !== undefined || !shell.turns.connected) return 'its container is gone';
     const now = Date.now();
     if (now - this.#activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
-    return now - createdAt >= spec.maxLifetimeMs ? `it reached its lifetime of ${spec.maxLifetimeMs} ms` : undefined;
+    return now - shell.openedAt >= spec.maxLifetimeMs ? `it reached its lifetime of ${spec.maxLifetimeMs} ms` : undefined;
   }
 
   /** A3. Returns undefined when something was submitted meanwhile: the session goes on. */
