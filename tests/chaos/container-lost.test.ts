@@ -1,4 +1,4 @@
-import type { Command, ShellfleetError } from '@shellfleet/client';
+import type { Command } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
