@@ -15,7 +15,7 @@ export interface RowFigures {
 export type LoadSpreads = { [figure in keyof LoadFigures]: Spread | undefined };
 
 /** What only Shellfleet has. */
-export interface SessionFigures {
+interface SessionFigures {
   startColdMs: Spread;
   redisBytesPerIdleSession: number;
   /** microseconds of Redis's processor in a second, on top of what an empty fleet costs */

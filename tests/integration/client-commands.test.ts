@@ -230,6 +230,27 @@ test('a batch stops a task at its first failure, uploads its files first, and le
   );
 });
 
+test('a batch gives a result when its task ends, and an aborted one cancels what is under way', async () => {
+  await using stage = await setClientStage(own);
+  await stage.startHost();
+  const fleet = await stage.connect();
+  const stop = new AbortController();
+  const more = Promise.withResolvers<void>();
+  async function* tasks() {
+    yield { id: 'quick', script: 'echo quick' };
+    yield { id: 'long', script: 'exec sleep 60' };
+    await more.promise;
+    yield { id: 'never', script: 'echo never' };
+  }
+  const batch = fleet.batch(tasks(), { signal: stop.signal })[Symbol.asyncIterator]();
+  expect((await batch.next()).value).toMatchObject({ id: 'quick', outcome: 'success' });
+  await until('the long one runs', async () => (await Array.fromAsync(fleet.sessions({ state: 'busy' }))).length === 1);
+  stop.abort();
+  more.resolve();
+  expect((await batch.next()).value).toMatchObject({ id: 'long', outcome: 'cancellation' });
+  expect((await batch.next()).done).toBe(true);
+});
+
 test('a process with 100 sessions, and a reader on each, has at most five connections (I10)', async () => {
   await using stage = await setClientStage(own);
   await stage.startHost();

@@ -163,6 +163,12 @@ test('a closed connection tells those who wait, and leaves no inbox behind', asy
   const fleet = await stage.connect();
   const command = await (await fleet.session('s')).submit('true');
   const waiting = command.result();
-  await Promise.all([fleet.close(), expect(waiting).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })]);
+  const reading = Array.fromAsync(command.output());
+  await until('it reads', async () => ((await stage.redis.client('LIST')) as string).includes('name=shellfleet-feeds'));
+  await Promise.all([
+    fleet.close(),
+    expect(reading).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' }),
+    expect(waiting).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' }),
+  ]);
   expect((await stage.keys()).filter((key) => key.includes(':inbox:'))).toEqual([]);
 });

@@ -65,8 +65,9 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
     async close() {
       await sessions.settled();
       inbox.close();
-      feeds.close();
-      pending.close(closedHere());
+      const closed = closedHere();
+      feeds.close(closed);
+      pending.close(closed);
       await redis.quit().catch(() => redis.disconnect());
     },
   };

@@ -1,5 +1,5 @@
 import {
-  ensureShellfleetError,
+  isShellfleetError,
   type SessionKeys,
   type ShellfleetError,
   toCommandId,
@@ -130,10 +130,8 @@ export class PendingResults {
     try {
       this.#settle(pending, { type: 'result', wire: await read() });
     } catch (error) {
-      const known = ensureShellfleetError(error);
-      // Redis is away: the next look tries again.
-      if (known.code !== 'RESULT_EXPIRED' && !known.message.startsWith('The result of')) return;
-      this.#settle(pending, { type: 'error', error: known });
+      // Anything else is Redis being away: the next look tries again.
+      if (isShellfleetError(error)) this.#settle(pending, { type: 'error', error });
     }
   }
 

@@ -183,7 +183,7 @@ async function resubmit(
   producer.pending.forget(pending);
 }
 
-export function sessionClosed(id: string): ShellfleetError {
+function sessionClosed(id: string): ShellfleetError {
   return new ShellfleetError(
     'SESSION_CLOSED',
     `Session ${id} was closed. fleet.session('${id}') starts the next life of this id.`,
