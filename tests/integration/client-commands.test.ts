@@ -1,4 +1,5 @@
 import { isShellfleetError, type Result } from '@shellfleet/client';
+import { sessionKeys } from '@shellfleet/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { setClientStage, until } from '../support/client-stage.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
@@ -249,6 +250,14 @@ test('a batch gives a result when its task ends, and an aborted one cancels what
   more.resolve();
   expect((await batch.next()).value).toMatchObject({ id: 'long', outcome: 'cancellation' });
   expect((await batch.next()).done).toBe(true);
+});
+
+test('20,000 submits at once are all accepted, in call order, row 72', async () => {
+  await using stage = await setClientStage(own);
+  const session = await (await stage.connect()).session('s');
+  const commands = await Promise.all(Array.from({ length: 20_000 }, () => session.submit('true')));
+  const { queue } = sessionKeys(stage.namespace, 'default', 's');
+  expect((await stage.redis.lrange(queue, 0, -1)).map((entry) => `s.${entry}`)).toEqual(commands.map(({ id }) => id));
 });
 
 test('a process with 100 sessions, and a reader on each, has at most five connections (I10)', async () => {

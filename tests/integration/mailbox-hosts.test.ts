@@ -12,7 +12,7 @@ import {
   submit,
   take,
 } from '@shellfleet/mailbox';
-import { answerKey, payloadKey, recordKey, type SessionKeys } from '@shellfleet/protocol';
+import { answerKey, recordKey, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { idsOf, outcomesOf, outputOf, readEvents } from '../support/invariants.ts';
@@ -227,7 +227,7 @@ describe('finish', () => {
       ['command.started', ids[1]],
     ]);
     expect(finished).toMatchObject({ event: events.at(-2)?.id });
-    expect(await redis.get(payloadKey(keys, ids[0] ?? ''))).toBeNull();
+    expect(await redis.hget(recordKey(keys, ids[0] ?? ''), 'payload')).toBeNull();
     expect(await redis.get(answerKey(keys, ids[0] ?? ''))).toBe('sealed answer');
     expect(await redis.hgetall(recordKey(keys, ids[0] ?? ''))).toMatchObject({ state: 'ended', outcome: 'success' });
   });

@@ -41,8 +41,9 @@ export async function setClientStage(own?: OwnRedis): Promise<ClientStage> {
     },
     keys: async () => (await redisServer.redis.keys(`${namespace}:*`)).sort(),
     async [Symbol.asyncDispose]() {
-      await Promise.all(fleets.map((fleet) => fleet.close()));
-      await Promise.all(hosts.map((host) => host[Symbol.asyncDispose]()));
+      await Promise.allSettled(fleets.map((fleet) => fleet.close()));
+      // A test that failed leaves no server behind.
+      await Promise.allSettled(hosts.map((host) => host[Symbol.asyncDispose]()));
       if (own === undefined) await redisServer[Symbol.asyncDispose]();
     },
   };

@@ -28,6 +28,8 @@ export interface TestWorker {
   signal(signal: NodeJS.Signals): void;
   /** SIGKILL, and wait until it is gone. */
   kill(): Promise<void>;
+  /** Sends the signal, and waits until it is gone. */
+  stop(signal: NodeJS.Signals): Promise<void>;
   /** A new process with the same host id and state folder. */
   start(): Promise<void>;
 }
@@ -38,7 +40,7 @@ export interface TestFleet extends AsyncDisposable {
   readonly redisUrl: string;
   readonly workers: TestWorker[];
   /** Another producer, as another process would be. */
-  connect(): Promise<Fleet>;
+  connect(options?: { tenant?: string }): Promise<Fleet>;
 }
 
 /** A fleet of its own for one test: own namespace, own hosts, the run's Redis and engine. It ends with everything that it made. */
@@ -62,8 +64,8 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     ...options.env,
   };
   const producers: Fleet[] = [];
-  const connect = async () => {
-    const producer = await Fleet.connect({ redisUrl, namespace, sealKeys: [sealKey] });
+  const connect = async (options: { tenant?: string } = {}) => {
+    const producer = await Fleet.connect({ redisUrl, namespace, sealKeys: [sealKey], ...options });
     producers.push(producer);
     return producer;
   };
@@ -107,6 +109,13 @@ function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv): TestWorke
 
   const isRunning = () => child !== undefined && child.exitCode === null && child.signalCode === null;
 
+  const stop = async (signal: NodeJS.Signals) => {
+    if (child === undefined || !isRunning()) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  };
+
   return {
     hostId,
     get pid() {
@@ -116,18 +125,14 @@ function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv): TestWorke
       return log;
     },
     signal: (signal) => child?.kill(signal),
-    async kill() {
-      if (!isRunning()) return;
-      child?.kill('SIGKILL');
-      if (child !== undefined) await once(child, 'exit');
-    },
+    kill: () => stop('SIGKILL'),
+    stop,
     start,
     /** Its sessions end with it: a test leaves no container behind. */
     async end() {
       if (!isRunning()) await start();
       child?.kill('SIGCONT');
-      child?.kill('SIGINT');
-      if (child !== undefined && isRunning()) await once(child, 'exit');
+      await stop('SIGINT');
     },
   };
 }

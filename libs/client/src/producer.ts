@@ -9,6 +9,7 @@ import { Inbox } from './results/inbox.ts';
 import { PendingResults } from './results/pending-results.ts';
 import { Feeds } from './stream/feeds.ts';
 import { type Durability, detectDurability } from './submit/durability.ts';
+import { SendWindow } from './submit/send-window.ts';
 
 /** What everything in this process that speaks to one fleet shares. Three connections: main, inbox (blocking), feeds (subscriber). */
 export interface Producer {
@@ -24,11 +25,16 @@ export interface Producer {
   pending: PendingResults;
   feeds: Feeds;
   sessions: SessionsQueue;
+  /** what goes to mailboxes */
+  window: SendWindow;
   /** Ids that rise in the order in which they are asked for. */
   nextId(): string;
   keysOf(sessionId: string): SessionKeys;
   close(): Promise<void>;
 }
+
+/** At the speed of a slow Redis, well within the deadline of a call. */
+const CALLS_UNDER_WAY = 1_000;
 
 export async function createProducer(settings: ConnectSettings): Promise<Producer> {
   const { namespace, tenant } = settings;
@@ -61,6 +67,7 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
     pending,
     feeds,
     sessions,
+    window: new SendWindow(CALLS_UNDER_WAY),
     nextId,
     keysOf: (sessionId) => sessionKeys(namespace, tenant, sessionId),
     async close() {

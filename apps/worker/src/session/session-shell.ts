@@ -68,6 +68,11 @@ export class SessionShell {
     return this.#sandbox !== undefined;
   }
 
+  /** When its sandbox was made, also by an earlier life of this worker. */
+  get openedAt(): number {
+    return this.#sandbox?.createdAt ?? Date.now();
+  }
+
   get death(): SandboxDeath | undefined {
     return this.#death;
   }

@@ -174,7 +174,7 @@ export class Session {
     this.#shell = shell;
     const run = this.#toRunDeps(owner, spec, shell, lease);
     const next = await this.#takeOver(adopted, found, run);
-    await this.#loop(next, run, lease, adopted.createdAt);
+    await this.#loop(next, run, lease);
   }
 
   async #becomeOwner(): Promise<Owner | undefined> {
@@ -232,6 +232,8 @@ export class Session {
           'SESSION_LOST',
           `Session ${this.#keys.session} was lost with its host ${shell.host} before this command started. Its next command gets a new shell.`,
         ),
+        // Whoever submits now may know of the loss already.
+        adopted.waiting,
       );
     }
     return { type: 'empty' };
@@ -249,7 +251,7 @@ export class Session {
     return this.#noteFinished(await finishLost(entry, run), run);
   }
 
-  async #loop(first: Taken, run: RunDeps, lease: Lease, createdAt: number): Promise<void> {
+  async #loop(first: Taken, run: RunDeps, lease: Lease): Promise<void> {
     let next = first;
     for (;;) {
       if (this.#fenced.signal.aborted) return this.#abandon(run);
@@ -261,7 +263,7 @@ export class Session {
       }
       switch (next.type) {
         case 'empty': {
-          const why = this.#whyEnd(run, createdAt);
+          const why = this.#whyEnd(run);
           if (why !== undefined && (await this.#giveUp(run, why)) !== undefined) return;
           // Not given up because something waits: then only the lease can be what is waited for.
           const rests = why === undefined && lease.held();
@@ -342,8 +344,8 @@ export class Session {
     return { type: 'empty' };
   }
 
-  async #failWaiting(run: RunDeps, error: ShellfleetError): Promise<void> {
-    for (;;) {
+  async #failWaiting(run: RunDeps, error: ShellfleetError, most = Number.POSITIVE_INFINITY): Promise<void> {
+    for (let failed = 0; failed < most; failed += 1) {
       const head = await untilAnswered(() => peek(run.owner), run.signal);
       if (head === undefined) return;
       const finished = await finishFailed(head, error, { ...run, mayTakeNext: () => false });
@@ -352,12 +354,12 @@ export class Session {
   }
 
   /** Why an idle session is given up, if it is. */
-  #whyEnd({ shell, spec }: RunDeps, createdAt: number): string | undefined {
+  #whyEnd({ shell, spec }: RunDeps): string | undefined {
     if (!shell.hasSandbox) return 'nothing waits';
     if (shell.death !== undefined || !shell.turns.connected) return 'its container is gone';
     const now = Date.now();
     if (now - this.#activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
-    return now - createdAt >= spec.maxLifetimeMs ? `it reached its lifetime of ${spec.maxLifetimeMs} ms` : undefined;
+    return now - shell.openedAt >= spec.maxLifetimeMs ? `it reached its lifetime of ${spec.maxLifetimeMs} ms` : undefined;
   }
 
   /** A3. Returns undefined when something was submitted meanwhile: the session goes on. */

@@ -51,11 +51,16 @@ export async function sendEntry(
   const pending = producer.pending.expect(keys, entryId);
   pending.resubmit = () => resubmit(producer, session, pending, submission);
   producer.inbox.open();
-  noteInIndex(producer, session);
-  const sending = submit(producer.redis, keys, submission);
-  const onDisk =
-    options.durable && producer.durability === 'wait' ? waitUntilOnDisk(producer.redis, pending.commandId) : undefined;
-  onDisk?.catch(() => {});
+  let onDisk: Promise<void> | undefined;
+  const sending = producer.window.enter(() => {
+    noteInIndex(producer, session);
+    const submitted = submit(producer.redis, keys, submission);
+    if (options.durable && producer.durability === 'wait') {
+      onDisk = waitUntilOnDisk(producer.redis, pending.commandId);
+      onDisk.catch(() => {});
+    }
+    return submitted;
+  });
   try {
     const sent = await accept(producer, session, pending, await sending);
     await onDisk;

@@ -2,7 +2,7 @@
 -- ARGV 3 fence · 4 host · 5 epoch · 6 status (starting, ready) · 7 event type or '' · 8 event data JSON
 --      9 epoch before the first shell of this sandbox · 10 id of the sandbox, or '' · 11 number of the call, which rises
 -- Returns {1} · {-1} fenced
-if not read_as_owner(ARGV[3], ARGV[4]) then return {-1} end
+if not owns(ARGV[3], ARGV[4]) then return {-1} end
 local known = redis.call('HMGET', state, 'epoch', 'announced')
 local fence, number, epoch, types = string.match(known[2] or '', '^(%d+) (%d+) (%d+) (.*)$')
 local late = fence == ARGV[3] and tonumber(number) >= tonumber(ARGV[11])

@@ -2,9 +2,8 @@
 -- Its raw offsets and its seq begin again at 0.
 -- ARGV 3 fence · 4 host · 5 entry
 -- Returns {1} (again, when it arrives twice) · {-1} fenced · {-2} not running · {-3} not marked idempotent, cancelled, or started under this fence
-local owner = read_as_owner(ARGV[3], ARGV[4])
-if not owner then return {-1} end
-if owner.run ~= ARGV[5] then return {-2} end
+if not owns(ARGV[3], ARGV[4]) then return {-1} end
+if redis.call('HGET', state, 'run') ~= ARGV[5] then return {-2} end
 local record = record_key(ARGV[5])
 local known = redis.call('HMGET', record, 'again', 'fence', 'retry', 'cancel')
 if known[1] == ARGV[3] then return {1} end

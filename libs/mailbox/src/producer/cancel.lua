@@ -13,7 +13,6 @@ if known[1] == 'waiting' then
   redis.call('LREM', queue, 1, ARGV[3])
   local event = complete(ARGV[3], 'cancellation', ARGV[5], ARGV[6])
   redis.call('HSET', record, 'canceller', ARGV[7])
-  touch()
   ring()
   return {1, event, known[2]}
 end

@@ -19,7 +19,6 @@ elseif host == '' or ARGV[5] == '1' then
     ended[#ended + 1] = known[4]
     ended[#ended + 1] = complete(known[4], 'cancellation', ARGV[6], ARGV[7])
     redis.call('HDEL', state, 'run')
-    touch()
   end
   end_ownership()
   redis.call('HSET', state, 'status', 'queued')

@@ -22,7 +22,6 @@ local function end_overdue()
       ended[#ended + 1] = entry[2] or ''
       ended[#ended + 1] = id
       ended[#ended + 1] = complete(id, 'timeout', ARGV[5], ARGV[3])
-      touch()
     end
   end
   if #ids == most then
