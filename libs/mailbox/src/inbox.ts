@@ -2,8 +2,8 @@ import { inboxKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
 /** Results up to this size ride in the hint itself; larger ones are read from the session. */
-const INLINE_RESULT_CHARS = 4_096;
-const INBOX_LENGTH = 10_000;
+export const INLINE_RESULT_CHARS = 4_096;
+export const INBOX_LENGTH = 10_000;
 const INBOX_TTL_MS = 600_000;
 
 /** A hint that an entry ended. `result` is the wire result's JSON, or empty when it has to be read from the session. */

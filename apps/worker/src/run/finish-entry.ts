@@ -1,6 +1,6 @@
 import { SpanKind, trace } from '@opentelemetry/api';
 import { type Entry, type Fenced, type Finished, finish, notify, type Owner } from '@shellfleet/mailbox';
-import { ATTRIBUTES, ShellfleetError, SPANS, toCommandId, toWireResult, type WireResult } from '@shellfleet/protocol';
+import { ATTRIBUTES, ShellfleetError, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
 import { untilAnswered } from '../patience.ts';
 import type { Executed, RunDeps } from '../run-command.ts';
 import { failedEntry } from './entry-frame.ts';
@@ -13,8 +13,17 @@ export async function finishEntry(entry: Entry, executed: Executed, deps: RunDep
   const place = { namespace, tenant, session, entry: entry.id, kind: 'answer' } as const;
   const answer = executed.answer === undefined ? {} : { answer: sealer.seal(executed.answer, place) };
   for (;;) {
-    const call = () =>
-      finish(owner, entry.id, { result, output, ...answer, epoch: result.shell.epoch, takeNext: deps.mayTakeNext() });
+    const call = () => {
+      const takeNext = deps.mayTakeNext();
+      return finish(owner, entry.id, {
+        result,
+        output,
+        ...answer,
+        epoch: result.shell.epoch,
+        takeNext,
+        inbox: entry.inbox,
+      });
+    };
     const finished = await untilAnswered(call, signal, storageWatcher(deps));
     if (finished.type === 'cancelled') {
       result = { ...result, outcome: 'cancellation', reason: 'cancelled' };
@@ -28,24 +37,18 @@ export async function finishEntry(entry: Entry, executed: Executed, deps: RunDep
       }
     } else {
       if (finished.type === 'finished') {
-        tellProducer(entry, finished.event, finished.endedBefore ? undefined : result, owner);
-        if (!finished.endedBefore) describe(entry, result, deps);
+        if (finished.endedBefore) tellProducer(entry, finished.event, owner);
+        else describe(entry, result, deps);
       }
       return finished;
     }
   }
 }
 
-/** The notice follows a fence that held; it is a hint, so nobody waits for it. Without a result it is read from the session. */
-function tellProducer(entry: Entry, event: string, result: WireResult | undefined, { redis, keys }: Owner): void {
-  const notice = {
-    tenant: keys.tenant,
-    session: keys.session,
-    entryId: entry.id,
-    event,
-    result: result === undefined ? '' : JSON.stringify(toWireResult(result)),
-  };
-  void notify(redis, keys.namespace, entry.inbox, notice).catch(() => {});
+/** The call that ended it may have told nobody. Only a hint, so nobody waits for it; which Result counts stands in the session. */
+function tellProducer(entry: Entry, event: string, { redis, keys }: Owner): void {
+  const { namespace, tenant, session } = keys;
+  void notify(redis, namespace, entry.inbox, { tenant, session, entryId: entry.id, event, result: '' }).catch(() => {});
 }
 
 /** Tells the keeper that its clocks are to stand still while nothing can be stored. */
