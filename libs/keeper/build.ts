@@ -30,7 +30,9 @@ export async function buildKeeper(): Promise<string> {
   const program = join(folder, 'keeper');
   if (await exists(program)) return program;
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'shell_script.h'), await shellScriptHeader());
+  const header = join(folder, `shell_script.${process.pid}`);
+  await writeFile(header, await shellScriptHeader());
+  await rename(header, join(folder, 'shell_script.h'));
   const unfinished = join(folder, `keeper.${process.pid}`);
   await compile([...flags, '-I', folder, '-o', unfinished, ...sources.filter((path) => path.endsWith('.c'))]);
   await chmod(unfinished, 0o755);
@@ -40,7 +42,7 @@ export async function buildKeeper(): Promise<string> {
 }
 
 /** The shell's loop as a C string. */
-export async function shellScriptHeader(): Promise<string> {
+async function shellScriptHeader(): Promise<string> {
   const script = await readFile(join(sourceFolder, 'shell.sh'), 'utf8');
   const lines = script.split('\n').map((line) => `  ${JSON.stringify(`${line}\n`)}`);
   return `static const char SHELL_SCRIPT[] =\n${lines.join('\n')};\n`;

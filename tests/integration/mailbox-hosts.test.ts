@@ -12,7 +12,7 @@ import {
   submit,
   take,
 } from '@shellfleet/mailbox';
-import { answerKey, payloadKey, recordKey, type SessionKeys } from '@shellfleet/protocol';
+import { answerKey, recordKey, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { idsOf, outcomesOf, outputOf, readEvents } from '../support/invariants.ts';
@@ -227,7 +227,7 @@ describe('finish', () => {
       ['command.started', ids[1]],
     ]);
     expect(finished).toMatchObject({ event: events.at(-2)?.id });
-    expect(await redis.get(payloadKey(keys, ids[0] ?? ''))).toBeNull();
+    expect(await redis.hget(recordKey(keys, ids[0] ?? ''), 'payload')).toBeNull();
     expect(await redis.get(answerKey(keys, ids[0] ?? ''))).toBe('sealed answer');
     expect(await redis.hgetall(recordKey(keys, ids[0] ?? ''))).toMatchObject({ state: 'ended', outcome: 'success' });
   });
@@ -381,13 +381,13 @@ describe('adopt', () => {
 });
 
 describe('rerun', () => {
-  test('starts an idempotent entry again under a newer owner; its offsets begin again, its seq goes on', async () => {
+  test('starts an idempotent entry again under a newer owner; its offsets and its seq begin again', async () => {
     const first = await own(redis, keys, 'h1');
     const entry = await startOne(first, { retry: 'idempotent' });
     await append(first, entry.id, [pieceAfter(entry, 'first run')]);
     const second = await own(redis, keys, 'h2');
     expect(await rerun(second, entry.id)).toEqual({ type: 'restarted' });
-    const again = pieceAfter({ ...atTheStart, seq: 1 }, 'second run');
+    const again = pieceAfter(atTheStart, 'second run');
     expect(await append(second, entry.id, [again])).toEqual({ type: 'stored', offsets: { stdout: 10, stderr: 0 } });
     expect(outputOf(await readEvents(redis, keys), entry.id).stdout.toString()).toBe('second run');
   });
@@ -419,18 +419,32 @@ describe('rerun', () => {
 });
 
 describe('announce', () => {
-  test('says an event once, however often and however late it arrives', async () => {
-    const owner = await own(redis, keys);
-    const starting = { epoch: 1, epochBase: 0, status: 'starting' } as const;
+  test('says an event once, however often it is called and however late a call arrives again', async () => {
+    const calls: (() => Promise<unknown>)[] = [];
+    const repeating = new Proxy(redis, {
+      get: (target, name) =>
+        name === 'evalsha'
+          ? (...args: Parameters<Redis['evalsha']>) => {
+              calls.push(() => target.evalsha(...args));
+              return target.evalsha(...args);
+            }
+          : Reflect.get(target, name),
+    });
+    const owner = { ...(await own(redis, keys)), redis: repeating };
+    const first = { epoch: 1, epochBase: 0 } as const;
     const opened = { type: 'session.opened', data: { hostId: 'h1' } } as const;
-    await announce(owner, starting);
-    await announce(owner, { ...starting, status: 'ready' }, opened);
-    await announce(owner, { ...starting, status: 'ready' }, opened);
-    await announce(owner, starting);
-    expect(await redis.hmget(keys.state, 'epoch', 'status')).toEqual(['1', 'ready']);
-    await announce(owner, { epoch: 2, epochBase: 1, status: 'starting' }, { type: 'session.lost', data: {} });
-    await announce(owner, { ...starting, status: 'ready' }, opened);
-    expect(await redis.hmget(keys.state, 'epoch', 'status', 'base')).toEqual(['2', 'starting', '1']);
+    const shell = () => redis.hmget(keys.state, 'epoch', 'status', 'base');
+    await announce(owner, { ...first, status: 'starting' });
+    await announce(owner, { ...first, status: 'ready' }, opened);
+    await announce(owner, { ...first, status: 'ready' }, opened);
+    for (const call of calls) await call();
+    expect(await shell()).toEqual(['1', 'ready', '0']);
+    await announce(owner, { ...first, status: 'starting' }, { type: 'session.lost', data: {} });
+    for (const call of calls) await call();
+    expect(await shell()).toEqual(['1', 'starting', '0']);
+    await announce(owner, { epoch: 2, epochBase: 1, status: 'ready' });
+    for (const call of calls) await call();
+    expect(await shell()).toEqual(['2', 'ready', '1']);
     expect(await typesOf()).toEqual(['session.opened', 'session.lost']);
   });
 
@@ -439,6 +453,36 @@ describe('announce', () => {
     await announce(await own(redis, keys, 'h1'), shell, { type: 'session.adopted', data: {} });
     await announce(await own(redis, keys, 'h1'), shell, { type: 'session.adopted', data: {} });
     expect(await typesOf()).toEqual(['session.adopted', 'session.adopted']);
+  });
+});
+
+describe('the shell that an adopter has to find', () => {
+  const ready = (sandbox: string) => ({ epoch: 1, epochBase: 0, status: 'ready', sandbox }) as const;
+  const shellOf = async (host: string) => {
+    const adopted = await adopt(await own(redis, keys, host));
+    return adopted.type === 'adopted' ? adopted.shell : adopted.type;
+  };
+
+  test('is the one that was last ready, however many owners come before the next is', async () => {
+    await announce(await own(redis, keys, 'h1'), ready('c1'));
+    expect(await shellOf('h2')).toEqual({ host: 'h1', sandbox: 'c1' });
+    await announce(await own(redis, keys, 'h2'), { epoch: 1, epochBase: 0, status: 'starting' });
+    expect(await shellOf('h1')).toEqual({ host: 'h1', sandbox: 'c1' });
+    await announce(await own(redis, keys, 'h2'), { ...ready('c2'), epoch: 2 });
+    expect(await shellOf('h1')).toEqual({ host: 'h2', sandbox: 'c2' });
+  });
+
+  test('is none before the first is ready, after a release, and when its entry was started again elsewhere', async () => {
+    expect(await shellOf('h1')).toBeUndefined();
+    const first = await own(redis, keys, 'h1');
+    await announce(first, ready('c1'));
+    await release(first, 'queued');
+    expect(await shellOf('h1')).toBeUndefined();
+    const second = await own(redis, keys, 'h1');
+    await announce(second, ready('c2'));
+    const entry = await startOne(second, { retry: 'idempotent' });
+    await rerun(await own(redis, keys, 'h2'), entry.id);
+    expect(await shellOf('h1')).toBeUndefined();
   });
 });
 

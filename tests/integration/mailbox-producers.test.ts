@@ -1,5 +1,5 @@
 import { cancel, close, finish, open, release, submit, take } from '@shellfleet/mailbox';
-import { hostKeys, idempotencyKey, payloadKey, recordKey, type SessionKeys } from '@shellfleet/protocol';
+import { hostKeys, idempotencyKey, recordKey, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { idsOf, keysWithoutExpiry, leftovers, outcomesOf, readEvents } from '../support/invariants.ts';
@@ -153,7 +153,7 @@ describe('cancel', () => {
     expect(cancelled).toEqual({ type: 'ended', event: event?.id, inbox: 'p1' });
     expect(await cancel(redis, keys, a, 'no')).toEqual({ type: 'ended-before' });
     expect(await redis.lrange(keys.queue, 0, -1)).toEqual([b]);
-    expect(await redis.get(payloadKey(keys, a))).toBeNull();
+    expect(await redis.hget(recordKey(keys, a), 'payload')).toBeNull();
   });
 
   test('marks a running entry, which then can end only as a cancellation, whatever becomes of its host', async () => {

@@ -95,6 +95,7 @@ test('by age trims what had ended a retention ago, and keeps what ended since, h
   const running = await runNext(owner, Buffer.from('still\n'), false);
   await sweep(redis, keys, AMPLE);
   await finish(owner, running, finishAs('success'));
+  await nextMillisecond();
   await age(DAY);
   await sweep(redis, keys, AMPLE);
   const events = await readEvents(redis, keys);

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Random } from './random.ts';
 
 /** What a process that was killed between two calls does: nothing more. */
-export class Crash extends Error {
+class Crash extends Error {
   override name = 'Crash';
 }
 

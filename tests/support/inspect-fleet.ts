@@ -15,7 +15,7 @@ import {
 } from './invariants.ts';
 import type { TestFleet } from './start-fleet.ts';
 
-export interface SandboxContainer {
+interface SandboxContainer {
   id: string;
   session: string;
   hostId: string;

@@ -75,14 +75,14 @@ export function overlapping(events: StreamEvent[]): string[] {
   return problems;
 }
 
-/** Invariant 7: no output is missing, doubled or out of place. A run that begins again begins its raw offsets again; seq goes on. */
+/** Invariant 7: no output is missing, doubled or out of place. A run that begins again begins its raw offsets and its seq again. */
 export function outputGaps(events: StreamEvent[]): string[] {
   const problems: string[] = [];
   const next = new Map<string, { seq: number; stdout: number; stderr: number }>();
   for (const { type, entryId, data } of events) {
     const known = next.get(entryId) ?? { seq: 0, stdout: 0, stderr: 0 };
     next.set(entryId, known);
-    if (type === 'command.started') Object.assign(known, { stdout: 0, stderr: 0 });
+    if (type === 'command.started') Object.assign(known, { seq: 0, stdout: 0, stderr: 0 });
     if (type !== 'command.output') continue;
     const entry = decodeOutputEntry(data);
     if (entry === undefined) {
@@ -134,7 +134,7 @@ export async function keysWithoutExpiry(redis: Redis, prefix: string): Promise<s
 }
 
 /** Only the keys of one namespace: others test at the same time. */
-export async function keysOf(redis: Redis, prefix: string): Promise<string[]> {
+async function keysOf(redis: Redis, prefix: string): Promise<string[]> {
   const found: string[] = [];
   const pattern = `${prefix.replaceAll(/[*?[\]\\]/g, '\\$&')}*`;
   let cursor = '0';

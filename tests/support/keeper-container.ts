@@ -5,7 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex, PassThrough } from 'node:stream';
 import { keeperPath } from '@shellfleet/keeper';
-import { attachTransport, listenForKeeper, openKeeperShell, type Shell } from '@shellfleet/worker/shell';
+import {
+  attachTransport,
+  listenForKeeper,
+  openKeeperShell,
+  type Shell,
+  type Transport,
+} from '@shellfleet/worker/shell';
 import Docker from 'dockerode';
 
 export type KeeperTransport = 'socket' | 'attach';
@@ -33,6 +39,8 @@ export class KeeperContainer implements AsyncDisposable {
   /** Mounted into the container, read-only, as /.shellfleet. */
   readonly folder: string;
   readonly #parent: string;
+  /** The bytes of the last connection, for tests that break them. */
+  wire: Transport | undefined;
   #fence = 0;
 
   private constructor(
@@ -113,12 +121,14 @@ export class KeeperContainer implements AsyncDisposable {
     if (this.transport === 'attach') {
       const stream = await this.attach();
       if (options.start) await this.container.start();
-      return openKeeperShell({ ...claim, transport: attachTransport(stream, this.sync) });
+      this.wire = attachTransport(stream, this.sync);
+      return openKeeperShell({ ...claim, transport: this.wire });
     }
     const listener = await this.listen();
     try {
       if (options.start) await this.container.start();
-      return await openKeeperShell({ ...claim, transport: await listener.accept({ signal }) });
+      this.wire = await listener.accept({ signal });
+      return await openKeeperShell({ ...claim, transport: this.wire });
     } finally {
       listener.close();
     }

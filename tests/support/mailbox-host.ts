@@ -26,6 +26,7 @@ import {
   type HostBeat,
   hostCallSchema,
   hostKeys,
+  isShellfleetError,
   type OutputEntry,
   parseSessionJobId,
   SESSIONS_QUEUE,
@@ -61,6 +62,8 @@ export interface MailboxHostOptions {
 
 const LOCK_MS = 65_000;
 const ALIVE_MS = 5_000;
+/** About how much of a stream a Result of this host holds. */
+const RESULT_BYTES = 262_144;
 
 export async function startMailboxHost(options: MailboxHostOptions): Promise<MailboxHost> {
   const host = new TinyHost(options);
@@ -137,6 +140,7 @@ class TinyHost implements MailboxHost {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#stopped) return;
     this.#stopped = true;
     clearInterval(this.#timer);
     for (const session of this.#owned.values()) session.running?.stop();
@@ -228,7 +232,11 @@ class TinyHost implements MailboxHost {
       again: false,
     };
     this.#owned.set(keys.member, session);
-    await announce(owner, { epoch: session.epoch, status: 'ready' }, { type: 'session.opened', data: {} });
+    await announce(
+      owner,
+      { epoch: session.epoch, epochBase: 0, status: 'ready' },
+      { type: 'session.opened', data: {} },
+    );
     if (adopted.life === 'closing') await this.#giveUp(session);
     else this.#kick(session);
     return true;
@@ -250,7 +258,7 @@ class TinyHost implements MailboxHost {
   async #drain(session: OwnedSession): Promise<void> {
     while (session.again && !this.#stopped && !this.#paused) {
       session.again = false;
-      let next = await take(session.owner);
+      let next = await untilAnswered(() => take(session.owner));
       while (next.type === 'started') next = await this.#run(session, next.entry);
     }
   }
@@ -271,11 +279,11 @@ class TinyHost implements MailboxHost {
           ? {}
           : { answer: this.#sealer.seal(JSON.stringify(answer), { ...place, kind: 'answer' }) }),
       });
-    let finished = await end(result);
+    let finished = await untilAnswered(() => end(result));
     let told = result;
     if (finished.type === 'cancelled') {
       told = { ...result, outcome: 'cancellation', exitCode: null, reason: 'cancelled' };
-      finished = await end(told);
+      finished = await untilAnswered(() => end(told));
     }
     if (finished.type !== 'finished') throw new Error(`finish answered ${finished.type}`);
     const { event } = finished;
@@ -311,10 +319,12 @@ class TinyHost implements MailboxHost {
     child.stdin.on('error', () => {});
     const texts = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
     const offsets = { stdout: 0, stderr: 0 };
+    const lines = { stdout: 0, stderr: 0 };
     let seq = 0;
     let storing = Promise.resolve();
     const store = (stream: StreamName, data: Buffer) => {
-      texts[stream].push(data);
+      if (offsets[stream] < RESULT_BYTES) texts[stream].push(data);
+      lines[stream] += countLines(data);
       const rawFrom = offsets[stream];
       offsets[stream] += data.byteLength;
       const output: OutputEntry = {
@@ -323,10 +333,10 @@ class TinyHost implements MailboxHost {
         rawFrom,
         rawTo: offsets[stream],
         omittedBytes: 0,
-        lines: Buffer.concat(texts[stream]).toString('latin1').split('\n').length - 1,
+        lines: lines[stream],
         data,
       };
-      storing = storing.then(() => append(session.owner, entry.id, [output])).then(() => {});
+      storing = storing.then(() => untilAnswered(() => append(session.owner, entry.id, [output]))).then(() => {});
     };
     child.stdout.on('data', (data: Buffer) => store('stdout', data));
     child.stderr.on('data', (data: Buffer) => store('stderr', data));
@@ -349,10 +359,10 @@ class TinyHost implements MailboxHost {
       stdout: stdout.toString(payload.encoding),
       stderr: stderr.toString(payload.encoding),
       totals: {
-        stdoutBytes: stdout.byteLength,
-        stderrBytes: stderr.byteLength,
-        stdoutLines: countLines(stdout),
-        stderrLines: countLines(stderr),
+        stdoutBytes: offsets.stdout,
+        stderrBytes: offsets.stderr,
+        stdoutLines: lines.stdout,
+        stderrLines: lines.stderr,
       },
     });
   }
@@ -378,6 +388,18 @@ class TinyHost implements MailboxHost {
     this.#owned.delete(keys.member);
     await this.#drop(session.job);
     await this.#fetch();
+  }
+}
+
+/** Every script may arrive twice, so a call without an answer is made again. Ends when Redis answers. */
+async function untilAnswered<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isShellfleetError(error) || error.code !== 'QUEUE_UNAVAILABLE') throw error;
+      await delay(100);
+    }
   }
 }
 

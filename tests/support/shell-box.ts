@@ -5,13 +5,13 @@ import { ShellClient } from './shell-client.ts';
 
 export type ImageName = 'session' | 'dashOnly' | 'busybox' | 'noShell';
 
-export function imageOf(name: ImageName): string {
+function imageOf(name: ImageName): string {
   return name === 'session' ? inject('sessionImage') : inject('testImages')[name];
 }
 
 export type BoxOptions = Omit<KeeperContainerOptions, 'dockerHost' | 'image'> & { image?: ImageName };
 
-export function boxOptions({ image = 'session', ...rest }: BoxOptions): KeeperContainerOptions {
+function boxOptions({ image = 'session', ...rest }: BoxOptions): KeeperContainerOptions {
   return { dockerHost: inject('dockerHost'), image: imageOf(image), ...rest };
 }
 

@@ -21,7 +21,7 @@ import { planOutput } from './simulated-output.ts';
 // K2. An entry is followed only on the keeper that began it under the fence which its record names, and begun only on one that was there
 //     when it was started.
 
-export interface Keeper {
+interface Keeper {
   /** under which it was created */
   bornUnder: number;
   /** of the newest owner that has greeted it */
@@ -82,7 +82,7 @@ async function runEntry(
     if (again.type === 'fenced') return again;
     if (again.type === 'refused') return finishEntry(owner, world, entry, 'lost', []);
     if (!begin(owner, world, keeper, entry.id, owner.fence)) return { type: 'fenced' };
-    return follow(owner, world, { ...entry, offsets: { stdout: 0, stderr: 0 } });
+    return follow(owner, world, { ...entry, offsets: { stdout: 0, stderr: 0 }, seq: 0 });
   }
   return begin(owner, world, keeper, entry.id, entry.fence) ? follow(owner, world, entry) : { type: 'fenced' };
 }

@@ -42,7 +42,7 @@ export interface TestFleet extends AsyncDisposable {
   readonly sealKey: string;
   readonly workers: TestWorker[];
   /** Another producer, as another process would be. */
-  connect(): Promise<Fleet>;
+  connect(options?: { tenant?: string }): Promise<Fleet>;
 }
 
 /** A fleet of its own for one test: own namespace, own hosts, the run's Redis and engine. It ends with everything that it made. */
@@ -66,8 +66,8 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     ...options.env,
   };
   const producers: Fleet[] = [];
-  const connect = async () => {
-    const producer = await Fleet.connect({ redisUrl, namespace, sealKeys: [sealKey] });
+  const connect = async (options: { tenant?: string } = {}) => {
+    const producer = await Fleet.connect({ redisUrl, namespace, sealKeys: [sealKey], ...options });
     producers.push(producer);
     return producer;
   };

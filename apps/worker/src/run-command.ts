@@ -1,13 +1,4 @@
-import {
-  append,
-  type Entry,
-  type Fenced,
-  type Finished,
-  finish,
-  notify,
-  type Owner,
-  type Sealer,
-} from '@shellfleet/mailbox';
+import { append, type Entry, type Fenced, type Finished, type Owner, type Sealer } from '@shellfleet/mailbox';
 import {
   type CommandPayload,
   type EntryPayload,
@@ -16,17 +7,19 @@ import {
   type OutputEntry,
   parseOrThrow,
   type ResolvedSessionSpec,
-  ShellfleetError,
-  toWireResult,
+  type ShellfleetError,
   type WireResult,
 } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
 import type { HostLog } from './host-log/host-log.ts';
 import { CleanOutput } from './output/clean-output.ts';
 import { untilAnswered } from './patience.ts';
+import { failedEntry, frameOf } from './run/entry-frame.ts';
 import { runFileOperation } from './run/file-operation.ts';
+import { finishEntry, storageWatcher } from './run/finish-entry.ts';
 import { OutputStore } from './run/output-store.ts';
 import { restoreOutput } from './run/restore-output.ts';
-import { type ResultFrame, toCommandResult, toErrorResult, toLostResult, toTimings } from './run/results.ts';
+import { toCommandResult, toErrorResult, toLostResult } from './run/results.ts';
 import { takeTurn } from './run/take-turn.ts';
 import type { SessionShell } from './session/session-shell.ts';
 import type { CommandStart, ShellEnd } from './shell/shell.ts';
@@ -38,6 +31,7 @@ export interface RunDeps {
   spec: ResolvedSessionSpec;
   shell: SessionShell;
   hostLog: HostLog;
+  logger: Logger;
   /** The shell was being opened from … to …, by the host's clock. */
   opened(): { from: number; to: number };
   /** Aborts when this host must not write the session any more. */
@@ -185,63 +179,4 @@ function openPayload(entry: Entry, { owner, sealer }: RunDeps): EntryPayload {
   const { namespace, tenant, session } = owner.keys;
   const plain = sealer.open(entry.payload, { namespace, tenant, session, entry: entry.id, kind: 'payload' });
   return parseOrThrow(entryPayloadSchema, JSON.parse(plain), 'INTERNAL', `The payload of ${session}.${entry.id}`);
-}
-
-function frameOf(entry: Entry, deps: RunDeps, end?: ShellEnd): ResultFrame {
-  return {
-    sessionId: deps.owner.keys.session,
-    hostId: deps.owner.host,
-    shell: deps.describeShell(end),
-    timings: toTimings(entry, deps.opened().from, deps.opened().to, end?.runMs ?? 0),
-  };
-}
-
-function failedEntry(entry: Entry, error: ShellfleetError, deps: RunDeps): Executed {
-  return { result: toErrorResult(error, frameOf(entry, deps)), output: [] };
-}
-
-async function finishEntry(entry: Entry, executed: Executed, deps: RunDeps): Promise<Finished | Fenced> {
-  const { owner, sealer, signal } = deps;
-  const { namespace, tenant, session } = owner.keys;
-  let { result, output } = executed;
-  const place = { namespace, tenant, session, entry: entry.id, kind: 'answer' } as const;
-  const answer = executed.answer === undefined ? {} : { answer: sealer.seal(executed.answer, place) };
-  for (;;) {
-    const call = () =>
-      finish(owner, entry.id, { result, output, ...answer, epoch: result.shell.epoch, takeNext: deps.mayTakeNext() });
-    const finished = await untilAnswered(call, signal, storageWatcher(deps));
-    if (finished.type === 'cancelled') {
-      result = { ...result, outcome: 'cancellation', reason: 'cancelled' };
-    } else if (finished.type === 'misplaced') {
-      // An append whose reply was lost had arrived: what it stored is not sent again.
-      const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);
-      if (rest.length < output.length) output = rest;
-      else {
-        const message = `The output of ${session}.${entry.id} does not follow what is stored.`;
-        ({ result, output } = failedEntry(entry, new ShellfleetError('INTERNAL', message), deps));
-      }
-    } else {
-      if (finished.type === 'finished') tellProducer(entry, finished.event, result, owner);
-      return finished;
-    }
-  }
-}
-
-/** The notice follows a fence that held; it is a hint, so nobody waits for it. */
-function tellProducer(entry: Entry, event: string, result: WireResult, { redis, keys }: Owner): void {
-  const notice = {
-    tenant: keys.tenant,
-    session: keys.session,
-    entryId: entry.id,
-    event,
-    result: JSON.stringify(toWireResult(result)),
-  };
-  void notify(redis, keys.namespace, entry.inbox, notice).catch(() => {});
-}
-
-function storageWatcher({ shell }: RunDeps) {
-  const say = (state: 'away' | 'back') => {
-    if (shell.hasSandbox && shell.turns.connected) shell.turns.shell.storage(state);
-  };
-  return { away: () => say('away'), back: () => say('back') };
 }

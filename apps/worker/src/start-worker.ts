@@ -23,10 +23,9 @@ process.title = 'shellfleet-worker';
 try {
   await main();
 } catch (error) {
-  const { message, hint } = ensureShellfleetError(error);
-  process.stderr.write(error instanceof ConfigError ? `${error.message}\n` : `${message} ${hint}\n`);
-  if (process.env.SHELLFLEET_DEBUG !== undefined)
-    process.stderr.write(`${error instanceof Error ? error.stack : ''}\n`);
+  const { code, message, hint, stack } = ensureShellfleetError(error);
+  const ours = error instanceof ConfigError ? error.message : `${message} ${hint}`;
+  process.stderr.write(`${code === 'INTERNAL' && !(error instanceof ConfigError) ? `${stack}\n` : ''}${ours}\n`);
   process.exit(error instanceof ConfigError ? 2 : 1);
 }
 

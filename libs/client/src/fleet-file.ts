@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { namespaceSchema, parseOrThrow } from '@shellfleet/protocol';
@@ -48,6 +48,11 @@ export async function writeFleetFile(file: FleetFile, env: NodeJS.ProcessEnv): P
   await writeFile(temporary, `${JSON.stringify(file, undefined, 2)}\n`, { mode: 0o600 });
   await rename(temporary, path);
   return path;
+}
+
+/** The fleet has ended: nobody is to look for it any more. */
+export async function removeFleetFile(env: NodeJS.ProcessEnv): Promise<void> {
+  await rm(fleetFilePath(env), { force: true });
 }
 
 function parseJson(text: string): unknown {

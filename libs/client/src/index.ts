@@ -15,6 +15,6 @@ export type { BatchOptions, BatchTotals, Task, TaskResult } from './batch/task.t
 export type { Command, FollowOptions } from './command.ts';
 export type { ConnectOptions } from './connect-settings.ts';
 export { Fleet } from './fleet.ts';
-export { type FleetFile, fleetFilePath, readFleetFile, writeFleetFile } from './fleet-file.ts';
+export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFleetFile } from './fleet-file.ts';
 export type { Files, Session } from './session.ts';
 export type { RunOptions } from './submit/parse-command.ts';

@@ -8,6 +8,7 @@ import { Inbox } from './results/inbox.ts';
 import { PendingResults } from './results/pending-results.ts';
 import { Feeds } from './stream/feeds.ts';
 import { type Durability, detectDurability } from './submit/durability.ts';
+import { SendWindow } from './submit/send-window.ts';
 
 /** What everything in this process that speaks to one fleet shares. Three connections: main, inbox (blocking), feeds (subscriber). */
 export interface Producer {
@@ -23,11 +24,16 @@ export interface Producer {
   pending: PendingResults;
   feeds: Feeds;
   sessions: SessionsQueue;
+  /** what goes to mailboxes */
+  window: SendWindow;
   /** Ids that rise in the order in which they are asked for. */
   nextId(): string;
   keysOf(sessionId: string): SessionKeys;
   close(): Promise<void>;
 }
+
+/** At the speed of a slow Redis, well within the deadline of a call. */
+const CALLS_UNDER_WAY = 1_000;
 
 export async function createProducer(settings: ConnectSettings): Promise<Producer> {
   const { namespace, tenant } = settings;
@@ -60,13 +66,15 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
     pending,
     feeds,
     sessions,
+    window: new SendWindow(CALLS_UNDER_WAY),
     nextId,
     keysOf: (sessionId) => sessionKeys(namespace, tenant, sessionId),
     async close() {
       await sessions.settled();
       inbox.close();
-      feeds.close();
-      pending.close(closedHere());
+      const closed = closedHere();
+      feeds.close(closed);
+      pending.close(closed);
       await redis.quit().catch(() => redis.disconnect());
     },
   };

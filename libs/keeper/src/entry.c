@@ -3,21 +3,22 @@
 #include "begun.h"
 #include "cgroup.h"
 #include "clock.h"
+#include "clocks.h"
 #include "files.h"
+#include "folder.h"
 #include "identity.h"
 #include "ladder.h"
 #include "lanes.h"
 #include "link.h"
 #include "processes.h"
+#include "reaper.h"
 #include "shell.h"
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHECK_WITHIN_MS = 2000, CLOSE_FLUSH_MS = 500, NO_CODE = -1 };
+enum { CHECK_WITHIN_MS = 2000, CLOSE_FLUSH_MS = 500, TICK_MS = 10, NO_CODE = -1 };
 
 enum Phase {
   NOTHING, // none has begun
@@ -31,11 +32,12 @@ enum Phase {
 static enum Phase phase;
 static enum EntryKind kind;
 static uint8_t id[ID_BYTES];
-static uint32_t timeout_ms, no_output_ms, grace_ms;
+static uint32_t grace_ms;
 static pid_t helper; // does the file operation, or the check
 static Moment since;
-static uint64_t began_at, ticked_at, active_ms, heard_ms, heard_bytes, oom_kills_before;
-static int suspect, has_report, storage_away, resumed, end_sent, closing;
+static uint64_t began_at, oom_kills_before;
+static Turn turn;
+static int suspect, has_report, resumed, end_sent, closing;
 static enum { STAYS, ASKED_TO_LEAVE, SHELL_GONE } leaving;
 static uint64_t close_at;
 static Report report;
@@ -96,40 +98,32 @@ static void conclude(int code, enum EndReason reason, int signal) {
   phase = DRAINING;
 }
 
+static void sweep_for_room(void) {
+  sweep_kill(BEGINNING, shell_pid());
+  reap_children();
+  note(PARTIAL, "background processes were ended at the limit of processes");
+}
+
 static void run_file(const FileEntry *file) {
   const int out = lane_open_for_writing(0), error = lane_open_for_writing(1);
-  helper = fork();
-  if (helper < 0) { // at the pids limit
-    sweep_kill(BEGINNING, shell_pid());
-    note(PARTIAL, "background processes were ended at the limit of processes");
-    while (waitpid(-1, 0, WNOHANG) > 0) continue;
-    helper = fork();
-  }
-  if (helper == 0) {
-    child_setup();
-    fcntl(out, F_SETFL, O_WRONLY);
-    fcntl(error, F_SETFL, O_WRONLY);
-    dup2(out, 1);
-    dup2(error, 2);
-    close(out);
-    close(error);
-    _exit(file_run(file) & 0xff);
+  began_at = now_ms();
+  helper = file_spawn(file, out, error);
+  if (helper < 0) {
+    sweep_for_room();
+    helper = file_spawn(file, out, error);
   }
   close(out);
   close(error);
   phase = RUNNING;
-  if (helper < 0) {
-    helper = 0;
-    conclude(NO_CODE, EXITED, 0);
-  }
+  if (helper < 0) conclude(NO_CODE, EXITED, 0);
 }
 
 static void run_command(void) {
   since = moment_now();
   began_at = now_ms();
-  active_ms = heard_ms = 0;
+  clocks_start();
   phase = RUNNING;
-  shell_run();
+  shell_run(&turn);
 }
 
 static void proceed(void) {
@@ -143,7 +137,7 @@ static void proceed(void) {
   if (kind == RESTART_ENTRY) {
     since = BEGINNING;
     began_at = now_ms();
-    active_ms = heard_ms = 0;
+    clocks_start();
     phase = RUNNING;
     shell_leave();
     return;
@@ -151,19 +145,6 @@ static void proceed(void) {
   helper = suspect ? shell_check() : 0;
   if (helper > 0) phase = CHECKING;
   else run_command();
-}
-
-static int parse_command(Cursor *cursor, Command *command) {
-  command->script_bytes = take_u32(cursor);
-  command->cwd_bytes = take_u32(cursor);
-  command->env_bytes = take_u32(cursor);
-  command->has_input = take_u32(cursor);
-  command->script = take_bytes(cursor, command->script_bytes);
-  command->cwd = take_bytes(cursor, command->cwd_bytes);
-  command->env = take_bytes(cursor, command->env_bytes);
-  command->input_bytes = cursor->left;
-  command->input = take_bytes(cursor, cursor->left);
-  return !cursor->bad;
 }
 
 static enum Refusal why_not(const uint8_t *of) {
@@ -184,39 +165,38 @@ void entry_start(const Header *header, const uint8_t *payload) {
   const uint32_t wall = take_u32(&cursor), quiet = take_u32(&cursor), grace = take_u32(&cursor);
   Command command;
   FileEntry file;
-  int valid = 0;
+  refusal = cursor.bad ? REFUSED_INVALID : 0;
   switch (header->flags) {
-    case COMMAND_ENTRY: valid = parse_command(&cursor, &command) && shell_prepare(&command); break;
-    case FILE_ENTRY: valid = file_parse(&cursor, &file); break;
-    case RESTART_ENTRY: valid = !cursor.bad; break;
+    case COMMAND_ENTRY: refusal = command_parse(&cursor, &command) ? folder_write_command(&command) : REFUSED_INVALID; break;
+    case FILE_ENTRY: refusal = file_parse(&cursor, &file) ? 0 : REFUSED_INVALID; break;
+    case RESTART_ENTRY: break;
+    default: refusal = REFUSED_INVALID;
   }
-  if (!valid) {
-    refuse(header->id, REFUSED_INVALID);
+  if (refusal) {
+    refuse(header->id, refusal);
     return;
   }
-  if (cgroup_pids_full()) {
-    sweep_kill(BEGINNING, shell_pid());
-    note(PARTIAL, "background processes were ended at the limit of processes");
-  }
+  if (cgroup_pids_full()) sweep_for_room();
   begun_add(header->id);
   lanes_begin(header->id);
   memcpy(id, header->id, ID_BYTES);
   kind = header->flags;
-  timeout_ms = wall;
-  no_output_ms = quiet;
   grace_ms = grace;
+  clocks_set(wall, quiet);
   has_report = end_sent = 0;
   resumed = 1;
   oom_kills_before = cgroup_oom_kills();
-  ticked_at = now_ms();
-  active_ms = heard_ms = heard_bytes = began_at = 0;
+  began_at = 0;
   memset(&end, 0, sizeof end);
   if (kind == FILE_ENTRY) {
-    began_at = now_ms();
     run_file(&file);
     return;
   }
-  suspect = kind == COMMAND_ENTRY && shell_script_is_suspect(&command);
+  if (kind == COMMAND_ENTRY) {
+    turn = (Turn){.input = command.has_input, .surroundings = command.env_bytes || command.cwd_bytes};
+    // Only a here-document can swallow the end of a script without an error.
+    suspect = memmem(command.script, command.script_bytes, "<<", 2) != 0;
+  }
   phase = WAITING;
   proceed();
 }
@@ -258,12 +238,9 @@ void entry_stop(const Header *header, const uint8_t *payload) {
   if (!cursor.bad && is_busy() && !memcmp(header->id, id, ID_BYTES)) stop(CANCELLED, within_ms);
 }
 
-void entry_storage(int away) { storage_away = away; }
-
 void entry_claimed(void) {
   resumed = phase == NOTHING;
   end_sent = 0;
-  storage_away = 0;
   entry_hello();
 }
 
@@ -292,7 +269,6 @@ void entry_on_child(pid_t pid, int status) {
   if (!helper || pid != helper) return;
   helper = 0;
   if (phase == CHECKING) {
-    shell_check_done();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
       print_error("syntax error: the script ends inside a here-document or another open construct\n");
       conclude(2, SYNTAX, 0);
@@ -331,7 +307,7 @@ void entry_on_shell_death(int status) {
 
 // Ends the keeper: the running entry first, then the shell with its EXIT trap, then everything.
 static int tick_close(uint64_t now) {
-  if (is_busy() && now < close_at) return 10;
+  if (is_busy() && now < close_at) return TICK_MS;
   if (leaving == STAYS && !is_busy() && shell_is_ready()) {
     shell_leave();
     leaving = ASKED_TO_LEAVE;
@@ -339,62 +315,48 @@ static int tick_close(uint64_t now) {
   if (leaving == ASKED_TO_LEAVE && now < close_at) return (int)(close_at - now);
   kill(-1, SIGKILL);
   if ((link_is_flushed() && (phase != ENDED || end_sent || !resumed)) || now > close_at + CLOSE_FLUSH_MS) _exit(0);
-  return 10;
+  return TICK_MS;
 }
 
-static int until(uint64_t at, uint64_t now) { return at > now ? (int)(at - now) : 0; }
-
-static int tick_clocks(void) {
-  int wake = -1;
-  const uint64_t heard = lane_received(0) + lane_received(1);
-  if (heard != heard_bytes || lanes_are_full()) heard_ms = active_ms;
-  heard_bytes = heard;
-  if (timeout_ms) {
-    if (active_ms >= timeout_ms) {
-      if (kind != RESTART_ENTRY) stop(WALL, grace_ms);
-      else sweep_kill(BEGINNING, shell_pid()), shell_kill();
-      return 10;
-    }
-    wake = until(timeout_ms, active_ms);
+// A restart has no ladder: its old shell has had its time, and all else was to end anyway.
+static int tick_running(void) {
+  int wake;
+  switch (clocks_alarm(&wake)) {
+    case NO_ALARM: return wake;
+    case WALL_ALARM:
+      if (kind == RESTART_ENTRY) sweep_kill(BEGINNING, shell_pid()), shell_kill();
+      else stop(WALL, grace_ms);
+      break;
+    case NO_OUTPUT_ALARM:
+      if (kind == COMMAND_ENTRY) stop(NO_OUTPUT, grace_ms);
+      break;
   }
-  if (no_output_ms && kind == COMMAND_ENTRY) {
-    if (active_ms - heard_ms >= no_output_ms) {
-      stop(NO_OUTPUT, grace_ms);
-      return 10;
-    }
-    const int quiet = until(heard_ms + no_output_ms, active_ms);
-    if (wake < 0 || quiet < wake) wake = quiet;
-  }
-  return wake;
+  return TICK_MS;
 }
 
-static int is_frozen(void) { return storage_away || (lanes_are_full() && !link_is_served()); }
+static int tick_ladder(void) {
+  const int wake = ladder_tick(has_report);
+  if (wake != LADDER_DONE) return wake;
+  conclude_report();
+  return 0;
+}
+
+static int tick_check(void) {
+  if (clocks_run_ms() > CHECK_WITHIN_MS) kill(helper, SIGKILL);
+  return CHECK_WITHIN_MS / 4;
+}
 
 int entry_tick(void) {
-  const uint64_t now = now_ms();
   int wake = -1;
-  if (is_busy()) {
-    const int frozen = is_frozen();
-    if (!frozen && phase != WAITING) active_ms += now - ticked_at;
-    ticked_at = now;
-    proceed();
-    if (phase == CHECKING) {
-      if (active_ms > CHECK_WITHIN_MS && helper > 0) kill(helper, SIGKILL);
-      wake = CHECK_WITHIN_MS / 4;
-    } else if (phase == RUNNING && ladder_is_up() && kind == COMMAND_ENTRY) {
-      wake = ladder_tick(has_report);
-      if (wake == LADDER_DONE) conclude_report(), wake = 0;
-    } else if (phase == RUNNING && !ladder_is_up()) {
-      wake = tick_clocks();
-      if (frozen || lanes_are_full()) wake = 100; // the worker may come or go quiet
-    }
-  }
+  if (is_busy()) clocks_count();
+  proceed();
+  if (phase == CHECKING) wake = tick_check();
+  else if (phase == RUNNING && !ladder_is_up()) wake = tick_running();
+  else if (phase == RUNNING && kind == COMMAND_ENTRY) wake = tick_ladder();
   if (phase == DRAINING && lanes_settle()) phase = ENDED;
-  if (closing) {
-    const int closed = tick_close(now);
-    if (wake < 0 || closed < wake) wake = closed;
-  }
-  return wake;
+  if (!closing) return wake;
+  const int closed = tick_close(now_ms());
+  return wake < 0 || closed < wake ? closed : wake;
 }
 
 int entry_send(void) {

@@ -1,8 +1,7 @@
 // The one entry that runs, or ran last: a command, a file operation or a restart. Its deadlines, its stop, its end.
 //
 // E1. One at a time; an id that began once never begins again (invariant 3).
-// E2. Its clocks stand still only while a ring is full and no worker fetches, or storage is said to be away.
-// E3. The end is kept, and told again to each worker that asks, until the next entry begins.
+// E2. The end is kept, and told again to each worker that asks, until the next entry begins.
 #ifndef ENTRY_H
 #define ENTRY_H
 #include "wire.h"
@@ -12,7 +11,6 @@ void entry_start(const Header *header, const uint8_t *payload);
 void entry_ack(const Header *header);
 void entry_resume(const Header *header, const uint8_t *payload);
 void entry_stop(const Header *header, const uint8_t *payload);
-void entry_storage(int away);
 // A worker has claimed us: nothing of the entry is sent before it resumes.
 void entry_claimed(void);
 void entry_close(uint32_t termination_ms);

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "files.h"
+#include "child.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -164,7 +165,7 @@ static int remove_at(int parent, const char *name, int recursive) {
   return unlinkat(parent, name, AT_REMOVEDIR) ? errno : 0;
 }
 
-int file_run(const FileEntry *file) {
+static int run(const FileEntry *file) {
   int error = EINVAL;
   switch (file->operation) {
     case FILE_READ: error = read_range(file); break;
@@ -175,4 +176,17 @@ int file_run(const FileEntry *file) {
   }
   if (error) fprintf(stderr, "%s: %s\n", file->path, strerror(error));
   return error;
+}
+
+pid_t file_spawn(const FileEntry *file, int out, int error) {
+  const pid_t child = fork();
+  if (child) return child;
+  child_setup();
+  for (int i = 1; i <= 2; i++) {
+    const int fd = i == 1 ? out : error;
+    fcntl(fd, F_SETFL, O_WRONLY); // blocking: a full pipe is waited for
+    dup2(fd, i);
+    close(fd);
+  }
+  _exit(run(file) & 0xff);
 }

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "lanes.h"
+#include "folder.h"
 #include "link.h"
 #include "ring.h"
 #include <fcntl.h>
@@ -15,7 +16,7 @@ enum { LATE_PIECE = 32 << 10, GROW_AFTER = 1 << 20, GROWN_PIPE = 1 << 20, PLAIN_
 static const uint64_t UNTIL_REPORT = UINT64_MAX;
 
 typedef struct {
-  char path[128];
+  char path[160];
   int fd;
   ino_t inode;
   int grown;
@@ -56,13 +57,13 @@ static void make(int stream) {
   watch(lane->fd, first_lane_tag + stream, EPOLL_CTL_ADD);
 }
 
-void lanes_open(const char *folder, int epoll, uint64_t lane_tag, uint64_t late_tag) {
+void lanes_open(int epoll, uint64_t lane_tag, uint64_t late_tag) {
   epoll_fd = epoll;
   first_lane_tag = lane_tag;
   first_late_tag = late_tag;
   for (int i = 0; i < MAX_LATE; i++) late[i].fd = -1;
   for (int s = 0; s < LANES; s++) {
-    snprintf(lanes[s].path, sizeof lanes[s].path, "%s/%s", folder, s ? "stderr" : "stdout");
+    snprintf(lanes[s].path, sizeof lanes[s].path, "%s", path_of(s ? "stderr" : "stdout"));
     ring_open(&lanes[s].ring);
     make(s);
   }
@@ -122,7 +123,7 @@ static void receive(Lane *lane) {
     if (!room) return;
     const ssize_t n = read(lane->fd, space, room);
     if (n <= 0) {
-      if (n == 0 && lane->left != UNTIL_REPORT) lane->left = 0;
+      if (lane->left != UNTIL_REPORT) lane->left = 0; // somebody else has read what was announced
       return;
     }
     lane->ring.received += n;

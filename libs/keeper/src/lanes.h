@@ -10,7 +10,7 @@
 
 enum { LANES = 2, MAX_LATE = 512 };
 
-void lanes_open(const char *folder, int epoll, uint64_t lane_tag, uint64_t late_tag);
+void lanes_open(int epoll, uint64_t lane_tag, uint64_t late_tag);
 // FIFOs that somebody removed are made again.
 void lanes_begin(const uint8_t *id);
 // The write end, for a child of the keeper itself.

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 enum { SEND_BYTES = 512 << 10, RESERVE_BYTES = 96 << 10, READ_BYTES = 256 << 10 };
-enum { REDIAL_MS = 20, REDIAL_LATER_MS = 100, REDIAL_PATIENCE_MS = 10000, CLAIM_WITHIN_MS = 2000, SILENT_AFTER_MS = 6000 };
+enum { REDIAL_MS = 20, REDIAL_LATER_MS = 100, REDIAL_PATIENCE_MS = 10000, CLAIM_WITHIN_MS = 2000 };
 
 static const char *socket_path; // null over attach
 static const uint8_t *sync_word;
 static int in_fd = -1, out_fd = -1, epoll_fd, waiting_to_write;
-static uint64_t in_tag, out_tag, fence, heard_at, dialled_at, away_since;
+static uint64_t in_tag, out_tag, fence, dialled_at, away_since;
 static int claimed;
 static Greeter *greet;
 static Parser parser;
@@ -58,10 +58,11 @@ static int dial(void) {
     return 0;
   }
   in_fd = out_fd = fd;
-  dialled_at = heard_at = now_ms();
+  dialled_at = now_ms();
   watch(fd, EPOLLIN, in_tag, EPOLL_CTL_ADD);
   greet();
-  return 1;
+  link_flush();
+  return in_fd >= 0;
 }
 
 int link_tick(void) {
@@ -96,7 +97,6 @@ void link_abandon(void) {
 }
 
 int link_is_up(void) { return claimed; }
-int link_is_served(void) { return claimed && now_ms() - heard_at < SILENT_AFTER_MS; }
 uint64_t link_fence(void) { return fence; }
 int link_is_flushed(void) { return pending_from == pending_to; }
 
@@ -105,8 +105,7 @@ static void accept_frame(const Header *header, const uint8_t *payload, FrameSink
     if (header->fence >= fence) {
       fence = header->fence;
       claimed = 1;
-      pending_from = pending_to = 0; // of a worker before this one
-      heard_at = now_ms();
+      if (!socket_path) pending_from = pending_to = 0; // for a worker that is gone
       sink(header, payload);
     } else {
       greet(); // tells the late comer the fence that it has lost to
@@ -114,7 +113,6 @@ static void accept_frame(const Header *header, const uint8_t *payload, FrameSink
     return;
   }
   if (!claimed || header->fence != fence) return;
-  heard_at = now_ms();
   sink(header, payload);
 }
 

@@ -13,7 +13,8 @@ typedef void FrameSink(const Header *header, const uint8_t *payload);
 typedef void Greeter(void);
 
 void link_open(const char *socket_path, const uint8_t *sync, int epoll, uint64_t tag_in, uint64_t tag_out, Greeter *greet);
-// Dials when there is no connection and it is time to. Returns in how many ms to call again, or -1.
+// Dials when there is no connection and it is time to. Returns in how many ms to call again, or -1; to be asked after the last
+// thing that may have found the connection broken.
 int link_tick(void);
 void link_read(FrameSink *sink);
 void link_flush(void);
@@ -21,8 +22,6 @@ void link_drop(void);
 // What arrived makes no sense (K2).
 void link_malformed(void);
 int link_is_up(void);
-// Somebody has claimed us and was heard of lately: what is printed is being fetched.
-int link_is_served(void);
 
 // 0 when there is no room now. Output leaves some room for everything else.
 int link_put(uint8_t type, uint8_t stream, uint16_t flags, const uint8_t *id, uint64_t offset, const void *payload, size_t n);

@@ -4,18 +4,23 @@
 //   keeper <socket path | -> [shell [argument ...]]        SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER in the environment
 //
 // One thread, one loop. Every file here is one part of it:
-//   wire       frames as bytes               link      the connection          identity  the token
-//   entry      the entry that runs           ladder    how it is stopped       begun     which ids have begun
-//   shell      the user's shell, its turns   lanes     its output, rings       files     file operations
-//   processes  the process tree              cgroup    limits and kills        text      small files
+//   wire     frames as bytes           link       the connection            identity  the token
+//   entry    the entry that runs       clocks     its deadlines             ladder    how it is stopped
+//   begun    which ids have begun      shell      the user's shell          report    what it says of a turn
+//   folder   what is handed to it      lanes      its output, with rings    files     file operations
+//   child    forks of the keeper       processes  the process tree          reaper    their ends
+//   cgroup   limits and kills          text       small files
 #define _GNU_SOURCE
 #include "begun.h"
 #include "cgroup.h"
+#include "clocks.h"
 #include "entry.h"
+#include "folder.h"
 #include "identity.h"
 #include "lanes.h"
 #include "link.h"
 #include "processes.h"
+#include "reaper.h"
 #include "shell.h"
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +30,6 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum Tag { SIGNALS, REPORT_PIPE, LINK_IN, LINK_OUT, FIRST_LANE, FIRST_LATE = FIRST_LANE + LANES };
@@ -46,24 +50,18 @@ static void pong(const Header *ping) {
 
 static void on_frame(const Header *header, const uint8_t *payload) {
   Cursor cursor = {.at = payload, .left = header->length};
+  if (header->type == CLAIM) clocks_forget();
+  else clocks_confirm();
   switch (header->type) {
     case CLAIM: entry_claimed(); break;
     case START: entry_start(header, payload); break;
     case ACK: entry_ack(header); break;
     case RESUME: entry_resume(header, payload); break;
     case STOP: entry_stop(header, payload); break;
-    case STORAGE: entry_storage(header->flags); break;
+    case STORAGE: clocks_storage(header->flags); break;
     case CLOSE: entry_close(take_u32(&cursor)); break;
     case PING: pong(header); break;
     default: link_malformed();
-  }
-}
-
-static void reap(void) {
-  int status;
-  for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-    if (pid == shell_pid()) entry_on_shell_death(status);
-    else entry_on_child(pid, status);
   }
 }
 
@@ -73,7 +71,7 @@ static void on_signals(void) {
     // Only one from outside this pid namespace (docker stop) comes without a sender.
     if (signal.ssi_signo == SIGTERM && signal.ssi_pid == 0) entry_close(STOP_MS);
   }
-  reap();
+  reap_children();
 }
 
 static void on_event(const struct epoll_event *event) {
@@ -90,7 +88,7 @@ static int sooner(int a, int b) { return a < 0 ? b : b < 0 || a < b ? a : b; }
 
 static void loop(void) {
   for (;;) {
-    int wake = sooner(entry_tick(), sooner(shell_wake_ms(), link_tick()));
+    int wake = sooner(entry_tick(), shell_wake_ms());
     shell_tick();
     if (link_is_up() && late_send()) wake = 0;
     int more;
@@ -98,6 +96,7 @@ static void loop(void) {
       more = entry_send();
       link_flush();
     } while (more && link_is_flushed());
+    wake = sooner(wake, link_tick());
     struct epoll_event events[EVENTS];
     const int n = epoll_wait(epoll_fd, events, EVENTS, wake);
     for (int i = 0; i < n; i++) on_event(&events[i]);
@@ -137,7 +136,8 @@ int main(int argc, char **argv) {
   cgroup_open();
   processes_open();
   link_open(socket_path, identity_sync(), epoll_fd, LINK_IN, LINK_OUT, entry_hello);
-  lanes_open(folder, epoll_fd, FIRST_LANE, FIRST_LATE);
-  shell_open(folder, argv + 2, epoll_fd, REPORT_PIPE);
+  folder_open(folder);
+  lanes_open(epoll_fd, FIRST_LANE, FIRST_LATE);
+  shell_open(argv + 2, epoll_fd, REPORT_PIPE);
   loop();
 }

@@ -3,20 +3,20 @@
 import { MalformedFrame, readUint64, writeUint64 } from './frames.ts';
 
 export const EntryKind = { command: 0, file: 1, restart: 2 } as const;
-export const FileOperationCode = { read: 1, write: 2, list: 3, stat: 4, remove: 5 } as const;
+const FileOperationCode = { read: 1, write: 2, list: 3, stat: 4, remove: 5 } as const;
 export const FileFlag = { truncate: 1, parents: 2, recursive: 4 } as const;
 
-export const helloStates = ['idle', 'running', 'ended', 'no-shell'] as const;
-export const endReasons = ['exited', 'signalled', 'oom', 'wall', 'no-output', 'cancelled', 'cwd', 'syntax'] as const;
-export const shellStates = ['kept', 'partial', 'lost'] as const;
+const helloStates = ['idle', 'running', 'ended', 'no-shell'] as const;
+const endReasons = ['exited', 'signalled', 'oom', 'wall', 'no-output', 'cancelled', 'cwd', 'syntax'] as const;
+const shellStates = ['kept', 'partial', 'lost'] as const;
 /** By the flags of REFUSED. */
-export const refusals = [undefined, 'running', 'ended', 'begun-before', 'busy', 'no-shell', 'invalid'] as const;
+const refusals = [undefined, 'running', 'ended', 'begun-before', 'busy', 'no-shell', 'invalid', 'no-space'] as const;
 
-export type HelloState = (typeof helloStates)[number];
-export type EndReason = (typeof endReasons)[number];
+type HelloState = (typeof helloStates)[number];
+type EndReason = (typeof endReasons)[number];
 export type Refusal = NonNullable<(typeof refusals)[number]>;
 
-export interface Limits {
+interface Limits {
   /** 0: none. */
   timeoutMs: number;
   noOutputTimeoutMs: number;
@@ -75,7 +75,7 @@ export function encodeFile(file: FilePayload): Buffer {
 }
 
 export function encodeRestart(terminationTimeoutMs: number): Buffer {
-  return uint32s(terminationTimeoutMs, 0, 0);
+  return uint32s(Math.max(1, terminationTimeoutMs), 0, 0); // 0 would be no limit
 }
 
 export function uint32s(...values: number[]): Buffer {

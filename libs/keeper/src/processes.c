@@ -95,9 +95,10 @@ static int is_ours(int pid, pid_t shell) { return pid == KEEPER_PID || pid == sh
 
 static int descends_from_older(const Process *process, Moment since, pid_t shell) {
   int steps = 0;
+  if (!process->parent) return 1; // came from outside the container (docker exec)
   for (const Process *p = find(process->parent); p && steps++ < count; p = find(p->parent)) {
     if (is_ours(p->pid, shell)) break;
-    if (!is_newer(p, since)) return 1;
+    if (!is_newer(p, since) || !p->parent) return 1;
   }
   // A worker whose parent has gone is the keeper's child by now, but still of its server's session.
   const Process *leader = find(process->session);

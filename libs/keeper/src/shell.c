@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 #include "shell.h"
+#include "child.h"
 #include "clock.h"
-#include "identity.h"
-#include "link.h"
+#include "folder.h"
 #include "processes.h"
-#include "text.h"
+#include "reaper.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,63 +12,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "shell_script.h" // generated from shell.sh: static const char SHELL_SCRIPT[]
 
-enum { READY_WITHIN_MS = 10000, MAX_FAILED_STARTS = 3, OOM_SCORE_ABOVE_OURS = 300, MAX_ARGUMENTS = 32 };
+enum { READY_WITHIN_MS = 10000, MAX_FAILED_STARTS = 3, MAX_ARGUMENTS = 32 };
 
+// The loop reports this before its first turn; NO_TURN is never reported.
+static const char FIRST_TURN[] = "ready", NO_TURN[] = "-none-";
 static const char *const CANDIDATES[] = {"/bin/bash", "/usr/bin/bash", "/bin/sh"};
 
-static const char *folder;
 static char *arguments[MAX_ARGUMENTS + 5]; // of the shell; the last ones run the loop
-static char source_loop[160], problem[256], turn[24] = "ready";
+static char source_loop[160], problem[256], turn[16];
 static pid_t pid;
-static int epoll_fd, go = -1, report = -1, ready, leaving, failed_starts, has_before, has_input;
+static int epoll_fd, go = -1, report = -1, ready, leaving, failed_starts;
 static uint32_t generation;
 static uint64_t tag, spawned_at;
 
-// Good until the next call.
-static const char *path_of(const char *name) {
-  static char path[160];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  return path;
-}
-
-// Opened for both directions: the pipe is never at its end, whoever opens and closes it.
-static int make_fifo(const char *name, int fd) {
-  struct stat here, there;
-  if (fd >= 0 && !fstat(fd, &here) && !stat(path_of(name), &there) && here.st_ino == there.st_ino) return fd;
-  unlink(path_of(name));
-  mkfifo(path_of(name), 0600);
-  const int made = open(path_of(name), O_RDWR | O_NONBLOCK | O_CLOEXEC);
-  if (fd >= 0) close(fd); // only now, so that the new one has another number
-  return made;
-}
-
 static void make_fifos(void) {
   const int before = report;
-  go = make_fifo("go", go);
-  report = make_fifo("report", report);
+  go = folder_fifo("go", go);
+  report = folder_fifo("report", report);
   struct epoll_event event = {.events = EPOLLIN, .data.u64 = tag};
   if (report != before) epoll_ctl(epoll_fd, EPOLL_CTL_ADD, report, &event);
-}
-
-static void write_loop(void) {
-  Text text;
-  text_open(&text, path_of("loop"));
-  text_say(&text, "__sf_dir=");
-  text_quote(&text, folder, strlen(folder));
-  text_say(&text, "\n__sf_again() {\n  command exec ${BASH_VERSION:+-c}");
-  for (char **argument = arguments; *argument; argument++) {
-    text_say(&text, " ");
-    text_quote(&text, *argument, strlen(*argument));
-  }
-  text_say(&text, " \"$@\"\n}\n");
-  text_add(&text, SHELL_SCRIPT, sizeof SHELL_SCRIPT - 1);
-  text_close(&text);
 }
 
 static void find_shell(char *const *argv) {
@@ -83,39 +48,11 @@ static void find_shell(char *const *argv) {
     if (!n) snprintf(problem, sizeof problem, "the image has neither /bin/bash, /usr/bin/bash nor /bin/sh");
   }
   if (problem[0]) return;
-  snprintf(source_loop, sizeof source_loop, ". %s/loop", folder);
+  snprintf(source_loop, sizeof source_loop, ". %s/loop", folder_path());
   const char *slash = strrchr(arguments[0], '/');
   arguments[n++] = "-c";
   arguments[n++] = source_loop;
   arguments[n] = (char *)(slash ? slash + 1 : arguments[0]); // $0
-}
-
-static void raise_oom_score(void) {
-  char text[16];
-  const int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
-  if (fd < 0) return;
-  const ssize_t n = read(fd, text, sizeof text - 1);
-  text[n > 0 ? n : 0] = 0;
-  const int raised = atoi(text) + OOM_SCORE_ABOVE_OURS;
-  snprintf(text, sizeof text, "%d", raised > 1000 ? 1000 : raised);
-  if (pwrite(fd, text, strlen(text), 0) < 0) errno = 0;
-  close(fd);
-}
-
-void child_setup(void) {
-  for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, 0);
-  link_abandon();
-  identity_forget();
-  // From here on this process may be looked into; so it may also raise its own price: out of memory, the user's processes go
-  // before the keeper.
-  prctl(PR_SET_DUMPABLE, 1);
-  raise_oom_score();
-  const int null = open("/dev/null", O_RDWR);
-  for (int i = 0; i < 3; i++) dup2(null, i);
-  if (null > 2) close(null);
 }
 
 static pid_t fork_or_make_room(void) {
@@ -123,7 +60,7 @@ static pid_t fork_or_make_room(void) {
     const pid_t child = fork();
     if (child >= 0) return child;
     sweep_kill(BEGINNING, pid); // at the pids limit room is made without forking
-    while (waitpid(-1, 0, WNOHANG) > 0) continue;
+    reap_children();
     usleep(10000);
   }
   return -1;
@@ -138,13 +75,14 @@ static void shell_spawn(void) {
   make_fifos();
   drain(go);
   drain(report);
-  write_loop();
-  ready = 0;
-  generation++;
+  report_forget();
+  folder_write_loop(arguments);
+  ready = leaving = 0;
   spawned_at = now_ms();
-  strcpy(turn, "ready");
+  strcpy(turn, FIRST_TURN);
   pid = 0;
   pid = fork_or_make_room();
+  if (pid > 0) generation++;
   if (pid) return;
   child_setup();
   setsid();
@@ -152,8 +90,7 @@ static void shell_spawn(void) {
   _exit(errno == ENOENT ? 127 : 126);
 }
 
-void shell_open(const char *in, char *const *argv, int epoll, uint64_t report_tag) {
-  folder = in;
+void shell_open(char *const *argv, int epoll, uint64_t report_tag) {
   epoll_fd = epoll;
   tag = report_tag;
   make_fifos();
@@ -168,6 +105,7 @@ uint32_t shell_generation(void) { return generation; }
 int shell_wake_ms(void) { return ready || problem[0] ? -1 : READY_WITHIN_MS / 4; }
 
 void shell_tick(void) {
+  if (pid < 0) shell_spawn(); // there was no room for a process
   if (!ready && pid > 0 && !problem[0] && now_ms() - spawned_at > READY_WITHIN_MS) kill(pid, SIGKILL);
 }
 
@@ -183,159 +121,45 @@ void shell_died(int status) {
   shell_spawn();
 }
 
-static int is_name(const uint8_t *name, size_t n) {
-  if (!n || (name[0] >= '0' && name[0] <= '9')) return 0;
-  for (size_t i = 0; i < n; i++) {
-    const uint8_t c = name[i];
-    if (c != '_' && !(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'Z') && !(c >= 'a' && c <= 'z')) return 0;
-  }
-  return 1;
-}
-
-static void say_name(Text *text, const char *words, const uint8_t *name, size_t n) {
-  text_say(text, words);
-  text_add(text, name, n);
-}
-
-// The files `before` and `after`: env and cwd of one command, and how the shell was without them.
-static int write_surroundings(const Command *command) {
-  Text before, after;
-  text_open(&before, path_of("before"));
-  text_open(&after, path_of("after"));
-  text_say(&before, "command export -p >|\"$__sf_dir/exported\"\n");
-  const uint8_t *pair = command->env, *end = command->env + command->env_bytes;
-  int valid = 1;
-  while (pair < end && valid) {
-    const uint8_t *stop = memchr(pair, 0, end - pair);
-    const uint8_t *equals = stop ? memchr(pair, '=', stop - pair) : 0;
-    if (!equals || !is_name(pair, equals - pair)) {
-      valid = 0;
-      break;
-    }
-    const size_t n = equals - pair;
-    say_name(&before, "__sf_had_", pair, n);
-    say_name(&before, "=${", pair, n);
-    say_name(&before, "+set} __sf_old_", pair, n);
-    say_name(&before, "=${", pair, n);
-    say_name(&before, "-}\n! __sf_exported ", pair, n);
-    say_name(&before, " || __sf_had_", pair, n);
-    say_name(&before, "=exported\ncommand export ", pair, n);
-    text_say(&before, "=");
-    text_quote(&before, equals + 1, stop - equals - 1);
-    text_say(&before, "\n");
-    say_name(&after, "case ${__sf_had_", pair, n);
-    say_name(&after, "-} in\n  exported) command export ", pair, n);
-    say_name(&after, "=\"$__sf_old_", pair, n);
-    say_name(&after, "\" ;;\n  set) unset ", pair, n);
-    say_name(&after, " && ", pair, n);
-    say_name(&after, "=$__sf_old_", pair, n);
-    say_name(&after, " ;;\n  *) unset ", pair, n);
-    say_name(&after, " ;;\nesac\nunset __sf_had_", pair, n);
-    say_name(&after, " __sf_old_", pair, n);
-    text_say(&after, "\n");
-    pair = stop + 1;
-  }
-  if (command->cwd_bytes) {
-    text_say(&before, "__sf_cwd=$PWD __sf_oldpwd=${OLDPWD-}\nCDPATH= command cd -- ");
-    text_quote(&before, command->cwd, command->cwd_bytes);
-    text_say(&before, "\n");
-    text_say(&after, "CDPATH= command cd -- \"$__sf_cwd\"\nOLDPWD=$__sf_oldpwd\nunset __sf_cwd __sf_oldpwd\n");
-  } else {
-    text_say(&before, ":\n");
-  }
-  text_say(&after, ":\n");
-  const int written = text_close(&before);
-  return text_close(&after) && written && valid;
-}
-
-static int write_whole(const char *name, const uint8_t *bytes, size_t n, const char *end) {
-  Text text;
-  text_open(&text, path_of(name));
-  text_add(&text, bytes, n);
-  text_say(&text, end);
-  return text_close(&text);
-}
-
-int shell_prepare(const Command *command) {
-  has_before = command->env_bytes || command->cwd_bytes;
-  has_input = command->has_input;
-  if (memchr(command->cwd, 0, command->cwd_bytes)) return 0;
-  if (!write_whole("command", command->script, command->script_bytes, "\n")) return 0;
-  if (has_input && !write_whole("input", command->input, command->input_bytes, "")) return 0;
-  return !has_before || write_surroundings(command);
-}
-
 // A number that the processes of earlier commands cannot know, so that none of them reports the end of this one by chance.
 static void new_turn(void) {
   static int random = -1;
-  uint64_t number = 0;
+  uint32_t number = 0;
   if (random < 0) random = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
   if (random < 0 || read(random, &number, sizeof number) != sizeof number) number = now_ms();
-  snprintf(turn, sizeof turn, "t%016llx", (unsigned long long)number);
+  snprintf(turn, sizeof turn, "%08x", number); // short: a shell reads it byte by byte
 }
 
-static void give_turn(const char *input, const char *extra) {
+static void give_turn(const char *how, const char *extra) {
   char line[256];
   new_turn();
-  const int n = snprintf(line, sizeof line, "%s %s %s\n", turn, input, extra);
+  const int n = snprintf(line, sizeof line, "%s %s %s\n", turn, how, extra);
   leaving = 0;
   make_fifos();
   if (write(go, line, n) != n) shell_kill();
 }
 
-void shell_run(void) { give_turn(has_input ? path_of("input") : "/dev/null", has_before ? "extra" : ""); }
+void shell_run(const Turn *with) { give_turn(with->input ? "input" : "-", with->surroundings ? "+" : ""); }
 
-void shell_leave(void) { give_turn("leave", ""); }
+void shell_leave(void) { give_turn("leave", report_has_exit_trap() ? "+" : ""); }
 
 void shell_kill(void) {
   if (pid > 0) kill(pid, SIGKILL);
 }
 
-static const struct {
-  const char *note, *reason;
-} NOTES[] = {
-  {"incomplete", "the shell ended and its state could not be saved whole"},
-  {"functions", "the shell re-executed itself: its functions are gone"},
-  {"locals", "the shell re-executed itself inside a function: local variables may have replaced global ones"},
-  {"jobs", "the shell re-executed itself: it no longer knows its background jobs"},
-  {"dirs", "the shell re-executed itself: its directory stack is gone"},
-};
-
-static void parse_notes(const char *notes, Report *result) {
-  result->state = KEPT;
-  result->reason = 0;
-  result->no_cwd = !strncmp(notes, "cwd", 3);
-  for (size_t i = 0; i < sizeof NOTES / sizeof *NOTES && !result->reason; i++)
-    if (strstr(notes, NOTES[i].note)) result->state = PARTIAL, result->reason = NOTES[i].reason;
-}
-
-// A line is `turn code notes`, in one write. Anything else was written by somebody else and means nothing.
 int shell_read_report(Report *result) {
-  char text[1024];
   int ended = 0;
-  for (;;) {
-    const ssize_t n = read(report, text, sizeof text - 1);
-    if (n <= 0) return ended;
-    text[n] = 0;
-    for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) {
-      const size_t length = strlen(turn);
-      if (strncmp(line, turn, length) || line[length] != ' ') continue;
-      if (!strcmp(line + length, " leaving")) {
-        leaving = 1;
-        continue;
-      }
-      if (!ready) {
-        ready = 1;
-        failed_starts = 0;
-      } else {
-        char *notes;
-        result->code = strtol(line + length + 1, &notes, 10) & 0xff;
-        parse_notes(*notes == ' ' ? notes + 1 : notes, result);
-        ended = 1;
-      }
-      strcpy(turn, "none");
+  for (enum Reported what; (what = report_read(report, turn, result)) != NOTHING_SAID;) {
+    if (what == SAID_LEAVING) {
+      leaving = 1;
+      continue;
     }
+    strcpy(turn, NO_TURN);
+    if (ready) ended = 1;
+    ready = 1;
+    failed_starts = 0;
   }
+  return ended;
 }
 
 void shell_interrupt(void) {
@@ -343,24 +167,11 @@ void shell_interrupt(void) {
   if (pid > 0) kill(pid, SIGCONT);
 }
 
-int shell_script_is_suspect(const Command *command) {
-  return memmem(command->script, command->script_bytes, "<<", 2) != 0;
-}
-
 pid_t shell_check(void) {
-  Text text;
-  text_open(&text, path_of("check"));
-  const int from = open(path_of("command"), O_RDONLY | O_CLOEXEC);
-  char bytes[4096];
-  for (ssize_t n; from >= 0 && (n = read(from, bytes, sizeof bytes)) > 0;) text_add(&text, bytes, n);
-  if (from >= 0) close(from);
-  text_say(&text, "\n)\n");
-  if (!text_close(&text)) return -1;
+  if (!folder_write_check()) return -1;
   const pid_t child = fork();
   if (child) return child;
   child_setup();
   execlp(arguments[0], arguments[0], "-n", path_of("check"), (char *)0);
   _exit(127);
 }
-
-void shell_check_done(void) { unlink(path_of("check")); }

@@ -1,17 +1,17 @@
 # The loop of the session's shell, for bash, dash, busybox ash and their like. The keeper puts two definitions before it
-# ($__sf_dir, __sf_again) and starts the shell on it. A turn: read a line from the FIFO `go`, source the file `command` at top
-# level (so that declare, set and functions stay), report. Nothing of the user's is evaluated anywhere else.
+# ($__sf_dir, __sf_again) and starts the shell on it. A turn: read a line, source the file `command` at top level (so that
+# declare, set and functions stay), report. Nothing of the user's is evaluated anywhere else.
 #
-# S1. It holds no descriptor open between turns, so a command may close or overwrite any of them.
+# Between turns stdin is the FIFO `go` and stdout the FIFO `report`; during one all three are the command's.
+# S1. No other descriptor is held, so a command may close or overwrite any of them.
 # S2. Whatever ends the shell but a signal comes by the EXIT trap, which saves the state and re-executes the shell: same
 #     process, directory, umask, descriptors and children. What a shell cannot express is named in the report.
 # S3. SIGPWR (30) asks a running command to come back. The shell reports when it is on its way anyway: from then on until its next
 #     turn the keeper sends none, because a shell that has just re-executed itself would die of it.
 
-__sf_turn='' __sf_rc=0 __sf_last=0 __sf_notes='' __sf_busy='' __sf_extra='' __sf_trace='' __sf_exit='' __sf_stopped=''
-__sf_exit_trap='{ __sf_leave "$@"; } 2>/dev/null'
+__sf_turn='' __sf_rc=0 __sf_notes='' __sf_busy='' __sf_extra='' __sf_trace='' __sf_stopped='' __sf_status=''
 
-__sf_status() { return "$1"; }
+__sf_return() { return "$1"; }
 
 # Is the variable exported? Asked of the list that the file `before` wrote.
 __sf_exported() {
@@ -21,28 +21,6 @@ __sf_exported() {
   return 1
 }
 
-__sf_report() {
-  command printf '\n%s %s %s\n' "$__sf_turn" "$__sf_rc" "$__sf_notes" >|"$__sf_dir/report"
-}
-
-# Has the command set an EXIT trap of its own? It is kept in a file as the shell prints it, to run when the session's shell ends.
-__sf_keep_exit_trap() {
-  if [ -n "${BASH_VERSION-}" ]; then
-    command trap -p EXIT >|"$__sf_dir/traps"
-  else
-    command trap >|"$__sf_dir/traps"
-  fi
-  while IFS= command read -r __sf_line; do
-    case $__sf_line in "trap -- '$__sf_exit_trap' EXIT"*) return 0 ;; esac
-  done <"$__sf_dir/traps"
-  if [ -n "${BASH_VERSION-}" ]; then
-    command trap -p EXIT >|"$__sf_dir/exit"
-  else
-    command trap >|"$__sf_dir/exit"
-  fi
-  __sf_exit=set
-}
-
 # exit, set -e, set -u, ${x:?} and SIGPWR end here, at whatever depth they happened.
 __sf_leave() {
   __sf_rc=$?
@@ -50,8 +28,8 @@ __sf_leave() {
   command set +o >|"$__sf_dir/options"
   case $- in *x*) __sf_trace=x ;; esac
   command set +eux
-  command exec </dev/null >/dev/null 2>&1
-  command printf '\n%s leaving\n' "$__sf_turn" >|"$__sf_dir/report"
+  command exec </dev/null >"$__sf_dir/report" 2>/dev/null
+  command printf '%s leaving\n' "$__sf_turn"
   __sf_flags=''
   if [ -n "$__sf_extra" ]; then
     command . "$__sf_dir/after"
@@ -118,6 +96,7 @@ __sf_leave() {
   fi
   while
     { # quiet: a traced shell would show these lines on the command's stderr
+      __sf_status=$?
       case $- in
         *x*)
           __sf_trace=x
@@ -126,29 +105,32 @@ __sf_leave() {
       esac
     } 2>/dev/null
   do
-    command exec </dev/null >/dev/null 2>&1
+    # Without them the session's own folder was removed; the next shell finds it made again.
+    command exec <"$__sf_dir/go" >"$__sf_dir/report" 2>/dev/null || command kill -9 $$
     case $__sf_busy in
       ?*) # a command has ended, or left by `continue`
-        __sf_busy=''
-        __sf_keep_exit_trap
+        __sf_busy='' __sf_rc=$__sf_status __sf_notes=same
+        # Has it set an EXIT trap of its own? The keeper reads what the shell says of it, and keeps that for the shell's end.
+        case ${BASH_VERSION-} in
+          ?*) command trap -p EXIT ;;
+          *) command trap ;;
+        esac
         case $__sf_extra in ?*) command . "$__sf_dir/after" ;; esac
         ;;
     esac
-    command trap "$__sf_exit_trap" EXIT
+    command trap '{ __sf_leave "$@"; } 2>/dev/null' EXIT
     command trap 'case $__sf_busy in ?*) command exit 143 ;; *) __sf_stopped=$__sf_turn ;; esac' 30
-    case $__sf_turn in ?*) __sf_report ;; esac
-    __sf_turn='' __sf_stopped='' __sf_notes=kept __sf_extra=''
-    IFS=' ' command read -r __sf_turn __sf_input __sf_extra <"$__sf_dir/go" || {
-      [ -p "$__sf_dir/go" ] || command kill -9 $$ # the session's own folder was removed; the next shell finds it made again
-      continue
-    }
-    case $__sf_input in
+    case $__sf_turn in ?*) command printf '%s %s %s\n' "$__sf_turn" "$__sf_rc" "$__sf_notes" ;; esac
+    __sf_turn='' __sf_stopped='' __sf_notes=same __sf_input=/dev/null
+    IFS=' ' command read -r __sf_turn __sf_how __sf_extra || continue
+    case $__sf_how in
+      input) __sf_input=$__sf_dir/input ;;
       leave)
         __sf_turn=''
         command set +e
-        command exec >"$__sf_dir/stdout" 2>"$__sf_dir/stderr"
+        command exec </dev/null >"$__sf_dir/stdout" 2>"$__sf_dir/stderr"
         command trap - EXIT
-        case $__sf_exit in ?*) command . "$__sf_dir/exit" ;; esac
+        case $__sf_extra in ?*) command . "$__sf_dir/exit" ;; esac
         command exit 0
         ;;
     esac
@@ -156,18 +138,17 @@ __sf_leave() {
       ?*)
         command . "$__sf_dir/before" || {
           command . "$__sf_dir/after"
-          __sf_notes=cwd
+          __sf_notes=cwd __sf_extra=''
           continue
         }
         ;;
     esac
-    __sf_last=$__sf_rc __sf_rc=0
     command exec <"$__sf_input" >"$__sf_dir/stdout"
     __sf_busy=1
     case $__sf_stopped in "$__sf_turn") command exit 143 ;; esac # it came before we were busy
     # $? is what the command before left. stderr is open before, so that what an EXIT trap prints there is not lost; but for a
     # traced shell, which would show the line itself there.
-    case $__sf_trace:$__sf_last in
+    case $__sf_trace:$__sf_rc in
       x:*)
         __sf_trace=''
         { set -x; } 2>/dev/null
@@ -179,10 +160,9 @@ __sf_leave() {
         ;;
       *)
         command exec 2>"$__sf_dir/stderr"
-        __sf_status "$__sf_last" || command . "$__sf_dir/command"
+        __sf_return "$__sf_rc" || command . "$__sf_dir/command"
         ;;
     esac
-    { __sf_rc=$?; } 2>/dev/null
   done
   # A `break` in the command left the loop. The EXIT trap saves what there is.
   command exit 0

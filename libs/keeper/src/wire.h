@@ -46,6 +46,7 @@ enum Refusal {
   REFUSED_BUSY = 4,
   REFUSED_NO_SHELL = 5,
   REFUSED_INVALID = 6,
+  REFUSED_NO_SPACE = 7,
 };
 
 enum EndReason {

@@ -1,5 +1,6 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 import { Redis, type RedisOptions } from 'ioredis';
+import { batchWrites } from './batch-writes.ts';
 import { loadMailboxScripts } from './script.ts';
 
 const OLDEST_REDIS = [6, 2] as const;
@@ -40,13 +41,16 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     });
     // Failures reach whoever made the call; without a listener the process would end.
     redis.on('error', () => {});
+    batchWrites(redis);
     return redis;
   };
   const redis = connection(role, name);
-  let refusal: unknown;
-  redis.once('error', (error) => {
-    refusal = error;
-  });
+  // What the network said is more than that the connection is closed.
+  let networkError: Error | undefined;
+  const remember = (error: Error) => {
+    networkError = error;
+  };
+  redis.on('error', remember);
   try {
     await redis.connect();
     await refuseUnsuitable(redis, place);
@@ -54,7 +58,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   } catch (error) {
     redis.disconnect();
     if (error instanceof ShellfleetError) throw error;
-    const reason = describeFailure(refusal ?? error);
+    const reason = describeFailure(networkError ?? error);
     throw new ShellfleetError(
       'QUEUE_UNAVAILABLE',
       `Redis at ${place} cannot be reached: ${reason}. Start it, or set SHELLFLEET_REDIS_URL.`,
@@ -62,6 +66,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
       { cause: error },
     );
   }
+  redis.off('error', remember);
   return { redis, duplicate: connection };
 }
 

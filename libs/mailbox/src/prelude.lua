@@ -5,7 +5,6 @@ local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
 local prefix, feed = ARGV[1], ARGV[2]
 
 local function record_key(id) return prefix .. 'record:' .. id end
-local function payload_key(id) return prefix .. 'payload:' .. id end
 local function answer_key(id) return prefix .. 'answer:' .. id end
 
 local function now_ms()
@@ -30,14 +29,22 @@ local function owns(fence, host)
   return owner[1] == fence and owner[2] == host
 end
 
--- The only place where an entry becomes terminal.
-local function complete(id, outcome, result, retention_ms)
-  local event = emit('command.completed', id, result)
+-- The time of an event, ms: the clock is read once for both.
+local function time_of(event) return string.match(event, '^%d+') end
+
+-- The only place where an entry becomes terminal. What is kept of it is small: its payload goes at once, before anything is
+-- written, which a full Redis allows. `kept`: kind, inbox, at, started, stdout, stderr, cancel of its record, from a caller that has
+-- read and removed it.
+local function complete(id, outcome, result, retention_ms, kept)
   local record = record_key(id)
-  redis.call('HSET', record, 'state', 'ended', 'event', event, 'outcome', outcome)
+  if not kept then
+    kept = redis.call('HMGET', record, 'kind', 'inbox', 'at', 'started', 'stdout', 'stderr', 'cancel')
+    redis.call('DEL', record)
+  end
+  local event = emit('command.completed', id, result)
+  redis.call('HSET', record, 'state', 'ended', 'event', event, 'outcome', outcome, 'kind', kept[1] or '', 'inbox', kept[2] or '',
+    'at', kept[3] or '', 'started', kept[4] or '', 'stdout', kept[5] or 0, 'stderr', kept[6] or 0, 'cancel', kept[7] or '')
   redis.call('PEXPIRE', record, retention_ms)
-  redis.call('DEL', payload_key(id))
-  redis.call('HSET', state, 'active', now_ms())
   return event
 end
 
@@ -56,7 +63,7 @@ end
 local function end_ownership()
   local fence = redis.call('HGET', state, 'fence')
   if fence then redis.call('HSET', state, 'released', fence) end
-  redis.call('HDEL', state, 'host')
+  redis.call('HDEL', state, 'host', 'shell')
 end
 
 local function end_life(data, retention_ms)
@@ -66,49 +73,54 @@ local function end_life(data, retention_ms)
   redis.call('PEXPIRE', stream, retention_ms)
 end
 
--- What a host is told of an entry.
-local function entry_reply(code, id)
-  local r = redis.call('HMGET', record_key(id), 'kind', 'inbox', 'at', 'started', 'stdout', 'stderr', 'seq', 'retry', 'cancel', 'fence', 'host')
-  return {code, id, redis.call('GET', payload_key(id)) or '', r[1] or '', r[2] or '', r[3] or '0', r[4] or '0',
+-- What a host is told of an entry: `r` is its record, as read_entry has it.
+local function to_reply(code, id, r)
+  return {code, id, r[12] or '', r[1] or '', r[2] or '', r[3] or '0', r[4] or '0',
     r[5] or '0', r[6] or '0', r[7] or '0', r[8] or '', r[9] or '', r[10] or '0', r[11] or ''}
 end
 
--- Taking is starting: record, mark in the stream and payload in one step.
--- 1 started now · 2 running already (a call that arrived twice) · 3 its start deadline has passed, not started
--- {0, life} nothing to start: nothing waits, or the life is ending
-local function take_head(fence, host)
-  local known = redis.call('HMGET', state, 'run', 'life')
-  if known[1] then return entry_reply(2, known[1]) end
-  local id = known[2] == 'open' and redis.call('LINDEX', queue, 0)
-  if not id then return {0, known[2] or ''} end
-  local at = now_ms()
-  local deadline = redis.call('HGET', record_key(id), 'deadline')
-  if deadline and tonumber(deadline) < at then return entry_reply(3, id) end
-  redis.call('LPOP', queue)
-  redis.call('HSET', state, 'run', id)
+local function read_entry(id, ...)
+  return redis.call('HMGET', record_key(id), 'kind', 'inbox', 'at', 'started', 'stdout', 'stderr', 'seq', 'retry', 'cancel', 'fence', 'host', 'payload', ...)
+end
+
+-- Taking is starting: record, mark in the stream and payload in one step. Nothing may run when it is called.
+-- Adds to `changes` what the caller has to write into the state. Returns what a host is told:
+-- 1 started now · 3 its start deadline has passed, not started · {0, life} nothing to start: nothing waits, or the life is ending
+local function start_next(fence, host, life, changes)
+  local id = life == 'open' and redis.call('LPOP', queue)
+  if not id then return {0, life or ''} end
+  local entry = read_entry(id, 'deadline')
+  if entry[13] and tonumber(entry[13]) < now_ms() then
+    redis.call('LPUSH', queue, id)
+    return to_reply(3, id, entry)
+  end
+  local at = time_of(emit('command.started', id, '{"hostId":"' .. host .. '"}'))
   redis.call('HSET', record_key(id), 'state', 'running', 'fence', fence, 'host', host, 'started', at)
-  emit('command.started', id, '{"hostId":"' .. host .. '"}')
-  return entry_reply(1, id)
+  changes[#changes + 1] = 'run'
+  changes[#changes + 1] = id
+  changes[#changes + 1] = 'active'
+  changes[#changes + 1] = at
+  entry[4], entry[10], entry[11] = at, fence, host
+  return to_reply(1, id, entry)
 end
 
 -- Output entries from ARGV[first] on, in fives: stream (1, 2) · seq · raw from · raw to · entry. All are stored, or none:
 -- each must begin at the offset that is stored for its stream, and be the next of its seq (an entry may cover no raw byte at all).
--- Returns whether they were, and both offsets.
-local function store(id, first)
-  local record = record_key(id)
-  local known = redis.call('HMGET', record, 'stdout', 'stderr', 'seq')
-  local before = {tonumber(known[1] or 0), tonumber(known[2] or 0)}
-  local after = {before[1], before[2]}
-  local seq = tonumber(known[3] or 0)
+-- `stdout`, `stderr`, `seq` are the stored ones. Returns whether they follow, both offsets and the seq behind them.
+local function follows(first, stdout, stderr, seq)
+  local after = {tonumber(stdout or 0), tonumber(stderr or 0)}
+  local before = {after[1], after[2]}
+  seq = tonumber(seq or 0)
   for i = first, #ARGV, 5 do
     local s = tonumber(ARGV[i])
-    if tonumber(ARGV[i + 1]) ~= seq or tonumber(ARGV[i + 2]) ~= after[s] then return false, before end
+    if tonumber(ARGV[i + 1]) ~= seq or tonumber(ARGV[i + 2]) ~= after[s] then return false, before, seq end
     after[s] = tonumber(ARGV[i + 3])
     seq = seq + 1
   end
-  if first > #ARGV then return true, after end
+  return true, after, seq
+end
+
+local function emit_output(id, first)
   for i = first, #ARGV, 5 do emit('command.output', id, ARGV[i + 4]) end
-  redis.call('HSET', record, 'stdout', after[1], 'stderr', after[2], 'seq', seq)
-  return true, after
 end
 

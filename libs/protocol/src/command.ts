@@ -36,8 +36,8 @@ export const sandboxPathSchema = shellTextSchema(LIMITS.pathBytes).refine(
 
 export const idempotencyKeySchema = z
   .string('must be a string')
-  .min(1, 'must not be empty')
-  .max(LIMITS.idempotencyKeyChars, `must be at most ${LIMITS.idempotencyKeyChars} characters`)
+  .min(1, { error: 'must not be empty', abort: true })
+  .max(LIMITS.idempotencyKeyChars, { error: `must be at most ${LIMITS.idempotencyKeyChars} characters`, abort: true })
   .regex(/^[\x21-\x7e]+$/, 'may only hold visible ASCII characters');
 
 const stdinSchema = z

@@ -6,8 +6,8 @@ const ID_PATTERN = /^[A-Za-z0-9._-]+$/;
 
 const idSchema = z
   .string('must be a string')
-  .min(1, 'must not be empty')
-  .max(LIMITS.idChars, `must be at most ${LIMITS.idChars} characters`)
+  .min(1, { error: 'must not be empty', abort: true })
+  .max(LIMITS.idChars, { error: `must be at most ${LIMITS.idChars} characters`, abort: true })
   .regex(ID_PATTERN, 'may only hold A-Z a-z 0-9 . _ -');
 
 export const sessionIdSchema = idSchema.brand<'SessionId'>();

@@ -35,10 +35,8 @@ export function sessionKeys(namespace: string, tenant: string, session: string):
   };
 }
 
-/** hash, kept for the retention after its end: kind, state, owner's fence, stored offsets, outcome, id of the terminal event */
+/** hash, kept for the retention after its end: kind, state, sealed payload until it ends, owner's fence, stored offsets, outcome, id of the terminal event */
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
-/** string, until the entry ends: what it asks for, sealed */
-export const payloadKey = (keys: SessionKeys, entry: string) => `${keys.prefix}payload:${entry}`;
 /** string, one hour: what a file operation handed back, sealed */
 export const answerKey = (keys: SessionKeys, entry: string) => `${keys.prefix}answer:${entry}`;
 /** string, for the retention: `<payload hash> <entry id>` */

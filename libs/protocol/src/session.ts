@@ -8,12 +8,12 @@ const IMAGE_PATTERN =
 
 const imageSchema = z
   .string('must be a string')
-  .max(256, 'must be at most 256 characters')
+  .max(256, { error: 'must be at most 256 characters', abort: true })
   .regex(IMAGE_PATTERN, 'is not an image name (registry/name:tag or name@sha256:digest)');
 
 const userSchema = z
   .string('must be a string')
-  .min(1, 'must be a non-empty string when provided')
+  .min(1, { error: 'must be a non-empty string when provided', abort: true })
   .regex(
     /^(?:[a-z_][a-z0-9_-]{0,31}|[0-9]{1,9})(?::(?:[a-z_][a-z0-9_-]{0,31}|[0-9]{1,9}))?$/,
     'is not a user (name or uid, with :group if wanted)',

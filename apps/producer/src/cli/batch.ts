@@ -4,6 +4,8 @@ import { ShellfleetError, type Task, type TaskResult } from '@shellfleet/client'
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
+import { CANCELLED } from './exit-codes.ts';
+import type { Terminal } from './terminal.ts';
 import { parseCount } from './units.ts';
 
 interface Flags {
@@ -39,7 +41,9 @@ async function run(context: Context, file: string, flags: Flags): Promise<void> 
   // The whole file is looked at first: a bad line is said before any task has run.
   for await (const _task of readTasks(file)) total++;
   await context.withFleet(async (fleet) => {
+    using interrupt = listenForInterrupt(terminal);
     const batch = fleet.batch(readTasks(file), {
+      signal: interrupt.signal,
       ...(flags.concurrency === undefined ? {} : { concurrency: flags.concurrency }),
       ...(flags.resume ? { resumeFrom: flags.out } : {}),
     });
@@ -59,8 +63,20 @@ async function run(context: Context, file: string, flags: Flags): Promise<void> 
     const { tasks, skipped, success } = batch.totals;
     const failed = tasks - skipped - success;
     terminal.say(`${success} succeeded, ${failed} did not, ${skipped} had ended before. Results are in ${flags.out}.`);
-    context.setExitCode(failed > 0 ? 1 : 0);
+    context.setExitCode(interrupt.signal.aborted ? CANCELLED : failed > 0 ? 1 : 0);
   });
+}
+
+/** First Ctrl-C cancels what is under way and starts nothing more; second leaves. */
+function listenForInterrupt(terminal: Terminal): Disposable & { signal: AbortSignal } {
+  const stop = new AbortController();
+  const interrupt = () => {
+    if (stop.signal.aborted) process.exit(CANCELLED);
+    terminal.say('Cancelling the tasks under way; Ctrl-C again leaves at once. --resume goes on from here.');
+    stop.abort();
+  };
+  process.on('SIGINT', interrupt);
+  return { signal: stop.signal, [Symbol.dispose]: () => void process.off('SIGINT', interrupt) };
 }
 
 function toLine({ id, outcome, results, error, durationMs }: TaskResult): string {

@@ -29,9 +29,10 @@ export function createContext(
         tenant?: string;
       }>();
       const fleet = await Fleet.connect({
-        ...(redisUrl === undefined ? {} : { redisUrl }),
-        ...(namespace === undefined ? {} : { namespace }),
-        ...(tenant === undefined ? {} : { tenant }),
+        // An empty variable says nothing.
+        ...(redisUrl ? { redisUrl } : {}),
+        ...(namespace ? { namespace } : {}),
+        ...(tenant ? { tenant } : {}),
       });
       try {
         await use(fleet);

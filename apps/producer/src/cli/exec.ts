@@ -26,9 +26,10 @@ async function exec(
   const options = await toRunOptions(flags);
   await context.withFleet(async (fleet) => {
     const session = await fleet.session(sessionId, toSpec(flags));
-    const command = await session.submit(script, options);
+    const submit = () => session.submit(script, options);
     const json = flags.json === true;
-    if (!flags.detach) return showOwnCommand(context, session, command, { json });
+    if (!flags.detach) return showOwnCommand(context, session, submit, { json });
+    const command = await submit();
     if (json) return context.terminal.json({ commandId: command.id, sessionId: session.id });
     return context.terminal.line(command.id);
   });

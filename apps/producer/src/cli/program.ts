@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import type { Config } from '../config.ts';
 import { createContext } from './context.ts';
 import { exitCodeOfError, USAGE } from './exit-codes.ts';
+import { toPrintable } from './printable.ts';
 import { Terminal } from './terminal.ts';
 import { verbs } from './verbs.ts';
 
@@ -15,8 +16,7 @@ export async function runCli(args: readonly string[], config: Config): Promise<n
     .addOption(new Option('--redis-url <url>', 'where the fleet is').env('SHELLFLEET_REDIS_URL'))
     .addOption(new Option('--namespace <name>', 'of the fleet').env('SHELLFLEET_NAMESPACE'))
     .addOption(new Option('--tenant <name>', 'whose sessions').env('SHELLFLEET_TENANT'))
-    .showHelpAfterError('(--help lists verbs and flags)')
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, 'shellfleet:')) })
+    .configureOutput({ outputError: (text, write) => write(toUsageLine(text)) })
     .exitOverride();
   const context = createContext(program, config, terminal, (code) => {
     exitCode = code;
@@ -36,4 +36,13 @@ export async function runCli(args: readonly string[], config: Config): Promise<n
 function inheritSettings(program: Command, verb: Command): void {
   verb.copyInheritedSettings(program);
   for (const inner of verb.commands) inheritSettings(verb, inner);
+}
+
+/** Commander's words, in one line, with the next step. */
+function toUsageLine(text: string): string {
+  const words = text
+    .replace(/^error: /, '')
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ' ');
+  return `shellfleet: ${toPrintable(words)}${/[.?)!]$/.test(words) ? '' : '.'} --help lists verbs and flags.\n`;
 }

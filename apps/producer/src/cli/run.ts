@@ -18,8 +18,7 @@ async function run(context: Context, script: string, flags: CommandFlags): Promi
   await context.withFleet(async (fleet) => {
     const session = await fleet.session(`run-${randomUUID()}`, toSpec(flags) ?? {});
     try {
-      const command = await session.submit(script, options);
-      await showOwnCommand(context, session, command, { json: flags.json === true });
+      await showOwnCommand(context, session, () => session.submit(script, options), { json: flags.json === true });
     } finally {
       await session.close();
     }

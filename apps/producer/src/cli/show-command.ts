@@ -5,15 +5,17 @@ import type { Terminal } from './terminal.ts';
 
 const QUIET_MS = 500;
 
-/** Shows a command of ours live, to its end: output where it belongs, progress for a person, and the exit code. Ctrl-C cancels it. */
+/** Submits a command of ours and shows it live, to its end: output where it belongs, progress for a person, and the exit code. */
 export async function showOwnCommand(
   context: Context,
   session: Session,
-  command: Command,
+  submit: () => Promise<Command>,
   options: { json: boolean },
 ): Promise<void> {
   const { terminal } = context;
-  using _signals = listenForSignals(context, command);
+  using signals = listenForSignals(terminal);
+  const command = await submit();
+  signals.accepted(command);
   // Like a pipe into `head`: nobody wants the rest.
   terminal.readerGone.addEventListener('abort', () => void command.cancel('its reader has gone').catch(() => {}));
   using _progress = showProgress(terminal, session);
@@ -53,22 +55,29 @@ export async function showResult(context: Context, result: Result, json: boolean
   }
 }
 
-/** First Ctrl-C cancels, second leaves; a hang-up leaves it running. */
-function listenForSignals(context: Context, command: Command): Disposable {
-  const { terminal } = context;
+/** First Ctrl-C cancels, second leaves; a hang-up leaves it running. One that comes before the command is accepted holds for it then. */
+function listenForSignals(terminal: Terminal): Disposable & { accepted(command: Command): void } {
+  let command: Command | undefined;
   let interrupted = false;
+  const cancel = () => {
+    command?.cancel('interrupted by its caller').catch((error: unknown) => terminal.fail(error));
+  };
   const interrupt = () => {
     if (interrupted) process.exit(CANCELLED);
     interrupted = true;
-    terminal.say(`Cancelling ${command.id}; Ctrl-C again leaves at once.`);
-    command.cancel('interrupted by its caller').catch((error: unknown) => terminal.fail(error));
+    terminal.say(`Cancelling ${command?.id ?? 'the command'}; Ctrl-C again leaves at once.`);
+    cancel();
   };
   const leave = (signal: NodeJS.Signals) => {
-    terminal.say(`Leaving; it goes on as ${command.id}.`);
+    terminal.say(command === undefined ? 'Leaving.' : `Leaving; it goes on as ${command.id}.`);
     process.exit(exitCodeOfSignal(signal));
   };
   process.on('SIGINT', interrupt).on('SIGHUP', leave).on('SIGTERM', leave);
   return {
+    accepted(own) {
+      command = own;
+      if (interrupted) cancel();
+    },
     [Symbol.dispose]: () => void process.off('SIGINT', interrupt).off('SIGHUP', leave).off('SIGTERM', leave),
   };
 }

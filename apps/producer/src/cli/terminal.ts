@@ -65,7 +65,7 @@ export class Terminal {
   fail(error: unknown): void {
     this.clearProgress();
     const { code, message, hint, stack, cause } = ensureShellfleetError(error);
-    const step = message.includes(hint) || isInstruction(message) ? '' : ` ${hint}`;
+    const step = code.endsWith('_INVALID') || isInstruction(message) ? '' : ` ${hint}`;
     process.stderr.write(`${this.#colors.red('shellfleet:')} ${toPrintable(`${message}${step}`)} (${code})\n`);
     if (!this.#config.debug) return;
     process.stderr.write(`${stack ?? ''}\n${cause instanceof Error ? `${cause.stack}\n` : ''}`);
@@ -86,7 +86,7 @@ export class Terminal {
   }
 }
 
-/** Messages of ours that end with what to do next say it better than the general hint. */
+/** Messages of ours that end with what to do next say it better than the general hint; those that list the fields have said it. */
 const isInstruction = (message: string) => /\. [A-Z][^.]*\.$/.test(message);
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { removeFleetFile } from '@shellfleet/client';
 import { checkoutRoot, makeStateFolder, stateFolder } from '@shellfleet/setup';
 import { z } from 'zod';
 
@@ -39,7 +41,9 @@ export async function readFleetRecord(env: NodeJS.ProcessEnv): Promise<FleetReco
   }
 }
 
+/** Takes back what `up` has said, where the fleet is included. */
 export async function removeFleetRecord(env: NodeJS.ProcessEnv): Promise<void> {
+  await removeFleetFile(env);
   await rm(recordPath(env), { force: true });
 }
 
@@ -53,4 +57,12 @@ export async function isOurs(pid: number, title: 'shellfleet-up' | 'shellfleet-w
   if (process.platform !== 'linux') return true;
   const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
   return commandLine.startsWith(title);
+}
+
+/** Kills a process of ours and waits until it is gone. */
+export async function killAndWait(pid: number, title: 'shellfleet-up' | 'shellfleet-worker'): Promise<void> {
+  while (await isOurs(pid, title)) {
+    process.kill(pid, 'SIGKILL');
+    await delay(20);
+  }
 }

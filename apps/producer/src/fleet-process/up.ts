@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readFleetFile, writeFleetFile } from '@shellfleet/client';
 import { checkoutRoot, ensureMachine, ensureRedis, makeStateFolder, type Redis, stopDocker } from '@shellfleet/setup';
 import { endFleet } from './down.ts';
-import { isOurs, readFleetRecord, removeFleetRecord, VERSION, writeFleetRecord } from './fleet-record.ts';
+import { isOurs, killAndWait, readFleetRecord, removeFleetRecord, VERSION, writeFleetRecord } from './fleet-record.ts';
 import { ensureSealKey } from './seal-key.ts';
 import { superviseWorker, type WorkerProcess } from './worker-process.ts';
 
@@ -32,10 +32,12 @@ export async function startFleet(
   env: NodeJS.ProcessEnv,
   report: (line: string) => void,
 ): Promise<RunningFleet> {
-  if (await reuseOrReplace(env, report)) return { started: 'reused', close: async () => {} };
+  const before = await reuseOrReplace(env, report);
+  if (before === 'reuse') return { started: 'reused', close: async () => {} };
   process.title = 'shellfleet-up';
   const folder = await makeStateFolder(env);
   const { engine, sessionImage } = await ensureMachine(env, report);
+  const startedEngine = engine.startedHere || before.startedEngine;
   const redis = await ensureRedis({ env, folder: await makeStateFolder(env, 'redis'), persistent: true, report });
   const workers: WorkerProcess[] = [];
   try {
@@ -61,7 +63,7 @@ export async function startFleet(
       version: VERSION,
       checkout: checkoutRoot,
       startedAt: new Date().toISOString(),
-      startedEngine: engine.startedHere,
+      startedEngine,
     };
     const keepRecord = () => writeFleetRecord({ ...record, workerPids: workers.flatMap(({ pid }) => pid ?? []) }, env);
     await keepRecord();
@@ -71,7 +73,7 @@ export async function startFleet(
       async close() {
         clearInterval(timer);
         await stopAll(workers, redis);
-        if (engine.startedHere) await stopDocker(env);
+        if (startedEngine) await stopDocker(env);
         await removeFleetRecord(env);
       },
     };
@@ -81,23 +83,27 @@ export async function startFleet(
   }
 }
 
-/** True when a fleet of this version and checkout runs. Another one is ended first, and that is said. */
-async function reuseOrReplace(env: NodeJS.ProcessEnv, report: (line: string) => void): Promise<boolean> {
+/** `reuse` when a fleet of this version and checkout runs. Another one is ended first, what is left of a dead one is taken over, and that is said. */
+async function reuseOrReplace(
+  env: NodeJS.ProcessEnv,
+  report: (line: string) => void,
+): Promise<'reuse' | { startedEngine: boolean }> {
   const record = await readFleetRecord(env);
-  if (record === undefined) return false;
+  if (record === undefined) return { startedEngine: false };
   if (await isOurs(record.pid, 'shellfleet-up')) {
     if (record.version === VERSION && record.checkout === checkoutRoot && (await readFleetFile(env)) !== undefined) {
       report(`A fleet runs already, since ${record.startedAt} (process ${record.pid}); it is used as it is.`);
-      return true;
+      return 'reuse';
     }
     report(`A fleet of another version or checkout runs (${record.version}); it is replaced.`);
     await endFleet(env);
-    return false;
+    return { startedEngine: false };
   }
   report('The last fleet was not ended in order; what is left of it is taken over.');
-  for (const pid of record.workerPids) if (await isOurs(pid, 'shellfleet-worker')) process.kill(pid, 'SIGTERM');
+  // Killed, not asked: shells outlive their worker, and the next one adopts them.
+  for (const pid of record.workerPids) await killAndWait(pid, 'shellfleet-worker');
   await removeFleetRecord(env);
-  return false;
+  return { startedEngine: record.startedEngine };
 }
 
 interface WorkerSurroundings {

@@ -5,7 +5,7 @@ import { type BootClaim, renewHostId } from './boot-claim.ts';
 import type { Leases } from './leases.ts';
 
 /** How often a host says that it lives and renews its leases; and after how long its silence counts as unreachable. */
-export const BEAT_INTERVAL_MS = 1_600;
+const BEAT_INTERVAL_MS = 1_600;
 export const ALIVE_MS = 5_000;
 
 export interface HeartbeatDeps {

@@ -32,6 +32,8 @@ export interface Sandbox {
   readonly session: SessionRef;
   readonly containerId: string;
   readonly image: string;
+  /** ms, by the clock of this host */
+  readonly createdAt: number;
   /** Version of the protocol that its keeper speaks. */
   readonly protocolVersion: number;
   readonly link: KeeperLink;

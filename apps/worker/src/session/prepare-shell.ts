@@ -13,11 +13,6 @@ export async function prepareShell(turns: ShellTurns, spec: ResolvedSessionSpec,
   }
 }
 
-/** Entries that a shell begins before the first of the mailbox. */
-export function countPreparations(spec: ResolvedSessionSpec): number {
-  return 1 + spec.startupCommands.length;
-}
-
 /** Runs the shutdown commands; what fails is returned in words, and stops nothing. */
 export async function runShutdownCommands(turns: ShellTurns, spec: ResolvedSessionSpec): Promise<string[]> {
   const problems: string[] = [];

@@ -60,8 +60,17 @@ export class SessionShell {
     );
   }
 
+  get sandboxId(): string | undefined {
+    return this.#sandbox?.id;
+  }
+
   get hasSandbox(): boolean {
     return this.#sandbox !== undefined;
+  }
+
+  /** When its sandbox was made, also by an earlier life of this worker. */
+  get openedAt(): number {
+    return this.#sandbox?.createdAt ?? Date.now();
   }
 
   get death(): SandboxDeath | undefined {

@@ -37,7 +37,7 @@ import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
 import { finishFailed, finishLost, finishOverdue, type RunDeps, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import type { ShellEnd } from '../shell/shell.ts';
-import { countPreparations, runShutdownCommands } from './prepare-shell.ts';
+import { runShutdownCommands } from './prepare-shell.ts';
 import { SessionShell } from './session-shell.ts';
 import { createWake } from './wake.ts';
 
@@ -174,7 +174,7 @@ export class Session {
     this.#shell = shell;
     const run = this.#toRunDeps(owner, spec, shell, lease);
     const next = await this.#takeOver(adopted, found, run);
-    await this.#loop(next, run, lease, adopted.createdAt);
+    await this.#loop(next, run, lease);
   }
 
   async #becomeOwner(): Promise<Owner | undefined> {
@@ -197,23 +197,30 @@ export class Session {
   async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<Taken> {
     const { running } = adopted;
     if (running?.cancelReason !== undefined) this.#cancelled.add(running.id);
-    if (found !== undefined) {
+    const { shell } = adopted;
+    if (found !== undefined && found.id === shell?.sandbox && shell.host === run.owner.host) {
       const hello = await run.shell.adopt(found, adopted.epochBase, adopted.preparedEpoch).catch((err: unknown) => {
         this.#logger.warn({ err }, 'session.adoption-failed');
         return undefined;
       });
-      // A shell that has begun nothing but its preparation may not have come to the end of it, and nobody has used it.
-      const used = running !== undefined || (hello?.begunCount ?? 0) > countPreparations(run.spec);
-      if (hello !== undefined && used) {
+      if (hello !== undefined) {
         await this.#announce(run, 'session.adopted');
         if (running === undefined) return { type: 'empty' };
-        return this.#run(running, hello.entryId === running.id ? 'resume' : 'start', run);
+        if (hello.entryId === running.id) return this.#run(running, 'resume', run);
+        // Started here and never begun: the worker died between the two. Elsewhere it may have run.
+        return running.host === run.owner.host ? this.#run(running, 'start', run) : this.#recover(running, run);
       }
       await run.shell.abandon();
+    } else {
+      // A sandbox whose shell was never ready has run nothing of the mailbox's.
+      await found?.remove();
     }
-    const hostLost = adopted.previousHost !== '' && adopted.previousHost !== run.owner.host;
+    const hostLost = shell !== undefined && shell.host !== run.owner.host;
     if (adopted.epoch > 0 && (hostLost || running !== undefined)) {
-      const data = { reason: hostLost ? 'host-lost' : 'container-removed', hostId: adopted.previousHost };
+      const data = {
+        reason: hostLost ? 'host-lost' : 'container-removed',
+        hostId: shell?.host ?? adopted.previousHost,
+      };
       await this.#say(run, 'starting', 'session.lost', data);
     }
     // What waits is judged after it.
@@ -223,7 +230,7 @@ export class Session {
         run,
         new ShellfleetError(
           'SESSION_LOST',
-          `Session ${this.#keys.session} was lost with its host ${adopted.previousHost} before this command started. Its next command gets a new shell.`,
+          `Session ${this.#keys.session} was lost with its host ${shell.host} before this command started. Its next command gets a new shell.`,
         ),
         // Whoever submits now may know of the loss already.
         adopted.waiting,
@@ -233,19 +240,18 @@ export class Session {
   }
 
   /** What ran on a shell that is gone: run again only where its submitter said that this is safe. */
-  async #recover(entry: Entry, run: RunDeps): Promise<void> {
+  async #recover(entry: Entry, run: RunDeps): Promise<Taken> {
     if (entry.retry === 'idempotent') {
       const again = await untilAnswered(() => rerun(run.owner, entry.id), run.signal);
       if (again.type === 'restarted' && (await this.#makeReady(run))) {
         const offsets = { stdout: 0, stderr: 0 };
-        await this.#run({ ...entry, offsets, startedAt: Date.now() }, 'start', run);
-        return;
+        return this.#run({ ...entry, offsets, startedAt: Date.now() }, 'start', run);
       }
     }
-    this.#noteFinished(await finishLost(entry, run), run);
+    return this.#noteFinished(await finishLost(entry, run), run);
   }
 
-  async #loop(first: Taken, run: RunDeps, lease: Lease, createdAt: number): Promise<void> {
+  async #loop(first: Taken, run: RunDeps, lease: Lease): Promise<void> {
     let next = first;
     for (;;) {
       if (this.#fenced.signal.aborted) return this.#abandon(run);
@@ -257,7 +263,7 @@ export class Session {
       }
       switch (next.type) {
         case 'empty': {
-          const why = this.#whyEnd(run, createdAt);
+          const why = this.#whyEnd(run);
           if (why !== undefined && (await this.#giveUp(run, why)) !== undefined) return;
           // Not given up because something waits: then only the lease can be what is waited for.
           const rests = why === undefined && lease.held();
@@ -286,6 +292,8 @@ export class Session {
       if (!(await this.#makeReady(run))) return { type: 'empty' };
     }
     const taken = await untilAnswered(() => take(run.owner), run.signal);
+    // A close whose call was lost is told by the mailbox.
+    if (taken.type === 'empty' && taken.closing === true) this.close();
     if (taken.type !== 'fenced') return taken;
     this.#onFenced();
     return { type: 'empty' };
@@ -346,12 +354,12 @@ export class Session {
   }
 
   /** Why an idle session is given up, if it is. */
-  #whyEnd({ shell, spec }: RunDeps, createdAt: number): string | undefined {
+  #whyEnd({ shell, spec }: RunDeps): string | undefined {
     if (!shell.hasSandbox) return 'nothing waits';
     if (shell.death !== undefined || !shell.turns.connected) return 'its container is gone';
     const now = Date.now();
     if (now - this.#activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
-    return now - createdAt >= spec.maxLifetimeMs ? `it reached its lifetime of ${spec.maxLifetimeMs} ms` : undefined;
+    return now - shell.openedAt >= spec.maxLifetimeMs ? `it reached its lifetime of ${spec.maxLifetimeMs} ms` : undefined;
   }
 
   /** A3. Returns undefined when something was submitted meanwhile: the session goes on. */
@@ -417,7 +425,8 @@ export class Session {
   ): Promise<void> {
     const { epoch, epochBase } = run.shell;
     const event = type === undefined ? undefined : { type, data };
-    const said = await untilAnswered(() => announce(run.owner, { epoch, epochBase, status }, event), run.signal);
+    const shell = { epoch, epochBase, status, sandbox: status === 'ready' ? (run.shell.sandboxId ?? '') : '' };
+    const said = await untilAnswered(() => announce(run.owner, shell, event), run.signal);
     if (said.type === 'fenced') this.#onFenced();
   }
 
@@ -428,6 +437,7 @@ export class Session {
       shell,
       sealer: this.#deps.sealer,
       hostLog: this.#deps.hostLog,
+      logger: this.#logger,
       signal: this.#fenced.signal,
       opened: () => this.#opened,
       isCancelled: (entryId) => this.#cancelled.has(entryId),

@@ -4,3 +4,4 @@ export { openKeeperShell } from './keeper-shell.ts';
 export type * from './shell.ts';
 export { attachTransport } from './transport/attach.ts';
 export { type KeeperListener, listenForKeeper } from './transport/socket.ts';
+export type { Transport } from './transport/transport.ts';

@@ -54,8 +54,8 @@ export function claimKeeper(
     };
     const fail = (error: unknown) => {
       settle();
-      connection.close('released');
       reject(error);
+      connection.close('released');
     };
     const abort = () => fail(options.signal?.reason);
     options.signal?.addEventListener('abort', abort, { once: true });

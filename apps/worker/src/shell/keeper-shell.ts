@@ -1,16 +1,10 @@
 // The shell of a sandbox whose main process is the keeper.
-import { constants } from 'node:os';
 import {
   decodeEnd,
   decodeProcesses,
   decodeRefusal,
-  EntryKind,
-  encodeCommand,
-  encodeFile,
-  encodeRestart,
   entryIdFromBytes,
   entryIdToBytes,
-  FileFlag,
   type Frame,
   FrameType,
   type Hello,
@@ -19,26 +13,23 @@ import {
   uint32s,
   uint64s,
 } from '@shellfleet/keeper';
+import { encodeStart } from './encode-start.ts';
 import { type ClaimOptions, claimKeeper, type KeeperConnection } from './keeper-connection.ts';
 import type {
   BackgroundProcess,
   DisconnectReason,
   EntryId,
-  FileFailure,
-  FileOperation,
   OutputStream,
   Shell,
-  ShellEnd,
   ShellHandlers,
   ShellHello,
   ShellStart,
   StreamOffsets,
 } from './shell.ts';
+import { toShellEnd } from './to-shell-end.ts';
 
-const DEFAULT_KILL_GRACE_MS = 1_500;
 /** Beyond the termination time of end(): for the keeper to end everything else and go. */
 const GONE_WITHIN_MS = 5_000;
-const NOTHING = new Uint8Array(0);
 const streams = ['stdout', 'stderr'] as const;
 
 /** Claims the keeper at the other end of the transport; the shell in it may be new or have a past (see hello). */
@@ -54,8 +45,8 @@ class KeeperShell implements Shell {
   /** The entry whose output is being received, and up to where. */
   #receiving: { entryId: EntryId; next: StreamOffsets } | undefined;
   #asked = 0;
-  readonly #questions = new Map<number, (processes: BackgroundProcess[]) => void>();
-  #gone = Promise.withResolvers<DisconnectReason>();
+  readonly #questions = new Map<number, PromiseWithResolvers<BackgroundProcess[]>>();
+  readonly #gone = Promise.withResolvers<DisconnectReason>();
 
   constructor(connection: KeeperConnection, hello: ShellHello) {
     this.#connection = connection;
@@ -69,6 +60,8 @@ class KeeperShell implements Shell {
       disconnected: (reason) => {
         this.#handlers = undefined;
         this.#gone.resolve(reason);
+        for (const question of this.#questions.values())
+          question.reject(new Error(`The connection to the keeper ended (${reason}).`));
         handlers.onDisconnect(reason);
       },
     });
@@ -92,7 +85,10 @@ class KeeperShell implements Shell {
   }
 
   resume(entryId: EntryId, offsets: StreamOffsets): void {
-    this.#receiving = { entryId, next: { ...offsets } };
+    // What was acknowledged the keeper has forgotten: from further back there is a gap, which the first output's offset shows.
+    const acked = entryId === this.hello.entryId ? this.hello.acked : { stdout: 0, stderr: 0 };
+    const next = { stdout: Math.max(offsets.stdout, acked.stdout), stderr: Math.max(offsets.stderr, acked.stderr) };
+    this.#receiving = { entryId, next };
     const payload = uint64s(offsets.stdout, offsets.stderr);
     this.#connection.send({ type: FrameType.resume, id: entryIdToBytes(entryId), payload });
   }
@@ -105,28 +101,18 @@ class KeeperShell implements Shell {
     this.#connection.send({ type: FrameType.storage, flags: state === 'away' ? 1 : 0 });
   }
 
-  background({ signal }: { signal?: AbortSignal } = {}): Promise<BackgroundProcess[]> {
+  async background({ signal }: { signal?: AbortSignal } = {}): Promise<BackgroundProcess[]> {
     signal?.throwIfAborted();
-    const question = ++this.#asked;
-    this.#connection.send({ type: FrameType.ping, flags: 1, offset: question });
-    return new Promise((resolve, reject) => {
-      const settle = () => {
-        this.#questions.delete(question);
-        signal?.removeEventListener('abort', abort);
-      };
-      const abort = () => {
-        settle();
-        reject(signal?.reason);
-      };
-      signal?.addEventListener('abort', abort, { once: true });
-      this.#questions.set(question, (processes) => {
-        settle();
-        resolve(processes);
-      });
-      void this.#gone.promise.then((reason) => {
-        settle();
-        reject(new Error(`The connection to the keeper ended (${reason}).`));
-      });
+    if (!this.#handlers) throw new Error('There is no connection to the keeper.');
+    const number = ++this.#asked;
+    const question = Promise.withResolvers<BackgroundProcess[]>();
+    const abort = () => question.reject(signal?.reason);
+    signal?.addEventListener('abort', abort, { once: true });
+    this.#questions.set(number, question);
+    this.#connection.send({ type: FrameType.ping, flags: 1, offset: number });
+    return question.promise.finally(() => {
+      this.#questions.delete(number);
+      signal?.removeEventListener('abort', abort);
     });
   }
 
@@ -170,7 +156,7 @@ class KeeperShell implements Shell {
         handlers.onShell({ generation: frame.offset, reason: Buffer.from(frame.payload).toString() });
         break;
       case FrameType.pong:
-        this.#questions.get(frame.offset)?.(decodeProcesses(frame.payload));
+        this.#questions.get(frame.offset)?.resolve(decodeProcesses(frame.payload));
         break;
       case FrameType.hello: // the answer to a claim: of ours, sent twice, or of the next owner's
         if (frame.fence > this.#connection.fence) this.#connection.close('fenced');
@@ -223,89 +209,4 @@ function toShellHello(hello: Hello, id: Uint8Array): ShellHello {
     begunCount: hello.begunCount,
     ...(hello.problem && { problem: hello.problem }),
   };
-}
-
-function toShellEnd(end: ReturnType<typeof decodeEnd>): ShellEnd {
-  return {
-    reason: end.reason,
-    exitCode: end.exitCode,
-    signal: end.signal ? (signalNames.get(end.signal) ?? `SIG${end.signal}`) : null,
-    shell: { state: end.shellState, generation: end.generation, ...(end.shellReason && { reason: end.shellReason }) },
-    totals: end.totals,
-    runMs: end.runMs,
-    ...(end.errno && { fileFailure: fileFailures.get(end.errno) ?? 'other' }),
-  };
-}
-
-const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number as number, name]));
-
-/** By Linux errno: the keeper's, not this process's (a worker may run elsewhere than on Linux). */
-const fileFailures = new Map<number, FileFailure>([
-  [1, 'denied'],
-  [2, 'not-found'],
-  [13, 'denied'],
-  [20, 'path-invalid'],
-  [21, 'is-directory'],
-  [22, 'path-invalid'],
-  [26, 'denied'],
-  [27, 'too-large'],
-  [28, 'no-space'],
-  [30, 'denied'],
-  [36, 'path-invalid'],
-  [39, 'is-directory'],
-  [40, 'path-invalid'],
-  [122, 'no-space'],
-]);
-
-function encodeStart(entry: ShellStart): { kind: number; payload: Uint8Array } {
-  switch (entry.type) {
-    case 'command': {
-      const payload = encodeCommand({
-        script: typeof entry.script === 'string' ? Buffer.from(entry.script) : entry.script,
-        cwd: entry.cwd ?? '',
-        env: entry.env ?? {},
-        stdin: entry.stdin,
-        timeoutMs: entry.timeoutMs ?? 0,
-        noOutputTimeoutMs: entry.noOutputTimeoutMs ?? 0,
-        killGraceMs: entry.killGraceMs ?? DEFAULT_KILL_GRACE_MS,
-      });
-      return { kind: EntryKind.command, payload };
-    }
-    case 'file':
-      return {
-        kind: EntryKind.file,
-        payload: encodeFile({ ...toFilePayload(entry.operation), timeoutMs: entry.timeoutMs ?? 0 }),
-      };
-    case 'restart':
-      return { kind: EntryKind.restart, payload: encodeRestart(entry.terminationTimeoutMs) };
-  }
-}
-
-function toFilePayload(operation: FileOperation) {
-  const plain = { noOutputTimeoutMs: 0, killGraceMs: 0, flags: 0, renameTo: '', offset: 0, length: 0, data: NOTHING };
-  switch (operation.type) {
-    case 'read':
-      return {
-        ...plain,
-        operation: 'read' as const,
-        path: operation.path,
-        offset: operation.offset,
-        length: operation.length,
-      };
-    case 'write': {
-      const flags = (operation.truncate ? FileFlag.truncate : 0) | (operation.parents ? FileFlag.parents : 0);
-      const { path, offset, data, renameTo = '' } = operation;
-      return { ...plain, operation: 'write' as const, path, offset, data, renameTo, flags };
-    }
-    case 'list':
-    case 'stat':
-      return { ...plain, operation: operation.type, path: operation.path };
-    case 'remove':
-      return {
-        ...plain,
-        operation: 'remove' as const,
-        path: operation.path,
-        flags: operation.recursive ? FileFlag.recursive : 0,
-      };
-  }
 }

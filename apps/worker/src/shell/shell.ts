@@ -133,7 +133,9 @@ export type RefusalReason =
   /** Another entry runs. */
   | 'busy'
   | 'no-shell'
-  | 'invalid';
+  | 'invalid'
+  /** The keeper's folder in the sandbox is full. */
+  | 'no-space';
 
 export interface ShellHandlers {
   onOutput(entryId: EntryId, stream: OutputStream, offset: number, bytes: Uint8Array): void;
@@ -164,7 +166,7 @@ export interface Shell {
   start(entry: ShellStart): void;
   /** Stored durably up to here: the keeper may forget it. */
   ack(entryId: EntryId, stream: OutputStream, offset: number): void;
-  /** After adoption of a running or ended entry: send output from these offsets on. Nothing of it comes before this call. */
+  /** After adoption of a running or ended entry: send output from these offsets on, or from where it was acknowledged if that is further. Nothing of it comes before this call. */
   resume(entryId: EntryId, offsets: StreamOffsets): void;
   /** Cancels: ends as `cancelled` within killGraceMs, partial output kept. Too late is not an error. */
   stop(entryId: EntryId, options: { killGraceMs: number }): void;

@@ -17,45 +17,50 @@ export class Batch implements AsyncIterable<TaskResult> {
   readonly #producer: Producer;
   readonly #tasks: Iterable<Task> | AsyncIterable<Task>;
   readonly #options: ReturnType<typeof parseOptions>;
+  readonly #signal: AbortSignal | undefined;
+  /** begins the ids of its sessions */
+  readonly #name: string;
+  readonly #seen = new Set<string>();
 
   /** @internal */
   constructor(producer: Producer, tasks: Iterable<Task> | AsyncIterable<Task>, options: BatchOptions) {
     this.#producer = producer;
     this.#tasks = tasks;
-    this.#options = parseOptions(options);
+    const { signal, ...rest } = options;
+    this.#options = parseOptions(rest);
+    this.#signal = signal;
+    this.#name = `batch-${producer.nextId()}`;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<TaskResult, void, undefined> {
     const { concurrency, resumeFrom } = this.#options;
     const finished = resumeFrom === undefined ? new Set<string>() : await readFinishedTasks(resumeFrom);
-    const running = new Map<number, Promise<{ index: number; result: TaskResult }>>();
-    const settleOne = async () => {
-      const { index, result } = await Promise.race(running.values());
-      running.delete(index);
-      this.totals[result.outcome]++;
-      return result;
-    };
-    const batchId = this.#producer.nextId();
-    const seen = new Set<string>();
+    const source = toAsyncIterator(this.#tasks);
+    const running = new Map<number, Promise<Ended>>();
+    let next: Promise<Taken> | undefined;
+    let exhausted = false;
     try {
-      let index = 0;
-      for await (const task of this.#tasks) {
-        this.totals.tasks++;
-        if (finished.has(task?.id)) {
-          this.totals.skipped++;
+      for (let index = 0; ; ) {
+        exhausted ||= this.#signal?.aborted === true;
+        if (!exhausted && running.size < concurrency)
+          next ??= source.next().then((taken) => ({ type: 'taken', taken }));
+        if (running.size === 0 && (exhausted || next === undefined)) return;
+        const step = await Promise.race([...running.values(), ...(next === undefined || exhausted ? [] : [next])]);
+        if (step.type === 'ended') {
+          running.delete(step.index);
+          this.totals[step.result.outcome]++;
+          yield step.result;
           continue;
         }
-        const at = index++;
-        const result = seen.has(task?.id) ? duplicate(task.id) : this.#run(task, `batch-${batchId}-${at}`);
-        seen.add(task?.id);
-        running.set(
-          at,
-          Promise.resolve(result).then((ended) => ({ index: at, result: ended })),
-        );
-        if (running.size >= concurrency) yield await settleOne();
+        next = undefined;
+        if (step.taken.done) exhausted = true;
+        else if (!this.#leavesOut(step.taken.value, finished))
+          running.set(index, this.#start(step.taken.value, index++));
       }
-      while (running.size > 0) yield await settleOne();
     } finally {
+      // The source may be at work on a task that nobody will run.
+      next?.catch(() => {});
+      source.return(undefined).catch(() => {});
       await Promise.allSettled(running.values());
     }
   }
@@ -66,9 +71,29 @@ export class Batch implements AsyncIterable<TaskResult> {
     return this.totals;
   }
 
-  #run(task: Task, sessionId: string): Promise<TaskResult> {
-    return runTask(this.#producer, task, sessionId, this.#options.retries);
+  #leavesOut(task: Task, finished: ReadonlySet<string>): boolean {
+    this.totals.tasks++;
+    if (!finished.has(task?.id)) return false;
+    this.totals.skipped++;
+    return true;
   }
+
+  async #start(task: Task, index: number): Promise<Ended> {
+    const isDuplicate = this.#seen.has(task?.id);
+    this.#seen.add(task?.id);
+    const result = isDuplicate
+      ? duplicate(task.id)
+      : await runTask(this.#producer, task, `${this.#name}-${index}`, this.#options.retries, this.#signal);
+    return { type: 'ended', index, result };
+  }
+}
+
+type Taken = { type: 'taken'; taken: IteratorResult<Task> };
+type Ended = { type: 'ended'; index: number; result: TaskResult };
+
+async function* toAsyncIterator(tasks: Iterable<Task> | AsyncIterable<Task>): AsyncGenerator<Task, undefined> {
+  yield* tasks;
+  return undefined;
 }
 
 function parseOptions(options: BatchOptions) {

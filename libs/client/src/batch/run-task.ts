@@ -16,25 +16,33 @@ export async function runTask(
   task: Task,
   sessionId: string,
   retries: Retries,
+  signal: AbortSignal | undefined,
 ): Promise<TaskResult> {
   const startedAt = Date.now();
   const left = { ...retries };
   for (let attempts = 1; ; attempts++) {
     const id = attempts === 1 ? sessionId : `${sessionId}.${attempts}`;
-    const attempt = await tryTask(producer, task, id);
+    const attempt = await tryTask(producer, task, id, signal);
     const kind = kindOf(attempt);
-    if (kind !== 'done' && left[kind]-- > 0) continue;
+    if (!signal?.aborted && kind !== 'done' && left[kind]-- > 0) continue;
     return { id: String(task.id), sessionId: id, ...attempt, attempts, durationMs: Date.now() - startedAt };
   }
 }
 
 type Attempt = Pick<TaskResult, 'outcome' | 'results' | 'error'>;
 
-async function tryTask(producer: Producer, task: Task, sessionId: string): Promise<Attempt> {
+async function tryTask(
+  producer: Producer,
+  task: Task,
+  sessionId: string,
+  signal: AbortSignal | undefined,
+): Promise<Attempt> {
   const results: Result[] = [];
   try {
     const { script, files = {}, timeoutMs } = parseOrThrow(taskSchema, task, 'COMMAND_INVALID', 'The task');
     const opened = await openSession(producer, sessionId, task.spec ?? {});
+    const close = () => beginClose(producer, opened.keys, opened.generation).catch(() => {});
+    signal?.addEventListener('abort', close, { once: true });
     try {
       const session = new Session(producer, opened);
       for (const [path, localPath] of Object.entries(files)) await session.files.upload(localPath, path);
@@ -44,12 +52,15 @@ async function tryTask(producer: Producer, task: Task, sessionId: string): Promi
         if (result.outcome !== 'success') break;
       }
     } finally {
-      await beginClose(producer, opened.keys, opened.generation).catch(() => {});
+      signal?.removeEventListener('abort', close);
+      await close();
     }
     const last = results.at(-1);
     const outcome: Outcome = last?.outcome ?? 'success';
     return { outcome, results, ...(last?.error === undefined ? {} : { error: last.error }) };
   } catch (error) {
+    // Its session was closed between two steps.
+    if (signal?.aborted) return { outcome: 'cancellation', results };
     return { outcome: 'error', results, error: ensureShellfleetError(error).toJSON() };
   }
 }

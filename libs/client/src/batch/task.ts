@@ -29,6 +29,8 @@ export interface BatchOptions {
   resumeFrom?: string;
   /** How often a task is run again, from its beginning: after a failure of ours, or of its own. Default 0. */
   retries?: { infra?: number; command?: number };
+  /** No task is started any more; those under way are closed, and end as cancellations. */
+  signal?: AbortSignal;
 }
 
 export interface TaskResult {

@@ -8,7 +8,7 @@ import type { Turns } from '../submit/turns.ts';
 import { parseSandboxPath, type SentOperation, sendOperation } from './run-operation.ts';
 
 /** Bytes of a file that one entry carries. */
-export const PART_BYTES = 524_288;
+const PART_BYTES = 524_288;
 /** Parts of one file that may be on their way at once. */
 const PARTS_AHEAD = 4;
 /** The most that `read` holds in memory; `download` has no such limit. */

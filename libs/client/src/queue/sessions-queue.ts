@@ -1,9 +1,13 @@
 import { type FleetKeys, SESSIONS_QUEUE, sessionJobId } from '@shellfleet/protocol';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { SendWindow } from '../submit/send-window.ts';
 
 /** Sessions that are counted for a position in the queue; further ones only know that they wait. */
 const POSITIONS = 1_000;
+
+/** Jobs that are being added at once. */
+const JOBS_UNDER_WAY = 200;
 
 export interface SessionRef {
   tenant: string;
@@ -15,6 +19,7 @@ export class SessionsQueue {
   readonly #redis: Redis;
   readonly #fleet: FleetKeys;
   readonly #adding = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
+  readonly #window = new SendWindow(JOBS_UNDER_WAY);
   #opened?: Queue;
 
   constructor(redis: Redis, fleet: FleetKeys) {
@@ -30,7 +35,9 @@ export class SessionsQueue {
     const jobId = sessionJobId(ref.tenant, ref.session);
     const current = this.#adding.get(jobId);
     if (current === undefined) {
-      const running = this.#add(jobId, ref, priority).finally(() => this.#adding.delete(jobId));
+      const running = this.#window
+        .enter(() => this.#add(jobId, ref, priority))
+        .finally(() => this.#adding.delete(jobId));
       this.#adding.set(jobId, { running });
       return running;
     }

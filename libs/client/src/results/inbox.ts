@@ -35,19 +35,21 @@ export class Inbox {
   open(): void {
     if (this.#blocking !== undefined || this.#closed) return;
     this.#blocking = this.#connection();
-    this.#keep();
-    this.#keeping = setInterval(() => this.#keep(), KEEP_EVERY_MS).unref();
+    this.keep();
+    this.#keeping = setInterval(() => this.keep(), KEEP_EVERY_MS).unref();
     void this.#read(this.#blocking);
   }
 
   close(): void {
     this.#closed = true;
     clearInterval(this.#keeping);
-    this.#blocking?.disconnect();
+    if (this.#blocking === undefined) return;
+    this.#blocking.disconnect();
+    void this.#redis.del(this.#key).catch(() => {});
   }
 
   /** Hints that find no inbox are lost; results are then looked up. */
-  #keep(): void {
+  keep(): void {
     void keepInbox(this.#redis, this.#namespace, this.#producerId).catch(() => {});
   }
 

@@ -81,19 +81,14 @@ async function assemblerAfter(
   after: string,
 ): Promise<ChunkAssembler> {
   const [found] = await redis.xrangeBuffer(keys.stream, after, after);
-  // Trimmed: how much of it the reader had is not known, so the gap counts from the beginning: never less than is missing.
-  if (found === undefined && (await isTrimmed(redis, keys, after))) return new ChunkAssembler();
+  // Gone: how much the reader had is not known, so the gap counts from the beginning: never less than is missing.
+  if (found === undefined) return new ChunkAssembler();
   const assembler = new ChunkAssembler({ stdout: undefined, stderr: undefined });
-  const entry = found === undefined ? undefined : toStreamEntry(found[0], found[1]);
-  if (entry?.entryId !== entryId || entry.type !== 'command.output') return assembler;
+  const entry = toStreamEntry(found[0], found[1]);
+  if (entry.entryId !== entryId || entry.type !== 'command.output') return assembler;
   const output = decodeOutputEntry(entry.data);
   if (output !== undefined) assembler.resumeAfter(output);
   return assembler;
-}
-
-async function isTrimmed(redis: Redis, keys: SessionKeys, id: string): Promise<boolean> {
-  const [first] = await redis.xrange(keys.stream, '-', '+', 'COUNT', 1);
-  return first === undefined || isBefore(id, first[0]);
 }
 
 async function readRecord(redis: Redis, keys: SessionKeys, entryId: string): Promise<EntryRecord> {

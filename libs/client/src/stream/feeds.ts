@@ -15,6 +15,7 @@ export class Feeds {
   readonly #feeds = new Map<string, { readers: Set<Reader>; subscribed: Promise<unknown> }>();
   #redis?: Redis;
   #timer?: NodeJS.Timeout;
+  #closed?: Error;
 
   constructor(subscriber: () => Redis) {
     this.#subscriber = subscriber;
@@ -22,6 +23,7 @@ export class Feeds {
 
   /** Resolves when hints flow: what is read after that cannot be missed. Without the subscriber the timer alone wakes. */
   async follow(channel: string): Promise<Wake> {
+    if (this.#closed !== undefined) throw this.#closed;
     const reader = new Reader(() => this.#leave(channel, reader));
     let feed = this.#feeds.get(channel);
     if (feed === undefined) {
@@ -43,10 +45,12 @@ export class Feeds {
     for (const { readers } of this.#feeds.values()) for (const reader of readers) reader.hint();
   }
 
-  close(): void {
+  /** Readers that wait, or come later, fail with the error. */
+  close(error: Error): void {
+    this.#closed = error;
     clearInterval(this.#timer);
     this.#redis?.disconnect();
-    this.wakeAll();
+    for (const { readers } of this.#feeds.values()) for (const reader of readers) reader.fail(error);
   }
 
   #leave(channel: string, reader: Reader): void {
@@ -74,6 +78,7 @@ export class Feeds {
 class Reader implements Wake {
   readonly #leave: () => void;
   #hinted = false;
+  #failed?: Error;
   #wake?: () => void;
 
   constructor(leave: () => void) {
@@ -83,6 +88,11 @@ class Reader implements Wake {
   hint(): void {
     this.#hinted = true;
     this.#wake?.();
+  }
+
+  fail(error: Error): void {
+    this.#failed = error;
+    this.hint();
   }
 
   async next(signal?: AbortSignal): Promise<void> {
@@ -98,6 +108,7 @@ class Reader implements Wake {
       });
     }
     this.#hinted = false;
+    if (this.#failed !== undefined) throw this.#failed;
   }
 
   [Symbol.dispose](): void {

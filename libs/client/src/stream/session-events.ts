@@ -24,6 +24,10 @@ export async function* followEvents(
 ): AsyncGenerator<SessionEvent> {
   using wake = await producer.feeds.follow(keys.feed);
   const read = <T>(call: () => Promise<T>) => patiently(call, wake, signal);
+  const hasEnded = async () => {
+    const [life, now] = await read(() => producer.redis.hmget(keys.state, 'life', 'gen'));
+    return now !== generation || life === 'closed';
+  };
   // A generation is the time at which its life began, so its events have no lower ids.
   const reader = new StreamReader(producer.redis, keys.stream, after === undefined ? generation : `(${after}`);
   const assemblers = new Map<string, ChunkAssembler>();
@@ -34,13 +38,14 @@ export async function* followEvents(
     for (const entry of page) {
       const event = toEvent(keys, assemblers, entry, after !== undefined);
       if (event === undefined) continue;
+      // The life before may have ended in the very millisecond in which this one began.
+      if (event.type === 'session.closed' && !(await hasEnded())) continue;
       yield event;
       if (event.type === 'session.closed') return;
     }
     if (page.length > 0) continue;
     if (ended) return;
-    const [life, now] = await read(() => producer.redis.hmget(keys.state, 'life', 'gen'));
-    ended = now !== generation || life === 'closed';
+    ended = await hasEnded();
     if (ended) continue;
     if (!follow) return;
     await wake.next(signal);
@@ -71,7 +76,7 @@ function toEvent(
   }
   if (type.data === 'command.started') assemblers.set(entryId, new ChunkAssembler());
   const json = entry.data.toString('utf8');
-  if (type.data !== 'command.completed' || commandId === undefined) return { ...event, data: JSON.parse(json || '{}') };
+  if (type.data !== 'command.completed' || commandId === undefined) return { ...event, data: tryJson(json) };
   assemblers.delete(entryId);
   const wire = parseWireResult(json, commandId);
   return { ...event, data: fromWireResult({ commandId, sessionId: keys.session }, wire) };
@@ -85,4 +90,12 @@ function assemblerOf(assemblers: Map<string, ChunkAssembler>, entryId: string, r
     assemblers.set(entryId, assembler);
   }
   return assembler;
+}
+
+function tryJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

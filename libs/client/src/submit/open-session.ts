@@ -64,7 +64,8 @@ async function record(
 ): Promise<OpenSession | undefined> {
   const canonical = toCanonicalJson(spec);
   const sealed = producer.sealer.seal(canonical, placeOf(producer, keys));
-  const opened = await open(producer.redis, keys, sealed, producer.sealer.digest(canonical));
+  const digest = producer.sealer.digest(canonical);
+  const opened = await producer.window.enter(() => open(producer.redis, keys, sealed, digest));
   switch (opened.type) {
     case 'created':
     case 'attached':
@@ -93,8 +94,8 @@ async function readLife(
   keys: SessionKeys,
   states: readonly string[],
 ): Promise<OpenSession | undefined> {
-  const [life, generation, sealed] = await producer.redis
-    .hmget(keys.state, 'life', 'gen', 'spec')
+  const [life, generation, sealed] = await producer.window
+    .enter(() => producer.redis.hmget(keys.state, 'life', 'gen', 'spec'))
     .catch((error: unknown) => {
       throw toQueueError(error);
     });

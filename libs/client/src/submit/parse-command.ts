@@ -45,7 +45,7 @@ export function parseCommand(
   given: RunOptions,
   spec: Pick<ResolvedSessionSpec, 'commandTimeoutMs'>,
 ): ParsedCommand {
-  const { onOutput: _onOutput, signal: _signal, ...rest } = given;
+  const { onOutput: _onOutput, signal: _signal, ...rest } = given ?? {};
   if ((rest.stdin as unknown) === 'open') throw openStdin();
   const { options } = parseOrThrow(commandSchema, { script, options: rest }, 'COMMAND_INVALID', 'The command');
   const { timeoutMs, noOutputTimeoutMs, killGraceMs, env, cwd, stdin, encoding } = options;

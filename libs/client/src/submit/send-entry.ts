@@ -51,11 +51,16 @@ export async function sendEntry(
   const pending = producer.pending.expect(keys, entryId);
   pending.resubmit = () => resubmit(producer, session, pending, submission);
   producer.inbox.open();
-  noteInIndex(producer, session);
-  const sending = submit(producer.redis, keys, submission);
-  const onDisk =
-    options.durable && producer.durability === 'wait' ? waitUntilOnDisk(producer.redis, pending.commandId) : undefined;
-  onDisk?.catch(() => {});
+  let onDisk: Promise<void> | undefined;
+  const sending = producer.window.enter(() => {
+    noteInIndex(producer, session);
+    const submitted = submit(producer.redis, keys, submission);
+    if (options.durable && producer.durability === 'wait') {
+      onDisk = waitUntilOnDisk(producer.redis, pending.commandId);
+      onDisk.catch(() => {});
+    }
+    return submitted;
+  });
   try {
     const sent = await accept(producer, session, pending, await sending);
     await onDisk;
@@ -117,8 +122,7 @@ async function accept(producer: Producer, session: OpenSession, pending: Pending
     case 'accepted-before': {
       pending.accepted = true;
       // Failing here is no failure of the entry: upkeep finds a mailbox that waits with no job.
-      const needsJob = submitted.type === 'accepted-before' || submitted.host === '';
-      if (needsJob) await ensureJob(producer, session).catch(() => {});
+      if (submitted.host === '') await ensureJob(producer, session).catch(() => {});
       return { pending, deduplicated: false };
     }
     case 'deduplicated': {
@@ -163,7 +167,9 @@ async function resubmit(
   pending: Pending,
   submission: Submission,
 ): Promise<void> {
+  // The index and the inbox are gone as well.
   session.indexedAt = 0;
+  producer.inbox.keep();
   noteInIndex(producer, session);
   let submitted = await submit(producer.redis, session.keys, { ...submission, generation: session.generation });
   if (submitted.type === 'unknown-session') {
@@ -182,7 +188,7 @@ async function resubmit(
   producer.pending.forget(pending);
 }
 
-export function sessionClosed(id: string): ShellfleetError {
+function sessionClosed(id: string): ShellfleetError {
   return new ShellfleetError(
     'SESSION_CLOSED',
     `Session ${id} was closed. fleet.session('${id}') starts the next life of this id.`,

@@ -17,6 +17,12 @@ export interface Adopted {
   saidEpoch: number;
   /** shells before those of the sandbox that was last announced */
   epochBase: number;
+  /**
+   * where the session's shell was last ready; undefined when it has none, or was given up. Any other sandbox that is found is a stranger: it
+   * was left behind by an older owner, or is newer than anything that ran. Until a new shell is ready it stays what it was, so a take-over
+   * that broke off finds the same.
+   */
+  shell?: { host: string; sandbox: string };
   /** the shell that was last said to be ready; a later one may lack its preparation */
   preparedEpoch: number;
   waiting: number;
@@ -32,6 +38,7 @@ export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } 
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host]), script.name);
   if (reply[0] === -1) return FENCED;
   if (reply[0] === -2) return { type: 'closed' };
+  const [host = '', sandbox = ''] = asString(reply[11]).split(' ');
   const running = toTaken(asArray(reply[8], script.name));
   return {
     type: 'adopted',
@@ -41,10 +48,11 @@ export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } 
     epoch: asNumber(reply[4]),
     saidEpoch: asNumber(reply[9]),
     epochBase: asNumber(reply[10]),
-    preparedEpoch: asNumber(reply[11]),
+    preparedEpoch: asNumber(reply[12]),
     waiting: asNumber(reply[5]),
     createdAt: asNumber(reply[6]),
     previousHost: asString(reply[7]),
+    ...(host === '' ? {} : { shell: { host, sandbox } }),
     ...(running.type === 'empty' ? {} : { running: running.entry }),
   };
 }

@@ -6,7 +6,7 @@ const script = defineMailboxScript('host/rerun');
 
 /**
  * Starts the running entry again in a new shell, under a newer fence than it was started: only what its submitter marked idempotent, and
- * nobody cancelled. Its raw offsets begin again at 0, its seq goes on from `entry.seq`.
+ * nobody cancelled. Its raw offsets and its seq begin again at 0.
  */
 export async function rerun(owner: Owner, entryId: string): Promise<{ type: 'restarted' | 'refused' } | Fenced> {
   const reply = asArray(

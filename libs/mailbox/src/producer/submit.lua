@@ -17,17 +17,17 @@ if ARGV[8] ~= '' then
     return {-3, entry}
   end
 end
-local waiting = redis.call('LLEN', queue)
-if waiting >= tonumber(ARGV[12]) then return {-4, waiting} end
-local at = now_ms()
+local length = redis.call('RPUSH', queue, id)
+local waiting = length - 1
+if length > tonumber(ARGV[12]) then
+  redis.call('RPOP', queue)
+  return {-4, waiting}
+end
+local at = time_of(emit('command.accepted', id, '{"kind":"' .. ARGV[5] .. '"}'))
 local record = record_key(id)
-redis.call('HSET', record, 'kind', ARGV[5], 'state', 'waiting', 'inbox', ARGV[9], 'retry', ARGV[10], 'at', at)
-if ARGV[11] ~= '' then redis.call('HSET', record, 'deadline', at + tonumber(ARGV[11])) end
-redis.call('SET', payload_key(id), ARGV[6])
+redis.call('HSET', record, 'kind', ARGV[5], 'state', 'waiting', 'inbox', ARGV[9], 'retry', ARGV[10], 'at', at, 'payload', ARGV[6])
+if ARGV[11] ~= '' then redis.call('HSET', record, 'deadline', string.format('%.0f', at + tonumber(ARGV[11]))) end
 if ARGV[8] ~= '' then redis.call('SET', key, ARGV[7] .. ' ' .. id, 'PX', ARGV[13]) end
-redis.call('RPUSH', queue, id)
-redis.call('HSET', state, 'active', at)
-emit('command.accepted', id, '{"kind":"' .. ARGV[5] .. '"}')
 if not known[3] and waiting == 0 then emit('session.queued', '', '{}') end
 ring()
 if known[3] and not known[4] and waiting == 0 then redis.call('PUBLISH', ARGV[14] .. known[3], ARGV[15]) end

@@ -4,7 +4,7 @@
 export const DEFAULT_USER = '1000:1000';
 
 /** Asks for the user that the image names. */
-export const IMAGE_USER = 'image';
+const IMAGE_USER = 'image';
 
 export interface SessionUser {
   /** As the engine takes it: `uid:gid` or a name; undefined is the image's own. */

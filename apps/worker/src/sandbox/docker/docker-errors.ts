@@ -5,7 +5,7 @@ export interface EngineAnswer extends Error {
   statusCode: number;
 }
 
-export function isEngineAnswer(error: unknown): error is EngineAnswer {
+function isEngineAnswer(error: unknown): error is EngineAnswer {
   return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number';
 }
 

@@ -80,7 +80,7 @@ class DockerSandboxes implements Sandboxes {
     const folder = await this.#folders.create(folderName(labels));
     try {
       const containerId = await this.#createContainer(plan, spec.shell ?? [], labels, folder.path, options.signal);
-      const sandbox = this.#toSandbox(containerId, plan.image, labels);
+      const sandbox = this.#toSandbox(containerId, plan.image, labels, Date.now());
       await this.#fill(containerId, plan, transport).catch(async (error: unknown) => {
         await sandbox.remove();
         throw error;
@@ -104,8 +104,9 @@ class DockerSandboxes implements Sandboxes {
       const labels = parseLabels(container.Labels);
       if (!labels) return [];
       const state = toFoundState(container.State);
-      const isAlive = state === 'running';
-      return [{ sandbox: this.#toSandbox(container.Id, container.Image, labels, isAlive), state, labels }];
+      const { Id, Image, Created } = container;
+      const sandbox = this.#toSandbox(Id, Image, labels, Created * 1_000, state === 'running');
+      return [{ sandbox, state, labels }];
     });
     await this.#folders.sweep(new Set(found.map(({ labels }) => folderName(labels))));
     return found.map(({ sandbox, state }) => ({ sandbox, state }));
@@ -157,7 +158,7 @@ class DockerSandboxes implements Sandboxes {
     await this.#docker.getContainer(containerId).putArchive(createTar(entries), { path: '/' });
   }
 
-  #toSandbox(containerId: string, image: string, labels: SandboxLabels, isRunning = false): Sandbox {
+  #toSandbox(containerId: string, image: string, labels: SandboxLabels, createdAt: number, isRunning = false): Sandbox {
     const container = this.#docker.getContainer(containerId);
     const folder = this.#folders.at(folderName(labels));
     const died = Promise.withResolvers<SandboxDeath>();
@@ -168,6 +169,7 @@ class DockerSandboxes implements Sandboxes {
       session: labels.session,
       containerId,
       image,
+      createdAt,
       protocolVersion: labels.protocolVersion,
       link: this.#toLink(container, folder.socketPath, labels),
       died: died.promise,

@@ -22,7 +22,7 @@ export interface SessionFolders {
   sweep(names: ReadonlySet<string>): Promise<void>;
 }
 
-export interface SessionFolder {
+interface SessionFolder {
   path: string;
   socketPath: string;
   remove(): Promise<void>;

@@ -81,9 +81,11 @@ class Door implements KeeperListener {
 
   #receive(socket: Socket): void {
     socket.on('error', () => socket.destroy());
-    if (this.#withoutHello.size >= MAX_WITHOUT_HELLO) {
-      socket.destroy();
-      return;
+    // The oldest goes, not the newest: a keeper says its hello at once, so no crowd of silent ones keeps it out.
+    const [oldest] = this.#withoutHello;
+    if (oldest && this.#withoutHello.size >= MAX_WITHOUT_HELLO) {
+      this.#withoutHello.delete(oldest);
+      oldest.destroy();
     }
     this.#withoutHello.add(socket);
     const late = setTimeout(() => socket.destroy(), HELLO_WITHIN_MS);

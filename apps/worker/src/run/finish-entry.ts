@@ -1,0 +1,79 @@
+import { SpanKind, trace } from '@opentelemetry/api';
+import { type Entry, type Fenced, type Finished, finish, notify, type Owner } from '@shellfleet/mailbox';
+import { ATTRIBUTES, ShellfleetError, SPANS, toCommandId, toWireResult, type WireResult } from '@shellfleet/protocol';
+import { untilAnswered } from '../patience.ts';
+import type { Executed, RunDeps } from '../run-command.ts';
+import { failedEntry } from './entry-frame.ts';
+
+/** Records how an entry came out: once, whatever has to be tried again for it. The only place where one becomes terminal here. */
+export async function finishEntry(entry: Entry, executed: Executed, deps: RunDeps): Promise<Finished | Fenced> {
+  const { owner, sealer, signal } = deps;
+  const { namespace, tenant, session } = owner.keys;
+  let { result, output } = executed;
+  const place = { namespace, tenant, session, entry: entry.id, kind: 'answer' } as const;
+  const answer = executed.answer === undefined ? {} : { answer: sealer.seal(executed.answer, place) };
+  for (;;) {
+    const call = () =>
+      finish(owner, entry.id, { result, output, ...answer, epoch: result.shell.epoch, takeNext: deps.mayTakeNext() });
+    const finished = await untilAnswered(call, signal, storageWatcher(deps));
+    if (finished.type === 'cancelled') {
+      result = { ...result, outcome: 'cancellation', reason: 'cancelled' };
+    } else if (finished.type === 'misplaced') {
+      // An append whose reply was lost had arrived: what it stored is not sent again.
+      const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);
+      if (rest.length < output.length) output = rest;
+      else {
+        const message = `The output of ${session}.${entry.id} does not follow what is stored.`;
+        ({ result, output } = failedEntry(entry, new ShellfleetError('INTERNAL', message), deps));
+      }
+    } else {
+      if (finished.type === 'finished') {
+        tellProducer(entry, finished.event, finished.endedBefore ? undefined : result, owner);
+        if (!finished.endedBefore) describe(entry, result, deps);
+      }
+      return finished;
+    }
+  }
+}
+
+/** The notice follows a fence that held; it is a hint, so nobody waits for it. Without a result it is read from the session. */
+function tellProducer(entry: Entry, event: string, result: WireResult | undefined, { redis, keys }: Owner): void {
+  const notice = {
+    tenant: keys.tenant,
+    session: keys.session,
+    entryId: entry.id,
+    event,
+    result: result === undefined ? '' : JSON.stringify(toWireResult(result)),
+  };
+  void notify(redis, keys.namespace, entry.inbox, notice).catch(() => {});
+}
+
+/** Tells the keeper that its clocks are to stand still while nothing can be stored. */
+export function storageWatcher({ shell }: RunDeps) {
+  const say = (state: 'away' | 'back') => {
+    if (shell.hasSandbox && shell.turns.connected) shell.turns.shell.storage(state);
+  };
+  return { away: () => say('away'), back: () => say('back') };
+}
+
+/** One wide line, and one span, for each entry. Never its text, nor its output. */
+function describe(entry: Entry, result: WireResult, { owner, logger }: RunDeps): void {
+  const { runMs } = result.timings;
+  const attributes = {
+    [ATTRIBUTES.sessionId]: owner.keys.session,
+    [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id),
+    [ATTRIBUTES.outcome]: result.outcome,
+    [ATTRIBUTES.fence]: owner.fence,
+    [ATTRIBUTES.hostId]: owner.host,
+    [ATTRIBUTES.outputBytes]: result.totals.stdoutBytes + result.totals.stderrBytes,
+    ...(result.exitCode === null ? {} : { [ATTRIBUTES.exitCode]: result.exitCode }),
+    ...(result.error === undefined ? {} : { [ATTRIBUTES.errorType]: result.error.code }),
+  };
+  const endTime = Date.now();
+  trace
+    .getTracer('@shellfleet/worker')
+    .startSpan(SPANS.run, { kind: SpanKind.CONSUMER, startTime: endTime - runMs, attributes })
+    .end(endTime);
+  if (result.outcome === 'error') logger.warn({ ...attributes, timings: result.timings }, 'command.completed');
+  else logger.debug({ ...attributes, timings: result.timings }, 'command.completed');
+}

@@ -1,0 +1,36 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type ConnectOptions, readFleetFile } from '@shellfleet/client';
+
+const shellfleet = fileURLToPath(new URL('../../../node_modules/.bin/shellfleet', import.meta.url));
+const run = promisify(execFile);
+const slots = 4;
+
+/** A fleet for this run alone: what `shellfleet up` starts, with its state in a folder of its own. */
+export async function startOwnFleet(folder: string): Promise<AsyncDisposable & { connection: ConnectOptions }> {
+  const env = privateEnvironment(folder);
+  console.log(`Starting a private fleet with ${slots} slots`);
+  await run(shellfleet, ['up', '--detach', '--slots', String(slots)], { env });
+  const stop = async (): Promise<void> => {
+    await run(shellfleet, ['down'], { env });
+  };
+  // The fleet is detached: a Ctrl-C at this program does not reach it.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => void stop().finally(() => process.exit(130)));
+  const file = await readFleetFile(env);
+  if (file === undefined) {
+    await stop();
+    throw new Error(`shellfleet up left no connection file in ${folder}`);
+  }
+  const { redisUrl, namespace, sealKeys } = file;
+  return { connection: { redisUrl, namespace, sealKeys }, [Symbol.asyncDispose]: stop };
+}
+
+/** Ours, but for what names another fleet. */
+function privateEnvironment(folder: string): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith('SHELLFLEET_') || name === 'SHELLFLEET_DEFAULT_IMAGE',
+  );
+  return { ...Object.fromEntries(own), SHELLFLEET_STATE_DIR: folder };
+}

@@ -1,0 +1,26 @@
+import { readFile } from 'node:fs/promises';
+
+export interface Package {
+  name: string;
+  version: string;
+  /** `sha512-…`, of its tarball */
+  integrity: string;
+  /** what it needs to load */
+  dependencies: Package[];
+}
+
+type Locked = { version: string; integrity: string; dependencies?: Record<string, string> };
+
+/** The packages to exercise, in order: their pins are the ordinary npm lock file beside the checks. */
+export async function readPackages(): Promise<Package[]> {
+  const text = await readFile(new URL('../checks/package-lock.json', import.meta.url), 'utf8');
+  const locked = (JSON.parse(text) as { packages: Record<string, Locked> }).packages;
+  return Object.keys(locked['']?.dependencies ?? {}).map((name) => toPackage(name, locked));
+}
+
+function toPackage(name: string, locked: Record<string, Locked>): Package {
+  const found = locked[`node_modules/${name}`];
+  if (found === undefined) throw new Error(`${name} is missing from checks/package-lock.json`);
+  const { version, integrity, dependencies = {} } = found;
+  return { name, version, integrity, dependencies: Object.keys(dependencies).map((each) => toPackage(each, locked)) };
+}

@@ -1,0 +1,73 @@
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { resolveSettings } from './connect-settings.ts';
+import { fleetFilePath, readFleetFile, writeFleetFile } from './fleet-file.ts';
+
+let folder: string;
+let env: NodeJS.ProcessEnv;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'shellfleet-settings-'));
+  env = { SHELLFLEET_STATE_DIR: folder };
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const file = { version: 1 as const, namespace: 'home', redisUrl: 'redis://:pw@127.0.0.1:7000', sealKeys: ['a', 'b'] };
+
+test('what the caller says comes first, then the environment, then the file', async () => {
+  await writeFleetFile(file, env);
+  expect(await resolveSettings({}, env)).toEqual({ ...settingsOfFile, tenant: 'default' });
+  expect(await resolveSettings({}, { ...env, SHELLFLEET_TENANT: 't', SHELLFLEET_NAMESPACE: 'n' })).toEqual({
+    ...settingsOfFile,
+    namespace: 'n',
+    tenant: 't',
+  });
+  expect(await resolveSettings({ namespace: 'mine' }, { ...env, SHELLFLEET_NAMESPACE: 'n' })).toMatchObject({
+    namespace: 'mine',
+  });
+});
+
+test('keys and names of the file belong to its Redis alone', async () => {
+  await writeFleetFile(file, env);
+  expect(await resolveSettings({ redisUrl: 'redis://elsewhere' }, env)).toEqual({
+    redisUrl: 'redis://elsewhere',
+    namespace: 'shellfleet',
+    tenant: 'default',
+    sealKeys: [],
+  });
+});
+
+test('SHELLFLEET_SEAL_KEY holds several keys, the sealing one first', async () => {
+  const settings = await resolveSettings(
+    {},
+    { ...env, SHELLFLEET_REDIS_URL: 'redis://r', SHELLFLEET_SEAL_KEY: 'new, old' },
+  );
+  expect(settings.sealKeys).toEqual(['new', 'old']);
+});
+
+test('with neither it says what to do next', async () => {
+  await expect(resolveSettings({}, env)).rejects.toMatchObject({
+    code: 'QUEUE_UNAVAILABLE',
+    message: expect.stringMatching(/No fleet was found.*npm start.*shellfleet up/),
+  });
+});
+
+test('the file is for its user alone, and is read back as it was written', async () => {
+  const path = await writeFleetFile(file, env);
+  expect(path).toBe(fleetFilePath(env));
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(await readFleetFile(env)).toEqual(file);
+});
+
+test('a broken file is said to be, by its name', async () => {
+  await writeFile(fleetFilePath(env), '{"version": 2}');
+  await expect(readFleetFile(env)).rejects.toMatchObject({ message: expect.stringContaining(fleetFilePath(env)) });
+});
+
+test('the state folder is the one that the environment names', () => {
+  expect(fleetFilePath({ XDG_STATE_HOME: '/x' })).toBe('/x/shellfleet/fleet.json');
+  expect(fleetFilePath({})).toMatch(/\/\.local\/state\/shellfleet\/fleet\.json$/);
+});
+
+const settingsOfFile = { redisUrl: file.redisUrl, namespace: file.namespace, sealKeys: file.sealKeys };

@@ -1,0 +1,42 @@
+#define _GNU_SOURCE
+#include "child.h"
+#include "identity.h"
+#include "link.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { OOM_SCORE_ABOVE_OURS = 300 };
+
+static void raise_oom_score(void) {
+  char text[16];
+  const int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+  if (fd < 0) return;
+  const ssize_t n = read(fd, text, sizeof text - 1);
+  text[n > 0 ? n : 0] = 0;
+  const int raised = atoi(text) + OOM_SCORE_ABOVE_OURS;
+  snprintf(text, sizeof text, "%d", raised > 1000 ? 1000 : raised);
+  if (pwrite(fd, text, strlen(text), 0) < 0) errno = 0;
+  close(fd);
+}
+
+void child_setup(void) {
+  for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, 0);
+  link_abandon();
+  identity_forget();
+  // From here on this process may be looked into; so it may also raise its own price: out of memory, the user's processes go
+  // before the keeper.
+  prctl(PR_SET_DUMPABLE, 1);
+  raise_oom_score();
+  const int null = open("/dev/null", O_RDWR);
+  for (int i = 0; i < 3; i++) dup2(null, i);
+  if (null > 2) close(null);
+}

@@ -1,0 +1,13 @@
+#define _GNU_SOURCE
+#include "reaper.h"
+#include "entry.h"
+#include "shell.h"
+#include <sys/wait.h>
+
+void reap_children(void) {
+  int status;
+  for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (pid == shell_pid()) entry_on_shell_death(status);
+    else entry_on_child(pid, status);
+  }
+}

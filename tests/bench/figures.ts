@@ -1,0 +1,31 @@
+import type { LoadFigures } from './measure/measure-load.ts';
+import type { Spread } from './measure/spread.ts';
+import type { RowName, Script } from './rows/row.ts';
+
+/** What one row gave, over all rounds. */
+export interface RowFigures {
+  /** milliseconds, one command at a time */
+  idle: Record<Script, { p50: Spread; p99: Spread }>;
+  /** `echo hi` queued for a few sessions, and for many */
+  few: LoadSpreads;
+  many: LoadSpreads;
+}
+
+/** `undefined` where there is nothing to measure: no Redis, or no worker of ours. */
+export type LoadSpreads = { [figure in keyof LoadFigures]: Spread | undefined };
+
+/** What only Shellfleet has. */
+interface SessionFigures {
+  startColdMs: Spread;
+  redisBytesPerIdleSession: number;
+  /** microseconds of Redis's processor in a second, on top of what an empty fleet costs */
+  redisCpuUsPerIdleSession: number;
+  redisCpuUsOfEmptyFleet: number;
+  connections: { worker: number; producer: number; unnamed: number };
+  workerRssBytes: number | undefined;
+}
+
+export interface Figures {
+  rows: Record<RowName, RowFigures>;
+  sessions: SessionFigures;
+}

@@ -1,0 +1,22 @@
+import { readFile } from 'node:fs/promises';
+
+/** In what /proc counts in, on every Linux that Node runs on. */
+const TICK_US = 10_000;
+
+/** Processor time of another process since its start, or undefined where there is no /proc. */
+export async function readCpuUs(pid: number | undefined): Promise<number | undefined> {
+  const stat = await readProc(pid, 'stat');
+  if (stat === undefined) return undefined;
+  // The name is in parentheses and may hold anything; utime and stime are the 14th and 15th field.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * TICK_US;
+}
+
+export async function readRssBytes(pid: number | undefined): Promise<number | undefined> {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec((await readProc(pid, 'status')) ?? '')?.[1];
+  return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024;
+}
+
+async function readProc(pid: number | undefined, file: string): Promise<string | undefined> {
+  return pid === undefined ? undefined : readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => undefined);
+}

@@ -1,0 +1,83 @@
+import { Job, Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import {
+  BULLMQ_INBOX,
+  bellOf,
+  ONE_QUEUE,
+  openCommandQueue,
+  SESSIONS,
+  SESSIONS_PREFIX,
+  sharedBackend,
+} from './bullmq-queues.ts';
+import { startHostProcess } from './host-process.ts';
+import { Inbox } from './inbox.ts';
+import { expectOutput, outputOf, type Row, type Script } from './row.ts';
+
+const removed = { removeOnComplete: true, removeOnFail: true };
+
+/**
+ * BullMQ without a shell. One command at a time: one queue, one Worker, results over a stream of ours.
+ * Many: a queue per session on a shared connection, as a session service would be built on BullMQ alone: session job with
+ * a lease, start mark and result in the session's stream, bell, inbox. That is the row for the CPU of Redis per command.
+ */
+export async function createBullmqRow(redisUrl: string): Promise<Row> {
+  const redis = new Redis(redisUrl, { maxRetriesPerRequest: null });
+  const inbox = new Inbox(redisUrl, BULLMQ_INBOX);
+  const host = await startHostProcess('./bullmq-host.ts', redisUrl);
+  const single = new Queue(ONE_QUEUE, { connection: redis, defaultJobOptions: removed });
+  const sessions = new Queue(SESSIONS, { connection: redis, prefix: SESSIONS_PREFIX, defaultJobOptions: removed });
+  await Promise.all([single.waitUntilReady(), sessions.waitUntilReady()]);
+  const backend = sharedBackend(redis);
+  const queues = new Map<string, Queue>();
+  const opened = new Set<string>();
+
+  const queueOf = (session: string): Queue => {
+    const known = queues.get(session) ?? openCommandQueue(redis, session, backend);
+    queues.set(session, known);
+    return known;
+  };
+  const runIn = async (session: string, script: Script): Promise<void> => {
+    const { id, result } = inbox.expect();
+    const isOpen = await addInOneTrip(session, { id, output: outputOf(script) });
+    if (isOpen === 0 && !opened.has(session)) {
+      opened.add(session);
+      await sessions.add('session', {}, { jobId: session });
+    }
+    expectOutput(JSON.parse(await result).stdout, script);
+  };
+
+  /** Job, bell and whether the session has a host: one round trip, in the way in which BullMQ itself adds in bulk. */
+  const addInOneTrip = async (session: string, data: object): Promise<unknown> => {
+    const queue = queueOf(session);
+    const client = await queue.getBackend().connection.client;
+    const transaction = client.pipeline();
+    const job = new Job(queue, 'c', data, removed);
+    queue.getBackend().addJobToTransaction(transaction, job.asJSON(), undefined as never, {});
+    transaction.runCommand('publish', [bellOf(session), '1']);
+    transaction.runCommand('exists', [`${SESSIONS_PREFIX}:${SESSIONS}:${session}`]);
+    const replies = (await transaction.exec()) ?? [];
+    const failure = replies.find(([error]) => error !== null)?.[0];
+    if (failure) throw failure;
+    return replies[2]?.[1];
+  };
+
+  return {
+    name: 'bullmq',
+    workerPid: host.pid,
+    async one(script) {
+      const { id, result } = inbox.expect();
+      await single.add('c', { id, output: outputOf(script) });
+      expectOutput(JSON.parse(await result).stdout, script);
+    },
+    async many(count, perSession) {
+      const names = Array.from({ length: count }, (_, index) => `s${index}`);
+      const turns = Array.from({ length: perSession }, () => names).flat();
+      await Promise.all(turns.map((session) => runIn(session, 'echo hi')));
+    },
+    async close() {
+      await host.close();
+      inbox.close();
+      redis.disconnect();
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import { PassThrough } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import type Docker from 'dockerode';
+import { expectOutput, type Row, type Script } from './row.ts';
+
+/** What people do without a fleet: a fresh `docker exec` per command in a running container; output demuxed, exit code asked for. */
+export async function createDockerExecRow(docker: Docker, image: string): Promise<Row> {
+  const container = await docker.createContainer({
+    Image: image,
+    Entrypoint: ['sleep', 'infinity'],
+    Labels: { 'shellfleet.bench': 'docker-exec' },
+    HostConfig: { NetworkMode: 'none', Init: true },
+  });
+  await container.start();
+
+  const run = async (script: Script): Promise<void> => {
+    const exec = await container.exec({ Cmd: ['sh', '-c', script], AttachStdout: true, AttachStderr: true });
+    const stream = await exec.start({});
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const chunks: Buffer[] = [];
+    stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+    stderr.resume();
+    docker.modem.demuxStream(stream, stdout, stderr);
+    await finished(stream, { writable: false });
+    const { ExitCode } = await exec.inspect();
+    if (ExitCode !== 0) throw new Error(`docker exec ended with ${ExitCode}`);
+    expectOutput(Buffer.concat(chunks).toString(), script);
+  };
+  return {
+    name: 'docker-exec',
+    workerPid: undefined,
+    one: run,
+    /** Each session is a caller who runs one command after the other. */
+    async many(sessions, perSession) {
+      const caller = async (): Promise<void> => {
+        for (let turn = 0; turn < perSession; turn++) await run('echo hi');
+      };
+      await Promise.all(Array.from({ length: sessions }, caller));
+    },
+    async close() {
+      await container.remove({ force: true });
+    },
+  };
+}

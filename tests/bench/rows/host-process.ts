@@ -1,0 +1,33 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+/** A row's own host, in a process of its own; ready when it says so. The URL has a password, so it is no argument. */
+export async function startHostProcess(file: string, redisUrl: string): Promise<HostProcess> {
+  const env = { ...process.env, BENCH_REDIS_URL: redisUrl };
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), { env });
+  const ended = once(child, 'exit').then(() => {
+    throw new Error(`${file} ended before it was ready`);
+  });
+  await Promise.race([once(child, 'message'), ended]);
+  ended.catch(() => {});
+  return new HostProcess(child);
+}
+
+export class HostProcess {
+  readonly #child: ChildProcess;
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  async close(): Promise<void> {
+    const ended = once(this.#child, 'exit');
+    this.#child.kill('SIGKILL');
+    await ended;
+  }
+}

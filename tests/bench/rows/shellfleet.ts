@@ -1,0 +1,114 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { Fleet, type Session } from '@shellfleet/client';
+import { createSealKey } from '@shellfleet/mailbox';
+import { checkoutRoot } from '@shellfleet/setup';
+import type Docker from 'dockerode';
+import { expectOutput, type Row, type Script } from './row.ts';
+
+export interface ShellfleetOptions {
+  redisUrl: string;
+  namespace: string;
+  /** State of the worker; a folder of the bench's own. */
+  folder: string;
+  image: string;
+  dockerHost: string;
+  docker: Docker;
+  slots: number;
+}
+
+/** The whole of it: the public SDK here, a real worker process, a container per session. */
+export interface ShellfleetRow extends Row {
+  /** Opens sessions until there are so many; each has run one command then. */
+  openSessions(count: number): Promise<void>;
+  /** Milliseconds from nothing to the result of the first command of a new session. */
+  startCold(): Promise<number>;
+}
+
+/** The machine should not be asked for more containers at once. */
+const OPENING_AT_ONCE = 5;
+const MEMORY_BYTES = 64 * 1024 * 1024;
+
+export async function createShellfleetRow(options: ShellfleetOptions): Promise<ShellfleetRow> {
+  const sealKeys = [createSealKey()];
+  const worker = await startWorker(options, sealKeys);
+  const died = once(worker, 'exit').then(([exitCode, signal]): never => {
+    throw new Error(`the worker ended (${signal ?? exitCode}) while it was measured`);
+  });
+  died.catch(() => {});
+  const { redisUrl, namespace } = options;
+  const fleet = await Fleet.connect({ redisUrl, namespace, sealKeys });
+  const sessions: Session[] = [];
+  let started = 0;
+
+  const open = async (): Promise<Session> => {
+    const session = await fleet.session(`bench-${started++}`, { limits: { memoryBytes: MEMORY_BYTES } });
+    await run(session, 'echo hi');
+    return session;
+  };
+  // Without its worker a command waits for a host that never comes.
+  const whileItLives = <T>(work: Promise<T>): Promise<T> => Promise.race([work, died]);
+  return {
+    name: 'shellfleet',
+    workerPid: worker.pid,
+    one: (script, turn) => whileItLives(run(sessions[turn % sessions.length]!, script)),
+    async many(count, perSession) {
+      const turns = Array.from({ length: perSession }, () => sessions.slice(0, count)).flat();
+      await whileItLives(Promise.all(turns.map((session) => run(session, 'echo hi'))));
+    },
+    async openSessions(count) {
+      while (sessions.length < count) {
+        const missing = Math.min(OPENING_AT_ONCE, count - sessions.length);
+        sessions.push(...(await whileItLives(Promise.all(Array.from({ length: missing }, open)))));
+      }
+    },
+    async startCold() {
+      const from = performance.now();
+      const session = await whileItLives(open());
+      const tookMs = performance.now() - from;
+      await session.close();
+      return tookMs;
+    },
+    async close() {
+      await fleet.close();
+      worker.kill('SIGINT'); // its shells end with it
+      await died.catch(() => {});
+      await removeContainers(options);
+    },
+  };
+}
+
+async function run(session: Session, script: Script): Promise<void> {
+  const result = await session.run(script);
+  if (result.outcome !== 'success') throw new Error(`${script}: ${result.outcome} ${result.error?.message ?? ''}`);
+  expectOutput(result.stdout, script);
+}
+
+async function startWorker(options: ShellfleetOptions, sealKeys: string[]): Promise<ChildProcess> {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SHELLFLEET_'));
+  const env = {
+    ...Object.fromEntries(inherited),
+    DOCKER_HOST: options.dockerHost,
+    SHELLFLEET_REDIS_URL: options.redisUrl,
+    SHELLFLEET_NAMESPACE: options.namespace,
+    SHELLFLEET_STATE_DIR: options.folder,
+    SHELLFLEET_SLOTS: String(options.slots),
+    SHELLFLEET_DEFAULT_IMAGE: options.image,
+    SHELLFLEET_SEAL_KEY: sealKeys.join(','),
+    SHELLFLEET_LOG_LEVEL: 'warn',
+  };
+  const worker = fork(join(checkoutRoot, 'apps/worker/src/main.ts'), [], { env, stdio: ['ignore', 2, 2, 'ipc'] });
+  const ended = once(worker, 'exit').then(() => {
+    throw new Error('the worker ended before it was ready');
+  });
+  await Promise.race([once(worker, 'message'), ended]);
+  ended.catch(() => {});
+  return worker;
+}
+
+/** What a worker that was killed could not end itself. */
+async function removeContainers({ docker, namespace }: ShellfleetOptions): Promise<void> {
+  const left = await docker.listContainers({ all: true, filters: { label: [`shellfleet.namespace=${namespace}`] } });
+  for (const { Id } of left) await docker.getContainer(Id).remove({ force: true });
+}

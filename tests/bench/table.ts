@@ -1,0 +1,63 @@
+import type { Figures, LoadSpreads } from './figures.ts';
+import type { Spread } from './measure/spread.ts';
+import type { Plan } from './plan.ts';
+import { ROW_NAMES } from './rows/row.ts';
+import type { Target } from './targets.ts';
+
+/** The figures as Markdown tables: median [min–max] over the rounds. */
+export function renderFigures({ rows, sessions }: Figures, plan: Plan): string {
+  const idle = ROW_NAMES.map((name) => {
+    const { true: quiet, 'echo hi': hi } = rows[name].idle;
+    return [name, spread(quiet.p50, 2), spread(quiet.p99, 2), spread(hi.p50, 2), spread(hi.p99, 2)];
+  });
+  const load = (pick: 'few' | 'many') =>
+    ROW_NAMES.map((name) => {
+      const { commandsPerSecond, redisCpuUs, workerCpuUs, producerCpuUs }: LoadSpreads = rows[name][pick];
+      return [name, ...[commandsPerSecond, redisCpuUs, workerCpuUs, producerCpuUs].map((each) => spread(each, 0))];
+    });
+  const loadHead = ['commands/s', 'Redis µs/command', 'worker µs/command', 'producer µs/command'];
+  const { worker, producer, unnamed } = sessions.connections;
+  return [
+    table(['one at a time, ms', '`true` p50', 'p99', '`echo hi` p50', 'p99'], idle),
+    table([`${plan.few.sessions} sessions`, ...loadHead], load('few')),
+    table([`${plan.many.sessions} sessions`, ...loadHead], load('many')),
+    table(
+      ['Shellfleet', ''],
+      [
+        ['session start, cold, ms', spread(sessions.startColdMs, 0)],
+        ['Redis memory of an idle session, KB', (sessions.redisBytesPerIdleSession / 1_024).toFixed(1)],
+        ['Redis CPU of an idle session, µs in a second', sessions.redisCpuUsPerIdleSession.toFixed(1)],
+        ['Redis CPU of a fleet without sessions, µs in a second', sessions.redisCpuUsOfEmptyFleet.toFixed(0)],
+        ['Redis connections: worker, producer, unnamed', `${worker}, ${producer}, ${unnamed}`],
+        ['worker RSS, MB', sessions.workerRssBytes === undefined ? '–' : (sessions.workerRssBytes / 1e6).toFixed(0)],
+      ],
+    ),
+  ].join('\n\n');
+}
+
+export function renderTargets(targets: Target[]): string {
+  return table(
+    ['target', 'wanted', 'found', ''],
+    targets.map(({ name, value, limit, bound, unit, passed }) => [
+      name,
+      `${bound} ${limit} ${unit}`.trim(),
+      `${value.toFixed(2)} ${unit}`.trim(),
+      passed ? 'pass' : 'FAIL',
+    ]),
+  );
+}
+
+function spread(value: Spread | undefined, digits: number): string {
+  if (value === undefined) return '–';
+  const [median, min, max] = [value.median, value.min, value.max].map((each) => each.toFixed(digits));
+  return `${median} [${min}–${max}]`;
+}
+
+function table(head: string[], body: string[][]): string {
+  const lines = [head, ...body];
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? '').length), 3));
+  const render = (cells: string[]): string =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
+  const rule = `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`;
+  return [render(head), rule, ...body.map(render)].join('\n');
+}

@@ -1,0 +1,117 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Figures, RowFigures } from './figures.ts';
+import { measureIdle } from './measure/measure-idle.ts';
+import { type LoadFigures, measureLoad } from './measure/measure-load.ts';
+import { readRssBytes } from './measure/process-usage.ts';
+import type { RedisProbe } from './measure/redis-probe.ts';
+import { type Spread, toSpread } from './measure/spread.ts';
+import type { Load, Plan } from './plan.ts';
+import { type Row, type RowName, SCRIPTS, type Script } from './rows/row.ts';
+import type { ShellfleetRow } from './rows/shellfleet.ts';
+
+export interface Bench {
+  rows: Row[];
+  shellfleet: ShellfleetRow;
+  /** of the Redis that Shellfleet has for itself */
+  probe: RedisProbe;
+  /** of the Redis of the rows without Shellfleet */
+  bareProbe: RedisProbe;
+  report(line: string): void;
+}
+
+/** Sessions that are opened for what an idle one costs, on top of those that have worked. */
+export const IDLE_SESSIONS = 100;
+
+/** Rows take turns within each round, so that what else the machine does meets them all alike. */
+export async function takeFigures(bench: Bench, plan: Plan): Promise<Figures> {
+  const { shellfleet, probe, report } = bench;
+  const redisCpuUsOfEmptyFleet = await idleCpu(probe, plan.idleSeconds);
+  report(`Opening ${plan.few.sessions} sessions`);
+  await shellfleet.openSessions(plan.few.sessions);
+
+  const idle = new Collected<{ p50: number; p99: number }>();
+  const few = new Collected<LoadFigures>();
+  const coldStarts: number[] = [];
+  for (let round = 1; round <= plan.rounds; round++) {
+    report(`Round ${round} of ${plan.rounds}: one command at a time, then ${plan.few.sessions} sessions`);
+    for (const row of bench.rows) {
+      for (const script of SCRIPTS)
+        idle.add(row.name, script, await measureIdle(row, script, plan.idleSamples[row.name]));
+      few.add(row.name, 'load', await measure(bench, row, plan.few));
+    }
+    for (let turn = 0; turn < plan.coldStarts; turn++) coldStarts.push(await shellfleet.startCold());
+  }
+
+  const idleSessions = plan.quick ? plan.many.sessions : IDLE_SESSIONS;
+  report(`Opening ${idleSessions} more sessions`);
+  const emptyBytes = await probe.settledMemoryBytes();
+  await shellfleet.openSessions(plan.few.sessions + idleSessions);
+  const redisBytesPerIdleSession = ((await probe.settledMemoryBytes()) - emptyBytes) / idleSessions;
+  const redisCpuUsOfIdleFleet = await idleCpu(probe, plan.idleSeconds);
+
+  const many = new Collected<LoadFigures>();
+  for (let round = 1; round <= plan.rounds; round++) {
+    report(`Round ${round} of ${plan.rounds}: ${plan.many.sessions} sessions`);
+    for (const row of bench.rows) many.add(row.name, 'load', await measure(bench, row, plan.many));
+  }
+  const toRow = ({ name }: Row): [RowName, RowFigures] => [
+    name,
+    {
+      idle: Object.fromEntries(SCRIPTS.map((script) => [script, spreadsOf(idle.of(name, script))])) as Record<
+        Script,
+        { p50: Spread; p99: Spread }
+      >,
+      few: spreadsOf(few.of(name, 'load')),
+      many: spreadsOf(many.of(name, 'load')),
+    },
+  ];
+  return {
+    rows: Object.fromEntries(bench.rows.map(toRow)) as Record<RowName, RowFigures>,
+    sessions: {
+      startColdMs: toSpread(coldStarts),
+      redisBytesPerIdleSession,
+      redisCpuUsOfEmptyFleet,
+      redisCpuUsPerIdleSession: (redisCpuUsOfIdleFleet - redisCpuUsOfEmptyFleet) / (plan.few.sessions + idleSessions),
+      connections: await probe.connections(),
+      workerRssBytes: await readRssBytes(shellfleet.workerPid),
+    },
+  };
+}
+
+function measure({ probe, bareProbe }: Bench, row: Row, load: Load): Promise<LoadFigures> {
+  const redis = row.name === 'shellfleet' ? probe : row.name === 'docker-exec' ? undefined : bareProbe;
+  return measureLoad(row, redis, load.sessions, load.perSession[row.name]);
+}
+
+/** Microseconds of Redis's processor in a second in which nobody asks for anything. */
+async function idleCpu(probe: RedisProbe, seconds: number): Promise<number> {
+  await delay(500); // what just ended may still be written down
+  const before = await probe.cpuUs();
+  await delay(seconds * 1_000);
+  return ((await probe.cpuUs()) - before) / seconds;
+}
+
+/** Figures of every round, by row and what was measured. */
+class Collected<T extends object> {
+  readonly #values = new Map<string, T[]>();
+
+  add(row: RowName, what: string, value: T): void {
+    this.#values.set(`${row} ${what}`, [...this.of(row, what), value]);
+  }
+
+  of(row: RowName, what: string): T[] {
+    return this.#values.get(`${row} ${what}`) ?? [];
+  }
+}
+
+type Spreads<T> = { [figure in keyof T]: undefined extends T[figure] ? Spread | undefined : Spread };
+
+function spreadsOf<T extends { [figure in keyof T]: number | undefined }>(rounds: T[]): Spreads<T> {
+  const names = Object.keys(rounds[0] ?? {}) as (keyof T)[];
+  const entries = names.map((name) => {
+    const values: (number | undefined)[] = rounds.map((round) => round[name]);
+    const found = values.filter((value) => value !== undefined);
+    return [name, found.length === 0 ? undefined : toSpread(found)];
+  });
+  return Object.fromEntries(entries) as Spreads<T>;
+}

@@ -1,0 +1,338 @@
+import { Fleet, type RunOptions, type Session, type SessionSpec } from '@shellfleet/client';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+
+// What is refused is refused at submit, by the field and its limit, and leaves nothing behind: there is no worker here, so whatever is in
+// Redis afterwards was put there by the call. The numbers are the rows of the list of bad inputs.
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+let stack: TestFleet;
+let redis: Redis;
+let session: Session;
+beforeAll(async () => {
+  stack = await startFleet({ workers: 0 });
+  redis = new Redis(stack.redisUrl);
+  session = await stack.fleet.session('bad-input');
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await stack?.[Symbol.asyncDispose]();
+});
+
+/** Everything of the namespace, with its content. */
+async function contents(): Promise<[string, string][]> {
+  const keys = (await redis.keys(`${stack.namespace}:*`)).sort();
+  return Promise.all(
+    keys.map(async (key) => [key, ((await redis.dumpBuffer(key)) as Buffer).toString('base64')] as [string, string]),
+  );
+}
+
+/** The call is refused with this code, these fields, and words of the limit; the message does not repeat the value. */
+async function expectRefusal(call: () => Promise<unknown>, code: string, issues: [path: string, words: string][]) {
+  const before = await contents();
+  const error = await call().then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toMatchObject({
+    name: 'ShellfleetError',
+    code,
+    retryable: false,
+    context: { issues: issues.map(([path, words]) => ({ path, message: expect.stringContaining(words) })) },
+  });
+  const { message } = error as Error;
+  expect(message.length).toBeLessThan(2_000);
+  for (const [path, words] of issues) expect(message).toContain(path === '' ? words : `${path}: `);
+  expect(await contents()).toEqual(before);
+}
+
+const submitting = (script: unknown, options: object = {}) => session.submit(script as string, options as RunOptions);
+
+describe('A script', () => {
+  test.each([
+    [1, 'missing', undefined, 'must be a string'],
+    [1, 'null', null, 'must be a string'],
+    [2, 'empty', '', 'must not be empty'],
+    [2, 'of blanks', ' \n\t\n', 'must not be empty'],
+    [3, 'a number', 5, 'must be a string'],
+    [3, 'an array', ['ls', '-l'], 'must be a string'],
+    [3, 'an object', { command: 'ls' }, 'must be a string'],
+    [6, 'with a NUL byte', 'echo a\0b', 'NUL byte at offset 6'],
+    [7, 'with a lone surrogate', 'echo \ud800', 'lone surrogate'],
+    [8, 'a byte too long', 'x'.repeat(MIB + 1), '1048577 bytes; the limit is 1048576'],
+    [8, 'too long in bytes alone', 'é'.repeat(MIB / 2 + 1), '1048578 bytes; the limit is 1048576'],
+  ])('(row %i) %s is refused', async (_row, _what, script, words) => {
+    await expectRefusal(() => submitting(script), 'COMMAND_INVALID', [['script', words]]);
+  });
+});
+
+describe('Options of a command', () => {
+  const deep: Record<string, unknown> = {};
+  let inner = deep;
+  for (let depth = 0; depth < 10_000; depth++) {
+    inner.a = {};
+    inner = inner.a as Record<string, unknown>;
+  }
+
+  test.each([
+    [10, { env: deep }, 'options.env.a', 'must be a string'],
+    [12, JSON.parse('{"__proto__": {"polluted": true}}'), 'options.__proto__', 'unknown field'],
+    [12, { constructor: 1 }, 'options.constructor', 'unknown field'],
+    [13, { timeoutms: 5 }, 'options.timeoutms', 'unknown field'],
+    [14, { timeoutMs: Number.NaN }, 'options.timeoutMs', 'must be'],
+    [14, { timeoutMs: Number.POSITIVE_INFINITY }, 'options.timeoutMs', 'must be'],
+    [14, { timeoutMs: '30' }, 'options.timeoutMs', 'must be a number'],
+    [14, { timeoutMs: true }, 'options.timeoutMs', 'must be a number'],
+    [15, { timeoutMs: 0 }, 'options.timeoutMs', 'must be 1 to 86400000 ms'],
+    [15, { timeoutMs: -1 }, 'options.timeoutMs', 'must be 1 to 86400000 ms'],
+    [15, { timeoutMs: 0.5 }, 'options.timeoutMs', 'whole number'],
+    [15, { noOutputTimeoutMs: 86_400_001 }, 'options.noOutputTimeoutMs', 'must be 1 to 86400000 ms'],
+    [16, { timeoutMs: 2 ** 31 }, 'options.timeoutMs', 'must be 1 to 86400000 ms'],
+    [16, { killGraceMs: 60_001 }, 'options.killGraceMs', '60000'],
+    [28, { idempotencyKey: '' }, 'options.idempotencyKey', 'must not be empty'],
+    [28, { idempotencyKey: 'k'.repeat(1_025) }, 'options.idempotencyKey', 'at most 256 characters'],
+    [28, { idempotencyKey: 'schlüssel' }, 'options.idempotencyKey', 'visible ASCII'],
+    [29, { env: { 'A=B': 'x' } }, 'options.env.A=B', 'not a variable name'],
+    [29, { env: { '': 'x' } }, 'options.env.', 'not a variable name'],
+    [29, { env: { '1A': 'x' } }, 'options.env.1A', 'not a variable name'],
+    [29, { env: { 'A\nB': 'x' } }, 'options.env.A\nB', 'not a variable name'],
+    [30, { env: { A: { b: 1 } } }, 'options.env.A', 'must be a string'],
+    [30, { env: { A: 5 } }, 'options.env.A', 'must be a string'],
+    [30, { env: ['A=1'] }, 'options.env', 'must be an object'],
+    [32, { env: { A: 'a\0b' } }, 'options.env.A', 'NUL byte at offset 1'],
+    [32, { env: { A: 'x'.repeat(128 * KIB + 1) } }, 'options.env.A', '131073 bytes; the limit is 131072'],
+    [
+      32,
+      { env: Object.fromEntries(Array.from({ length: 9 }, (_, n) => [`V${n}`, 'x'.repeat(128 * KIB)])) },
+      'options.env',
+      'the limit is 1048576',
+    ],
+    [34, { cwd: 'relative' }, 'options.cwd', 'must be an absolute path'],
+    [34, { cwd: '../..' }, 'options.cwd', 'must be an absolute path'],
+    [34, { cwd: '~' }, 'options.cwd', 'must be an absolute path'],
+    [34, { cwd: '/a\0b' }, 'options.cwd', 'NUL byte'],
+    [34, { cwd: `/${'x'.repeat(5_000)}` }, 'options.cwd', 'the limit is 4096'],
+    [9, { stdin: 'x'.repeat(MIB + 1) }, 'options.stdin', '1048577 bytes; the limit is 1048576'],
+    [9, { stdin: 5 }, 'options.stdin', 'must be a string or bytes'],
+    [48, { stdin: 'open' }, 'options.stdin', 'not supported'],
+    [13, { encoding: 'latin1' }, 'options.encoding', "must be 'utf8' or 'base64'"],
+    [13, { retry: 'always' }, 'options.retry', "must be 'never' or 'idempotent'"],
+    [13, { durable: 'yes' }, 'options.durable', 'must be true or false'],
+    [13, { startDeadlineMs: 0 }, 'options.startDeadlineMs', 'must be 1 to'],
+    [41, { privileged: true }, 'options.privileged', 'unknown field'],
+  ])('(row %i) %o is refused', async (_row, options, path, words) => {
+    await expectRefusal(() => submitting('true', options), 'COMMAND_INVALID', [[path, words]]);
+  });
+
+  test.each([
+    'LD_PRELOAD',
+    'LD_AUDIT',
+    'BASH_ENV',
+    'ENV',
+    'PROMPT_COMMAND',
+    'SHELLOPTS',
+    'BASHOPTS',
+    'PS4',
+    'IFS',
+    'DOCKER_HOST',
+  ])('(row 33) the variable %s is refused, in a command and in a session', async (name) => {
+    const words = 'would change how the shell itself runs';
+    const env = { [name]: 'x' };
+    await expectRefusal(() => submitting('true', { env }), 'COMMAND_INVALID', [[`options.env.${name}`, words]]);
+    await expectRefusal(() => stack.fleet.session('never', { env }), 'SESSION_SPEC_INVALID', [
+      [`spec.env.${name}`, words],
+    ]);
+  });
+
+  test('every wrong field is named at once', async () => {
+    await expectRefusal(() => submitting('', { timeoutMs: 0, cwd: 'x' }), 'COMMAND_INVALID', [
+      ['script', 'must not be empty'],
+      ['options.timeoutMs', 'must be 1 to 86400000 ms'],
+      ['options.cwd', 'must be an absolute path'],
+    ]);
+  });
+
+  test('a one-shot run that is refused leaves no session behind', async () => {
+    await expectRefusal(() => stack.fleet.run(''), 'COMMAND_INVALID', [['script', 'must not be empty']]);
+    await expectRefusal(() => stack.fleet.run('true', { timeoutMs: 0 }), 'COMMAND_INVALID', [
+      ['options.timeoutMs', 'must be 1 to 86400000 ms'],
+    ]);
+    await expectRefusal(() => stack.fleet.run('true', { spec: { image: 'A B' } }), 'SESSION_SPEC_INVALID', [
+      ['spec.image', 'is not an image name'],
+    ]);
+  });
+});
+
+describe('A session id', () => {
+  const ids = [
+    '',
+    ' ',
+    'a b',
+    'a:b',
+    '{a}',
+    '*',
+    'a?',
+    'a\nb',
+    'a\0b',
+    'a/b',
+    '../a',
+    'a\r\nb',
+    'é',
+    'e\u0301',
+    '[a]',
+    '$(id)',
+    '%2e',
+  ];
+  test.each(ids)('(rows 19, 20, 24) %j is refused', async (id) => {
+    const words = id === '' ? 'must not be empty' : 'may only hold A-Z a-z 0-9 . _ -';
+    await expectRefusal(() => stack.fleet.session(id), 'SESSION_SPEC_INVALID', [['id', words]]);
+  });
+
+  test.each([undefined, null, 5, {}, ['a']])('(row 19) %j is refused', async (id) => {
+    await expectRefusal(() => stack.fleet.session(id as string), 'SESSION_SPEC_INVALID', [['id', 'must be a string']]);
+  });
+
+  test.each([129, 5_000_000])(
+    '(row 21) one of %i characters is refused by its length, before anything looks at them',
+    async (length) => {
+      const began = performance.now();
+      await expectRefusal(() => stack.fleet.session(':'.repeat(length)), 'SESSION_SPEC_INVALID', [
+        ['id', 'must be at most 128 characters'],
+      ]);
+      expect(performance.now() - began).toBeLessThan(1_000);
+    },
+  );
+});
+
+describe('A session spec', () => {
+  test.each([
+    [17, { output: { maxLines: 0 } }, 'spec.output.maxLines', 'must be positive'],
+    [18, { output: { maxBytes: 0 } }, 'spec.output.maxBytes', 'must be positive'],
+    [18, { output: { maxBytes: -5 } }, 'spec.output.maxBytes', 'must be positive'],
+    [18, { output: { maxBytes: 1.5 } }, 'spec.output.maxBytes', 'must be a whole number'],
+    [18, { output: { streamBytes: 2 ** 40 } }, 'spec.output.streamBytes', 'must be at most'],
+    [18, { output: { keep: 'middle' } }, 'spec.output.keep', "must be 'head', 'tail' or 'head-tail'"],
+    [40, { image: 'two words' }, 'spec.image', 'is not an image name'],
+    [40, { image: '--privileged' }, 'spec.image', 'is not an image name'],
+    [40, { image: 'a;rm -rf /' }, 'spec.image', 'is not an image name'],
+    [40, { image: 'a@sha256:123' }, 'spec.image', 'is not an image name'],
+    [40, { image: 'x'.repeat(300) }, 'spec.image', 'at most 256 characters'],
+    [40, { image: '' }, 'spec.image', 'is not an image name'],
+    [41, { privileged: true }, 'spec.privileged', 'unknown field'],
+    [41, { binds: ['/:/host'] }, 'spec.binds', 'unknown field'],
+    [41, { policy: { type: 'docker', capAdd: ['ALL'] } }, 'spec.policy.capAdd', 'unknown field'],
+    [41, { policy: 'host' }, 'spec.policy.type', "must be 'docker'"],
+    [42, { limits: { memoryBytes: '512mb!' } }, 'spec.limits.memoryBytes', 'must be a number of bytes'],
+    [42, { limits: { memoryBytes: 0 } }, 'spec.limits.memoryBytes', 'at least 33554432 bytes'],
+    [42, { limits: { memoryBytes: -1 } }, 'spec.limits.memoryBytes', 'at least 33554432 bytes'],
+    [42, { limits: { memoryBytes: 4 * MIB } }, 'spec.limits.memoryBytes', 'at least 33554432 bytes'],
+    [43, { limits: { cpus: '' } }, 'spec.limits.cpus', 'must be a number'],
+    [43, { limits: { cpus: 0 } }, 'spec.limits.cpus', 'at least 0.01'],
+    [43, { limits: { cpus: 1e9 } }, 'spec.limits.cpus', 'at most 1024'],
+    [43, { limits: { pids: 1 } }, 'spec.limits.pids', 'at least 16'],
+    [44, { user: '' }, 'spec.user', 'must be a non-empty string when provided'],
+    [44, { user: 'x;y' }, 'spec.user', 'is not a user'],
+    [44, { user: '-1' }, 'spec.user', 'is not a user'],
+    [14, { idleTimeoutMs: 'soon' }, 'spec.idleTimeoutMs', 'must be a number'],
+    [15, { startupTimeoutMs: 0 }, 'spec.startupTimeoutMs', 'must be 1 to 86400000 ms'],
+    [16, { commandTimeoutMs: 2 ** 31 }, 'spec.commandTimeoutMs', 'must be 1 to 86400000 ms'],
+    [34, { cwd: 'workspace' }, 'spec.cwd', 'must be an absolute path'],
+    [2, { startupCommands: [''] }, 'spec.startupCommands.0', 'must not be empty'],
+    [3, { startupCommands: 'echo' }, 'spec.startupCommands', ''],
+    [13, { shell: [] }, 'spec.shell', 'must contain at least one argument'],
+    [13, { priority: -1 }, 'spec.priority', 'must be 0 to 2097152'],
+    [13, { onHostLoss: 'retry' }, 'spec.onHostLoss', "must be 'fail' or 'recreate'"],
+  ])('(row %i) %o is refused', async (_row, spec, path, words) => {
+    await expectRefusal(() => stack.fleet.session('never', spec as SessionSpec), 'SESSION_SPEC_INVALID', [
+      [path, words],
+    ]);
+  });
+
+  test.each([{ redaction: [] }, { secrets: {} }, { approval: 'never' }, { execPolicy: [] }, { sandbox: {} }])(
+    'what is not supported is refused, never ignored: %o',
+    async (spec) => {
+      const field = `spec.${Object.keys(spec)[0]}`;
+      await expectRefusal(() => stack.fleet.session('never', spec as SessionSpec), 'SESSION_SPEC_INVALID', [
+        [field, 'unknown field'],
+      ]);
+    },
+  );
+});
+
+describe('Connecting', () => {
+  test.each([
+    [{ namespace: 'a:b' }, 'namespace'],
+    [{ namespace: '' }, 'namespace'],
+    [{ tenant: '{x}' }, 'tenant'],
+    [{ tenant: 'x'.repeat(129) }, 'tenant'],
+    [{ redisURL: 'typo' }, 'redisURL'],
+  ])('(rows 20, 76) %o is refused', async (options, path) => {
+    const refused = Fleet.connect({ redisUrl: stack.redisUrl, sealKeys: ['x'], ...options });
+    await expect(refused).rejects.toMatchObject({ code: 'COMMAND_INVALID', context: { issues: [{ path }] } });
+  });
+
+  test('(row 71) where no Redis answers it fails within 2 s, and says where it looked', async () => {
+    const began = performance.now();
+    const sealKeys = [Buffer.alloc(32, 1).toString('base64')];
+    await expect(Fleet.connect({ redisUrl: 'redis://127.0.0.1:1', sealKeys })).rejects.toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+      retryable: true,
+    });
+    expect(performance.now() - began).toBeLessThan(2_500);
+  });
+
+  test.each(['redis://127.0.0.1:99999', 'not a url', 'http://127.0.0.1:6379'])(
+    '(row 76) the address %j is refused',
+    async (redisUrl) => {
+      const sealKeys = [Buffer.alloc(32, 1).toString('base64')];
+      await expect(Fleet.connect({ redisUrl, sealKeys })).rejects.toMatchObject({ name: 'ShellfleetError' });
+    },
+  );
+});
+
+describe('What a worker refuses', () => {
+  let worker: TestFleet;
+  beforeAll(async () => {
+    worker = await startFleet();
+  });
+  afterAll(() => worker?.[Symbol.asyncDispose]());
+
+  test.each(['/no/such/dir', '/etc/passwd', '/root', '/workspace/line\nend'])(
+    '(row 34) the directory %j, which the sandbox has not: an error of ours, and the command has not run',
+    async (cwd) => {
+      const mine = await worker.fleet.session('cwd');
+      const result = await mine.run('touch /tmp/ran', { cwd });
+      expect(result).toMatchObject({
+        outcome: 'error',
+        exitCode: null,
+        error: {
+          code: 'COMMAND_INVALID',
+          context: { issues: [{ path: 'cwd', message: 'no such directory in the sandbox' }] },
+        },
+      });
+      expect(result.error?.message).toContain(cwd);
+      expect((await mine.run('ls /tmp/ran; pwd')).stdout).toBe('/workspace\n');
+    },
+  );
+
+  test('(row 31) values of variables are bytes, never evaluated, in a command and in a session', async () => {
+    const value = '\'"`id`$(id)\\\n  $HOME é😀 *';
+    const mine = await worker.fleet.session('values', { env: { OF_SESSION: value } });
+    const result = await mine.run('printf "%s|%s" "$OF_SESSION" "$OF_COMMAND"', { env: { OF_COMMAND: value } });
+    expect(result.stdout).toBe(`${value}|${value}`);
+  });
+
+  test('(rows 8, 32) the largest script, environment and stdin that are allowed work', async () => {
+    const mine = await worker.fleet.session('largest');
+    const script = `: ${'x'.repeat(MIB - 20)}\necho done`;
+    expect(await mine.run(script)).toMatchObject({ outcome: 'success', stdout: 'done\n' });
+    const env = Object.fromEntries(Array.from({ length: 7 }, (_, n) => [`V${n}`, 'x'.repeat(127 * KIB)]));
+    expect(await mine.run('echo ${#V0} ${#V6}; cat | wc -c', { env, stdin: 'y'.repeat(MIB) })).toMatchObject({
+      outcome: 'success',
+      stdout: `${127 * KIB} ${127 * KIB}\n${MIB}\n`,
+    });
+  });
+});

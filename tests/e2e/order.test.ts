@@ -1,0 +1,98 @@
+import type { Command, Fleet, Result } from '@shellfleet/client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectedResult } from '../support/expected-result.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Invariants 2 and 4: one at a time, in the order of acceptance, each with exactly one end.
+
+let stack: TestFleet;
+let other: Fleet;
+beforeAll(async () => {
+  stack = await startFleet({ slots: 8 });
+  other = await stack.connect();
+});
+afterAll(() => stack?.[Symbol.asyncDispose]());
+
+test('50 commands that two producers submit at once run one at a time, each producer’s in its order', async () => {
+  const [ours, theirs] = await Promise.all([stack.fleet.session('fifty'), other.session('fifty')]);
+  const submitted: Promise<Command>[] = [];
+  for (let index = 0; index < 25; index++) {
+    for (const [name, session] of [
+      ['a', ours],
+      ['b', theirs],
+    ] as const) {
+      // A second one that ran meanwhile would find the marker of the first.
+      submitted.push(
+        session.submit(`mkdir running && echo ${name}${index} >> log && rmdir running && echo ${name}${index}`),
+      );
+    }
+  }
+  const commands = await Promise.all(submitted);
+  const results = await Promise.all(commands.map((command) => command.result()));
+  expect(results.map(({ outcome, stdout }) => `${outcome} ${stdout}`)).toEqual(
+    commands.map((_command, index) => `success ${index % 2 === 0 ? 'a' : 'b'}${Math.floor(index / 2)}\n`),
+  );
+  const ran = (await ours.files.readText('/workspace/log')).trim().split('\n');
+  const ofOne = (name: string) => ran.filter((line) => line.startsWith(name));
+  const inOrder = (name: string) => Array.from({ length: 25 }, (_, index) => `${name}${index}`);
+  expect({ ran: ran.length, a: ofOne('a'), b: ofOne('b') }).toEqual({ ran: 50, a: inOrder('a'), b: inOrder('b') });
+
+  const told: string[] = [];
+  const wanted = new Set(commands.map(({ id }) => id));
+  for await (const { type, commandId } of ours.events()) {
+    if (commandId === undefined || !wanted.has(commandId) || type === 'command.output') continue;
+    if (type !== 'command.accepted') told.push(`${type} ${commandId}`);
+    if (told.length === 100) break;
+  }
+  const started = told.filter((_line, index) => index % 2 === 0).map((line) => line.split(' ')[1]);
+  expect(new Set(started)).toEqual(wanted);
+  expect(told).toEqual(started.flatMap((id) => [`command.started ${id}`, `command.completed ${id}`]));
+});
+
+test('commands of different sessions run at the same time', async () => {
+  const sessions = await Promise.all(['one', 'two', 'three'].map((name) => stack.fleet.session(`beside-${name}`)));
+  const commands = await Promise.all(
+    sessions.map((session) => session.submit('until [ -e go ]; do sleep 0.02; done; echo went')),
+  );
+  // None of them ends before all of them run.
+  await until(
+    () => Promise.all(sessions.map((session) => session.info())),
+    (infos) => infos.every(({ state }) => state === 'busy'),
+  );
+  const infos = await Promise.all(sessions.map((session) => session.info()));
+  expect(infos).toEqual(
+    sessions.map(({ id }, index) => ({
+      id,
+      state: 'busy',
+      hostId: 'h1',
+      epoch: 1,
+      queuedCommands: 0,
+      runningCommandId: commands[index]?.id,
+      background: [],
+      createdAt: expect.any(String),
+      lastActiveAt: expect.any(String),
+    })),
+  );
+  await Promise.all(commands.map((command) => command.cancel()));
+  const results = await Promise.all(commands.map((command) => command.result()));
+  expect(results.map(({ outcome }) => outcome)).toEqual(['cancellation', 'cancellation', 'cancellation']);
+});
+
+test('file operations and restarts keep their place among the commands', async () => {
+  const session = await stack.fleet.session('mixed');
+  const steps: Promise<unknown>[] = [
+    session.run('echo one > f; kept=yes'),
+    session.files.readText('/workspace/f'),
+    session.files.write('/workspace/f', 'two\n'),
+    session.run('cat f; echo "$kept"'),
+    session.restart(),
+    session.run('cat f; echo "$kept"'),
+    session.files.remove('/workspace/f'),
+    session.run('cat f'),
+  ];
+  const answers = await Promise.all(steps);
+  const texts = answers.map((answer) => (typeof answer === 'object' ? (answer as Result).stdout : answer));
+  expect(texts).toEqual(['', 'one\n', undefined, 'two\nyes\n', undefined, 'two\n\n', undefined, '']);
+  expect(answers[5]).toEqual(expectedResult('mixed', { stdout: 'two\n\n', shell: { state: 'kept', epoch: 2 } }));
+});

@@ -1,0 +1,141 @@
+import type { Command, SessionInfo } from '@shellfleet/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectedResult } from '../support/expected-result.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+const small = { limits: { memoryBytes: 64 * 2 ** 20 } };
+
+describe('Three workers', () => {
+  let stack: TestFleet;
+  beforeAll(async () => {
+    stack = await startFleet({ workers: 3, slots: 24 });
+  });
+  afterAll(() => stack?.[Symbol.asyncDispose]());
+
+  test('share 60 sessions, and each session is on exactly one of them', async () => {
+    const ids = Array.from({ length: 60 }, (_, index) => `shared-${index}`);
+    const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id, small)));
+    const hosts = await Promise.all(
+      sessions.map(async (session) => {
+        const results = await Promise.all([1, 2, 3].map((n) => session.run(`n=$((n + ${n})); hostname; echo $n`)));
+        expect(results.map(({ outcome, shell }) => ({ outcome, shell }))).toEqual(
+          Array(3).fill({ outcome: 'success', shell: { state: 'kept', epoch: 1 } }),
+        );
+        expect(results.map(({ stdout }) => stdout.split('\n')[1])).toEqual(['1', '3', '6']);
+        const containers = new Set(results.map(({ stdout }) => stdout.split('\n')[0]));
+        const used = new Set(results.map(({ hostId }) => hostId));
+        return { containers, used };
+      }),
+    );
+    expect(hosts.map(({ containers, used }) => [containers.size, used.size])).toEqual(Array(60).fill([1, 1]));
+    expect(new Set(hosts.flatMap(({ containers }) => [...containers])).size).toBe(60);
+    expect(new Set(hosts.flatMap(({ used }) => [...used]))).toEqual(new Set(['h1', 'h2', 'h3']));
+    await until(
+      () => stack.fleet.hosts(),
+      (infos) => infos.reduce((open, { slots, free }) => open + slots - free, 0) === 60,
+    );
+  });
+});
+
+describe('One slot', () => {
+  let stack: TestFleet;
+  beforeAll(async () => {
+    stack = await startFleet({ slots: 1 });
+  });
+  afterAll(() => stack?.[Symbol.asyncDispose]());
+
+  test('a session waits in the queue while the slot is taken, and runs when it is freed', async () => {
+    const holder = await stack.fleet.session('holder', small);
+    await holder.run('true');
+    const waiting = await Promise.all(['first', 'second'].map((name) => stack.fleet.session(`waits-${name}`, small)));
+    const commands: Command[] = [];
+    for (const session of waiting) commands.push(await session.submit(`echo ${session.id}`));
+    const expectInfo = (own: Partial<SessionInfo>) => ({
+      hostId: null,
+      epoch: 0,
+      background: [],
+      createdAt: expect.any(String),
+      lastActiveAt: expect.any(String),
+      ...own,
+    });
+    expect(await Promise.all(waiting.map((session) => session.info()))).toEqual([
+      expectInfo({ id: 'waits-first', state: 'queued', queuedCommands: 1, position: 1 }),
+      expectInfo({ id: 'waits-second', state: 'queued', queuedCommands: 1, position: 2 }),
+    ]);
+    const hosts = await until(
+      () => stack.fleet.hosts(),
+      ([host]) => host?.free === 0,
+    );
+    expect(hosts).toEqual([
+      {
+        id: 'h1',
+        state: 'up',
+        slots: 1,
+        free: 0,
+        policies: ['docker'],
+        version: expect.any(String),
+        seenAt: expect.any(String),
+      },
+    ]);
+    // The session that holds the slot goes on all the while.
+    expect(await holder.run('echo still')).toEqual(expectedResult('holder', { stdout: 'still\n' }));
+    await holder.close();
+    expect(await commands[0]?.result()).toEqual(expectedResult('waits-first', { stdout: 'waits-first\n' }));
+    expect((await waiting[1]?.info())?.state).toBe('queued');
+    await waiting[0]?.close();
+    expect(await commands[1]?.result()).toEqual(expectedResult('waits-second', { stdout: 'waits-second\n' }));
+  });
+
+  test('a smaller priority number goes first, and a cancelled or closed session leaves the queue', async () => {
+    const holder = await stack.fleet.session('holds-again', small);
+    // Whatever held the slot before is over.
+    for await (const { id } of stack.fleet.sessions())
+      if (id !== holder.id) await (await stack.fleet.session(id)).close();
+    await holder.run('true');
+    const submit = async (id: string, priority: number) =>
+      (await stack.fleet.session(id, { ...small, priority })).submit('cat /proc/uptime');
+    const [late, cancelled, closed, soon] = [
+      await submit('late', 9),
+      await submit('gives-up', 1),
+      await submit('is-closed', 1),
+      await submit('soon', 2),
+    ];
+    expect(await cancelled.cancel('not needed')).toBe(true);
+    await (await stack.fleet.session('is-closed', { ...small, priority: 1 })).close();
+    const ended = {
+      exitCode: null,
+      reason: 'cancelled' as const,
+      outcome: 'cancellation' as const,
+      hostId: null,
+      shell: { state: 'kept' as const, epoch: 0 },
+    };
+    expect(await cancelled.result()).toEqual(expectedResult('gives-up', ended));
+    expect(await closed.result()).toEqual(expectedResult('is-closed', ended));
+    await holder.close();
+    expect((await soon.result()).outcome).toBe('success');
+    expect((await (await stack.fleet.session('late')).info()).state).toBe('queued');
+    await (await stack.fleet.session('soon')).close();
+    expect((await late.result()).outcome).toBe('success');
+    await until(
+      async () => (await stack.fleet.hosts()).map(({ free }) => free),
+      ([free]) => free === 0,
+    );
+  });
+
+  test('a command that has not started by its deadline ends as a timeout', async () => {
+    const late = await stack.fleet.session('late');
+    await late.run('true');
+    const session = await stack.fleet.session('too-late', small);
+    const result = await session.run('echo never', { startDeadlineMs: 300 });
+    expect(result).toEqual(
+      expectedResult('too-late', {
+        outcome: 'timeout',
+        exitCode: null,
+        reason: 'wall',
+        hostId: null,
+        shell: { state: 'kept', epoch: 0 },
+      }),
+    );
+  });
+});

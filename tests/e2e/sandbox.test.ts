@@ -1,0 +1,177 @@
+import { chmod, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Result, SessionSpec } from '@shellfleet/client';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { expectedResult } from '../support/expected-result.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+
+const MIB = 2 ** 20;
+let stack: TestFleet;
+let shared: string;
+beforeAll(async () => {
+  shared = await realpath(await mkdtemp(join(tmpdir(), 'sf-shared-')));
+  await chmod(shared, 0o777);
+  stack = await startFleet({ slots: 32, env: { SHELLFLEET_WORKSPACES: shared } });
+});
+afterAll(async () => {
+  await stack?.[Symbol.asyncDispose]();
+  await rm(shared, { recursive: true, force: true });
+});
+
+let sessions = 0;
+async function runOnce(script: string, spec: SessionSpec): Promise<Result> {
+  const session = await stack.fleet.session(`sandbox-${sessions++}`, spec);
+  const result = await session.run(script);
+  await session.close();
+  return result;
+}
+
+/** The Result of a command that never ran, with what was said of it. */
+const refused = (result: Result, code: string, said: string[]) => {
+  expect(result).toEqual(
+    expectedResult(result.sessionId, {
+      outcome: 'error',
+      exitCode: null,
+      reason: undefined as never,
+      shell: expect.any(Object) as never,
+      error: expect.objectContaining({ code, message: expect.any(String) }) as never,
+    }),
+  );
+  for (const words of said) expect(result.error?.message).toContain(words);
+};
+
+describe('Images', () => {
+  test('one that does not exist is a Result, not an exception (row 40)', async () => {
+    refused(await runOnce('echo never', { image: 'localhost:1/no/such-image:v1' }), 'IMAGE_UNAVAILABLE', [
+      'localhost:1/no/such-image:v1',
+    ]);
+  });
+
+  test('one without a shell is said to have none (row 74)', async () => {
+    refused(await runOnce('echo never', { image: inject('testImages').noShell }), 'SESSION_START_FAILED', [
+      'No shell runs in the image',
+      inject('testImages').noShell,
+    ]);
+  });
+
+  test.each(['busybox', 'dashOnly'] as const)('%s has all that a session needs', async (name) => {
+    const session = await stack.fleet.session(`image-${name}`, {
+      image: inject('testImages')[name],
+      env: { A: "it's" },
+    });
+    await session.run('kept=yes; fn() { echo "fn $1"; }; cd /tmp; set -- one two');
+    expect(await session.run('echo $kept; fn here; pwd; echo $2; echo "$A"; (exit 4)')).toEqual(
+      expectedResult(session.id, { outcome: 'failure', exitCode: 4, stdout: "yes\nfn here\n/tmp\ntwo\nit's\n" }),
+    );
+    expect(await session.run('read -r line; echo "$line"', { stdin: 'given\n', env: { B: 'b' }, cwd: '/' })).toEqual(
+      expectedResult(session.id, { stdout: 'given\n' }),
+    );
+    const exited = await session.run('exit 3');
+    expect({ ...exited, shell: undefined }).toMatchObject({ outcome: 'failure', exitCode: 3 });
+    expect((await session.run('echo $kept; pwd')).stdout).toBe('yes\n/tmp\n');
+    const endless = await session.run('while :; do :; done', { timeoutMs: 300 });
+    expect(endless.outcome).toBe('timeout');
+    expect((await session.run('echo on')).stdout).toBe('on\n');
+    await session.files.write('/workspace/f', 'bytes');
+    expect(await session.files.readText('/workspace/f')).toBe('bytes');
+    await session.close();
+  });
+});
+
+describe('The walls of a sandbox', () => {
+  test('the user is 1000:1000 without privileges or network, and /workspace is its own', async () => {
+    const script = `id -u; id -g; pwd; touch f && stat -c %u f; grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t';
+      cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' '; mkdir /root/x 2>/dev/null || echo denied; echo $HOME`;
+    expect((await runOnce(script, {})).stdout.split('\n')).toEqual([
+      '1000',
+      '1000',
+      '/workspace',
+      '1000',
+      'CapEff:0000000000000000',
+      'NoNewPrivs:1',
+      'Seccomp:2',
+      'lo',
+      'denied',
+      '/workspace',
+      '',
+    ]);
+  });
+
+  test('secrets of the worker, and the keeper’s token, are in no variable, file or process that a command sees', async () => {
+    const script = `env; cat /proc/1/environ /proc/$$/environ /proc/1/cmdline 2>/dev/null | tr '\\0' '\\n'; ls -la /.shellfleet /run/shellfleet`;
+    const { output } = await runOnce(script, {});
+    expect(output).not.toMatch(/SF_TOKEN|SF_SYNC|SHELLFLEET_SEAL|redis:\/\//i);
+  });
+
+  test('a read-only root leaves /workspace and /tmp writable', async () => {
+    const script =
+      'touch /usr/x 2>/dev/null || echo read-only; echo a > /workspace/a && echo b > /tmp/b && cat /workspace/a /tmp/b';
+    expect(await runOnce(script, { policy: { type: 'docker', readOnlyRootfs: true } })).toMatchObject({
+      outcome: 'success',
+      stdout: 'read-only\na\nb\n',
+    });
+  });
+
+  test('a host folder is mounted only where the operator allows', async () => {
+    await writeFile(join(shared, 'from-host'), 'hello');
+    const script = 'cat from-host; echo back > from-sandbox; pwd';
+    expect(await runOnce(script, { workspace: shared })).toMatchObject({
+      outcome: 'success',
+      stdout: 'hello/workspace\n',
+    });
+    expect(await readFile(join(shared, 'from-sandbox'), 'utf8')).toBe('back\n');
+    for (const workspace of ['/etc', `${shared}/../..`, '/'])
+      refused(await runOnce('echo never', { workspace }), 'SANDBOX_UNAVAILABLE', ['workspace']);
+  });
+
+  test.each([
+    [{ user: 'root' }, 'user'],
+    [{ user: '0:0' }, 'user'],
+    [{ user: '1000:0' }, 'user'],
+    [{ user: 'daemon' }, 'user'],
+    [{ limits: { memoryBytes: 2 ** 49 } }, 'limits.memoryBytes'],
+    [{ limits: { cpus: 1_000 } }, 'limits.cpus'],
+    [{ limits: { diskBytes: 2 ** 30 } }, 'limits.diskBytes'],
+    [{ limits: { cpuTimeSeconds: 10 } }, 'limits.cpuTimeSeconds'],
+    [{ cwd: '/proc/self/fd/7' }, 'cwd'],
+  ] satisfies [SessionSpec, string][])(
+    'what the host cannot enforce or does not allow is refused, never weakened: %o',
+    async (spec, field) => {
+      refused(await runOnce('echo never', spec), 'SANDBOX_UNAVAILABLE', [field]);
+    },
+  );
+});
+
+describe('Limits', () => {
+  test('a command over the memory limit is said to be out of memory, and the session goes on', async () => {
+    const session = await stack.fleet.session('memory', { limits: { memoryBytes: 64 * MIB } });
+    await session.run('kept=yes');
+    const result = await session.run(`echo before; python3 -c 'x = bytearray(200 * 2**20)'; echo "after $?"`);
+    expect(result.stdout).toContain('before\n');
+    const more =
+      result.outcome === 'success' ? await session.run(`exec python3 -c 'x = bytearray(200 * 2**20)'`) : result;
+    expect(more).toMatchObject({ outcome: expect.stringMatching(/failure|error/), reason: 'oom' });
+    const after = await session.run('echo on');
+    expect(after).toMatchObject({ outcome: 'success', stdout: 'on\n' });
+    await session.close();
+  });
+
+  test('at the limit of processes a command fails, and the session goes on', async () => {
+    const session = await stack.fleet.session('pids', { limits: { pids: 32 } });
+    const result = await session.run('for i in $(seq 1 64); do sleep 4321 & done; echo done', { timeoutMs: 5_000 });
+    expect(result.outcome).not.toBe('success');
+    expect(await session.run('pgrep -x sleep | wc -l | tr -d "\\n"; echo " on"', { timeoutMs: 5_000 })).toMatchObject({
+      outcome: 'success',
+      stdout: expect.stringContaining(' on\n'),
+    });
+    await session.close();
+  });
+
+  test('cpus bounds what a session uses of the processor', async () => {
+    const script =
+      'cat /sys/fs/cgroup/cpu.max 2>/dev/null || cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu/cpu.cfs_period_us';
+    const { stdout } = await runOnce(script, { limits: { cpus: 0.5 } });
+    expect(stdout.trim().split(/\s+/)).toEqual(['50000', '100000']);
+  });
+});

@@ -1,0 +1,232 @@
+import { isShellfleetError, type SessionEvent, type SessionSpec } from '@shellfleet/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectedResult } from '../support/expected-result.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+let stack: TestFleet;
+beforeAll(async () => {
+  stack = await startFleet({ slots: 32 });
+});
+afterAll(() => stack?.[Symbol.asyncDispose]());
+
+const cancelled = { outcome: 'cancellation', exitCode: null, reason: 'cancelled' } as const;
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'resolved',
+    (error: unknown) => (isShellfleetError(error) ? error.code : String(error)),
+  );
+
+async function eventsOf(events: AsyncIterable<SessionEvent>): Promise<string[]> {
+  const types: string[] = [];
+  for await (const { type } of events) types.push(type);
+  return types;
+}
+
+describe('Startup and shutdown', () => {
+  test('variables and startup commands are there before the first command, and again after a restart (S1-41, S1-43)', async () => {
+    const spec = {
+      env: { GREETING: 'hello "there" $(no)' },
+      cwd: '/tmp',
+      startupCommands: ['from=startup', 'echo started >> /tmp/log', 'cd /usr'],
+    };
+    const session = await stack.fleet.session('startup', spec);
+    const script = 'echo "$GREETING|$from"; pwd; wc -l < /tmp/log; printenv GREETING';
+    expect(await session.run(script)).toEqual(
+      expectedResult('startup', { stdout: 'hello "there" $(no)|startup\n/usr\n1\nhello "there" $(no)\n' }),
+    );
+    await session.run('from=changed; cd /');
+    await session.restart();
+    expect(await session.run(script)).toEqual(
+      expectedResult('startup', {
+        stdout: 'hello "there" $(no)|startup\n/usr\n2\nhello "there" $(no)\n',
+        shell: { state: 'kept', epoch: 2 },
+      }),
+    );
+  });
+
+  test('a startup command that fails is an error of every command, with its words (S1-40, S1-41)', async () => {
+    const session = await stack.fleet.session('bad-startup', {
+      startupCommands: ['true', 'echo not here >&2; exit 5'],
+    });
+    const result = await session.run('echo never');
+    expect(result).toEqual(
+      expectedResult('bad-startup', {
+        outcome: 'error',
+        exitCode: null,
+        reason: undefined as never,
+        shell: expect.any(Object) as never,
+        error: {
+          code: 'SESSION_START_FAILED',
+          message:
+            "Startup command 'echo not here >&2; exit 5' of session bad-startup failed with exit code 5. Its output: not here",
+          retryable: true,
+          context: {},
+        },
+      }),
+    );
+    expect((await session.run('echo never')).error?.code).toBe('SESSION_START_FAILED');
+    await session.close();
+  });
+
+  test('a startup command that takes too long is stopped', async () => {
+    const session = await stack.fleet.session('slow-startup', {
+      startupCommands: ['sleep 4321'],
+      startupTimeoutMs: 300,
+    });
+    expect((await session.run('echo never')).error?.message).toBe(
+      "Startup command 'sleep 4321' of session slow-startup took longer than 300 ms.",
+    );
+    await session.close();
+  });
+
+  test('shutdown commands all run at close, also behind one that fails (S1-42)', async () => {
+    // The only thing that outlives the sandbox is the time that it took, and the worker’s log.
+    const session = await stack.fleet.session('shutdown', {
+      shutdownCommands: ['[ "$kept" = yes ] || exit 9', 'exit 6', 'sleep 4321'],
+      commandTimeoutMs: 400,
+    });
+    await session.run('kept=yes');
+    await session.close();
+    const problems = stack.workers[0]?.log
+      .split('\n')
+      .filter((line) => line.includes('session.shutdown-command-failed') && line.includes('"shutdown"'))
+      .map((line) => JSON.parse(line).problem);
+    expect(problems).toEqual([
+      expect.stringContaining("Shutdown command 'exit 6' failed with exit code 6"),
+      expect.stringContaining("Shutdown command 'sleep 4321' took longer than 400 ms"),
+    ]);
+  });
+});
+
+describe('restart', () => {
+  test('gives a fresh shell in order with the commands, ends what ran in the background, and keeps the files', async () => {
+    const session = await stack.fleet.session('restart');
+    await session.run('kept=no; cd /tmp; echo file > /workspace/f; sleep 4321 &');
+    await session.restart();
+    const script = 'echo "[$kept]"; pwd; cat /workspace/f; pgrep -x sleep | wc -l';
+    expect(await session.run(script)).toEqual(
+      expectedResult('restart', { stdout: '[]\n/workspace\nfile\n0\n', shell: { state: 'kept', epoch: 2 } }),
+    );
+    expect(await session.info()).toMatchObject({ state: 'ready', epoch: 2 });
+  });
+
+  test('of a session that has no shell yet is the first shell', async () => {
+    const session = await stack.fleet.session('restart-first');
+    await session.restart();
+    expect((await session.run('echo on')).stdout).toBe('on\n');
+  });
+});
+
+describe('close', () => {
+  test('ends running and queued commands as cancellations, refuses new ones, and the id starts its next life', async () => {
+    const session = await stack.fleet.session('closes');
+    const running = await session.submit('echo begun; touch begun; sleep 4321');
+    for await (const _chunk of running.output()) break;
+    const queued = await session.submit('echo never');
+    const closing = session.close();
+    expect(await running.result()).toEqual(expectedResult('closes', { ...cancelled, stdout: 'begun\n' }));
+    expect(await queued.result()).toEqual(
+      expectedResult('closes', { ...cancelled, hostId: null, shell: { state: 'kept', epoch: 0 } }),
+    );
+    await closing;
+    expect((await session.info()).state).toBe('closed');
+    expect(await codeOf(session.run('echo never'))).toBe('SESSION_CLOSED');
+    expect(await codeOf(session.files.readText('/workspace/begun'))).toBe('SESSION_CLOSED');
+    expect(await codeOf(session.restart())).toBe('SESSION_CLOSED');
+    expect(await eventsOf(session.events())).toEqual([
+      'command.accepted',
+      'session.queued',
+      'session.opened',
+      'command.started',
+      'command.output',
+      'command.accepted',
+      'command.completed',
+      'command.completed',
+      'session.closed',
+    ]);
+    const next = await stack.fleet.session('closes', { env: { ANOTHER: 'spec' } });
+    expect(await next.run('echo $ANOTHER; ls')).toMatchObject({ outcome: 'success', stdout: 'spec\n' });
+    expect(await codeOf(session.run('echo never'))).toBe('SESSION_CLOSED');
+    await session.close(); // of the life before: nothing
+    expect((await next.run('echo on')).stdout).toBe('on\n');
+  });
+
+  test('is nothing for a session that is closed or was never used, and frees the slot', async () => {
+    const session = await stack.fleet.session('closed-twice');
+    await session.run('true');
+    await Promise.all([session.close(), session.close()]);
+    await session.close();
+    await (await stack.fleet.session('never-used')).close();
+    await until(
+      async () => (await stack.fleet.hosts())[0],
+      (host) => host !== undefined && host.free > 0,
+    );
+  });
+});
+
+describe('A session that nobody uses', () => {
+  test('ends after its idle timeout; the next command gets a new shell, and is told so (invariant 5)', async () => {
+    const session = await stack.fleet.session('idle', { idleTimeoutMs: 300 });
+    await session.run('kept=no');
+    await until(
+      () => session.info(),
+      ({ state }) => state === 'lost',
+    );
+    expect(await session.run('echo "[$kept]"')).toEqual(
+      expectedResult('idle', {
+        stdout: '[]\n',
+        shell: { state: 'lost', reason: expect.any(String) as never, epoch: 2 },
+      }),
+    );
+    expect((await session.run('true')).shell).toEqual({ state: 'kept', epoch: 2 });
+  });
+
+  test('ends at the greatest age of a shell, but not under a running command, and the next shell has its own age', async () => {
+    const session = await stack.fleet.session('old', { maxLifetimeMs: 1_000 });
+    expect(await session.run('sleep 1.2; echo done')).toMatchObject({ outcome: 'success', stdout: 'done\n' });
+    await until(
+      () => session.info(),
+      ({ state }) => state === 'lost',
+    );
+    expect((await session.run('kept=yes')).shell).toMatchObject({ state: 'lost', epoch: 2 });
+    expect(await session.run('echo $kept')).toMatchObject({ stdout: 'yes\n', shell: { state: 'kept', epoch: 2 } });
+  });
+});
+
+describe('fleet.session', () => {
+  const spec: SessionSpec = { env: { A: '1', B: '2' }, output: { maxBytes: 1_000 }, commandTimeoutMs: 5_000 };
+
+  test('attaches to an equal spec however it is written, and refuses another with the difference', async () => {
+    const session = await stack.fleet.session('spec', spec);
+    await session.run('kept=yes');
+    const equal = await stack.fleet.session('spec', {
+      commandTimeoutMs: 5_000,
+      output: { keep: 'head-tail', maxBytes: 1_000 },
+      env: { B: '2', A: '1' },
+    });
+    expect((await equal.run('echo $kept')).stdout).toBe('yes\n');
+    expect((await (await stack.fleet.session('spec')).run('echo $kept')).stdout).toBe('yes\n');
+    const other = stack.fleet.session('spec', { ...spec, env: { A: '1' } });
+    await expect(other).rejects.toMatchObject({
+      code: 'SESSION_CONFLICT',
+      retryable: false,
+      context: { sessionId: 'spec', fields: [expect.stringContaining('env')] },
+    });
+  });
+
+  test('takes no slot and no container until something is submitted', async () => {
+    const free = async () => (await stack.fleet.hosts())[0]?.free;
+    const before = await free();
+    const session = await stack.fleet.session('only-recorded');
+    expect(await session.info()).toMatchObject({ id: 'only-recorded', state: 'queued', hostId: null, epoch: 0 });
+    expect(await free()).toBe(before);
+  });
+
+  test('ids that differ in case are different sessions, and names of object members are ids like others (row 22, 24)', async () => {
+    const ids = ['Abc', 'abc', '__proto__', 'constructor', 'toString', '123', '.', '..', '-rf'];
+    const results = await Promise.all(ids.map(async (id) => (await stack.fleet.session(id)).run(`echo ${id}`)));
+    expect(results.map(({ sessionId, stdout }) => [sessionId, stdout])).toEqual(ids.map((id) => [id, `${id}\n`]));
+    await Promise.all(ids.map(async (id) => (await stack.fleet.session(id)).close()));
+  });
+});

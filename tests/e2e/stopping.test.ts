@@ -1,0 +1,159 @@
+import type { Outcome, Result } from '@shellfleet/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectedResult } from '../support/expected-result.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+/** What a stopped command leaves in its Result: no exit code of its own. */
+const stopped = (outcome: Outcome, reason: Result['reason'], own: Partial<Result> = {}): Partial<Result> => ({
+  outcome,
+  exitCode: null,
+  ...(reason === undefined ? {} : { reason }),
+  ...own,
+});
+
+/** The shell came back from inside a command that had started background jobs: it kept everything but its list of them, and says so. */
+const CAME_BACK = {
+  state: 'partial',
+  reason: 'the shell re-executed itself: it no longer knows its background jobs',
+  epoch: 1,
+} as const;
+
+/** A tree of processes that will not go by itself: children in sessions and groups of their own, one that ignores every polite signal. */
+const TREE = `
+(trap '' INT TERM HUP; exec sleep 4321) &
+setsid sleep 4321 &
+(sh -c 'sleep 4321 & wait' &) ; 
+bash -c 'sleep 4321 | cat'`;
+const COUNT_LEFT = 'pgrep -x sleep | wc -l';
+
+describe.each(['socket', 'attach'] as const)('A stopped command over %s', (transport) => {
+  let stack: TestFleet;
+  beforeAll(async () => {
+    stack = await startFleet({ transport });
+  });
+  afterAll(() => stack?.[Symbol.asyncDispose]());
+
+  test('a timeout stops the whole process tree, keeps partial output, and leaves the session usable (S1-26)', async () => {
+    const session = await stack.fleet.session('wall');
+    await session.run('kept=yes; cd /tmp');
+    const result = await session.run(`echo before; echo too >&2; ${TREE}; echo after`, { timeoutMs: 500 });
+    expect(result).toEqual(
+      expectedResult(
+        'wall',
+        stopped('timeout', 'wall', {
+          stdout: 'before\n',
+          stderr: 'too\n',
+          output: expect.any(String) as never,
+          shell: CAME_BACK,
+        }),
+      ),
+    );
+    expect(result.timings.runMs).toBeGreaterThanOrEqual(500);
+    expect(result.timings.runMs).toBeLessThan(500 + 1_500 + 1_000);
+    expect(await session.run(`${COUNT_LEFT}; pwd; echo $kept`)).toEqual(
+      expectedResult('wall', { stdout: '0\n/tmp\nyes\n' }),
+    );
+  });
+
+  test('a command that falls silent is stopped, one that keeps talking is not', async () => {
+    const session = await stack.fleet.session('silent');
+    const talks = await session.run('for i in 1 2 3 4 5 6; do echo $i; sleep 0.1; done', { noOutputTimeoutMs: 500 });
+    expect(talks).toEqual(expectedResult('silent', { stdout: '1\n2\n3\n4\n5\n6\n' }));
+    const silent = await session.run('echo one; sleep 0.1; echo two >&2; sleep 4321', { noOutputTimeoutMs: 400 });
+    expect(silent).toEqual(
+      expectedResult('silent', stopped('timeout', 'no-output', { stdout: 'one\n', stderr: 'two\n' })),
+    );
+    expect(await session.run(COUNT_LEFT)).toEqual(expectedResult('silent', { stdout: '0\n' }));
+  });
+
+  test('cancel stops the whole process tree, keeps partial output, and leaves the session usable', async () => {
+    const session = await stack.fleet.session('cancelled');
+    await session.run('kept=yes');
+    const command = await session.submit(`echo before; ${TREE}; echo after`, { timeoutMs: 60_000 });
+    for await (const chunk of command.output()) if (chunk.text.includes('before')) break;
+    expect(await command.cancel('changed my mind')).toBe(true);
+    expect(await command.result()).toEqual(
+      expectedResult('cancelled', stopped('cancellation', 'cancelled', { stdout: 'before\n', shell: CAME_BACK })),
+    );
+    expect(await command.cancel()).toBe(false);
+    expect(await session.run(`${COUNT_LEFT}; echo $kept`)).toEqual(expectedResult('cancelled', { stdout: '0\nyes\n' }));
+  });
+
+  test('a background server of an earlier command outlives a later one that is stopped, with its workers', async () => {
+    const session = await stack.fleet.session('server');
+    await session.run('(while :; do sh -c "sleep 0.05"; echo beat >> /tmp/beats; done) & echo $! > /tmp/pid');
+    expect((await session.run('sleep 4321', { timeoutMs: 300 })).outcome).toBe('timeout');
+    const script =
+      'kill -0 $(cat /tmp/pid) && n=$(wc -l < /tmp/beats); until [ $(wc -l < /tmp/beats) -gt $((n + 1)) ]; do sleep 0.02; done; echo beats';
+    expect(await session.run(script)).toEqual(expectedResult('server', { stdout: 'beats\n' }));
+  });
+});
+
+describe('Cancelling', () => {
+  let stack: TestFleet;
+  beforeAll(async () => {
+    stack = await startFleet();
+  });
+  afterAll(() => stack?.[Symbol.asyncDispose]());
+
+  test('a command that waits ends unstarted, and those around it run', async () => {
+    const session = await stack.fleet.session('in-line');
+    const first = await session.submit('until [ -e go ]; do sleep 0.02; done; echo first');
+    const second = await session.submit('echo second');
+    const third = await session.submit('echo third');
+    expect(await second.cancel()).toBe(true);
+    expect(await second.result()).toEqual(
+      expectedResult(
+        'in-line',
+        stopped('cancellation', 'cancelled', { hostId: null, shell: { state: 'kept', epoch: 0 } }),
+      ),
+    );
+    const other = await stack.fleet.session('in-line');
+    const write = other.files.write('/workspace/go', '');
+    // The write waits in line like everything else.
+    await until(
+      () => session.info(),
+      ({ queuedCommands }) => queuedCommands === 2,
+    );
+    expect(await first.cancel()).toBe(true);
+    expect((await first.result()).outcome).toBe('cancellation');
+    expect(await third.result()).toEqual(expectedResult('in-line', { stdout: 'third\n' }));
+    await write;
+  });
+
+  test('a hundred cancels of one command are one cancellation', async () => {
+    const session = await stack.fleet.session('hundred');
+    const command = await session.submit('sleep 4321');
+    await until(
+      () => session.info(),
+      ({ state }) => state === 'busy',
+    );
+    const answers = await Promise.all(Array.from({ length: 100 }, () => command.cancel()));
+    expect(answers).toContain(true);
+    expect(await command.result()).toEqual(expectedResult('hundred', stopped('cancellation', 'cancelled')));
+    const told: string[] = [];
+    await session.close();
+    for await (const { type, commandId } of session.events()) if (commandId === command.id) told.push(type);
+    expect(told).toEqual(['command.accepted', 'command.started', 'command.completed']);
+  });
+
+  test('another process can cancel by id, and an aborted wait leaves the command running', async () => {
+    const session = await stack.fleet.session('by-id');
+    const leave = new AbortController();
+    const command = await session.submit('until [ -e go ]; do sleep 0.02; done; echo went');
+    const waiting = command.result({ signal: leave.signal });
+    leave.abort(new Error('left'));
+    await expect(waiting).rejects.toThrow('left');
+    expect(
+      (await session.info()).queuedCommands + ((await session.info()).runningCommandId === undefined ? 0 : 1),
+    ).toBe(1);
+    const other = await stack.connect();
+    const found = await other.command(command.id);
+    expect({ id: found.id, sessionId: found.sessionId }).toEqual({ id: command.id, sessionId: 'by-id' });
+    expect(await found.cancel()).toBe(true);
+    const results = [await found.result(), await command.result()];
+    expect(results[0]).toEqual(results[1]);
+    expect(results[0]?.outcome).toBe('cancellation');
+  });
+});

@@ -1,0 +1,221 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ClientStage, setClientStage, until } from '../support/client-stage.ts';
+import { runCli, startCli } from '../support/run-cli.ts';
+
+let stage: ClientStage;
+let folder: string;
+beforeAll(async () => {
+  stage = await setClientStage();
+  await stage.startHost();
+  folder = await mkdtemp(join(tmpdir(), 'shellfleet-cli-'));
+});
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+test("stdout and stderr are the command's, byte for byte, and so is the exit code", async () => {
+  const run = await runCli(stage, ['exec', 's', '--', "printf 'a\\0\\377\\033[31m'; printf 'e\\200' >&2; exit 7"]);
+  expect(run.exitCode).toBe(7);
+  expect(run.stdout.toString('latin1')).toBe('a\0\u00ff\u001b[31m');
+  expect(run.stderr).toBe('e\ufffd');
+});
+
+test('output comes while the command runs', async () => {
+  const { child, said, end } = startCli(stage, ['exec', 'live', '--', 'echo first; exec sleep 60']);
+  await until('the first line is there', async () => said().stdout.toString() === 'first\n');
+  child.kill('SIGINT');
+  expect(await end).toMatchObject({ exitCode: 130, stderr: expect.stringMatching(/^shellfleet: Cancelling live\./) });
+});
+
+test('several words are quoted, so that the shell sees them as they were', async () => {
+  const words = ['a b', "c'd", '$HOME', '', '*', 'x=1', '-n'];
+  const run = await runCli(stage, ['exec', 's', '--', 'printf', '<%s>', ...words]);
+  expect(run.stdout.toString()).toBe(words.map((word) => `<${word}>`).join(''));
+});
+
+test('--json prints one object a line, and the last is the Result', async () => {
+  const run = await runCli(stage, ['exec', 's', '--json', '--', 'echo hi; echo no >&2; exit 3']);
+  const lines = run.stdout
+    .toString()
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(
+    lines
+      .slice(0, -1)
+      .map(({ type, stream, text }) => [type, stream, text])
+      .sort(),
+  ).toEqual([
+    ['output', 'stderr', 'no\n'],
+    ['output', 'stdout', 'hi\n'],
+  ]);
+  expect(lines.at(-1)).toMatchObject({
+    outcome: 'failure',
+    exitCode: 3,
+    stdout: 'hi\n',
+    stderr: 'no\n',
+    sessionId: 's',
+  });
+  expect([run.exitCode, run.stderr]).toEqual([3, '']);
+});
+
+test('a timeout is 124, and says so', async () => {
+  const run = await runCli(stage, ['exec', 's', '--timeout', '200ms', '--', 'sleep', '60']);
+  expect(run).toMatchObject({
+    exitCode: 124,
+    stderr: expect.stringMatching(/^shellfleet: .* was stopped at its time limit/),
+  });
+});
+
+test('--stdin, --env and their variables reach the command', async () => {
+  const args = ['exec', 's', '--stdin', '-e', 'A=one two', '-e', 'B=x=y', '--', 'cat; echo "$A|$B"'];
+  expect((await runCli(stage, args, { stdin: 'in\n' })).stdout.toString()).toBe('in\none two|x=y\n');
+  const timed = await runCli(stage, ['exec', 's', '--', 'sleep', '60'], { env: { SHELLFLEET_TIMEOUT: '200ms' } });
+  expect(timed.exitCode).toBe(124);
+  const large = await runCli(stage, ['exec', 's', '--stdin', '--', 'cat'], { stdin: new Uint8Array(1_048_577) });
+  expect(large).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('options.stdin: is 1048577 bytes; the limit is 1048576'),
+  });
+});
+
+test('a detached command is found again: logs, wait, cancel', async () => {
+  const detached = await runCli(stage, ['exec', 's', '--detach', '--', 'echo one; sleep 0.2; echo two; exit 5']);
+  const id = detached.stdout.toString().trim();
+  expect(id).toMatch(/^s\.[0-9A-Z]{26}$/);
+  const [follow, wait] = await Promise.all([runCli(stage, ['logs', '-f', id]), runCli(stage, ['wait', id])]);
+  expect([follow.stdout.toString(), follow.exitCode, wait.exitCode]).toEqual(['one\ntwo\n', 0, 5]);
+  const lines = (await runCli(stage, ['logs', '--json', id])).stdout.toString().trimEnd().split('\n');
+  const since = await runCli(stage, ['logs', '--since', JSON.parse(lines[0] ?? '').id, id]);
+  expect(since.stdout.toString()).toBe('two\n');
+  const cancel = await runCli(stage, ['cancel', '--json', id]);
+  expect(JSON.parse(cancel.stdout.toString())).toEqual({ commandId: id, cancelled: false });
+});
+
+test('a hang-up leaves the command running, and says its id', async () => {
+  const { child, said, end } = startCli(stage, ['exec', 'hung', '--', 'echo on; sleep 0.5; echo done']);
+  await until('it runs', async () => said().stdout.length > 0);
+  child.kill('SIGHUP');
+  const left = await end;
+  expect(left.exitCode).toBe(129);
+  const id = /it goes on as (hung\.\w+)\./.exec(left.stderr)?.[1] ?? '';
+  expect((await runCli(stage, ['logs', '-f', id])).stdout.toString()).toBe('on\ndone\n');
+});
+
+test('a second Ctrl-C leaves at once', async () => {
+  await using stage = await setClientStage();
+  const { child, said, end } = startCli(stage, ['exec', 'paused', '--', 'true']);
+  await until('it is submitted', async () => (await stage.keys()).some((key) => key.includes(':paused}:payload:')));
+  // Between the two, Redis is away: the cancellation cannot end it.
+  stage.own.freeze();
+  child.kill('SIGINT');
+  await until('it was heard', async () => said().stderr.includes('Cancelling'));
+  child.kill('SIGINT');
+  const { exitCode } = await end;
+  stage.own.thaw();
+  expect(exitCode).toBe(130);
+});
+
+test('a reader of stdout that goes away is no error', async () => {
+  const { child, end } = startCli(stage, ['exec', 'piped', '--', 'yes']);
+  child.stdout?.once('data', () => child.stdout?.destroy());
+  const { exitCode, stderr } = await end;
+  expect([exitCode, stderr]).toEqual([130, '']);
+});
+
+test('run uses a session of its own and closes it', async () => {
+  const run = await runCli(stage, ['run', '--json', '--', 'echo one; exit 4']);
+  expect(run.exitCode).toBe(4);
+  const { sessionId } = JSON.parse(run.stdout.toString().trimEnd().split('\n').at(-1) ?? '');
+  const closed = await runCli(stage, ['ps', '--json', '--state', 'closed']);
+  expect(closed.stdout.toString()).toContain(sessionId);
+});
+
+test('cp copies both ways, the same bytes', async () => {
+  const bytes = new Uint8Array(600_000).map((_, index) => index * 7);
+  await writeFile(join(folder, 'in'), bytes);
+  expect((await runCli(stage, ['cp', join(folder, 'in'), 'files:/workspace/'])).exitCode).toBe(0);
+  expect((await runCli(stage, ['cp', 'files:/workspace/in', join(folder, 'out')])).exitCode).toBe(0);
+  expect((await readFile(join(folder, 'out'))).equals(Buffer.from(bytes))).toBe(true);
+  expect(await runCli(stage, ['cp', 'files:/workspace/none', join(folder, 'none')])).toMatchObject({
+    exitCode: 125,
+    stderr: expect.stringMatching(/^shellfleet: There is no \/workspace\/none\..* \(FILE_NOT_FOUND\)\n$/),
+  });
+});
+
+test('ps, queue, hosts, restart and close', async () => {
+  await runCli(stage, ['exec', 'shown', '--', 'true']);
+  expect((await runCli(stage, ['ps'])).stdout.toString()).toMatch(/^shown +ready +tiny-host +0 +- /m);
+  expect((await runCli(stage, ['hosts', 'ls'])).stdout.toString()).toMatch(/^tiny-host +up +\d+\/100 +docker/m);
+  expect((await runCli(stage, ['queue'])).exitCode).toBe(0);
+  expect((await runCli(stage, ['restart', 'shown'])).exitCode).toBe(0);
+  expect((await runCli(stage, ['close', 'shown'])).stderr).toBe('shellfleet: shown is closed.\n');
+  expect((await runCli(stage, ['close', 'shown'])).stderr).toBe('shellfleet: shown was not open.\n');
+  expect((await runCli(stage, ['restart', 'never'])).exitCode).toBe(125);
+});
+
+test('a batch writes a line a task, exits non-zero when one fails, and resumes behind what ended', async () => {
+  const file = join(folder, 'tasks.jsonl');
+  const out = join(folder, 'results.jsonl');
+  const tasks = [
+    { id: 'a', script: 'echo a' },
+    { id: 'b', script: ['echo b', 'exit 3'] },
+  ];
+  await writeFile(file, tasks.map((task) => JSON.stringify(task)).join('\n'));
+  const first = await runCli(stage, ['batch', 'run', file, '--out', out, '--concurrency', '2']);
+  expect([first.exitCode, first.stderr]).toEqual([
+    1,
+    expect.stringMatching(/1 succeeded, 1 did not, 0 had ended before/),
+  ]);
+  const written = (await readFile(out, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(written.map(({ id, outcome }) => `${id} ${outcome}`).sort()).toEqual(['a success', 'b failure']);
+  await writeFile(file, JSON.stringify({ id: 'c', script: 'echo c' }), { flag: 'a' });
+  expect((await runCli(stage, ['batch', 'run', file, '--out', out, '--resume'])).exitCode).toBe(2);
+  await writeFile(file, [...tasks, { id: 'c', script: 'echo c' }].map((task) => JSON.stringify(task)).join('\n'));
+  const resumed = await runCli(stage, ['batch', 'run', file, '--out', out, '--resume']);
+  expect([resumed.exitCode, resumed.stderr]).toEqual([
+    0,
+    expect.stringMatching(/1 succeeded, 0 did not, 2 had ended before/),
+  ]);
+});
+
+test.each([
+  [['nope'], /unknown command 'nope'/],
+  [['exec'], /missing required argument 'session'/],
+  [['exec', 's'], /missing required argument 'script'/],
+  [['exec', 's', '--bogus', '--', 'true'], /unknown option '--bogus'/],
+  [['exec', 's', '--timeout', 'soon', '--', 'true'], /Give a time such as/],
+  [['exec', 's', '-e', 'novalue', '--', 'true'], /Give it as NAME=value/],
+  [['exec', 'a:b', '--', 'true'], /id: may only hold/],
+  [['exec', 's\u001b[2J', '--', 'true'], /id: may only hold/],
+  [['exec', 's', '--', ' '], /script: must not be empty/],
+  [['exec', 'new', '--image', 'Bad Image', '--', 'true'], /spec\.image: is not an image name/],
+  [['cp', 'a', 'b'], /One of the two must be in a session/],
+  [['batch', 'run', '/etc/hostname', '--out', '/tmp/x'], /\/etc\/hostname:1 is no task/],
+  [['--redis-url', 'http://x', 'ps'], /The Redis URL is not of the form/],
+  [['--redis-url', 'redis://127.0.0.1:99999', 'ps'], /The Redis URL is not of the form/],
+  [['wait', 'nothing'], /is not a command id/],
+  [['logs', '--since', '$', 's'], /after: must be the id of a chunk/],
+])('wrong usage is one line and exit code 2: %j', async (args, words) => {
+  const run = await runCli(stage, args);
+  expect(run.stderr).toMatch(words);
+  expect(run.stderr.trimEnd()).not.toMatch(/\p{Cc}/u);
+  expect([run.exitCode, run.stdout.toString()]).toEqual([2, '']);
+});
+
+test('with no fleet to be found it says how to start one; SHELLFLEET_DEBUG shows the stack', async () => {
+  const run = await runCli(stage, ['ps'], { env: { SHELLFLEET_REDIS_URL: '' } });
+  expect(run).toMatchObject({
+    exitCode: 125,
+    stderr: expect.stringMatching(/^shellfleet: No fleet was found.*npm start.*\n$/),
+  });
+  const debugged = await runCli(stage, ['ps'], { env: { SHELLFLEET_REDIS_URL: '', SHELLFLEET_DEBUG: '1' } });
+  expect(debugged.stderr).toMatch(/\n {4}at /);
+});

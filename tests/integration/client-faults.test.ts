@@ -1,0 +1,174 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { connectRedis, submit } from '@shellfleet/mailbox';
+import { fleetKeys, SESSIONS_QUEUE, sessionJobId, sessionKeys } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import { setClientStage, until } from '../support/client-stage.ts';
+import { startOwnRedis } from '../support/own-redis.ts';
+
+const firstSubmit = fileURLToPath(new URL('../support/first-submit.ts', import.meta.url));
+
+test.each(['index', 'submit', 'job'])(
+  'a producer killed before the %s of its first submit leaves no command that waits for ever (S2)',
+  async (step) => {
+    await using stage = await setClientStage();
+    const { namespace, sealKey } = stage;
+    const child = fork(firstSubmit, [stage.own.url, namespace, sealKey, step], {
+      execArgv: ['--conditions=@shellfleet/source', '--no-warnings'],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    await once(child, 'exit');
+    expect(child.signalCode).toBe('SIGKILL');
+
+    const fleet = fleetKeys(namespace);
+    const keys = sessionKeys(namespace, 'default', 's');
+    const jobKey = `${fleet.admission}:${SESSIONS_QUEUE}:${sessionJobId('default', 's')}`;
+    const seen = {
+      indexed: (await stage.redis.zscore(fleet.index, keys.member)) !== null,
+      waiting: await stage.redis.llen(keys.queue),
+      job: (await stage.redis.exists(jobKey)) === 1,
+    };
+    // What waits is in the index: upkeep finds it there, and adds the job.
+    expect(seen).toEqual(
+      {
+        index: { indexed: false, waiting: 0, job: false },
+        submit: { indexed: true, waiting: 0, job: false },
+        job: { indexed: true, waiting: 1, job: false },
+      }[step],
+    );
+  },
+);
+
+test('a submit that is sent again runs once (I4)', async () => {
+  await using stage = await setClientStage();
+  const host = await stage.startHost({ paused: true });
+  const session = await (await stage.connect()).session('s');
+  const command = await session.submit('echo once');
+  const keys = sessionKeys(stage.namespace, 'default', 's');
+  const entryId = command.id.slice('s.'.length);
+  const payload = await stage.redis.get(`${keys.prefix}payload:${entryId}`);
+  const { redis } = await connectRedis(stage.own.url, 'producer', 'again');
+  const again = await submit(redis, keys, {
+    entryId,
+    generation: (await stage.redis.hget(keys.state, 'gen')) ?? '',
+    kind: 'command',
+    payload: payload ?? '',
+    payloadHash: '',
+    inbox: 'nobody',
+    retry: 'never',
+  });
+  redis.disconnect();
+  expect(again.type).toBe('accepted-before');
+  host.resume();
+  expect((await command.result()).stdout).toBe('once\n');
+  await session.run('true');
+  expect(host.began.map(({ script }) => script)).toEqual(['echo once', 'true']);
+});
+
+test('with Redis out of reach a submit fails within its deadline, with the next step, row 71', async () => {
+  await using stage = await setClientStage();
+  const session = await (await stage.connect()).session('s');
+  stage.own.freeze();
+  const startedAt = Date.now();
+  const error = await session.submit('true').catch((caught: unknown) => caught);
+  const tookMs = Date.now() - startedAt;
+  stage.own.thaw();
+  expect(error).toMatchObject({ code: 'QUEUE_UNAVAILABLE', retryable: true });
+  expect(tookMs).toBeLessThan(2_500);
+});
+
+test('with no Redis at all connect says where it looked', async () => {
+  await using stage = await setClientStage();
+  await expect(stage.connect({ redisUrl: 'redis://:hush@127.0.0.1:1' })).rejects.toMatchObject({
+    code: 'QUEUE_UNAVAILABLE',
+    message: expect.stringMatching(/^Redis at 127\.0\.0\.1:1 cannot be reached(?!.*hush)/),
+  });
+});
+
+test('a Redis that is full takes nothing new, and says so, row 71', async () => {
+  await using stage = await setClientStage(await startOwnRedis('--maxmemory', '3mb'));
+  const session = await (await stage.connect()).session('s');
+  const filling = Array.from({ length: 12 }, () => session.submit(`# ${'x'.repeat(500_000)}`));
+  const ends = await Promise.allSettled(filling);
+  const refused = ends.filter((end) => end.status === 'rejected').map(({ reason }) => reason);
+  expect(refused.length).toBeGreaterThan(0);
+  for (const reason of refused) {
+    expect(reason).toMatchObject({ code: 'QUEUE_UNAVAILABLE', message: expect.stringContaining('Redis is full') });
+  }
+  await stage.own[Symbol.asyncDispose]();
+});
+
+test('a waiting command that Redis lost, with its session, is submitted again under its id', async () => {
+  await using stage = await setClientStage();
+  const session = await (await stage.connect()).session('s', { priority: 5 });
+  const command = await session.submit('echo kept');
+  await stage.redis.flushall();
+  await stage.startHost();
+  const result = await command.result();
+  expect(result).toMatchObject({ commandId: command.id, outcome: 'success', stdout: 'kept\n' });
+  expect((await session.run('echo on')).stdout).toBe('on\n');
+});
+
+test('readers and waiters outlive an absence of Redis', async () => {
+  await using stage = await setClientStage();
+  await stage.startHost();
+  const session = await (await stage.connect()).session('s');
+  const command = await session.submit('echo a; sleep 0.5; echo b');
+  const output = command.output();
+  expect((await output.next()).value?.text).toBe('a\n');
+  stage.own.freeze();
+  setTimeout(() => stage.own.thaw(), 2_600);
+  expect((await output.next()).value?.text).toBe('b\n');
+  expect((await command.result()).stdout).toBe('a\nb\n');
+});
+
+test('durable is refused before anything is sent where Redis cannot promise it', async () => {
+  await using stage = await setClientStage();
+  const session = await (await stage.connect()).session('s');
+  const before = await stage.keys();
+  await expect(session.submit('true', { durable: true })).rejects.toMatchObject({ code: 'DURABLE_UNSUPPORTED' });
+  expect(await stage.keys()).toEqual(before);
+});
+
+test('durable is taken where every write is on disk before its answer', async () => {
+  const { mkdtemp, rm } = await import('node:fs/promises');
+  const folder = await mkdtemp('/tmp/shellfleet-durable-');
+  const own = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always', '--dir', folder);
+  await using stage = await setClientStage(own);
+  const session = await (await stage.connect()).session('s');
+  expect((await session.submit('true', { durable: true })).id).toMatch(/^s\./);
+  await stage[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+test('a session whose host died is unreachable; its close resolves at once, and its commands end as cancellations', async () => {
+  await using stage = await setClientStage();
+  const host = await stage.startHost({ id: 'dead' });
+  const fleet = await stage.connect();
+  const session = await fleet.session('s');
+  await session.run('true');
+  host.pause();
+  const queued = await session.submit('echo never');
+  await host[Symbol.asyncDispose]();
+  await until('its host is known to be away', async () => (await session.info()).state === 'unreachable');
+  await session.close();
+  expect(await queued.result()).toMatchObject({ outcome: 'cancellation' });
+  expect((await session.info()).state).toBe('closed');
+});
+
+test('a closed connection tells those who wait, and leaves no inbox behind', async () => {
+  await using stage = await setClientStage();
+  const fleet = await stage.connect();
+  const command = await (await fleet.session('s')).submit('true');
+  const waiting = command.result();
+  const reading = Array.fromAsync(command.output());
+  await until('it reads', async () => ((await stage.redis.client('LIST')) as string).includes('name=shellfleet-feeds'));
+  await Promise.all([
+    fleet.close(),
+    expect(reading).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' }),
+    expect(waiting).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' }),
+  ]);
+  expect((await stage.keys()).filter((key) => key.includes(':inbox:'))).toEqual([]);
+});

@@ -1,0 +1,202 @@
+import type { Command, OutputChunk } from '@shellfleet/client';
+import { connectRedis } from '@shellfleet/mailbox';
+import { sessionKeys } from '@shellfleet/protocol';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setClientStage, until } from '../support/client-stage.ts';
+import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+
+let own: OwnRedis;
+beforeAll(async () => {
+  own = await startOwnRedis();
+});
+afterAll(() => own[Symbol.asyncDispose]());
+
+const bytesOf = (chunks: readonly OutputChunk[], stream: 'stdout' | 'stderr') =>
+  Buffer.concat(chunks.filter((chunk) => chunk.stream === stream).map(({ data }) => data));
+const readAll = (command: Command, after?: string) =>
+  Array.fromAsync(command.output(after === undefined ? {} : { after }));
+
+/** Writes to both streams, in several chunks that cut characters and hold every byte. */
+const MIXED = `for i in 1 2 3 4 5 6; do printf '\\342\\202'; sleep 0.02; printf '\\254%s\\0\\377' $i; printf 'e%s' $i >&2; sleep 0.02; done`;
+
+test('a reader that left and resumes at any id has the same bytes as one that stayed (O1)', async () => {
+  await using stage = await setClientStage(own);
+  await stage.startHost();
+  const session = await (await stage.connect()).session('s');
+  const command = await session.submit(MIXED);
+  const stayed = await readAll(command);
+  expect(bytesOf(stayed, 'stdout').toString('latin1')).toBe(
+    [1, 2, 3, 4, 5, 6].map((i) => `\u00e2\u0082\u00ac${i}\0\u00ff`).join(''),
+  );
+  expect(bytesOf(stayed, 'stderr').toString()).toBe('e1e2e3e4e5e6');
+  const other = await (await stage.connect()).command(command.id);
+  for (const [index, { id }] of stayed.entries()) {
+    const rest = await readAll(other, id);
+    expect(rest.map(({ id, data, omittedBytes }) => ({ id, data: Buffer.from(data), omittedBytes }))).toEqual(
+      stayed.slice(index + 1).map(({ id, data, omittedBytes }) => ({ id, data: Buffer.from(data), omittedBytes })),
+    );
+  }
+});
+
+test('text is decoded over the borders of chunks, for each stream alone', async () => {
+  await using stage = await setClientStage(own);
+  await stage.startHost();
+  const session = await (await stage.connect()).session('s');
+  const chunks = await readAll(await session.submit(MIXED));
+  const textOf = (stream: string) =>
+    chunks
+      .filter((chunk) => chunk.stream === stream)
+      .map(({ text }) => text)
+      .join('');
+  expect(textOf('stdout')).toBe([1, 2, 3, 4, 5, 6].map((i) => `€${i}\0\ufffd`).join(''));
+  expect(textOf('stderr')).toBe('e1e2e3e4e5e6');
+});
+
+test('any number of readers in any process see a live command from its beginning', async () => {
+  await using stage = await setClientStage(own);
+  await stage.startHost();
+  const fleet = await stage.connect();
+  const other = await stage.connect();
+  const command = await (await fleet.session('s')).submit('for i in 1 2 3; do echo $i; sleep 0.05; done');
+  const readers = await Promise.all(
+    Array.from({ length: 10 }, async (_, index) => readAll(await (index % 2 ? fleet : other).command(command.id))),
+  );
+  for (const chunks of readers) expect(bytesOf(chunks, 'stdout').toString()).toBe('1\n2\n3\n');
+});
+
+test('output comes while the command runs, and the reader ends with it', async () => {
+  await using stage = await setClientStage(own);
+  await stage.startHost();
+  const session = await (await stage.connect()).session('s');
+  const command = await session.submit('echo first; exec sleep 60');
+  const output = command.output();
+  expect((await output.next()).value?.text).toBe('first\n');
+  await command.cancel();
+  expect((await output.next()).done).toBe(true);
+});
+
+test('a command that never ran has no output, and its reader ends', async () => {
+  await using stage = await setClientStage(own);
+  const session = await (await stage.connect()).session('s');
+  const command = await session.submit('echo never');
+  const reading = readAll(command);
+  await command.cancel();
+  expect(await reading).toEqual([]);
+});
+
+test('a trimmed range is counted in the next chunk, or at the end (I7)', async () => {
+  await using stage = await setClientStage(own);
+  await stage.startHost();
+  const session = await (await stage.connect()).session('s');
+  const command = await session.submit('printf 12345; sleep 0.05; printf 678; sleep 0.05; printf 9');
+  const chunks = await readAll(command);
+  expect(chunks).toHaveLength(3);
+  const { stream } = sessionKeys(stage.namespace, 'default', 's');
+  await stage.redis.xtrim(stream, 'MINID', chunks[1]?.id ?? '');
+  const trimmed = await readAll(command);
+  expect(trimmed.map(({ text, omittedBytes }) => ({ text, omittedBytes }))).toEqual([
+    { text: '678', omittedBytes: 5 },
+    { text: '9', omittedBytes: undefined },
+  ]);
+  await stage.redis.xdel(stream, chunks[1]?.id ?? '', chunks[2]?.id ?? '');
+  const gone = await readAll(command);
+  expect(gone.map(({ text, omittedBytes }) => ({ text, omittedBytes }))).toEqual([{ text: '', omittedBytes: 9 }]);
+});
+
+test('nothing is read for a reader that does not ask (O2, I8)', async () => {
+  await using stage = await setClientStage(own);
+  const host = await stage.startHost();
+  const session = await (await stage.connect()).session('s');
+  const command = await session.submit('head -c 10000000 /dev/zero');
+  await command.result();
+  // It looks at streams too.
+  await host[Symbol.asyncDispose]();
+  const pagesRead = async () =>
+    Number(/cmdstat_xrange:calls=(\d+)/.exec(await stage.redis.info('commandstats'))?.[1] ?? 0);
+  await stage.redis.config('RESETSTAT');
+  const output = command.output();
+  const first = await output.next();
+  expect(await pagesRead()).toBe(1);
+  // More hints change nothing for a reader that has not taken its page.
+  const { feed } = sessionKeys(stage.namespace, 'default', 's');
+  for (let hint = 0; hint < 20; hint++) await stage.redis.publish(feed, '0-1');
+  expect(await pagesRead()).toBe(1);
+  let total = first.value?.data.byteLength ?? 0;
+  for await (const { data } of output) total += data.byteLength;
+  expect(total).toBe(10_000_000);
+  expect(await pagesRead()).toBeGreaterThan(3);
+});
+
+test('onOutput has every chunk before the result is there', async () => {
+  await using stage = await setClientStage(own);
+  await stage.startHost();
+  const session = await (await stage.connect()).session('s');
+  const chunks: OutputChunk[] = [];
+  const result = await session.run('echo a; sleep 0.05; echo b', { onOutput: (chunk) => chunks.push(chunk) });
+  expect(bytesOf(chunks, 'stdout').toString()).toBe(result.stdout);
+});
+
+test('hints that are lost cost time, not output: without pub/sub readers and results look for themselves', async () => {
+  await using stage = await setClientStage(own);
+  await stage.startHost();
+  const session = await (await stage.connect()).session('s');
+  const command = await session.submit('sleep 0.3; echo late');
+  const reading = readAll(command);
+  const clients = ((await stage.redis.client('LIST')) as string).split('\n');
+  const deaf = clients.filter((line) => /name=shellfleet-(feeds|inbox)/.test(line));
+  for (const line of deaf) await stage.redis.client('KILL', 'ID', /id=(\d+)/.exec(line)?.[1] ?? '');
+  expect(bytesOf(await reading, 'stdout').toString()).toBe('late\n');
+  expect((await command.result()).stdout).toBe('late\n');
+});
+
+test('events tell a life from its beginning, resume at an id, and end with it', async () => {
+  await using stage = await setClientStage(own);
+  await stage.startHost();
+  const session = await (await stage.connect()).session('s');
+  const following = Array.fromAsync(session.events());
+  await session.run('echo hi');
+  await session.close();
+  const events = await following;
+  expect(events.map(({ type }) => type)).toEqual([
+    'command.accepted',
+    'session.queued',
+    'session.opened',
+    'command.started',
+    'command.output',
+    'command.completed',
+    'session.closed',
+  ]);
+  expect(events[4]?.data).toMatchObject({ stream: 'stdout', text: 'hi\n' });
+  expect(events[5]?.data).toMatchObject({ outcome: 'success', stdout: 'hi\n', commandId: events[5]?.commandId });
+  const rest = await Array.fromAsync(session.events({ after: events[3]?.id ?? '' }));
+  expect(rest).toEqual(events.slice(4));
+});
+
+test('a large result is read from the session, not from the hint', async () => {
+  await using stage = await setClientStage(own);
+  await stage.startHost();
+  const session = await (await stage.connect()).session('s');
+  const { stdout } = await session.run('head -c 200000 /dev/zero | tr "\\0" x');
+  expect(stdout).toBe('x'.repeat(200_000));
+});
+
+test('an inbox that Redis lost costs no result', async () => {
+  await using stage = await setClientStage(own);
+  const host = await stage.startHost({ paused: true });
+  const session = await (await stage.connect()).session('s');
+  const command = await session.submit('echo found');
+  const inbox = await until('the inbox is there', async () =>
+    (await stage.keys()).find((key) => key.startsWith(`${stage.namespace}:inbox:`)),
+  );
+  await stage.redis.del(inbox);
+  host.resume();
+  expect((await command.result()).stdout).toBe('found\n');
+});
+
+test('a Redis URL that is none, or a Redis that drops keys, is refused by name', async () => {
+  await using other = await startOwnRedis('--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru');
+  await expect(connectRedis(other.url, 'producer', 'test')).rejects.toMatchObject({
+    code: 'REDIS_UNSUITABLE',
+    context: { setting: 'maxmemory-policy' },
+  });
+});

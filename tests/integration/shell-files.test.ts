@@ -1,0 +1,102 @@
+// File operations go through the keeper: as the container's user, with nothing installed in the image.
+
+import { parseFileRecords } from '@shellfleet/keeper';
+import { describe, expect, test } from 'vitest';
+import { type BoxOptions, useBox } from '../support/shell-box.ts';
+
+const boxes: [string, BoxOptions][] = [
+  ['as user 1000 over the socket', {}],
+  ['as user 1000 over attach', { transport: 'attach' }],
+  ['as root', { user: '0:0' }],
+  ['on a read-only root in an image with nothing but a shell', { image: 'dashOnly', readOnlyRootfs: true }],
+];
+
+describe.each(boxes)('%s', (_, options) => {
+  const it = useBox(options);
+  const file: typeof it.client.file = (operation) => it.client.file(operation);
+  const write = (path: string, data: Uint8Array | string, more: object = {}) =>
+    file({ type: 'write', path, offset: 0, data: Buffer.from(data), truncate: true, parents: true, ...more });
+  const read = (path: string, offset = 0, length = 1 << 20) => file({ type: 'read', path, offset, length });
+
+  test('what is written is read again, byte for byte, and parents are made', async () => {
+    const bytes = Buffer.from([0, 255, 10, 13, 0, 195, 40]);
+    expect(await write('/tmp/a b/c\n/ü.bin', bytes)).toMatchObject({
+      code: 0,
+      err: '',
+      end: { reason: 'exited', shell: { state: 'kept' } },
+    });
+    expect((await read('/tmp/a b/c\n/ü.bin')).stdout).toEqual(bytes);
+    expect((await read('/tmp/a b/c\n/ü.bin', 1, 2)).stdout).toEqual(Buffer.from([255, 10]));
+    expect((await it.client.run('read -r x < "/tmp/a b/c\n/ü.bin" || :; echo seen')).out).toBe('seen\n');
+  });
+
+  test('a file comes in parts and appears whole, with the mode of the one that it replaces', async () => {
+    await write('/tmp/parts/run.sh', 'old');
+    expect((await file({ type: 'stat', path: '/tmp/parts/run.sh' })).code).toBe(0);
+    const part = Buffer.alloc(1 << 20, 'x');
+    await write('/tmp/parts/.up', part);
+    await file({ type: 'write', path: '/tmp/parts/.up', offset: part.length, data: part });
+    expect((await read('/tmp/parts/run.sh')).out).toBe('old');
+    const last = await file({
+      type: 'write',
+      path: '/tmp/parts/.up',
+      offset: 2 * part.length,
+      data: Buffer.from('end'),
+      renameTo: '/tmp/parts/run.sh',
+    });
+    expect(last.code).toBe(0);
+    const [record] = parseFileRecords((await file({ type: 'stat', path: '/tmp/parts/run.sh' })).stdout);
+    expect(record).toMatchObject({ name: 'run.sh', type: 'file', size: 2 * part.length + 3, mode: 0o644 });
+    expect((await read('/tmp/parts/run.sh', 2 * part.length)).out).toBe('end');
+    expect((await read('/tmp/parts/.up')).end.fileFailure).toBe('not-found');
+  });
+
+  test('a folder is listed with types, sizes and strange names', async () => {
+    await write('/tmp/list/one', '12345');
+    await write('/tmp/list/-rf', '');
+    await write('/tmp/list/sub/x', '');
+    const records = parseFileRecords((await file({ type: 'list', path: '/tmp/list' })).stdout);
+    expect(records.toSorted((a, b) => (a.name < b.name ? -1 : 1))).toEqual([
+      expect.objectContaining({ name: '-rf', type: 'file', size: 0 }),
+      expect.objectContaining({ name: 'one', type: 'file', size: 5 }),
+      expect.objectContaining({ name: 'sub', type: 'directory', modifiedMs: expect.any(Number) }),
+    ]);
+  });
+
+  test('files and whole folders are removed, links are not followed', async () => {
+    await write('/tmp/rm/dir/deep/x', 'x');
+    await write('/tmp/rm/kept/x', 'x');
+    expect((await file({ type: 'remove', path: '/tmp/rm/dir' })).end.fileFailure).toBe('is-directory');
+    expect((await file({ type: 'remove', path: '/tmp/rm/dir', recursive: true })).code).toBe(0);
+    expect((await file({ type: 'stat', path: '/tmp/rm/dir' })).end.fileFailure).toBe('not-found');
+    expect((await read('/tmp/rm/kept/x')).out).toBe('x');
+    expect((await file({ type: 'remove', path: '/tmp/rm/kept/x' })).code).toBe(0);
+  });
+
+  test.each([
+    ['what is missing', { type: 'read', path: '/tmp/nothing', offset: 0, length: 1 }, 'not-found'],
+    ['a folder as a file', { type: 'read', path: '/tmp', offset: 0, length: 1 }, 'is-directory'],
+    ['a file as a folder', { type: 'list', path: '/.shellfleet/keeper' }, 'path-invalid'],
+    ['a device', { type: 'read', path: '/dev/zero', offset: 0, length: 1 }, 'path-invalid'],
+    [
+      'a place that may not be written',
+      { type: 'write', path: '/proc/1/x', offset: 0, data: Buffer.from('x') },
+      undefined,
+    ],
+    [
+      'a name that is too long',
+      { type: 'write', path: `/tmp/${'n'.repeat(300)}`, offset: 0, data: Buffer.from('x') },
+      'path-invalid',
+    ],
+  ] as const)('%s is an error with the path in its words', async (_name, operation, failure) => {
+    const ended = await file(operation);
+    expect(ended.code).toBe(1);
+    if (failure) expect(ended.end.fileFailure).toBe(failure);
+    expect(ended.err).toContain(operation.path);
+    expect(ended.end.shell.state).toBe('kept');
+  });
+
+  test('a path that is not absolute is refused', async () => {
+    await expect(read('relative')).rejects.toThrow('refused: invalid');
+  });
+});

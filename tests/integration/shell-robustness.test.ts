@@ -1,0 +1,205 @@
+// Junk, lies, floods and half frames, at the keeper's end and at the worker's: the shell goes on (DESIGN 5; security rows 45-57).
+import { randomBytes } from 'node:crypto';
+import { chmod, rm } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
+import { encodeFrame, entryIdToBytes, FrameType, uint32s, uint64s } from '@shellfleet/keeper';
+import { ulid } from 'ulid';
+import { describe, expect, test } from 'vitest';
+import type { KeeperContainer } from '../support/keeper-container.ts';
+import { openBox, useBox } from '../support/shell-box.ts';
+import { ShellClient } from '../support/shell-client.ts';
+
+/** A listener that says to the keeper what no worker says; resolves when the keeper has hung up. */
+async function misbehave(box: KeeperContainer, talk: (socket: Socket) => void): Promise<void> {
+  await rm(box.socketPath, { force: true });
+  const hungUp = Promise.withResolvers<void>();
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => talk(socket));
+    socket.once('close', () => hungUp.resolve());
+    server.close();
+  });
+  await new Promise<void>((resolve) => server.listen(box.socketPath, resolve));
+  await chmod(box.socketPath, 0o666);
+  await hungUp.promise;
+}
+
+const claim = (fence: number) => encodeFrame({ type: FrameType.claim, fence });
+
+describe('what a broken worker says', () => {
+  test.each<[string, (socket: Socket) => void]>([
+    ['random bytes', (socket) => socket.write(randomBytes(5_000))],
+    ['a frame that is too long', (socket) => socket.write(Buffer.alloc(40, 255))],
+    [
+      'a frame of no known type',
+      (socket) => socket.write(Buffer.concat([claim(2), encodeFrame({ type: 99, fence: 2 })])),
+    ],
+    ['nothing at all', () => {}],
+    ['half a frame, and goes', (socket) => socket.end(claim(2).subarray(0, 17))],
+    [
+      'half a command, and goes',
+      (socket) => {
+        const start = encodeFrame({
+          type: FrameType.start,
+          fence: 2,
+          id: entryIdToBytes(ulid()),
+          payload: new Uint8Array(5_000),
+        });
+        socket.end(Buffer.concat([claim(2), start.subarray(0, 3_000)]));
+      },
+    ],
+  ])('%s: the keeper hangs up, and the shell lives on', async (_, talk) => {
+    await using it = await openBox();
+    await it.client.run('X=kept');
+    it.client.shell.disconnect();
+    await misbehave(it.box, talk);
+    const next = new ShellClient(await it.box.connect({ fence: 3 }));
+    expect((await next.run('echo $X')).out).toBe('kept\n');
+  });
+
+  test('lies about offsets, entries and lengths change nothing', async () => {
+    await using it = await openBox();
+    const { box, client } = it;
+    const say = (frame: Parameters<typeof encodeFrame>[0]) => box.wire?.write(encodeFrame({ fence: 1, ...frame }));
+    const running = client.run('echo a; sleep 0.3; echo b', { entryId: ulid() });
+    await expect.poll(() => client.received('stdout').toString()).toBe('a\n');
+    const id = entryIdToBytes(ulid());
+    say({ type: FrameType.ack, id, offset: 1_000 });
+    say({ type: FrameType.resume, id, payload: uint64s(5, 5) });
+    say({ type: FrameType.stop, id, payload: uint32s(0) });
+    say({ type: FrameType.stop, id, payload: new Uint8Array(2) });
+    say({ type: FrameType.ack, stream: 77, offset: 2 ** 52 });
+    say({ type: FrameType.start, flags: 9, id });
+    say({ type: FrameType.start, id, payload: uint32s(0, 0, 0, 4_000_000_000, 4_000_000_000, 4_000_000_000, 1) });
+    say({ type: FrameType.start, fence: 0, id });
+    expect(await running).toMatchObject({ out: 'a\nb\n', code: 0 });
+    client.shell.ack(ulid(), 'stdout', 2 ** 50);
+    for (const payload of [uint32s(0, 0, 0, 99), uint32s(0, 0, 0, 1, 8, 4, 4), new Uint8Array(0), randomBytes(3_000)]) {
+      say({ type: FrameType.start, flags: 1, id: entryIdToBytes(ulid()), payload });
+      say({ type: FrameType.start, flags: 0, id: entryIdToBytes(ulid()), payload });
+    }
+    expect((await client.run('echo still')).out).toBe('still\n');
+    await expect(client.run('echo $A', { env: { 'A;touch /tmp/x;B': '1' } })).rejects.toThrow('refused: invalid');
+    expect((await client.run('ls /tmp/x')).code).not.toBe(0);
+  });
+
+  test('junk over attach is skipped', async () => {
+    await using it = await openBox({ transport: 'attach' });
+    const { box, client } = it;
+    await client.run('X=kept');
+    box.wire?.write(randomBytes(100_000));
+    box.wire?.write(Buffer.concat([box.sync, randomBytes(200)]));
+    box.wire?.write(Buffer.concat([box.sync, Buffer.alloc(40, 255), box.sync]));
+    expect((await client.run('echo $X')).out).toBe('kept\n');
+    expect(client.disconnected).toBeUndefined();
+  });
+});
+
+describe('what a hostile container does', () => {
+  const it = useBox();
+
+  test("finds nothing of the keeper's secrets, and cannot touch its folder", async () => {
+    const script = `env | grep -c SF_; cat /proc/1/environ | wc -c; cat /proc/1/mem | wc -c; ls -l /proc/1/fd | wc -l
+      rm -f /.shellfleet/socket; echo x > /.shellfleet/y; ln -s / /.shellfleet/l; chmod 777 /.shellfleet; ls /.shellfleet; ls -d /.shellfleet/*`;
+    expect((await it.client.run(script)).out).toBe('0\n0\n0\n0\n');
+  });
+
+  test('kills everything, and the keeper and its shell stay', async () => {
+    await it.client.run('X=kept');
+    expect((await it.client.run('kill -9 -1; kill -TERM 1; kill -KILL 1; kill -STOP 1; echo $X')).out).toBe('kept\n');
+    await it.client.run('(kill -9 -1) 2>/dev/null'); // from a child, so the shell too
+    expect((await it.client.run('echo alive')).out).toBe('alive\n');
+  });
+
+  test('forges reports: a blind one is ignored, an informed one hurts only itself', async () => {
+    expect(
+      await it.client.run(
+        'printf "\\nnone 0 kept\\nready 0 \\nt0 0 kept\\n" > /run/shellfleet/report; sleep 0.1; exit 9',
+      ),
+    ).toMatchObject({ code: 9 });
+    const forged = await it.client.run(
+      'printf "\\n%s 0 kept\\n" $__sf_turn > /run/shellfleet/report; sleep 0.2; echo x; exit 9',
+    );
+    expect(forged).toMatchObject({ code: 0 });
+    await expect.poll(async () => (await it.client.run('echo next')).out).toBe('next\n');
+  });
+
+  test('floods the report pipe and the turns', async () => {
+    await it.client.run('head -c 300000 /dev/urandom > /run/shellfleet/report & sleep 0.2; echo a');
+    expect((await it.client.run('echo ok')).out).toBe('ok\n');
+  });
+
+  test('removes what the shell lives in', async () => {
+    const ended = await it.client.run('rm -rf /run/shellfleet/*; echo gone', { timeoutMs: 1_000, killGraceMs: 300 });
+    expect(ended.end.shell.state).toBe('lost');
+    expect((await it.client.run('echo ok')).out).toBe('ok\n');
+    await it.client.run('rm -f /run/shellfleet/stdout /run/shellfleet/stderr');
+    expect(await it.client.run('echo out; echo err >&2')).toMatchObject({ out: 'out\n', err: 'err\n' });
+  });
+
+  test('puts links and fifos where the keeper writes', async () => {
+    await it.client.run(
+      'echo precious > /tmp/p; rm /run/shellfleet/command; ln -s /tmp/p /run/shellfleet/command; rm -f /run/shellfleet/input; mkfifo /run/shellfleet/input',
+    );
+    expect((await it.client.run('cat; cat /tmp/p', { stdin: Buffer.from('in\n') })).out).toBe('in\nprecious\n');
+  });
+
+  test('steals its own output from the pipe', async () => {
+    await it.client.run('(while :; do head -c 100 /run/shellfleet/stdout >/dev/null; done) >/dev/null 2>&1 & echo $!');
+    for (let i = 0; i < 20; i++) expect((await it.client.run('echo stolen')).code).toBe(0);
+    await it.client.run('kill -9 $!');
+    expect((await it.client.run('pkill -9 head; echo back')).code).toBe(0);
+    await expect.poll(async () => (await it.client.run('echo mine')).out).toBe('mine\n');
+  });
+
+  test('floods from the background while other commands run', async () => {
+    await it.client.run('yes LATE & yes ERR >&2 & true');
+    const next = await it.client.run('echo mine; echo err >&2');
+    expect(next).toMatchObject({ out: 'mine\n', err: 'err\n' });
+    it.client.late.length = 0;
+    expect((await it.client.run('pkill -9 yes; echo ok')).out).toBe('ok\n');
+  });
+
+  test('leaves many background processes behind, each with its own output', async () => {
+    it.client.late.length = 0;
+    const ids: string[] = [];
+    for (let i = 0; i < 60; i++) ids.push((await it.client.run(`(sleep 1; echo ${i}) &`)).entryId);
+    const late = () => it.client.late.filter((one) => ids.includes(one.entryId));
+    await expect.poll(() => late().length, { timeout: 5_000 }).toBe(60);
+    expect(new Map(late().map((one) => [one.entryId, one.text]))).toEqual(new Map(ids.map((id, i) => [id, `${i}\n`])));
+  });
+});
+
+describe("what a hostile container says at the worker's door", () => {
+  test('five hundred connections with junk keep nobody out, and an impostor does not get in', {
+    timeout: 60_000,
+  }, async () => {
+    await using it = await openBox();
+    await it.client.run('X=kept');
+    const attack = `import socket, time
+held = []
+for i in range(500):
+    try:
+        s = socket.socket(socket.AF_UNIX); s.connect('/.shellfleet/socket')
+        if i % 3: s.send(b'x' * 100)
+        held.append(s)
+    except OSError: time.sleep(0.01)
+print(len(held), flush=True)`;
+    const running = it.client.run(`python3 -c "$A" & sleep 1; wait; echo done`, {
+      env: { A: attack },
+      timeoutMs: 30_000,
+    });
+    it.client.shell.disconnect();
+    await expect(running).rejects.toThrow('disconnected');
+    const listener = await it.box.listen();
+    try {
+      const first = await listener.accept({ signal: AbortSignal.timeout(10_000) });
+      first.close(); // it comes back, through the crowd
+    } finally {
+      listener.close();
+    }
+    const next = new ShellClient(await it.box.connect());
+    expect((await next.resume(next.shell.hello.entryId ?? '', { stdout: 0, stderr: 0 })).out).toMatch(/done\n$/);
+    expect((await next.run('echo $X')).out).toBe('kept\n');
+  });
+});

@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ConnectOptions, Fleet } from '@shellfleet/client';
+import type { Redis } from 'ioredis';
+import { type MailboxHost, type MailboxHostOptions, startMailboxHost } from './mailbox-host.ts';
+import { type OwnRedis, startOwnRedis } from './own-redis.ts';
+
+/** A Redis of its own, and what a test of the client puts on it: producers and tiny hosts, each test in a namespace of its own. */
+export interface ClientStage extends AsyncDisposable {
+  own: OwnRedis;
+  redis: Redis;
+  namespace: string;
+  sealKey: string;
+  connect(options?: ConnectOptions): Promise<Fleet>;
+  startHost(options?: Partial<MailboxHostOptions>): Promise<MailboxHost>;
+  /** Every key of the namespace. */
+  keys(): Promise<string[]>;
+}
+
+/** `own`: a Redis that several stages share. */
+export async function setClientStage(own?: OwnRedis): Promise<ClientStage> {
+  const redisServer = own ?? (await startOwnRedis());
+  const namespace = `c-${randomBytes(5).toString('hex')}`;
+  const sealKey = randomBytes(32).toString('base64');
+  const fleets: Fleet[] = [];
+  const hosts: MailboxHost[] = [];
+  return {
+    own: redisServer,
+    redis: redisServer.redis,
+    namespace,
+    sealKey,
+    async connect(options = {}) {
+      const fleet = await Fleet.connect({ redisUrl: redisServer.url, namespace, sealKeys: [sealKey], ...options });
+      fleets.push(fleet);
+      return fleet;
+    },
+    async startHost(options = {}) {
+      const host = await startMailboxHost({ redisUrl: redisServer.url, namespace, sealKey, ...options });
+      hosts.push(host);
+      return host;
+    },
+    keys: async () => (await redisServer.redis.keys(`${namespace}:*`)).sort(),
+    async [Symbol.asyncDispose]() {
+      await Promise.allSettled(fleets.map((fleet) => fleet.close()));
+      // A test that failed leaves no server behind.
+      await Promise.allSettled(hosts.map((host) => host[Symbol.asyncDispose]()));
+      if (own === undefined) await redisServer[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Waits until something holds, and says what did not. */
+export async function until<T>(
+  what: string,
+  look: () => Promise<T | undefined | false>,
+  timeoutMs = 10_000,
+): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined && found !== false) return found as T;
+    if (Date.now() > deadline) throw new Error(`It did not come to be: ${what}`);
+    await delay(10);
+  }
+}

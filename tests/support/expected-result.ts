@@ -1,0 +1,39 @@
+import type { Result } from '@shellfleet/client';
+import { expect } from 'vitest';
+
+const anyNumber = (): number => expect.any(Number) as number;
+
+/** The whole Result of a command that went well on `h1`, but for what a test says of its own. */
+export function expectedResult(sessionId: string, own: Partial<Result> = {}): Result {
+  const stdout = own.stdout ?? '';
+  const stderr = own.stderr ?? '';
+  return {
+    commandId: expect.stringMatching(`^${RegExp.escape(sessionId)}\\.[0-9A-Z]{26}$`) as string,
+    sessionId,
+    outcome: 'success',
+    exitCode: 0,
+    signal: null,
+    reason: 'exited',
+    stdout,
+    stderr,
+    output: stdout + stderr,
+    truncated: { bytes: false, lines: false },
+    totals: {
+      stdoutBytes: Buffer.byteLength(stdout),
+      stderrBytes: Buffer.byteLength(stderr),
+      stdoutLines: countLines(stdout),
+      stderrLines: countLines(stderr),
+    },
+    redactions: {},
+    deduplicated: false,
+    shell: { state: 'kept', epoch: 1 },
+    timings: { queuedMs: anyNumber(), startMs: anyNumber(), runMs: anyNumber(), totalMs: anyNumber() },
+    hostId: 'h1',
+    ...own,
+  };
+}
+
+/** A last line without its end counts. */
+function countLines(text: string): number {
+  return text === '' ? 0 : text.replace(/\n$/, '').split('\n').length;
+}

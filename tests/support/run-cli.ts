@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { ClientStage } from './client-stage.ts';
+
+const main = fileURLToPath(new URL('../../apps/producer/src/main.ts', import.meta.url));
+
+export interface CliRun {
+  exitCode: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: Buffer;
+  stderr: string;
+}
+
+export interface CliProcess {
+  child: ChildProcess;
+  /** What stdout and stderr have said so far. */
+  said(): { stdout: Buffer; stderr: string };
+  end: Promise<CliRun>;
+}
+
+/** The command line as its own process, on the stage's fleet. */
+export function startCli(stage: ClientStage, args: readonly string[], env: Record<string, string> = {}): CliProcess {
+  const child = spawn(process.execPath, ['--conditions=@shellfleet/source', '--no-warnings', main, ...args], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      SHELLFLEET_REDIS_URL: stage.own.url,
+      SHELLFLEET_NAMESPACE: stage.namespace,
+      SHELLFLEET_SEAL_KEY: stage.sealKey,
+      SHELLFLEET_STATE_DIR: '/nonexistent',
+      ...env,
+    },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const stdout: Buffer[] = [];
+  const stderr: Buffer[] = [];
+  child.stdout.on('data', (data: Buffer) => stdout.push(data));
+  child.stderr.on('data', (data: Buffer) => stderr.push(data));
+  const said = () => ({ stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString() });
+  const end = new Promise<CliRun>((resolve) =>
+    child.on('close', (exitCode, signal) => resolve({ exitCode, signal, ...said() })),
+  );
+  return { child, said, end };
+}
+
+export async function runCli(
+  stage: ClientStage,
+  args: readonly string[],
+  options: { env?: Record<string, string>; stdin?: string | Uint8Array } = {},
+): Promise<CliRun> {
+  const { child, end } = startCli(stage, args, options.env);
+  child.stdin?.on('error', () => {});
+  child.stdin?.end(options.stdin ?? '');
+  return end;
+}
