@@ -36,6 +36,7 @@ export interface TestFleet extends AsyncDisposable {
   readonly fleet: Fleet;
   readonly namespace: string;
   readonly redisUrl: string;
+  readonly sealKey: string;
   readonly workers: TestWorker[];
   /** Another producer, as another process would be. */
   connect(options?: { tenant?: string }): Promise<Fleet>;
@@ -74,6 +75,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     fleet,
     namespace,
     redisUrl,
+    sealKey,
     workers,
     connect,
     async [Symbol.asyncDispose]() {
