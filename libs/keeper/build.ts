@@ -30,7 +30,9 @@ export async function buildKeeper(): Promise<string> {
   const program = join(folder, 'keeper');
   if (await exists(program)) return program;
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'shell_script.h'), await shellScriptHeader());
+  const header = join(folder, `shell_script.${process.pid}`);
+  await writeFile(header, await shellScriptHeader());
+  await rename(header, join(folder, 'shell_script.h'));
   const unfinished = join(folder, `keeper.${process.pid}`);
   await compile([...flags, '-I', folder, '-o', unfinished, ...sources.filter((path) => path.endsWith('.c'))]);
   await chmod(unfinished, 0o755);

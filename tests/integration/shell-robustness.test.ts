@@ -144,6 +144,14 @@ describe('what a hostile container does', () => {
     expect((await it.client.run('cat; cat /tmp/p', { stdin: Buffer.from('in\n') })).out).toBe('in\nprecious\n');
   });
 
+  test('steals its own output from the pipe', async () => {
+    await it.client.run('(while :; do head -c 100 /run/shellfleet/stdout >/dev/null; done) >/dev/null 2>&1 & echo $!');
+    for (let i = 0; i < 20; i++) expect((await it.client.run('echo stolen')).code).toBe(0);
+    await it.client.run('kill -9 $!');
+    expect((await it.client.run('pkill -9 head; echo back')).code).toBe(0);
+    await expect.poll(async () => (await it.client.run('echo mine')).out).toBe('mine\n');
+  });
+
   test('floods from the background while other commands run', async () => {
     await it.client.run('yes LATE & yes ERR >&2 & true');
     const next = await it.client.run('echo mine; echo err >&2');

@@ -17,7 +17,7 @@ describe.each([
   test('a timeout keeps partial output and the state of the shell (S1-26)', async () => {
     const ended = await run('F=set; cd /proc; echo part; sleep 1000; echo no', { timeoutMs: 200, killGraceMs });
     expect(ended).toMatchObject({ out: 'part\n', end: { reason: 'wall', shell: { state: kept } } });
-    expect(ended.ms).toBeLessThan(200 + killGraceMs + 500);
+    expect(ended.ms).toBeLessThan(200 + killGraceMs + 1_500);
     expect((await run('pwd; echo $F')).out).toBe('/proc\nset\n');
   });
 
@@ -28,22 +28,22 @@ describe.each([
   });
 
   test('silence is a timeout of its own, and output puts it off', async () => {
-    const script = 'for i in 1 2 3 4; do echo $i; sleep 0.15; done; sleep 60';
-    const ended = await run(script, { noOutputTimeoutMs: 400, killGraceMs });
+    const script = 'for i in 1 2 3 4; do echo $i; sleep 0.4; done; sleep 60';
+    const ended = await run(script, { noOutputTimeoutMs: 1_200, killGraceMs });
     expect(ended).toMatchObject({ out: '1\n2\n3\n4\n', end: { reason: 'no-output' } });
-    expect(ended.ms).toBeGreaterThan(800);
+    expect(ended.ms).toBeGreaterThan(2_300);
   });
 
   test('what ignores INT and TERM is killed within the grace', async () => {
     const script = 'sh -c \'trap "" TERM INT; echo in; while :; do sleep 1; done\'';
     const ended = await run(script, { timeoutMs: 200, killGraceMs });
     expect(ended).toMatchObject({ out: 'in\n', end: { reason: 'wall', shell: { state: kept } } });
-    expect(ended.ms).toBeLessThan(200 + killGraceMs + 500);
+    expect(ended.ms).toBeLessThan(200 + killGraceMs + 1_500);
   });
 
   test('a process that cleans up on INT or TERM has the time to', async () => {
     const script = 'sh -c \'trap "echo cleaned; exit" TERM; trap "" INT; while :; do sleep 0.05; done\'';
-    expect(await run(script, { timeoutMs: 200, killGraceMs })).toMatchObject({ out: 'cleaned\n' });
+    expect(await run(script, { timeoutMs: 200, killGraceMs: 4_000 })).toMatchObject({ out: 'cleaned\n' });
   });
 
   test('the tree of the command ends; older processes and what they start stay', async () => {

@@ -28,6 +28,8 @@ export interface TestWorker {
   signal(signal: NodeJS.Signals): void;
   /** SIGKILL, and wait until it is gone. */
   kill(): Promise<void>;
+  /** Sends the signal, and waits until it is gone. */
+  stop(signal: NodeJS.Signals): Promise<void>;
   /** A new process with the same host id and state folder. */
   start(): Promise<void>;
 }
@@ -109,6 +111,13 @@ function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv): TestWorke
 
   const isRunning = () => child !== undefined && child.exitCode === null && child.signalCode === null;
 
+  const stop = async (signal: NodeJS.Signals) => {
+    if (child === undefined || !isRunning()) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  };
+
   return {
     hostId,
     get pid() {
@@ -118,18 +127,14 @@ function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv): TestWorke
       return log;
     },
     signal: (signal) => child?.kill(signal),
-    async kill() {
-      if (!isRunning()) return;
-      child?.kill('SIGKILL');
-      if (child !== undefined) await once(child, 'exit');
-    },
+    kill: () => stop('SIGKILL'),
+    stop,
     start,
     /** Its sessions end with it: a test leaves no container behind. */
     async end() {
       if (!isRunning()) await start();
       child?.kill('SIGCONT');
-      child?.kill('SIGINT');
-      if (child !== undefined && isRunning()) await once(child, 'exit');
+      await stop('SIGINT');
     },
   };
 }

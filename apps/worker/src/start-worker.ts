@@ -70,9 +70,6 @@ async function main(): Promise<void> {
       process.exit(1);
     },
   });
-  // `up` and supervisors wait for this line.
-  process.send?.({ type: 'ready', hostId });
-
   let stopping = false;
   const stop = (how: Stop) => {
     if (stopping) process.exit(1);
@@ -85,4 +82,6 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', () => stop('hand-over'));
   process.on('SIGINT', () => stop('end'));
+  // `up` and supervisors wait for this line, and may send a signal at once.
+  process.send?.({ type: 'ready', hostId });
 }

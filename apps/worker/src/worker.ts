@@ -110,7 +110,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     });
   };
 
-  await takeBack();
+  const { leftovers } = await takeBack();
   const bell = await listen();
   const fetching = fetchWhileFree();
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, intervalMs: UPKEEP_INTERVAL_MS });
@@ -129,7 +129,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       await heartbeat.beatNow();
       const all = [...sessions.values()];
       for (const { session } of all) session.stop(how);
-      await Promise.race([Promise.all(all.map(({ done }) => done)), delay(graceMs)]);
+      await Promise.race([Promise.all([leftovers, ...all.map(({ done }) => done)]), delay(graceMs)]);
       const left = sessions.size;
       clearInterval(logSweeping);
       await upkeep.close();
@@ -143,8 +143,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     },
   };
 
-  /** Sessions whose lock still names this host go on; sandboxes that belong to none of them are leftovers. */
-  async function takeBack(): Promise<void> {
+  /** Sessions whose lock still names this host go on; sandboxes that belong to none of them are leftovers. What is returned ends when those are gone. */
+  async function takeBack(): Promise<{ leftovers: Promise<unknown> }> {
     const [own, found] = await Promise.all([jobs.listOwn(), deps.sandboxes.list()]);
     const owned = new Set(own.map(memberOf));
     const living = new Map<string, Sandbox>();
@@ -155,11 +155,11 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       else leftovers.push(sandbox);
     }
     for (const job of own) serve(job, living.get(memberOf(job)));
-    // Nobody waits for these.
-    for (const sandbox of leftovers) {
-      void sandbox.remove().catch((err: unknown) => logger.warn({ err }, 'sandbox.remove-failed'));
-    }
     if (own.length > 0) logger.info({ sessions: own.length, adoptable: living.size }, 'worker.restarted');
+    const removed = leftovers.map((sandbox) =>
+      sandbox.remove().catch((err: unknown) => logger.warn({ err }, 'sandbox.remove-failed')),
+    );
+    return { leftovers: Promise.all(removed) };
   }
 
   /** One subscriber for everything that rings this host. */

@@ -123,7 +123,7 @@ static void receive(Lane *lane) {
     if (!room) return;
     const ssize_t n = read(lane->fd, space, room);
     if (n <= 0) {
-      if (n == 0 && lane->left != UNTIL_REPORT) lane->left = 0;
+      if (lane->left != UNTIL_REPORT) lane->left = 0; // somebody else has read what was announced
       return;
     }
     lane->ring.received += n;

@@ -61,7 +61,8 @@ static int dial(void) {
   dialled_at = now_ms();
   watch(fd, EPOLLIN, in_tag, EPOLL_CTL_ADD);
   greet();
-  return 1;
+  link_flush();
+  return in_fd >= 0;
 }
 
 int link_tick(void) {

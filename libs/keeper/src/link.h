@@ -13,7 +13,8 @@ typedef void FrameSink(const Header *header, const uint8_t *payload);
 typedef void Greeter(void);
 
 void link_open(const char *socket_path, const uint8_t *sync, int epoll, uint64_t tag_in, uint64_t tag_out, Greeter *greet);
-// Dials when there is no connection and it is time to. Returns in how many ms to call again, or -1.
+// Dials when there is no connection and it is time to. Returns in how many ms to call again, or -1; to be asked after the last
+// thing that may have found the connection broken.
 int link_tick(void);
 void link_read(FrameSink *sink);
 void link_flush(void);

@@ -88,7 +88,7 @@ static int sooner(int a, int b) { return a < 0 ? b : b < 0 || a < b ? a : b; }
 
 static void loop(void) {
   for (;;) {
-    int wake = sooner(entry_tick(), sooner(shell_wake_ms(), link_tick()));
+    int wake = sooner(entry_tick(), shell_wake_ms());
     shell_tick();
     if (link_is_up() && late_send()) wake = 0;
     int more;
@@ -96,6 +96,7 @@ static void loop(void) {
       more = entry_send();
       link_flush();
     } while (more && link_is_flushed());
+    wake = sooner(wake, link_tick());
     struct epoll_event events[EVENTS];
     const int n = epoll_wait(epoll_fd, events, EVENTS, wake);
     for (int i = 0; i < n; i++) on_event(&events[i]);

@@ -1,5 +1,6 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 import { Redis, type RedisOptions } from 'ioredis';
+import { batchWrites } from './batch-writes.ts';
 import { loadMailboxScripts } from './script.ts';
 
 const OLDEST_REDIS = [6, 2] as const;
@@ -40,6 +41,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     });
     // Failures reach whoever made the call; without a listener the process would end.
     redis.on('error', () => {});
+    batchWrites(redis);
     return redis;
   };
   const redis = connection(role, name);

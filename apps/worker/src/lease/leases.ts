@@ -43,6 +43,8 @@ export function createLeases(jobs: SessionJobs, clock: () => number = () => perf
         setLockMs(next) {
           // A shorter lock counts at once, a longer one from its first renewal on.
           lease.heldUntil = Math.min(lease.heldUntil, clock() + next * MARGIN);
+          // In Redis too: if this host dies before its next beat, nobody waits longer for it than the session asked.
+          if (next < lease.lockMs) void jobs.renew([{ job, lockMs: next }]).catch(() => {});
           lease.lockMs = next;
         },
         end() {

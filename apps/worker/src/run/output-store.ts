@@ -11,6 +11,9 @@ import type { CleanOutput, Released } from '../output/clean-output.ts';
 
 const PAUSE_ABOVE_BYTES = 1 << 20;
 const RESUME_BELOW_BYTES = 1 << 18;
+/** The end of a short command comes right behind its output: waiting this long for it saves a call, and 64 KiB are worth one. */
+const SETTLE_MS = 2;
+const WORTH_A_CALL_BYTES = 1 << 16;
 /** Output that a finish may carry; more is appended first. */
 const MOST_IN_FINISH_BYTES = 1 << 18;
 
@@ -29,6 +32,7 @@ export interface OutputStoreDeps {
 export class OutputStore {
   readonly #deps: OutputStoreDeps;
   #flushing: Promise<void> | undefined;
+  #settle: (() => void) | undefined;
   #paused = false;
   #ending = false;
   #lost = false;
@@ -48,15 +52,16 @@ export class OutputStore {
       this.#paused = true;
       this.#deps.pause();
     }
-    // The end of a short command comes with its output: waiting one turn of the loop saves it a call.
-    this.#flushing ??= nextTurn()
+    this.#flushing ??= this.#settled()
       .then(() => this.#flush())
       .catch((error: unknown) => this.#fail(error));
+    if (clean.waitingBytes > WORTH_A_CALL_BYTES) this.#settle?.();
   }
 
   /** Nothing more comes. Stores what is too much for the finish, and returns the rest. Throws what kept it from storing. */
   async end(): Promise<OutputEntry[]> {
     this.#ending = true;
+    this.#settle?.();
     await this.#flushing;
     if (this.#failure !== undefined) throw this.#failure;
     const { clean } = this.#deps;
@@ -69,6 +74,17 @@ export class OutputStore {
       entries.push(...released.entries);
     }
     return [...entries, ...clean.closingEntries()];
+  }
+
+  /** Resolves when output has come to rest for now. */
+  #settled(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, SETTLE_MS);
+      this.#settle = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   async #flush(): Promise<void> {
@@ -121,8 +137,4 @@ function toOffsets(released: Released): Map<StreamName, number> {
     offsets.set(stream, Math.max(rawTo, offsets.get(stream) ?? 0));
   }
   return offsets;
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

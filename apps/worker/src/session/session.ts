@@ -232,6 +232,8 @@ export class Session {
           'SESSION_LOST',
           `Session ${this.#keys.session} was lost with its host ${shell.host} before this command started. Its next command gets a new shell.`,
         ),
+        // Whoever submits now may know of the loss already.
+        adopted.waiting,
       );
     }
     return { type: 'empty' };
@@ -342,8 +344,8 @@ export class Session {
     return { type: 'empty' };
   }
 
-  async #failWaiting(run: RunDeps, error: ShellfleetError): Promise<void> {
-    for (;;) {
+  async #failWaiting(run: RunDeps, error: ShellfleetError, most = Number.POSITIVE_INFINITY): Promise<void> {
+    for (let failed = 0; failed < most; failed += 1) {
       const head = await untilAnswered(() => peek(run.owner), run.signal);
       if (head === undefined) return;
       const finished = await finishFailed(head, error, { ...run, mayTakeNext: () => false });

@@ -14,8 +14,8 @@ import { parseWireResult, readResult, resultExpired } from './read-result.ts';
 // R3. An entry of this process whose record is gone is submitted again, under the same id: Redis lost it.
 
 const LOOK_AGAIN_MS = 3_000;
-/** Records that one look reads: with more pending they take turns. */
-const RECORDS_A_LOOK = 1_000;
+/** Entries of a session end in order, so one look reads the oldest of each, and of the others, which a cancel may end, some in turn. */
+const OTHERS_A_LOOK = 100;
 
 export type Settled = { type: 'result'; wire: WireResult } | { type: 'error'; error: ShellfleetError };
 
@@ -56,6 +56,7 @@ export class PendingResults {
   readonly #pending = new Map<string, Pending>();
   #timer?: NodeJS.Timeout;
   #looking = false;
+  #turn = 0;
 
   constructor(redis: Redis) {
     this.#redis = redis;
@@ -89,14 +90,12 @@ export class PendingResults {
     );
   }
 
-  /** Looks at the records of some that are pending; all get their turn. */
+  /** Looks at the records of some that are pending. */
   async look(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
     try {
-      const some = [...this.#pending.values()].filter(({ accepted }) => accepted).slice(0, RECORDS_A_LOOK);
-      for (const pending of some) this.#toTheEnd(pending);
-      await this.lookAt(some);
+      await this.lookAt(this.#choose());
     } finally {
       this.#looking = false;
     }
@@ -140,10 +139,18 @@ export class PendingResults {
     this.forget(pending);
   }
 
-  #toTheEnd(pending: Pending): void {
-    const name = nameOf(pending.keys.session, pending.entryId);
-    this.#pending.delete(name);
-    this.#pending.set(name, pending);
+  #choose(): Pending[] {
+    const oldest = new Map<string, Pending>();
+    const others: Pending[] = [];
+    for (const pending of this.#pending.values()) {
+      if (!pending.accepted) continue;
+      if (oldest.has(pending.keys.session)) others.push(pending);
+      else oldest.set(pending.keys.session, pending);
+    }
+    if (this.#turn >= others.length) this.#turn = 0;
+    const some = others.slice(this.#turn, this.#turn + OTHERS_A_LOOK);
+    this.#turn += OTHERS_A_LOOK;
+    return [...oldest.values(), ...some];
   }
 }
 

@@ -1,0 +1,171 @@
+// The worker's end against a keeper that lies: what is not the protocol costs the connection, and reaches nobody.
+import {
+  encodeFrame,
+  entryIdToBytes,
+  type Frame,
+  FrameDecoder,
+  FrameType,
+  MAX_TO_KEEPER,
+  uint32s,
+  uint64s,
+} from '@shellfleet/keeper';
+import { ulid } from 'ulid';
+import { expect, test } from 'vitest';
+import { FencedOff } from './keeper-connection.ts';
+import { openKeeperShell } from './keeper-shell.ts';
+import type { Shell } from './shell.ts';
+import type { Transport } from './transport/transport.ts';
+
+const token = 'a'.repeat(64);
+const fence = 5;
+
+function helloPayload(changes: { token?: string; state?: number; version?: number } = {}): Buffer {
+  const word = Buffer.alloc(64);
+  word.write(changes.token ?? token);
+  return Buffer.concat([uint32s(changes.version ?? 1, changes.state ?? 0, 1, 0), uint64s(0, 0, 0, 0), word]);
+}
+
+class FakeKeeper implements Transport {
+  readonly heard: Frame[] = [];
+  closed = false;
+  readonly #decoder = new FrameDecoder({ maxPayload: MAX_TO_KEEPER });
+  readonly #answer: (frame: Frame, keeper: FakeKeeper) => void;
+  #events: { data(bytes: Uint8Array): void; closed(): void } | undefined;
+
+  constructor(answer: (frame: Frame, keeper: FakeKeeper) => void) {
+    this.#answer = answer;
+  }
+
+  open(events: { data(bytes: Uint8Array): void; closed(): void }): void {
+    this.#events = events;
+  }
+
+  write(bytes: Uint8Array): void {
+    for (const frame of this.#decoder.push(bytes)) {
+      this.heard.push(frame);
+      queueMicrotask(() => this.#answer(frame, this));
+    }
+  }
+
+  say(frame: Partial<Frame> & { type: number }): void {
+    this.#events?.data(encodeFrame({ fence, ...frame }));
+  }
+
+  junk(bytes: Uint8Array): void {
+    this.#events?.data(bytes);
+  }
+
+  hangUp(): void {
+    this.#events?.closed();
+  }
+
+  pause(): void {}
+  resume(): void {}
+  close(): void {
+    this.closed = true;
+  }
+}
+
+const honest = (frame: Frame, keeper: FakeKeeper) => {
+  if (frame.type === FrameType.claim) keeper.say({ type: FrameType.hello, payload: helloPayload() });
+};
+
+function follow(shell: Shell): string[] {
+  const log: string[] = [];
+  shell.on({
+    onOutput: (_, stream, offset, bytes) => log.push(`${stream} ${offset} ${Buffer.from(bytes).toString()}`),
+    onLate: (_, stream, offset, bytes) => log.push(`late ${stream} ${offset} ${Buffer.from(bytes).toString()}`),
+    onEnd: (_, end) => log.push(`end ${end.reason} ${end.exitCode}`),
+    onRefused: (_, reason) => log.push(`refused ${reason}`),
+    onShell: ({ generation }) => log.push(`shell ${generation}`),
+    onDisconnect: (reason) => log.push(`gone ${reason}`),
+  });
+  return log;
+}
+
+function endPayload(stdout: number): Buffer {
+  return Buffer.concat([
+    Buffer.from(Int32Array.of(0).buffer),
+    Uint8Array.of(0, 0, 0, 0),
+    uint32s(1, 1),
+    uint64s(stdout, 0),
+  ]);
+}
+
+async function running(): Promise<{ keeper: FakeKeeper; id: Uint8Array; log: string[]; shell: Shell }> {
+  const keeper = new FakeKeeper(honest);
+  const shell = await openKeeperShell({ transport: keeper, fence, token });
+  const log = follow(shell);
+  const entryId = ulid();
+  shell.start({ type: 'command', entryId, script: 'true' });
+  return { keeper, id: entryIdToBytes(entryId), log, shell };
+}
+
+test('output and end reach the handlers in order', async () => {
+  const { keeper, id, log } = await running();
+  keeper.say({ type: FrameType.output, id, offset: 0, payload: Buffer.from('ab') });
+  keeper.say({ type: FrameType.output, id, offset: 2, payload: Buffer.from('c') });
+  keeper.say({ type: FrameType.end, id, payload: endPayload(3) });
+  keeper.say({ type: FrameType.late, id, offset: 3, payload: Buffer.from('d') });
+  keeper.hangUp();
+  expect(log).toEqual(['stdout 0 ab', 'stdout 2 c', 'end exited 0', 'late stdout 3 d', 'gone closed']);
+});
+
+test.each<[string, (keeper: FakeKeeper, id: Uint8Array) => void]>([
+  ['a gap', (keeper, id) => keeper.say({ type: FrameType.output, id, offset: 5, payload: Buffer.from('x') })],
+  ['an end before its output', (keeper, id) => keeper.say({ type: FrameType.end, id, payload: endPayload(9) })],
+  ['an end that is none', (keeper, id) => keeper.say({ type: FrameType.end, id, payload: Buffer.alloc(32, 255) })],
+  ['a stream that is none', (keeper, id) => keeper.say({ type: FrameType.output, id, stream: 2 })],
+  ['a refusal that is none', (keeper, id) => keeper.say({ type: FrameType.refused, id, flags: 99 })],
+  ["a frame of the worker's", (keeper) => keeper.say({ type: FrameType.start })],
+  ['a frame that is too long', (keeper) => keeper.junk(Buffer.alloc(40, 255))],
+])('%s ends the connection and nothing else', async (_, lie) => {
+  const { keeper, id, log } = await running();
+  lie(keeper, id);
+  keeper.say({ type: FrameType.output, id, offset: 0, payload: Buffer.from('after') });
+  expect(log).toEqual(['gone malformed']);
+  expect(keeper.closed).toBe(true);
+});
+
+test('output of an entry that was given up is not delivered', async () => {
+  const { keeper, log } = await running();
+  const other = entryIdToBytes(ulid());
+  keeper.say({ type: FrameType.output, id: other, offset: 77, payload: Buffer.from('x') });
+  keeper.say({ type: FrameType.end, id: other, payload: endPayload(78) });
+  expect(log).toEqual([]);
+});
+
+test('what comes right after the hello waits for the handlers', async () => {
+  const keeper = new FakeKeeper((frame, it) => {
+    honest(frame, it);
+    if (frame.type === FrameType.claim) it.say({ type: FrameType.shell, offset: 2 });
+  });
+  const shell = await openKeeperShell({ transport: keeper, fence, token });
+  expect(follow(shell)).toEqual(['shell 2']);
+});
+
+test.each([
+  ['another token', { token: 'b'.repeat(64) }, 'token'],
+  ['another version', { version: 2 }, 'version'],
+])('a keeper with %s is not claimed', async (_, changes, words) => {
+  const keeper = new FakeKeeper((_frame, it) => it.say({ type: FrameType.hello, payload: helloPayload(changes) }));
+  await expect(openKeeperShell({ transport: keeper, fence, token })).rejects.toThrow(words);
+  expect(keeper.closed).toBe(true);
+});
+
+test('a higher fence shuts us out, before and after', async () => {
+  const higher = (_frame: Frame, it: FakeKeeper) =>
+    it.say({ type: FrameType.hello, fence: 6, payload: helloPayload() });
+  await expect(openKeeperShell({ transport: new FakeKeeper(higher), fence, token })).rejects.toBeInstanceOf(FencedOff);
+  const { keeper, log } = await running();
+  keeper.say({ type: FrameType.hello, fence: 6, payload: helloPayload() });
+  expect(log).toEqual(['gone fenced']);
+});
+
+test('a question that the keeper does not answer ends with the connection', async () => {
+  const { keeper, shell } = await running();
+  const asked = shell.background();
+  keeper.hangUp();
+  await expect(asked).rejects.toThrow('closed');
+  await expect(shell.background()).rejects.toThrow('no connection');
+});

@@ -1,0 +1,192 @@
+import type { Command, Fleet, Session } from '@shellfleet/client';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Invariant 1 and the promises about a host that is lost: it is known within seconds, nothing is moved before its lease ends, and a
+// host that comes back writes nothing more.
+
+let stack: TestFleet;
+let inspect: FleetInspector;
+let fleet: Fleet;
+
+beforeEach(async () => {
+  stack = await startFleet({ workers: 2 });
+  inspect = inspectFleet(stack);
+  fleet = stack.fleet;
+});
+afterEach(async () => {
+  await stack?.[Symbol.asyncDispose]();
+  expect(await inspect.containers()).toEqual([]);
+  await inspect[Symbol.asyncDispose]();
+});
+
+/** The worker that holds a session, and the other one. */
+async function hostsOf(session: Session): Promise<{ holder: TestWorker; other: TestWorker }> {
+  const { hostId } = await session.run('true');
+  const holder = stack.workers.find((worker) => worker.hostId === hostId) as TestWorker;
+  return { holder, other: stack.workers.find((worker) => worker !== holder) as TestWorker };
+}
+
+async function untilOutput(sessionId: string): Promise<void> {
+  await until(
+    () => inspect.events(sessionId),
+    (events) => events.some(({ type }) => type === 'command.output'),
+  );
+}
+
+async function eventTypes(sessionId: string): Promise<string[]> {
+  return (await inspect.events(sessionId)).map(({ type }) => type);
+}
+
+const NO_GRACE = { hostGraceMs: 0 };
+
+describe('A worker stopped with SIGSTOP past its lease', () => {
+  test('writes nothing after it wakes: another host took over, and its own container goes', async () => {
+    const session = await fleet.session('stopped', { ...NO_GRACE, onHostLoss: 'recreate' });
+    const { holder, other } = await hostsOf(session);
+    const command = await session.submit('while :; do echo tick; sleep 0.02; done', { timeoutMs: 60_000 });
+    const queued = [await session.submit('echo first'), await session.submit('echo second')];
+    await untilOutput('stopped');
+    holder.signal('SIGSTOP');
+    expect(await command.result()).toMatchObject({ outcome: 'lost', reason: 'host-lost', shell: { state: 'lost' } });
+    const [first, second] = await Promise.all(queued.map((waiting) => waiting.result()));
+    expect(first).toMatchObject({ stdout: 'first\n', hostId: other.hostId, shell: { state: 'lost', epoch: 2 } });
+    expect(second).toMatchObject({ stdout: 'second\n', hostId: other.hostId, shell: { state: 'kept', epoch: 2 } });
+    const before = (await inspect.containers('stopped')).map(({ hostId }) => hostId);
+    expect(before.sort()).toEqual(['h1', 'h2']);
+    const events = await inspect.events('stopped');
+    holder.signal('SIGCONT');
+    await until(
+      () => inspect.containers('stopped'),
+      (containers) => containers.every(({ hostId }) => hostId === other.hostId),
+    );
+    expect(await inspect.events('stopped')).toEqual(events);
+    expect(await session.run('echo third')).toMatchObject({ stdout: 'third\n', hostId: other.hostId });
+    expect(await inspect.broken('stopped', [command.id, ...queued.map(({ id }) => id)])).toEqual([]);
+  });
+
+  test('loses what it was printing when it wakes in the middle of a flood, and serves other sessions', async () => {
+    const session = await fleet.session('flood', { ...NO_GRACE, output: { streamBytes: 32 << 20 } });
+    const { holder, other } = await hostsOf(session);
+    const command = await session.submit('yes 0123456789abcdef | head -c 200M', { timeoutMs: 60_000 });
+    await untilOutput('flood');
+    holder.signal('SIGSTOP');
+    expect(await command.result()).toMatchObject({ outcome: 'lost' });
+    holder.signal('SIGCONT');
+    await until(
+      () => inspect.containers('flood'),
+      (containers) => containers.every(({ hostId }) => hostId === other.hostId),
+    );
+    other.signal('SIGSTOP');
+    const elsewhere = await fleet.session('elsewhere');
+    expect(await elsewhere.run('echo here')).toMatchObject({ stdout: 'here\n', hostId: holder.hostId });
+    other.signal('SIGCONT');
+    expect(await inspect.broken('flood', [command.id])).toEqual([]);
+  });
+
+  test('goes on with everything when it wakes within its lease', async () => {
+    const session = await fleet.session('woken');
+    const { holder } = await hostsOf(session);
+    const command = await session.submit('for i in $(seq 1 60); do echo $i; sleep 0.05; done; kept=yes');
+    const queued = session.run('echo $kept');
+    await untilOutput('woken');
+    holder.signal('SIGSTOP');
+    await until(
+      () => inspect.isAlive(holder.hostId),
+      (alive) => !alive,
+    );
+    await until(
+      () => eventTypes('woken'),
+      (types) => types.includes('host.unreachable'),
+    );
+    holder.signal('SIGCONT');
+    expect(await command.result()).toMatchObject({
+      outcome: 'success',
+      hostId: holder.hostId,
+      shell: { state: 'kept' },
+    });
+    expect((await queued).stdout).toBe('yes\n');
+    expect(await inspect.broken('woken', [command.id])).toEqual([]);
+  });
+});
+
+describe('A host that is lost', () => {
+  const lose = async (session: Session, command: Command): Promise<TestWorker> => {
+    await untilOutput(session.id);
+    const { hostId } = await session.info();
+    const holder = stack.workers.find((worker) => worker.hostId === hostId) as TestWorker;
+    expect(command.sessionId).toBe(session.id);
+    await holder.kill();
+    return holder;
+  };
+
+  test('is said to be unreachable within seconds, and nothing is moved before its lease ends', async () => {
+    const session = await fleet.session('silent', { hostGraceMs: 4_000 });
+    const command = await session.submit('echo here; sleep 100', { timeoutMs: 60_000 });
+    const queued = await session.submit('echo queued');
+    await lose(session, command);
+    const from = performance.now();
+    await until(
+      () => eventTypes('silent'),
+      (types) => types.includes('host.unreachable'),
+    );
+    const said = performance.now() - from;
+    console.info(`host.unreachable was said ${Math.round(said)} ms after the SIGKILL`);
+    expect(said).toBeLessThan(8_000);
+    expect((await eventTypes('silent')).filter((type) => type === 'command.completed')).toEqual([]);
+    expect(await session.info()).toMatchObject({ state: 'unreachable' });
+    expect(await command.result()).toMatchObject({ outcome: 'lost', reason: 'host-lost', shell: { state: 'lost' } });
+    expect(await queued.result()).toMatchObject({ outcome: 'error', error: { code: 'SESSION_LOST' } });
+    console.info(`the running command was said to be lost ${Math.round(performance.now() - from)} ms after it`);
+    expect(await eventTypes('silent')).toContain('session.lost');
+    expect(await inspect.broken('silent', [command.id, queued.id])).toEqual([]);
+  });
+
+  test("takes the running command with it and, with onHostLoss 'fail', those that wait; the next ones get a new shell", async () => {
+    const session = await fleet.session('fails', NO_GRACE);
+    await session.run('before=1');
+    const command = await session.submit('echo here; sleep 100', { timeoutMs: 60_000 });
+    const queued = [await session.submit('echo a'), await session.submit('echo b')];
+    await lose(session, command);
+    expect(await command.result()).toMatchObject({ outcome: 'lost', reason: 'host-lost' });
+    for (const waiting of queued) {
+      expect(await waiting.result()).toMatchObject({ outcome: 'error', error: { code: 'SESSION_LOST' } });
+    }
+    expect(await session.run('echo "[$before]"')).toMatchObject({
+      stdout: '[]\n',
+      shell: { state: 'lost', epoch: 2 },
+    });
+    expect(await session.run('true')).toMatchObject({ shell: { state: 'kept', epoch: 2 } });
+    expect(await inspect.broken('fails', [command.id, ...queued.map(({ id }) => id)])).toEqual([]);
+  });
+
+  test("lets what waits go on in a new shell with onHostLoss 'recreate', startup commands run again, and says so", async () => {
+    const spec = { ...NO_GRACE, onHostLoss: 'recreate' as const, startupCommands: ['started=again'] };
+    const session = await fleet.session('recreated', spec);
+    await session.run('before=1');
+    const command = await session.submit('echo here; sleep 100', { timeoutMs: 60_000 });
+    const queued = await session.submit('echo "$started[$before]"');
+    await lose(session, command);
+    expect(await command.result()).toMatchObject({ outcome: 'lost' });
+    expect(await queued.result()).toMatchObject({ stdout: 'again[]\n', shell: { state: 'lost', epoch: 2 } });
+    expect(await inspect.broken('recreated', [command.id, queued.id])).toEqual([]);
+  });
+
+  test("has a command that is marked 'idempotent' run again, and no other (invariant 3)", async () => {
+    const session = await fleet.session('again', { ...NO_GRACE, onHostLoss: 'recreate' });
+    // Prints before its host is lost, so what it prints afterwards has to follow that in the stream.
+    const script = 'for i in 1 2 3; do echo $i; sleep 0.2; done; [ -e /tmp/go ] || sleep 4';
+    const command = await session.submit(script, { retry: 'idempotent', timeoutMs: 60_000 });
+    const never = await session.submit('echo never ran before');
+    await lose(session, command);
+    expect(await command.result()).toMatchObject({ outcome: 'success', stdout: '1\n2\n3\n' });
+    expect(await never.result()).toMatchObject({ outcome: 'success' });
+    const started = (await inspect.events('again')).filter(({ type }) => type === 'command.started');
+    expect(started.map(({ entryId }) => entryId)).toEqual(
+      [command.id, command.id, never.id].map((id) => id.slice(-26)),
+    );
+    expect(await inspect.broken('again', [command.id, never.id], new Set([command.id]))).toEqual([]);
+  });
+});

@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto';
+import { isShellfleetError } from '@shellfleet/client';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Promise: Redis gone for a while: commands go on until their ring is full, then wait; ends and output are delivered afterwards; submit
+// fails in 2 s, clearly. Redis restarted, AOF always: every acknowledged write is kept, and nothing runs twice.
+
+const SUBMIT_FAILS_WITHIN_MS = 2_500;
+/** Longer than a worker waits for any one answer. */
+const AWAY_MS = 3_000;
+
+let redis: OwnRedis;
+let stack: TestFleet;
+let inspect: FleetInspector;
+
+beforeEach(async () => {
+  redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
+  stack = await startFleet({ redisUrl: redis.url });
+  inspect = inspectFleet(stack);
+});
+afterEach(async () => {
+  await stack?.[Symbol.asyncDispose]();
+  expect(await inspect.containers()).toEqual([]);
+  await inspect[Symbol.asyncDispose]();
+  await redis[Symbol.asyncDispose]();
+});
+
+const WAYS = {
+  'does not answer (SIGSTOP)': { away: async () => redis.freeze(), back: async () => redis.thaw() },
+  'is killed and started again': { away: () => redis.kill(), back: () => redis.start() },
+} as const;
+
+describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
+  const untilOutput = (sessionId: string) =>
+    until(
+      () => inspect.events(sessionId),
+      (events) => events.some(({ type }) => type === 'command.output'),
+    );
+  /** By what the sandbox itself says: Redis cannot be asked. */
+  const untilFileIn = async (containerId: string, path: string) => {
+    const exec = async () => {
+      const run = await inspect.docker
+        .getContainer(containerId)
+        .exec({ Cmd: ['test', '-e', path], AttachStdout: true });
+      const stream = await run.start({});
+      stream.resume();
+      await new Promise((resolve) => stream.once('end', resolve));
+      return (await run.inspect()).ExitCode;
+    };
+    await until(exec, (code) => code === 0);
+  };
+
+  test('a command goes on, and its end and output are there afterwards, once; what waits follows', async () => {
+    const session = await stack.fleet.session('goes-on');
+    await session.run('before=1');
+    const script = 'echo begun; echo ran >> /tmp/runs; sleep 1; seq 1 20000; echo over >&2; touch /tmp/over; (exit 5)';
+    const command = await session.submit(script, { timeoutMs: 60_000 });
+    const queued = session.run('cat /tmp/runs; echo $before');
+    await untilOutput('goes-on');
+    const [container] = await inspect.containers('goes-on');
+    await away();
+    await untilFileIn(container?.id ?? '', '/tmp/over');
+    await back();
+    const numbers = Array.from({ length: 20_000 }, (_, index) => `${index + 1}\n`).join('');
+    let output = '';
+    for await (const chunk of command.output()) if (chunk.stream === 'stdout') output += chunk.text;
+    expect(output).toBe(`begun\n${numbers}`);
+    expect(await command.result()).toMatchObject({
+      outcome: 'failure',
+      exitCode: 5,
+      stderr: 'over\n',
+      shell: { state: 'kept' },
+    });
+    expect(await queued).toMatchObject({ stdout: 'ran\n1\n', shell: { state: 'kept', epoch: 1 } });
+    expect(await inspect.broken('goes-on', [command.id])).toEqual([]);
+  });
+
+  test('output that no ring can hold waits, without end to its time limit, and is whole afterwards', async () => {
+    const session = await stack.fleet.session('waits', { output: { streamBytes: 64 << 20 } });
+    await session.run('true');
+    const bytes = 20_000_000;
+    const command = await session.submit(`seq 1 10000000 | head -c ${bytes}`, { timeoutMs: 5_000 });
+    await untilOutput('waits');
+    await away();
+    await new Promise((resolve) => setTimeout(resolve, 2 * AWAY_MS));
+    await back();
+    const hash = createHash('md5');
+    let got = 0;
+    for await (const { data } of command.output()) {
+      hash.update(data);
+      got += data.byteLength;
+    }
+    expect(got).toBe(bytes);
+    const result = await command.result();
+    expect(result).toMatchObject({ outcome: 'success', totals: { stdoutBytes: bytes } });
+    const again = await session.run(`seq 1 10000000 | head -c ${bytes} | md5sum | cut -c1-32`, { timeoutMs: 20_000 });
+    expect(again.stdout).toBe(`${hash.digest('hex')}\n`);
+    expect(await inspect.broken('waits', [command.id])).toEqual([]);
+  });
+
+  test('submit fails within its time, clearly, and works again when Redis is back', async () => {
+    const session = await stack.fleet.session('refused');
+    await session.run('before=1');
+    await away();
+    const from = performance.now();
+    const failure = await session.submit('echo lost', { idempotencyKey: 'key' }).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    const took = performance.now() - from;
+    console.info(`submit failed after ${Math.round(took)} ms`);
+    expect(isShellfleetError(failure) && failure.toJSON()).toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+      retryable: true,
+    });
+    expect(took).toBeLessThan(SUBMIT_FAILS_WITHIN_MS);
+    await back();
+    const retried = await until(
+      () => session.run('echo "ran $before"', { idempotencyKey: 'other' }).catch((error: unknown) => error),
+      (answer) => !isShellfleetError(answer),
+    );
+    expect(retried).toMatchObject({ stdout: 'ran 1\n', shell: { state: 'kept', epoch: 1 } });
+    expect(await inspect.broken('refused')).toEqual([]);
+  });
+
+  test('a worker that is killed and started again takes up what it had when Redis is back', async () => {
+    const worker = stack.workers[0] as TestWorker;
+    const session = await stack.fleet.session('both');
+    await session.run('before=1');
+    const command = await session.submit('echo begun; sleep 2; echo over; touch /tmp/over', { timeoutMs: 60_000 });
+    await untilOutput('both');
+    const [container] = await inspect.containers('both');
+    await away();
+    await worker.kill();
+    await untilFileIn(container?.id ?? '', '/tmp/over');
+    await back();
+    await worker.start();
+    expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'begun\nover\n' });
+    expect((await session.run('echo $before')).stdout).toBe('1\n');
+    expect(await inspect.broken('both', [command.id])).toEqual([]);
+  });
+});

@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Promise: a worker that gets SIGTERM takes nothing new, finishes or hands over within its grace, and state is kept. SIGINT ends sessions.
+
+let stack: TestFleet;
+let worker: TestWorker;
+let inspect: FleetInspector;
+
+beforeEach(async () => {
+  stack = await startFleet();
+  worker = stack.workers[0] as TestWorker;
+  inspect = inspectFleet(stack);
+});
+afterEach(async () => {
+  await stack?.[Symbol.asyncDispose]();
+  expect(await inspect.containers()).toEqual([]);
+  await inspect[Symbol.asyncDispose]();
+});
+
+describe('A worker that gets SIGTERM under load', () => {
+  test('finishes what runs, leaves what waits to its next life, keeps every shell, and loses nothing', async () => {
+    const ids = Array.from({ length: 6 }, (_, index) => `s${index}`);
+    const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id)));
+    await Promise.all(sessions.map((session) => session.run('n=0')));
+    const commands = await Promise.all(
+      sessions.flatMap((session) =>
+        Array.from({ length: 12 }, () => session.submit('n=$((n+1)); echo $n >> /tmp/ran; sleep 0.2; echo $n')),
+      ),
+    );
+    await until(
+      () => inspect.events('s0'),
+      (events) => events.filter(({ type }) => type === 'command.completed').length >= 3,
+    );
+    await worker.stop('SIGTERM');
+    const waiting = await Promise.all(sessions.map((session) => session.info()));
+    expect(waiting.some(({ queuedCommands }) => queuedCommands > 0)).toBe(true);
+    expect(waiting.filter(({ runningCommandId }) => runningCommandId !== undefined)).toEqual([]);
+    await worker.start();
+    const results = await Promise.all(commands.map((command) => command.result()));
+    expect(results.map(({ stdout }) => stdout)).toEqual(
+      ids.flatMap(() => Array.from({ length: 12 }, (_, n) => `${n + 1}\n`)),
+    );
+    expect(results.filter(({ shell }) => shell.state !== 'kept')).toEqual([]);
+    for (const session of sessions) {
+      expect((await session.run('wc -l < /tmp/ran')).stdout).toBe('12\n');
+      expect(await inspect.broken(session.id)).toEqual([]);
+    }
+  });
+
+  test('keeps the lease of a shell that it has handed over while another of its commands still runs', async () => {
+    const short = await stack.fleet.session('short', { hostGraceMs: 1_000 });
+    const long = await stack.fleet.session('long', { hostGraceMs: 1_000 });
+    await short.run('kept=yes');
+    const running = await long.submit('echo here; sleep 8; echo done');
+    await until(
+      () => inspect.events('long'),
+      (events) => events.some(({ type }) => type === 'command.output'),
+    );
+    await worker.stop('SIGTERM');
+    expect(await running.result()).toMatchObject({ outcome: 'success', stdout: 'here\ndone\n' });
+    await worker.start();
+    expect(await short.run('echo $kept')).toMatchObject({ stdout: 'yes\n', shell: { state: 'kept', epoch: 1 } });
+  });
+});
+
+describe('A worker that gets SIGINT', () => {
+  test('ends its sessions, running commands as cancellations, and leaves no container', async () => {
+    const session = await stack.fleet.session('ended');
+    const idle = await stack.fleet.session('idle');
+    await idle.run('before=1');
+    const command = await session.submit('echo here; sleep 100', { timeoutMs: 60_000 });
+    const queued = await session.submit('echo later');
+    await until(
+      () => inspect.events('ended'),
+      (events) => events.some(({ type }) => type === 'command.output'),
+    );
+    await worker.stop('SIGINT');
+    expect(await inspect.containers()).toEqual([]);
+    expect(await command.result()).toMatchObject({ outcome: 'cancellation', stdout: 'here\n' });
+    await worker.start();
+    expect(await queued.result()).toMatchObject({ outcome: 'success', stdout: 'later\n', shell: { state: 'lost' } });
+    expect(await idle.run('echo "[$before]"')).toMatchObject({ stdout: '[]\n', shell: { state: 'lost', epoch: 2 } });
+    expect(await inspect.broken('ended', [command.id, queued.id])).toEqual([]);
+  });
+
+  test('ends at once at the second one, and what is left is swept by its next life', async () => {
+    const session = await stack.fleet.session('stubborn');
+    const command = await session.submit("trap '' INT TERM; echo here; while :; do sleep 1; done", {
+      timeoutMs: 60_000,
+      killGraceMs: 60_000,
+    });
+    await until(
+      () => inspect.events('stubborn'),
+      (events) => events.some(({ type }) => type === 'command.output'),
+    );
+    worker.signal('SIGINT');
+    const info = await until(
+      () => stack.fleet.hosts(),
+      ([host]) => host?.state !== 'up',
+    );
+    expect(info).toHaveLength(1);
+    await worker.stop('SIGINT');
+    expect(await inspect.containers('stubborn')).toHaveLength(1);
+    expect(await command.cancel()).toBe(true);
+    await worker.start();
+    await session.close();
+    expect((await command.result()).outcome).toBe('cancellation');
+    expect(await inspect.containers()).toEqual([]);
+    expect(await inspect.broken('stubborn', [command.id])).toEqual([]);
+  });
+});
