@@ -359,7 +359,9 @@ export class Session {
     if (shell.death !== undefined || !shell.turns.connected) return 'its container is gone';
     const now = Date.now();
     if (now - this.#activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
-    return now - shell.openedAt >= spec.maxLifetimeMs ? `it reached its lifetime of ${spec.maxLifetimeMs} ms` : undefined;
+    return now - shell.openedAt >= spec.maxLifetimeMs
+      ? `it reached its lifetime of ${spec.maxLifetimeMs} ms`
+      : undefined;
   }
 
   /** A3. Returns undefined when something was submitted meanwhile: the session goes on. */
