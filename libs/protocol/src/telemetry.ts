@@ -8,7 +8,6 @@ export const ATTRIBUTES = {
   errorType: 'error.type',
   exitCode: 'process.exit.code',
   outputBytes: 'shellfleet.output.bytes',
-  omittedBytes: 'shellfleet.output.omitted_bytes',
   containerId: 'container.id',
   imageName: 'container.image.name',
   messagingSystem: 'messaging.system',
