@@ -24,15 +24,13 @@ async function main(filters: string[]): Promise<number> {
   if (!machine) return close(checks, cutShort);
   try {
     const tests = interrupted ? cutShort : await runTests(filters);
-    // Whoever asks for some of the tests gets those.
-    if (filters.length > 0) return close(checks, tests);
-    return close(checks, tests, interrupted ? cutShort : await runExample());
+    return close(checks, tests);
   } finally {
     if (machine.engine.startedHere) await stopDocker(process.env);
   }
 }
 
-// The engine is brought up here and not by vitest alone, so that it stays up for whatever comes after vitest.
+// Brought up here and not by vitest alone: what is missing is said in one line, and not by every test.
 async function setUp(): Promise<Machine | undefined> {
   try {
     return await ensureMachine(process.env, (line) => console.error(line));
@@ -59,14 +57,6 @@ async function runTests(filters: string[]): Promise<Tally> {
 async function readReport(path: string): Promise<TestReport> {
   const text = await readFile(path, 'utf8').catch(() => '{"testResults":[]}');
   return JSON.parse(text) as TestReport;
-}
-
-/** The example on real packages, with a fleet of its own; it prints a line for each of them. */
-async function runExample(): Promise<Tally> {
-  console.log('The example npm-packages:');
-  const flags = ['--conditions=@shellfleet/source', '--no-warnings'];
-  const endedWell = await runStep([process.execPath, ...flags, 'examples/npm-packages/src/main.ts', '--own'], root);
-  return endedWell ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
 }
 
 function close(...tallies: Tally[]): number {

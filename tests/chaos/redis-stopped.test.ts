@@ -12,6 +12,7 @@ import { until } from '../support/until.ts';
 const SUBMIT_FAILS_WITHIN_MS = 2_500;
 /** Longer than a worker waits for any one answer. */
 const AWAY_MS = 3_000;
+const LEASE_OVER_MS = 6_500;
 
 let redis: OwnRedis;
 let stack: TestFleet;
@@ -125,6 +126,19 @@ describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
     );
     expect(retried).toMatchObject({ stdout: 'ran 1\n', shell: { state: 'kept', epoch: 1 } });
     expect(await inspect.broken('refused')).toEqual([]);
+  });
+
+  test('for longer than a lease, the sessions of a living host are kept all the same', async () => {
+    const session = await stack.fleet.session('outlasts', { hostGraceMs: 0 });
+    await session.run('before=1');
+    const command = await session.submit('echo begun; sleep 2; echo over', { timeoutMs: 60_000 });
+    await untilOutput('outlasts');
+    await away();
+    await new Promise((resolve) => setTimeout(resolve, LEASE_OVER_MS));
+    await back();
+    expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'begun\nover\n' });
+    expect(await session.run('echo $before')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
+    expect(await inspect.broken('outlasts', [command.id])).toEqual([]);
   });
 
   test('a worker that is killed and started again takes up what it had when Redis is back', async () => {

@@ -25,7 +25,7 @@ describe.each(['socket', 'attach'] as const)('The end of a command over %s', (tr
     ["sh -c 'kill -TERM $$'", failed(143, { stderr: 'Terminated\n' })],
     ['# only a comment', {}],
     ['exec true; echo not reached', { shell: { state: 'lost', epoch: 2, reason: expect.any(String) } }],
-  ] satisfies [string, Partial<Result>][])('%s', async (script, own) => {
+  ] as [string, Partial<Result>][])('%s', async (script, own) => {
     const id = `ends-${Buffer.from(script).toString('hex').slice(0, 40)}`;
     const session = await stack.fleet.session(id);
     const result = await session.run(script);

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { ClientStage } from './client-stage.ts';
 
@@ -31,6 +31,11 @@ export function startCli(stage: ClientStage, args: readonly string[], env: Recor
     },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
+  return follow(child);
+}
+
+/** Keeps what a process says, and waits for its end. */
+export function follow(child: ChildProcessWithoutNullStreams): CliProcess {
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   child.stdout.on('data', (data: Buffer) => stdout.push(data));

@@ -38,6 +38,8 @@ export interface TestFleet extends AsyncDisposable {
   readonly fleet: Fleet;
   readonly namespace: string;
   readonly redisUrl: string;
+  /** Seals what is sent: for producers in processes of their own. */
+  readonly sealKey: string;
   readonly workers: TestWorker[];
   /** Another producer, as another process would be. */
   connect(options?: { tenant?: string }): Promise<Fleet>;
@@ -76,6 +78,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     fleet,
     namespace,
     redisUrl,
+    sealKey,
     workers,
     connect,
     async [Symbol.asyncDispose]() {

@@ -123,6 +123,7 @@ async function runCommand(
   const store = new OutputStore({
     clean,
     log,
+    onLogFailed: (err) => deps.logger.warn({ err }, 'host-log.append-failed'),
     append: (entries) => untilAnswered(() => append(owner, entry.id, entries), signal, storageWatcher(deps)),
     ack: (stream, offset) => shell.turns.shell.ack(entry.id, stream, offset),
     pause: () => shell.turns.shell.pause(),

@@ -88,6 +88,9 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     }),
   });
 
+  // A Redis that was away may have let our leases run out: they are renewed before anybody takes them for a lost host's.
+  redis.on('ready', () => void heartbeat.beatNow());
+
   const serve = (job: SessionJob, found?: Sandbox, failures = 0): void => {
     if (stopping.signal.aborted) return;
     const key = memberOf(job);

@@ -26,10 +26,12 @@ export type DockerRequest = {
   path: string;
   body?: Readable | string;
   contentType?: string;
-  /** Without an answer for this long, the request is given up. */
+  /** Without an answer for this long, the request is given up; 5 min if not given, for an import of an image is slow. */
   idleTimeoutMs?: number;
   signal?: AbortSignal;
 };
+
+const LONGEST_SILENCE_MS = 300_000;
 
 /**
  * One request to the engine's HTTP API. Set-up needs five calls of it and no client library: the one in use belongs to
@@ -38,6 +40,8 @@ export type DockerRequest = {
 export function callDocker(endpoint: DockerEndpoint, call: DockerRequest): Promise<DockerAnswer> {
   return new Promise((resolve, reject) => {
     const { socketPath, host, port } = endpoint;
+    // Node's agent has a limit of its own, of seconds, where none is given.
+    const timeout = call.idleTimeoutMs ?? LONGEST_SILENCE_MS;
     const headers: Record<string, string> = call.contentType ? { 'content-type': call.contentType } : {};
     const options = {
       socketPath,
@@ -48,7 +52,7 @@ export function callDocker(endpoint: DockerEndpoint, call: DockerRequest): Promi
       headers,
       signal: call.signal,
     };
-    const sent = request({ ...options, timeout: call.idleTimeoutMs }, (answer) => {
+    const sent = request({ ...options, timeout }, (answer) => {
       let body = '';
       answer.setEncoding('utf8').on('data', (text: string) => {
         body += text;
@@ -56,7 +60,7 @@ export function callDocker(endpoint: DockerEndpoint, call: DockerRequest): Promi
       answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body }));
       answer.on('error', reject);
     });
-    sent.on('timeout', () => sent.destroy(new Error(`no answer from the Docker engine in ${call.idleTimeoutMs} ms`)));
+    sent.on('timeout', () => sent.destroy(new Error(`no answer from the Docker engine in ${timeout} ms`)));
     sent.on('error', reject);
     if (call.body === undefined || typeof call.body === 'string') sent.end(call.body);
     else call.body.on('error', (error) => sent.destroy(error)).pipe(sent);

@@ -8,9 +8,7 @@ export const ATTRIBUTES = {
   errorType: 'error.type',
   exitCode: 'process.exit.code',
   outputBytes: 'shellfleet.output.bytes',
-  omittedBytes: 'shellfleet.output.omitted_bytes',
   containerId: 'container.id',
-  imageName: 'container.image.name',
   messagingSystem: 'messaging.system',
   messagingOperationName: 'messaging.operation.name',
   messagingOperationType: 'messaging.operation.type',
@@ -18,9 +16,4 @@ export const ATTRIBUTES = {
   conversationId: 'messaging.message.conversation_id',
 } as const;
 
-export const SPANS = {
-  submit: 'send mailbox',
-  run: 'run command',
-  open: 'open session',
-  adopt: 'adopt session',
-} as const;
+export const SPANS = { submit: 'send mailbox', run: 'run command' } as const;

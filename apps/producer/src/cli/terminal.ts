@@ -87,7 +87,7 @@ export class Terminal {
 }
 
 /** Messages of ours that end with what to do next say it better than the general hint; those that list the fields have said it. */
-const isInstruction = (message: string) => /\. [A-Z][^.]*\.$/.test(message);
+const isInstruction = (message: string) => /\. [A-Z`][^.]*\.$/.test(message);
 
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();

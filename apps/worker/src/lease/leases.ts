@@ -11,8 +11,8 @@ export interface Lease {
   readonly job: SessionJob;
   /** Whether this host may start something now. */
   held(): boolean;
-  /** The session's own grace becomes known when its spec is read. */
-  setLockMs(lockMs: number): void;
+  /** This host is the owner under the fence. The session's own grace became known when its spec was read. */
+  own(fence: number, lockMs: number): void;
   end(): void;
 }
 
@@ -24,6 +24,7 @@ export interface Leases {
 
 interface HeldLease {
   job: SessionJob;
+  fence?: number;
   lockMs: number;
   heldUntil: number;
   onLost: () => void;
@@ -40,7 +41,8 @@ export function createLeases(jobs: SessionJobs, clock: () => number = () => perf
       return {
         job,
         held: () => held.get(keyOf(job)) === lease && clock() < lease.heldUntil,
-        setLockMs(next) {
+        own(fence, next) {
+          lease.fence = fence;
           // A shorter lock counts at once, a longer one from its first renewal on.
           lease.heldUntil = Math.min(lease.heldUntil, clock() + next * MARGIN);
           // In Redis too: if this host dies before its next beat, nobody waits longer for it than the session asked.

@@ -1,4 +1,4 @@
-import { toQueueError } from '@shellfleet/mailbox';
+import { relock, toQueueError } from '@shellfleet/mailbox';
 import {
   type FleetKeys,
   parseSessionJobId,
@@ -20,13 +20,22 @@ export interface SessionJob {
   session: string;
 }
 
+interface HeldLock {
+  job: SessionJob;
+  lockMs: number;
+  fence?: number;
+}
+
 export interface SessionJobs {
   /** The next session that waits, with its job's lock ours for `lockMs`; undefined when none does. */
   fetch(): Promise<SessionJob | undefined>;
   /** Sessions whose lock still names this host: what it owned before it restarted. */
   listOwn(): Promise<SessionJob[]>;
-  /** Extends the locks, one call per distinct duration. Returns the sessions whose lock was not ours any more. */
-  renew(leases: readonly { job: SessionJob; lockMs: number }[]): Promise<SessionJob[]>;
+  /**
+   * Extends the locks, one call per distinct duration, and sets those again that ran out while nobody took them. Returns the
+   * sessions whose lock is not ours any more. `fence`: under which this host owns the session already.
+   */
+  renew(leases: readonly HeldLock[]): Promise<SessionJob[]>;
   /** Ends the job: the session holds no slot. Throws QUEUE_UNAVAILABLE. */
   remove(job: SessionJob): Promise<void>;
   /** Adds a job for a session that has none. Throws QUEUE_UNAVAILABLE. */
@@ -84,14 +93,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
     async renew(leases) {
       const byDuration = Map.groupBy(leases, (lease) => lease.lockMs);
-      const lost = await Promise.all(
-        [...byDuration].map(([lockMs, group]) =>
-          renewAlike(
-            group.map(({ job }) => job),
-            lockMs,
-          ),
-        ),
-      );
+      const lost = await Promise.all([...byDuration].map(([lockMs, group]) => renewAlike(group, lockMs)));
       return lost.flat();
     },
 
@@ -123,8 +125,8 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     },
   };
 
-  async function renewAlike(jobs: SessionJob[], lockMs: number): Promise<SessionJob[]> {
-    const ids = jobs.map(toJobId);
+  async function renewAlike(leases: HeldLock[], lockMs: number): Promise<SessionJob[]> {
+    const ids = leases.map(({ job }) => toJobId(job));
     const refused = new Set(
       await worker.extendJobLocks(
         ids,
@@ -132,7 +134,13 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
         lockMs,
       ),
     );
-    return jobs.filter((job) => refused.has(toJobId(job)));
+    const lost: SessionJob[] = [];
+    for (const { job, fence } of leases) {
+      if (!refused.has(toJobId(job))) continue;
+      const kept = fence !== undefined && (await relock(redis, fleet, job, { fence, host: hostId }, lockMs));
+      if (!kept) lost.push(job);
+    }
+    return lost;
   }
 }
 

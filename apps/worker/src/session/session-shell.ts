@@ -1,4 +1,4 @@
-import type { ResolvedSessionSpec } from '@shellfleet/protocol';
+import { ATTRIBUTES, type ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
 import { connectShell } from '../shell/connect-shell.ts';
@@ -116,7 +116,7 @@ export class SessionShell {
   /** Ends a sandbox whose keeper cannot be spoken with, unless it is gone already. */
   async giveUp(): Promise<undefined> {
     if (this.#sandbox === undefined || this.#death !== undefined) return;
-    this.#deps.logger.warn({ 'container.id': this.#sandbox.containerId }, 'shell.unresponsive');
+    this.#deps.logger.warn({ [ATTRIBUTES.containerId]: this.#sandbox.containerId }, 'shell.unresponsive');
     await this.discard();
     this.#death ??= { reason: 'killed', exitCode: null };
   }
@@ -177,7 +177,7 @@ export class SessionShell {
   async #remove(sandbox: Sandbox): Promise<void> {
     await sandbox.remove().catch((err: unknown) => {
       // What is left is removed when the worker starts again.
-      this.#deps.logger.warn({ err, 'container.id': sandbox.containerId }, 'sandbox.remove-failed');
+      this.#deps.logger.warn({ err, [ATTRIBUTES.containerId]: sandbox.containerId }, 'sandbox.remove-failed');
     });
   }
 

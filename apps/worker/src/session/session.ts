@@ -156,7 +156,7 @@ export class Session {
       return;
     }
     const spec = this.#openSpec(adopted);
-    lease.setLockMs(ALIVE_MS + spec.hostGraceMs);
+    lease.own(owner.fence, ALIVE_MS + spec.hostGraceMs);
     this.#saidEpoch = adopted.saidEpoch;
     this.#announcedEpoch = adopted.epoch;
     this.#closing ||= adopted.life === 'closing';
@@ -359,7 +359,9 @@ export class Session {
     if (shell.death !== undefined || !shell.turns.connected) return 'its container is gone';
     const now = Date.now();
     if (now - this.#activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
-    return now - shell.openedAt >= spec.maxLifetimeMs ? `it reached its lifetime of ${spec.maxLifetimeMs} ms` : undefined;
+    return now - shell.openedAt >= spec.maxLifetimeMs
+      ? `it reached its lifetime of ${spec.maxLifetimeMs} ms`
+      : undefined;
   }
 
   /** A3. Returns undefined when something was submitted meanwhile: the session goes on. */

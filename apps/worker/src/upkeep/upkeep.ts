@@ -3,6 +3,7 @@ import {
   ATTRIBUTES,
   type FleetKeys,
   hostKeys,
+  LIMITS,
   namespaceSchema,
   type SessionKeys,
   sessionIdSchema,
@@ -12,6 +13,7 @@ import {
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { SessionJobs } from '../queue/session-jobs.ts';
+import { nextStreamBytes, parseMemory } from './stream-budget.ts';
 
 // What keeps the fleet's promises when a process dies between two steps. Every worker does it; a short lock spares Redis the repetition.
 //
@@ -31,8 +33,12 @@ const PAGE = 100;
 
 export function startUpkeep(deps: UpkeepDeps): { close(): Promise<void> } {
   let round: Promise<void> | undefined;
+  let streamBytes: number = LIMITS.sessionStreamBytes;
   const timer = setInterval(() => {
-    round ??= runRound(deps)
+    round ??= runRound(deps, streamBytes)
+      .then((next) => {
+        streamBytes = next;
+      })
       .catch((err: unknown) => deps.logger.warn({ err }, 'upkeep.failed'))
       .finally(() => {
         round = undefined;
@@ -46,21 +52,23 @@ export function startUpkeep(deps: UpkeepDeps): { close(): Promise<void> } {
   };
 }
 
-async function runRound(deps: UpkeepDeps): Promise<void> {
+/** Returns the budget of streams for the round after it. */
+async function runRound(deps: UpkeepDeps, streamBytes: number): Promise<number> {
   const { redis, fleet, intervalMs } = deps;
   const ours = await redis.set(`${fleet.admission}:upkeep`, '1', 'PX', Math.floor(intervalMs * 0.9), 'NX');
-  if (ours === null) return;
+  if (ours === null) return streamBytes;
   let cursor = '0';
   do {
     const [next, members] = await redis.zscan(fleet.index, cursor, 'COUNT', PAGE);
     cursor = next;
     for (let index = 0; index < members.length; index += 2)
-      await lookAfter(members[index] ?? '', members[index + 1] ?? '', deps);
+      await lookAfter(members[index] ?? '', members[index + 1] ?? '', streamBytes, deps);
   } while (cursor !== '0');
+  return nextStreamBytes(streamBytes, parseMemory(await redis.info('memory')));
 }
 
 /** `score`: when the index says that the session was last submitted to. */
-async function lookAfter(member: string, score: string, deps: UpkeepDeps): Promise<void> {
+async function lookAfter(member: string, score: string, streamBytes: number, deps: UpkeepDeps): Promise<void> {
   const { redis, fleet } = deps;
   const keys = toSessionKeys(fleet.namespace, member);
   const life = keys === undefined ? null : await redis.hget(keys.state, 'life');
@@ -68,7 +76,7 @@ async function lookAfter(member: string, score: string, deps: UpkeepDeps): Promi
     await forget(redis, fleet, member, score);
     return;
   }
-  const swept = await sweep(redis, keys);
+  const swept = await sweep(redis, keys, { retentionMs: LIMITS.retentionMs, streamBytes });
   for (const { inbox, entryId, event } of swept.ended) {
     await notify(redis, keys.namespace, inbox, {
       tenant: keys.tenant,

@@ -1,0 +1,100 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { Session } from '@shellfleet/client';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Invariant 8: memory is bounded whatever a command prints. And whatever user code in a sandbox does to the worker's socket or prints
+// without end: its own session goes on, and so do the others.
+
+const MIB = 1 << 20;
+const FLOOD_BYTES = Number(process.env.SHELLFLEET_FLOOD_MB ?? 200) * MIB;
+const floodsTheSocket = fileURLToPath(new URL('../fixtures/floods-the-socket.py', import.meta.url));
+
+let stack: TestFleet;
+let worker: TestWorker;
+let inspect: FleetInspector;
+
+beforeEach(async () => {
+  stack = await startFleet();
+  worker = stack.workers[0] as TestWorker;
+  inspect = inspectFleet(stack);
+});
+afterEach(async () => {
+  await stack?.[Symbol.asyncDispose]();
+  expect(await inspect.containers()).toEqual([]);
+  await inspect[Symbol.asyncDispose]();
+});
+
+async function residentBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+}
+
+/** How long a session takes to answer, again and again until told to stop. */
+async function answerTimes(session: Session, stop: AbortSignal): Promise<number[]> {
+  const took: number[] = [];
+  while (!stop.aborted) {
+    const from = performance.now();
+    expect((await session.run('echo here')).stdout).toBe('here\n');
+    took.push(performance.now() - from);
+  }
+  return took.sort((a, b) => a - b);
+}
+
+describe('A command that prints without end', () => {
+  test('leaves the memory of its worker bounded, and other sessions answer meanwhile', async () => {
+    const beside = await stack.fleet.session('beside');
+    await beside.run('true');
+    const session = await stack.fleet.session('flood', { limits: { cpus: 1 } });
+    await session.run('true');
+    const before = await residentBytes(worker.pid);
+    const ended = new AbortController();
+    const times = answerTimes(beside, ended.signal);
+    let most = before;
+    const watching = setInterval(() => {
+      void residentBytes(worker.pid).then((bytes) => {
+        most = Math.max(most, bytes);
+      });
+    }, 50);
+    const result = await session.run(`yes | head -c ${FLOOD_BYTES}`, { timeoutMs: 100_000 });
+    clearInterval(watching);
+    ended.abort();
+    const took = await times;
+    const median = took[Math.floor(took.length / 2)] ?? Number.NaN;
+    console.info(
+      `${FLOOD_BYTES / MIB} MiB in ${result.timings.runMs} ms; the worker grew from ${Math.round(before / MIB)} to ${Math.round(most / MIB)} MiB; ` +
+        `beside it ${took.length} answers, median ${median.toFixed(1)} ms, longest ${took.at(-1)?.toFixed(1)} ms`,
+    );
+    expect(result).toMatchObject({ outcome: 'success', totals: { stdoutBytes: FLOOD_BYTES } });
+    expect(most).toBeLessThan(before + 200 * MIB);
+    expect(took.length).toBeGreaterThan(3);
+    expect(took.at(-1)).toBeLessThan(5_000);
+    expect(await inspect.broken('flood')).toEqual([]);
+    expect(await inspect.broken('beside')).toEqual([]);
+  });
+});
+
+describe("Junk, lies, floods and half frames at the worker's socket", () => {
+  test('from user code in the sandbox keep neither its own session nor another from being adopted', async () => {
+    const beside = await stack.fleet.session('beside');
+    await beside.run('kept=beside');
+    const session = await stack.fleet.session('hostile', { limits: { cpus: 0.5 } });
+    await session.files.write('/tmp/floods.py', await readFile(floodsTheSocket));
+    await session.run('kept=hostile; for i in 1 2 3; do python3 /tmp/floods.py > /dev/null 2>&1 & done');
+    const connected = async () => {
+      const { stdout } = await session.run('cat /tmp/connected 2> /dev/null; true');
+      return Number(stdout);
+    };
+    for (let restart = 1; restart <= 3; restart += 1) {
+      await worker.kill();
+      await worker.start();
+      expect(await beside.run('echo $kept')).toMatchObject({ stdout: 'beside\n', shell: { state: 'kept' } });
+      expect(await session.run('echo $kept')).toMatchObject({ stdout: 'hostile\n', shell: { state: 'kept' } });
+    }
+    await until(connected, (count) => count > 0);
+    expect(await inspect.broken('hostile')).toEqual([]);
+  });
+});

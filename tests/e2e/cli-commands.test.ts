@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectedResult } from '../support/expected-result.ts';
+import { FleetCli } from '../support/fleet-cli.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// exec, run, logs, wait and cancel: what a caller's terminal and scripts see of a real fleet.
+
+let stack: TestFleet;
+let cli: FleetCli;
+beforeAll(async () => {
+  stack = await startFleet({ slots: 32 });
+  cli = new FleetCli(stack);
+});
+afterAll(() => stack?.[Symbol.asyncDispose]());
+
+const quiet = { exitCode: 0, stdout: '', stderr: '' };
+
+test('exec shows stdout and stderr byte for byte, and keeps the state of its session', async () => {
+  expect(await cli.text(['exec', 'bytes', '--', 'cd /tmp; kept=yes'])).toEqual(quiet);
+  const all = `python3 -c 'import sys; b = bytes(range(256)); sys.stdout.buffer.write(b * 9); sys.stderr.buffer.write(b[32:127])'`;
+  const binary = await cli.run(['exec', 'bytes', '--', all]);
+  const bytes = Buffer.from(Array.from({ length: 256 * 9 }, (_, index) => index % 256));
+  expect(binary.stdout.equals(bytes)).toBe(true);
+  expect(binary.stderr).toBe(bytes.subarray(32, 127).toString('latin1'));
+  expect(await cli.text(['exec', 'bytes', '--', 'pwd; printf "$kept"'])).toEqual({ ...quiet, stdout: '/tmp\nyes' });
+});
+
+test('one argument is a script, several are words', async () => {
+  const words = ['printf', '[%s]', 'two words', '$HOME', "it's", '', '*', 'a=b', '-n'];
+  expect((await cli.text(['exec', 'words', '--', ...words])).stdout).toBe("[two words][$HOME][it's][][*][a=b][-n]");
+  expect((await cli.text(['exec', 'words', '--', 'printf "[%s]" $((1 + 1)) | cat'])).stdout).toBe('[2]');
+});
+
+test.each([
+  ['its own', ['--', 'exit 7'], 7],
+  ['its own, of a program that is not there', ['--', 'no-such-program'], 127],
+  ['its own, of a program that a signal ended', ['--', "sh -c 'kill -TERM $$'"], 143],
+  ['of a shell that is killed', ['--', 'kill -9 $$'], 137],
+  ['124 of a timeout', ['--timeout', '300ms', '--', 'sleep 4321'], 124],
+  ['125 of a failure of ours', ['--cwd', '/no/such/dir', '--', 'true'], 125],
+  ['2 of a request that can never be right', ['--cwd', 'relative', '--', 'true'], 2],
+])('the exit code is %s', async (_what, args, exitCode) => {
+  const { stderr, ...rest } = await cli.text(['exec', 'codes', ...args]);
+  expect(rest).toEqual({ exitCode, stdout: '' });
+  if (exitCode !== 7) expect(stderr).toMatch(/^[^\n]+\n([^\n]+\n)?$/);
+});
+
+test('--json is one object a line: the output as it came, and the whole Result at the end', async () => {
+  const { exitCode, stdout, stderr } = await cli.text(['exec', 'json', '--json', '--', 'printf "é\\377"; exit 4']);
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const result = lines.pop();
+  expect({ exitCode, stderr }).toEqual({ exitCode: 4, stderr: '' });
+  expect(Buffer.concat(lines.map(({ base64 }) => Buffer.from(base64, 'base64'))).toString('hex')).toBe('c3a9ff');
+  expect(lines.map(({ type, stream, seq }) => ({ type, stream, seq }))).toEqual(
+    lines.map((_line, seq) => ({ type: 'output', stream: 'stdout', seq })),
+  );
+  expect(result).toEqual(
+    expectedResult('json', {
+      outcome: 'failure',
+      exitCode: 4,
+      stdout: 'é\uFFFD',
+      totals: { stdoutBytes: 3, stderrBytes: 0, stdoutLines: 1, stderrLines: 0 },
+    }),
+  );
+});
+
+test('output comes while the command runs, and Ctrl-C cancels it: exit 130, partial output kept', async () => {
+  const running = cli.start(['exec', 'ctrl-c', '--', 'echo begun; sleep 4321; echo never']);
+  await until(
+    () => running.said().stdout.toString(),
+    (text) => text === 'begun\n',
+  );
+  running.child.kill('SIGINT');
+  const { exitCode, stdout, stderr } = await running.end;
+  expect({ exitCode, stdout: stdout.toString() }).toEqual({ exitCode: 130, stdout: 'begun\n' });
+  expect(stderr).toMatch(/^shellfleet: Cancelling ctrl-c\.\w{26}; Ctrl-C again leaves at once\.\n/);
+  expect((await cli.text(['exec', 'ctrl-c', '--', 'pgrep -x sleep | wc -l'])).stdout).toBe('0\n');
+});
+
+test('a hang-up leaves the command running; wait and logs find it again', async () => {
+  const running = cli.start([
+    'exec',
+    'hang-up',
+    '--',
+    'echo begun; until [ -e /tmp/go ]; do sleep 0.02; done; echo went; exit 5',
+  ]);
+  await until(
+    () => running.said().stdout.toString(),
+    (text) => text === 'begun\n',
+  );
+  running.child.kill('SIGHUP');
+  const { exitCode, stderr } = await running.end;
+  const id = /it goes on as (hang-up\.\w{26})\./.exec(stderr)?.[1] ?? '';
+  expect({ exitCode, id }).toEqual({ exitCode: 129, id: expect.stringMatching(/^hang-up\./) });
+  const following = cli.start(['logs', '-f', id]);
+  const waiting = cli.start(['wait', id]);
+  await until(
+    () => following.said().stdout.toString(),
+    (text) => text === 'begun\n',
+  );
+  // Its session is busy: only the file that another way puts there lets it go on.
+  const info = await (await stack.fleet.session('hang-up')).info();
+  expect(info.runningCommandId).toBe(id);
+  expect(await cli.text(['cancel', id, '--reason', 'enough'])).toEqual({
+    ...quiet,
+    stderr: `shellfleet: ${id} ends as a cancellation.\n`,
+  });
+  expect((await waiting.end).exitCode).toBe(130);
+  const followed = await following.end;
+  expect({ exitCode: followed.exitCode, stdout: followed.stdout.toString() }).toEqual({
+    exitCode: 0,
+    stdout: 'begun\n',
+  });
+  expect((await cli.text(['cancel', id])).stderr).toBe(`shellfleet: ${id} had already ended.\n`);
+});
+
+test('a detached command is waited for and read by its id, also behind a chunk and for a whole session', async () => {
+  const { stdout } = await cli.text(['exec', 'later', '-d', '--', 'echo one; echo err >&2; exit 3']);
+  const id = stdout.trim();
+  expect((await cli.text(['wait', id])).exitCode).toBe(3);
+  expect(await cli.text(['logs', id])).toEqual({ exitCode: 0, stdout: 'one\n', stderr: 'err\n' });
+  expect((await cli.text(['logs', 'later'])).stdout).toBe('one\n');
+  const chunks = (await cli.text(['logs', '--json', id])).stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const rest = await cli.text(['logs', id, '--since', chunks[0]?.id]);
+  expect(rest.stdout + rest.stderr).toBe(
+    chunks
+      .slice(1)
+      .map(({ text }) => text)
+      .join(''),
+  );
+  const { stdout: waited } = await cli.text(['wait', '--json', id]);
+  expect(JSON.parse(waited)).toMatchObject({ commandId: id, outcome: 'failure', exitCode: 3, stdout: 'one\n' });
+});
+
+test('--stdin, --env and --cwd reach the command, from flags and from variables', async () => {
+  const script = 'pwd; echo "$A|$B"; cat';
+  const args = ['exec', 'given', '--stdin', '-e', 'A=one', '-e', 'B=a=b c', '--cwd', '/usr', '--', script];
+  expect(await cli.text(args, { stdin: 'from stdin' })).toEqual({ ...quiet, stdout: '/usr\none|a=b c\nfrom stdin' });
+  const env = { SHELLFLEET_ENV: 'A=variable', SHELLFLEET_CWD: '/tmp', SHELLFLEET_TIMEOUT: '10s' };
+  expect(await cli.text(['exec', 'given', '--', script], { env })).toEqual({ ...quiet, stdout: '/tmp\nvariable|\n' });
+});
+
+test('run uses a fresh session each time, and closes it', async () => {
+  expect(await cli.text(['run', '--', 'n=$((n + 1)); echo $n; hostname >&2'])).toMatchObject({
+    exitCode: 0,
+    stdout: '1\n',
+  });
+  expect((await cli.text(['run', '--', 'n=$((n + 1)); echo $n; exit 9'])).exitCode).toBe(9);
+  const sessions = (await cli.text(['ps', '--all', '--json'])).stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  for (const { id, state } of sessions.filter((info) => info.id.startsWith('run-')))
+    expect({ id, state }).toEqual({ id, state: 'closed' });
+});
+
+test('a missing image is said in one line: exit 125', async () => {
+  const { exitCode, stdout, stderr } = await cli.text([
+    'exec',
+    'no-image',
+    '--image',
+    'localhost:1/none:v1',
+    '--',
+    'true',
+  ]);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 125, stdout: '' });
+  expect(stderr).toMatch(/^shellfleet: The image localhost:1\/none:v1 [^\n]*\(IMAGE_UNAVAILABLE\)\n$/);
+});
+
+test('what was lost of the shell is said on stderr, and the exit code is the command’s', async () => {
+  await cli.text(['exec', 'lost', '--', 'kept=yes']);
+  const { exitCode, stderr } = await cli.text(['exec', 'lost', '--', 'kill -9 $$']);
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 137,
+    stderr: 'shellfleet: The state of the shell was lost: the shell was killed by a signal.\n',
+  });
+  expect(await cli.text(['exec', 'lost', '--', 'echo "[$kept]"'])).toEqual({ ...quiet, stdout: '[]\n' });
+});

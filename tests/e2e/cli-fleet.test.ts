@@ -1,0 +1,200 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FleetCli } from '../support/fleet-cli.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Verbs about sessions, hosts, files and batches; and what wrong usage is told.
+
+let stack: TestFleet;
+let cli: FleetCli;
+let folder: string;
+beforeAll(async () => {
+  stack = await startFleet({ slots: 3 });
+  cli = new FleetCli(stack);
+  folder = await mkdtemp(join(tmpdir(), 'sf-cli-'));
+});
+afterAll(async () => {
+  await stack?.[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function sessionIds(): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { id } of stack.fleet.sessions()) ids.push(id);
+  return ids.sort();
+}
+
+const jsonLines = (text: string) => text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+
+test('ps, queue and hosts ls show the fleet, as a table and as JSON', async () => {
+  const ids = ['open-1', 'open-2', 'open-3'];
+  const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id)));
+  await Promise.all(sessions.map((session) => session.run('true')));
+  const { stdout } = await cli.text(['exec', '-d', 'waits', '--', 'echo went']);
+  const ps = jsonLines((await cli.text(['ps', '--json'])).stdout);
+  expect(Object.fromEntries(ps.map(({ id, state, hostId, position }) => [id, { state, hostId, position }]))).toEqual({
+    ...Object.fromEntries(ids.map((id) => [id, { state: 'ready', hostId: 'h1' }])),
+    waits: { state: 'queued', hostId: null, position: 1 },
+  });
+  const table = (await cli.text(['ps'])).stdout.split('\n');
+  expect(table[0]).toMatch(/^SESSION +STATE +HOST +QUEUED +RUNNING +LAST ACTIVE$/);
+  expect(table.filter((line) => /^waits +queued #1 +- +1 +- /.test(line))).toHaveLength(1);
+  expect(jsonLines((await cli.text(['queue', '--json'])).stdout)).toMatchObject([{ id: 'waits', queuedCommands: 1 }]);
+  expect((await cli.text(['queue'])).stderr).toBe(
+    'shellfleet: 1 sessions wait for a slot, 1 commands for their turn.\n',
+  );
+  await until(
+    () => stack.fleet.hosts(),
+    ([host]) => host?.free === 0,
+  );
+  expect(jsonLines((await cli.text(['hosts', 'ls', '--json'])).stdout)).toMatchObject([
+    { id: 'h1', slots: 3, free: 0 },
+  ]);
+  expect((await cli.text(['hosts', 'ls'])).stdout).toMatch(/^HOST +STATE .*\nh1 +up +0\/3 +docker /);
+  expect(await cli.text(['close', 'open-1'])).toEqual({
+    exitCode: 0,
+    stdout: '',
+    stderr: 'shellfleet: open-1 is closed.\n',
+  });
+  expect((await cli.text(['wait', stdout.trim()])).exitCode).toBe(0);
+  expect((await cli.text(['close', 'open-1'])).stderr).toBe('shellfleet: open-1 was not open.\n');
+  await Promise.all([...ids, 'waits'].map(async (id) => (await stack.fleet.session(id)).close()));
+});
+
+test('restart gives a fresh shell, and of a session that is not there says so', async () => {
+  await cli.run(['exec', 'again', '--', 'kept=no; echo f > f']);
+  expect(await cli.text(['restart', 'again'])).toEqual({
+    exitCode: 0,
+    stdout: '',
+    stderr: 'shellfleet: again has a fresh shell.\n',
+  });
+  expect((await cli.text(['exec', 'again', '--', 'echo "[$kept]"; cat f'])).stdout).toBe('[]\nf\n');
+  await cli.run(['close', 'again']);
+  const { exitCode, stderr } = await cli.text(['restart', 'never-was']);
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 125,
+    stderr:
+      'shellfleet: There is no session never-was. `shellfleet exec never-was -- true` opens it. (SESSION_NOT_FOUND)\n',
+  });
+});
+
+test('cp takes files up and down, the same bytes', async () => {
+  const bytes = Buffer.from(Array.from({ length: 600_000 }, (_, index) => (index * 31) % 256));
+  const local = join(folder, 'up.bin');
+  await writeFile(local, bytes);
+  expect((await cli.text(['cp', local, 'copies:/workspace/deep/'])).exitCode).toBe(0);
+  expect((await cli.text(['exec', 'copies', '--', 'wc -c < deep/up.bin'])).stdout).toBe('600000\n');
+  expect((await cli.text(['cp', 'copies:/workspace/deep/up.bin', join(folder, 'down.bin')])).exitCode).toBe(0);
+  expect((await readFile(join(folder, 'down.bin'))).equals(bytes)).toBe(true);
+  const missing = await cli.text(['cp', 'copies:/none', folder]);
+  expect({ exitCode: missing.exitCode, code: /\((\w+)\)\n$/.exec(missing.stderr)?.[1] }).toEqual({
+    exitCode: 125,
+    code: 'FILE_NOT_FOUND',
+  });
+  expect((await cli.text(['cp', 'a', 'b'])).exitCode).toBe(2);
+  await cli.run(['close', 'copies']);
+});
+
+test('a batch of more tasks than slots runs them all, exits 1 for one that fails, and resumes behind what ended', async () => {
+  const tasks = [
+    ...Array.from({ length: 5 }, (_, index) => ({ id: `t${index}`, script: [`n=${index}`, 'echo $n'] })),
+    { id: 'fails', script: ['exit 4', 'echo never'] },
+    { id: 'reads', script: 'cat in/put', files: { '/workspace/in/put': join(folder, 'input') } },
+  ];
+  await writeFile(join(folder, 'input'), 'from this machine');
+  await writeFile(join(folder, 'tasks.jsonl'), tasks.map((task) => JSON.stringify(task)).join('\n'));
+  const out = join(folder, 'out.jsonl');
+  const first = await cli.text(['batch', 'run', join(folder, 'tasks.jsonl'), '--out', out, '--concurrency', '5']);
+  expect(first.exitCode).toBe(1);
+  expect(first.stderr).toContain('6 succeeded, 1 did not, 0 had ended before.');
+  const results = jsonLines(await readFile(out, 'utf8'));
+  const outcomes = results.map(({ id, outcome, results: own }) => `${id} ${outcome} ${own.at(-1).stdout}`).sort();
+  expect(outcomes).toEqual([
+    'fails failure ',
+    'reads success from this machine',
+    ...Array.from({ length: 5 }, (_, index) => `t${index} success ${index}\n`),
+  ]);
+  const again = await cli.text(['batch', 'run', join(folder, 'tasks.jsonl'), '--out', out, '--resume', '--json']);
+  expect(again.stderr).not.toContain('6 succeeded');
+  await until(
+    async () => (await stack.fleet.hosts())[0]?.free,
+    (free) => free === 3,
+  );
+});
+
+describe('Wrong usage', () => {
+  test.each([
+    ['no verb', [], 2],
+    ['a verb that does not exist', ['frobnicate'], 2],
+    ['a verb that does not exist yet', ['serve'], 2],
+    ['another', ['attach', 'x'], 2],
+    ['an unknown flag', ['exec', 's', '--no-such-flag', '--', 'true'], 2],
+    ['no script', ['exec', 's'], 2],
+    ['a time that is none', ['exec', 's', '--timeout', 'soon', '--', 'true'], 2],
+    ['a time of nothing', ['exec', 's', '--timeout', '0', '--', 'true'], 2],
+    ['an env without a name', ['exec', 's', '-e', '=x', '--', 'true'], 2],
+    ['a session id that is none', ['exec', 'a b', '--', 'true'], 2],
+    ['an empty script', ['exec', 's', '--', ''], 2],
+    ['an image that is no name', ['exec', 's', '--image', '--privileged', '--', 'true'], 2],
+    ['a policy that there is not', ['exec', 's', '--policy', 'host', '--', 'true'], 2],
+    ['an id that is none', ['wait', 'nonsense'], 2],
+    ['an id that nothing is known of', ['wait', 'x.01ARZ3NDEKTSV4RRFFQ69G5FAV'], 125],
+    ['a cursor that is none', ['logs', 'x', '--since', '$'], undefined],
+    ['a state that is none', ['ps', '--state', 'happy'], 2],
+    ['a batch file that is not there', ['batch', 'run', '/no/such', '--out', '/tmp/x'], 125],
+    ['a Redis that is none', ['--redis-url', 'http://x', 'ps'], 2],
+    ['a port that is none', ['--redis-url', 'redis://127.0.0.1:99999', 'ps'], 2],
+    ['a namespace that is none', ['--namespace', 'a:b', 'ps'], 2],
+  ])('%s: one line with a next step, and its exit code', async (_what, args, exitCode) => {
+    const before = await sessionIds();
+    const told = await cli.text(args);
+    expect(told.stdout).toBe('');
+    if (exitCode !== undefined) expect(told.exitCode, told.stderr).toBe(exitCode);
+    else expect([2, 125]).toContain(told.exitCode);
+    if (args.length > 0) expect(told.stderr).toMatch(/^shellfleet: [^\n]{10,400}\n$/);
+    expect(told.stderr).not.toMatch(/ at .*\.ts:\d+/);
+    // Others may be forgotten meanwhile: they were closed.
+    expect(before).toEqual(expect.arrayContaining(await sessionIds()));
+  });
+
+  test('help is no error, and names every verb', async () => {
+    const { exitCode, stdout, stderr } = await cli.text(['--help']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    for (const verb of [
+      'up',
+      'down',
+      'doctor',
+      'worker',
+      'exec',
+      'run',
+      'ps',
+      'logs',
+      'wait',
+      'cancel',
+      'cp',
+      'restart',
+      'close',
+      'hosts',
+      'queue',
+      'batch',
+    ])
+      expect(stdout).toMatch(new RegExp(`^ +${verb} `, 'm'));
+  });
+
+  test('what stands in ids and errors does nothing on a terminal (row 80)', async () => {
+    const { stderr } = await cli.text(['exec', 's\u001b]0;owned\u0007', '--', 'true']);
+    expect(stderr).not.toContain('\u001b');
+    expect(stderr).not.toContain('\u0007');
+  });
+
+  test('without a Redis that answers it fails within seconds: exit 125', async () => {
+    const began = performance.now();
+    const { exitCode, stderr } = await cli.text(['--redis-url', 'redis://127.0.0.1:1', 'ps']);
+    expect(exitCode).toBe(125);
+    expect(stderr).toMatch(/^shellfleet: [^\n]*QUEUE_UNAVAILABLE\)\n$/);
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+});

@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { type CliProcess, type CliRun, follow } from './run-cli.ts';
+import type { TestFleet } from './start-fleet.ts';
+
+const launcher = fileURLToPath(new URL('../../apps/producer/bin/shellfleet', import.meta.url));
+
+export type CliOptions = { env?: Record<string, string>; stdin?: string | Uint8Array };
+
+/** The command line as its users start it: the launcher, as a process of its own, told by its environment where the fleet is. */
+export class FleetCli {
+  readonly #env: NodeJS.ProcessEnv;
+
+  constructor({ redisUrl, namespace, sealKey }: Pick<TestFleet, 'redisUrl' | 'namespace' | 'sealKey'>) {
+    this.#env = {
+      PATH: process.env.PATH,
+      SHELLFLEET_REDIS_URL: redisUrl,
+      SHELLFLEET_NAMESPACE: namespace,
+      SHELLFLEET_SEAL_KEY: sealKey,
+      SHELLFLEET_STATE_DIR: '/nonexistent',
+    };
+  }
+
+  start(args: readonly string[], { env, stdin }: CliOptions = {}): CliProcess {
+    const started = follow(spawn(launcher, args, { env: { ...this.#env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] }));
+    started.child.stdin?.on('error', () => {});
+    started.child.stdin?.end(stdin ?? '');
+    return started;
+  }
+
+  run(args: readonly string[], options?: CliOptions): Promise<CliRun> {
+    return this.start(args, options).end;
+  }
+
+  /** A run as text, to compare as a whole. */
+  async text(args: readonly string[], options?: CliOptions) {
+    const { exitCode, stdout, stderr } = await this.run(args, options);
+    return { exitCode, stdout: stdout.toString(), stderr };
+  }
+}
