@@ -13,6 +13,8 @@ const SEED = Number(process.env.SHELLFLEET_SOAK_SEED ?? 1);
 const WORKERS = 3;
 const SESSIONS = 12;
 const BIG_BYTES = 3_000_000;
+/** Little of it is kept in the stream, so that a long run is not trimmed before it is judged; the rest goes through the host's log. */
+const SPEC = { output: { streamBytes: 100_000 } };
 
 interface Sent {
   command: Command;
@@ -43,7 +45,7 @@ test(
     await using stack = await startFleet({ workers: WORKERS, slots: SESSIONS });
     await using inspect = inspectFleet(stack);
     const sessions = await Promise.all(
-      Array.from({ length: SESSIONS }, (_, index) => stack.fleet.session(`s${index}`)),
+      Array.from({ length: SESSIONS }, (_, index) => stack.fleet.session(`s${index}`, SPEC)),
     );
     const kills = { count: 0 };
     const killing = stack.workers.map((worker) => killAgainAndAgain(worker, random, until, kills));

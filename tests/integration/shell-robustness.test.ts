@@ -156,6 +156,10 @@ describe('what a hostile container does', () => {
     await it.client.run('yes LATE & yes ERR >&2 & true');
     const next = await it.client.run('echo mine; echo err >&2');
     expect(next).toMatchObject({ out: 'mine\n', err: 'err\n' });
+    const lateBytes = () => it.client.late.reduce((sum, one) => sum + one.text.length, 0);
+    await it.client.run('sleep 2');
+    expect(lateBytes()).toBeGreaterThan(1 << 20);
+    expect(lateBytes()).toBeLessThan(8 << 20); // a flood that nobody asked for is held back
     it.client.late.length = 0;
     expect((await it.client.run('pkill -9 yes; echo ok')).out).toBe('ok\n');
   });

@@ -116,7 +116,7 @@ export class KeeperContainer implements AsyncDisposable {
   async connect(options: { start?: boolean; fence?: number; signal?: AbortSignal } = {}): Promise<Shell> {
     const fence = options.fence ?? ++this.#fence;
     this.#fence = Math.max(this.#fence, fence);
-    const signal = options.signal ?? AbortSignal.timeout(10_000);
+    const signal = options.signal ?? AbortSignal.timeout(25_000);
     const claim = { fence, token: this.token, signal };
     if (this.transport === 'attach') {
       const stream = await this.attach();

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "lanes.h"
+#include "clock.h"
 #include "folder.h"
 #include "link.h"
 #include "ring.h"
@@ -12,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LATE_PIECE = 32 << 10, GROW_AFTER = 1 << 20, GROWN_PIPE = 1 << 20, PLAIN_PIPE = 64 << 10 };
+enum { LATE_PIECE = 32 << 10, LATE_BURST = 1 << 20, LATE_PER_MS = 1 << 10, LATE_PAUSE_MS = 50, GROW_AFTER = 1 << 20, GROWN_PIPE = 1 << 20, PLAIN_PIPE = 64 << 10 };
 static const uint64_t UNTIL_REPORT = UINT64_MAX;
 
 typedef struct {
@@ -34,6 +35,7 @@ typedef struct {
 static Lane lanes[LANES];
 static Late late[MAX_LATE];
 static uint8_t entry_id[ID_BYTES];
+static uint64_t late_sent; // since the allowance was last counted
 static int epoll_fd;
 static uint64_t first_lane_tag, first_late_tag;
 
@@ -192,17 +194,31 @@ int lanes_send(void) {
   return 1;
 }
 
+static uint64_t late_allowance(void) {
+  static uint64_t allowance = LATE_BURST, counted_at;
+  const uint64_t now = now_ms();
+  allowance += (now - counted_at) * LATE_PER_MS;
+  if (allowance > LATE_BURST) allowance = LATE_BURST;
+  allowance -= late_sent;
+  late_sent = 0;
+  counted_at = now;
+  return allowance;
+}
+
 int late_send(void) {
   static uint8_t piece[LATE_PIECE];
-  int more = 0;
+  const uint64_t allowance = late_allowance();
+  int wake = -1;
   for (int i = 0; i < MAX_LATE; i++) {
     Late *lane = &late[i];
     if (lane->fd < 0 || !lane->readable || !link_has_room()) continue;
+    if (late_sent + LATE_PIECE > allowance) return LATE_PAUSE_MS;
     const ssize_t n = read(lane->fd, piece, sizeof piece);
     if (n > 0) {
       link_put(LATE, lane->stream, 0, lane->id, lane->offset, piece, n);
       lane->offset += n;
-      more = 1;
+      late_sent += n;
+      wake = 0;
     } else if (n == 0) {
       close(lane->fd);
       lane->fd = -1;
@@ -210,5 +226,5 @@ int late_send(void) {
       lane->readable = 0;
     }
   }
-  return more;
+  return wake;
 }

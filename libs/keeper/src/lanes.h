@@ -4,6 +4,8 @@
 // L1. Between two entries nobody holds a lane: one that is still held when its entry ends becomes a *late* lane of that entry,
 //     and a fresh FIFO takes its place. So output of a background process never mixes with the next command.
 // L2. A full ring stops the reading, so the writer waits; nothing is dropped.
+// L3. Late output comes no faster than 1 MiB/s after the first MiB: nobody stores it, so nothing else would hold it back, and the
+//     worker has other sessions to serve.
 #ifndef LANES_H
 #define LANES_H
 #include "wire.h"
@@ -28,7 +30,7 @@ void lane_ack(int stream, uint64_t offset);
 void lane_resume(int stream, uint64_t offset);
 // Puts what is unsent on the link. 0 when the link has no room for it all.
 int lanes_send(void);
-// The same for late output, a piece of each lane. 1 when there is more and room for it.
+// The same for late output, a piece of each lane. Returns in how many ms to call again, or -1.
 int late_send(void);
 
 #endif

@@ -90,7 +90,7 @@ static void loop(void) {
   for (;;) {
     int wake = sooner(entry_tick(), shell_wake_ms());
     shell_tick();
-    if (link_is_up() && late_send()) wake = 0;
+    if (link_is_up()) wake = sooner(wake, late_send());
     int more;
     do {
       more = entry_send();

@@ -5,7 +5,8 @@ import type { CleanOutput, Released } from '../output/clean-output.ts';
 
 // One entry's output, from the keeper to where it is stored.
 //
-// S1. A byte is acknowledged to the keeper only when it is stored: in the session's stream, or, over its budget, in the host's log.
+// S1. A byte is acknowledged to the keeper only when it is stored: in the session's stream, or, over its budget, in the host's log
+//     (or nowhere, where the log takes nothing: it was omitted from the stream, and counted there, in any case).
 // S2. One append at a time; what comes meanwhile waits, and past a bound the keeper is not read any more.
 // S3. What is still unstored when the entry ends rides in its finish.
 
@@ -20,6 +21,8 @@ const MOST_IN_FINISH_BYTES = 1 << 18;
 export interface OutputStoreDeps {
   clean: CleanOutput;
   log: CommandLog;
+  /** The log takes no more: what it should have held is counted as omitted, as the stream says already. */
+  onLogFailed(error: unknown): void;
   /** Repeats until Redis answers. */
   append(entries: readonly OutputEntry[]): Promise<Appended | Fenced>;
   ack(stream: StreamName, offset: number): void;
@@ -70,7 +73,7 @@ export class OutputStore {
     const entries: OutputEntry[] = [];
     while (clean.waitingBytes > 0) {
       const released = clean.release();
-      await this.#deps.log.append(released.overflow);
+      await this.#log(released);
       entries.push(...released.entries);
     }
     return [...entries, ...clean.closingEntries()];
@@ -100,7 +103,7 @@ export class OutputStore {
   }
 
   async #store(released: Released): Promise<void> {
-    await this.#deps.log.append(released.overflow);
+    await this.#log(released);
     if (released.entries.length > 0) {
       const stored = await this.#deps.append(released.entries);
       if (!isStored(stored, released.entries)) {
@@ -109,6 +112,11 @@ export class OutputStore {
       }
     }
     for (const [stream, offset] of toOffsets(released)) this.#deps.ack(stream, offset);
+  }
+
+  /** A full disk of the host is no reason to end a command. */
+  async #log({ overflow }: Released): Promise<void> {
+    await this.#deps.log.append(overflow).catch((error: unknown) => this.#deps.onLogFailed(error));
   }
 
   #fail(error: unknown): void {

@@ -6,10 +6,8 @@ const full = { usedBytes: 61, mostBytes: 100 };
 const easy = { usedBytes: 59, mostBytes: 100 };
 
 test('streams give way while Redis is fuller than the share of the fleet, and grow again afterwards', () => {
-  const budgets = [full, full, easy, easy, easy].reduce<number[]>(
-    (known, memory) => [...known, nextStreamBytes(known.at(-1) as number, memory)],
-    [LIMITS.sessionStreamBytes],
-  );
+  const budgets: number[] = [LIMITS.sessionStreamBytes];
+  for (const memory of [full, full, easy, easy, easy]) budgets.push(nextStreamBytes(budgets.at(-1) as number, memory));
   const most = LIMITS.sessionStreamBytes;
   expect(budgets).toEqual([most, most / 2, most / 4, most / 2, most, most]);
 });
