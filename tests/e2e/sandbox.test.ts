@@ -5,6 +5,7 @@ import type { Result, SessionSpec } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
 
 const MIB = 2 ** 20;
 let stack: TestFleet;
@@ -166,6 +167,23 @@ describe('Limits', () => {
       stdout: expect.stringContaining(' on\n'),
     });
     await session.close();
+  });
+
+  test('a fork bomb stays in its session, which goes on when it is over (row 53)', async () => {
+    const session = await stack.fleet.session('bomb', { limits: { pids: 64 } });
+    const beside = await stack.fleet.session('beside-the-bomb');
+    const [bomb, other] = await Promise.all([
+      session.run(':(){ :|:& };:', { timeoutMs: 5_000 }),
+      beside.run('for i in $(seq 1 50); do sh -c true || exit 1; done; echo fine'),
+    ]);
+    expect(bomb.stderr).toContain('Resource temporarily unavailable');
+    expect(other).toMatchObject({ outcome: 'success', stdout: 'fine\n' });
+    const after = await until(
+      () => session.run('sh -c "echo on"', { timeoutMs: 5_000 }),
+      ({ outcome }) => outcome === 'success',
+    );
+    expect(after.stdout).toBe('on\n');
+    await Promise.all([session.close(), beside.close()]);
   });
 
   test('cpus bounds what a session uses of the processor', async () => {
