@@ -148,13 +148,21 @@ describe('Limits', () => {
   test('a command over the memory limit is said to be out of memory, and the session goes on', async () => {
     const session = await stack.fleet.session('memory', { limits: { memoryBytes: 64 * MIB } });
     await session.run('kept=yes');
-    const result = await session.run(`echo before; python3 -c 'x = bytearray(200 * 2**20)'; echo "after $?"`);
-    expect(result.stdout).toContain('before\n');
-    const more =
-      result.outcome === 'success' ? await session.run(`exec python3 -c 'x = bytearray(200 * 2**20)'`) : result;
-    expect(more).toMatchObject({ outcome: expect.stringMatching(/failure|error/), reason: 'oom' });
-    const after = await session.run('echo on');
-    expect(after).toMatchObject({ outcome: 'success', stdout: 'on\n' });
+    const tooMuch = `python3 -c 'x = bytearray(200 * 2**20)'`;
+    expect(await session.run(`echo before; ${tooMuch}`)).toMatchObject({
+      outcome: 'failure',
+      exitCode: 137,
+      reason: 'oom',
+      stdout: 'before\n',
+      shell: { state: 'kept', epoch: 1 },
+    });
+    expect(await session.run('echo $kept')).toMatchObject({ outcome: 'success', stdout: 'yes\n' });
+    expect(await session.run(`exec ${tooMuch}`)).toMatchObject({
+      outcome: 'failure',
+      reason: 'oom',
+      shell: { state: 'lost', epoch: 2 },
+    });
+    expect(await session.run('echo on')).toMatchObject({ outcome: 'success', stdout: 'on\n' });
     await session.close();
   });
 
