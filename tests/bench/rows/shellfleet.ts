@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { Fleet, type Session } from '@shellfleet/client';
+import { Fleet, type Result, type Session } from '@shellfleet/client';
 import { createSealKey } from '@shellfleet/mailbox';
 import { checkoutRoot } from '@shellfleet/setup';
 import type Docker from 'dockerode';
@@ -28,6 +28,8 @@ export interface ShellfleetRow extends Row {
 
 /** The machine should not be asked for more containers at once. */
 const OPENING_AT_ONCE = 5;
+/** A submit has two seconds to be answered, and this process makes all of them and reads all results. */
+const ACCEPTED_AT_ONCE = 1_000;
 const MEMORY_BYTES = 64 * 1024 * 1024;
 
 export async function createShellfleetRow(options: ShellfleetOptions): Promise<ShellfleetRow> {
@@ -55,7 +57,14 @@ export async function createShellfleetRow(options: ShellfleetOptions): Promise<S
     one: (script, turn) => whileItLives(run(sessions[turn % sessions.length]!, script)),
     async many(count, perSession) {
       const turns = Array.from({ length: perSession }, () => sessions.slice(0, count)).flat();
-      await whileItLives(Promise.all(turns.map((session) => run(session, 'echo hi'))));
+      const results: Promise<void>[] = [];
+      while (turns.length > 0) {
+        const accepted = turns.splice(0, ACCEPTED_AT_ONCE).map((session) => session.submit('echo hi'));
+        const commands = await whileItLives(Promise.all(accepted));
+        results.push(...commands.map(async (command) => check(await command.result(), 'echo hi')));
+      }
+      for (const result of results) result.catch(() => {}); // the first of them is thrown below
+      await whileItLives(Promise.all(results));
     },
     async openSessions(count) {
       while (sessions.length < count) {
@@ -80,7 +89,10 @@ export async function createShellfleetRow(options: ShellfleetOptions): Promise<S
 }
 
 async function run(session: Session, script: Script): Promise<void> {
-  const result = await session.run(script);
+  check(await session.run(script), script);
+}
+
+function check(result: Result, script: Script): void {
   if (result.outcome !== 'success') throw new Error(`${script}: ${result.outcome} ${result.error?.message ?? ''}`);
   expectOutput(result.stdout, script);
 }
