@@ -112,6 +112,38 @@ describe('A worker stopped with SIGSTOP past its lease', () => {
   });
 });
 
+describe('A session whose host is out of reach', () => {
+  test('closes at once: commands end as cancellations, and the host sweeps when it is back', async () => {
+    const session = await fleet.session('closed');
+    await session.run('before=1');
+    const command = await session.submit('echo here; sleep 100', { timeoutMs: 60_000 });
+    const queued = await session.submit('echo later');
+    await untilOutput('closed');
+    const { hostId } = await session.info();
+    const holder = stack.workers.find((worker) => worker.hostId === hostId) as TestWorker;
+    await holder.kill();
+    await until(
+      () => inspect.isAlive(holder.hostId),
+      (alive) => !alive,
+    );
+    await session.close();
+    expect([await command.result(), await queued.result()]).toMatchObject([
+      { outcome: 'cancellation' },
+      { outcome: 'cancellation' },
+    ]);
+    expect(await session.info()).toMatchObject({ state: 'closed' });
+    const next = await fleet.session('closed');
+    const first = next.run('echo "next life [$before]"');
+    await holder.start();
+    expect(await first).toMatchObject({ outcome: 'success', stdout: 'next life []\n', shell: { epoch: 1 } });
+    await until(
+      () => inspect.containers('closed'),
+      (containers) => containers.length === 1,
+    );
+    expect(await inspect.broken('closed', [command.id, queued.id])).toEqual([]);
+  });
+});
+
 describe('A host that is lost', () => {
   const lose = async (session: Session, command: Command): Promise<TestWorker> => {
     await untilOutput(session.id);

@@ -183,8 +183,8 @@ describe('A session that nobody uses', () => {
   });
 
   test('ends at the greatest age of a shell, but not under a running command, and the next shell has its own age', async () => {
-    const session = await stack.fleet.session('old', { maxLifetimeMs: 1_000 });
-    expect(await session.run('sleep 1.2; echo done')).toMatchObject({ outcome: 'success', stdout: 'done\n' });
+    const session = await stack.fleet.session('old', { maxLifetimeMs: 5_000 });
+    expect(await session.run('sleep 5.2; echo done')).toMatchObject({ outcome: 'success', stdout: 'done\n' });
     await until(
       () => session.info(),
       ({ state }) => state === 'lost',

@@ -54,7 +54,7 @@ test('a submit that arrives again, as ioredis sends one whose reply was lost, ru
   const command = await session.submit('echo ran >> log; cat log');
   const record = (entry: string) => `${keys.prefix}record:${entry}`;
   const entryId = command.id.slice('twice.'.length);
-  const payload = (await redis.get(`${keys.prefix}payload:${entryId}`)) ?? 'gone: it has ended';
+  const payload = (await redis.hget(record(entryId), 'payload')) ?? 'gone: it has ended';
   const generation = (await redis.hget(keys.state, 'gen')) ?? '';
   const again = {
     entryId,

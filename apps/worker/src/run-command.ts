@@ -120,15 +120,17 @@ async function runCommand(
   const clean = new CleanOutput({ ...spec.output, encoding: payload.encoding, firstSeq: entry.seq });
   const log = deps.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
   if (from === 'resume') await restoreOutput(clean, entry, owner, log, signal);
+  // Another after each reconnection, and none once the shell was given up.
+  const live = () => (shell.hasSandbox ? shell.turns.shell : undefined);
   const store = new OutputStore({
     clean,
     log,
     onLogFailed: (err) => deps.logger.warn({ err }, 'host-log.append-failed'),
     append: (entries) => untilAnswered(() => append(owner, entry.id, entries), signal, storageWatcher(deps)),
-    ack: (stream, offset) => shell.turns.shell.ack(entry.id, stream, offset),
-    pause: () => shell.turns.shell.pause(),
-    resume: () => shell.turns.shell.resumeReading(),
-    onLost: () => shell.turns.shell.stop(entry.id, { killGraceMs: 0 }),
+    ack: (stream, offset) => live()?.ack(entry.id, stream, offset),
+    pause: () => live()?.pause(),
+    resume: () => live()?.resumeReading(),
+    onLost: () => live()?.stop(entry.id, { killGraceMs: 0 }),
   });
   const turn = await takeTurn(toStart(entry, payload), from, deps, {
     onOutput: (stream, offset, bytes) => store.push(stream, offset, bytes),
