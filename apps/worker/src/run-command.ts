@@ -117,7 +117,7 @@ async function runCommand(
   deps: RunDeps,
 ): Promise<Executed> {
   const { shell, spec, owner, signal } = deps;
-  const clean = new CleanOutput({ ...spec.output, encoding: payload.encoding, firstSeq: entry.seq });
+  const clean = new CleanOutput({ ...spec.output, encoding: payload.encoding });
   const log = deps.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
   if (from === 'resume') await restoreOutput(clean, entry, owner, log, signal);
   // Another after each reconnection, and none once the shell was given up.
