@@ -20,8 +20,6 @@ export interface CleanOutputOptions {
   maxLines: number;
   keep: 'head' | 'tail' | 'head-tail';
   encoding: 'utf8' | 'base64';
-  /** Of the first entry: not 0 when the command runs again. */
-  firstSeq?: number;
   /** What stands between decoding and release, for one stream. This is where a redactor goes. */
   stages?: (stream: StreamName) => Stage[];
 }
@@ -86,7 +84,6 @@ export class CleanOutput {
 
   constructor(options: CleanOutputOptions) {
     this.#options = options;
-    this.#nextSeq = options.firstSeq ?? 0;
     this.#streamBytesLeft = options.streamBytes;
     this.#lanes = { stdout: this.#createLane('stdout'), stderr: this.#createLane('stderr') };
     this.#merged = this.#createTruncate();

@@ -1,5 +1,5 @@
 import type { Appended, Fenced } from '@shellfleet/mailbox';
-import type { OutputEntry, StreamName } from '@shellfleet/protocol';
+import { type OutputEntry, ShellfleetError, type StreamName } from '@shellfleet/protocol';
 import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput, Released } from '../output/clean-output.ts';
 
@@ -9,6 +9,7 @@ import type { CleanOutput, Released } from '../output/clean-output.ts';
 //     (or nowhere, where the log takes nothing: it was omitted from the stream, and counted there, in any case).
 // S2. One append at a time; what comes meanwhile waits, and past a bound the keeper is not read any more.
 // S3. What is still unstored when the entry ends rides in its finish.
+// S4. The log comes after the stream: an adopter takes what it finds there for what follows the stream's last.
 
 const PAUSE_ABOVE_BYTES = 1 << 20;
 const RESUME_BELOW_BYTES = 1 << 18;
@@ -70,11 +71,13 @@ export class OutputStore {
     const { clean } = this.#deps;
     clean.end();
     while (clean.waitingBytes > MOST_IN_FINISH_BYTES && !this.#lost) await this.#store(clean.release());
-    const entries: OutputEntry[] = [];
+    let entries: OutputEntry[] = [];
     while (clean.waitingBytes > 0) {
       const released = clean.release();
-      await this.#log(released);
       entries.push(...released.entries);
+      if (released.overflow.length === 0) continue;
+      await this.#store({ ...released, entries });
+      entries = [];
     }
     return [...entries, ...clean.closingEntries()];
   }
@@ -103,14 +106,18 @@ export class OutputStore {
   }
 
   async #store(released: Released): Promise<void> {
-    await this.#log(released);
     if (released.entries.length > 0) {
       const stored = await this.#deps.append(released.entries);
       if (!isStored(stored, released.entries)) {
+        if (stored.type === 'misplaced') {
+          const message = 'The output of a command does not follow what the mailbox has of it.';
+          throw new ShellfleetError('INTERNAL', message, { stored: stored.offsets });
+        }
         this.#lose(stored.type);
         return;
       }
     }
+    await this.#log(released);
     for (const [stream, offset] of toOffsets(released)) this.#deps.ack(stream, offset);
   }
 

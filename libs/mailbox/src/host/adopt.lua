@@ -15,4 +15,4 @@ end
 local entry = {0}
 if known[8] then entry = to_reply(2, known[8], read_entry(known[8])) end
 return {1, known[2], known[3], known[4] or '', known[5] or '0', redis.call('LLEN', queue), known[6] or '0', before or '', entry, known[9] or '0', known[10] or '0', known[13] or '',
-  known[14] == 'ready' and string.match(known[15] or '', '^%d+ (%d+) ') or '0'}
+  known[14] == 'ready' and string.match(known[15] or '', '^%d+ %d+ (%d+) ') or '0'}
