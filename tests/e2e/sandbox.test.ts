@@ -5,6 +5,7 @@ import type { Result, SessionSpec } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
 
 const MIB = 2 ** 20;
 let stack: TestFleet;
@@ -147,13 +148,21 @@ describe('Limits', () => {
   test('a command over the memory limit is said to be out of memory, and the session goes on', async () => {
     const session = await stack.fleet.session('memory', { limits: { memoryBytes: 64 * MIB } });
     await session.run('kept=yes');
-    const result = await session.run(`echo before; python3 -c 'x = bytearray(200 * 2**20)'; echo "after $?"`);
-    expect(result.stdout).toContain('before\n');
-    const more =
-      result.outcome === 'success' ? await session.run(`exec python3 -c 'x = bytearray(200 * 2**20)'`) : result;
-    expect(more).toMatchObject({ outcome: expect.stringMatching(/failure|error/), reason: 'oom' });
-    const after = await session.run('echo on');
-    expect(after).toMatchObject({ outcome: 'success', stdout: 'on\n' });
+    const tooMuch = `python3 -c 'x = bytearray(200 * 2**20)'`;
+    expect(await session.run(`echo before; ${tooMuch}`)).toMatchObject({
+      outcome: 'failure',
+      exitCode: 137,
+      reason: 'oom',
+      stdout: 'before\n',
+      shell: { state: 'kept', epoch: 1 },
+    });
+    expect(await session.run('echo $kept')).toMatchObject({ outcome: 'success', stdout: 'yes\n' });
+    expect(await session.run(`exec ${tooMuch}`)).toMatchObject({
+      outcome: 'failure',
+      reason: 'oom',
+      shell: { state: 'lost', epoch: 2 },
+    });
+    expect(await session.run('echo on')).toMatchObject({ outcome: 'success', stdout: 'on\n' });
     await session.close();
   });
 
@@ -166,6 +175,23 @@ describe('Limits', () => {
       stdout: expect.stringContaining(' on\n'),
     });
     await session.close();
+  });
+
+  test('a fork bomb stays in its session, which goes on when it is over (row 53)', async () => {
+    const session = await stack.fleet.session('bomb', { limits: { pids: 64 } });
+    const beside = await stack.fleet.session('beside-the-bomb');
+    const [bomb, other] = await Promise.all([
+      session.run(':(){ :|:& };:', { timeoutMs: 5_000 }),
+      beside.run('for i in $(seq 1 50); do sh -c true || exit 1; done; echo fine'),
+    ]);
+    expect(bomb.stderr).toContain('Resource temporarily unavailable');
+    expect(other).toMatchObject({ outcome: 'success', stdout: 'fine\n' });
+    const after = await until(
+      () => session.run('sh -c "echo on"', { timeoutMs: 5_000 }),
+      ({ outcome }) => outcome === 'success',
+    );
+    expect(after.stdout).toBe('on\n');
+    await Promise.all([session.close(), beside.close()]);
   });
 
   test('cpus bounds what a session uses of the processor', async () => {

@@ -109,7 +109,7 @@ test('a hang-up leaves the command running, and says its id', async () => {
 test('a second Ctrl-C leaves at once', async () => {
   await using stage = await setClientStage();
   const { child, said, end } = startCli(stage, ['exec', 'paused', '--', 'true']);
-  await until('it is submitted', async () => (await stage.keys()).some((key) => key.includes(':paused}:payload:')));
+  await until('it is submitted', async () => (await stage.keys()).some((key) => key.includes(':paused}:record:')));
   // Between the two, Redis is away: the cancellation cannot end it.
   stage.own.freeze();
   child.kill('SIGINT');

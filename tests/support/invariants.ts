@@ -114,15 +114,16 @@ export function outputOf(events: StreamEvent[], entryId: string): Record<StreamN
 
 /** Nothing waits, runs, or keeps a payload. */
 export async function leftovers(redis: Redis, keys: SessionKeys): Promise<string[]> {
-  const [waiting, run, payloads] = await Promise.all([
+  const [waiting, run, records] = await Promise.all([
     redis.lrange(keys.queue, 0, -1),
     redis.hget(keys.state, 'run'),
-    keysOf(redis, `${keys.prefix}payload:`),
+    keysOf(redis, `${keys.prefix}record:`),
   ]);
+  const payloads = await Promise.all(records.map((key) => redis.hexists(key, 'payload')));
   return [
     ...waiting.map((id) => `${id} waits`),
     ...(run === null ? [] : [`${run} runs`]),
-    ...payloads.map((key) => `${key} is kept`),
+    ...records.filter((_, index) => payloads[index] === 1).map((key) => `the payload of ${key} is kept`),
   ];
 }
 

@@ -36,7 +36,8 @@ export class RedisProbe {
     for (const line of list.trim().split('\n')) {
       const name = / name=(\S*)/.exec(line)?.[1] ?? '';
       if (name === PROBE) continue;
-      if (name.startsWith('shellfleet-worker')) counted.worker += 1;
+      // BullMQ names the connection of its own: queue, `w` for a worker, and the host.
+      if (name.startsWith('shellfleet-worker') || /:w(:|$)/.test(name)) counted.worker += 1;
       else if (name.startsWith('shellfleet-')) counted.producer += 1;
       else counted.unnamed += 1;
     }

@@ -5,11 +5,17 @@ import type { ShellTurns } from './shell-turns.ts';
 const KEPT_OUTPUT_BYTES = 4_096;
 
 /** Gives a fresh shell the session's variables and directory, and runs the startup commands. Throws SESSION_START_FAILED. */
-export async function prepareShell(turns: ShellTurns, spec: ResolvedSessionSpec, sessionId: string): Promise<void> {
+export async function prepareShell(
+  turns: ShellTurns,
+  spec: ResolvedSessionSpec,
+  sessionId: string,
+  signal: AbortSignal,
+): Promise<void> {
   if (turns.shell.hello.state === 'no-shell') throw noShell(sessionId, turns.shell.hello.problem);
-  await runStartup(turns, toSetUp(spec), `Setting up session ${sessionId}`, spec.startupTimeoutMs);
+  const timeoutMs = spec.startupTimeoutMs;
+  await runOwn(turns, toSetUp(spec), `Setting up session ${sessionId}`, timeoutMs, signal);
   for (const command of spec.startupCommands) {
-    await runStartup(turns, command, `Startup command '${command}' of session ${sessionId}`, spec.startupTimeoutMs);
+    await runOwn(turns, command, `Startup command '${command}' of session ${sessionId}`, timeoutMs, signal);
   }
 }
 
@@ -18,9 +24,7 @@ export async function runShutdownCommands(turns: ShellTurns, spec: ResolvedSessi
   const problems: string[] = [];
   for (const command of spec.shutdownCommands) {
     const what = `Shutdown command '${command}'`;
-    await runStartup(turns, command, what, spec.commandTimeoutMs).catch((error: unknown) =>
-      problems.push(String(error)),
-    );
+    await runOwn(turns, command, what, spec.commandTimeoutMs).catch((error: unknown) => problems.push(String(error)));
   }
   return problems;
 }
@@ -34,13 +38,24 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-async function runStartup(turns: ShellTurns, script: string, what: string, timeoutMs: number): Promise<void> {
+/** A command of the session's own, not of its mailbox. The signal stops it. */
+async function runOwn(
+  turns: ShellTurns,
+  script: string,
+  what: string,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (signal?.aborted) throw failed(`${what} was not run: nobody waits for it any more.`);
   const entryId = ulid();
+  const stop = () => turns.shell.stop(entryId, { killGraceMs: 0 });
+  signal?.addEventListener('abort', stop, { once: true });
   let kept = '';
-  const turn = await turns.start({ type: 'command', entryId, script, timeoutMs }, (stream, offset, bytes) => {
+  const ended = turns.start({ type: 'command', entryId, script, timeoutMs }, (stream, offset, bytes) => {
     kept = (kept + Buffer.from(bytes).toString('utf8')).slice(-KEPT_OUTPUT_BYTES);
     turns.shell.ack(entryId, stream, offset + bytes.byteLength);
   });
+  const turn = await ended.finally(() => signal?.removeEventListener('abort', stop));
   if (turn.type !== 'ended') throw failed(`${what} was not run: the shell answered ${turn.reason}.`);
   const { reason, exitCode } = turn.end;
   if (reason === 'exited' && exitCode === 0) return;

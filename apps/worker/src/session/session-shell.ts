@@ -89,7 +89,7 @@ export class SessionShell {
     }
     if (this.#sandbox === undefined) await this.#open(signal);
     if (this.#preparedGeneration !== this.#generation) {
-      await prepareShell(this.turns, this.#deps.spec, this.#deps.ref.session);
+      await prepareShell(this.turns, this.#deps.spec, this.#deps.ref.session, signal);
       this.#preparedGeneration = this.#generation;
     }
   }

@@ -34,7 +34,8 @@ import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
 import { untilAnswered } from '../patience.ts';
 import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
-import { finishFailed, finishLost, finishOverdue, type RunDeps, runEntry } from '../run-command.ts';
+import type { RunDeps } from '../run/run-deps.ts';
+import { finishFailed, finishLost, finishOverdue, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import type { ShellEnd } from '../shell/shell.ts';
 import { runShutdownCommands } from './prepare-shell.ts';
@@ -78,6 +79,8 @@ export class Session {
   readonly #logger: Logger;
   readonly #wake = createWake();
   readonly #fenced = new AbortController();
+  /** Nobody waits any more for the shell that is being opened. */
+  readonly #unwanted = new AbortController();
   readonly #cancelled = new Set<string>();
   #stop: Stop | undefined;
   #closing = false;
@@ -111,6 +114,7 @@ export class Session {
   /** The session is closing: what runs is stopped, and the rest ends it. */
   close(): void {
     this.#closing = true;
+    this.#unwanted.abort();
     if (this.#running !== undefined) this.cancel(this.#running.entryId);
     this.#wake.ring('closing');
   }
@@ -118,6 +122,7 @@ export class Session {
   /** The worker stops. What runs goes on for the next worker, or is cancelled. */
   stop(how: Stop): void {
     this.#stop = how;
+    if (how === 'end') this.#unwanted.abort();
     if (how === 'end' && this.#running !== undefined) this.cancel(this.#running.entryId);
     this.#wake.ring('draining');
   }
@@ -302,10 +307,11 @@ export class Session {
   /** Opens and prepares the shell. When that fails, what waits is told why. */
   async #makeReady(run: RunDeps): Promise<boolean> {
     const from = Date.now();
+    const signal = AbortSignal.any([run.signal, this.#unwanted.signal]);
     if (!run.shell.hasSandbox) await this.#say(run, 'starting');
     for (;;) {
       try {
-        await run.shell.makeReady(run.signal);
+        await run.shell.makeReady(signal);
         this.#opened = { from, to: Date.now() };
         if (run.shell.epoch !== this.#announcedEpoch)
           await this.#announce(run, run.shell.epoch === 1 ? 'session.opened' : 'session.restarted');
@@ -314,6 +320,10 @@ export class Session {
       } catch (cause) {
         const error = ensureShellfleetError(cause);
         if (run.signal.aborted) return false;
+        if (signal.aborted) {
+          await run.shell.abandon();
+          return false;
+        }
         if (error.code === 'DOCKER_UNAVAILABLE' && Date.now() - from < ENGINE_PATIENCE_MS) {
           await new Promise((resolve) => setTimeout(resolve, 1_000));
           continue;

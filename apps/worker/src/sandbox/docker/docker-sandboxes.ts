@@ -81,10 +81,12 @@ class DockerSandboxes implements Sandboxes {
     try {
       const containerId = await this.#createContainer(plan, spec.shell ?? [], labels, folder.path, options.signal);
       const sandbox = this.#toSandbox(containerId, plan.image, labels, Date.now());
-      await this.#fill(containerId, plan, transport).catch(async (error: unknown) => {
-        await sandbox.remove();
-        throw error;
-      });
+      await this.#fill(containerId, plan, transport)
+        .then(() => options.signal?.throwIfAborted())
+        .catch(async (error: unknown) => {
+          await sandbox.remove();
+          throw error;
+        });
       return sandbox;
     } catch (error) {
       await folder.remove();
@@ -132,12 +134,14 @@ class DockerSandboxes implements Sandboxes {
       name: `shellfleet-${folderName(labels)}`,
       keeperSource: isMounted(plan, labels.transport) ? folder : undefined,
     });
-    const create = () => this.#docker.createContainer({ ...request, abortSignal: deadline(signal) });
+    // Not stopped in the middle: the engine would make the container all the same, and nobody would know of it.
+    const create = () =>
+      this.#docker.createContainer({ ...request, abortSignal: AbortSignal.timeout(ENGINE_TIMEOUT_MS) });
     try {
       return (await create()).id;
     } catch (error) {
       if (!isMissingImage(error)) throw error;
-      await this.#images.pull(plan.image);
+      await unlessAborted(this.#images.pull(plan.image), signal);
       return (await create()).id;
     }
   }
@@ -224,9 +228,14 @@ async function withRealWorkspace(spec: ResolvedSessionSpec): Promise<ResolvedSes
   return { ...spec, workspace };
 }
 
-function deadline(signal: AbortSignal | undefined): AbortSignal {
-  const timeout = AbortSignal.timeout(ENGINE_TIMEOUT_MS);
-  return signal ? AbortSignal.any([signal, timeout]) : timeout;
+/** What others may be waiting for goes on; this caller leaves. */
+async function unlessAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return work;
+  signal.throwIfAborted();
+  const left = Promise.withResolvers<never>();
+  const leave = () => left.reject(signal.reason);
+  signal.addEventListener('abort', leave, { once: true });
+  await Promise.race([work, left.promise]).finally(() => signal.removeEventListener('abort', leave));
 }
 
 function toFoundState(state: string): FoundSandbox['state'] {
