@@ -27,6 +27,8 @@ export default defineConfig({
         ...source,
         test: {
           name: 'unit',
+          // Fast on an idle machine; on a busy one still no reason to fail.
+          testTimeout: 30_000,
           include: [
             'libs/**/src/**/*.test.ts',
             'apps/**/src/**/*.test.ts',

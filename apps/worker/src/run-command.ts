@@ -1,17 +1,12 @@
-import { append, type Entry, type Fenced, type Finished, type Owner, type Sealer } from '@shellfleet/mailbox';
+import { append, type Entry, type Fenced, type Finished } from '@shellfleet/mailbox';
 import {
   type CommandPayload,
   type EntryPayload,
   ensureShellfleetError,
   entryPayloadSchema,
-  type OutputEntry,
   parseOrThrow,
-  type ResolvedSessionSpec,
   type ShellfleetError,
-  type WireResult,
 } from '@shellfleet/protocol';
-import type { Logger } from 'pino';
-import type { HostLog } from './host-log/host-log.ts';
 import { CleanOutput } from './output/clean-output.ts';
 import { untilAnswered } from './patience.ts';
 import { failedEntry, frameOf } from './run/entry-frame.ts';
@@ -20,40 +15,9 @@ import { finishEntry, storageWatcher } from './run/finish-entry.ts';
 import { OutputStore } from './run/output-store.ts';
 import { restoreOutput } from './run/restore-output.ts';
 import { toCommandResult, toErrorResult, toLostResult } from './run/results.ts';
+import type { Executed, RunDeps } from './run/run-deps.ts';
 import { takeTurn } from './run/take-turn.ts';
-import type { SessionShell } from './session/session-shell.ts';
-import type { CommandStart, ShellEnd } from './shell/shell.ts';
-
-/** What one entry needs of the session that runs it. */
-export interface RunDeps {
-  owner: Owner;
-  sealer: Sealer;
-  spec: ResolvedSessionSpec;
-  shell: SessionShell;
-  hostLog: HostLog;
-  logger: Logger;
-  /** The shell was being opened from … to …, by the host's clock. */
-  opened(): { from: number; to: number };
-  /** Aborts when this host must not write the session any more. */
-  signal: AbortSignal;
-  /** A caller has cancelled the entry. */
-  isCancelled(entryId: string): boolean;
-  /** The entry is on the shell now, and can be stopped. */
-  onTurn(entryId: string, stop: () => void): void;
-  /** What a Result says of the shell at its end. */
-  describeShell(end?: ShellEnd): WireResult['shell'];
-  /** Whether the next entry may be started in the step that ends this one. */
-  mayTakeNext(): boolean;
-}
-
-/** How an entry came out, before it is recorded. */
-export interface Executed {
-  result: WireResult;
-  /** output that was not stored yet */
-  output: OutputEntry[];
-  /** what a file operation hands back, as JSON */
-  answer?: string;
-}
+import type { CommandStart } from './shell/shell.ts';
 
 /**
  * One entry of the mailbox, from taken (so: started, durably) to finished.

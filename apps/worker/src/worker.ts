@@ -109,7 +109,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       const pauseMs = RETRY_PAUSES_MS[failures];
       if (how === 'ended' || pauseMs === undefined) return;
       await delay(pauseMs, undefined, { ref: false });
-      serve(job, undefined, failures + 1);
+      serve(job, found, failures + 1);
     });
   };
 

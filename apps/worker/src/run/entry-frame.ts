@@ -1,8 +1,8 @@
 import type { Entry } from '@shellfleet/mailbox';
 import type { ShellfleetError } from '@shellfleet/protocol';
-import type { Executed, RunDeps } from '../run-command.ts';
 import type { ShellEnd } from '../shell/shell.ts';
 import { type ResultFrame, toErrorResult, toTimings } from './results.ts';
+import type { Executed, RunDeps } from './run-deps.ts';
 
 /** What every Result of an entry says, however it came out. */
 export function frameOf(entry: Entry, deps: RunDeps, end?: ShellEnd): ResultFrame {

@@ -2,9 +2,9 @@ import { dirname } from 'node:path/posix';
 import { type FileRecord, parseFileRecords } from '@shellfleet/keeper';
 import type { Entry } from '@shellfleet/mailbox';
 import { emptyResult, type FileAnswer, type FileInfo, type FileOperation, ShellfleetError } from '@shellfleet/protocol';
-import type { Executed, RunDeps } from '../run-command.ts';
 import type { FileFailure, FileStart, OutputStream } from '../shell/shell.ts';
 import { type ResultFrame, toErrorResult } from './results.ts';
+import type { Executed, RunDeps } from './run-deps.ts';
 import { takeTurn } from './take-turn.ts';
 
 const FILE_TIMEOUT_MS = 60_000;

@@ -2,8 +2,8 @@ import { SpanKind, trace } from '@opentelemetry/api';
 import { type Entry, type Fenced, type Finished, finish, notify, type Owner } from '@shellfleet/mailbox';
 import { ATTRIBUTES, ShellfleetError, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
 import { untilAnswered } from '../patience.ts';
-import type { Executed, RunDeps } from '../run-command.ts';
 import { failedEntry } from './entry-frame.ts';
+import type { Executed, RunDeps } from './run-deps.ts';
 
 /** Records how an entry came out: once, whatever has to be tried again for it. The only place where one becomes terminal here. */
 export async function finishEntry(entry: Entry, executed: Executed, deps: RunDeps): Promise<Finished | Fenced> {

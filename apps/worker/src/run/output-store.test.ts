@@ -1,0 +1,70 @@
+import type { Appended, Fenced } from '@shellfleet/mailbox';
+import type { OutputEntry } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import { CleanOutput } from '../output/clean-output.ts';
+import { OutputStore } from './output-store.ts';
+
+const MIB = 1 << 20;
+const STORED: Appended = { type: 'stored', offsets: { stdout: 0, stderr: 0 } };
+
+function createStore(append: (entries: readonly OutputEntry[]) => Promise<Appended | Fenced>, streamBytes = 64 * MIB) {
+  const said: string[] = [];
+  const clean = new CleanOutput({ streamBytes, maxBytes: 100, maxLines: 100, keep: 'tail', encoding: 'utf8' });
+  const log = { append: async () => void said.push('log'), restore: async () => [] };
+  const store = new OutputStore({
+    clean,
+    log,
+    append: (entries) => {
+      said.push('append');
+      return append(entries);
+    },
+    onLogFailed: () => said.push('log failed'),
+    ack: (_stream, offset) => said.push(`ack ${offset}`),
+    pause: () => said.push('pause'),
+    resume: () => said.push('resume'),
+    onLost: (reason) => said.push(`lost: ${reason}`),
+  });
+  return { store, said, log, clean };
+}
+
+test('what keeps output from being stored is thrown at its end, not into nowhere, and the keeper is read on', async () => {
+  const { store, said } = createStore(() => Promise.reject(new Error('broken')));
+  store.push('stdout', 0, Buffer.alloc(2 * MIB, 'x'));
+  await expect.poll(() => said).toEqual(['pause', 'append', 'lost: failed', 'resume']);
+  store.push('stdout', 2 * MIB, Buffer.alloc(2 * MIB, 'x'));
+  await expect(store.end()).rejects.toThrow('broken');
+  expect(said).toHaveLength(4);
+});
+
+test('a fenced owner stores and acknowledges nothing more, and goes on reading to the end', async () => {
+  const { store, said } = createStore(async () => ({ type: 'fenced' }));
+  store.push('stdout', 0, Buffer.alloc(2 * MIB, 'x'));
+  await expect.poll(() => said).toEqual(['pause', 'append', 'lost: fenced', 'resume']);
+  store.push('stdout', 2 * MIB, Buffer.from('more'));
+  await store.end();
+  expect(said).toHaveLength(4);
+});
+
+test('output that does not follow what the mailbox has is an error of ours, not a cancellation', async () => {
+  const { store } = createStore(async () => ({ type: 'misplaced', offsets: { stdout: 7, stderr: 0 } }));
+  store.push('stdout', 0, Buffer.alloc(MIB, 'x'));
+  await expect(store.end()).rejects.toMatchObject({ code: 'INTERNAL' });
+});
+
+test('S4: the log gets its part when the stream has its own', async () => {
+  const { store, said } = createStore(async () => STORED, 1_000);
+  store.push('stdout', 0, Buffer.alloc(MIB / 2, 'x'));
+  await store.end();
+  expect(said.indexOf('append')).toBeGreaterThanOrEqual(0);
+  expect(said.indexOf('append')).toBeLessThan(said.indexOf('log'));
+  expect(said.at(-1)).toBe(`ack ${MIB / 2}`);
+});
+
+test('a log that takes nothing ends no command: the gap is counted in the stream', async () => {
+  const { store, said, log } = createStore(async () => STORED, 1_000);
+  log.append = () => Promise.reject(new Error('no space left on the disk'));
+  store.push('stdout', 0, Buffer.alloc(MIB / 2, 'x'));
+  const last = await store.end();
+  expect(said).toContain('log failed');
+  expect(last).toMatchObject([{ rawTo: MIB / 2, omittedBytes: MIB / 2 - 1_000 }]);
+});
