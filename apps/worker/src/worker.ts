@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Connected, createSealer, REDIS_DEADLINE_MS } from '@shellfleet/mailbox';
 import { fleetKeys, type HostCall, hostKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
@@ -10,6 +11,7 @@ import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
 import { createLeases } from './lease/leases.ts';
 import { createSessionJobs, type SessionJob } from './queue/session-jobs.ts';
 import type { Sandbox, Sandboxes } from './sandbox/sandbox.ts';
+import { createGate } from './session/gate.ts';
 import { Session, type Stop } from './session/session.ts';
 import { createWake } from './session/wake.ts';
 import { startUpkeep } from './upkeep/upkeep.ts';
@@ -66,6 +68,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     stalledIntervalMs: STALLED_INTERVAL_MS,
   });
   const leases = createLeases(jobs);
+  const openGate = createGate(2 * availableParallelism());
   const stopping = new AbortController();
   const wake = createWake();
 
@@ -98,7 +101,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     const before = sessions.get(key)?.done;
     if (before !== undefined) return void before.then(() => serve(job, found, failures));
     const { lockMs, ...shared } = { redis, fleet, hostId, sealer, jobs, leases, lockMs: FIRST_LOCK_MS, logger };
-    const session = new Session(job, { ...shared, lockMs, sandboxes: deps.sandboxes, hostLog: deps.hostLog });
+    const session = new Session(job, { ...shared, lockMs, sandboxes: deps.sandboxes, openGate, hostLog: deps.hostLog });
     const served = session.serve(found);
     const done = served.then(() => {
       sessions.delete(key);

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
 import { connectShell } from '../shell/connect-shell.ts';
 import type { ShellHello } from '../shell/shell.ts';
+import type { Gate } from './gate.ts';
 import { prepareShell } from './prepare-shell.ts';
 import { createShellTurns, type ShellTurns } from './shell-turns.ts';
 
@@ -11,14 +12,16 @@ import { createShellTurns, type ShellTurns } from './shell-turns.ts';
 // Sh1. The epoch counts shells over all sandboxes of the session; it is `epochBase` plus what the keeper counts.
 // Sh2. A shell is prepared (variables, directory, startup commands) once, before anything is taken for it.
 
-const CONNECT_DEADLINE_MS = 10_000;
-const RECONNECT_DEADLINE_MS = 5_000;
+/** A living keeper dials within milliseconds; a busy machine may make it wait. */
+const CONNECT_DEADLINE_MS = 15_000;
 
 export interface SessionShellDeps {
   ref: SessionRef;
   spec: ResolvedSessionSpec;
   fence: number;
   sandboxes: Sandboxes;
+  /** Of this host: starting many containers at once makes all of them late. */
+  openGate: Gate;
   logger: Logger;
   /** The shell went away while nothing of the mailbox ran. */
   onGone(): void;
@@ -108,7 +111,7 @@ export class SessionShell {
     const sandbox = this.#sandbox;
     if (sandbox === undefined || this.#death !== undefined) return undefined;
     this.#turns?.shell.disconnect();
-    const connected = this.#connect(sandbox, RECONNECT_DEADLINE_MS).catch(() => undefined);
+    const connected = this.#connect(sandbox, CONNECT_DEADLINE_MS).catch(() => undefined);
     const hello = await Promise.race([connected, sandbox.died.then(() => undefined)]);
     return hello ?? this.giveUp();
   }
@@ -163,11 +166,16 @@ export class SessionShell {
     this.#turns?.shell.disconnect();
   }
 
-  async #open(signal: AbortSignal): Promise<void> {
+  /** The time in line is nobody's timeout: the deadline begins with the start of the container. */
+  #open(signal: AbortSignal): Promise<void> {
+    return this.#deps.openGate(() => this.#openNow(signal));
+  }
+
+  async #openNow(signal: AbortSignal): Promise<void> {
     const sandbox = await this.#deps.sandboxes.create(this.#deps.ref, this.#deps.spec, { signal });
     this.#hold(sandbox);
     try {
-      await this.#connect(sandbox, CONNECT_DEADLINE_MS, true);
+      await this.#connect(sandbox, this.#deps.spec.startupTimeoutMs, true);
     } catch (error) {
       await this.abandon();
       throw error;

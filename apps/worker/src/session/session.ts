@@ -38,6 +38,7 @@ import type { RunDeps } from '../run/run-deps.ts';
 import { finishFailed, finishLost, finishOverdue, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import type { ShellEnd } from '../shell/shell.ts';
+import type { Gate } from './gate.ts';
 import { runShutdownCommands } from './prepare-shell.ts';
 import { SessionShell } from './session-shell.ts';
 import { createWake } from './wake.ts';
@@ -65,6 +66,7 @@ export interface SessionDeps {
   /** of a lock just taken */
   lockMs: number;
   sandboxes: Sandboxes;
+  openGate: Gate;
   hostLog: HostLog;
   logger: Logger;
 }
@@ -173,6 +175,7 @@ export class Session {
         spec,
         fence: owner.fence,
         sandboxes: this.#deps.sandboxes,
+        openGate: this.#deps.openGate,
         logger: this.#logger,
         onGone: () => this.#wake.ring('shell-gone'),
       },
