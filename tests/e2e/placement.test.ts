@@ -19,8 +19,8 @@ describe('Three workers', () => {
     const hosts = await Promise.all(
       sessions.map(async (session) => {
         const results = await Promise.all([1, 2, 3].map((n) => session.run(`n=$((n + ${n})); hostname; echo $n`)));
-        expect(results.map(({ outcome, shell }) => ({ outcome, shell }))).toEqual(
-          Array(3).fill({ outcome: 'success', shell: { state: 'kept', epoch: 1 } }),
+        expect(results.map(({ outcome, error, shell }) => ({ outcome, error, shell }))).toEqual(
+          Array(3).fill({ outcome: 'success', error: undefined, shell: { state: 'kept', epoch: 1 } }),
         );
         expect(results.map(({ stdout }) => stdout.split('\n')[1])).toEqual(['1', '3', '6']);
         const containers = new Set(results.map(({ stdout }) => stdout.split('\n')[0]));

@@ -18,7 +18,7 @@ function read(redis: Redis, key: string, type: string): Promise<unknown> {
     case 'set':
       return redis.smembersBuffer(key);
     case 'zset':
-      return redis.zrangeBuffer(key, 0, -1);
+      return redis.zrangeBuffer(key, '0', '-1');
     case 'stream':
       return redis.xrangeBuffer(key, '-', '+');
     case 'none':

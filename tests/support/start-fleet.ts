@@ -72,7 +72,18 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     return producer;
   };
   const workers = Array.from({ length: options.workers ?? 1 }, (_, index) => createTestWorker(`h${index + 1}`, env));
-  await Promise.all(workers.map((worker) => worker.start()));
+  const dispose = async () => {
+    await Promise.allSettled(producers.map((producer) => producer.close()));
+    await Promise.all(workers.map((worker) => worker.end()));
+    await rm(stateFolder, { recursive: true, force: true });
+  };
+  const started = await Promise.allSettled(workers.map((worker) => worker.start()));
+  const failed = started.find((start) => start.status === 'rejected');
+  if (failed !== undefined) {
+    await Promise.all(workers.map((worker) => worker.kill()));
+    await rm(stateFolder, { recursive: true, force: true });
+    throw failed.reason;
+  }
   const fleet = await connect();
   return {
     fleet,
@@ -81,11 +92,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     sealKey,
     workers,
     connect,
-    async [Symbol.asyncDispose]() {
-      await Promise.allSettled(producers.map((producer) => producer.close()));
-      await Promise.all(workers.map((worker) => worker.end()));
-      await rm(stateFolder, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: dispose,
   };
 }
 

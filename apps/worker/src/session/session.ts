@@ -86,6 +86,7 @@ export class Session {
   #closing = false;
   #running: { entryId: string; stop(): void } | undefined;
   #shell: SessionShell | undefined;
+  #lease: Lease | undefined;
   #saidEpoch = 0;
   #announcedEpoch = 0;
   #opened = { from: 0, to: 0 };
@@ -138,6 +139,7 @@ export class Session {
    */
   async serve(found: Sandbox | undefined): Promise<'ended' | 'failed'> {
     const lease = this.#deps.leases.add(this.job, this.#deps.lockMs, () => this.#onFenced());
+    this.#lease = lease;
     try {
       await this.#serveUnder(lease, found);
       return 'ended';
@@ -403,6 +405,8 @@ export class Session {
   /** The job goes first, then a second look: a submit in between has found an owner, and adds no job itself. */
   async #removeJob(run: RunDeps): Promise<void> {
     const { jobs } = this.#deps;
+    // A renewal behind this would lock a job that is gone.
+    this.#lease?.end();
     await untilAnswered(() => jobs.remove(this.job), run.signal);
     const head = await untilAnswered(() => peek(run.owner), run.signal);
     if (head !== undefined) await untilAnswered(() => jobs.ensure(this.job, run.spec.priority), run.signal);

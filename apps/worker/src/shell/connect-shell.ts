@@ -17,10 +17,17 @@ export interface ConnectOptions {
 /** Rejects when the sandbox dies, when its keeper does not answer in time, and when a higher fence owns it (FencedOff). */
 export async function connectShell(sandbox: Sandbox, options: ConnectOptions): Promise<Shell> {
   const giveUp = new AbortController();
-  const timer = setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs)), options.deadlineMs);
+  const setDeadline = () => setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs)), options.deadlineMs);
+  let timer = setDeadline();
+  // An engine that has many to start has a deadline of its own, and the keeper's begins when it runs.
+  const start = async () => {
+    clearTimeout(timer);
+    await sandbox.start();
+    timer = setDeadline();
+  };
   void sandbox.died.then(() => giveUp.abort(deadOnArrival(sandbox)));
   try {
-    const shell = await connect(sandbox, options, giveUp.signal);
+    const shell = await connect(sandbox, options.fence, giveUp.signal, options.start ? start : undefined);
     if (shell.hello.state !== 'no-shell') return shell;
     shell.disconnect();
     throw new ShellfleetError(
@@ -35,19 +42,24 @@ export async function connectShell(sandbox: Sandbox, options: ConnectOptions): P
   }
 }
 
-async function connect(sandbox: Sandbox, { fence, start }: ConnectOptions, signal: AbortSignal): Promise<Shell> {
+async function connect(
+  sandbox: Sandbox,
+  fence: number,
+  signal: AbortSignal,
+  start: (() => Promise<void>) | undefined,
+): Promise<Shell> {
   const { link } = sandbox;
   const { token } = link;
   if (link.type === 'attach') {
     const stream = await unlessAborted(link.open(), signal);
     const transport = attachTransport(stream, Buffer.from(link.syncWord, 'hex'));
-    if (start) await sandbox.start();
+    await start?.();
     return openKeeperShell({ transport, fence, token, signal });
   }
   // The door is open only until the keeper has come in: user code in the sandbox finds nobody to talk to.
   const listener = await listenForKeeper({ path: link.path, token });
   try {
-    if (start) await sandbox.start();
+    await start?.();
     return await openKeeperShell({ transport: await listener.accept({ signal }), fence, token, signal });
   } finally {
     listener.close();

@@ -30,15 +30,35 @@ export interface UpkeepDeps {
 }
 
 const PAGE = 100;
+/** A session in which something is unfinished is swept this often, an idle one that often: what it could need has time. */
+const SWEEP_UNFINISHED_MS = 5_000;
+const SWEEP_IDLE_MS = 60_000;
+
+/** What one round leaves to the next, in this process. */
+interface Memory {
+  streamBytes: number;
+  /** by session member, ms */
+  sweptAt: Map<string, number>;
+}
+
+/** A session as a round finds it. */
+interface Look {
+  member: string;
+  /** when the index says that it was last submitted to */
+  score: string;
+  keys: SessionKeys;
+  life: string | null;
+  host: string;
+  fence: string;
+  /** Something runs, waits, or is being closed. */
+  unfinished: boolean;
+}
 
 export function startUpkeep(deps: UpkeepDeps): { close(): Promise<void> } {
+  const memory: Memory = { streamBytes: LIMITS.sessionStreamBytes, sweptAt: new Map() };
   let round: Promise<void> | undefined;
-  let streamBytes: number = LIMITS.sessionStreamBytes;
   const timer = setInterval(() => {
-    round ??= runRound(deps, streamBytes)
-      .then((next) => {
-        streamBytes = next;
-      })
+    round ??= runRound(deps, memory)
       .catch((err: unknown) => deps.logger.warn({ err }, 'upkeep.failed'))
       .finally(() => {
         round = undefined;
@@ -52,54 +72,90 @@ export function startUpkeep(deps: UpkeepDeps): { close(): Promise<void> } {
   };
 }
 
-/** Returns the budget of streams for the round after it. */
-async function runRound(deps: UpkeepDeps, streamBytes: number): Promise<number> {
+async function runRound(deps: UpkeepDeps, memory: Memory): Promise<void> {
   const { redis, fleet, intervalMs } = deps;
   const ours = await redis.set(`${fleet.admission}:upkeep`, '1', 'PX', Math.floor(intervalMs * 0.9), 'NX');
-  if (ours === null) return streamBytes;
+  if (ours === null) return;
   let cursor = '0';
   do {
     const [next, members] = await redis.zscan(fleet.index, cursor, 'COUNT', PAGE);
     cursor = next;
-    for (let index = 0; index < members.length; index += 2)
-      await lookAfter(members[index] ?? '', members[index + 1] ?? '', streamBytes, deps);
+    const looks = await lookAt(members, deps);
+    const alive = await findAlive(looks, deps);
+    for (const look of looks) await lookAfter(look, alive, deps, memory);
   } while (cursor !== '0');
-  return nextStreamBytes(streamBytes, parseMemory(await redis.info('memory')));
+  memory.streamBytes = nextStreamBytes(memory.streamBytes, parseMemory(await redis.info('memory')));
 }
 
-/** `score`: when the index says that the session was last submitted to. */
-async function lookAfter(member: string, score: string, streamBytes: number, deps: UpkeepDeps): Promise<void> {
+/** `members`: members and scores in turn, as a scan answers. All of them are asked for at once. */
+async function lookAt(members: readonly string[], { redis, fleet }: UpkeepDeps): Promise<Look[]> {
+  const looks: Pick<Look, 'member' | 'keys' | 'score'>[] = [];
+  for (let index = 0; index < members.length; index += 2) {
+    const [member = '', score = ''] = members.slice(index, index + 2);
+    const keys = toSessionKeys(fleet.namespace, member);
+    if (keys === undefined) await redis.zrem(fleet.index, member);
+    else looks.push({ member, keys, score });
+  }
+  return Promise.all(
+    looks.map(async (look) => {
+      const [[life = null, host, fence, run], waiting] = await Promise.all([
+        redis.hmget(look.keys.state, 'life', 'host', 'fence', 'run'),
+        redis.llen(look.keys.queue),
+      ]);
+      const unfinished = Boolean(run) || waiting > 0 || life === 'closing';
+      return { ...look, life, host: host ?? '', fence: fence ?? '', unfinished };
+    }),
+  );
+}
+
+/** Hosts that a key says to be alive. */
+async function findAlive(looks: readonly Look[], { redis, fleet }: UpkeepDeps): Promise<Set<string>> {
+  const hosts = [...new Set(looks.map(({ host }) => host))].filter((host) => host !== '');
+  const beats = await Promise.all(hosts.map((host) => redis.exists(hostKeys(fleet.namespace, host).alive)));
+  return new Set(hosts.filter((_, index) => beats[index] === 1));
+}
+
+async function lookAfter(look: Look, alive: Set<string>, deps: UpkeepDeps, memory: Memory): Promise<void> {
   const { redis, fleet } = deps;
-  const keys = toSessionKeys(fleet.namespace, member);
-  const life = keys === undefined ? null : await redis.hget(keys.state, 'life');
-  if (keys === undefined || (life !== 'open' && life !== 'closing')) {
-    await forget(redis, fleet, member, score);
+  const { member, keys, host, unfinished } = look;
+  if (look.life !== 'open' && look.life !== 'closing') {
+    memory.sweptAt.delete(member);
+    await forget(redis, fleet, member, look.score);
     return;
   }
-  const swept = await sweep(redis, keys, { retentionMs: LIMITS.retentionMs, streamBytes });
-  for (const { inbox, entryId, event } of swept.ended) {
-    await notify(redis, keys.namespace, inbox, {
-      tenant: keys.tenant,
-      session: keys.session,
-      entryId,
-      event,
-      result: '',
-    });
+  const owned = host !== '' && alive.has(host);
+  if (host !== '' && !owned) await sayUnreachable(look, deps);
+  const now = performance.now();
+  const due =
+    now - (memory.sweptAt.get(member) ?? -SWEEP_IDLE_MS) >= (unfinished ? SWEEP_UNFINISHED_MS : SWEEP_IDLE_MS);
+  if (due) {
+    memory.sweptAt.set(member, now);
+    await sweepAndTell(keys, deps, memory.streamBytes);
   }
+  if (unfinished && (due || !owned)) await giveJob(keys, deps);
+}
+
+/** U3 */
+async function sweepAndTell(keys: SessionKeys, { redis }: UpkeepDeps, streamBytes: number): Promise<void> {
+  const { tenant, session } = keys;
+  const { ended } = await sweep(redis, keys, { retentionMs: LIMITS.retentionMs, streamBytes });
+  for (const { inbox, entryId, event } of ended) {
+    await notify(redis, keys.namespace, inbox, { tenant, session, entryId, event, result: '' });
+  }
+}
+
+/** U1 */
+async function giveJob(keys: SessionKeys, { jobs, logger }: UpkeepDeps): Promise<void> {
   const job = { tenant: keys.tenant, session: keys.session };
-  if (swept.host !== '') await sayIfUnreachable(keys, swept.host, deps);
-  if (swept.unfinished && !(await deps.jobs.has(job))) {
-    deps.logger.info({ [ATTRIBUTES.sessionId]: keys.session }, 'session.requeued');
-    await deps.jobs.ensure(job, 0);
-  }
+  if (await jobs.has(job)) return;
+  logger.info({ [ATTRIBUTES.sessionId]: keys.session }, 'session.requeued');
+  await jobs.ensure(job, 0);
 }
 
 /** U2: known by the key that a live host keeps alive. */
-async function sayIfUnreachable(keys: SessionKeys, hostId: string, { redis, logger }: UpkeepDeps): Promise<void> {
-  if ((await redis.exists(hostKeys(keys.namespace, hostId).alive)) === 1) return;
-  const fence = await redis.hget(keys.state, 'fence');
-  if (fence === null || !(await note(redis, keys, Number(fence), 'host.unreachable', { hostId }))) return;
-  logger.warn({ 'host.id': hostId, [ATTRIBUTES.sessionId]: keys.session }, 'host.unreachable');
+async function sayUnreachable({ keys, host, fence }: Look, { redis, logger }: UpkeepDeps): Promise<void> {
+  if (fence === '' || !(await note(redis, keys, Number(fence), 'host.unreachable', { hostId: host }))) return;
+  logger.warn({ 'host.id': host, [ATTRIBUTES.sessionId]: keys.session }, 'host.unreachable');
 }
 
 /** The index is outside this process: what is no session of ours is dropped from it. */

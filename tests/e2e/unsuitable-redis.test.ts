@@ -1,0 +1,16 @@
+import { Fleet } from '@shellfleet/client';
+import { expect, test } from 'vitest';
+import { startOwnRedis } from '../support/own-redis.ts';
+import { startFleet } from '../support/start-fleet.ts';
+
+test('a Redis that may evict is refused by the name of its setting, by producers and by workers (row 77)', async () => {
+  await using own = await startOwnRedis('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru');
+  const connecting = Fleet.connect({ redisUrl: own.url, sealKeys: [Buffer.alloc(32, 1).toString('base64')] });
+  await expect(connecting).rejects.toMatchObject({
+    code: 'REDIS_UNSUITABLE',
+    retryable: false,
+    message: expect.stringMatching(/maxmemory-policy.*allkeys-lru.*noeviction/),
+  });
+  await expect(startFleet({ redisUrl: own.url })).rejects.toThrow(/maxmemory-policy.*allkeys-lru.*noeviction/);
+  expect(await own.redis.keys('*')).toEqual([]);
+});
