@@ -84,10 +84,10 @@ describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
     const session = await stack.fleet.session('waits', { output: { streamBytes: 64 << 20 } });
     await session.run('true');
     const bytes = 20_000_000;
-    const command = await session.submit(`seq 1 10000000 | head -c ${bytes}`, { timeoutMs: 5_000 });
+    const command = await session.submit(`seq 1 10000000 | head -c ${bytes}`, { timeoutMs: 8_000 });
     await untilOutput('waits');
     await away();
-    await new Promise((resolve) => setTimeout(resolve, 2 * AWAY_MS));
+    await new Promise((resolve) => setTimeout(resolve, 3 * AWAY_MS));
     await back();
     const hash = createHash('md5');
     let got = 0;
