@@ -19,13 +19,10 @@ import {
   type EventType,
   ensureShellfleetError,
   type FleetKeys,
-  parseOrThrow,
   type ResolvedSessionSpec,
   type SessionKeys,
   ShellfleetError,
   sessionKeys,
-  sessionSpecSchema,
-  type WireResult,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -37,13 +34,15 @@ import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
 import type { RunDeps } from '../run/run-deps.ts';
 import { finishFailed, finishLost, finishOverdue, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
-import type { ShellEnd } from '../shell/shell.ts';
+import { describeShell } from './describe-shell.ts';
 import type { Gate } from './gate.ts';
+import { openSpec } from './open-spec.ts';
 import { runShutdownCommands } from './prepare-shell.ts';
 import { SessionShell } from './session-shell.ts';
 import { createWake } from './wake.ts';
 
-// One session on this host, from its job to its release: an actor that does one thing at a time.
+// One session on this host, from its job to its release: an actor that does one thing at a time. The file is long because the steps
+// share the actor's state, and are read in the order in which a session goes through them.
 //
 // A1. It writes the mailbox only as the owner; the first answer `fenced` ends it, and its sandbox.
 // A2. Nothing is taken before the shell and its startup commands are ready, nor when the lease may have ended.
@@ -164,7 +163,7 @@ export class Session {
       if (adopted.type === 'closed') await untilAnswered(() => this.#deps.jobs.remove(this.job), this.#fenced.signal);
       return;
     }
-    const spec = this.#openSpec(adopted);
+    const spec = openSpec(adopted.spec, this.#keys, this.#deps.sealer);
     lease.own(owner.fence, ALIVE_MS + spec.hostGraceMs);
     this.#saidEpoch = adopted.saidEpoch;
     this.#announcedEpoch = adopted.epoch;
@@ -195,12 +194,6 @@ export class Session {
       return undefined;
     }
     return { redis, keys: this.#keys, fence: granted.fence, host: hostId };
-  }
-
-  #openSpec(adopted: Adopted): ResolvedSessionSpec {
-    const { namespace, tenant, session } = this.#keys;
-    const plain = this.#deps.sealer.open(adopted.spec, { namespace, tenant, session, entry: '', kind: 'spec' });
-    return parseOrThrow(sessionSpecSchema, JSON.parse(plain), 'SESSION_SPEC_INVALID', `The spec of session ${session}`);
   }
 
   /** A4: finds out what became of the shell and of what ran on it. Returns what the end of that has started next. */
@@ -463,24 +456,12 @@ export class Session {
       onTurn: (entryId, stop) => {
         this.#running = { entryId, stop };
       },
-      describeShell: (end) => this.#describeShell(shell, end),
+      describeShell: (end) => describeShell(shell, this.#saidEpoch, end),
       mayTakeNext: () => {
         this.#looked =
           lease.held() && shell.ready && !this.#closing && this.#stop === undefined && !this.#fenced.signal.aborted;
         return this.#looked;
       },
     };
-  }
-
-  /** Invariant 5: a loss is said once, with the first Result after it. */
-  #describeShell(shell: SessionShell, end?: ShellEnd): WireResult['shell'] {
-    const { epoch } = shell;
-    const gone = shell.death !== undefined || (!shell.hasSandbox && epoch > 0);
-    if (gone) return { state: 'lost', reason: shell.lossReason || 'its host was lost', epoch };
-    if (epoch !== this.#saidEpoch && Math.max(this.#saidEpoch, 1) !== epoch)
-      return { state: 'lost', reason: end?.shell.reason ?? shell.lossReason, epoch };
-    if (end === undefined) return { state: 'kept', epoch };
-    const { state, reason } = end.shell;
-    return reason === undefined ? { state, epoch } : { state, reason, epoch };
   }
 }
