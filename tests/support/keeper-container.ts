@@ -76,6 +76,7 @@ export class KeeperContainer implements AsyncDisposable {
       Cmd: options.shell ?? [],
       Env: Object.entries({ ...secrets, ...options.env }).map(([name, value]) => `${name}=${value}`),
       Labels: { 'shellfleet.test': 'keeper' },
+      NetworkDisabled: true,
       User: options.user ?? '1000:1000',
       WorkingDir: '/tmp',
       OpenStdin: transport === 'attach',

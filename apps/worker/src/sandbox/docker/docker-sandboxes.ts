@@ -14,7 +14,7 @@ import type {
   SessionRef,
 } from '../sandbox.ts';
 import { AttachStream } from './attach-stream.ts';
-import { KEEPER_FOLDER, toContainerOptions } from './container-options.ts';
+import { HOSTS, KEEPER_FOLDER, toContainerOptions } from './container-options.ts';
 import { DeathWatch } from './death-watch.ts';
 import { type EngineAnswer, isConflict, isMissingImage, isNotFound, toShellfleetError } from './docker-errors.ts';
 import { Images } from './images.ts';
@@ -157,6 +157,7 @@ class DockerSandboxes implements Sandboxes {
       const data = await this.#folders.keeper();
       entries.push({ path: folder, mode: 0o755, uid: 0, gid: 0 });
       entries.push({ path: `${folder}keeper`, mode: 0o555, uid: 0, gid: 0, data });
+      entries.push({ path: 'etc/hosts', mode: 0o644, uid: 0, gid: 0, data: Buffer.from(HOSTS) });
     }
     if (entries.length === 0) return;
     await this.#docker.getContainer(containerId).putArchive(createTar(entries), { path: '/' });

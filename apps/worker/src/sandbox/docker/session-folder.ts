@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmod, copyFile, link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ShellfleetError } from '@shellfleet/protocol';
+import { HOSTS, HOSTS_FILE } from './container-options.ts';
 
 // One folder of the host for each sandbox, mounted read-only into it: the keeper's binary and the socket that it dials.
 // The parent (0700) keeps other users out; inside the container only the mounted folder itself can be seen (0711, and a
@@ -50,6 +51,7 @@ export async function openSessionFolders(parent: string, keeperPath: string): Pr
       await mkdir(folder.path, { mode: 0o711 });
       await chmod(folder.path, 0o711);
       await link(keeper, join(folder.path, KEEPER_FILE));
+      await writeFile(join(folder.path, HOSTS_FILE), HOSTS, { mode: 0o444 });
       return folder;
     },
     async sweep(names) {
