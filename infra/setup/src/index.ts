@@ -6,5 +6,6 @@ export { ensureMachine, ensureMachineForTests, type Machine } from './ensure-mac
 export { type EnsureRedisOptions, ensureRedis, type Redis } from './ensure-redis.ts';
 export type { TestImages } from './images/ensure-test-images.ts';
 export { ensureWorkerImage } from './images/ensure-worker-image.ts';
+export { stopRedis } from './redis/redis-server.ts';
 export { SetupError } from './setup-error.ts';
 export { makeStateFolder, stateFolder } from './state-folder.ts';

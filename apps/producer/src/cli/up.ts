@@ -40,7 +40,8 @@ function toCount(text: string): number {
 
 /** Stays in the foreground: Ctrl-C ends what was started, and says how much that is. */
 async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): Promise<void> {
-  const tell = (progress: Progress) => process.send?.(progress);
+  // Whoever started us detached listens until we are ready, and no longer.
+  const tell = (progress: Progress) => process.connected && process.send?.(progress);
   const report = (line: string) => {
     tell({ type: 'line', text: line });
     for (const part of line.split('\n')) terminal.say(part);

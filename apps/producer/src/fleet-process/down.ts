@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { stopDocker } from '@shellfleet/setup';
+import { makeStateFolder, stopDocker, stopRedis } from '@shellfleet/setup';
 import { isOurs, readFleetRecord, removeFleetRecord } from './fleet-record.ts';
 
 const LONGEST_END_MS = 60_000;
@@ -8,16 +8,13 @@ const LONGEST_END_MS = 60_000;
 export async function endFleet(env: NodeJS.ProcessEnv): Promise<boolean> {
   const record = await readFleetRecord(env);
   if (record === undefined) return false;
-  const supervised = await isOurs(record.pid, 'shellfleet-up');
-  if (supervised) {
-    process.kill(record.pid, 'SIGINT');
-    await untilGone(record.pid, 'shellfleet-up');
-  } else {
-    // The supervisor was killed: its workers may live.
-    for (const pid of record.workerPids) if (await isOurs(pid, 'shellfleet-worker')) process.kill(pid, 'SIGINT');
-    for (const pid of record.workerPids) await untilGone(pid, 'shellfleet-worker');
-    if (record.startedEngine) await stopDocker(env);
-  }
+  if (await isOurs(record.pid, 'shellfleet-up')) process.kill(record.pid, 'SIGINT');
+  await untilGone(record.pid, 'shellfleet-up');
+  // A supervisor that ended in order leaves nothing; one that was killed leaves what it started.
+  for (const pid of record.workerPids) if (await isOurs(pid, 'shellfleet-worker')) process.kill(pid, 'SIGINT');
+  for (const pid of record.workerPids) await untilGone(pid, 'shellfleet-worker');
+  await stopRedis(await makeStateFolder(env, 'redis'));
+  if (record.startedEngine) await stopDocker(env);
   await removeFleetRecord(env);
   return true;
 }

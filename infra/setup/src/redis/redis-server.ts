@@ -123,3 +123,8 @@ export class RedisServer implements AsyncDisposable {
     return new SetupError(`redis-server did not start: ${lastWords ?? 'it left no log'}`, `read ${logPath}`);
   }
 }
+
+/** Ends the Redis that runs on a folder, when whoever supervised it is gone. Answers whether there was one. */
+export function stopRedis(folder: string): Promise<boolean> {
+  return stopByPidFile(join(folder, 'redis.pid'), 'redis-server');
+}
