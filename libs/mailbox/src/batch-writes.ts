@@ -14,7 +14,7 @@ export function batchWrites(redis: Redis): void {
       if (!corked) {
         corked = true;
         stream.cork();
-        setImmediate(() => {
+        process.nextTick(() => {
           corked = false;
           stream.uncork();
         });
