@@ -14,7 +14,7 @@ export function batchWrites(redis: Redis): void {
       if (!corked) {
         corked = true;
         stream.cork();
-        process.nextTick(() => {
+        setImmediate(() => {
           corked = false;
           stream.uncork();
         });
