@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Connected, createSealer, REDIS_DEADLINE_MS } from '@shellfleet/mailbox';
-import { fleetKeys, type HostCall, hostKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
+import { type AskCall, fleetKeys, type HostCall, hostKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
+import { answerQuestion } from './calls/answer-question.ts';
 import { readCalls } from './calls/read-calls.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import { claimHostId } from './lease/boot-claim.ts';
@@ -191,8 +192,27 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
 
   function answerCall(call: HostCall): void {
     const session = sessions.get(memberOf(call))?.session;
-    if (call.type === 'close') session?.close();
-    else session?.cancel(call.entry);
+    switch (call.type) {
+      case 'close':
+        session?.close();
+        break;
+      case 'cancel':
+        session?.cancel(call.entry);
+        break;
+      case 'ask':
+        void answerQuestion(call, { redis, namespace, sealer, find }).catch((err: unknown) =>
+          logger.warn({ err }, 'calls.failed'),
+        );
+        break;
+    }
+  }
+
+  /** What this host is asked about a session. */
+  async function find({ tenant, session, question }: AskCall): Promise<unknown> {
+    switch (question.type) {
+      case 'background':
+        return sessions.get(memberOf({ tenant, session }))?.session.background() ?? [];
+    }
   }
 
   async function fetchWhileFree(): Promise<void> {

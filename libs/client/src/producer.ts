@@ -5,6 +5,7 @@ import type { Redis } from 'ioredis';
 import { monotonicFactory } from 'ulid';
 import type { ConnectSettings } from './connect-settings.ts';
 import { SessionsQueue } from './queue/sessions-queue.ts';
+import { Answers } from './results/answers.ts';
 import { Inbox } from './results/inbox.ts';
 import { PendingResults } from './results/pending-results.ts';
 import { Feeds } from './stream/feeds.ts';
@@ -23,6 +24,7 @@ export interface Producer {
   durability: Durability;
   inbox: Inbox;
   pending: PendingResults;
+  answers: Answers;
   feeds: Feeds;
   sessions: SessionsQueue;
   /** what goes to mailboxes */
@@ -48,7 +50,11 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
   });
   const fleet = fleetKeys(namespace);
   const pending = new PendingResults(redis);
-  const inbox = new Inbox(() => duplicate('blocking', `shellfleet-inbox-${id}`), redis, namespace, id, pending);
+  const answers = new Answers();
+  const inbox = new Inbox(() => duplicate('blocking', `shellfleet-inbox-${id}`), redis, namespace, id, {
+    pending,
+    answers,
+  });
   const feeds = new Feeds(() => duplicate('host', `shellfleet-feeds-${id}`));
   const sessions = new SessionsQueue(redis, fleet);
   redis.on('ready', () => {
@@ -65,6 +71,7 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
     durability,
     inbox,
     pending,
+    answers,
     feeds,
     sessions,
     window: new SendWindow(CALLS_UNDER_WAY),
@@ -76,6 +83,7 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
       const closed = closedHere();
       feeds.close(closed);
       pending.close(closed);
+      answers.close(closed);
       await redis.quit().catch(() => redis.disconnect());
     },
   };

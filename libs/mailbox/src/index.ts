@@ -12,7 +12,7 @@ export { peek } from './host/peek.ts';
 export { release } from './host/release.ts';
 export { rerun } from './host/rerun.ts';
 export { take } from './host/take.ts';
-export { type InboxNotice, keepInbox, notify } from './inbox.ts';
+export { type InboxNotice, keepInbox, notify, sendAnswer } from './inbox.ts';
 export { type Cancelled, cancel } from './producer/cancel.ts';
 export { type Closed, close } from './producer/close.ts';
 export { type Opened, open } from './producer/open.ts';

@@ -33,6 +33,10 @@ export const ERRORS = {
   },
   CONTAINER_LOST: { retryable: false, hint: 'The container is gone; the next command gets a new shell.' },
   SHELL_UNRESPONSIVE: { retryable: false, hint: 'The shell was replaced; the next command gets a new one.' },
+  HOST_UNREACHABLE: {
+    retryable: true,
+    hint: 'Its sessions and logs are there again when it is back; `shellfleet hosts ls` shows who is up.',
+  },
   LEASE_LOST: { retryable: false, hint: 'Another host owns the session now.' },
   RESULT_EXPIRED: { retryable: false, hint: 'Results are kept for 24 hours.' },
   FILE_NOT_FOUND: { retryable: false, hint: 'Check the path.' },
@@ -102,6 +106,12 @@ export const wireErrorSchema = z.object({
   context: z.unknown().optional(),
 });
 export type WireError = z.infer<typeof wireErrorSchema>;
+
+/** An error that came over the wire, to be thrown here. A code of a newer process reads as INTERNAL. */
+export function fromWireError({ code, message, retryable, context }: WireError): ShellfleetError {
+  const known = code in ERRORS ? (code as ErrorCode) : 'INTERNAL';
+  return new ShellfleetError(known, message, (context ?? {}) as Record<string, unknown>, { retryable });
+}
 
 export function isShellfleetError(error: unknown): error is ShellfleetError {
   return typeof error === 'object' && error !== null && BRAND in error;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { wireErrorSchema } from './errors.ts';
 
 /** What a live worker says of its host, every few seconds, in a key that ends with it. */
 export const hostBeatSchema = z.object({
@@ -23,9 +24,36 @@ export interface HostInfo {
   seenAt: string;
 }
 
+/** What a host can be asked about one of its sessions, each with the shape of its answer. */
+export const hostAnswerSchemas = {
+  /** What runs in the sandbox besides the shell. */
+  background: z.array(z.object({ pid: z.number(), command: z.string() })),
+} as const;
+
+export const hostQuestionSchema = z.discriminatedUnion('type', [z.object({ type: z.literal('background') })]);
+export type HostQuestion = z.infer<typeof hostQuestionSchema>;
+export type HostAnswer<T extends HostQuestion['type']> = z.infer<(typeof hostAnswerSchemas)[T]>;
+
+/** An answer in the asker's inbox, sealed: it is for nobody else. */
+export const sealedAnswerSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('answer'), value: z.unknown() }),
+  z.object({ type: z.literal('refusal'), error: wireErrorSchema }),
+]);
+export type SealedAnswer = z.infer<typeof sealedAnswerSchema>;
+
 /** What must reach a live shell out of order travels in the host's `calls` stream. */
 export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('cancel'), tenant: z.string(), session: z.string(), entry: z.string() }),
   z.object({ type: z.literal('close'), tenant: z.string(), session: z.string() }),
+  /** `id` names the question in the answer; `inbox` is the producer that asks. */
+  z.object({
+    type: z.literal('ask'),
+    tenant: z.string(),
+    session: z.string(),
+    id: z.string(),
+    inbox: z.string(),
+    question: hostQuestionSchema,
+  }),
 ]);
 export type HostCall = z.infer<typeof hostCallSchema>;
+export type AskCall = Extract<HostCall, { type: 'ask' }>;

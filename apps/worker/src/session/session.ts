@@ -34,6 +34,7 @@ import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
 import type { RunDeps } from '../run/run-deps.ts';
 import { finishFailed, finishLost, finishOverdue, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
+import type { BackgroundProcess } from '../shell/shell.ts';
 import { describeShell } from './describe-shell.ts';
 import type { Gate } from './gate.ts';
 import { openSpec } from './open-spec.ts';
@@ -119,6 +120,11 @@ export class Session {
     this.#unwanted.abort();
     if (this.#running !== undefined) this.cancel(this.#running.entryId);
     this.#wake.ring('closing');
+  }
+
+  /** What runs in its sandbox besides the shell; nothing while there is no shell. */
+  async background(): Promise<BackgroundProcess[]> {
+    return this.#shell?.ready === true ? this.#shell.turns.shell.background({ signal: this.#fenced.signal }) : [];
   }
 
   /** The worker stops. What runs goes on for the next worker, or is cancelled. */

@@ -1,6 +1,7 @@
 import { toQueueError } from '@shellfleet/mailbox';
 import {
   hostKeys,
+  isShellfleetError,
   type SessionInfo,
   type SessionKeys,
   type SessionState,
@@ -9,6 +10,9 @@ import {
   toCommandId,
 } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
+import { askHost } from '../submit/ask-host.ts';
+
+const BACKGROUND_WITHIN_MS = 1_000;
 
 const FIELDS = ['life', 'status', 'host', 'run', 'epoch', 'created', 'active'] as const;
 type StateFields = { [name in (typeof FIELDS)[number]]: string | null };
@@ -16,12 +20,22 @@ type StateFields = { [name in (typeof FIELDS)[number]]: string | null };
 /** Throws SESSION_NOT_FOUND. */
 export async function readSessionInfo(producer: Producer, keys: SessionKeys): Promise<SessionInfo> {
   const [info] = await readSessionInfos(producer, [keys]);
-  if (info !== undefined) return info;
+  if (info !== undefined) return { ...info, background: await readBackground(producer, keys, info) };
   throw new ShellfleetError(
     'SESSION_NOT_FOUND',
     `There is no session ${keys.session}. \`shellfleet ps\` lists those that there are.`,
     { sessionId: keys.session },
   );
+}
+
+/** What runs in the background is known to the shell alone; of one that is out of reach nothing is known. */
+async function readBackground(producer: Producer, keys: SessionKeys, info: SessionInfo) {
+  if (info.hostId === null || !['ready', 'busy'].includes(info.state)) return [];
+  const asked = askHost(producer, info.hostId, keys, { type: 'background' }, { timeoutMs: BACKGROUND_WITHIN_MS });
+  return asked.catch((error: unknown) => {
+    if (isShellfleetError(error) && error.code === 'HOST_UNREACHABLE') return [];
+    throw error;
+  });
 }
 
 /** Infos of those that exist, in the given order. */
