@@ -1,33 +1,10 @@
 import { cancel, close, finish, open, release, submit, take } from '@shellfleet/mailbox';
-import { hostKeys, idempotencyKey, recordKey, type SessionKeys } from '@shellfleet/protocol';
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { hostKeys, idempotencyKey, recordKey } from '@shellfleet/protocol';
+
+import { describe, expect, test } from 'vitest';
 import { idsOf, keysWithoutExpiry, leftovers, outcomesOf, readEvents } from '../support/invariants.ts';
-import {
-  connectTestRedis,
-  finishAs,
-  newKeys,
-  newSubmission,
-  openSession,
-  own,
-  submitSome,
-  type TestRedis,
-} from '../support/mailbox-session.ts';
-
-let connected: TestRedis;
-let redis: Redis;
-let keys: SessionKeys;
-let generation: string;
-
-beforeAll(async () => {
-  connected = await connectTestRedis();
-  redis = connected.redis;
-});
-afterAll(() => connected[Symbol.asyncDispose]());
-beforeEach(async () => {
-  keys = newKeys();
-  generation = await openSession(redis, keys);
-});
+import { finishAs, newKeys, newSubmission, openSession, own, submitSome } from '../support/mailbox-session.ts';
+import { generation, keys, redis } from '../support/open-mailbox.ts';
 
 /** Messages on a channel, from now on; `settled` resolves when everything published before it has come. */
 async function listen(channel: string) {

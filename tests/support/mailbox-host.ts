@@ -376,7 +376,7 @@ class TinyHost implements MailboxHost {
       const session = this.#owned.get(`${call.tenant}:${call.session}`);
       if (session === undefined) continue;
       if (call.type === 'close') void this.#giveUp(session).catch(() => {});
-      else if (session.running?.entryId === call.entry) session.running.stop();
+      else if (call.type === 'cancel' && session.running?.entryId === call.entry) session.running.stop();
     }
   }
 
