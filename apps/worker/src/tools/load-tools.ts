@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
 import { LIMITS } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
@@ -60,7 +61,8 @@ async function describe(
     dataBytes: DESCRIBE_MEMORY_BYTES,
     outputBytes: LIMITS.toolOutputBytes,
     env,
-    mark,
+    // Its own: what carries a mark ends with it.
+    mark: `${mark}${randomUUID()}`,
     cwd: dirname(module),
     signal: new AbortController().signal,
   });
@@ -77,5 +79,6 @@ function reasonOf(end: ToolProcessEnd): string {
     return end.report.type === 'failed' ? end.report.error.message : 'its process answered something else';
   }
   if (end.type === 'timeout') return `it did not load within ${DESCRIBE_WITHIN_MS} ms`;
-  return `its process ended without an answer: ${end.stderr.trim().split('\n').at(-1) ?? ''}`;
+  const how = end.type === 'died' ? (end.signal ?? `exit code ${end.exitCode}`) : end.type;
+  return `its process ended without an answer (${how}): ${end.stderr.trim().split('\n').at(-1)}`;
 }
