@@ -14,8 +14,7 @@ try {
   const config = readConfig();
   const folders = { hostId: 'doctor', hostKey: randomBytes(32), sandboxes: join(folder, 's'), hostSandboxes: folder };
   const sandboxes = await openHost(config, folders);
-  await sandboxes.check();
-  await sandboxes.close();
+  await sandboxes.check().finally(() => sandboxes.close());
   say({ offered: true, detail: sandboxes.description, sharesUid: config.hostUser.sharedUid });
 } catch (error) {
   say({ offered: false, detail: ensureShellfleetError(error).message });

@@ -19,7 +19,8 @@ export async function examineHostPolicy(env: NodeJS.ProcessEnv): Promise<Finding
   const answer = await promisify(execFile)(process.execPath, args, { env, timeout: 30_000 }).catch(() => undefined);
   const word = wordSchema.safeParse(parseJson(answer?.stdout ?? '')).data;
   if (word === undefined) return { name, state: 'missing', detail: 'the worker could not be asked', fix: 'npm ci' };
-  if (!word.offered) return { name, state: isListed ? 'missing' : 'absent', detail: word.detail.replace(/\.$/, ''), fix: SET_UP };
+  if (!word.offered)
+    return { name, state: isListed ? 'missing' : 'absent', detail: word.detail.replace(/\.$/, ''), fix: SET_UP };
   const listed = isListed ? 'offered' : 'can be offered (SHELLFLEET_POLICIES=docker,host)';
   return { name, state: 'present', detail: `${listed}: ${word.detail}${word.sharesUid ? GIVES_AWAY : ''}` };
 }

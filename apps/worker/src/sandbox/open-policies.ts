@@ -24,7 +24,10 @@ export async function openPolicies(config: WorkerConfig, folders: SandboxFolders
     ...(config.policies.includes('docker') ? { docker: await openDocker(config, folders) } : {}),
     ...(config.policies.includes('host') ? { host: await openHost(config, folders) } : {}),
   });
-  await sandboxes.check();
+  await sandboxes.check().catch(async (error: unknown) => {
+    await sandboxes.close();
+    throw error;
+  });
   return sandboxes;
 }
 
