@@ -129,3 +129,30 @@ describe('kill -9 of the keeper', () => {
     await session.close();
   });
 });
+
+describe('A host that offers both policies', () => {
+  test('runs each session by its own, and adopts both kinds after kill -9 of the worker', async () => {
+    await using both = await startFleet({
+      env: { SHELLFLEET_POLICIES: 'docker,host', SHELLFLEET_HOST_USER: String(UID) },
+    });
+    const session = await both.fleet.session('on-host', { policy: { type: 'host' } });
+    const contained = await both.fleet.session('in-container', { policy: 'docker' });
+    expect((await session.run('kept=host; id -u')).stdout).toBe(`${UID}\n`);
+    expect((await contained.run('kept=docker; id -u')).stdout).toBe('1000\n');
+    expect((await both.fleet.hosts()).map(({ policies }) => policies)).toEqual([['docker', 'host']]);
+    await expect(both.fleet.session('on-host', { policy: 'docker' })).rejects.toMatchObject({
+      code: 'SESSION_CONFLICT',
+    });
+    await both.workers[0]?.kill();
+    await both.workers[0]?.start();
+    expect(await session.run('echo $kept')).toMatchObject({ stdout: 'host\n', shell: { state: 'kept', epoch: 1 } });
+    expect(await contained.run('echo $kept')).toMatchObject({ stdout: 'docker\n', shell: { state: 'kept', epoch: 1 } });
+    await Promise.all([session.close(), contained.close()]);
+  });
+
+  test('a worker that lists what it cannot have does not start, and says why', async () => {
+    const env = { SHELLFLEET_POLICIES: 'docker,host', SHELLFLEET_HOST_USER: 'root' };
+    await expect(startFleet({ env })).rejects.toThrow(/cannot offer the host policy: they never run as root/);
+    await expect(startFleet({ env: { SHELLFLEET_POLICIES: 'host' } })).rejects.toThrow(/names nobody to run them as/);
+  });
+});

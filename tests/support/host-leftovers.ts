@@ -1,4 +1,4 @@
-import { glob, readFile, realpath } from 'node:fs/promises';
+import { glob, readFile } from 'node:fs/promises';
 
 // What sessions of the host policy leave on this machine, found by looking at the machine: nothing here asks the worker.
 
@@ -13,7 +13,7 @@ export async function processesOf(uid: number): Promise<number[]> {
   return found;
 }
 
-/** The keeper of the session user: the parent of its shell, seen from outside of its namespace. */
+/** The keeper of the session user: the first process of a namespace, seen from outside of it. */
 export async function keeperOf(uid: number): Promise<number> {
   for (const pid of await processesOf(uid)) {
     const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
@@ -22,14 +22,14 @@ export async function keeperOf(uid: number): Promise<number> {
   throw new Error(`no keeper runs as uid ${uid}`);
 }
 
-/** Everything of a host's that is named after its sandboxes: records, folders, workspaces and control groups. */
-export async function filesOf(stateFolder: string): Promise<string[]> {
+/** Everything of a fleet's hosts that is named after their sandboxes: records, folders, workspaces and control groups. */
+export function filesOf(stateFolder: string): Promise<string[]> {
+  return filesIn(`${stateFolder}/hosts/*`, '/sys/fs/cgroup/*/shellfleet/*/*-*');
+}
+
+/** The same of folders that hold those of a host each. */
+export async function filesIn(hosts: string, groups?: string): Promise<string[]> {
   const found: string[] = [];
-  for await (const path of glob([
-    `${await realpath(stateFolder)}/hosts/*/h/[rsw]/*`,
-    '/sys/fs/cgroup/*/shellfleet/*/*-*',
-  ])) {
-    found.push(path);
-  }
+  for await (const path of glob([`${hosts}/*/[rsw]/*`, ...(groups === undefined ? [] : [groups])])) found.push(path);
   return found.filter((path) => !path.endsWith('/.keeper')).sort();
 }
