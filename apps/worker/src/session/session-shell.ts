@@ -1,5 +1,6 @@
 import { ATTRIBUTES, type ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
+import type { LateOutput } from '../run/late-output.ts';
 import type { Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
 import { connectShell } from '../shell/connect-shell.ts';
 import type { ShellHello } from '../shell/shell.ts';
@@ -23,6 +24,7 @@ export interface SessionShellDeps {
   /** Of this host: starting many containers at once makes all of them late. */
   openGate: Gate;
   logger: Logger;
+  late: LateOutput;
   /** The shell went away while nothing of the mailbox ran. */
   onGone(): void;
 }
@@ -158,6 +160,7 @@ export class SessionShell {
     this.#turns?.shell.disconnect();
     this.#turns = undefined;
     this.#death = undefined;
+    void this.#deps.late.end();
     await this.#remove(sandbox);
   }
 
@@ -207,7 +210,7 @@ export class SessionShell {
         this.noteGeneration(generation, reason);
         this.#deps.onGone();
       },
-      onLate: () => {},
+      onLate: (entryId, stream, offset, bytes) => this.#deps.late.push(entryId, stream, offset, bytes),
       onGone: () => this.#deps.onGone(),
     });
     return shell.hello;

@@ -31,6 +31,7 @@ import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
 import { untilAnswered } from '../patience.ts';
 import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
+import { createLateClean, LateOutput } from '../run/late-output.ts';
 import type { RunDeps } from '../run/run-deps.ts';
 import { finishFailed, finishLost, finishOverdue, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
@@ -88,6 +89,7 @@ export class Session {
   #closing = false;
   #running: { entryId: string; stop(): void } | undefined;
   #shell: SessionShell | undefined;
+  #late: LateOutput | undefined;
   #lease: Lease | undefined;
   #saidEpoch = 0;
   #announcedEpoch = 0;
@@ -174,6 +176,15 @@ export class Session {
     this.#saidEpoch = adopted.saidEpoch;
     this.#announcedEpoch = adopted.epoch;
     this.#closing ||= adopted.life === 'closing';
+    const late = new LateOutput({
+      owner,
+      streamBytes: spec.output.streamBytes,
+      createClean: (streamBytes) => createLateClean(streamBytes),
+      signal: this.#fenced.signal,
+      onFenced: () => this.#onFenced(),
+      logger: this.#logger,
+    });
+    this.#late = late;
     const shell = new SessionShell(
       {
         ref: { namespace: this.#keys.namespace, tenant: this.#keys.tenant, session: this.#keys.session },
@@ -181,6 +192,7 @@ export class Session {
         fence: owner.fence,
         sandboxes: this.#deps.sandboxes,
         openGate: this.#deps.openGate,
+        late,
         logger: this.#logger,
         onGone: () => this.#wake.ring('shell-gone'),
       },
@@ -266,7 +278,7 @@ export class Session {
       if (this.#fenced.signal.aborted) return this.#abandon(run);
       if (next.type === 'empty') {
         if (this.#closing) return this.#end(run);
-        if (this.#stop === 'hand-over') return run.shell.leave();
+        if (this.#stop === 'hand-over') return this.#leave(run);
         if (this.#stop === 'end') return void (await this.#giveUp(run, 'the host was shut down'));
         if (lease.held() && !this.#looked) next = await this.#takeWhenReady(run);
       }
@@ -383,7 +395,7 @@ export class Session {
     const hadShell = run.shell.hasSandbox;
     if (hadShell && (await untilAnswered(() => peek(run.owner), run.signal)) !== undefined && this.#stop === undefined)
       return undefined;
-    if (hadShell) await run.shell.end(run.spec.terminationTimeoutMs);
+    if (hadShell) await this.#endShell(run);
     const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
     const released = await untilAnswered(() => release(run.owner, hadShell ? 'lost' : 'queued', event), run.signal);
     if (released.type === 'busy' && this.#stop === undefined) return undefined;
@@ -398,10 +410,15 @@ export class Session {
       for (const problem of await runShutdownCommands(run.shell.turns, run.spec))
         this.#logger.warn({ problem }, 'session.shutdown-command-failed');
     }
-    await run.shell.end(run.spec.terminationTimeoutMs);
+    await this.#endShell(run);
     await untilAnswered(() => release(run.owner, 'queued'), run.signal);
     this.#logger.info('session.closed');
     await this.#removeJob(run);
+  }
+
+  async #endShell({ shell, spec }: RunDeps): Promise<void> {
+    await shell.end(spec.terminationTimeoutMs);
+    await this.#late?.end();
   }
 
   /** The job goes first, then a second look: a submit in between has found an owner, and adds no job itself. */
@@ -412,6 +429,12 @@ export class Session {
     await untilAnswered(() => jobs.remove(this.job), run.signal);
     const head = await untilAnswered(() => peek(run.owner), run.signal);
     if (head !== undefined) await untilAnswered(() => jobs.ensure(this.job, run.spec.priority), run.signal);
+  }
+
+  /** The shell lives on for the next owner. */
+  async #leave({ shell }: RunDeps): Promise<void> {
+    shell.leave();
+    await this.#late?.end();
   }
 
   /** A1: another host owns the session. Our shell must not go on beside its. */
