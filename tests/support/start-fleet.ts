@@ -9,6 +9,7 @@ import { Fleet } from '@shellfleet/client';
 import { inject } from 'vitest';
 
 const workerMain = fileURLToPath(new URL('../../apps/worker/src/main.ts', import.meta.url));
+const endWithParent = new URL('./end-with-parent.ts', import.meta.url).href;
 
 export interface FleetOptions {
   workers?: number;
@@ -102,7 +103,7 @@ function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv): TestWorke
   let log = '';
 
   const start = async () => {
-    const args = ['--conditions=@shellfleet/source', '--no-warnings', workerMain];
+    const args = ['--conditions=@shellfleet/source', '--no-warnings', '--import', endWithParent, workerMain];
     const started = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     for (const stream of [started.stdout, started.stderr]) {
       stream?.on('data', (chunk: Buffer) => {
