@@ -38,6 +38,7 @@ import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { describeShell } from './describe-shell.ts';
 import type { Gate } from './gate.ts';
+import { listBackground } from './list-background.ts';
 import { openSpec } from './open-spec.ts';
 import { runShutdownCommands } from './prepare-shell.ts';
 import { SessionShell } from './session-shell.ts';
@@ -124,9 +125,11 @@ export class Session {
     this.#wake.ring('closing');
   }
 
-  /** What runs in its sandbox besides the shell; nothing while there is no shell. */
+  /** What runs in its sandbox besides the shell; nothing while there is no shell. Throws when there is one that cannot say. */
   async background(): Promise<BackgroundProcess[]> {
-    return this.#shell?.ready === true ? this.#shell.turns.shell.background({ signal: this.#fenced.signal }) : [];
+    const shell = this.#shell;
+    if (shell === undefined || !shell.hasSandbox || shell.death !== undefined) return [];
+    return listBackground(shell.turns.shell, (text) => text, this.#fenced.signal);
   }
 
   /** The worker stops. What runs goes on for the next worker, or is cancelled. */
@@ -406,17 +409,18 @@ export class Session {
 
   /** Ends a closing session: shutdown commands, shell, sandbox, slot. */
   async #end(run: RunDeps): Promise<void> {
-    if (run.shell.ready) {
-      for (const problem of await runShutdownCommands(run.shell.turns, run.spec))
-        this.#logger.warn({ problem }, 'session.shutdown-command-failed');
-    }
     await this.#endShell(run);
     await untilAnswered(() => release(run.owner, 'queued'), run.signal);
     this.#logger.info('session.closed');
     await this.#removeJob(run);
   }
 
+  /** In order: whoever gave shutdown commands counts on them whenever the fleet ends a shell, not only when a caller closes the session. */
   async #endShell({ shell, spec }: RunDeps): Promise<void> {
+    if (shell.ready) {
+      for (const problem of await runShutdownCommands(shell.turns, spec))
+        this.#logger.warn({ problem }, 'session.shutdown-command-failed');
+    }
     await shell.end(spec.terminationTimeoutMs);
     await this.#late?.end();
   }
