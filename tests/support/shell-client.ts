@@ -41,6 +41,8 @@ export class ShellClient {
   readonly late: { entryId: EntryId; stream: OutputStream; offset: number; text: string }[] = [];
   readonly shells: { generation: number; reason: string }[] = [];
   disconnected: string | undefined;
+  /** Who feeds an open stdin. */
+  onInputTaken: (entryId: EntryId, offset: number, deaf: boolean) => void = () => {};
   /** Off: nothing is stored, so the keeper's ring fills. */
   acks = true;
   #running: Running | undefined;
@@ -55,6 +57,7 @@ export class ShellClient {
       onLate: (entryId, stream, offset, bytes) => {
         this.late.push({ entryId, stream, offset, text: Buffer.from(bytes).toString('latin1') });
       },
+      onInputTaken: (entryId, offset, deaf) => this.onInputTaken(entryId, offset, deaf),
       onEnd: (entryId, end) => this.#end(entryId, end),
       onRefused: (entryId, reason) => this.#refuse(entryId, reason),
       onShell: (fresh) => this.shells.push(fresh),
