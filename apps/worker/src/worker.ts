@@ -176,6 +176,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     subscriber.on('message', (channel: string, message: string) => {
       if (channel === fleet.sessionsBell) wake.ring('bell');
       else if (message === 'calls') void answerCalls();
+      else if (message.endsWith(' input')) sessions.get(message.slice(0, -' input'.length))?.session.ringInput();
       else sessions.get(message)?.session.ring();
     });
     await subscriber.connect();
