@@ -9,7 +9,7 @@ export const LIMITS = {
   inputUnreadChunks: 4_096,
   inputChunkBytes: 262_144,
   /** A submitter that streams is gone when it has not been heard for this long. */
-  inputLeaseMs: 4_000,
+  inputLeaseMs: 3_000,
   filePartBytes: 1_048_576,
   envValueBytes: 131_072,
   envTotalBytes: 1_048_576,
