@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Connected, createSealer, REDIS_DEADLINE_MS } from '@shellfleet/mailbox';
-import { type AskCall, fleetKeys, type HostCall, hostKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
+import { type AskCall, fleetKeys, type HostCall, hostKeys, PROTOCOL_VERSION, sessionKeys } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { answerQuestion } from './calls/answer-question.ts';
 import { readCalls } from './calls/read-calls.ts';
@@ -23,7 +23,7 @@ const POLL_MS = 1_000;
 const FIRST_LOCK_MS = ALIVE_MS + 60_000;
 const STALLED_INTERVAL_MS = 1_000;
 const UPKEEP_INTERVAL_MS = 2_000;
-const LOG_SWEEP_INTERVAL_MS = 600_000;
+const LOG_SWEEP_INTERVAL_MS = 60_000;
 /** A session that could not go on here is tried again, a little later each time; then its lease runs out. */
 const RETRY_PAUSES_MS = [500, 1_000, 2_000];
 
@@ -212,6 +212,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     switch (question.type) {
       case 'background':
         return sessions.get(memberOf({ tenant, session }))?.session.background() ?? [];
+      case 'log':
+        return deps.hostLog.read(sessionKeys(namespace, tenant, session), question);
     }
   }
 

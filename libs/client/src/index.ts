@@ -1,6 +1,7 @@
 export type {
   FileInfo,
   HostInfo,
+  LogChunk,
   Outcome,
   OutputChunk,
   Result,
@@ -17,4 +18,5 @@ export type { ConnectOptions } from './connect-settings.ts';
 export { Fleet } from './fleet.ts';
 export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFleetFile } from './fleet-file.ts';
 export type { Files, Session } from './session.ts';
+export type { LogOptions } from './stream/command-log.ts';
 export type { RunOptions } from './submit/parse-command.ts';

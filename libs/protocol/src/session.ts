@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema } from './command.ts';
 import { envSchema } from './env.ts';
 import { LIMITS } from './limits.ts';
+import { redactionRulesSchema } from './redaction.ts';
 
 const IMAGE_PATTERN =
   /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?\/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/;
@@ -59,38 +60,49 @@ const policySchema = z.preprocess(
   z.discriminatedUnion('type', [dockerPolicySchema], "must be 'docker', or { type: 'docker', … }"),
 );
 
+/** A name that is both would be shown, or not, by the order in which they are exported. */
+function refuseDoubles({ env, secrets }: { env: object; secrets: object }, context: z.RefinementCtx): void {
+  for (const name of Object.keys(secrets).filter((secret) => Object.hasOwn(env, secret)))
+    context.addIssue({ code: 'custom', path: ['secrets', name], message: 'is in env as well' });
+}
+
 /** How a session is to be run, with every default filled in. Two specs are the same when they are equal after defaults. */
-export const sessionSpecSchema = z.strictObject({
-  policy: policySchema.default({ type: 'docker', readOnlyRootfs: false }),
-  image: imageSchema.optional(),
-  env: envSchema.default({}),
-  cwd: sandboxPathSchema.default('/workspace'),
-  workspace: sandboxPathSchema.optional(),
-  shell: z
-    .array(shellTextSchema(LIMITS.pathBytes).min(1))
-    .min(1, 'must contain at least one argument')
-    .max(64)
-    .optional(),
-  user: userSchema.optional(),
-  startupCommands: z.array(scriptSchema).max(LIMITS.startupCommands).default([]),
-  shutdownCommands: z.array(scriptSchema).max(LIMITS.startupCommands).default([]),
-  commandTimeoutMs: durationSchema().default(30_000),
-  startupTimeoutMs: durationSchema().default(30_000),
-  terminationTimeoutMs: durationSchema().default(10_000),
-  output: outputSchema.default(outputSchema.parse({})),
-  limits: limitsSchema.default(limitsSchema.parse({})),
-  idleTimeoutMs: durationSchema().default(1_800_000),
-  maxLifetimeMs: durationSchema(1, 30 * 86_400_000).default(86_400_000),
-  onHostLoss: z.enum(['fail', 'recreate'], "must be 'fail' or 'recreate'").default('fail'),
-  hostGraceMs: durationSchema(0, 3_600_000).default(60_000),
-  /** 0 waits least; BullMQ's order. */
-  priority: z
-    .number('must be a number')
-    .int('must be a whole number')
-    .min(0, 'must be 0 to 2097152')
-    .max(2_097_152, 'must be 0 to 2097152')
-    .default(0),
-});
+export const sessionSpecSchema = z
+  .strictObject({
+    policy: policySchema.default({ type: 'docker', readOnlyRootfs: false }),
+    image: imageSchema.optional(),
+    env: envSchema.default({}),
+    cwd: sandboxPathSchema.default('/workspace'),
+    workspace: sandboxPathSchema.optional(),
+    shell: z
+      .array(shellTextSchema(LIMITS.pathBytes).min(1))
+      .min(1, 'must contain at least one argument')
+      .max(64)
+      .optional(),
+    user: userSchema.optional(),
+    startupCommands: z.array(scriptSchema).max(LIMITS.startupCommands).default([]),
+    shutdownCommands: z.array(scriptSchema).max(LIMITS.startupCommands).default([]),
+    commandTimeoutMs: durationSchema().default(30_000),
+    startupTimeoutMs: durationSchema().default(30_000),
+    terminationTimeoutMs: durationSchema().default(10_000),
+    output: outputSchema.default(outputSchema.parse({})),
+    redaction: redactionRulesSchema.default([]),
+    /** Variables of the shell, too, which no text may show in any encoding. */
+    secrets: envSchema.default({}),
+    limits: limitsSchema.default(limitsSchema.parse({})),
+    idleTimeoutMs: durationSchema().default(1_800_000),
+    maxLifetimeMs: durationSchema(1, 30 * 86_400_000).default(86_400_000),
+    onHostLoss: z.enum(['fail', 'recreate'], "must be 'fail' or 'recreate'").default('fail'),
+    hostGraceMs: durationSchema(0, 3_600_000).default(60_000),
+    /** 0 waits least; BullMQ's order. */
+    priority: z
+      .number('must be a number')
+      .int('must be a whole number')
+      .min(0, 'must be 0 to 2097152')
+      .max(2_097_152, 'must be 0 to 2097152')
+      .default(0),
+  })
+  .superRefine(refuseDoubles);
 export type SessionSpec = z.input<typeof sessionSpecSchema>;
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;
 

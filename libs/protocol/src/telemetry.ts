@@ -8,6 +8,7 @@ export const ATTRIBUTES = {
   errorType: 'error.type',
   exitCode: 'process.exit.code',
   outputBytes: 'shellfleet.output.bytes',
+  outputRedactions: 'shellfleet.output.redactions',
   containerId: 'container.id',
   messagingSystem: 'messaging.system',
   messagingOperationName: 'messaging.operation.name',

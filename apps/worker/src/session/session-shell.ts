@@ -5,6 +5,7 @@ import { connectShell } from '../shell/connect-shell.ts';
 import type { ShellHello } from '../shell/shell.ts';
 import type { Gate } from './gate.ts';
 import { prepareShell } from './prepare-shell.ts';
+import type { SessionRedaction } from './session-redaction.ts';
 import { createShellTurns, type ShellTurns } from './shell-turns.ts';
 
 // The shell of one session on this host: its sandbox, the connection to it, and how many shells there have been.
@@ -18,6 +19,7 @@ const CONNECT_DEADLINE_MS = 15_000;
 export interface SessionShellDeps {
   ref: SessionRef;
   spec: ResolvedSessionSpec;
+  redaction: SessionRedaction;
   fence: number;
   sandboxes: Sandboxes;
   /** Of this host: starting many containers at once makes all of them late. */
@@ -92,7 +94,7 @@ export class SessionShell {
     }
     if (this.#sandbox === undefined) await this.#open(signal);
     if (this.#preparedGeneration !== this.#generation) {
-      await prepareShell(this.turns, this.#deps.spec, this.#deps.ref.session, signal);
+      await prepareShell(this.turns, this.#deps.spec, this.#deps.redaction, this.#deps.ref.session, signal);
       this.#preparedGeneration = this.#generation;
     }
   }

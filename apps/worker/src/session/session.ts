@@ -39,6 +39,7 @@ import { describeShell } from './describe-shell.ts';
 import type { Gate } from './gate.ts';
 import { openSpec } from './open-spec.ts';
 import { runShutdownCommands } from './prepare-shell.ts';
+import { createSessionRedaction, redactLog, type SessionRedaction } from './session-redaction.ts';
 import { SessionShell } from './session-shell.ts';
 import { createWake } from './wake.ts';
 
@@ -78,7 +79,9 @@ export class Session {
   readonly job: SessionJob;
   readonly #deps: SessionDeps;
   readonly #keys: SessionKeys;
-  readonly #logger: Logger;
+  #logger: Logger;
+  /** Of the spec, once that is known. */
+  #redaction: SessionRedaction | undefined;
   readonly #wake = createWake();
   readonly #fenced = new AbortController();
   /** Nobody waits any more for the shell that is being opened. */
@@ -124,7 +127,8 @@ export class Session {
 
   /** What runs in its sandbox besides the shell; nothing while there is no shell. */
   async background(): Promise<BackgroundProcess[]> {
-    return this.#shell?.ready === true ? this.#shell.turns.shell.background({ signal: this.#fenced.signal }) : [];
+    if (this.#shell?.ready !== true || this.#redaction === undefined) return [];
+    return this.#redaction.value(await this.#shell.turns.shell.background({ signal: this.#fenced.signal }));
   }
 
   /** The worker stops. What runs goes on for the next worker, or is cancelled. */
@@ -170,6 +174,10 @@ export class Session {
       return;
     }
     const spec = openSpec(adopted.spec, this.#keys, this.#deps.sealer);
+    const redaction = createSessionRedaction(spec, this.#keys, this.#deps.sealer);
+    this.#redaction = redaction;
+    this.#logger = redactLog(this.#logger, redaction);
+    if (redaction.warnings.length > 0) this.#logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
     lease.own(owner.fence, ALIVE_MS + spec.hostGraceMs);
     this.#saidEpoch = adopted.saidEpoch;
     this.#announcedEpoch = adopted.epoch;
@@ -178,6 +186,7 @@ export class Session {
       {
         ref: { namespace: this.#keys.namespace, tenant: this.#keys.tenant, session: this.#keys.session },
         spec,
+        redaction,
         fence: owner.fence,
         sandboxes: this.#deps.sandboxes,
         openGate: this.#deps.openGate,
@@ -187,7 +196,7 @@ export class Session {
       adopted.epoch,
     );
     this.#shell = shell;
-    const run = this.#toRunDeps(owner, spec, shell, lease);
+    const run = this.#toRunDeps(owner, spec, redaction, shell, lease);
     const next = await this.#takeOver(adopted, found, run);
     await this.#loop(next, run, lease);
   }
@@ -395,7 +404,7 @@ export class Session {
   /** Ends a closing session: shutdown commands, shell, sandbox, slot. */
   async #end(run: RunDeps): Promise<void> {
     if (run.shell.ready) {
-      for (const problem of await runShutdownCommands(run.shell.turns, run.spec))
+      for (const problem of await runShutdownCommands(run.shell.turns, run.spec, run.redaction))
         this.#logger.warn({ problem }, 'session.shutdown-command-failed');
     }
     await run.shell.end(run.spec.terminationTimeoutMs);
@@ -442,16 +451,23 @@ export class Session {
     data: Record<string, unknown> = {},
   ): Promise<void> {
     const { epoch, epochBase } = run.shell;
-    const event = type === undefined ? undefined : { type, data };
+    const event = type === undefined ? undefined : { type, data: run.redaction.value(data) };
     const shell = { epoch, epochBase, status, sandbox: status === 'ready' ? (run.shell.sandboxId ?? '') : '' };
     const said = await untilAnswered(() => announce(run.owner, shell, event), run.signal);
     if (said.type === 'fenced') this.#onFenced();
   }
 
-  #toRunDeps(owner: Owner, spec: ResolvedSessionSpec, shell: SessionShell, lease: Lease): RunDeps {
+  #toRunDeps(
+    owner: Owner,
+    spec: ResolvedSessionSpec,
+    redaction: SessionRedaction,
+    shell: SessionShell,
+    lease: Lease,
+  ): RunDeps {
     return {
       owner,
       spec,
+      redaction,
       shell,
       sealer: this.#deps.sealer,
       hostLog: this.#deps.hostLog,
