@@ -7,6 +7,7 @@ export * from './host.ts';
 export * from './ids.ts';
 export * from './keys.ts';
 export * from './limits.ts';
+export * from './redaction.ts';
 export * from './result.ts';
 export * from './session.ts';
 export * from './telemetry.ts';

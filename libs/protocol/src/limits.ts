@@ -18,6 +18,8 @@ export const LIMITS = {
   streamBytes: 67_108_864,
   outputBytes: 16_777_216,
   outputLines: 1_000_000,
+  redactionRules: 64,
+  redactionPatternChars: 1_000,
 } as const;
 
 /** Variables that would change how the shell itself starts or frames its commands. */
