@@ -3,6 +3,8 @@ import type { StreamName } from './events.ts';
 
 /** A piece of a command's full log: redacted, as the stream has it. */
 export interface LogChunk {
+  /** Of its entry, where the session's stream has it. */
+  id?: string;
   stream: StreamName;
   /** Where `data` begins, in redacted bytes of its stream. */
   offset: number;

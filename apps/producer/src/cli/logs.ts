@@ -73,9 +73,17 @@ async function showLog({ terminal }: Context, command: FleetCommand, flags: Flag
   for await (const chunk of command.log({ ...range, follow, signal: terminal.readerGone })) {
     const { data, omittedBytes } = chunk;
     if (flags.json === true) {
-      const { text, offset, stream } = chunk;
+      const { id, text, offset, stream } = chunk;
       const base64 = Buffer.from(data).toString('base64');
-      await terminal.json({ type: 'log', stream, offset, text, base64, ...(omittedBytes && { omittedBytes }) });
+      await terminal.json({
+        type: 'output',
+        ...(id && { id }),
+        stream,
+        offset,
+        text,
+        base64,
+        ...(omittedBytes && { omittedBytes }),
+      });
       continue;
     }
     if (omittedBytes) terminal.say(`${omittedBytes} bytes of ${chunk.stream} are gone here.`);

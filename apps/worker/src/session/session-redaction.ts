@@ -1,5 +1,5 @@
 import type { Sealer } from '@shellfleet/mailbox';
-import { compileRedaction } from '@shellfleet/policy';
+import { compileRedaction, type RedactionWarning } from '@shellfleet/policy';
 import type { ResolvedSessionSpec, SessionKeys } from '@shellfleet/protocol';
 import { type Logger, stdSerializers } from 'pino';
 import type { CreateRedactor } from '../output/redactor.ts';
@@ -14,7 +14,7 @@ export interface SessionRedaction {
   /** Every string within a value. */
   value<T>(value: T): T;
   /** What is not as its user may think: rules that will find less, or more. */
-  warnings: readonly string[];
+  warnings: readonly RedactionWarning[];
 }
 
 export function createSessionRedaction(
@@ -23,7 +23,7 @@ export function createSessionRedaction(
   sealer: Sealer,
 ): SessionRedaction {
   const hashKey = sealer.deriveKey(['redaction', keys.namespace, keys.tenant]);
-  const compiled = compileRedaction({ rules, secrets, hashKey });
+  const compiled = compileRedaction({ rules, secrets, hashKey, now: () => performance.now() });
   const text = (given: string): string => {
     const redacted = compiled.text(given);
     return redacted.blocked === undefined ? redacted.text : `[withheld: detected ${redacted.blocked.type}]`;

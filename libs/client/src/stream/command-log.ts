@@ -56,7 +56,9 @@ export async function* readLog(
     // A closing entry counts what the stream does not carry: the host may have it.
     if (!window.streams.includes(step.entry.stream)) continue;
     if (step.entry.data.byteLength === 0) ends = [...ends, step.entry];
-    else yield* some(window.push(step.entry.stream, step.entry.offset, step.entry.data));
+    else
+      for (const chunk of some(window.push(step.entry.stream, step.entry.offset, step.entry.data)))
+        yield { id: step.id, ...chunk };
   }
   const isWhole = host !== undefined && ends.every(({ stream, offset }) => offset <= window.at[stream]);
   if (!isWhole) yield* readFromHost(producer, keys, entryId, window, host, signal);
