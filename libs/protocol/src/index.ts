@@ -8,6 +8,7 @@ export * from './ids.ts';
 export * from './keys.ts';
 export * from './limits.ts';
 export * from './log.ts';
+export * from './output-profiles.ts';
 export * from './redaction.ts';
 export * from './result.ts';
 export * from './session.ts';
