@@ -18,7 +18,7 @@ import { redacted, replacementOf } from './strategies.ts';
 /** How much of what was released a redactor has to be given to go on behind it. More does no harm. */
 export const REDACTION_CONTEXT_BYTES = 4;
 
-const MOST_HELD_BYTES = 64 * 1024;
+export const MOST_HELD_BYTES = 64 * 1024;
 
 export interface RedactionBlock {
   type: string;
@@ -39,6 +39,7 @@ export interface Redactor {
 
 export interface RedactorOptions {
   sources: readonly Source[];
+  budget: { receive(bytes: number): void };
   hashKey: Uint8Array;
   /** Whether a source looks at the byte to the left of starts that are no letter, digit, colon or underscore. */
   readsLeftOfAnything: boolean;
@@ -46,7 +47,7 @@ export interface RedactorOptions {
 }
 
 /** Thrown by a source that does not keep its budget of time: nothing after what is settled is released. */
-class TooSlow extends Error {
+export class TooSlow extends Error {
   readonly type: string;
 
   constructor(type: string) {
@@ -102,6 +103,7 @@ export class StreamRedactor implements Redactor {
   push(bytes: Uint8Array): Buffer {
     for (let from = 0; from < bytes.length && !this.#blocked; from += MOST_HELD_BYTES) {
       const slice = bytes.subarray(from, from + MOST_HELD_BYTES);
+      this.#options.budget.receive(slice.length);
       this.#append(slice);
       if (this.heldBytes >= this.#tryAgainAt || slice.includes(NEWLINE)) this.#settle(false);
     }

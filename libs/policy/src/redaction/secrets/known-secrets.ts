@@ -12,7 +12,7 @@ export interface RedactionWarning {
 export function knownSecrets(
   secrets: Record<string, string>,
   rule: Rule,
-): { source: Source | undefined; warnings: RedactionWarning[] } {
+): { sources: Source[]; warnings: RedactionWarning[] } {
   const anchors: Anchor[] = [];
   const warnings: RedactionWarning[] = [];
   for (const [name, value] of Object.entries(secrets)) {
@@ -22,5 +22,5 @@ export function knownSecrets(
       warnings.push({ secret: name, message });
     } else anchors.push(...needles.map((bytes) => ({ rule, bytes })));
   }
-  return { source: anchors.length > 0 ? new AnchorScan(anchors) : undefined, warnings };
+  return { sources: anchors.length > 0 ? [new AnchorScan(anchors)] : [], warnings };
 }
