@@ -37,8 +37,16 @@ export const ERRORS = {
     retryable: true,
     hint: 'Its sessions and logs are there again when it is back; `shellfleet hosts ls` shows who is up.',
   },
+  OUTPUT_BLOCKED: {
+    retryable: false,
+    hint: 'A rule of the session withholds the output; the command itself has run, see exitCode.',
+  },
   LEASE_LOST: { retryable: false, hint: 'Another host owns the session now.' },
   RESULT_EXPIRED: { retryable: false, hint: 'Results are kept for 24 hours.' },
+  LOG_EXPIRED: {
+    retryable: false,
+    hint: 'Logs are kept within a quota and an age; read them earlier, or raise those.',
+  },
   FILE_NOT_FOUND: { retryable: false, hint: 'Check the path.' },
   FILE_IS_DIRECTORY: { retryable: false, hint: 'Name a file, or list the directory.' },
   FILE_TOO_LARGE: { retryable: false, hint: 'Move it in parts, or compress it in the sandbox first.' },

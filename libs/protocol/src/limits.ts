@@ -32,6 +32,8 @@ export const LIMITS = {
   /** A tool that no host has offered for so long is unknown: who calls it is told, instead of waiting for a host. */
   toolKnownMs: 86_400_000,
   toolMemoryBytes: 536_870_912,
+  redactionRules: 64,
+  redactionPatternChars: 1_000,
 } as const;
 
 /** Variables that would change how the shell itself starts or frames its commands. */
