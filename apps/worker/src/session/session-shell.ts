@@ -129,7 +129,7 @@ export class SessionShell {
   /** Ends a sandbox whose keeper cannot be spoken with, unless it is gone already. */
   async giveUp(): Promise<undefined> {
     if (this.#sandbox === undefined || this.#death !== undefined) return;
-    this.#deps.logger.warn({ [ATTRIBUTES.containerId]: this.#sandbox.containerId }, 'shell.unresponsive');
+    this.#deps.logger.warn(describe(this.#sandbox), 'shell.unresponsive');
     await this.discard();
     this.#death ??= { reason: 'killed', exitCode: null };
   }
@@ -196,7 +196,7 @@ export class SessionShell {
   async #remove(sandbox: Sandbox): Promise<void> {
     await sandbox.remove().catch((err: unknown) => {
       // What is left is removed when the worker starts again.
-      this.#deps.logger.warn({ err, [ATTRIBUTES.containerId]: sandbox.containerId }, 'sandbox.remove-failed');
+      this.#deps.logger.warn({ err, ...describe(sandbox) }, 'sandbox.remove-failed');
     });
   }
 
@@ -227,17 +227,21 @@ export class SessionShell {
   }
 }
 
+function describe({ containerId, description }: Sandbox): Record<string, string> {
+  return containerId === undefined ? { sandbox: description } : { [ATTRIBUTES.containerId]: containerId };
+}
+
 function describeDeath(death: SandboxDeath | undefined): string {
   switch (death?.reason) {
     case undefined:
       return 'the sandbox was replaced';
     case 'oom':
-      return 'the container ran out of memory';
+      return 'the sandbox ran out of memory';
     case 'removed':
-      return 'the container was removed';
+      return 'the sandbox was removed';
     case 'killed':
-      return 'the container was killed';
+      return 'the sandbox was killed';
     case 'exited':
-      return 'the container ended';
+      return 'the sandbox ended';
   }
 }
