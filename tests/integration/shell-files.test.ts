@@ -7,6 +7,7 @@ import { type BoxOptions, useBox } from '../support/shell-box.ts';
 const boxes: [string, BoxOptions][] = [
   ['as user 1000 over the socket', {}],
   ['as user 1000 over attach', { transport: 'attach' }],
+  ['on the host', { transport: 'host' }],
   ['as root', { user: '0:0' }],
   ['on a read-only root in an image with nothing but a shell', { image: 'dashOnly', readOnlyRootfs: true }],
 ];

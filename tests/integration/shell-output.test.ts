@@ -5,7 +5,7 @@ import { useBox } from '../support/shell-box.ts';
 
 const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
 
-describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
+describe.each(['socket', 'attach', 'host'] as const)('over %s', (transport) => {
   const it = useBox({ transport });
   const run: typeof it.client.run = (...args) => it.client.run(...args);
 
