@@ -8,6 +8,8 @@ import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
 import { openPolicies } from './sandbox/open-policies.ts';
 import type { Stop } from './session/session.ts';
+import { loadTools } from './tools/load-tools.ts';
+import { toolMark } from './tools/tool-host.ts';
 import { createWorker } from './worker.ts';
 
 /** Running commands have this long when the worker is asked to stop. */
@@ -32,7 +34,11 @@ async function main(): Promise<void> {
   const folder = await openStateFolder(config.stateFolder, config.hostId);
   const { hostId, hostKey } = folder;
   const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
-  const sandboxes = await openPolicies(config, folder);
+  const mark = toolMark(config.namespace, hostId);
+  const [sandboxes, tools] = await Promise.all([
+    openPolicies(config, folder),
+    loadTools(config.tools, config.toolEnv, mark, logger),
+  ]);
   const worker = await createWorker({
     connected,
     namespace: config.namespace,
@@ -40,6 +46,7 @@ async function main(): Promise<void> {
     machine: createHash('sha256').update(hostKey).digest('hex').slice(0, 16),
     slots: config.slots,
     policies: config.policies,
+    tools: { offered: tools, slots: config.toolSlots, env: config.toolEnv },
     defaultImage: config.defaultImage,
     version: packageJson.version,
     sealKeys: config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)],

@@ -147,7 +147,10 @@ export interface SessionInfo {
   position?: number;
   etaMs?: number;
   runningCommandId?: string;
+  /** What runs in its sandbox besides the shell, by pids of the sandbox; while it is busy also what the running command has started. */
   background: { pid: number; command: string }[];
+  /** Only its host knows what runs in the background, and was not asked (in lists), or has not answered in time. */
+  backgroundUnknown?: true;
   createdAt: string;
   lastActiveAt: string;
 }
