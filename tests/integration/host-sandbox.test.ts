@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
+import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, rmdir, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keeperPath, launcherPath } from '@shellfleet/keeper';
@@ -179,6 +179,34 @@ describe.runIf(isRoot)('host sandboxes', () => {
       expect(await processesOf(UID)).toEqual([]);
       expect((await sandboxes.list()).map(({ state }) => state)).toEqual(['created']);
     });
+  });
+
+  test('a workspace that became a link after it was judged is not followed', async () => {
+    const allowed = join(folder, 'allowed');
+    await mkdir(join(allowed, 'project'), { recursive: true });
+    const wider = await createHostSandboxes({ ...options, workspaces: [allowed] });
+    const sandbox = await create({ workspace: join(allowed, 'project') }, wider);
+    await rmdir(join(allowed, 'project'));
+    await symlink('/etc', join(allowed, 'project'));
+    await expect(sandbox.start()).rejects.toMatchObject({
+      message: expect.stringMatching(/opening the workspace .*: Too many levels of symbolic links/),
+    });
+  });
+
+  test("a key in the worker's key ring is not in its own", async () => {
+    const [join_, add] = process.arch === 'x64' ? [250, 248] : [219, 217];
+    const plant = `import ctypes, os, sys; call = ctypes.CDLL(None).syscall
+call(${join_}, 1, 0); call(${add}, b"user", b"planted", b"secret", 6, -3); os.execv(sys.argv[1], sys.argv[1:])`;
+    const place = await mkdtemp(join(tmpdir(), 'keys-'));
+    await chown(place, UID, UID);
+    const files = ['--process', join(place, '.process'), '--ended', join(place, '.ended'), '--workspace', place];
+    const args = [...files, '--user', `${UID}:${UID}`, '--scratch-bytes', '1048576', '--', '/bin/sh', '-c'];
+    const look = 'cat /proc/keys > keys; echo looked >> keys';
+    const child = spawn('python3', ['-c', plant, options.launcherPath, ...args, look], { stdio: 'ignore' });
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    const keys = await readFile(join(place, 'keys'), 'utf8');
+    expect([keys.includes('planted'), keys.includes('looked')]).toEqual([false, true]);
+    await rm(place, { recursive: true });
   });
 
   describe('where it cannot be had', () => {

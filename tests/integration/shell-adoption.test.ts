@@ -4,13 +4,13 @@ import { encodeFrame, entryIdToBytes, FrameType } from '@shellfleet/keeper';
 import { FencedOff } from '@shellfleet/worker/shell';
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
-import { openBox } from '../support/shell-box.ts';
+import { host, openBox } from '../support/shell-box.ts';
 import { ShellClient } from '../support/shell-client.ts';
 
 const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
 const RING_BYTES = 4 << 20;
 
-describe.each(['socket', 'attach', 'host'] as const)('over %s', (transport) => {
+describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => {
   test('the shell and its state live on without a worker', async () => {
     await using it = await openBox({ transport });
     await it.client.run('cd /dev; X=kept; f() { echo "$X"; }');

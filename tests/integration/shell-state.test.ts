@@ -1,10 +1,10 @@
 // What a persistent shell keeps from command to command, in every shell that an image may have.
 import { describe, expect, test } from 'vitest';
-import { type BoxOptions, openBox, useBox } from '../support/shell-box.ts';
+import { type BoxOptions, host, openBox, useBox } from '../support/shell-box.ts';
 
 const shells: [string, BoxOptions][] = [
   ['bash', { image: 'session' }],
-  ['bash on the host', { transport: 'host' }],
+  ...host.map((transport): [string, BoxOptions] => ['bash on the host', { transport }]),
   ['dash', { image: 'dashOnly' }],
   ['busybox ash', { image: 'busybox' }],
 ];

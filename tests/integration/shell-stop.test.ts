@@ -1,7 +1,7 @@
 // Deadlines and cancel: the whole tree of the command ends, nothing older does, and the session goes on.
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
-import { type ImageName, openBox, useBox } from '../support/shell-box.ts';
+import { host, type ImageName, openBox, useBox } from '../support/shell-box.ts';
 
 const killGraceMs = 600;
 
@@ -9,7 +9,7 @@ describe.each([
   ['bash', 'session', 'socket'],
   ['bash', 'session', 'attach'],
   ['busybox ash', 'busybox', 'socket'],
-  ['bash', 'session', 'host'],
+  ...host.map((place) => ['bash', 'session', place]),
 ] as [string, ImageName, 'socket' | 'attach' | 'host'][])('%s (%s over %s)', (name, image, transport) => {
   const it = useBox({ image, transport });
   const run: typeof it.client.run = (...args) => it.client.run(...args);
@@ -106,7 +106,7 @@ describe.each([
   });
 });
 
-describe.each(['socket', 'host'] as const)('at the limits of its sandbox (%s)', (transport) => {
+describe.each(['socket', ...host] as const)('at the limits of its sandbox (%s)', (transport) => {
   test('a fork bomb in the foreground ends with its command', async () => {
     await using it = await openBox({ transport, pids: 64 });
     await it.client.run('J=1');

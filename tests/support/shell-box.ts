@@ -1,5 +1,6 @@
 // One container, or one shell on the host, for a file of tests, opened once and removed at its end.
 import { afterAll, beforeAll, inject } from 'vitest';
+import { isRoot } from './host-leftovers.ts';
 import {
   type KeeperBox,
   KeeperContainer,
@@ -14,6 +15,9 @@ export type ImageName = 'session' | 'dashOnly' | 'busybox' | 'noShell';
 function imageOf(name: ImageName): string {
   return name === 'session' ? inject('sessionImage') : inject('testImages')[name];
 }
+
+/** Shells on the host need root. Elsewhere their rows are missing, and the host policy's own tests are told as not run. */
+export const host = isRoot ? (['host'] as const) : [];
 
 type ContainerOptions = Omit<KeeperContainerOptions, 'dockerHost' | 'image'> & { image?: ImageName };
 export type BoxOptions = Omit<ContainerOptions, 'transport'> & { transport?: KeeperTransport | 'host' };
