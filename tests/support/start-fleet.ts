@@ -43,6 +43,8 @@ export interface TestFleet extends AsyncDisposable {
   readonly redisUrl: string;
   /** Seals what is sent: for producers in processes of their own. */
   readonly sealKey: string;
+  /** Of all its workers. */
+  readonly stateFolder: string;
   readonly workers: TestWorker[];
   /** Another producer, as another process would be. */
   connect(options?: { tenant?: string }): Promise<Fleet>;
@@ -95,6 +97,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     namespace,
     redisUrl,
     sealKey,
+    stateFolder,
     workers,
     connect,
     [Symbol.asyncDispose]: dispose,

@@ -57,9 +57,21 @@ const environmentSchema = z.object({
     .default(Math.max(1, Math.min(32, Math.floor(totalmem() / SLOT_BYTES))))
     .describe('Open sessions at a time; default: 32, or memory / 64 MiB if that is less'),
   SHELLFLEET_POLICIES: list
-    .pipe(z.array(z.literal('docker', "knows only 'docker'")).min(1, 'must name a policy'))
+    .pipe(z.array(z.enum(['docker', 'host'], "knows 'docker' and 'host'")).min(1, 'must name a policy'))
     .default(['docker'])
-    .describe('Execution policies that sessions may ask for, comma-separated'),
+    .describe('Execution policies that sessions may ask for, comma-separated: docker, host'),
+  SHELLFLEET_HOST_USER: z
+    .string()
+    .regex(
+      /^(?:[a-z_][a-z0-9_.-]{0,31}|[0-9]{1,9}(?::[0-9]{1,9})?)$/,
+      'must be the name of a user, its uid, or uid:gid',
+    )
+    .optional()
+    .describe('Who sessions of the host policy run as: a user made for it, never root; no default'),
+  SHELLFLEET_HOST_SHARED_UID: z
+    .enum(['0', '1'], 'must be 1 or 0')
+    .default('0')
+    .describe("1: sessions of the host policy may run as the worker's own user, which owns its keys; default: 0"),
   SHELLFLEET_WORKSPACES: list
     .pipe(
       z.array(
@@ -117,7 +129,8 @@ export interface WorkerConfig {
   namespace: string;
   hostId: string | undefined;
   slots: number;
-  policies: string[];
+  policies: ('docker' | 'host')[];
+  hostUser: { user: string | undefined; sharedUid: boolean };
   workspaces: string[];
   users: ('root' | 'image')[];
   images: string[] | 'any';
@@ -153,6 +166,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     hostId: values.SHELLFLEET_HOST_ID,
     slots: values.SHELLFLEET_SLOTS,
     policies: values.SHELLFLEET_POLICIES,
+    hostUser: { user: values.SHELLFLEET_HOST_USER, sharedUid: values.SHELLFLEET_HOST_SHARED_UID === '1' },
     workspaces: values.SHELLFLEET_WORKSPACES,
     users: values.SHELLFLEET_USERS,
     images: values.SHELLFLEET_IMAGES ?? 'any',

@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Connected, createSealer, REDIS_DEADLINE_MS } from '@shellfleet/mailbox';
-import { type AskCall, fleetKeys, type HostCall, hostKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
+import {
+  type AskCall,
+  fleetKeys,
+  type HostCall,
+  hostKeys,
+  PROTOCOL_VERSION,
+  ShellfleetError,
+} from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { answerQuestion } from './calls/answer-question.ts';
 import { readCalls } from './calls/read-calls.ts';
@@ -231,9 +238,11 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
 
   /** What this host is asked about a session. */
   async function find({ tenant, session, question }: AskCall): Promise<unknown> {
+    const found = sessions.get(memberOf({ tenant, session }))?.session;
+    if (found === undefined) throw new ShellfleetError('LEASE_LOST', `Session ${session} is not on host ${hostId}.`);
     switch (question.type) {
       case 'background':
-        return sessions.get(memberOf({ tenant, session }))?.session.background() ?? [];
+        return found.background();
     }
   }
 

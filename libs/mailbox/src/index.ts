@@ -7,6 +7,7 @@ export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';
 export { type Finished, type FinishOptions, finish } from './host/finish.ts';
+export { addLate, type LateAdded, type LatePosition } from './host/late.ts';
 export type { Fenced, Owner } from './host/owner.ts';
 export { peek } from './host/peek.ts';
 export { release } from './host/release.ts';

@@ -47,7 +47,7 @@ export interface FleetKeys {
   namespace: string;
   /** prefix of the BullMQ queue `sessions` */
   admission: string;
-  /** sorted set: session member → when it was last submitted to (ms) */
+  /** sorted set: session member → when it was recorded or last submitted to (ms) */
   index: string;
   /** hash: session member → `<fence> <host>` */
   owners: string;
