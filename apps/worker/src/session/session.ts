@@ -89,6 +89,7 @@ export class Session {
   #stop: Stop | undefined;
   #closing = false;
   #running: { entryId: string; stop(): void } | undefined;
+  #inputBell: (() => void) | undefined;
   #shell: SessionShell | undefined;
   #late: LateOutput | undefined;
   #lease: Lease | undefined;
@@ -109,6 +110,11 @@ export class Session {
   /** Something was submitted. */
   ring(): void {
     this.#wake.ring('bell');
+  }
+
+  /** Something was written to the stdin of what runs. */
+  ringInput(): void {
+    this.#inputBell?.();
   }
 
   /** A caller cancels an entry that runs, or is about to. */
@@ -488,6 +494,9 @@ export class Session {
       isCancelled: (entryId) => this.#cancelled.has(entryId),
       onTurn: (entryId, stop) => {
         this.#running = { entryId, stop };
+      },
+      onInputBell: (ring) => {
+        this.#inputBell = ring;
       },
       describeShell: (end) => describeShell(shell, this.#saidEpoch, end),
       mayTakeNext: () => {
