@@ -161,7 +161,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       const all = [...sessions.values()];
       for (const { session } of all) session.stop(how);
       const sessionsEnded = Promise.race([Promise.all([leftovers, ...all.map(({ done }) => done)]), delay(graceMs)]);
-      await Promise.all([sessionsEnded, tools.close(graceMs)]);
+      await Promise.all([sessionsEnded, tools.close(how === 'end' ? 0 : graceMs)]);
       const left = sessions.size;
       clearInterval(logSweeping);
       await upkeep.close();

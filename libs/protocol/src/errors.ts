@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { toFieldIssues } from './field-issues.ts';
 
 /** Every code of the system: whether the same call may be tried again, and the caller's next step. docs/errors.md is checked against it. */
 export const ERRORS = {
@@ -68,12 +69,6 @@ export const ERRORS = {
 } as const satisfies Record<string, { retryable: boolean; hint: string }>;
 
 export type ErrorCode = keyof typeof ERRORS;
-
-/** One field that was refused: where it is, why, and the limit it broke. Never the value itself. */
-export interface FieldIssue {
-  path: string;
-  message: string;
-}
 
 const BRAND = Symbol.for('shellfleet.error');
 
@@ -146,11 +141,4 @@ export function parseOrThrow<T extends z.ZodType>(
     .map((issue) => (issue.path === '' ? issue.message : `${issue.path}: ${issue.message}`))
     .join('; ');
   throw new ShellfleetError(code, `${what} is not valid: ${list}`, { issues });
-}
-
-/** What zod says of a field, in our words. */
-export function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
-  const path = issue.path.map(String).join('.');
-  if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }];
-  return issue.keys.map((key) => ({ path: path === '' ? key : `${path}.${key}`, message: 'unknown field' }));
 }
