@@ -276,7 +276,7 @@ describe('A streamed stdin', () => {
         stdout: 'some\n',
         error: {
           code: 'STDIN_INCOMPLETE',
-          message: `The stdin of command ${result.commandId} is incomplete: its source failed where it was streamed from, 5 bytes after its beginning. The command was stopped; submit it again.`,
+          message: `The stdin of command ${result.commandId} is incomplete: its source failed where it was streamed from, 5 bytes after its beginning. The command was stopped; submit it again if that is safe.`,
           retryable: false,
           context: { commandId: result.commandId, bytes: 5 },
         },

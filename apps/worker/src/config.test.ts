@@ -10,6 +10,8 @@ test('has a default for everything', () => {
     workspaces: [],
     users: [],
     images: 'any',
+    tools: [],
+    toolEnv: {},
     transport: 'socket',
     dockerSocketPath: '/var/run/docker.sock',
     stateFolder: '/state/shellfleet',
@@ -48,10 +50,24 @@ test.each([
   ['SHELLFLEET_WORKSPACES', '/', 'folder of the system'],
   ['SHELLFLEET_WORKSPACES', '/var/run/', 'folder of the system'],
   ['SHELLFLEET_USERS', 'admin', "knows 'root' and 'image'"],
+  ['SHELLFLEET_TOOLS', 'tools.ts', 'absolute'],
+  ['SHELLFLEET_TOOL_SLOTS', '0', 'must be at least 1'],
   ['SHELLFLEET_TRANSPORT', 'pigeon', "'socket' or 'attach'"],
 ])('row 76: refuses %s=%s and says why', (name, value, message) => {
   const read = () => readConfig({ [name]: value });
   expect(read).toThrow(ConfigError);
   expect(read).toThrow(`${name} `);
   expect(read).toThrow(message);
+});
+
+test('a tool sees what a program needs to find its way, and none of our own variables', () => {
+  const env = {
+    PATH: '/bin',
+    HOME: '/home/x',
+    SHELLFLEET_SEAL_KEY: 'k',
+    SHELLFLEET_TOOLS: '/a.ts, /b.ts,/a.ts',
+    OTHER: '1',
+  };
+  expect(readConfig(env)).toMatchObject({ tools: ['/a.ts', '/b.ts'], toolEnv: { PATH: '/bin', HOME: '/home/x' } });
+  expect(Object.keys(readConfig(env).toolEnv)).toEqual(['PATH', 'HOME']);
 });

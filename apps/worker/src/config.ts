@@ -26,6 +26,9 @@ const NEVER_MOUNTED = [
   '/var/run',
 ];
 
+/** What a program needs to find its way, and nothing of this worker's. */
+const TOOL_ENV_NAMES = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
+
 const list = z.string().transform((text) =>
   text
     .split(',')
@@ -77,6 +80,13 @@ const environmentSchema = z.object({
     .min(1)
     .default('shellfleet/session:latest')
     .describe('Image of a session that names none'),
+  SHELLFLEET_TOOLS: list
+    .pipe(z.array(z.string().startsWith('/', 'must hold absolute paths')))
+    .default([])
+    .describe('Modules whose exports are tools of this host, comma-separated; default: none'),
+  SHELLFLEET_TOOL_SLOTS: wholeNumber(1, 1_000)
+    .default(cpus().length)
+    .describe('Tool calls at a time; default: one a processor'),
   SHELLFLEET_TRANSPORT: z
     .enum(['socket', 'attach'], "must be 'socket' or 'attach'")
     .default('socket')
@@ -112,6 +122,11 @@ export interface WorkerConfig {
   users: ('root' | 'image')[];
   images: string[] | 'any';
   defaultImage: string;
+  /** absolute paths of modules */
+  tools: string[];
+  toolSlots: number;
+  /** all that a tool's process sees of this one's environment */
+  toolEnv: Record<string, string>;
   transport: 'socket' | 'attach';
   dockerSocketPath: string;
   stateFolder: string;
@@ -142,6 +157,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     users: values.SHELLFLEET_USERS,
     images: values.SHELLFLEET_IMAGES ?? 'any',
     defaultImage: values.SHELLFLEET_DEFAULT_IMAGE,
+    tools: [...new Set(values.SHELLFLEET_TOOLS)],
+    toolSlots: values.SHELLFLEET_TOOL_SLOTS,
+    toolEnv: pickEnv(given, TOOL_ENV_NAMES),
     transport: values.SHELLFLEET_TRANSPORT,
     dockerSocketPath: values.SHELLFLEET_DOCKER_SOCKET ?? socketOf(given.DOCKER_HOST) ?? '/var/run/docker.sock',
     stateFolder:
@@ -155,6 +173,10 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
 
 function isMountable(folder: string): boolean {
   return !folder.split('/').includes('..') && !NEVER_MOUNTED.includes(folder.replace(/\/+$/, '') || '/');
+}
+
+function pickEnv(env: NodeJS.ProcessEnv, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 
 function socketOf(dockerHost: string | undefined): string | undefined {

@@ -9,6 +9,8 @@ import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
 import { createDockerSandboxes } from './sandbox/docker/docker-sandboxes.ts';
 import type { Stop } from './session/session.ts';
+import { loadTools } from './tools/load-tools.ts';
+import { toolMark } from './tools/tool-host.ts';
 import { createWorker } from './worker.ts';
 
 /** Running commands have this long when the worker is asked to stop. */
@@ -51,7 +53,8 @@ async function main(): Promise<void> {
       bounds: { memoryBytes: config.hostMemoryBytes, cpus: config.hostCpus, pids: MOST_PIDS, diskQuota: false },
     },
   });
-  await sandboxes.check();
+  const mark = toolMark(config.namespace, hostId);
+  const [tools] = await Promise.all([loadTools(config.tools, config.toolEnv, mark, logger), sandboxes.check()]);
   const worker = await createWorker({
     connected,
     namespace: config.namespace,
@@ -59,6 +62,7 @@ async function main(): Promise<void> {
     machine: createHash('sha256').update(hostKey).digest('hex').slice(0, 16),
     slots: config.slots,
     policies: config.policies,
+    tools: { offered: tools, slots: config.toolSlots, env: config.toolEnv },
     defaultImage: config.defaultImage,
     version: packageJson.version,
     sealKeys: config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)],

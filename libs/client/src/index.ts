@@ -8,6 +8,11 @@ export type {
   SessionInfo,
   SessionSpec,
   SessionState,
+  ToolError,
+  ToolErrorCode,
+  ToolEvent,
+  ToolInfo,
+  ToolResult,
 } from '@shellfleet/protocol';
 export { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 export type { Batch } from './batch/batch.ts';
@@ -18,3 +23,5 @@ export { Fleet } from './fleet.ts';
 export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFleetFile } from './fleet-file.ts';
 export type { Files, Session } from './session.ts';
 export type { RunOptions } from './submit/parse-command.ts';
+export type { ToolCallOptions } from './tools/call-tool.ts';
+export type { Tools } from './tools/tools.ts';

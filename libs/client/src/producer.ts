@@ -5,6 +5,7 @@ import type { Redis } from 'ioredis';
 import { monotonicFactory } from 'ulid';
 import type { ConnectSettings } from './connect-settings.ts';
 import { SessionsQueue } from './queue/sessions-queue.ts';
+import { ToolsQueue } from './queue/tools-queue.ts';
 import { Answers } from './results/answers.ts';
 import { Inbox } from './results/inbox.ts';
 import { PendingResults } from './results/pending-results.ts';
@@ -28,6 +29,7 @@ export interface Producer {
   answers: Answers;
   feeds: Feeds;
   sessions: SessionsQueue;
+  tools: ToolsQueue;
   /** what goes to mailboxes */
   window: SendWindow;
   /** writes to open stdins */
@@ -80,6 +82,7 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
     answers,
     feeds,
     sessions,
+    tools: new ToolsQueue(redis, fleet),
     window: new SendWindow(CALLS_UNDER_WAY),
     inputTurns: new NamedTurns(),
     nextInputNumber: () => ++inputNumber,

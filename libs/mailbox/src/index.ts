@@ -21,5 +21,13 @@ export { type Submission, type Submitted, submit } from './producer/submit.ts';
 export { type InputWrite, type InputWritten, writeInput } from './producer/write.ts';
 export { loadMailboxScripts, toQueueError } from './script.ts';
 export { createSealer, createSealKey, type Sealer, type SealPlace } from './seal.ts';
+export {
+  beginToolCall,
+  endToolCall,
+  readToolCall,
+  sayToolEvent,
+  type ToolCallRef,
+  type ToolEnd,
+} from './tool-calls.ts';
 export { note } from './upkeep/note.ts';
 export { type SweepLimits, type Swept, sweep } from './upkeep/sweep.ts';

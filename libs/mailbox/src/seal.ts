@@ -22,10 +22,11 @@ export interface Sealer {
 export interface SealPlace {
   namespace: string;
   tenant: string;
+  /** the session, or the tool */
   session: string;
-  /** entry id, or empty for the session itself */
+  /** entry id, call id, or empty for the session itself */
   entry: string;
-  kind: 'spec' | 'payload' | 'answer' | 'input';
+  kind: 'spec' | 'payload' | 'answer' | 'input' | 'tool-args' | 'tool-result';
 }
 
 interface Key {

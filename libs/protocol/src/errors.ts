@@ -44,7 +44,10 @@ export const ERRORS = {
   FILE_TOO_LARGE: { retryable: false, hint: 'Move it in parts, or compress it in the sandbox first.' },
   FILE_DENIED: { retryable: false, hint: 'The user of the sandbox may not do that there.' },
   PATH_INVALID: { retryable: false, hint: 'Use an absolute path inside the sandbox.' },
-  STDIN_INCOMPLETE: { retryable: false, hint: 'The submitter went away before the end of its stdin.' },
+  STDIN_INCOMPLETE: {
+    retryable: false,
+    hint: 'The submitter went away before the end of its stdin, so the command was stopped; submit it again if that is safe.',
+  },
   SEAL_KEY_UNKNOWN: {
     retryable: false,
     hint: 'Give this process the key that sealed the value (SHELLFLEET_SEAL_KEY).',
@@ -133,14 +136,15 @@ export function parseOrThrow<T extends z.ZodType>(
 ): z.infer<T> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.flatMap((issue) => toFieldIssues(issue));
+  const issues = parsed.error.issues.flatMap(toFieldIssues);
   const list = issues
     .map((issue) => (issue.path === '' ? issue.message : `${issue.path}: ${issue.message}`))
     .join('; ');
   throw new ShellfleetError(code, `${what} is not valid: ${list}`, { issues });
 }
 
-function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
+/** What zod says of a field, in our words. */
+export function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
   const path = issue.path.map(String).join('.');
   if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }];
   return issue.keys.map((key) => ({ path: path === '' ? key : `${path}.${key}`, message: 'unknown field' }));
