@@ -59,6 +59,7 @@ const options: [row: string, options: unknown, words: RegExp][] = [
     { env: Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`A${i}`, 'x'.repeat(120_000)])) },
     /options\.env: is \d+ bytes in all; the limit is 1048576/,
   ],
+  ['9 stdin of numbers', { stdin: new Uint16Array(2) }, /options\.stdin: must be a string, bytes/],
   ['9 stdin of a wrong type', { stdin: 5 }, /options\.stdin: must be a string, bytes, an iterable of them, or 'open'/],
   [
     '9 stdin that could not be read again',

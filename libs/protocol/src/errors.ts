@@ -53,7 +53,10 @@ export const ERRORS = {
   FILE_TOO_LARGE: { retryable: false, hint: 'Move it in parts, or compress it in the sandbox first.' },
   FILE_DENIED: { retryable: false, hint: 'The user of the sandbox may not do that there.' },
   PATH_INVALID: { retryable: false, hint: 'Use an absolute path inside the sandbox.' },
-  STDIN_INCOMPLETE: { retryable: false, hint: 'The submitter went away before the end of its stdin.' },
+  STDIN_INCOMPLETE: {
+    retryable: false,
+    hint: 'The submitter went away before the end of its stdin, so the command was stopped; submit it again if that is safe.',
+  },
   SEAL_KEY_UNKNOWN: {
     retryable: false,
     hint: 'Give this process the key that sealed the value (SHELLFLEET_SEAL_KEY).',

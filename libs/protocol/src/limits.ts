@@ -8,6 +8,8 @@ export const LIMITS = {
   inputUnreadBytes: 4_194_304,
   inputUnreadChunks: 4_096,
   inputChunkBytes: 262_144,
+  /** What is written to it in one step. */
+  inputWriteBytes: 1_048_576,
   /** A submitter that streams is gone when it has not been heard for this long. */
   inputLeaseMs: 3_000,
   filePartBytes: 1_048_576,
