@@ -41,6 +41,7 @@ import type { Gate } from './gate.ts';
 import { listBackground } from './list-background.ts';
 import { openSpec } from './open-spec.ts';
 import { runShutdownCommands } from './prepare-shell.ts';
+import { createSessionRedaction, redactLog, type SessionRedaction } from './session-redaction.ts';
 import { SessionShell } from './session-shell.ts';
 import { createWake } from './wake.ts';
 
@@ -80,7 +81,9 @@ export class Session {
   readonly job: SessionJob;
   readonly #deps: SessionDeps;
   readonly #keys: SessionKeys;
-  readonly #logger: Logger;
+  #logger: Logger;
+  /** Of the spec, once that is known. */
+  #redaction: SessionRedaction | undefined;
   readonly #wake = createWake();
   readonly #fenced = new AbortController();
   /** Nobody waits any more for the shell that is being opened. */
@@ -134,8 +137,9 @@ export class Session {
   /** What runs in its sandbox besides the shell; nothing while there is no shell. Throws when there is one that cannot say. */
   async background(): Promise<BackgroundProcess[]> {
     const shell = this.#shell;
-    if (shell === undefined || !shell.hasSandbox || shell.death !== undefined) return [];
-    return listBackground(shell.turns.shell, (text) => text, this.#fenced.signal);
+    const redaction = this.#redaction;
+    if (shell === undefined || redaction === undefined || !shell.hasSandbox || shell.death !== undefined) return [];
+    return listBackground(shell.turns.shell, redaction.text, this.#fenced.signal);
   }
 
   /** The worker stops. What runs goes on for the next worker, or is cancelled. */
@@ -181,6 +185,10 @@ export class Session {
       return;
     }
     const spec = openSpec(adopted.spec, this.#keys, this.#deps.sealer);
+    const redaction = createSessionRedaction(spec, this.#keys, this.#deps.sealer);
+    this.#redaction = redaction;
+    this.#logger = redactLog(this.#logger, redaction);
+    if (redaction.warnings.length > 0) this.#logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
     lease.own(owner.fence, ALIVE_MS + spec.hostGraceMs);
     this.#saidEpoch = adopted.saidEpoch;
     this.#announcedEpoch = adopted.epoch;
@@ -188,7 +196,7 @@ export class Session {
     const late = new LateOutput({
       owner,
       streamBytes: spec.output.streamBytes,
-      createClean: (streamBytes) => createLateClean(streamBytes),
+      createClean: (streamBytes) => createLateClean(streamBytes, redaction.createRedactor),
       signal: this.#fenced.signal,
       onFenced: () => this.#onFenced(),
       logger: this.#logger,
@@ -198,6 +206,7 @@ export class Session {
       {
         ref: { namespace: this.#keys.namespace, tenant: this.#keys.tenant, session: this.#keys.session },
         spec,
+        redaction,
         fence: owner.fence,
         sandboxes: this.#deps.sandboxes,
         openGate: this.#deps.openGate,
@@ -208,7 +217,7 @@ export class Session {
       adopted.epoch,
     );
     this.#shell = shell;
-    const run = this.#toRunDeps(owner, spec, shell, lease);
+    const run = this.#toRunDeps(owner, spec, redaction, shell, lease);
     const next = await this.#takeOver(adopted, found, run);
     await this.#loop(next, run, lease);
   }
@@ -422,9 +431,9 @@ export class Session {
   }
 
   /** In order: whoever gave shutdown commands counts on them whenever the fleet ends a shell, not only when a caller closes the session. */
-  async #endShell({ shell, spec }: RunDeps): Promise<void> {
+  async #endShell({ shell, spec, redaction }: RunDeps): Promise<void> {
     if (shell.ready) {
-      for (const problem of await runShutdownCommands(shell.turns, spec))
+      for (const problem of await runShutdownCommands(shell.turns, spec, redaction))
         this.#logger.warn({ problem }, 'session.shutdown-command-failed');
     }
     await shell.end(spec.terminationTimeoutMs);
@@ -475,16 +484,23 @@ export class Session {
     data: Record<string, unknown> = {},
   ): Promise<void> {
     const { epoch, epochBase } = run.shell;
-    const event = type === undefined ? undefined : { type, data };
+    const event = type === undefined ? undefined : { type, data: run.redaction.value(data) };
     const shell = { epoch, epochBase, status, sandbox: status === 'ready' ? (run.shell.sandboxId ?? '') : '' };
     const said = await untilAnswered(() => announce(run.owner, shell, event), run.signal);
     if (said.type === 'fenced') this.#onFenced();
   }
 
-  #toRunDeps(owner: Owner, spec: ResolvedSessionSpec, shell: SessionShell, lease: Lease): RunDeps {
+  #toRunDeps(
+    owner: Owner,
+    spec: ResolvedSessionSpec,
+    redaction: SessionRedaction,
+    shell: SessionShell,
+    lease: Lease,
+  ): RunDeps {
     return {
       owner,
       spec,
+      redaction,
       shell,
       sealer: this.#deps.sealer,
       hostLog: this.#deps.hostLog,
