@@ -17,6 +17,7 @@ import { readCalls } from './calls/read-calls.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import { claimHostId } from './lease/boot-claim.ts';
 import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
+import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases } from './lease/leases.ts';
 import { createSessionJobs, type SessionJob } from './queue/session-jobs.ts';
 import type { Sandbox, Sandboxes } from './sandbox/sandbox.ts';
@@ -80,6 +81,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     stalledIntervalMs: STALLED_INTERVAL_MS,
   });
   const leases = createLeases(jobs);
+  const heldTimes = createHeldTimes();
   const openGate = createGate(2 * availableParallelism());
   const stopping = new AbortController();
   const wake = createWake();
@@ -100,6 +102,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       boot: claim.boot,
       draining: stopping.signal.aborted,
       defaultImage: deps.defaultImage,
+      heldMs: heldTimes.median(),
     }),
   });
 
@@ -114,9 +117,11 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     if (before !== undefined) return void before.then(() => serve(job, found, failures));
     const { lockMs, ...shared } = { redis, fleet, hostId, sealer, jobs, leases, lockMs: FIRST_LOCK_MS, logger };
     const session = new Session(job, { ...shared, lockMs, sandboxes: deps.sandboxes, openGate, hostLog: deps.hostLog });
+    const from = performance.now();
     const served = session.serve(found);
     const done = served.then(() => {
       sessions.delete(key);
+      heldTimes.note(performance.now() - from);
       wake.ring('bell');
     });
     sessions.set(key, { session, done });
