@@ -145,7 +145,6 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     tools: offered,
     slots: toolSlots,
     env: toolEnv,
-    redact: (text) => text,
   });
   const bell = await listen();
   const fetching = fetchWhileFree();
