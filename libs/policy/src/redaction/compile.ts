@@ -1,4 +1,5 @@
 import { type FieldIssue, type RedactionRule, redactionRulesSchema, ShellfleetError } from '@shellfleet/protocol';
+import { RE2JSSyntaxException } from 're2js';
 import { DETECTORS } from './detectors/detectors.ts';
 import { customPattern } from './patterns/custom-pattern.ts';
 import { compilePattern, type Pattern } from './patterns/program.ts';
@@ -6,6 +7,7 @@ import { TimeBudget } from './patterns/time-budget.ts';
 import { type RedactionBlock, type Redactor, StreamRedactor } from './redactor.ts';
 import { knownSecrets, type RedactionWarning } from './secrets/known-secrets.ts';
 import type { Rule, Source } from './source.ts';
+import { TOKEN_TYPES, tokens } from './tokens/tokens.ts';
 
 export interface RedactionOptions {
   rules?: readonly RedactionRule[];
@@ -38,7 +40,8 @@ export interface RedactedText {
 export function compileRedaction(options: RedactionOptions): Redaction {
   const rules = compileRules(options.rules ?? []);
   const secrets = knownSecrets(options.secrets ?? {}, { type: 'secret', strategy: 'redact', rank: 0 });
-  const shared = [...secrets.sources, ...rules.detectors];
+  const tokenSources = tokens(rules.tokens, options.tokens === false ? 'not' : 'too');
+  const shared = [...secrets.sources, ...tokenSources, ...rules.detectors];
   const readsLeftOfAnything = rules.patterns.some(({ pattern }) => pattern.readsAround);
 
   const createRedactor = (before?: Uint8Array): Redactor => {
@@ -66,17 +69,20 @@ function redactText(redactor: Redactor, text: string): RedactedText {
 
 interface CompiledRules {
   detectors: Source[];
+  /** For types of tokens whose strategy is given. */
+  tokens: Map<string, Rule>;
   patterns: { rule: Rule; pattern: Pattern }[];
 }
 
 function compileRules(given: readonly RedactionRule[]): CompiledRules {
-  const compiled: CompiledRules = { detectors: [], patterns: [] };
+  const compiled: CompiledRules = { detectors: [], tokens: new Map(), patterns: [] };
   const issues: FieldIssue[] = shapeIssues(given);
   for (const [index, { type, strategy, pattern }] of issues.length > 0 ? [] : given.entries()) {
     const rule: Rule = { type, strategy, rank: rankOf(strategy, index) };
     const detector = DETECTORS.get(type);
     if (pattern !== undefined) addPattern(compiled, rule, pattern, index, issues);
     else if (detector) compiled.detectors.push(detector(rule));
+    else if (TOKEN_TYPES.has(type)) compiled.tokens.set(type, compiled.tokens.get(type) ?? rule);
     else issues.push({ path: `redaction.${index}.type`, message: unknownType(type) });
   }
   if (issues.length === 0) return compiled;
@@ -102,12 +108,17 @@ function addPattern(compiled: CompiledRules, rule: Rule, source: string, index: 
   } catch (error) {
     issues.push({
       path: `redaction.${index}.pattern`,
-      message: error instanceof Error ? error.message : String(error),
+      message: reasonOf(error),
     });
   }
 }
 
+function reasonOf(error: unknown): string {
+  if (error instanceof RE2JSSyntaxException) return `is not a pattern that re2 takes: ${error.getDescription()}`;
+  return error instanceof Error ? error.message : String(error);
+}
+
 function unknownType(type: string): string {
   const known = [...DETECTORS.keys()].join(', ');
-  return `${type} is not a type that is built in (${known}), and has no pattern`;
+  return `${type} is not a type that is built in (${known}, or one of docs/output.md's tokens), and has no pattern`;
 }

@@ -18,7 +18,7 @@ import { redacted, replacementOf } from './strategies.ts';
 /** How much of what was released a redactor has to be given to go on behind it. More does no harm. */
 export const REDACTION_CONTEXT_BYTES = 4;
 
-export const MOST_HELD_BYTES = 64 * 1024;
+const MOST_HELD_BYTES = 64 * 1024;
 
 export interface RedactionBlock {
   type: string;
