@@ -18,6 +18,8 @@ export interface FleetOptions {
   /** Another Redis than the run's: for tests that stop it. */
   redisUrl?: string;
   env?: Record<string, string>;
+  /** What a worker has besides, by its number. */
+  envs?: readonly Record<string, string>[];
 }
 
 /** One worker as its own process: what a host is, seen from outside. */
@@ -74,7 +76,9 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     producers.push(producer);
     return producer;
   };
-  const workers = Array.from({ length: options.workers ?? 1 }, (_, index) => createTestWorker(`h${index + 1}`, env));
+  const workers = Array.from({ length: options.workers ?? 1 }, (_, index) =>
+    createTestWorker(`h${index + 1}`, { ...env, ...options.envs?.[index] }),
+  );
   const dispose = async () => {
     await Promise.allSettled(producers.map((producer) => producer.close()));
     await Promise.all(workers.map((worker) => worker.end()));

@@ -9,6 +9,11 @@ export type {
   SessionInfo,
   SessionSpec,
   SessionState,
+  ToolError,
+  ToolErrorCode,
+  ToolEvent,
+  ToolInfo,
+  ToolResult,
 } from '@shellfleet/protocol';
 export { isShellfleetError, OUTPUT_PROFILES, ShellfleetError } from '@shellfleet/protocol';
 export type { Batch } from './batch/batch.ts';
@@ -21,3 +26,5 @@ export { type ModelText, type ModelTextOptions, toModelText } from './model-text
 export type { Files, Session } from './session.ts';
 export type { LogOptions } from './stream/command-log.ts';
 export type { RunOptions } from './submit/parse-command.ts';
+export type { ToolCallOptions } from './tools/call-tool.ts';
+export type { Tools } from './tools/tools.ts';

@@ -9,6 +9,8 @@ export const ATTRIBUTES = {
   exitCode: 'process.exit.code',
   outputBytes: 'shellfleet.output.bytes',
   outputRedactions: 'shellfleet.output.redactions',
+  toolName: 'shellfleet.tool.name',
+  toolCall: 'shellfleet.tool.call',
   containerId: 'container.id',
   messagingSystem: 'messaging.system',
   messagingOperationName: 'messaging.operation.name',

@@ -41,28 +41,35 @@ export async function* readLog(
   parseOrThrow(rangeSchema, range, 'COMMAND_INVALID', 'The range of the log');
   const window = new LogWindow(range);
   const commandId = toCommandId(keys.session, entryId);
-  /** Where each stream of a command that has ended does, if that is known. */
+  const fromHost = (host: string | null | undefined) => readFromHost(producer, keys, entryId, window, host, signal);
+  /** Of the streams that the session's stream does not carry to their end. */
   let ends: OutputEntry[] = [];
-  let host: string | null | undefined;
+  let hasEnded = false;
   let printedBytes = 0;
   for await (const step of followEntries(producer, keys, entryId, { after: undefined, follow, ...only(signal) })) {
     if (window.isFull) return;
     if (step.type === 'restarted') window.restart();
-    if (step.type === 'ended') {
-      printedBytes = window.streams.reduce((sum, stream) => sum + step.stored[stream], 0);
-      if (step.result !== undefined) host = parseWireResult(step.result, commandId).hostId;
+    if (step.type === 'ended') printedBytes = window.streams.reduce((sum, stream) => sum + step.stored[stream], 0);
+    if (step.type === 'completed') {
+      hasEnded = true;
+      const isWhole = ends.every(({ stream, offset }) => offset <= window.at[stream]);
+      if (!isWhole) yield* fromHost(parseWireResult(step.result, commandId).hostId);
+      for (const { stream, offset } of ends) yield* some(window.push(stream, offset, NOTHING));
     }
-    if (step.type !== 'output') continue;
+    if (step.type !== 'output' || !window.streams.includes(step.entry.stream)) continue;
+    const { stream, offset, omittedBytes, data } = step.entry;
+    // Late output has no place of its own: it comes behind all that came in time.
+    const chunk = hasEnded
+      ? window.push(stream, window.at[stream] + omittedBytes, data)
+      : data.byteLength > 0
+        ? window.push(stream, offset, data)
+        : undefined;
+    if (chunk !== undefined) yield { id: step.id, ...chunk };
     // A closing entry counts what the stream does not carry: the host may have it.
-    if (!window.streams.includes(step.entry.stream)) continue;
-    if (step.entry.data.byteLength === 0) ends = [...ends, step.entry];
-    else
-      for (const chunk of some(window.push(step.entry.stream, step.entry.offset, step.entry.data)))
-        yield { id: step.id, ...chunk };
+    if (!hasEnded && data.byteLength === 0) ends = [...ends, step.entry];
   }
-  const isWhole = host !== undefined && ends.every(({ stream, offset }) => offset <= window.at[stream]);
-  if (!isWhole) yield* readFromHost(producer, keys, entryId, window, host, signal);
-  for (const { stream, offset } of ends) yield* some(window.push(stream, offset, new Uint8Array()));
+  // It runs, or nothing but its record is left.
+  if (!hasEnded) yield* fromHost(undefined);
   if (!window.hasData && printedBytes + window.at.stdout + window.at.stderr > 0) throw logExpired(commandId);
   yield* window.end();
 }
@@ -100,5 +107,6 @@ function logExpired(commandId: string): ShellfleetError {
   );
 }
 
+const NOTHING = new Uint8Array();
 const some = <T>(value: T | undefined): T[] => (value === undefined ? [] : [value]);
 const only = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { signal });

@@ -16,6 +16,8 @@ import { isBefore, type Position, StreamReader, toStreamEntry } from './stream-r
 // O1. A reader that resumes at the id of a chunk has the same bytes as one that stayed.
 // O2. Nothing is buffered for a reader: it holds one page, and reads the next when it has taken that.
 // O3. What was trimmed, or never carried, is counted in the next chunk of its stream, or in one without data at the end.
+// O4. A reader that comes after the command's end is also given what its background processes had said by then. One that was there at
+//     the end leaves with it: a server that goes on talking must not keep it.
 
 /** What the mailbox knows of an entry that matters to its readers. */
 interface EntryRecord {
@@ -23,9 +25,11 @@ interface EntryRecord {
   /** ms, by the clock of Redis; empty while it waits, and when it never ran */
   started: string;
   stored: RawOffsets;
+  /** What came after its end: the id of the last chunk, and the offsets behind it. */
+  late: { id: string; stored: RawOffsets } | undefined;
 }
 
-/** Output of one command, live and from the beginning, or after a chunk's id. Ends after the command's terminal event. */
+/** Output of one command, live and from the beginning, or after a chunk's id. Ends after the command's terminal event, and what came late by then. */
 export async function* followOutput(
   producer: Producer,
   keys: SessionKeys,
@@ -37,7 +41,7 @@ export async function* followOutput(
     if (step.type === 'resumed') assembler = toAssembler(step.last);
     else if (step.type === 'restarted') assembler.restart();
     else if (step.type === 'output') yield assembler.push(step.id, step.entry);
-    else yield* assembler.end(step.id, step.stored);
+    else if (step.type === 'ended') yield* assembler.end(step.id, step.stored);
   }
 }
 
@@ -47,8 +51,9 @@ export type EntryStep =
   | { type: 'resumed'; last: OutputEntry | null | undefined }
   | { type: 'restarted' }
   | { type: 'output'; id: string; entry: OutputEntry }
-  /** `result`: its terminal event, as JSON, where that is still there. */
-  | { type: 'ended'; id: string; stored: RawOffsets; result?: string };
+  /** Its terminal event, with the Result as JSON. Output that comes behind it is late. */
+  | { type: 'completed'; result: string }
+  | { type: 'ended'; id: string; stored: RawOffsets };
 
 export async function* followEntries(
   producer: Producer,
@@ -67,6 +72,7 @@ export async function* followEntries(
     record = await look();
   }
   if (record.started === '') return;
+  const late = record.state === 'ended' ? record.late : undefined;
 
   const start = `${record.started}-0`;
   const resumes = after !== undefined && !isBefore(after, start);
@@ -82,16 +88,17 @@ export async function* followEntries(
       lastId = entry.id;
       if (entry.type === 'command.started') yield { type: 'restarted' };
       if (entry.type === 'command.completed') {
-        yield { type: 'ended', id: entry.id, stored: (await look()).stored, result: entry.data.toString('utf8') };
-        return;
+        yield { type: 'completed', result: entry.data.toString('utf8') };
+        if (late === undefined) return yield { type: 'ended', id: entry.id, stored: (await look()).stored };
       }
       const output = entry.type === 'command.output' ? decodeOutputEntry(entry.data) : undefined;
       if (output !== undefined) yield { type: 'output', id: entry.id, entry: output };
+      if (entry.id === late?.id) return yield { type: 'ended', id: entry.id, stored: late.stored };
     }
     if (page.length > 0) continue;
     if (ended) {
       // Its terminal event was trimmed, or the reader resumed behind it.
-      yield { type: 'ended', id: lastId, stored: record.stored };
+      yield { type: 'ended', id: lastId, stored: (late ?? record).stored };
       return;
     }
     record = await look();
@@ -122,11 +129,24 @@ function toAssembler(last: OutputEntry | null | undefined): ChunkAssembler {
 
 async function readRecord(redis: Redis, keys: SessionKeys, entryId: string): Promise<EntryRecord> {
   const record = recordKey(keys, entryId);
-  const [state, started, stdout, stderr] = await redis.hmget(record, 'state', 'started', 'stdout', 'stderr');
+  const [state, started, stdout, stderr, late] = await redis.hmget(
+    record,
+    'state',
+    'started',
+    'stdout',
+    'stderr',
+    'late',
+  );
   if (!state) throw resultExpired(toCommandId(keys.session, entryId));
   return {
     state,
     started: started ?? '',
     stored: { stdout: Number(stdout ?? 0), stderr: Number(stderr ?? 0) },
+    late: parseLate(late ?? ''),
   };
+}
+
+function parseLate(text: string): EntryRecord['late'] {
+  const [, id, stdout, stderr] = /^(\S+) (\d+) (\d+) \d+ \d+$/.exec(text) ?? [];
+  return id === undefined ? undefined : { id, stored: { stdout: Number(stdout), stderr: Number(stderr) } };
 }

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { compileRedaction } from '@shellfleet/policy';
-import { CleanOutput } from '../../apps/worker/src/output/clean-output.ts';
+import { CleanOutput } from './clean-output.ts';
 
 // How fast one core takes output through the whole chain (decode, redact with every built-in rule, count, cut, hand out), as a worker
-// does it: frames of 64 KiB. Time is that of the processor, so that what else the machine does counts less. node_modules/.bin/node --conditions=@shellfleet/source tests/bench/output-chain.ts
+// does it: frames of 64 KiB. Time is that of the processor, so that what else the machine does counts less. node_modules/.bin/node --conditions=@shellfleet/source apps/worker/src/output/output-chain.bench.ts
 
 const BYTES = 64 << 20;
 const FRAME_BYTES = 64 << 10;
