@@ -3,6 +3,8 @@ import { expect, test } from 'vitest';
 import { decodeOutputEntry, encodeOutputEntry, type OutputEntry } from './events.ts';
 
 const count = fc.nat({ max: 999_999_999_999_999 });
+/** What a rule may be called, and more. */
+const ruleType = fc.string({ maxLength: 12 }).filter((type) => type !== '__proto__');
 const entry: fc.Arbitrary<OutputEntry> = fc.record(
   {
     stream: fc.constantFrom('stdout', 'stderr'),
@@ -12,8 +14,8 @@ const entry: fc.Arbitrary<OutputEntry> = fc.record(
     omittedBytes: count,
     lines: count,
     offset: count,
-    redactions: fc.dictionary(fc.string({ maxLength: 12 }), count, { minKeys: 1 }),
-    blocked: fc.record({ type: fc.string(), reason: fc.constantFrom('matched', 'too-slow') }),
+    redactions: fc.dictionary(ruleType, count, { minKeys: 1 }),
+    blocked: fc.record({ type: ruleType, reason: fc.constantFrom('matched', 'too-slow') }),
     data: fc.uint8Array({ maxLength: 300 }),
   },
   { requiredKeys: ['stream', 'seq', 'rawFrom', 'rawTo', 'omittedBytes', 'lines', 'offset', 'data'] },

@@ -82,12 +82,6 @@ const policySchema = z.preprocess(
   ),
 );
 
-/** A name that is both would be shown, or not, by the order in which they are exported. */
-function refuseDoubles({ env, secrets }: { env: object; secrets: object }, context: z.RefinementCtx): void {
-  for (const name of Object.keys(secrets).filter((secret) => Object.hasOwn(env, secret)))
-    context.addIssue({ code: 'custom', path: ['secrets', name], message: 'is in env as well' });
-}
-
 const fieldsSchema = z.strictObject({
   policy: policySchema.default({ type: 'docker', readOnlyRootfs: false }),
   image: imageSchema.optional(),
@@ -123,9 +117,14 @@ const fieldsSchema = z.strictObject({
     .default(0),
 });
 
+/** A name that is both would be shown, or not, by the order in which they are exported. */
+function refuseDoubles({ env, secrets }: { env: object; secrets: object }, context: z.RefinementCtx): void {
+  for (const name of Object.keys(secrets).filter((secret) => Object.hasOwn(env, secret)))
+    context.addIssue({ code: 'custom', path: ['secrets', name], message: 'is in env as well' });
+}
+
 /** How a session is to be run, with every default filled in. Two specs are the same when they are equal after defaults. */
 export const sessionSpecSchema = fieldsSchema
-  .superRefine(refuseDoubles)
   .check(({ value: { policy, image, user }, issues }) => {
     if (policy.type !== 'host') return;
     const refuse = (field: string, message: string) =>
@@ -133,6 +132,7 @@ export const sessionSpecSchema = fieldsSchema
     if (image !== undefined) refuse('image', 'has no meaning under the host policy, which runs no image');
     if (user !== undefined) refuse('user', "is named by the host's operator under the host policy");
   })
+  .superRefine(refuseDoubles)
   // On a host without control groups these three cannot be had: what nobody asked for is then left, and what was asked for refused.
   .transform((spec) => (spec.policy.type === 'docker' ? { ...spec, limits: withDefaultLimits(spec.limits) } : spec));
 export type SessionSpec = z.input<typeof sessionSpecSchema>;
@@ -156,6 +156,7 @@ export interface SessionInfo {
   epoch: number;
   queuedCommands: number;
   position?: number;
+  /** An estimate, by how long sessions lately held a slot; absent before any has given one back. */
   etaMs?: number;
   runningCommandId?: string;
   /** What runs in its sandbox besides the shell, by pids of the sandbox; while it is busy also what the running command has started. */

@@ -24,15 +24,14 @@ export async function prepareShell(
   const timeoutMs = spec.startupTimeoutMs;
   const run = async (script: string, what: string) => {
     const { shell } = await runOwn(turns, redaction, script, what, timeoutMs, signal);
-    if (shell.generation !== generation) {
-      throw failed(redaction.text(`${what} replaced the shell: ${shell.reason ?? 'it ended'}.`));
-    }
+    if (shell.generation === generation) return;
+    throw failed(redaction.text(`${what} replaced the shell: ${shell.reason ?? 'it ended'}.`));
   };
   await run(toSetUp(spec), `Setting up session ${sessionId}`);
   for (const command of spec.startupCommands) await run(command, `Startup command '${command}'`);
 }
 
-/** Runs the shutdown commands; what fails is returned in words, and stops nothing. */
+/** Runs the shutdown commands; what fails is returned in words, without its output, and stops nothing. */
 export async function runShutdownCommands(
   turns: ShellTurns,
   spec: ResolvedSessionSpec,

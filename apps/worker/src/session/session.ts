@@ -138,7 +138,7 @@ export class Session {
   async background(): Promise<BackgroundProcess[]> {
     const shell = this.#shell;
     const redaction = this.#redaction;
-    if (redaction === undefined || shell === undefined || !shell.hasSandbox || shell.death !== undefined) return [];
+    if (shell === undefined || redaction === undefined || !shell.hasSandbox || shell.death !== undefined) return [];
     return listBackground(shell.turns.shell, redaction.text, this.#fenced.signal);
   }
 
