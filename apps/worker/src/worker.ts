@@ -145,7 +145,6 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     tools: offered,
     slots: toolSlots,
     env: toolEnv,
-    redact: (text) => text,
   });
   const bell = await listen();
   const fetching = fetchWhileFree();
@@ -245,16 +244,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
 
   /** What this host is asked about a session. */
   async function find({ tenant, session, question }: AskCall): Promise<unknown> {
-    const sessionHere = (): Session => {
-      const found = sessions.get(memberOf({ tenant, session }))?.session;
-      if (found !== undefined) return found;
-      throw new ShellfleetError('LEASE_LOST', `Session ${session} is not on host ${hostId}.`);
-    };
+    // A log stays here when its session has gone.
+    if (question.type === 'log') return deps.hostLog.read(sessionKeys(namespace, tenant, session), question);
+    const found = sessions.get(memberOf({ tenant, session }))?.session;
+    if (found === undefined) throw new ShellfleetError('LEASE_LOST', `Session ${session} is not on host ${hostId}.`);
     switch (question.type) {
       case 'background':
-        return sessionHere().background();
-      case 'log':
-        return deps.hostLog.read(sessionKeys(namespace, tenant, session), question);
+        return found.background();
     }
   }
 
