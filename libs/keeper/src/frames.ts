@@ -23,6 +23,10 @@ export const FrameType = {
   storage: 6,
   close: 7,
   ping: 8,
+  terminalOpen: 10,
+  terminalInput: 11,
+  terminalResize: 12,
+  terminalClose: 13,
   hello: 65,
   output: 66,
   late: 67,
@@ -30,6 +34,8 @@ export const FrameType = {
   refused: 69,
   pong: 70,
   shell: 71,
+  terminalOutput: 73,
+  terminalEnded: 74,
 } as const;
 
 export interface Frame {

@@ -28,6 +28,10 @@ enum FrameType {
   STORAGE = 6,
   CLOSE = 7,
   PING = 8,
+  TERMINAL_OPEN = 10,
+  TERMINAL_INPUT = 11,
+  TERMINAL_RESIZE = 12,
+  TERMINAL_CLOSE = 13,
   HELLO = 65,
   OUTPUT = 66,
   LATE = 67,
@@ -35,6 +39,8 @@ enum FrameType {
   REFUSED = 69,
   PONG = 70,
   SHELL = 71,
+  TERMINAL_OUTPUT = 73,
+  TERMINAL_ENDED = 74,
 };
 
 enum EntryKind { COMMAND_ENTRY = 0, FILE_ENTRY = 1, RESTART_ENTRY = 2 };
