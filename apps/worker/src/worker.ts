@@ -176,12 +176,19 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     subscriber.on('message', (channel: string, message: string) => {
       if (channel === fleet.sessionsBell) wake.ring('bell');
       else if (message === 'calls') void answerCalls();
+      else if (message.startsWith('terminal ')) ringTerminal(message);
       else sessions.get(message)?.session.ring();
     });
     await subscriber.connect();
     await subscriber.subscribe(own, fleet.sessionsBell);
     await answerCalls();
     return subscriber;
+  }
+
+  /** `terminal <tenant>:<session> <terminal>` */
+  function ringTerminal(message: string): void {
+    const [, member = '', terminal = ''] = message.split(' ');
+    sessions.get(member)?.session.ringTerminal(terminal);
   }
 
   async function answerCalls(): Promise<void> {
@@ -212,6 +219,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     switch (question.type) {
       case 'background':
         return sessions.get(memberOf({ tenant, session }))?.session.background() ?? [];
+      case 'attach':
+        return sessions.get(memberOf({ tenant, session }))?.session.attach(question) ?? { state: 'no-shell' };
     }
   }
 

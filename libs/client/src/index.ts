@@ -18,3 +18,5 @@ export { Fleet } from './fleet.ts';
 export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFleetFile } from './fleet-file.ts';
 export type { Files, Session } from './session.ts';
 export type { RunOptions } from './submit/parse-command.ts';
+export type { AttachOptions } from './terminal/open-terminal.ts';
+export type { Terminal, TerminalEnd } from './terminal/terminal.ts';

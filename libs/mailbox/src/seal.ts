@@ -24,7 +24,7 @@ export interface SealPlace {
   session: string;
   /** entry id, or empty for the session itself */
   entry: string;
-  kind: 'spec' | 'payload' | 'answer';
+  kind: 'spec' | 'payload' | 'answer' | 'typed' | 'shown';
 }
 
 interface Key {

@@ -10,5 +10,6 @@ export * from './limits.ts';
 export * from './result.ts';
 export * from './session.ts';
 export * from './telemetry.ts';
+export * from './terminal.ts';
 export * from './text.ts';
 export * from './version.ts';

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
 import { connectShell } from '../shell/connect-shell.ts';
 import type { ShellHello } from '../shell/shell.ts';
+import type { ShellTerminals } from '../shell/shell-terminals.ts';
 import type { Gate } from './gate.ts';
 import { prepareShell } from './prepare-shell.ts';
 import { createShellTurns, type ShellTurns } from './shell-turns.ts';
@@ -25,6 +26,8 @@ export interface SessionShellDeps {
   logger: Logger;
   /** The shell went away while nothing of the mailbox ran. */
   onGone(): void;
+  /** There is a connection; or, with none, no sandbox any more. */
+  onConnected(terminals: ShellTerminals | undefined): Promise<void>;
 }
 
 export class SessionShell {
@@ -158,7 +161,7 @@ export class SessionShell {
     this.#turns?.shell.disconnect();
     this.#turns = undefined;
     this.#death = undefined;
-    await this.#remove(sandbox);
+    await Promise.all([this.#remove(sandbox), this.#deps.onConnected(undefined)]);
   }
 
   /** Leaves the sandbox to the next owner or the next life of this worker. */
@@ -210,6 +213,7 @@ export class SessionShell {
       onLate: () => {},
       onGone: () => this.#deps.onGone(),
     });
+    void this.#deps.onConnected(shell.terminals);
     return shell.hello;
   }
 }

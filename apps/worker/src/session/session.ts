@@ -16,9 +16,11 @@ import {
 } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
+  type AttachQuestion,
   type EventType,
   ensureShellfleetError,
   type FleetKeys,
+  type HostAnswer,
   type ResolvedSessionSpec,
   type SessionKeys,
   ShellfleetError,
@@ -35,6 +37,7 @@ import type { RunDeps } from '../run/run-deps.ts';
 import { finishFailed, finishLost, finishOverdue, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
+import { SessionTerminals } from '../terminals/session-terminals.ts';
 import { describeShell } from './describe-shell.ts';
 import type { Gate } from './gate.ts';
 import { openSpec } from './open-spec.ts';
@@ -88,6 +91,7 @@ export class Session {
   #closing = false;
   #running: { entryId: string; stop(): void } | undefined;
   #shell: SessionShell | undefined;
+  #terminals: SessionTerminals | undefined;
   #lease: Lease | undefined;
   #saidEpoch = 0;
   #announcedEpoch = 0;
@@ -120,6 +124,18 @@ export class Session {
     this.#unwanted.abort();
     if (this.#running !== undefined) this.cancel(this.#running.entryId);
     this.#wake.ring('closing');
+  }
+
+  /** Opens a terminal, which then goes on beside the mailbox. */
+  async attach(question: AttachQuestion): Promise<HostAnswer<'attach'>> {
+    return this.#shell?.ready === true && this.#terminals !== undefined
+      ? this.#terminals.open(question)
+      : { state: 'no-shell' };
+  }
+
+  /** The user of a terminal is there. */
+  ringTerminal(id: string): void {
+    this.#terminals?.ring(id);
   }
 
   /** What runs in its sandbox besides the shell; nothing while there is no shell. */
@@ -174,6 +190,16 @@ export class Session {
     this.#saidEpoch = adopted.saidEpoch;
     this.#announcedEpoch = adopted.epoch;
     this.#closing ||= adopted.life === 'closing';
+    const terminals = new SessionTerminals({
+      owner,
+      sealer: this.#deps.sealer,
+      signal: this.#fenced.signal,
+      logger: this.#logger,
+      env: spec.env,
+      output: { createStages: () => [], secrets: [] },
+      onFenced: () => this.#onFenced(),
+    });
+    this.#terminals = terminals;
     const shell = new SessionShell(
       {
         ref: { namespace: this.#keys.namespace, tenant: this.#keys.tenant, session: this.#keys.session },
@@ -183,6 +209,7 @@ export class Session {
         openGate: this.#deps.openGate,
         logger: this.#logger,
         onGone: () => this.#wake.ring('shell-gone'),
+        onConnected: (shellTerminals) => terminals.connect(shellTerminals),
       },
       adopted.epoch,
     );
@@ -262,6 +289,7 @@ export class Session {
 
   async #loop(first: Taken, run: RunDeps, lease: Lease): Promise<void> {
     let next = first;
+    this.#terminals?.settle();
     for (;;) {
       if (this.#fenced.signal.aborted) return this.#abandon(run);
       if (next.type === 'empty') {
@@ -372,6 +400,7 @@ export class Session {
     if (!shell.hasSandbox) return 'nothing waits';
     if (shell.death !== undefined || !shell.turns.connected) return 'its container is gone';
     const now = Date.now();
+    if (this.#terminals !== undefined && this.#terminals.count > 0) this.#activeAt = now;
     if (now - this.#activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
     return now - shell.openedAt >= spec.maxLifetimeMs
       ? `it reached its lifetime of ${spec.maxLifetimeMs} ms`
