@@ -412,6 +412,7 @@ export class Session {
     const hadShell = run.shell.hasSandbox;
     if (hadShell && (await untilAnswered(() => peek(run.owner), run.signal)) !== undefined && this.#stop === undefined)
       return undefined;
+    await this.#terminals?.hangUp();
     if (hadShell) await run.shell.end(run.spec.terminationTimeoutMs);
     const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
     const released = await untilAnswered(() => release(run.owner, hadShell ? 'lost' : 'queued', event), run.signal);
@@ -423,6 +424,7 @@ export class Session {
 
   /** Ends a closing session: shutdown commands, shell, sandbox, slot. */
   async #end(run: RunDeps): Promise<void> {
+    await this.#terminals?.hangUp();
     if (run.shell.ready) {
       for (const problem of await runShutdownCommands(run.shell.turns, run.spec))
         this.#logger.warn({ problem }, 'session.shutdown-command-failed');

@@ -46,9 +46,12 @@ export class SessionTerminals {
       for (const terminal of this.#open.values()) terminal.connect(terminals);
       return;
     }
-    const open = [...this.#open.values()];
-    for (const terminal of open) terminal.end(LOST);
-    await Promise.race([Promise.all(open.map(({ done }) => done)), delay(LAST_WORDS_MS)]);
+    await this.#end(LOST);
+  }
+
+  /** The session gives up its sandbox. */
+  async hangUp(): Promise<void> {
+    await this.#end({ reason: 'hung-up', exitCode: null, signal: null });
   }
 
   /** Whether there is a sandbox was found out. */
@@ -92,6 +95,12 @@ export class SessionTerminals {
     const start = { id, rows: 1, columns: 1, env: {}, from: progress.rawTo, resumeOnly: true };
     const terminal = this.#follow(start, progress);
     if (this.#terminals === undefined) terminal.end(LOST);
+  }
+
+  async #end(end: TerminalEnd): Promise<void> {
+    const open = [...this.#open.values()];
+    for (const terminal of open) terminal.end(end);
+    if (open.length > 0) await Promise.race([Promise.all(open.map(({ done }) => done)), delay(LAST_WORDS_MS)]);
   }
 
   #follow(start: TerminalStart, progress: TerminalProgress): HostTerminal {
