@@ -373,7 +373,7 @@ class TinyHost implements MailboxHost {
     for (const [id, fields] of entries) {
       this.#lastCall = id;
       const call = hostCallSchema.parse(JSON.parse(fields[1] ?? ''));
-      const session = this.#owned.get(`${call.tenant}:${call.session}`);
+      const session = 'session' in call ? this.#owned.get(`${call.tenant}:${call.session}`) : undefined;
       if (session === undefined) continue;
       if (call.type === 'close') void this.#giveUp(session).catch(() => {});
       else if (call.type === 'cancel' && session.running?.entryId === call.entry) session.running.stop();

@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Connected, createSealer, REDIS_DEADLINE_MS } from '@shellfleet/mailbox';
-import { type AskCall, fleetKeys, type HostCall, hostKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
+import {
+  type AskCall,
+  fleetKeys,
+  type HostCall,
+  hostKeys,
+  PROTOCOL_VERSION,
+  ShellfleetError,
+} from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { answerQuestion } from './calls/answer-question.ts';
 import { readCalls } from './calls/read-calls.ts';
@@ -15,6 +22,8 @@ import type { Sandbox, Sandboxes } from './sandbox/sandbox.ts';
 import { createGate } from './session/gate.ts';
 import { Session, type Stop } from './session/session.ts';
 import { createWake } from './session/wake.ts';
+import type { Tool } from './tools/load-tools.ts';
+import { createToolHost } from './tools/tool-host.ts';
 import { startUpkeep } from './upkeep/upkeep.ts';
 
 /** How often the queue is looked at without a bell. */
@@ -35,6 +44,7 @@ export interface WorkerDeps {
   machine: string;
   slots: number;
   policies: string[];
+  tools?: { offered: readonly Tool[]; slots: number; env: Record<string, string> };
   defaultImage: string;
   version: string;
   sealKeys: readonly string[];
@@ -118,6 +128,19 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   };
 
   const { leftovers } = await takeBack();
+  const { offered = [], slots: toolSlots = 1, env: toolEnv = {} } = deps.tools ?? {};
+  const tools = await createToolHost({
+    redis,
+    fleet,
+    hostId,
+    boot: claim.boot,
+    sealer,
+    logger,
+    tools: offered,
+    slots: toolSlots,
+    env: toolEnv,
+    redact: (text) => text,
+  });
   const bell = await listen();
   const fetching = fetchWhileFree();
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, intervalMs: UPKEEP_INTERVAL_MS });
@@ -136,7 +159,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       await heartbeat.beatNow();
       const all = [...sessions.values()];
       for (const { session } of all) session.stop(how);
-      await Promise.race([Promise.all([leftovers, ...all.map(({ done }) => done)]), delay(graceMs)]);
+      const sessionsEnded = Promise.race([Promise.all([leftovers, ...all.map(({ done }) => done)]), delay(graceMs)]);
+      await Promise.all([sessionsEnded, tools.close(graceMs)]);
       const left = sessions.size;
       clearInterval(logSweeping);
       await upkeep.close();
@@ -175,12 +199,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     const subscriber = deps.connected.duplicate('host', `shellfleet-worker:${hostId}:bell`);
     subscriber.on('message', (channel: string, message: string) => {
       if (channel === fleet.sessionsBell) wake.ring('bell');
+      else if (channel === fleet.toolsBell) tools.ring(message);
       else if (message === 'calls') void answerCalls();
       else if (message.startsWith('terminal ')) ringTerminal(message);
       else sessions.get(message)?.session.ring();
     });
     await subscriber.connect();
-    await subscriber.subscribe(own, fleet.sessionsBell);
+    await subscriber.subscribe(own, fleet.sessionsBell, fleet.toolsBell);
     await answerCalls();
     return subscriber;
   }
@@ -198,6 +223,10 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   }
 
   function answerCall(call: HostCall): void {
+    if (call.type === 'cancel-tool') {
+      tools.cancel(call.call);
+      return;
+    }
     const session = sessions.get(memberOf(call))?.session;
     switch (call.type) {
       case 'close':
@@ -216,11 +245,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
 
   /** What this host is asked about a session. */
   async function find({ tenant, session, question }: AskCall): Promise<unknown> {
+    const found = sessions.get(memberOf({ tenant, session }))?.session;
+    if (found === undefined) throw new ShellfleetError('LEASE_LOST', `Session ${session} is not on host ${hostId}.`);
     switch (question.type) {
       case 'background':
-        return sessions.get(memberOf({ tenant, session }))?.session.background() ?? [];
+        return found.background();
       case 'attach':
-        return sessions.get(memberOf({ tenant, session }))?.session.attach(question) ?? { state: 'no-shell' };
+        return found.attach(question);
     }
   }
 

@@ -8,6 +8,11 @@ export type {
   SessionInfo,
   SessionSpec,
   SessionState,
+  ToolError,
+  ToolErrorCode,
+  ToolEvent,
+  ToolInfo,
+  ToolResult,
 } from '@shellfleet/protocol';
 export { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 export type { Batch } from './batch/batch.ts';
@@ -20,3 +25,5 @@ export type { Files, Session } from './session.ts';
 export type { RunOptions } from './submit/parse-command.ts';
 export type { AttachOptions } from './terminal/open-terminal.ts';
 export type { Terminal, TerminalEnd } from './terminal/terminal.ts';
+export type { ToolCallOptions } from './tools/call-tool.ts';
+export type { Tools } from './tools/tools.ts';

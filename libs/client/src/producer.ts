@@ -5,6 +5,7 @@ import type { Redis } from 'ioredis';
 import { monotonicFactory } from 'ulid';
 import type { ConnectSettings } from './connect-settings.ts';
 import { SessionsQueue } from './queue/sessions-queue.ts';
+import { ToolsQueue } from './queue/tools-queue.ts';
 import { Answers } from './results/answers.ts';
 import { Inbox } from './results/inbox.ts';
 import { PendingResults } from './results/pending-results.ts';
@@ -27,6 +28,7 @@ export interface Producer {
   answers: Answers;
   feeds: Feeds;
   sessions: SessionsQueue;
+  tools: ToolsQueue;
   /** what goes to mailboxes */
   window: SendWindow;
   /** Ids that rise in the order in which they are asked for. */
@@ -74,6 +76,7 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
     answers,
     feeds,
     sessions,
+    tools: new ToolsQueue(redis, fleet),
     window: new SendWindow(CALLS_UNDER_WAY),
     nextId,
     keysOf: (sessionId) => sessionKeys(namespace, tenant, sessionId),

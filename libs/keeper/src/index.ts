@@ -11,7 +11,7 @@ export {
   PROTOCOL_VERSION,
   SYNC_BYTES,
 } from './frames.ts';
-export { keeperPath } from './keeper-path.ts';
+export { keeperPath, launcherPath } from './keeper-path.ts';
 export {
   type CommandPayload,
   decodeEnd,

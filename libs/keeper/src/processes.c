@@ -175,7 +175,7 @@ size_t processes_describe(uint8_t *text, size_t size, pid_t shell) {
   for (int i = 0; i < count; i++) {
     const int pid = table[i].pid;
     if (is_ours(pid, shell) || table[i].state == 'Z' || is_at_terminal(&table[i])) continue;
-    char path[48], command[256];
+    char path[48], command[512];
     snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
     const int n = read_file(path, command, sizeof command);
     if (!n) continue;

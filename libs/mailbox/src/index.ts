@@ -7,6 +7,7 @@ export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';
 export { type Finished, type FinishOptions, finish } from './host/finish.ts';
+export { addLate, type LateAdded, type LatePosition } from './host/late.ts';
 export type { Fenced, Owner } from './host/owner.ts';
 export { peek } from './host/peek.ts';
 export { release } from './host/release.ts';
@@ -21,5 +22,13 @@ export { type Submission, type Submitted, submit } from './producer/submit.ts';
 export { type TypeAnswer, type } from './producer/type.ts';
 export { loadMailboxScripts, toQueueError } from './script.ts';
 export { createSealer, createSealKey, type Sealer, type SealPlace } from './seal.ts';
+export {
+  beginToolCall,
+  endToolCall,
+  readToolCall,
+  sayToolEvent,
+  type ToolCallRef,
+  type ToolEnd,
+} from './tool-calls.ts';
 export { note } from './upkeep/note.ts';
 export { type SweepLimits, type Swept, sweep } from './upkeep/sweep.ts';

@@ -21,10 +21,11 @@ export interface Sealer {
 export interface SealPlace {
   namespace: string;
   tenant: string;
+  /** the session, or the tool */
   session: string;
-  /** entry id, or empty for the session itself */
+  /** entry id, call id, or empty for the session itself */
   entry: string;
-  kind: 'spec' | 'payload' | 'answer' | 'typed' | 'shown';
+  kind: 'spec' | 'payload' | 'answer' | 'typed' | 'shown' | 'tool-args' | 'tool-result';
 }
 
 interface Key {

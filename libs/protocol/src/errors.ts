@@ -133,14 +133,15 @@ export function parseOrThrow<T extends z.ZodType>(
 ): z.infer<T> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.flatMap((issue) => toFieldIssues(issue));
+  const issues = parsed.error.issues.flatMap(toFieldIssues);
   const list = issues
     .map((issue) => (issue.path === '' ? issue.message : `${issue.path}: ${issue.message}`))
     .join('; ');
   throw new ShellfleetError(code, `${what} is not valid: ${list}`, { issues });
 }
 
-function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
+/** What zod says of a field, in our words. */
+export function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
   const path = issue.path.map(String).join('.');
   if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }];
   return issue.keys.map((key) => ({ path: path === '' ? key : `${path}.${key}`, message: 'unknown field' }));

@@ -61,6 +61,7 @@ export type SealedAnswer = z.infer<typeof sealedAnswerSchema>;
 export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('cancel'), tenant: z.string(), session: z.string(), entry: z.string() }),
   z.object({ type: z.literal('close'), tenant: z.string(), session: z.string() }),
+  z.object({ type: z.literal('cancel-tool'), call: z.string() }),
   /** `id` names the question in the answer; `inbox` is the producer that asks. */
   z.object({
     type: z.literal('ask'),

@@ -18,6 +18,13 @@ export const LIMITS = {
   streamBytes: 67_108_864,
   outputBytes: 16_777_216,
   outputLines: 1_000_000,
+  /** Arguments and output of a tool call, as JSON. */
+  toolArgumentBytes: 4_194_304,
+  toolOutputBytes: 33_554_432,
+  toolTimeoutMs: 30_000,
+  /** A tool that no host has offered for so long is unknown: who calls it is told, instead of waiting for a host. */
+  toolKnownMs: 86_400_000,
+  toolMemoryBytes: 536_870_912,
 } as const;
 
 /** Variables that would change how the shell itself starts or frames its commands. */

@@ -8,6 +8,8 @@ export const ATTRIBUTES = {
   errorType: 'error.type',
   exitCode: 'process.exit.code',
   outputBytes: 'shellfleet.output.bytes',
+  toolName: 'shellfleet.tool.name',
+  toolCall: 'shellfleet.tool.call',
   containerId: 'container.id',
   messagingSystem: 'messaging.system',
   messagingOperationName: 'messaging.operation.name',

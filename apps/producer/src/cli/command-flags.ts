@@ -17,7 +17,9 @@ export interface CommandFlags {
 export function addCommandFlags(verb: Command): Command {
   return verb
     .addOption(new Option('--image <name>', 'of the session, when this opens it').env('SHELLFLEET_IMAGE'))
-    .addOption(new Option('--policy <name>', 'of the session, when this opens it').env('SHELLFLEET_POLICY'))
+    .addOption(
+      new Option('--policy <name>', 'of the session, when this opens it: docker, host').env('SHELLFLEET_POLICY'),
+    )
     .addOption(
       new Option('--timeout <time>', 'of the command: 30s, 5m').env('SHELLFLEET_TIMEOUT').argParser(parseDuration),
     )
@@ -41,7 +43,7 @@ export function toSpec({ image, policy }: CommandFlags): SessionSpec | undefined
   return {
     ...(image === undefined ? {} : { image }),
     // The schema says which names there are.
-    ...(policy === undefined ? {} : { policy: policy as 'docker' }),
+    ...(policy === undefined ? {} : { policy: policy as 'docker' | 'host' }),
   };
 }
 

@@ -1,4 +1,10 @@
-import { type Reason, type ResolvedSessionSpec, ShellfleetError, type StreamName } from '@shellfleet/protocol';
+import {
+  type Reason,
+  type ResolvedSessionSpec,
+  ShellfleetError,
+  type StreamName,
+  withDefaultLimits,
+} from '@shellfleet/protocol';
 import type { SandboxDeath } from '../sandbox/sandbox.ts';
 import type { SessionShell } from '../session/session-shell.ts';
 import type { OnOutput, TurnEnd } from '../session/shell-turns.ts';
@@ -102,11 +108,12 @@ function refused(reason: string, { owner }: TurnDeps): Turned {
 function died(death: SandboxDeath | undefined, { owner, spec }: TurnDeps): Turned {
   const { session } = owner.keys;
   if (death?.reason === 'oom') {
-    const message = `The container of session ${session} ran out of memory (limit ${spec.limits.memoryBytes} bytes). Raise limits.memoryBytes, or use less.`;
+    const { memoryBytes } = withDefaultLimits(spec.limits);
+    const message = `The sandbox of session ${session} ran out of memory (limit ${memoryBytes} bytes). Raise limits.memoryBytes, or use less.`;
     return { type: 'failed', error: new ShellfleetError('CONTAINER_LOST', message, { reason: 'oom' }), reason: 'oom' };
   }
   const how = death?.reason === 'removed' ? 'was removed' : death?.reason === 'killed' ? 'was killed' : 'ended';
-  const message = `The container of session ${session} ${how} while the command ran. The next command gets a new shell.`;
+  const message = `The sandbox of session ${session} ${how} while the command ran. The next command gets a new shell.`;
   const context = { reason: death?.reason ?? 'unknown' };
   return {
     type: 'failed',

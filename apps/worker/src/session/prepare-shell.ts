@@ -1,37 +1,47 @@
-import { type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import { ensureShellfleetError, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import { ulid } from 'ulid';
+import type { ShellEnd } from '../shell/shell.ts';
 import type { ShellTurns } from './shell-turns.ts';
 
 const KEPT_OUTPUT_BYTES = 4_096;
 
-/** Gives a fresh shell the session's variables and directory, and runs the startup commands. Throws SESSION_START_FAILED. */
+/**
+ * Gives a fresh shell the session's variables and directory, and runs the startup commands. Throws SESSION_START_FAILED, also when another
+ * shell than `generation` ran one of them: that one has had nothing of what came before.
+ */
 export async function prepareShell(
   turns: ShellTurns,
   spec: ResolvedSessionSpec,
   sessionId: string,
+  generation: number,
   signal: AbortSignal,
 ): Promise<void> {
   if (turns.shell.hello.state === 'no-shell') throw noShell(sessionId, turns.shell.hello.problem);
   const timeoutMs = spec.startupTimeoutMs;
-  await runOwn(turns, toSetUp(spec), `Setting up session ${sessionId}`, timeoutMs, signal);
-  for (const command of spec.startupCommands) {
-    await runOwn(turns, command, `Startup command '${command}' of session ${sessionId}`, timeoutMs, signal);
-  }
+  const run = async (script: string, what: string) => {
+    const { shell } = await runOwn(turns, script, what, timeoutMs, signal);
+    if (shell.generation !== generation) throw failed(`${what} replaced the shell: ${shell.reason ?? 'it ended'}.`);
+  };
+  await run(toSetUp(spec), `Setting up session ${sessionId}`);
+  for (const command of spec.startupCommands) await run(command, `Startup command '${command}'`);
 }
 
-/** Runs the shutdown commands; what fails is returned in words, and stops nothing. */
+/** Runs the shutdown commands; what fails is returned in words, without its output, and stops nothing. */
 export async function runShutdownCommands(turns: ShellTurns, spec: ResolvedSessionSpec): Promise<string[]> {
   const problems: string[] = [];
   for (const command of spec.shutdownCommands) {
     const what = `Shutdown command '${command}'`;
-    await runOwn(turns, command, what, spec.commandTimeoutMs).catch((error: unknown) => problems.push(String(error)));
+    await runOwn(turns, command, what, spec.commandTimeoutMs).catch((error: unknown) =>
+      problems.push(ensureShellfleetError(error).message),
+    );
   }
   return problems;
 }
 
 function toSetUp(spec: ResolvedSessionSpec): string {
   const exports = Object.entries(spec.env).map(([name, value]) => `export ${name}=${quote(value)}`);
-  return [...exports, `cd -- ${quote(spec.cwd)}`].join('\n');
+  // A variable that the shell refuses (readonly ones) is a failure, not a warning.
+  return [...exports, `cd -- ${quote(spec.cwd)}`].join(' &&\n');
 }
 
 function quote(text: string): string {
@@ -45,7 +55,7 @@ async function runOwn(
   what: string,
   timeoutMs: number,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<ShellEnd> {
   if (signal?.aborted) throw failed(`${what} was not run: nobody waits for it any more.`);
   const entryId = ulid();
   const stop = () => turns.shell.stop(entryId, { killGraceMs: 0 });
@@ -57,10 +67,18 @@ async function runOwn(
   });
   const turn = await ended.finally(() => signal?.removeEventListener('abort', stop));
   if (turn.type !== 'ended') throw failed(`${what} was not run: the shell answered ${turn.reason}.`);
-  const { reason, exitCode } = turn.end;
-  if (reason === 'exited' && exitCode === 0) return;
-  const how = reason === 'wall' ? `took longer than ${timeoutMs} ms` : `failed with exit code ${exitCode}`;
+  const how = describeFailure(turn.end, timeoutMs);
+  if (how === undefined) return turn.end;
   throw failed(`${what} ${how}.${kept.trim() === '' ? '' : ` Its output: ${kept.trim()}`}`);
+}
+
+/** Undefined: it did what it should. */
+function describeFailure({ reason, exitCode, signal }: ShellEnd, timeoutMs: number): string | undefined {
+  if (reason === 'wall') return `took longer than ${timeoutMs} ms`;
+  if (reason === 'oom') return 'ran out of memory';
+  if (reason === 'cancelled') return 'was stopped: nobody waits for it any more';
+  if (exitCode !== 0) return `failed with exit code ${exitCode}`;
+  return reason === 'exited' ? undefined : `was ended by ${signal ?? reason}`;
 }
 
 function noShell(sessionId: string, problem: string | undefined): ShellfleetError {

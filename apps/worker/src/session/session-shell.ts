@@ -1,5 +1,6 @@
-import { ATTRIBUTES, type ResolvedSessionSpec } from '@shellfleet/protocol';
+import { ATTRIBUTES, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
+import type { LateOutput } from '../run/late-output.ts';
 import type { Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
 import { connectShell } from '../shell/connect-shell.ts';
 import type { ShellHello } from '../shell/shell.ts';
@@ -24,6 +25,7 @@ export interface SessionShellDeps {
   /** Of this host: starting many containers at once makes all of them late. */
   openGate: Gate;
   logger: Logger;
+  late: LateOutput;
   /** The shell went away while nothing of the mailbox ran. */
   onGone(): void;
   /** There is a connection; or, with none, no sandbox any more. */
@@ -94,10 +96,18 @@ export class SessionShell {
       if (this.#death !== undefined || (await this.reconnect()) === undefined) await this.abandon();
     }
     if (this.#sandbox === undefined) await this.#open(signal);
-    if (this.#preparedGeneration !== this.#generation) {
-      await prepareShell(this.turns, this.#deps.spec, this.#deps.ref.session, signal);
-      this.#preparedGeneration = this.#generation;
+    if (this.#preparedGeneration !== this.#generation) await this.#prepare(signal);
+  }
+
+  /** Sh2: of whatever shell takes its place meanwhile nothing is known. */
+  async #prepare(signal: AbortSignal): Promise<void> {
+    const generation = this.#generation;
+    const { session } = this.#deps.ref;
+    await prepareShell(this.turns, this.#deps.spec, session, generation, signal);
+    if (this.#generation !== generation) {
+      throw new ShellfleetError('SESSION_START_FAILED', `The shell of session ${session} ended while it was prepared.`);
     }
+    this.#preparedGeneration = generation;
   }
 
   /** Takes over a sandbox that lives from before. `epochBase` and `preparedEpoch` are what was announced of it. */
@@ -122,7 +132,7 @@ export class SessionShell {
   /** Ends a sandbox whose keeper cannot be spoken with, unless it is gone already. */
   async giveUp(): Promise<undefined> {
     if (this.#sandbox === undefined || this.#death !== undefined) return;
-    this.#deps.logger.warn({ [ATTRIBUTES.containerId]: this.#sandbox.containerId }, 'shell.unresponsive');
+    this.#deps.logger.warn(describe(this.#sandbox), 'shell.unresponsive');
     await this.discard();
     this.#death ??= { reason: 'killed', exitCode: null };
   }
@@ -161,6 +171,7 @@ export class SessionShell {
     this.#turns?.shell.disconnect();
     this.#turns = undefined;
     this.#death = undefined;
+    void this.#deps.late.end();
     await Promise.all([this.#remove(sandbox), this.#deps.onConnected(undefined)]);
   }
 
@@ -188,7 +199,7 @@ export class SessionShell {
   async #remove(sandbox: Sandbox): Promise<void> {
     await sandbox.remove().catch((err: unknown) => {
       // What is left is removed when the worker starts again.
-      this.#deps.logger.warn({ err, [ATTRIBUTES.containerId]: sandbox.containerId }, 'sandbox.remove-failed');
+      this.#deps.logger.warn({ err, ...describe(sandbox) }, 'sandbox.remove-failed');
     });
   }
 
@@ -204,13 +215,15 @@ export class SessionShell {
 
   async #connect(sandbox: Sandbox, deadlineMs: number, start = false): Promise<ShellHello> {
     const shell = await connectShell(sandbox, { fence: this.#deps.fence, deadlineMs, start });
+    const known = this.#generation || this.#preparedGeneration;
     this.#generation = shell.hello.generation;
+    if (known !== 0 && known !== this.#generation) this.#lossReason = 'the shell ended while its worker was away';
     this.#turns = createShellTurns(shell, {
       onShell: ({ generation, reason }) => {
         this.noteGeneration(generation, reason);
         this.#deps.onGone();
       },
-      onLate: () => {},
+      onLate: (entryId, stream, offset, bytes) => this.#deps.late.push(entryId, stream, offset, bytes),
       onGone: () => this.#deps.onGone(),
     });
     void this.#deps.onConnected(shell.terminals);
@@ -218,17 +231,21 @@ export class SessionShell {
   }
 }
 
+function describe({ containerId, description }: Sandbox): Record<string, string> {
+  return containerId === undefined ? { sandbox: description } : { [ATTRIBUTES.containerId]: containerId };
+}
+
 function describeDeath(death: SandboxDeath | undefined): string {
   switch (death?.reason) {
     case undefined:
       return 'the sandbox was replaced';
     case 'oom':
-      return 'the container ran out of memory';
+      return 'the sandbox ran out of memory';
     case 'removed':
-      return 'the container was removed';
+      return 'the sandbox was removed';
     case 'killed':
-      return 'the container was killed';
+      return 'the sandbox was killed';
     case 'exited':
-      return 'the container ended';
+      return 'the sandbox ended';
   }
 }

@@ -33,6 +33,7 @@ import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
 import { untilAnswered } from '../patience.ts';
 import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
+import { createLateClean, LateOutput } from '../run/late-output.ts';
 import type { RunDeps } from '../run/run-deps.ts';
 import { finishFailed, finishLost, finishOverdue, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
@@ -40,6 +41,7 @@ import type { BackgroundProcess } from '../shell/shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
 import { describeShell } from './describe-shell.ts';
 import type { Gate } from './gate.ts';
+import { listBackground } from './list-background.ts';
 import { openSpec } from './open-spec.ts';
 import { runShutdownCommands } from './prepare-shell.ts';
 import { SessionShell } from './session-shell.ts';
@@ -92,6 +94,7 @@ export class Session {
   #running: { entryId: string; stop(): void } | undefined;
   #shell: SessionShell | undefined;
   #terminals: SessionTerminals | undefined;
+  #late: LateOutput | undefined;
   #lease: Lease | undefined;
   #saidEpoch = 0;
   #announcedEpoch = 0;
@@ -138,9 +141,11 @@ export class Session {
     this.#terminals?.ring(id);
   }
 
-  /** What runs in its sandbox besides the shell; nothing while there is no shell. */
+  /** What runs in its sandbox besides the shell; nothing while there is no shell. Throws when there is one that cannot say. */
   async background(): Promise<BackgroundProcess[]> {
-    return this.#shell?.ready === true ? this.#shell.turns.shell.background({ signal: this.#fenced.signal }) : [];
+    const shell = this.#shell;
+    if (shell === undefined || !shell.hasSandbox || shell.death !== undefined) return [];
+    return listBackground(shell.turns.shell, (text) => text, this.#fenced.signal);
   }
 
   /** The worker stops. What runs goes on for the next worker, or is cancelled. */
@@ -200,6 +205,15 @@ export class Session {
       onFenced: () => this.#onFenced(),
     });
     this.#terminals = terminals;
+    const late = new LateOutput({
+      owner,
+      streamBytes: spec.output.streamBytes,
+      createClean: (streamBytes) => createLateClean(streamBytes),
+      signal: this.#fenced.signal,
+      onFenced: () => this.#onFenced(),
+      logger: this.#logger,
+    });
+    this.#late = late;
     const shell = new SessionShell(
       {
         ref: { namespace: this.#keys.namespace, tenant: this.#keys.tenant, session: this.#keys.session },
@@ -207,6 +221,7 @@ export class Session {
         fence: owner.fence,
         sandboxes: this.#deps.sandboxes,
         openGate: this.#deps.openGate,
+        late,
         logger: this.#logger,
         onGone: () => this.#wake.ring('shell-gone'),
         onConnected: (shellTerminals) => terminals.connect(shellTerminals),
@@ -294,7 +309,7 @@ export class Session {
       if (this.#fenced.signal.aborted) return this.#abandon(run);
       if (next.type === 'empty') {
         if (this.#closing) return this.#end(run);
-        if (this.#stop === 'hand-over') return run.shell.leave();
+        if (this.#stop === 'hand-over') return this.#leave(run);
         if (this.#stop === 'end') return void (await this.#giveUp(run, 'the host was shut down'));
         if (lease.held() && !this.#looked) next = await this.#takeWhenReady(run);
       }
@@ -412,8 +427,7 @@ export class Session {
     const hadShell = run.shell.hasSandbox;
     if (hadShell && (await untilAnswered(() => peek(run.owner), run.signal)) !== undefined && this.#stop === undefined)
       return undefined;
-    await this.#terminals?.hangUp();
-    if (hadShell) await run.shell.end(run.spec.terminationTimeoutMs);
+    if (hadShell) await this.#endShell(run);
     const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
     const released = await untilAnswered(() => release(run.owner, hadShell ? 'lost' : 'queued', event), run.signal);
     if (released.type === 'busy' && this.#stop === undefined) return undefined;
@@ -424,15 +438,21 @@ export class Session {
 
   /** Ends a closing session: shutdown commands, shell, sandbox, slot. */
   async #end(run: RunDeps): Promise<void> {
-    await this.#terminals?.hangUp();
-    if (run.shell.ready) {
-      for (const problem of await runShutdownCommands(run.shell.turns, run.spec))
-        this.#logger.warn({ problem }, 'session.shutdown-command-failed');
-    }
-    await run.shell.end(run.spec.terminationTimeoutMs);
+    await this.#endShell(run);
     await untilAnswered(() => release(run.owner, 'queued'), run.signal);
     this.#logger.info('session.closed');
     await this.#removeJob(run);
+  }
+
+  /** In order: whoever gave shutdown commands counts on them whenever the fleet ends a shell, not only when a caller closes the session. */
+  async #endShell({ shell, spec }: RunDeps): Promise<void> {
+    await this.#terminals?.hangUp();
+    if (shell.ready) {
+      for (const problem of await runShutdownCommands(shell.turns, spec))
+        this.#logger.warn({ problem }, 'session.shutdown-command-failed');
+    }
+    await shell.end(spec.terminationTimeoutMs);
+    await this.#late?.end();
   }
 
   /** The job goes first, then a second look: a submit in between has found an owner, and adds no job itself. */
@@ -443,6 +463,12 @@ export class Session {
     await untilAnswered(() => jobs.remove(this.job), run.signal);
     const head = await untilAnswered(() => peek(run.owner), run.signal);
     if (head !== undefined) await untilAnswered(() => jobs.ensure(this.job, run.spec.priority), run.signal);
+  }
+
+  /** The shell lives on for the next owner. */
+  async #leave({ shell }: RunDeps): Promise<void> {
+    shell.leave();
+    await this.#late?.end();
   }
 
   /** A1: another host owns the session. Our shell must not go on beside its. */

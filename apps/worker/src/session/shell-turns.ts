@@ -33,7 +33,7 @@ export interface ShellTurns {
 export interface TurnsWatcher {
   /** A fresh shell took the place of one that died between two entries. */
   onShell(shell: { generation: number; reason: string }): void;
-  onLate(entryId: string, stream: OutputStream, bytes: Uint8Array): void;
+  onLate(entryId: string, stream: OutputStream, offset: number, bytes: Uint8Array): void;
   onGone(reason: DisconnectReason): void;
 }
 
@@ -52,7 +52,7 @@ export function createShellTurns(shell: Shell, watcher: TurnsWatcher): ShellTurn
     onOutput(entryId, stream, offset, bytes) {
       if (turn?.entryId === entryId) turn.onOutput(stream, offset, bytes);
     },
-    onLate: (entryId, stream, _offset, bytes) => watcher.onLate(entryId, stream, bytes),
+    onLate: (entryId, stream, offset, bytes) => watcher.onLate(entryId, stream, offset, bytes),
     onEnd: (entryId, end) => endTurn(entryId, { type: 'ended', end }),
     onRefused: (entryId, reason) => endTurn(entryId, { type: 'refused', reason }),
     onShell: (fresh) => watcher.onShell(fresh),

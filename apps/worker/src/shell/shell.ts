@@ -141,7 +141,7 @@ export type RefusalReason =
 
 export interface ShellHandlers {
   onOutput(entryId: EntryId, stream: OutputStream, offset: number, bytes: Uint8Array): void;
-  /** Output of a background process that outlived its command. The offset goes on from the command's own: a jump is a loss. */
+  /** Output of a background process that outlived its command. The offset goes on from the command's own: a jump is a loss. Empty: nothing more comes. */
   onLate(entryId: EntryId, stream: OutputStream, offset: number, bytes: Uint8Array): void;
   onEnd(entryId: EntryId, end: ShellEnd): void;
   onRefused(entryId: EntryId, reason: RefusalReason): void;

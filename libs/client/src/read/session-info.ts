@@ -20,7 +20,7 @@ type StateFields = { [name in (typeof FIELDS)[number]]: string | null };
 /** Throws SESSION_NOT_FOUND. */
 export async function readSessionInfo(producer: Producer, keys: SessionKeys): Promise<SessionInfo> {
   const [info] = await readSessionInfos(producer, [keys]);
-  if (info !== undefined) return { ...info, background: await readBackground(producer, keys, info) };
+  if (info !== undefined) return withBackground(producer, keys, info);
   throw new ShellfleetError(
     'SESSION_NOT_FOUND',
     `There is no session ${keys.session}. \`shellfleet ps\` lists those that there are.`,
@@ -28,14 +28,19 @@ export async function readSessionInfo(producer: Producer, keys: SessionKeys): Pr
   );
 }
 
-/** What runs in the background is known to the shell alone; of one that is out of reach nothing is known. */
-async function readBackground(producer: Producer, keys: SessionKeys, info: SessionInfo) {
-  if (info.hostId === null || !['ready', 'busy'].includes(info.state)) return [];
-  const asked = askHost(producer, info.hostId, keys, { type: 'background' }, { timeoutMs: BACKGROUND_WITHIN_MS });
-  return asked.catch((error: unknown) => {
-    if (isShellfleetError(error) && error.code === 'HOST_UNREACHABLE') return [];
-    throw error;
-  });
+/** What runs in the background is known to the shell alone, so its host is asked. */
+async function withBackground(producer: Producer, keys: SessionKeys, info: SessionInfo): Promise<SessionInfo> {
+  const { backgroundUnknown, ...known } = info;
+  if (info.hostId === null || !['starting', 'ready', 'busy'].includes(info.state)) return info;
+  try {
+    const question = { type: 'background' } as const;
+    const background = await askHost(producer, info.hostId, keys, question, { timeoutMs: BACKGROUND_WITHIN_MS });
+    return { ...known, background };
+  } catch (error) {
+    // Everything else of the session is known all the same.
+    if (isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE') throw error;
+    return info;
+  }
 }
 
 /** Infos of those that exist, in the given order. */
@@ -94,6 +99,7 @@ function toInfo(
     ...(position === undefined ? {} : { position }),
     ...(state.run ? { runningCommandId: toCommandId(keys.session, state.run) } : {}),
     background: [],
+    ...(state.host ? { backgroundUnknown: true as const } : {}),
     createdAt: toTime(state.created),
     lastActiveAt: toTime(state.active),
   };

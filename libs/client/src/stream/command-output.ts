@@ -9,6 +9,8 @@ import { isBefore, type Position, StreamReader, toStreamEntry } from './stream-r
 // O1. A reader that resumes at the id of a chunk has the same bytes as one that stayed.
 // O2. Nothing is buffered for a reader: it holds one page, and reads the next when it has taken that.
 // O3. What was trimmed, or never carried, is counted in the next chunk of its stream, or in one without data at the end.
+// O4. A reader that comes after the command's end is also given what its background processes had said by then. One that was there at
+//     the end leaves with it: a server that goes on talking must not keep it.
 
 /** What the mailbox knows of an entry that matters to its readers. */
 interface EntryRecord {
@@ -16,9 +18,11 @@ interface EntryRecord {
   /** ms, by the clock of Redis; empty while it waits, and when it never ran */
   started: string;
   stored: RawOffsets;
+  /** What came after its end: the id of the last chunk, and the offsets behind it. */
+  late: { id: string; stored: RawOffsets } | undefined;
 }
 
-/** Output of one command, live and from the beginning, or after a chunk's id. Ends after the command's terminal event. */
+/** Output of one command, live and from the beginning, or after a chunk's id. Ends after the command's terminal event, and what came late by then. */
 export async function* followOutput(
   producer: Producer,
   keys: SessionKeys,
@@ -36,6 +40,7 @@ export async function* followOutput(
     record = await look();
   }
   if (record.started === '') return;
+  const late = record.state === 'ended' ? record.late : undefined;
 
   const start = `${record.started}-0`;
   const resumes = after !== undefined && !isBefore(after, start);
@@ -52,17 +57,21 @@ export async function* followOutput(
       if (entry.entryId !== entryId) continue;
       lastId = entry.id;
       if (entry.type === 'command.started') assembler.restart();
-      if (entry.type === 'command.completed') {
+      if (entry.type === 'command.completed' && late === undefined) {
         yield* assembler.end(entry.id, (await look()).stored);
         return;
       }
       const output = entry.type === 'command.output' ? decodeOutputEntry(entry.data) : undefined;
       if (output !== undefined) yield assembler.push(entry.id, output);
+      if (entry.id === late?.id) {
+        yield* assembler.end(entry.id, late.stored);
+        return;
+      }
     }
     if (page.length > 0) continue;
     if (ended) {
       // Its terminal event was trimmed, or the reader resumed behind it.
-      yield* assembler.end(lastId, record.stored);
+      yield* assembler.end(lastId, (late ?? record).stored);
       return;
     }
     record = await look();
@@ -93,11 +102,24 @@ async function assemblerAfter(
 
 async function readRecord(redis: Redis, keys: SessionKeys, entryId: string): Promise<EntryRecord> {
   const record = recordKey(keys, entryId);
-  const [state, started, stdout, stderr] = await redis.hmget(record, 'state', 'started', 'stdout', 'stderr');
+  const [state, started, stdout, stderr, late] = await redis.hmget(
+    record,
+    'state',
+    'started',
+    'stdout',
+    'stderr',
+    'late',
+  );
   if (!state) throw resultExpired(toCommandId(keys.session, entryId));
   return {
     state,
     started: started ?? '',
     stored: { stdout: Number(stdout ?? 0), stderr: Number(stderr ?? 0) },
+    late: parseLate(late ?? ''),
   };
+}
+
+function parseLate(text: string): EntryRecord['late'] {
+  const [, id, stdout, stderr] = /^(\S+) (\d+) (\d+) \d+ \d+$/.exec(text) ?? [];
+  return id === undefined ? undefined : { id, stored: { stdout: Number(stdout), stderr: Number(stderr) } };
 }

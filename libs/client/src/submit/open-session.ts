@@ -11,6 +11,7 @@ import {
 } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { Producer } from '../producer.ts';
+import { noteInIndex } from './note-in-index.ts';
 import { specDifference } from './spec-difference.ts';
 
 /** One life of a session, as this process uses it. */
@@ -68,8 +69,11 @@ async function record(
   const opened = await producer.window.enter(() => open(producer.redis, keys, sealed, digest));
   switch (opened.type) {
     case 'created':
-    case 'attached':
-      return { id: keys.session, keys, generation: opened.generation, spec, indexedAt: 0 };
+    case 'attached': {
+      const session = { id: keys.session, keys, generation: opened.generation, spec, indexedAt: 0 };
+      noteInIndex(producer, session);
+      return session;
+    }
     case 'closing':
       return undefined;
     case 'conflict': {

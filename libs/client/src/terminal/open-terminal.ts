@@ -1,5 +1,5 @@
 import { type } from '@shellfleet/mailbox';
-import { parseOrThrow, ShellfleetError, terminalSizeSchema } from '@shellfleet/protocol';
+import { isShellfleetError, parseOrThrow, ShellfleetError, terminalSizeSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { sendOperation } from '../files/run-operation.ts';
 import type { Producer } from '../producer.ts';
@@ -57,7 +57,8 @@ export async function openTerminal(
     const host = begun.type === 'unknown' ? '' : begun.host;
     if (host !== '') {
       const question = { type: 'attach', terminal, rows, columns, term } as const;
-      const { state } = await askHost(producer, host, keys, question, { timeoutMs: ANSWER_WITHIN_MS, signal });
+      const asked = askHost(producer, host, keys, question, { timeoutMs: ANSWER_WITHIN_MS, signal });
+      const { state } = await asked.catch(toNoShell);
       if (state === 'open') return new Terminal(producer, session, terminal, { rows, cols: columns }, signal);
     }
     await askForShell(producer, session, turns, signal);
@@ -69,6 +70,12 @@ export async function openTerminal(
       sessionId: session.id,
     },
   );
+}
+
+/** A host that has just given the session up. */
+function toNoShell(error: unknown): { state: 'no-shell' } {
+  if (isShellfleetError(error) && error.code === 'LEASE_LOST') return { state: 'no-shell' };
+  throw error;
 }
 
 /** In order with the commands, as the first of them would. */

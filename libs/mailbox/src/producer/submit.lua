@@ -4,7 +4,7 @@
 -- Returns {1, waiting, host or ''} accepted · {2, waiting, host or ''} this entry was accepted before · {3, entry} the key stands for that entry
 --         {-1} closed · {-2} unknown session · {-3, entry} the key was used for another payload · {-4, waiting} too many wait
 local id = ARGV[3]
-local known = redis.call('HMGET', state, 'life', 'gen', 'host', 'run')
+local known = redis.call('HMGET', state, 'life', 'gen', 'host', 'run', 'unused')
 if not known[1] then return {-2} end
 if redis.call('EXISTS', record_key(id)) == 1 then return {2, redis.call('LLEN', queue), known[3] or ''} end
 if known[1] ~= 'open' or known[2] ~= ARGV[4] then return {-1} end
@@ -22,6 +22,11 @@ local waiting = length - 1
 if length > tonumber(ARGV[12]) then
   redis.call('RPOP', queue)
   return {-4, waiting}
+end
+if known[5] then
+  redis.call('HDEL', state, 'unused')
+  redis.call('PERSIST', state)
+  redis.call('PERSIST', stream)
 end
 local at = time_of(emit('command.accepted', id, '{"kind":"' .. ARGV[5] .. '"}'))
 local record = record_key(id)
