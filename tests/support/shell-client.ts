@@ -43,6 +43,8 @@ export class ShellClient {
   readonly lateEnds: { entryId: EntryId; stream: OutputStream; offset: number }[] = [];
   readonly shells: { generation: number; reason: string }[] = [];
   disconnected: string | undefined;
+  /** Who feeds an open stdin. */
+  onInputTaken: (entryId: EntryId, offset: number, deaf: boolean) => void = () => {};
   /** Off: nothing is stored, so the keeper's ring fills. */
   acks = true;
   #running: Running | undefined;
@@ -58,6 +60,7 @@ export class ShellClient {
         if (bytes.length === 0) this.lateEnds.push({ entryId, stream, offset });
         else this.late.push({ entryId, stream, offset, text: Buffer.from(bytes).toString('latin1') });
       },
+      onInputTaken: (entryId, offset, deaf) => this.onInputTaken(entryId, offset, deaf),
       onEnd: (entryId, end) => this.#end(entryId, end),
       onRefused: (entryId, reason) => this.#refuse(entryId, reason),
       onShell: (fresh) => this.shells.push(fresh),

@@ -201,6 +201,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       if (channel === fleet.sessionsBell) wake.ring('bell');
       else if (channel === fleet.toolsBell) tools.ring(message);
       else if (message === 'calls') void answerCalls();
+      else if (message.endsWith(' input')) sessions.get(message.slice(0, -' input'.length))?.session.ringInput();
       else if (message.startsWith('terminal ')) ringTerminal(message);
       else sessions.get(message)?.session.ring();
     });

@@ -7,6 +7,7 @@
 #include "files.h"
 #include "folder.h"
 #include "identity.h"
+#include "input.h"
 #include "ladder.h"
 #include "lanes.h"
 #include "link.h"
@@ -84,6 +85,7 @@ static void conclude(int code, enum EndReason reason, int signal) {
   const int died = signal || code == 128 + SIGKILL;
   if (died && reason <= SIGNALLED && cgroup_oom_kills() > oom_kills_before) reason = OUT_OF_MEMORY;
   ladder_end();
+  input_end();
   lanes_end();
   helper = 0;
   end.code = code;
@@ -167,7 +169,10 @@ void entry_start(const Header *header, const uint8_t *payload) {
   FileEntry file;
   refusal = cursor.bad ? REFUSED_INVALID : 0;
   switch (header->flags) {
-    case COMMAND_ENTRY: refusal = command_parse(&cursor, &command) ? folder_write_command(&command) : REFUSED_INVALID; break;
+    case COMMAND_ENTRY:
+      refusal = command_parse(&cursor, &command) ? folder_write_command(&command) : REFUSED_INVALID;
+      if (!refusal && command.input_kind == FED_STDIN && !input_begin(header->id)) refusal = REFUSED_NO_SPACE;
+      break;
     case FILE_ENTRY: refusal = file_parse(&cursor, &file) ? 0 : REFUSED_INVALID; break;
     case RESTART_ENTRY: break;
     default: refusal = REFUSED_INVALID;
@@ -193,7 +198,7 @@ void entry_start(const Header *header, const uint8_t *payload) {
     return;
   }
   if (kind == COMMAND_ENTRY) {
-    turn = (Turn){.input = command.has_input, .surroundings = command.env_bytes || command.cwd_bytes};
+    turn = (Turn){.input = command.input_kind != NO_STDIN, .surroundings = command.env_bytes || command.cwd_bytes};
     // Only a here-document can swallow the end of a script without an error.
     suspect = memmem(command.script, command.script_bytes, "<<", 2) != 0;
   }
@@ -211,6 +216,7 @@ void entry_resume(const Header *header, const uint8_t *payload) {
   if (cursor.bad || phase == NOTHING || memcmp(header->id, id, ID_BYTES)) return;
   lane_resume(0, out);
   lane_resume(1, error);
+  input_resume();
   resumed = 1;
   end_sent = 0;
 }
@@ -361,7 +367,7 @@ int entry_tick(void) {
 
 int entry_send(void) {
   if (!resumed || !link_is_up() || phase == NOTHING) return 0;
-  if (!lanes_send()) return 1;
+  if (!input_send() || !lanes_send()) return 1;
   if (phase != ENDED || end_sent) return 0;
   for (int s = 0; s < LANES; s++) end.totals[s] = lane_received(s);
   uint8_t payload[512];

@@ -27,6 +27,8 @@ export {
   type FilePayload,
   type FileRecord,
   type Hello,
+  INPUT_END,
+  INPUT_WINDOW_BYTES,
   parseFileRecords,
   uint32s,
   uint64s,

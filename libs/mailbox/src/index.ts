@@ -7,6 +7,7 @@ export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';
 export { type Finished, type FinishOptions, finish } from './host/finish.ts';
+export { type InputRead, readInput } from './host/input.ts';
 export { addLate, type LateAdded, type LatePosition } from './host/late.ts';
 export type { Fenced, Owner } from './host/owner.ts';
 export { peek } from './host/peek.ts';
@@ -20,6 +21,7 @@ export { type Closed, close } from './producer/close.ts';
 export { type Opened, open } from './producer/open.ts';
 export { type Submission, type Submitted, submit } from './producer/submit.ts';
 export { type TypeAnswer, type } from './producer/type.ts';
+export { type InputWrite, type InputWritten, writeInput } from './producer/write.ts';
 export { loadMailboxScripts, toQueueError } from './script.ts';
 export { createSealer, createSealKey, type Sealer, type SealPlace } from './seal.ts';
 export {

@@ -6,6 +6,7 @@ local prefix, feed = ARGV[1], ARGV[2]
 
 local function record_key(id) return prefix .. 'record:' .. id end
 local function answer_key(id) return prefix .. 'answer:' .. id end
+local function input_key(id) return prefix .. 'input:' .. id end
 
 local function now_ms()
   local time = redis.call('TIME')
@@ -34,12 +35,12 @@ local function time_of(event) return string.match(event, '^%d+') end
 
 -- The only place where an entry becomes terminal. What is kept of it is small: its payload goes at once, before anything is
 -- written, which a full Redis allows. `kept`: kind, inbox, at, started, stdout, stderr, cancel, seq of its record, from a caller that
--- has read and removed it.
+-- has read and removed it, its input too.
 local function complete(id, outcome, result, retention_ms, kept)
   local record = record_key(id)
   if not kept then
     kept = redis.call('HMGET', record, 'kind', 'inbox', 'at', 'started', 'stdout', 'stderr', 'cancel', 'seq')
-    redis.call('DEL', record)
+    redis.call('DEL', record, input_key(id))
   end
   local event = emit('command.completed', id, result)
   redis.call('HSET', record, 'state', 'ended', 'event', event, 'outcome', outcome, 'kind', kept[1] or '', 'inbox', kept[2] or '',

@@ -39,6 +39,8 @@ export function sessionKeys(namespace: string, tenant: string, session: string):
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
 /** string, one hour: what a file operation handed back, sealed */
 export const answerKey = (keys: SessionKeys, entry: string) => `${keys.prefix}answer:${entry}`;
+/** stream, until its end: chunks of an open stdin that were not read yet, sealed; each id is the offset at which the chunk ends */
+export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}input:${entry}`;
 /** string, for the retention: `<payload hash> <entry id>` */
 export const idempotencyKey = (keys: SessionKeys, keyHash: string) => `${keys.prefix}key:${keyHash}`;
 

@@ -2,7 +2,14 @@
 export const LIMITS = {
   idChars: 128,
   scriptBytes: 1_048_576,
+  /** A stdin up to this travels with its command; a longer one is streamed by its submitter. */
   stdinBytes: 1_048_576,
+  /** Of an open stdin: what may wait unread, in bytes and in pieces, and the largest piece. */
+  inputUnreadBytes: 4_194_304,
+  inputUnreadChunks: 4_096,
+  inputChunkBytes: 262_144,
+  /** A submitter that streams is gone when it has not been heard for this long. */
+  inputLeaseMs: 3_000,
   filePartBytes: 1_048_576,
   envValueBytes: 131_072,
   envTotalBytes: 1_048_576,

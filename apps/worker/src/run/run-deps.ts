@@ -21,6 +21,8 @@ export interface RunDeps {
   isCancelled(entryId: string): boolean;
   /** The entry is on the shell now, and can be stopped. */
   onTurn(entryId: string, stop: () => void): void;
+  /** Who is to be called when something was written to the stdin of what runs. */
+  onInputBell(ring: (() => void) | undefined): void;
   /** What a Result says of the shell at its end. */
   describeShell(end?: ShellEnd): WireResult['shell'];
   /** Whether the next entry may be started in the step that ends this one. */

@@ -8,7 +8,7 @@ import {
 import type { SandboxDeath } from '../sandbox/sandbox.ts';
 import type { SessionShell } from '../session/session-shell.ts';
 import type { OnOutput, TurnEnd } from '../session/shell-turns.ts';
-import type { ShellEnd, ShellHello, ShellStart, StreamOffsets } from '../shell/shell.ts';
+import type { Shell, ShellEnd, ShellHello, ShellStart, StreamOffsets } from '../shell/shell.ts';
 
 /** How an entry's turn came out when every way to find out was tried. */
 export type Turned =
@@ -29,6 +29,15 @@ export interface TurnOutput {
   onOutput: OnOutput;
   /** Raw bytes of each stream that are here already: where a broken connection goes on. */
   received(): Record<StreamName, number>;
+  /** Of an entry whose stdin is open. */
+  input?: TurnInput | undefined;
+}
+
+/** What feeds an open stdin hears of the shell that reads it. */
+export interface TurnInput {
+  /** The entry was given to this connection. After `resume` the keeper says how far the pipe is. */
+  connected(shell: Shell, how: 'start' | 'resume'): void;
+  taken(offset: number, deaf: boolean): void;
 }
 
 /** Connections in a row that brought nothing: then the keeper and we do not understand each other. */
@@ -45,10 +54,13 @@ export async function takeTurn(
   const { entryId } = start;
   const begin = (how: 'start' | 'resume'): Promise<TurnEnd> => {
     const { turns } = shell;
+    const { input, onOutput } = output;
+    const onInputTaken = input?.taken.bind(input);
     const turn =
       how === 'start'
-        ? turns.start(start, output.onOutput)
-        : turns.resume(entryId, latest(output.received(), turns.shell.hello, entryId), output.onOutput);
+        ? turns.start(start, onOutput, onInputTaken)
+        : turns.resume(entryId, latest(output.received(), turns.shell.hello, entryId), onOutput, onInputTaken);
+    input?.connected(turns.shell, how);
     const killGraceMs = start.type === 'command' ? (start.killGraceMs ?? 0) : 0;
     const stop = () => turns.shell.stop(entryId, { killGraceMs });
     deps.onTurn(entryId, stop);

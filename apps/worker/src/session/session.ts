@@ -92,6 +92,7 @@ export class Session {
   #stop: Stop | undefined;
   #closing = false;
   #running: { entryId: string; stop(): void } | undefined;
+  #inputBell: (() => void) | undefined;
   #shell: SessionShell | undefined;
   #terminals: SessionTerminals | undefined;
   #late: LateOutput | undefined;
@@ -113,6 +114,11 @@ export class Session {
   /** Something was submitted. */
   ring(): void {
     this.#wake.ring('bell');
+  }
+
+  /** Something was written to the stdin of what runs. */
+  ringInput(): void {
+    this.#inputBell?.();
   }
 
   /** A caller cancels an entry that runs, or is about to. */
@@ -518,6 +524,9 @@ export class Session {
       isCancelled: (entryId) => this.#cancelled.has(entryId),
       onTurn: (entryId, stop) => {
         this.#running = { entryId, stop };
+      },
+      onInputBell: (ring) => {
+        this.#inputBell = ring;
       },
       describeShell: (end) => describeShell(shell, this.#saidEpoch, end),
       mayTakeNext: () => {

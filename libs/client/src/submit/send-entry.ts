@@ -100,6 +100,7 @@ function toSubmission(
       : { idempotencyKey: createHash('sha256').update(idempotencyKey).digest('base64url') }),
     inbox: producer.id,
     retry: options.retry ?? 'never',
+    ...(payload.type === 'command' && payload.input !== undefined ? { input: payload.input } : {}),
     ...(startDeadlineMs === undefined ? {} : { startDeadlineMs }),
   };
 }

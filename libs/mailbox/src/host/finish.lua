@@ -19,7 +19,7 @@ if entry[1] ~= 'ended' then
   if entry[3] and outcome ~= 'cancellation' then return {-4} end
   local follow, offsets, seq = follows(14, entry[4], entry[5], entry[6])
   if not follow then return {-5, offsets[1], offsets[2]} end
-  redis.call('DEL', record_key(id))
+  redis.call('DEL', record_key(id), input_key(id))
   emit_output(id, 14)
   event = complete(id, outcome, ARGV[7], ARGV[10], {entry[7], entry[8], entry[9], entry[10], offsets[1], offsets[2], entry[3], seq})
   before = 0

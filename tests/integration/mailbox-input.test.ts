@@ -1,0 +1,262 @@
+// The open stdin of an entry, in the mailbox: stored once, in order, bounded, fenced, and gone with its entry.
+import {
+  cancel,
+  close,
+  finish,
+  type InputWrite,
+  type Owner,
+  readInput,
+  rerun,
+  type Submission,
+  submit,
+  take,
+  writeInput,
+} from '@shellfleet/mailbox';
+import { inputKey, LIMITS, recordKey, type SessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  connectTestRedis,
+  finishAs,
+  grantTo,
+  newKeys,
+  newSubmission,
+  openSession,
+  own,
+  type TestRedis,
+} from '../support/mailbox-session.ts';
+import { until } from '../support/until.ts';
+
+let server: TestRedis;
+let redis: Redis;
+let keys: SessionKeys;
+let generation: string;
+let owner: Owner;
+let number = 0;
+
+beforeAll(async () => {
+  server = await connectTestRedis();
+  redis = server.redis;
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  keys = newKeys();
+  generation = await openSession(redis, keys);
+});
+
+/** An entry with an open stdin, waiting. */
+async function accepted(input: 'open' | 'streamed' | 'none' = 'open', rest: Partial<Submission> = {}): Promise<string> {
+  const submission = newSubmission(generation, { ...rest, ...(input === 'none' ? {} : { input }) });
+  await submit(redis, keys, submission);
+  return submission.entryId;
+}
+
+/** The same, running. */
+async function running(input: 'open' | 'streamed' = 'open'): Promise<string> {
+  const entryId = await accepted(input);
+  owner = await own(redis, keys);
+  expect(await take(owner)).toMatchObject({ type: 'started', entry: { id: entryId } });
+  return entryId;
+}
+
+const write = (entryId: string, given: Partial<InputWrite> & { text?: string } = {}) => {
+  const { text, ...rest } = given;
+  // Sealed text is longer than what it holds; the script believes what it is told.
+  const chunk = text === undefined ? {} : { chunk: { sealed: `sealed ${text}`, bytes: Buffer.byteLength(text) } };
+  return writeInput(redis, keys, entryId, { writer: 'w1', number: ++number, ...chunk, ...rest });
+};
+const read = (entryId: string, taken = 0, from = taken, mostBytes = 1_000_000) =>
+  readInput(owner, entryId, { taken, from, mostBytes });
+const nothing = { type: 'read', lapsedMs: 0, chunks: [] };
+
+describe('write', () => {
+  test('keeps chunks in the order of their arrival, also before the entry starts', async () => {
+    const entryId = await accepted();
+    expect(await write(entryId, { text: 'abc' })).toEqual({ type: 'written', offset: 3 });
+    owner = await own(redis, keys);
+    await take(owner);
+    expect(await write(entryId, { text: 'de', writer: 'w2' })).toEqual({ type: 'written', offset: 5 });
+    expect(await write(entryId, { text: 'f' })).toEqual({ type: 'written', offset: 6 });
+    expect(await read(entryId)).toEqual({
+      ...nothing,
+      written: 6,
+      chunks: [
+        { end: 3, sealed: 'sealed abc' },
+        { end: 5, sealed: 'sealed de' },
+        { end: 6, sealed: 'sealed f' },
+      ],
+    });
+  });
+
+  test('that arrives twice, at once or late, is stored once', async () => {
+    const entryId = await running();
+    const first = { writer: 'w1', number: 1, text: 'abc' };
+    await Promise.all([write(entryId, first), write(entryId, first)]);
+    await write(entryId, { writer: 'w2', number: 1, text: 'X' });
+    await write(entryId, { writer: 'w1', number: 2, text: 'def' });
+    expect(await write(entryId, first)).toEqual({ type: 'written', offset: 7 });
+    const last = { writer: 'w1', number: 3, closes: 'end' } as const;
+    expect(await write(entryId, last)).toEqual({ type: 'written', offset: 7 });
+    expect(await write(entryId, last)).toEqual({ type: 'written', offset: 7 });
+    expect(await write(entryId, first)).toEqual({ type: 'written', offset: 7 });
+    const chunks = [
+      { end: 3, sealed: 'sealed abc' },
+      { end: 4, sealed: 'sealed X' },
+      { end: 7, sealed: 'sealed def' },
+    ];
+    expect(await read(entryId)).toEqual({ ...nothing, written: 7, closed: 'end', chunks });
+  });
+
+  test('is refused behind the end, after the entry, and where no stdin is open', async () => {
+    const entryId = await running();
+    await write(entryId, { text: 'abc', closes: 'end' });
+    expect(await write(entryId, { text: 'd' })).toEqual({ type: 'closed' });
+    expect(await write(entryId, { closes: 'end' })).toEqual({ type: 'closed' });
+    await finish(owner, entryId, finishAs('success'));
+    expect(await write(entryId, { text: 'd' })).toEqual({ type: 'ended' });
+    expect(await write(await accepted('none'), { text: 'd' })).toEqual({ type: 'not-open' });
+    expect(await write('01JZZZZZZZZZZZZZZZZZZZZZZZ', { text: 'd' })).toEqual({ type: 'unknown' });
+  });
+
+  test('into what one process streams is refused to any other, and to itself behind a gap', async () => {
+    const entryId = await running('streamed');
+    expect(await write(entryId, { text: 'abc', offset: 0 })).toEqual({ type: 'written', offset: 3 });
+    expect(await write(entryId, { text: 'd', writer: 'w2' })).toEqual({ type: 'not-open' });
+    expect(await write(entryId, { closes: 'end', writer: 'w2' })).toEqual({ type: 'not-open' });
+    expect(await write(entryId, { text: 'd', offset: 9 })).toEqual({ type: 'misplaced', offset: 3 });
+    expect(await write(await accepted('open'), { text: 'd', offset: 0 })).toEqual({ type: 'not-open' });
+    expect(await read(entryId)).toMatchObject({ written: 3, chunks: [{ end: 3 }] });
+  });
+
+  test('has room for 4 MiB unread, and is told when there is more', async () => {
+    const entryId = await running();
+    const bytes = LIMITS.inputChunkBytes;
+    const chunk = { sealed: 'x', bytes };
+    const fitting = LIMITS.inputUnreadBytes / bytes;
+    for (let i = 1; i <= fitting; i += 1)
+      expect(await write(entryId, { chunk })).toEqual({ type: 'written', offset: i * bytes });
+    const waiting = { writer: 'w1', number: ++number, chunk };
+    expect(await write(entryId, waiting)).toEqual({ type: 'full' });
+    const heard: string[] = [];
+    const listener = redis.duplicate();
+    listener.on('message', (_, message: string) => heard.push(message));
+    await listener.subscribe(keys.feed);
+    await read(entryId, bytes - 1);
+    expect(await write(entryId, { ...waiting, chunk: { sealed: 'x', bytes: bytes - 1 } })).toMatchObject({
+      type: 'written',
+    });
+    await until(
+      () => heard,
+      (all) => all.length > 0,
+    );
+    expect(heard).toEqual(['input']);
+    listener.disconnect();
+  });
+
+  test('has room for 4,096 chunks unread, however small', async () => {
+    const entryId = await running();
+    for (let i = 0; i < LIMITS.inputUnreadChunks; i += 512)
+      await Promise.all(Array.from({ length: 512 }, () => write(entryId, { text: 'x' })));
+    expect(await write(entryId, { text: 'x' })).toEqual({ type: 'full' });
+    await read(entryId, 1);
+    expect(await write(entryId, { text: 'x' })).toEqual({ type: 'written', offset: 4_097 });
+  });
+
+  test('wakes the host of a running entry, and nobody for one that waits', async () => {
+    const heard: string[] = [];
+    const listener = redis.duplicate();
+    listener.on('message', (_, message: string) => heard.push(message));
+    await listener.subscribe(`${keys.namespace}:bell:h1`);
+    const entryId = await running();
+    const later = await accepted();
+    await write(later, { text: 'x' });
+    await write(entryId, { text: 'x' });
+    await write(entryId, { closes: 'end' });
+    await until(
+      () => heard,
+      (all) => all.length >= 2,
+    );
+    expect(heard).toEqual([`${keys.member} input`, `${keys.member} input`]);
+    listener.disconnect();
+  });
+});
+
+describe('input', () => {
+  test('forgets what the shell was given, whole chunks of it, and hands out what follows', async () => {
+    const entryId = await running();
+    for (const text of ['abc', 'defg', 'hi']) await write(entryId, { text });
+    expect(await read(entryId, 0, 0, 1)).toMatchObject({ chunks: [{ end: 3 }] });
+    expect(await read(entryId, 0, 0, 4)).toMatchObject({ chunks: [{ end: 3 }, { end: 7 }] });
+    expect(await read(entryId, 0, 3, 0)).toMatchObject({ chunks: [] });
+    // In the middle of a chunk: it stays, as an adopter needs its rest.
+    expect(await read(entryId, 5, 5)).toMatchObject({ chunks: [{ end: 7 }, { end: 9 }] });
+    expect(await redis.xlen(inputKey(keys, entryId))).toBe(2);
+    expect(await read(entryId, 3, 7)).toMatchObject({ written: 9, chunks: [{ end: 9 }] });
+    expect(await redis.hget(recordKey(keys, entryId), 'taken')).toBe('5');
+    expect(await read(entryId, Number.MAX_SAFE_INTEGER, 9)).toEqual({ ...nothing, written: 9 });
+    expect(await redis.xlen(inputKey(keys, entryId))).toBe(0);
+    expect(await redis.hget(recordKey(keys, entryId), 'taken')).toBe('9');
+  });
+
+  test('is fenced, and only of what runs', async () => {
+    const entryId = await running();
+    const waiting = await accepted();
+    expect(await read(waiting)).toEqual({ type: 'not-running' });
+    const next = await grantTo(redis, keys, 'h2');
+    expect(await readInput(next, entryId, { taken: 0, from: 0, mostBytes: 1 })).toEqual({ type: 'fenced' });
+    await finish(owner, entryId, finishAs('success', true));
+    expect(await read(entryId)).toEqual({ type: 'not-running' });
+    expect(await read(waiting)).toEqual({ ...nothing, written: 0 });
+  });
+
+  test('says how long the lease of who streams has been over, and says nothing of it behind the end', async () => {
+    const entryId = await running('streamed');
+    await write(entryId, { offset: 0, leaseMs: 60_000 });
+    expect(await read(entryId)).toEqual({ ...nothing, written: 0 });
+    await write(entryId, { offset: 0, leaseMs: 0 });
+    const lapsed = await until(
+      () => read(entryId),
+      (answer) => answer.type === 'read' && answer.lapsedMs > 0,
+    );
+    expect(lapsed).toEqual({ ...nothing, written: 0, lapsedMs: expect.any(Number) });
+    await write(entryId, { offset: 0, closes: 'end' });
+    expect(await read(entryId)).toEqual({ ...nothing, written: 0, closed: 'end' });
+  });
+
+  test('an accepted stream has its lease from the start', async () => {
+    const entryId = await accepted('streamed');
+    const [at, lease] = await redis.hmget(recordKey(keys, entryId), 'at', 'lease');
+    expect(Number(lease) - Number(at)).toBe(LIMITS.inputLeaseMs);
+  });
+});
+
+describe('the end of an entry takes its input with it', () => {
+  const leftOf = async (entryId: string) => [
+    await redis.exists(inputKey(keys, entryId)),
+    await redis.hmget(recordKey(keys, entryId), 'input', 'written', 'taken', 'wrote:w1'),
+  ];
+  const gone = [0, [null, null, null, null]];
+
+  test('however it ends', async () => {
+    const finished = await running();
+    const cancelled = await accepted();
+    const closed = await accepted();
+    for (const entryId of [finished, cancelled, closed]) await write(entryId, { text: 'secret' });
+    expect(await leftOf(finished)).toEqual([1, ['open', '6', null, expect.any(String)]]);
+    await finish(owner, finished, finishAs('failure'));
+    await cancel(redis, keys, cancelled, 'no');
+    await close(redis, keys, generation, false);
+    expect([await leftOf(finished), await leftOf(cancelled), await leftOf(closed)]).toEqual([gone, gone, gone]);
+  });
+
+  test('and an entry with an open stdin does not run again', async () => {
+    for (const input of ['open', 'none'] as const) {
+      const entryId = await accepted(input, { retry: 'idempotent' });
+      owner = await own(redis, keys);
+      await take(owner);
+      const next = await own(redis, keys, 'h2');
+      expect(await rerun(next, entryId)).toEqual({ type: input === 'open' ? 'refused' : 'restarted' });
+      await finish(next, entryId, finishAs('success'));
+    }
+  });
+});
