@@ -27,9 +27,9 @@ export const typedSchema = z.discriminatedUnion('type', [
 ]);
 export type Typed = z.infer<typeof typedSchema>;
 
-/** How a terminal ended: its shell did, it was hung up, or it is gone with its sandbox. */
+/** How a terminal ended: its shell did, it was hung up, a rule blocks what it shows, or it is gone with its sandbox. */
 export const terminalEndSchema = z.object({
-  reason: z.enum(['exited', 'signalled', 'hung-up', 'lost']),
+  reason: z.enum(['exited', 'signalled', 'hung-up', 'blocked', 'lost']),
   exitCode: z.int().nullable(),
   signal: z.int().nullable(),
 });

@@ -2,7 +2,7 @@ import { type Session, type Terminal as SessionTerminal, ShellfleetError } from 
 import { type Command, Option } from 'commander';
 import type { Context } from './context.ts';
 import { DEFAULT_DETACH_KEYS, DetachKeys, parseDetachKeys } from './detach-keys.ts';
-import { exitCodeOfSignal, exitCodeOfSignalNumber, OURS } from './exit-codes.ts';
+import { DENIED, exitCodeOfSignal, exitCodeOfSignalNumber, OURS } from './exit-codes.ts';
 import { showSessionProgress } from './show-command.ts';
 import { TerminalModes } from './terminal-modes.ts';
 
@@ -110,6 +110,11 @@ function describeEnd({ reason, exitCode, signal }: Awaited<SessionTerminal['ende
       return { exitCode: exitCode ?? OURS };
     case 'signalled':
       return { exitCode: exitCodeOfSignalNumber(signal ?? 0), words: `The shell was ended by signal ${signal}.` };
+    case 'blocked':
+      return {
+        exitCode: DENIED,
+        words: 'The terminal was closed: a rule of the session blocks what it would have shown.',
+      };
     case 'hung-up':
       return {
         exitCode: exitCodeOfSignal('SIGHUP'),

@@ -4,7 +4,7 @@ import { ensureShellfleetError, type Outcome, type Result } from '@shellfleet/pr
 export const USAGE = 2;
 const TIMEOUT = 124;
 export const OURS = 125;
-const DENIED = 126;
+export const DENIED = 126;
 export const CANCELLED = 130;
 /** Left by a signal, as a shell says it. */
 export const exitCodeOfSignal = (signal: NodeJS.Signals) => exitCodeOfSignalNumber(constants.signals[signal] ?? 0);

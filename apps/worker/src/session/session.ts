@@ -39,6 +39,7 @@ import { finishFailed, finishLost, finishOverdue, runEntry } from '../run-comman
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
+import { createOpenStage } from '../terminals/terminal-output.ts';
 import { describeShell } from './describe-shell.ts';
 import type { Gate } from './gate.ts';
 import { listBackground } from './list-background.ts';
@@ -207,7 +208,7 @@ export class Session {
       signal: this.#fenced.signal,
       logger: this.#logger,
       env: spec.env,
-      output: { createStages: () => [], secrets: [] },
+      output: { createStage: createOpenStage, secrets: [] },
       onFenced: () => this.#onFenced(),
     });
     this.#terminals = terminals;
@@ -452,7 +453,8 @@ export class Session {
 
   /** In order: whoever gave shutdown commands counts on them whenever the fleet ends a shell, not only when a caller closes the session. */
   async #endShell({ shell, spec }: RunDeps): Promise<void> {
-    await this.#terminals?.hangUp();
+    // Of one that died its users are told that it is lost.
+    if (shell.ready) await this.#terminals?.hangUp();
     if (shell.ready) {
       for (const problem of await runShutdownCommands(shell.turns, spec))
         this.#logger.warn({ problem }, 'session.shutdown-command-failed');

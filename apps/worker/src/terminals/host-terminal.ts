@@ -35,7 +35,7 @@ export interface HostTerminalDeps {
   /** This host may write no more. */
   signal: AbortSignal;
   logger: Logger;
-  output: Omit<TerminalOutputOptions, 'onReady'>;
+  output: Pick<TerminalOutputOptions, 'createStage' | 'secrets'>;
   onFenced(): void;
 }
 
@@ -73,7 +73,11 @@ export class HostTerminal {
     this.#start = start;
     this.#deps = deps;
     this.#number = progress.shown + 1;
-    this.#output = new TerminalOutput(progress.rawTo, { ...deps.output, onReady: () => this.#showing.ring('bell') });
+    this.#output = new TerminalOutput(progress.rawTo, {
+      ...deps.output,
+      onReady: () => this.#showing.ring('bell'),
+      onBlocked: () => this.end({ reason: 'blocked', exitCode: null, signal: null }),
+    });
     this.opened = this.#opening.promise;
     this.done = Promise.all([this.#hear(), this.#show()]).then(() => {});
     deps.signal.addEventListener('abort', () => this.#finish(), { once: true });
@@ -87,12 +91,14 @@ export class HostTerminal {
         this.#start = { ...this.#start, resumeOnly: true };
         this.#opening.resolve({ type: 'open' });
         this.#noteTyped(typed);
-        if (bytes.length > 0) this.#output.push(Buffer.from(bytes));
+        if (bytes.length > 0 && this.#end === undefined) this.#output.push(Buffer.from(bytes));
       },
       onEnd: (end: KeeperEnd) => {
         if (end.reason === 'no-terminal' || end.reason === 'too-many')
           this.#opening.resolve({ type: 'refused', reason: end.reason, problem: end.problem });
         this.end(toTerminalEnd(end));
+        // Nobody else would let the keeper forget it.
+        if (this.#over) this.#terminal?.close();
       },
     };
     this.#terminal = terminals.open({ ...this.#start, from: this.#output.restart() }, handlers);

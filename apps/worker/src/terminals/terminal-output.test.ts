@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Stage } from '../output/stage.ts';
-import { TerminalOutput } from './terminal-output.ts';
+import { createOpenStage, TerminalOutput, type TerminalStage } from './terminal-output.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** Masks one word, and holds back what may be its beginning. */
-function masks(word: string): Stage {
+function masks(word: string): TerminalStage {
   let held = '';
   const release = (text: string) => {
     held = '';
@@ -28,18 +27,16 @@ function masks(word: string): Stage {
   };
 }
 
-function outputOf(options: { stages?: () => Stage[]; secrets?: string[] } = {}) {
+function outputOf(options: { createStage?: (before: Uint8Array) => TerminalStage; secrets?: string[] } = {}) {
   const onReady = vi.fn();
-  const output = new TerminalOutput(10, {
-    createStages: options.stages ?? (() => []),
-    secrets: options.secrets ?? [],
-    onReady,
-  });
+  const onBlocked = vi.fn();
+  const { createStage = createOpenStage, secrets = [] } = options;
+  const output = new TerminalOutput(10, { createStage, secrets, onReady, onBlocked });
   const take = () => {
     const { pieces, rawTo } = output.take();
     return { text: Buffer.concat(pieces).toString(), rawTo };
   };
-  return { output, take, onReady };
+  return { output, take, onReady, onBlocked };
 }
 
 test('bytes pass at once, in messages that fit, with the raw offset behind them', () => {
@@ -51,17 +48,17 @@ test('bytes pass at once, in messages that fit, with the raw offset behind them'
 });
 
 test('what a stage holds is not accounted for, and shown after a silence', () => {
-  const { output, take } = outputOf({ stages: () => [masks('hunter2')] });
+  const { output, take } = outputOf({ createStage: () => masks('hunter2') });
   output.push(Buffer.from('$ hun'));
   expect(take()).toEqual({ text: '$ ', rawTo: 12 });
-  vi.advanceTimersByTime(99);
+  vi.advanceTimersByTime(49);
   expect(output.isEmpty).toBe(true);
   vi.advanceTimersByTime(1);
   expect(take()).toEqual({ text: 'hun', rawTo: 15 });
 });
 
 test('the beginning of a known secret is not shown by silence', () => {
-  const { output, take } = outputOf({ stages: () => [masks('hunter2')], secrets: ['hunter2'] });
+  const { output, take } = outputOf({ createStage: () => masks('hunter2'), secrets: ['hunter2'] });
   output.push(Buffer.from('a hunt'));
   vi.advanceTimersByTime(60_000);
   expect(take()).toEqual({ text: 'a ', rawTo: 12 });
@@ -70,8 +67,38 @@ test('the beginning of a known secret is not shown by silence', () => {
 });
 
 test('at the end nothing is held back', () => {
-  const { output, take } = outputOf({ stages: () => [masks('hunter2')], secrets: ['hunter2'] });
+  const { output, take } = outputOf({ createStage: () => masks('hunter2'), secrets: ['hunter2'] });
   output.push(Buffer.from('hunter'));
   output.end();
   expect(take()).toEqual({ text: 'hunter', rawTo: 16 });
+});
+
+test('after a silence the next stage knows what was shown before', () => {
+  const befores: string[] = [];
+  const createStage = (before: Uint8Array) => {
+    befores.push(Buffer.from(before).toString());
+    return masks('hunter2');
+  };
+  const { output, take } = outputOf({ createStage });
+  output.push(Buffer.from('key: hun'));
+  vi.advanceTimersByTime(50);
+  expect([take(), befores]).toEqual([{ text: 'key: hun', rawTo: 18 }, ['', 'key: hun']]);
+});
+
+test('what was not taken comes again after a new connection', () => {
+  const { output, take } = outputOf({ createStage: () => masks('hunter2') });
+  output.push(Buffer.from('one hun'));
+  expect(take()).toEqual({ text: 'one ', rawTo: 14 });
+  output.push(Buffer.from('gry '));
+  expect(output.restart()).toBe(14);
+  output.push(Buffer.from('hungry two'));
+  vi.advanceTimersByTime(50);
+  expect(take()).toEqual({ text: 'hungry two', rawTo: 24 });
+});
+
+test('a rule that blocks is told of', () => {
+  const createStage = () => ({ push: () => Buffer.alloc(0), end: () => Buffer.alloc(0), heldBytes: 0, blocked: {} });
+  const { output, take, onBlocked } = outputOf({ createStage });
+  output.push(Buffer.from('4111 1111 1111 1111'));
+  expect([take(), onBlocked.mock.calls.length]).toEqual([{ text: '', rawTo: 29 }, 1]);
 });

@@ -20,8 +20,11 @@ import { ByteQueue } from './byte-queue.ts';
 import { Speech } from './speech.ts';
 
 export interface TerminalEnd {
-  /** Its shell ended, was ended by a signal, or was hung up: by `close`, by the session's end, or because nobody was there. */
-  reason: 'exited' | 'signalled' | 'hung-up';
+  /**
+   * Its shell ended, was ended by a signal, or was hung up: by `close`, by the session's end, or because nobody was there; or a rule of
+   * the session blocks what it would have shown.
+   */
+  reason: 'exited' | 'signalled' | 'hung-up' | 'blocked';
   exitCode: number | null;
   /** number of the signal */
   signal: number | null;
