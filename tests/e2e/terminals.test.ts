@@ -50,6 +50,32 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     expect((await session.info()).background).toEqual([]);
   });
 
+  test("does not show the session's secrets, which its programs have, nor what a rule redacts", async () => {
+    const session = await stack.fleet.session('redacted', {
+      secrets: { API_KEY: 'correct-horse-battery' },
+      redaction: [{ type: 'email', strategy: 'redact' }],
+    });
+    await using terminal = await session.attach();
+    const person = new SessionTerminal(terminal);
+    await person.type(
+      'echo "<$API_KEY> $(printf %s "$API_KEY" | base64) ${#API_KEY}"; echo alice@example.com; echo al""l\n',
+    );
+    await person.sees('<[REDACTED_SECRET]> [REDACTED_SECRET] 21\r\n[REDACTED_EMAIL]\r\nall');
+    // What is cut by time, too.
+    await person.type('printf "<correct-"; sleep 0.5; printf "horse-battery>"\n');
+    await person.sees('<[REDACTED_SECRET]>');
+  });
+
+  test('is closed where a rule blocks what it would show, and the session goes on', async () => {
+    const session = await stack.fleet.session('blocked', { redaction: [{ type: 'credit_card', strategy: 'block' }] });
+    const terminal = await session.attach();
+    const person = new SessionTerminal(terminal);
+    await person.type('echo 4111""1111""1111""1111; echo never\n');
+    expect(await terminal.ended).toEqual({ reason: 'blocked', exitCode: null, signal: null });
+    expect(person.shown).not.toMatch(/4111111111111111|\nnever/);
+    expect((await session.run('echo on')).stdout).toBe('on\n');
+  });
+
   test('leaves nothing of what is typed or shown in Redis in clear', async () => {
     await using redis = Object.assign(new Redis(stack.redisUrl), {
       async [Symbol.asyncDispose]() {

@@ -59,6 +59,7 @@ const options: [row: string, options: unknown, words: RegExp][] = [
     { env: Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`A${i}`, 'x'.repeat(120_000)])) },
     /options\.env: is \d+ bytes in all; the limit is 1048576/,
   ],
+  ['9 stdin of numbers', { stdin: new Uint16Array(2) }, /options\.stdin: must be a string, bytes/],
   ['9 stdin of a wrong type', { stdin: 5 }, /options\.stdin: must be a string, bytes, an iterable of them, or 'open'/],
   [
     '9 stdin that could not be read again',
@@ -174,7 +175,7 @@ const specs: [row: string, spec: unknown, words: RegExp][] = [
   ['43 a billion cpus', { limits: { cpus: 1e9 } }, /spec\.limits\.cpus: must be at most/],
   ['44 an empty user', { user: '' }, /spec\.user: must be a non-empty string/],
   ['44 a user that is a command', { user: 'x;y' }, /spec\.user: is not a user/],
-  ['a policy that is not there yet', { policy: 'host' }, /spec\.policy/],
+  ['a policy that is not there yet', { policy: 'codex' }, /spec\.policy/],
   ['secrets, which are not there yet', { secrets: { A: 'x' } }, /spec\.secrets: unknown field/],
   ['redaction, which is not there yet', { redaction: [] }, /spec\.redaction: unknown field/],
 ];

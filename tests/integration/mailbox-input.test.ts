@@ -15,6 +15,7 @@ import {
 import { inputKey, LIMITS, recordKey, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createHostileRedis } from '../support/hostile-redis.ts';
 import {
   connectTestRedis,
   finishAs,
@@ -25,6 +26,7 @@ import {
   own,
   type TestRedis,
 } from '../support/mailbox-session.ts';
+import { createRandom } from '../support/random.ts';
 import { until } from '../support/until.ts';
 
 let server: TestRedis;
@@ -62,8 +64,8 @@ async function running(input: 'open' | 'streamed' = 'open'): Promise<string> {
 const write = (entryId: string, given: Partial<InputWrite> & { text?: string } = {}) => {
   const { text, ...rest } = given;
   // Sealed text is longer than what it holds; the script believes what it is told.
-  const chunk = text === undefined ? {} : { chunk: { sealed: `sealed ${text}`, bytes: Buffer.byteLength(text) } };
-  return writeInput(redis, keys, entryId, { writer: 'w1', number: ++number, ...chunk, ...rest });
+  const chunks = text === undefined ? [] : [{ sealed: `sealed ${text}`, bytes: Buffer.byteLength(text) }];
+  return writeInput(redis, keys, entryId, { writer: 'w1', number: ++number, chunks, ...rest });
 };
 const read = (entryId: string, taken = 0, from = taken, mostBytes = 1_000_000) =>
   readInput(owner, entryId, { taken, from, mostBytes });
@@ -86,6 +88,18 @@ describe('write', () => {
         { end: 6, sealed: 'sealed f' },
       ],
     });
+  });
+
+  test('of several chunks is one step', async () => {
+    const entryId = await running();
+    const chunks = ['ab', 'c', 'def'].map((text) => ({ sealed: text, bytes: text.length }));
+    expect(await write(entryId, { chunks, closes: 'end' })).toEqual({ type: 'written', offset: 6 });
+    const stored = [
+      { end: 2, sealed: 'ab' },
+      { end: 3, sealed: 'c' },
+      { end: 6, sealed: 'def' },
+    ];
+    expect(await read(entryId)).toEqual({ ...nothing, written: 6, closed: 'end', chunks: stored });
   });
 
   test('that arrives twice, at once or late, is stored once', async () => {
@@ -134,22 +148,23 @@ describe('write', () => {
     const chunk = { sealed: 'x', bytes };
     const fitting = LIMITS.inputUnreadBytes / bytes;
     for (let i = 1; i <= fitting; i += 1)
-      expect(await write(entryId, { chunk })).toEqual({ type: 'written', offset: i * bytes });
-    const waiting = { writer: 'w1', number: ++number, chunk };
+      expect(await write(entryId, { chunks: [chunk] })).toEqual({ type: 'written', offset: i * bytes });
+    const waiting = { writer: 'w1', number: ++number, chunks: [chunk, chunk] };
     expect(await write(entryId, waiting)).toEqual({ type: 'full' });
     const heard: string[] = [];
     const listener = redis.duplicate();
     listener.on('message', (_, message: string) => heard.push(message));
     await listener.subscribe(keys.feed);
-    await read(entryId, bytes - 1);
-    expect(await write(entryId, { ...waiting, chunk: { sealed: 'x', bytes: bytes - 1 } })).toMatchObject({
-      type: 'written',
-    });
+    // Both, or none: there is room for one.
+    await read(entryId, bytes);
+    expect(await write(entryId, waiting)).toEqual({ type: 'full' });
+    await read(entryId, 2 * bytes);
+    expect(await write(entryId, waiting)).toMatchObject({ type: 'written' });
     await until(
       () => heard,
       (all) => all.length > 0,
     );
-    expect(heard).toEqual(['input']);
+    expect(new Set(heard)).toEqual(new Set(['input']));
     listener.disconnect();
   });
 
@@ -229,6 +244,71 @@ describe('input', () => {
     expect(Number(lease) - Number(at)).toBe(LIMITS.inputLeaseMs);
   });
 });
+
+test('whatever arrives twice, at once or late, each write is read once, whole and in the order of its writer', async () => {
+  const trials = Array.from({ length: 8 }, (_, index) => trial(Date.now() + index));
+  expect(await Promise.all(trials)).toEqual(trials.map(() => []));
+});
+
+/** Two writers and a host on a connection on which everything arrives twice. Answers with what is wrong. */
+async function trial(seed: number): Promise<string[]> {
+  const random = createRandom(seed);
+  const ownKeys = newKeys();
+  const entry = newSubmission(await openSession(redis, ownKeys), { input: 'open' });
+  await submit(redis, ownKeys, entry);
+  const late: (() => Promise<unknown>)[] = [];
+  const hostile = createHostileRedis(redis, { random, crash: 0, late, look: async () => {} });
+  const host = { ...(await own(redis, ownKeys)), redis: hostile };
+  await take(host);
+  const problems: string[] = [];
+  const WRITES = 30;
+  const writer = async (name: string) => {
+    for (let call = 1; call <= WRITES; call += 1) {
+      const pieces = Array.from({ length: 1 + random.below(3) }, (_, piece) => `${name} ${call} ${piece}`);
+      // Claimed to be large, so that there is not always room.
+      const chunks = pieces.map((sealed) => ({
+        sealed: `${sealed} ${pieces.length}`,
+        bytes: 1 + random.below(300_000),
+      }));
+      let written: Awaited<ReturnType<typeof writeInput>>;
+      do written = await writeInput(hostile, ownKeys, entry.entryId, { writer: name, number: call, chunks });
+      while (written.type === 'full');
+      if (written.type !== 'written') problems.push(`${name} ${call} was ${written.type}`);
+    }
+  };
+  const seen: string[] = [];
+  let over = false;
+  const reader = async () => {
+    for (let from = 0, taken = 0; ; ) {
+      const answer = await readInput(host, entry.entryId, { taken, from, mostBytes: random.below(600_000) });
+      if (answer.type !== 'read') throw new Error(answer.type);
+      for (const { end, sealed } of answer.chunks) {
+        if (end <= from) problems.push(`${sealed} ends at ${end}, behind ${from}`);
+        seen.push(sealed);
+        from = end;
+      }
+      // Whoever takes over goes on from what was taken, and sees again what was not.
+      if (random.chance(0.8)) taken = from;
+      if (over && from === answer.written) return;
+    }
+  };
+  const reading = reader();
+  await Promise.all([writer('a'), writer('b')]);
+  over = true;
+  await reading;
+  for (const call of late.splice(0)) await call();
+  for (const name of ['a', 'b']) {
+    const calls = [...new Set(seen.filter((text) => text.startsWith(name)).map((text) => text.split(' ')[1]))];
+    if (calls.join() !== Array.from({ length: WRITES }, (_, i) => i + 1).join()) problems.push(`${name}: ${calls}`);
+  }
+  seen.forEach((text, index) => {
+    const [name, call, piece, of] = text.split(' ');
+    const next = Number(piece) + 1 === Number(of) ? undefined : `${name} ${call} ${Number(piece) + 1} ${of}`;
+    if (next !== undefined && seen[index + 1] !== next) problems.push(`${text} is followed by ${seen[index + 1]}`);
+  });
+  if (new Set(seen).size !== seen.length) problems.push('a chunk was read twice');
+  return problems;
+}
 
 describe('the end of an entry takes its input with it', () => {
   const leftOf = async (entryId: string) => [

@@ -1,11 +1,11 @@
 // Output comes byte for byte, per stream, with its end, and never in another command's.
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { useBox } from '../support/shell-box.ts';
+import { host, useBox } from '../support/shell-box.ts';
 
 const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
 
-describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
+describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => {
   const it = useBox({ transport });
   const run: typeof it.client.run = (...args) => it.client.run(...args);
 

@@ -22,14 +22,18 @@ export async function keeperOf(uid: number): Promise<number> {
   throw new Error(`no keeper runs as uid ${uid}`);
 }
 
+/** Only root starts shells as another user. Elsewhere the tests of that are told as not run. */
+export const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
+
 /** Everything of a fleet's hosts that is named after their sandboxes: records, folders, workspaces and control groups. */
 export function filesOf(stateFolder: string): Promise<string[]> {
-  return filesIn(`${stateFolder}/hosts/*`, '/sys/fs/cgroup/*/shellfleet/*/*-*');
+  return filesIn(`${stateFolder}/hosts/*`, 'shellfleet/*');
 }
 
-/** The same of folders that hold those of a host each. */
-export async function filesIn(hosts: string, groups?: string): Promise<string[]> {
+/** The same of folders that hold those of a host each. `groups`: below the top of the control groups, of either version. */
+export async function filesIn(hosts: string, groups = 'none'): Promise<string[]> {
   const found: string[] = [];
-  for await (const path of glob([`${hosts}/*/[rsw]/*`, ...(groups === undefined ? [] : [groups])])) found.push(path);
+  const tops = ['/sys/fs/cgroup', '/sys/fs/cgroup/*'];
+  for await (const path of glob([`${hosts}/*/[rsw]/*`, ...tops.map((top) => `${top}/${groups}/*-*`)])) found.push(path);
   return found.filter((path) => !path.endsWith('/.keeper')).sort();
 }

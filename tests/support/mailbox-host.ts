@@ -356,6 +356,7 @@ class TinyHost implements MailboxHost {
         rawTo: offsets[stream],
         omittedBytes: 0,
         lines: lines[stream],
+        offset: rawFrom,
         data,
       };
       storing = storing.then(() => untilAnswered(() => append(session.owner, entry.id, [output]))).then(() => {});

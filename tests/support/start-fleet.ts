@@ -43,7 +43,7 @@ export interface TestFleet extends AsyncDisposable {
   readonly redisUrl: string;
   /** Seals what is sent: for producers in processes of their own. */
   readonly sealKey: string;
-  /** Of all its workers. */
+  /** Where its hosts keep what they write. */
   readonly stateFolder: string;
   readonly workers: TestWorker[];
   /** Another producer, as another process would be. */

@@ -118,6 +118,15 @@ const environmentSchema = z.object({
   SHELLFLEET_SEAL_KEY: list
     .optional()
     .describe("Keys that open sealed values, the sealing one first; default: the state folder's"),
+  SHELLFLEET_LOG_COMMAND_BYTES: wholeNumber(MIB, 2 ** 50)
+    .default(64 * MIB)
+    .describe('Of one command on the disk of this host, beyond what its stream carries; the middle goes first'),
+  SHELLFLEET_LOG_HOST_BYTES: wholeNumber(MIB, 2 ** 50)
+    .default(1024 * MIB)
+    .describe('Of all such logs of this host; the oldest go first'),
+  SHELLFLEET_LOG_AGE_MS: wholeNumber(1_000, 365 * 86_400_000)
+    .default(86_400_000)
+    .describe('How long such a log is kept after it was last written to'),
   SHELLFLEET_LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
     .default('info')
@@ -144,6 +153,7 @@ export interface WorkerConfig {
   dockerSocketPath: string;
   stateFolder: string;
   sealKeys: string[] | undefined;
+  logs: { commandBytes: number; hostBytes: number; maxAgeMs: number };
   logLevel: string;
   hostMemoryBytes: number;
   hostCpus: number;
@@ -179,6 +189,11 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     stateFolder:
       values.SHELLFLEET_STATE_DIR ?? join(given.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'shellfleet'),
     sealKeys: values.SHELLFLEET_SEAL_KEY,
+    logs: {
+      commandBytes: values.SHELLFLEET_LOG_COMMAND_BYTES,
+      hostBytes: values.SHELLFLEET_LOG_HOST_BYTES,
+      maxAgeMs: values.SHELLFLEET_LOG_AGE_MS,
+    },
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     hostMemoryBytes: totalmem(),
     hostCpus: cpus().length,

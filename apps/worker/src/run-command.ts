@@ -7,6 +7,7 @@ import {
   parseOrThrow,
   type ShellfleetError,
   toCommandId,
+  type WireResult,
 } from '@shellfleet/protocol';
 import { CleanOutput } from './output/clean-output.ts';
 import { untilAnswered } from './patience.ts';
@@ -16,7 +17,7 @@ import { finishEntry, storageWatcher } from './run/finish-entry.ts';
 import { InputFeed } from './run/input-feed.ts';
 import { OutputStore } from './run/output-store.ts';
 import { restoreOutput } from './run/restore-output.ts';
-import { toCommandResult, toErrorResult, toLostResult } from './run/results.ts';
+import { toCommandResult, toErrorResult, toLostResult, withBlocked } from './run/results.ts';
 import type { Executed, RunDeps } from './run/run-deps.ts';
 import { takeTurn } from './run/take-turn.ts';
 import type { CommandStart } from './shell/shell.ts';
@@ -83,7 +84,8 @@ async function runCommand(
   deps: RunDeps,
 ): Promise<Executed> {
   const { shell, spec, owner, signal } = deps;
-  const clean = new CleanOutput({ ...spec.output, encoding: payload.encoding });
+  const { createRedactor } = deps.redaction;
+  const clean = new CleanOutput({ ...spec.output, encoding: payload.encoding, createRedactor });
   const log = deps.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
   if (from === 'resume') await restoreOutput(clean, entry, owner, log, signal);
   // Another after each reconnection, and none once the shell was given up.
@@ -107,15 +109,16 @@ async function runCommand(
   }).finally(() => input?.close());
   const output = await store.end();
   const texts = clean.texts();
+  const executed = (result: WireResult): Executed => ({ result: withBlocked(result, clean.blocked), output });
   if (turn.type === 'ended') {
     const frame = frameOf(entry, deps, turn.end);
     if (input?.failure !== undefined && turn.end.reason === 'cancelled')
-      return { result: toErrorResult(input.failure, frame, texts), output };
-    return { result: toCommandResult(turn.end, texts, frame, payload.cwd), output };
+      return executed(toErrorResult(input.failure, frame, texts));
+    return executed(toCommandResult(turn.end, texts, frame, payload.cwd));
   }
   const frame = frameOf(entry, deps);
-  if (turn.type === 'lost') return { result: { ...toLostResult(frame), ...texts }, output };
-  return { result: toErrorResult(turn.error, frame, texts, turn.reason), output };
+  if (turn.type === 'lost') return executed({ ...toLostResult(frame), ...texts });
+  return executed(toErrorResult(turn.error, frame, texts, turn.reason));
 }
 
 /** What is written to the entry's open stdin, from the mailbox to whatever connection its shell has. */

@@ -51,7 +51,7 @@ async function main(): Promise<void> {
     version: packageJson.version,
     sealKeys: config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)],
     sandboxes,
-    hostLog: createHostLog(folder.logs),
+    hostLog: createHostLog(folder.logs, config.logs),
     logger,
     onReplaced: () => {
       logger.fatal({ 'host.id': hostId }, 'worker.replaced');

@@ -9,6 +9,7 @@ import {
   hostKeys,
   PROTOCOL_VERSION,
   ShellfleetError,
+  sessionKeys,
 } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { answerQuestion } from './calls/answer-question.ts';
@@ -32,7 +33,7 @@ const POLL_MS = 1_000;
 const FIRST_LOCK_MS = ALIVE_MS + 60_000;
 const STALLED_INTERVAL_MS = 1_000;
 const UPKEEP_INTERVAL_MS = 2_000;
-const LOG_SWEEP_INTERVAL_MS = 600_000;
+const LOG_SWEEP_INTERVAL_MS = 60_000;
 /** A session that could not go on here is tried again, a little later each time; then its lease runs out. */
 const RETRY_PAUSES_MS = [500, 1_000, 2_000];
 
@@ -160,7 +161,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       const all = [...sessions.values()];
       for (const { session } of all) session.stop(how);
       const sessionsEnded = Promise.race([Promise.all([leftovers, ...all.map(({ done }) => done)]), delay(graceMs)]);
-      await Promise.all([sessionsEnded, tools.close(graceMs)]);
+      await Promise.all([sessionsEnded, tools.close(how === 'end' ? 0 : graceMs)]);
       const left = sessions.size;
       clearInterval(logSweeping);
       await upkeep.close();
@@ -246,13 +247,18 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
 
   /** What this host is asked about a session. */
   async function find({ tenant, session, question }: AskCall): Promise<unknown> {
-    const found = sessions.get(memberOf({ tenant, session }))?.session;
-    if (found === undefined) throw new ShellfleetError('LEASE_LOST', `Session ${session} is not on host ${hostId}.`);
+    const sessionHere = (): Session => {
+      const found = sessions.get(memberOf({ tenant, session }))?.session;
+      if (found !== undefined) return found;
+      throw new ShellfleetError('LEASE_LOST', `Session ${session} is not on host ${hostId}.`);
+    };
     switch (question.type) {
       case 'background':
-        return found.background();
+        return sessionHere().background();
+      case 'log':
+        return deps.hostLog.read(sessionKeys(namespace, tenant, session), question);
       case 'attach':
-        return found.attach(question);
+        return sessionHere().attach(question);
     }
   }
 

@@ -1,7 +1,8 @@
-import { fromWireResult, type OutputChunk, type Result, toCommandId } from '@shellfleet/protocol';
+import { fromWireResult, type LogChunk, type OutputChunk, type Result, toCommandId } from '@shellfleet/protocol';
 import type { Producer } from './producer.ts';
 import type { Pending } from './results/pending-results.ts';
 import { OpenStdin, type WriteOptions } from './stdin/write-stdin.ts';
+import { type LogOptions, readLog } from './stream/command-log.ts';
 import { followOutput } from './stream/command-output.ts';
 import { parseCursor } from './stream/stream-reader.ts';
 import { cancelEntry } from './submit/cancel-entry.ts';
@@ -51,6 +52,14 @@ export class Command {
   output(options: FollowOptions = {}): AsyncGenerator<OutputChunk> {
     const position = { ...options, after: parseCursor(options.after) };
     return followOutput(this.#producer, this.#pending.keys, this.#pending.entryId, position);
+  }
+
+  /**
+   * The whole redacted log, or a range of it: what the stream carries, then what its host keeps on its disk. What is gone is counted.
+   * Throws HOST_UNREACHABLE, LOG_EXPIRED.
+   */
+  log(options: LogOptions = {}): AsyncGenerator<LogChunk> {
+    return readLog(this.#producer, this.#pending.keys, this.#pending.entryId, options);
   }
 
   /** The one Result; every chunk was given to `onOutput` before. Rejects when the signal aborts, and the command goes on. */

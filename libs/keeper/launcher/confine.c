@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LAST_CAPABILITY = 63, CAPABILITY_VERSION = 0x20080522, OOM_SCORE = 200 };
+enum { LAST_CAPABILITY = 63, CAPABILITY_VERSION = 0x20080522, JOIN_SESSION_KEYRING = 1, OOM_SCORE = 200 };
 
 static void limit(int what, const char *name, rlim_t most) {
   struct rlimit now;
@@ -57,6 +57,11 @@ static void forget_capabilities(void) {
   if (memcmp(none, left, sizeof none)) fail("capabilities are left");
 }
 
+// The ring that our starter had is possessed by whoever inherits it, whatever its user.
+static void leave_key_ring(void) {
+  if (syscall(SYS_keyctl, JOIN_SESSION_KEYRING, 0) < 0 && errno != ENOSYS && errno != EPERM) fail("leaving the key ring");
+}
+
 void confine(const Plan *plan) {
   raise_oom_score();
   limit(RLIMIT_CORE, "RLIMIT_CORE", 0);
@@ -65,6 +70,7 @@ void confine(const Plan *plan) {
   umask(022);
   drop_capabilities();
   become_user(plan);
+  leave_key_ring();
   forget_capabilities();
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) fail("giving up new privileges");
   errno = 0;

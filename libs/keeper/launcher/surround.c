@@ -22,6 +22,7 @@ static const char ROOT[] = "/tmp";
 static const uint64_t RUN_BYTES = 16 << 20;
 
 enum { PLAIN = MS_NOSUID | MS_NODEV };
+enum { OPENAT2 = 437, RESOLVE_NO_SYMLINKS = 4 }; // of Linux 5.6; not every C library knows them
 
 static const char *in_root(const char *path) {
   static char text[PATH_MAX];
@@ -52,6 +53,16 @@ static void mount_scratch(const char *target, uint64_t bytes, mode_t mode, unsig
 static int open_source(const char *path) {
   const int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) fail("opening %s", path);
+  return fd;
+}
+
+// What was judged was a path without links. Whoever may write to a folder on it could have put one there since.
+static int open_workspace(const char *path) {
+  const struct {
+    uint64_t flags, mode, resolve;
+  } how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+  const int fd = syscall(OPENAT2, AT_FDCWD, path, &how, sizeof how);
+  if (fd < 0) fail("opening the workspace %s", path);
   return fd;
 }
 
@@ -147,7 +158,8 @@ void surround(const Plan *plan) {
   // Mounts that the host makes or ends come through to us; none of ours goes back.
   if (mount(0, "/", 0, MS_SLAVE | MS_REC, 0)) fail("separating mounts from the host's");
   int cgroups[MOST_CGROUPS];
-  const int keeper = plan->keeper ? open_source(plan->keeper) : -1, workspace = plan->workspace ? open_source(plan->workspace) : -1;
+  const int keeper = plan->keeper ? open_source(plan->keeper) : -1;
+  const int workspace = plan->workspace ? open_workspace(plan->workspace) : -1;
   for (int i = 0; i < plan->cgroups; i++) cgroups[i] = open_source(plan->cgroup[i].folder);
 
   mount_scratch(ROOT, 1 << 20, 0755, PLAIN);

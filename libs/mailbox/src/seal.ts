@@ -17,6 +17,8 @@ export interface Sealer {
   openBytes(sealed: string, place: SealPlace): Buffer;
   /** Keyed digest with the key's id: equal values give equal digests, and nothing else can be told from it. */
   digest(value: string): string;
+  /** 32 bytes for another use, the same wherever the first key is: what is made with them tells nothing of the key. */
+  deriveKey(purpose: readonly string[]): Uint8Array;
 }
 
 export interface SealPlace {
@@ -50,6 +52,10 @@ export function createSealer(keys: readonly string[]): Sealer {
     seal: (plain, place) => sealWith(current, plain, place),
     open: (sealed, place) => openWith(parsed, sealed, place).toString('utf8'),
     openBytes: (sealed, place) => openWith(parsed, sealed, place),
+    deriveKey: (purpose) =>
+      createHmac('sha256', current.secret)
+        .update(`shellfleet derived key ${JSON.stringify(purpose)}`)
+        .digest(),
     digest: (value) => `${current.id}.${createHmac('sha256', current.secret).update(value).digest('base64url')}`,
   };
 }

@@ -42,7 +42,11 @@ export const idempotencyKeySchema = z
 
 /** What brings the bytes of a stdin one piece after another: a Readable, a generator, a list of pieces. */
 const pieces = z.custom<AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>>(
-  (value) => typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value),
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    !ArrayBuffer.isView(value) &&
+    (Symbol.asyncIterator in value || Symbol.iterator in value),
 );
 const stdinSchema = z.union(
   [z.string(), z.instanceof(Uint8Array), pieces],

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { wireErrorSchema } from './errors.ts';
+import { entryIdSchema } from './ids.ts';
+import { logPageSchema } from './log.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 
 /** What a live worker says of its host, every few seconds, in a key that ends with it. */
@@ -41,10 +43,23 @@ export const hostAnswerSchemas = {
   background: z.array(z.object({ pid: z.number(), command: z.string() })),
   /** `no-shell`: an entry has to ask for one first. */
   attach: z.object({ state: z.enum(['open', 'no-shell']) }),
+  /** What a command printed beyond the budget of its session's stream, from given offsets on. */
+  log: logPageSchema,
 } as const;
+
+const offsetSchema = z.number().int().min(0);
 
 export const hostQuestionSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('background') }),
+  z.object({
+    type: z.literal('log'),
+    entry: entryIdSchema,
+    streams: z
+      .array(z.enum(['stdout', 'stderr']))
+      .min(1)
+      .max(2),
+    from: z.object({ stdout: offsetSchema, stderr: offsetSchema }),
+  }),
   attachQuestionSchema,
 ]);
 export type HostQuestion = z.infer<typeof hostQuestionSchema>;

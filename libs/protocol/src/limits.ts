@@ -8,6 +8,8 @@ export const LIMITS = {
   inputUnreadBytes: 4_194_304,
   inputUnreadChunks: 4_096,
   inputChunkBytes: 262_144,
+  /** What is written to it in one step. */
+  inputWriteBytes: 1_048_576,
   /** A submitter that streams is gone when it has not been heard for this long. */
   inputLeaseMs: 3_000,
   filePartBytes: 1_048_576,
@@ -32,6 +34,8 @@ export const LIMITS = {
   /** A tool that no host has offered for so long is unknown: who calls it is told, instead of waiting for a host. */
   toolKnownMs: 86_400_000,
   toolMemoryBytes: 536_870_912,
+  redactionRules: 64,
+  redactionPatternChars: 1_000,
 } as const;
 
 /** Variables that would change how the shell itself starts or frames its commands. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema } from './command.ts';
 import { envSchema } from './env.ts';
 import { LIMITS } from './limits.ts';
+import { redactionRulesSchema } from './redaction.ts';
 
 const IMAGE_PATTERN =
   /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?\/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/;
@@ -99,6 +100,9 @@ const fieldsSchema = z.strictObject({
   startupTimeoutMs: durationSchema().default(30_000),
   terminationTimeoutMs: durationSchema().default(10_000),
   output: outputSchema.default(outputSchema.parse({})),
+  redaction: redactionRulesSchema.default([]),
+  /** Variables of the shell, too, which no text may show in any encoding. */
+  secrets: envSchema.default({}),
   limits: limitsSchema.default(limitsSchema.parse({})),
   idleTimeoutMs: durationSchema().default(1_800_000),
   maxLifetimeMs: durationSchema(1, 30 * 86_400_000).default(86_400_000),
@@ -113,6 +117,12 @@ const fieldsSchema = z.strictObject({
     .default(0),
 });
 
+/** A name that is both would be shown, or not, by the order in which they are exported. */
+function refuseDoubles({ env, secrets }: { env: object; secrets: object }, context: z.RefinementCtx): void {
+  for (const name of Object.keys(secrets).filter((secret) => Object.hasOwn(env, secret)))
+    context.addIssue({ code: 'custom', path: ['secrets', name], message: 'is in env as well' });
+}
+
 /** How a session is to be run, with every default filled in. Two specs are the same when they are equal after defaults. */
 export const sessionSpecSchema = fieldsSchema
   .check(({ value: { policy, image, user }, issues }) => {
@@ -122,6 +132,7 @@ export const sessionSpecSchema = fieldsSchema
     if (image !== undefined) refuse('image', 'has no meaning under the host policy, which runs no image');
     if (user !== undefined) refuse('user', "is named by the host's operator under the host policy");
   })
+  .superRefine(refuseDoubles)
   // On a host without control groups these three cannot be had: what nobody asked for is then left, and what was asked for refused.
   .transform((spec) => (spec.policy.type === 'docker' ? { ...spec, limits: withDefaultLimits(spec.limits) } : spec));
 export type SessionSpec = z.input<typeof sessionSpecSchema>;

@@ -10,6 +10,7 @@ export const ATTRIBUTES = {
   outputBytes: 'shellfleet.output.bytes',
   toolName: 'shellfleet.tool.name',
   toolCall: 'shellfleet.tool.call',
+  outputRedactions: 'shellfleet.output.redactions',
   containerId: 'container.id',
   messagingSystem: 'messaging.system',
   messagingOperationName: 'messaging.operation.name',

@@ -113,7 +113,7 @@ test('a submitter that is not heard for long enough is gone, and the command is 
   expect(feed.failure?.toJSON()).toEqual({
     code: 'STDIN_INCOMPLETE',
     message:
-      'The stdin of command s.e is incomplete: the process that streamed it went away, 3 bytes after its beginning. The command was stopped; submit it again.',
+      'The stdin of command s.e is incomplete: the process that streamed it went away, 3 bytes after its beginning. The command was stopped; submit it again if that is safe.',
     retryable: false,
     context: { commandId: 's.e', bytes: 3 },
   });

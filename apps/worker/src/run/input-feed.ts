@@ -163,6 +163,6 @@ function lostInput(commandId: string, written: number, sent: number): Shellfleet
 }
 
 function incomplete(commandId: string, bytes: number, why: string): ShellfleetError {
-  const message = `The stdin of command ${commandId} is incomplete: ${why}, ${bytes} bytes after its beginning. The command was stopped; submit it again.`;
+  const message = `The stdin of command ${commandId} is incomplete: ${why}, ${bytes} bytes after its beginning. The command was stopped; submit it again if that is safe.`;
   return new ShellfleetError('STDIN_INCOMPLETE', message, { commandId, bytes });
 }

@@ -89,7 +89,16 @@ export class LateEntry {
       const { [stream]: rawFrom } = position.offsets;
       const rawTo = this.#heard[stream];
       const seq = position.seq + index;
-      return { stream, seq, rawFrom, rawTo, omittedBytes: rawTo - rawFrom, lines: 0, data: new Uint8Array() };
+      return {
+        stream,
+        seq,
+        rawFrom,
+        rawTo,
+        omittedBytes: rawTo - rawFrom,
+        lines: 0,
+        offset: rawFrom,
+        data: new Uint8Array(),
+      };
     });
   }
 
@@ -106,8 +115,9 @@ function feed(clean: CleanOutput, stream: StreamName, offset: number, bytes: Uin
   if (offset + bytes.byteLength > received) clean.push(stream, offset, bytes);
 }
 
-/** As if the chain had released what is stored already. */
+/** As if the chain had released what is stored already. Late output stands in no log: its offset follows the raw one. */
 function goOnAt(clean: CleanOutput, stream: StreamName, { offsets, seq }: LatePosition): void {
   const { [stream]: rawTo } = offsets;
-  clean.restoreEntry({ stream, seq: seq - 1, rawFrom: 0, rawTo, omittedBytes: 0, lines: 0, data: new Uint8Array() });
+  const nothing = { omittedBytes: 0, lines: 0, offset: rawTo, data: new Uint8Array() };
+  clean.restoreEntry({ stream, seq: seq - 1, rawFrom: 0, rawTo, ...nothing });
 }

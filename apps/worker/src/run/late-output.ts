@@ -3,6 +3,7 @@ import { addLate, type Owner } from '@shellfleet/mailbox';
 import type { OutputEntry, StreamName } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { CleanOutput } from '../output/clean-output.ts';
+import type { CreateRedactor } from '../output/redactor.ts';
 import { untilAnswered } from '../patience.ts';
 import { LateEntry } from './late-entry.ts';
 
@@ -33,8 +34,9 @@ export interface LateOutputDeps {
 }
 
 /** The chain that late output goes through: the one of a command, without texts for a Result. */
-export function createLateClean(streamBytes: number): CleanOutput {
-  return new CleanOutput({ streamBytes, maxBytes: 0, maxLines: 0, keep: 'tail', encoding: 'base64' });
+export function createLateClean(streamBytes: number, createRedactor?: CreateRedactor): CleanOutput {
+  const noTexts = { maxBytes: 0, maxLines: 0, keep: 'tail', encoding: 'base64' } as const;
+  return new CleanOutput({ streamBytes, ...noTexts, ...(createRedactor === undefined ? {} : { createRedactor }) });
 }
 
 export class LateOutput {

@@ -2,6 +2,7 @@ import type { Owner, Sealer } from '@shellfleet/mailbox';
 import type { OutputEntry, ResolvedSessionSpec, WireResult } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { HostLog } from '../host-log/host-log.ts';
+import type { SessionRedaction } from '../session/session-redaction.ts';
 import type { SessionShell } from '../session/session-shell.ts';
 import type { ShellEnd } from '../shell/shell.ts';
 
@@ -12,6 +13,7 @@ export interface RunDeps {
   spec: ResolvedSessionSpec;
   shell: SessionShell;
   hostLog: HostLog;
+  redaction: SessionRedaction;
   logger: Logger;
   /** The shell was being opened from … to …, by the host's clock. */
   opened(): { from: number; to: number };

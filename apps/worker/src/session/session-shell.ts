@@ -7,6 +7,7 @@ import type { ShellHello } from '../shell/shell.ts';
 import type { ShellTerminals } from '../shell/shell-terminals.ts';
 import type { Gate } from './gate.ts';
 import { prepareShell } from './prepare-shell.ts';
+import type { SessionRedaction } from './session-redaction.ts';
 import { createShellTurns, type ShellTurns } from './shell-turns.ts';
 
 // The shell of one session on this host: its sandbox, the connection to it, and how many shells there have been.
@@ -20,6 +21,7 @@ const CONNECT_DEADLINE_MS = 15_000;
 export interface SessionShellDeps {
   ref: SessionRef;
   spec: ResolvedSessionSpec;
+  redaction: SessionRedaction;
   fence: number;
   sandboxes: Sandboxes;
   /** Of this host: starting many containers at once makes all of them late. */
@@ -103,7 +105,7 @@ export class SessionShell {
   async #prepare(signal: AbortSignal): Promise<void> {
     const generation = this.#generation;
     const { session } = this.#deps.ref;
-    await prepareShell(this.turns, this.#deps.spec, session, generation, signal);
+    await prepareShell(this.turns, this.#deps.spec, this.#deps.redaction, session, generation, signal);
     if (this.#generation !== generation) {
       throw new ShellfleetError('SESSION_START_FAILED', `The shell of session ${session} ended while it was prepared.`);
     }

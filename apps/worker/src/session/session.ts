@@ -39,12 +39,12 @@ import { finishFailed, finishLost, finishOverdue, runEntry } from '../run-comman
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
-import { createOpenStage } from '../terminals/terminal-output.ts';
 import { describeShell } from './describe-shell.ts';
 import type { Gate } from './gate.ts';
 import { listBackground } from './list-background.ts';
 import { openSpec } from './open-spec.ts';
 import { runShutdownCommands } from './prepare-shell.ts';
+import { createSessionRedaction, redactLog, type SessionRedaction } from './session-redaction.ts';
 import { SessionShell } from './session-shell.ts';
 import { createWake } from './wake.ts';
 
@@ -84,7 +84,9 @@ export class Session {
   readonly job: SessionJob;
   readonly #deps: SessionDeps;
   readonly #keys: SessionKeys;
-  readonly #logger: Logger;
+  #logger: Logger;
+  /** Of the spec, once that is known. */
+  #redaction: SessionRedaction | undefined;
   readonly #wake = createWake();
   readonly #fenced = new AbortController();
   /** Nobody waits any more for the shell that is being opened. */
@@ -151,8 +153,9 @@ export class Session {
   /** What runs in its sandbox besides the shell; nothing while there is no shell. Throws when there is one that cannot say. */
   async background(): Promise<BackgroundProcess[]> {
     const shell = this.#shell;
-    if (shell === undefined || !shell.hasSandbox || shell.death !== undefined) return [];
-    return listBackground(shell.turns.shell, (text) => text, this.#fenced.signal);
+    const redaction = this.#redaction;
+    if (shell === undefined || redaction === undefined || !shell.hasSandbox || shell.death !== undefined) return [];
+    return listBackground(shell.turns.shell, redaction.text, this.#fenced.signal);
   }
 
   /** The worker stops. What runs goes on for the next worker, or is cancelled. */
@@ -198,6 +201,10 @@ export class Session {
       return;
     }
     const spec = openSpec(adopted.spec, this.#keys, this.#deps.sealer);
+    const redaction = createSessionRedaction(spec, this.#keys, this.#deps.sealer);
+    this.#redaction = redaction;
+    this.#logger = redactLog(this.#logger, redaction);
+    if (redaction.warnings.length > 0) this.#logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
     lease.own(owner.fence, ALIVE_MS + spec.hostGraceMs);
     this.#saidEpoch = adopted.saidEpoch;
     this.#announcedEpoch = adopted.epoch;
@@ -207,15 +214,18 @@ export class Session {
       sealer: this.#deps.sealer,
       signal: this.#fenced.signal,
       logger: this.#logger,
-      env: spec.env,
-      output: { createStage: createOpenStage, secrets: [] },
+      env: { ...spec.env, ...spec.secrets },
+      output: {
+        createStage: (before) => redaction.createRedactor({ before }),
+        secrets: Object.values(spec.secrets),
+      },
       onFenced: () => this.#onFenced(),
     });
     this.#terminals = terminals;
     const late = new LateOutput({
       owner,
       streamBytes: spec.output.streamBytes,
-      createClean: (streamBytes) => createLateClean(streamBytes),
+      createClean: (streamBytes) => createLateClean(streamBytes, redaction.createRedactor),
       signal: this.#fenced.signal,
       onFenced: () => this.#onFenced(),
       logger: this.#logger,
@@ -225,6 +235,7 @@ export class Session {
       {
         ref: { namespace: this.#keys.namespace, tenant: this.#keys.tenant, session: this.#keys.session },
         spec,
+        redaction,
         fence: owner.fence,
         sandboxes: this.#deps.sandboxes,
         openGate: this.#deps.openGate,
@@ -236,7 +247,7 @@ export class Session {
       adopted.epoch,
     );
     this.#shell = shell;
-    const run = this.#toRunDeps(owner, spec, shell, lease);
+    const run = this.#toRunDeps(owner, spec, redaction, shell, lease);
     const next = await this.#takeOver(adopted, found, run);
     await this.#loop(next, run, lease);
   }
@@ -452,11 +463,11 @@ export class Session {
   }
 
   /** In order: whoever gave shutdown commands counts on them whenever the fleet ends a shell, not only when a caller closes the session. */
-  async #endShell({ shell, spec }: RunDeps): Promise<void> {
+  async #endShell({ shell, spec, redaction }: RunDeps): Promise<void> {
     // Of one that died its users are told that it is lost.
     if (shell.ready) await this.#terminals?.hangUp();
     if (shell.ready) {
-      for (const problem of await runShutdownCommands(shell.turns, spec))
+      for (const problem of await runShutdownCommands(shell.turns, spec, redaction))
         this.#logger.warn({ problem }, 'session.shutdown-command-failed');
     }
     await shell.end(spec.terminationTimeoutMs);
@@ -507,16 +518,23 @@ export class Session {
     data: Record<string, unknown> = {},
   ): Promise<void> {
     const { epoch, epochBase } = run.shell;
-    const event = type === undefined ? undefined : { type, data };
+    const event = type === undefined ? undefined : { type, data: run.redaction.value(data) };
     const shell = { epoch, epochBase, status, sandbox: status === 'ready' ? (run.shell.sandboxId ?? '') : '' };
     const said = await untilAnswered(() => announce(run.owner, shell, event), run.signal);
     if (said.type === 'fenced') this.#onFenced();
   }
 
-  #toRunDeps(owner: Owner, spec: ResolvedSessionSpec, shell: SessionShell, lease: Lease): RunDeps {
+  #toRunDeps(
+    owner: Owner,
+    spec: ResolvedSessionSpec,
+    redaction: SessionRedaction,
+    shell: SessionShell,
+    lease: Lease,
+  ): RunDeps {
     return {
       owner,
       spec,
+      redaction,
       shell,
       sealer: this.#deps.sealer,
       hostLog: this.#deps.hostLog,

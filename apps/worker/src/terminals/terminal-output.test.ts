@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createOpenStage, TerminalOutput, type TerminalStage } from './terminal-output.ts';
+import { TerminalOutput, type TerminalStage } from './terminal-output.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
+
+const createOpenStage = (): TerminalStage => ({ push: (bytes) => bytes, end: () => Buffer.alloc(0), heldBytes: 0 });
 
 /** Masks one word, and holds back what may be its beginning. */
 function masks(word: string): TerminalStage {

@@ -110,11 +110,6 @@ export class TerminalOutput {
   }
 }
 
-/** The stage of a session without secrets and rules. */
-export function createOpenStage(): TerminalStage {
-  return { push: (bytes) => bytes, end: () => Buffer.alloc(0), heldBytes: 0 };
-}
-
 function endsWithBeginningOf(text: Buffer, secret: Buffer): boolean {
   for (let length = Math.min(text.length, secret.length); length >= LEAST_BEGINNING_BYTES; length -= 1) {
     if (text.subarray(text.length - length).equals(secret.subarray(0, length))) return true;

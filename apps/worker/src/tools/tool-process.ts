@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type ChildReport, type ChildRequest, childReportSchema } from './child/request.ts';
+import type { ChildReport, ChildRequest } from './child/request.ts';
+import { parseReport, REPORT_BYTES } from './parse-report.ts';
 import { endStrays } from './stray-processes.ts';
 
 // One process a call.
@@ -14,7 +15,6 @@ import { endStrays } from './stray-processes.ts';
 
 /** Between the request to end and the kill, and again for the kill to take effect. */
 const STEP_MS = 1_000;
-const HEADER_BYTES = 4_194_304;
 const TAIL_BYTES = 4_096;
 
 const main = fileURLToPath(new URL(`./child/main.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url));
@@ -48,7 +48,7 @@ export async function runToolProcess(options: ToolProcessOptions): Promise<ToolP
   const child = start(options);
   const tails = { stdout: keepTail(child.stdout as Readable), stderr: keepTail(child.stderr as Readable) };
   const exited = waitForExit(child);
-  const reading = readReport(child.stdio[3] as Readable, options.outputBytes + HEADER_BYTES);
+  const reading = readReport(child.stdio[3] as Readable, options.outputBytes + REPORT_BYTES);
   const patience = new AbortController();
   const outOfTime = delay(options.timeoutMs, 'timeout' as const, { signal: patience.signal });
   const stopped = new Promise<'stopped'>((resolve) => {
@@ -129,17 +129,6 @@ async function readReport(stream: Readable, most: number): Promise<{ bytes: Buff
     // Broken off: what is there is no report.
   }
   return { bytes: Buffer.concat(chunks) };
-}
-
-function parseReport(bytes: Buffer): { report: ChildReport; body: Buffer } | undefined {
-  const end = bytes.indexOf(0x0a);
-  if (end < 0 || end > HEADER_BYTES) return undefined;
-  try {
-    const report = childReportSchema.parse(JSON.parse(bytes.toString('utf8', 0, end)));
-    return { report, body: bytes.subarray(end + 1) };
-  } catch {
-    return undefined;
-  }
 }
 
 /** The last of what it printed. */

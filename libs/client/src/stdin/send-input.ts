@@ -4,6 +4,8 @@ import type { Producer } from '../producer.ts';
 import { resultExpired } from '../results/read-result.ts';
 import type { Wake } from '../stream/feeds.ts';
 
+const NOTHING = new Uint8Array(0);
+
 /** Where a call goes, and how long it waits. */
 export interface InputPlace {
   producer: Producer;
@@ -14,7 +16,8 @@ export interface InputPlace {
   patienceMs: number;
 }
 
-export type InputCall = Omit<InputWrite, 'writer' | 'number' | 'chunk'> & { bytes?: Uint8Array };
+/** `bytes`: at most LIMITS.inputWriteBytes. */
+export type InputCall = Omit<InputWrite, 'writer' | 'number' | 'chunks'> & { bytes?: Uint8Array };
 
 /**
  * One call on an open stdin, made again with its number until Redis has answered it and there is room: it is stored once. The caller makes its calls
@@ -22,7 +25,7 @@ export type InputCall = Omit<InputWrite, 'writer' | 'number' | 'chunk'> & { byte
  */
 export async function sendInput(place: InputPlace, call: InputCall): Promise<Exclude<InputWritten, { type: 'full' }>> {
   const { producer, keys, entryId, signal } = place;
-  const { bytes, ...rest } = call;
+  const { bytes = NOTHING, ...rest } = call;
   const { namespace, tenant, session } = keys;
   const seal = (plain: Uint8Array) => ({
     sealed: producer.sealer.seal(plain, { namespace, tenant, session, entry: entryId, kind: 'input' }),
@@ -32,7 +35,7 @@ export async function sendInput(place: InputPlace, call: InputCall): Promise<Exc
     ...rest,
     writer: producer.id,
     number: producer.nextInputNumber(),
-    ...(bytes === undefined ? {} : { chunk: seal(bytes) }),
+    chunks: [...toPieces(bytes, LIMITS.inputChunkBytes)].map(seal),
   };
   const giveUpAt = Date.now() + place.patienceMs;
   let wake: Wake | undefined;
@@ -53,11 +56,13 @@ export async function sendInput(place: InputPlace, call: InputCall): Promise<Exc
   }
 }
 
-/** What has no place in the script's limits is sent in several pieces. */
-export function* toChunks(data: string | Uint8Array): Generator<Uint8Array> {
-  const bytes = typeof data === 'string' ? Buffer.from(data) : data;
-  for (let at = 0; at < bytes.byteLength; at += LIMITS.inputChunkBytes)
-    yield bytes.subarray(at, at + LIMITS.inputChunkBytes);
+/** What is too much for one call, in several. */
+export function toWrites(data: string | Uint8Array): Generator<Uint8Array> {
+  return toPieces(typeof data === 'string' ? Buffer.from(data) : data, LIMITS.inputWriteBytes);
+}
+
+function* toPieces(bytes: Uint8Array, most: number): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += most) yield bytes.subarray(at, at + most);
 }
 
 /** Why nothing more can be written, as the error of who tried. */

@@ -1,6 +1,6 @@
 import { LIMITS, type SessionKeys } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
-import { type InputCall, type InputPlace, sendInput, toChunks } from './send-input.ts';
+import { type InputCall, type InputPlace, sendInput, toWrites } from './send-input.ts';
 
 // T1. While it streams, its submitter is heard at least every second; a host that misses it for long enough stops the command.
 // T2. Each chunk names its offset, so that none is put behind a gap that Redis left.
@@ -35,7 +35,7 @@ export async function streamStdin(
       if (step === 'failed') return void (await send({ closes: 'broken' }));
       if (step.done === true) return void (await send({ closes: 'end' }));
       if (!isPiece(step.value)) return void (await send({ closes: 'broken' }));
-      for (const bytes of toChunks(step.value)) if (!(await send({ bytes }))) return;
+      for (const bytes of toWrites(step.value)) if (!(await send({ bytes }))) return;
     }
   } catch {
     // This process has closed its connection: its lease runs out, and the host says so.

@@ -1,6 +1,6 @@
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
-import { sendInput, toChunks, toInputError } from './send-input.ts';
+import { sendInput, toInputError, toWrites } from './send-input.ts';
 
 export interface WriteOptions {
   /** Ends the wait for room. What was written of the data until then stays written. */
@@ -24,7 +24,7 @@ export class OpenStdin {
 
   write(data: string | Uint8Array, { signal }: WriteOptions = {}): Promise<void> {
     return this.#inTurn(async (place) => {
-      for (const bytes of toChunks(data)) {
+      for (const bytes of toWrites(data)) {
         const written = await sendInput({ ...place, signal }, { bytes });
         if (written.type !== 'written') throw toInputError(written, this.#keys, this.#entryId);
       }

@@ -53,11 +53,20 @@ export async function callTool(
 
   producer.inbox.open();
   const ended = new AbortController();
-  const hint = producer.answers.expect(call.id, ended.signal);
-  hint.catch(() => {});
+  const nextHint = () => {
+    const next = producer.answers.expect(call.id, ended.signal);
+    next.catch(() => {});
+    return next;
+  };
+  const hint = nextHint();
   try {
     await producer.tools.add(name, await toJob(producer, call, text, request));
-    return await waitForTool(producer, call, { hint, startDeadlineMs: request.startDeadlineMs, signal });
+    return await waitForTool(producer, call, {
+      hint,
+      nextHint,
+      startDeadlineMs: request.startDeadlineMs,
+      signal,
+    });
   } catch (error) {
     if (signal?.aborted) await cancel(producer, call).catch(() => {});
     throw error;

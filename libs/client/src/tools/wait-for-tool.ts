@@ -19,8 +19,9 @@ const LOOK_EVERY_MS = 3_000;
 const LOOKS_THAT_AGREE = 2;
 
 interface Waiting {
-  /** the sealed result, or empty when it has to be read */
+  /** the sealed result, or empty when it has to be read; expected from before the call was added. Rejects when the connection is closed. */
   hint: Promise<string>;
+  nextHint(): Promise<string>;
   startDeadlineMs: number | undefined;
   signal: AbortSignal | undefined;
 }
@@ -35,16 +36,15 @@ type State =
 export async function waitForTool(producer: Producer, call: ToolCallRef, waiting: Waiting): Promise<ToolResult> {
   const { startDeadlineMs = Number.POSITIVE_INFINITY, signal } = waiting;
   const startBy = performance.now() + startDeadlineMs;
-  let hint: Promise<string> | undefined = waiting.hint;
-  let started = false;
+  let { hint } = waiting;
   for (let looksGone = 0; ; ) {
-    const leftMs = started ? LOOK_EVERY_MS : Math.max(0, startBy - performance.now());
-    const hinted = await within(hint, Math.min(LOOK_EVERY_MS, leftMs), signal);
+    const untilStartMs = Math.ceil(startBy - performance.now());
+    const pauseMs = untilStartMs > 0 ? Math.min(LOOK_EVERY_MS, untilStartMs + 1) : LOOK_EVERY_MS;
+    const hinted = await within(hint, pauseMs, signal);
     if (hinted) return open(producer, call, hinted);
-    if (hinted === '') hint = undefined;
+    if (hinted === '') hint = waiting.nextHint();
     const state = await look(producer, call).catch(() => undefined);
     looksGone = state?.type === 'gone' ? looksGone + 1 : 0;
-    started ||= state?.type === 'running';
     if (state?.type === 'ended') return open(producer, call, state.sealed);
     if (state?.type === 'waiting' && performance.now() >= startBy && (await withdraw(producer, call))) {
       return toolFailure(call.id, 'not-started', `tool '${call.name}' did not start within ${startDeadlineMs} ms`);
@@ -66,15 +66,11 @@ export function toolFailure(
 }
 
 /** What the hint says, or undefined when it does not come in time. */
-async function within(
-  hint: Promise<string> | undefined,
-  ms: number,
-  signal: AbortSignal | undefined,
-): Promise<string | undefined> {
+async function within(hint: Promise<string>, ms: number, signal: AbortSignal | undefined): Promise<string | undefined> {
   const over = new AbortController();
   const pause = delay(ms, undefined, { signal: signal ? AbortSignal.any([signal, over.signal]) : over.signal });
   try {
-    return await (hint === undefined ? pause : Promise.race([hint, pause]));
+    return await Promise.race([hint, pause]);
   } catch (error) {
     throw signal?.aborted ? signal.reason : error;
   } finally {

@@ -18,7 +18,8 @@ if taken > tonumber(known[3] or 0) then
   end
 end
 local found, from, left = {}, tonumber(ARGV[7]), tonumber(ARGV[8])
-while left > 0 and from < written do
+-- Many small ones are several readings, so that nobody else waits for long.
+while left > 0 and from < written and #found < 1024 do
   local chunk = redis.call('XRANGE', chunks, string.format('%.0f', from + 1), '+', 'COUNT', 1)[1]
   if not chunk then break end
   found[#found + 1] = string.match(chunk[1], '^%d+')

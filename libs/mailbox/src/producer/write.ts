@@ -10,8 +10,8 @@ export interface InputWrite {
   writer: string;
   /** Rises over all calls of the writer, so it makes them one after another: a call behind a later one counts as made. */
   number: number;
-  /** sealed; `bytes` of it in clear. Without it the call only closes, or renews. */
-  chunk?: { sealed: string; bytes: number };
+  /** Each sealed; `bytes` of it in clear, at least one. Without any the call only closes, or renews. */
+  chunks?: readonly { sealed: string; bytes: number }[];
   /** `broken`: what was to follow never comes, and the command is stopped. */
   closes?: 'end' | 'broken';
   /** Refused anywhere else: who streams alone notices what Redis has lost. */
@@ -31,20 +31,18 @@ export type InputWritten =
   | { type: 'not-open' }
   | { type: 'unknown' };
 
-/** Adds to the open stdin of an entry, once, and wakes its host. */
+/** Adds to the open stdin of an entry, all of the chunks or none, once, and wakes its host. */
 export async function writeInput(
   redis: Redis,
   keys: SessionKeys,
   entryId: string,
-  { writer, number, chunk, closes, offset, leaseMs }: InputWrite,
+  { writer, number, chunks = [], closes, offset, leaseMs }: InputWrite,
 ): Promise<InputWritten> {
   const reply = asArray(
     await runOnSession(redis, script, keys, [
       entryId,
       writer,
       number,
-      chunk?.bytes ?? 0,
-      chunk?.sealed ?? '',
       closes ?? '',
       offset ?? '',
       leaseMs ?? '',
@@ -52,6 +50,7 @@ export async function writeInput(
       LIMITS.inputUnreadChunks,
       `${keys.namespace}:bell:`,
       keys.member,
+      ...chunks.flatMap(({ bytes, sealed }) => [bytes, sealed]),
     ]),
     script.name,
   );

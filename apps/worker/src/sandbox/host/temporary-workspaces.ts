@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, chown, mkdir, readdir, rm } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { HostUser } from './host-user.ts';
@@ -19,7 +19,9 @@ export interface TemporaryWorkspaces {
 
 export async function openTemporaryWorkspaces(parent: string, user: HostUser): Promise<TemporaryWorkspaces> {
   await mkdir(parent, { recursive: true, mode: 0o700 });
-  const pathOf = (name: string) => join(parent, PREFIX + name);
+  // The launcher takes no path with a link in it.
+  const folder = await realpath(parent);
+  const pathOf = (name: string) => join(folder, PREFIX + name);
   return {
     async create(name) {
       const path = pathOf(name);
@@ -32,7 +34,7 @@ export async function openTemporaryWorkspaces(parent: string, user: HostUser): P
       await removeTree(pathOf(name));
     },
     async names() {
-      const found = await readdir(parent);
+      const found = await readdir(folder);
       return found.filter((name) => name.startsWith(PREFIX)).map((name) => name.slice(PREFIX.length));
     },
   };

@@ -1,8 +1,8 @@
 import { closeSync, writeSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { callTool } from './call-tool.ts';
-import { describeModule, readDataBytes } from './describe-module.ts';
 import { describeThrown } from './describe-thrown.ts';
+import { readDataBytes } from './read-data-bytes.ts';
 import { type ChildReport, type ChildRequest, REPORT_DESCRIPTOR } from './request.ts';
 
 const dataBytes = readDataBytes();
@@ -22,6 +22,8 @@ const end = input.indexOf('\n');
 const request = JSON.parse(input.slice(0, end)) as ChildRequest;
 
 if (request.type === 'describe') {
+  // Loads what a call does without.
+  const { describeModule } = await import('./describe-module.ts');
   await describeModule(request.module).then(
     (tools) => report({ type: 'described', tools, dataBytes }),
     (error: unknown) => report({ type: 'refused', message: describeThrown(error) }),

@@ -1,4 +1,5 @@
-import { NotJsonError, type ToolError, type ToolErrorCode, toFieldIssues, toJsonText } from '@shellfleet/protocol';
+import type { ToolError, ToolErrorCode } from '@shellfleet/protocol';
+import { NotJsonError, toFieldIssues, toJsonText } from '@shellfleet/protocol/plain';
 import type { z } from 'zod';
 import { loadModule } from './load-module.ts';
 import type { ChildRequest } from './request.ts';

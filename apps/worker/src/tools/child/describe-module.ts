@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { LIMITS, parseOrThrow, type ToolDefinition, toolNameSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { loadModule } from './load-module.ts';
@@ -50,10 +49,4 @@ function describeTool(exported: string, definition: ToolDefinition): DescribedTo
     timeoutIsMost: timeoutMs !== undefined,
     memoryBytes: memoryBytes ?? LIMITS.toolMemoryBytes,
   };
-}
-
-/** Private memory of this process, as RLIMIT_DATA counts it. */
-export function readDataBytes(): number {
-  const [, kib = '0'] = /^VmData:\s*(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
-  return Number(kib) * 1024;
 }

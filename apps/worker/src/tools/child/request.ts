@@ -1,5 +1,4 @@
-import { toolErrorSchema, toolNameSchema, toolOfferSchema } from '@shellfleet/protocol';
-import { z } from 'zod';
+import type { ToolError, ToolOffer } from '@shellfleet/protocol';
 
 // Between a worker and the process of a call, JSON both ways, one line first: the request on stdin (then the arguments), the report on
 // descriptor 3 (then the output). What a tool prints goes elsewhere.
@@ -11,22 +10,17 @@ export type ChildRequest =
   | { type: 'call'; module: string; exported: string; name: string; outputBytes: number };
 
 /** A tool as its module defines it. */
-const describedToolSchema = toolOfferSchema.extend({
-  name: toolNameSchema,
-  exported: z.string(),
-  memoryBytes: z.number(),
-  timeoutMs: z.number(),
-  /** whether that is the most that a caller may ask for */
-  timeoutIsMost: z.boolean(),
-});
-export type DescribedTool = z.infer<typeof describedToolSchema>;
+export interface DescribedTool extends ToolOffer {
+  exported: string;
+  memoryBytes: number;
+  /** whether `timeoutMs` is the most that a caller may ask for */
+  timeoutIsMost: boolean;
+}
 
-export const childReportSchema = z.discriminatedUnion('type', [
+export type ChildReport =
   /** `dataBytes`: what the runtime itself takes, before a module is loaded */
-  z.object({ type: z.literal('described'), tools: z.array(describedToolSchema), dataBytes: z.number() }),
-  z.object({ type: z.literal('refused'), message: z.string() }),
+  | { type: 'described'; tools: DescribedTool[]; dataBytes: number }
+  | { type: 'refused'; message: string }
   /** the output follows, as JSON */
-  z.object({ type: z.literal('output') }),
-  z.object({ type: z.literal('failed'), error: toolErrorSchema }),
-]);
-export type ChildReport = z.infer<typeof childReportSchema>;
+  | { type: 'output' }
+  | { type: 'failed'; error: ToolError };
