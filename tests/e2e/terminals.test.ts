@@ -76,6 +76,29 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     expect((await session.run('echo on')).stdout).toBe('on\n');
   });
 
+  test('echoes a key soon enough to type', async () => {
+    const session = await stack.fleet.session('quick');
+    await using terminal = await session.attach();
+    const output = terminal.output[Symbol.asyncIterator]();
+    const reads = async (text: string) => {
+      let seen = '';
+      while (!seen.includes(text)) seen += Buffer.from((await output.next()).value ?? '').toString();
+    };
+    await terminal.write('stty raw -echo; echo re""ady; cat\n');
+    await reads('ready');
+    const took: number[] = [];
+    for (let key = 0; key < 101; key += 1) {
+      const from = performance.now();
+      await terminal.write('#');
+      await reads('#');
+      took.push(performance.now() - from);
+    }
+    took.sort((a, b) => a - b);
+    const [median = 0, p95 = 0] = [took[50], took[95]];
+    console.info(`over ${transport}: the echo of a key took ${median.toFixed(1)} ms (p95 ${p95.toFixed(1)} ms)`);
+    expect(median).toBeLessThan(100);
+  });
+
   test('leaves nothing of what is typed or shown in Redis in clear', async () => {
     await using redis = Object.assign(new Redis(stack.redisUrl), {
       async [Symbol.asyncDispose]() {
