@@ -118,6 +118,12 @@ int sweep(int signal, Moment since, pid_t shell) {
   return n;
 }
 
+void sweep_between(int signal, Moment since, Moment until, pid_t shell) {
+  read_table();
+  for (int i = 0; i < count; i++)
+    if (is_target(&table[i], since, shell) && !is_newer(&table[i], until)) kill(table[i].pid, signal);
+}
+
 static int is_bystander(const Process *process, Moment since, pid_t shell) {
   int steps = 0;
   if (is_ours(process->pid, shell) || process->state == 'Z' || process->state == 'X' || !process->parent) return 0;

@@ -19,6 +19,8 @@ Moment moment_now(void);
 // Signals everything newer than the moment but keeper, shell, and descendants of older processes (so that a background server
 // keeps the workers that it starts). Signal 0 only counts. Returns how many there were.
 int sweep(int signal, Moment since, pid_t shell);
+// The same, of what began until then.
+void sweep_between(int signal, Moment since, Moment until, pid_t shell);
 // The same with SIGKILL, and nothing escapes by forking: everything is stopped first.
 int sweep_kill(Moment since, pid_t shell);
 // The same of the bystanders alone, where there are at least so many: all but shell, keeper, and what the shell has started since
