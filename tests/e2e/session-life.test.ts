@@ -58,8 +58,7 @@ describe('Startup and shutdown', () => {
         shell: expect.any(Object) as never,
         error: {
           code: 'SESSION_START_FAILED',
-          message:
-            "Startup command 'echo not here >&2; exit 5' of session bad-startup failed with exit code 5. Its output: not here",
+          message: "Startup command 'echo not here >&2; exit 5' failed with exit code 5. Its output: not here",
           retryable: true,
           context: {},
         },
@@ -75,7 +74,7 @@ describe('Startup and shutdown', () => {
       startupTimeoutMs: 300,
     });
     expect((await session.run('echo never')).error?.message).toBe(
-      "Startup command 'sleep 4321' of session slow-startup took longer than 300 ms.",
+      "Startup command 'sleep 4321' took longer than 300 ms.",
     );
     await session.close();
   });
@@ -215,12 +214,15 @@ describe('fleet.session', () => {
     });
   });
 
-  test('takes no slot and no container until something is submitted', async () => {
+  test('is listed at once, and takes no slot and no container until something is submitted', async () => {
     const free = async () => (await stack.fleet.hosts())[0]?.free;
     const before = await free();
     const session = await stack.fleet.session('only-recorded');
     expect(await session.info()).toMatchObject({ id: 'only-recorded', state: 'queued', hostId: null, epoch: 0 });
     expect(await free()).toBe(before);
+    const listed = await Array.fromAsync(stack.fleet.sessions());
+    expect(listed.filter(({ id }) => id === 'only-recorded')).toEqual([await session.info()]);
+    await session.close();
   });
 
   test('ids that differ in case are different sessions, and names of object members are ids like others (row 22, 24)', async () => {

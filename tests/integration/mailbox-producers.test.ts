@@ -20,6 +20,20 @@ async function listen(channel: string) {
 }
 
 describe('open', () => {
+  test('records a life that goes after the retention, unless somebody submits to it or owns it', async () => {
+    const [unused, used, owned] = [newKeys(), newKeys(), newKeys()];
+    for (const fresh of [unused, used, owned]) await open(redis, fresh, 'sealed', 'd1');
+    expect(await redis.pttl(unused.state)).toBeGreaterThan(86_000_000);
+    await redis.pexpire(unused.state, 1_000);
+    await open(redis, unused, 'sealed', 'd1');
+    expect(await redis.pttl(unused.state)).toBeGreaterThan(86_000_000);
+    await submit(redis, used, newSubmission((await redis.hget(used.state, 'gen')) ?? ''));
+    await own(redis, owned);
+    expect([await redis.pttl(used.state), await redis.pttl(used.stream), await redis.pttl(owned.state)]).toEqual([
+      -1, -1, -1,
+    ]);
+  });
+
   test('creates a life once, and attaches when it arrives twice', async () => {
     const fresh = newKeys();
     const first = await open(redis, fresh, 'sealed', 'd1');

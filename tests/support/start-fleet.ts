@@ -18,6 +18,8 @@ export interface FleetOptions {
   /** Another Redis than the run's: for tests that stop it. */
   redisUrl?: string;
   env?: Record<string, string>;
+  /** What a worker has besides, by its number. */
+  envs?: readonly Record<string, string>[];
 }
 
 /** One worker as its own process: what a host is, seen from outside. */
@@ -41,6 +43,8 @@ export interface TestFleet extends AsyncDisposable {
   readonly redisUrl: string;
   /** Seals what is sent: for producers in processes of their own. */
   readonly sealKey: string;
+  /** Where its hosts keep what they write. */
+  readonly stateFolder: string;
   readonly workers: TestWorker[];
   /** Another producer, as another process would be. */
   connect(options?: { tenant?: string }): Promise<Fleet>;
@@ -72,7 +76,9 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     producers.push(producer);
     return producer;
   };
-  const workers = Array.from({ length: options.workers ?? 1 }, (_, index) => createTestWorker(`h${index + 1}`, env));
+  const workers = Array.from({ length: options.workers ?? 1 }, (_, index) =>
+    createTestWorker(`h${index + 1}`, { ...env, ...options.envs?.[index] }),
+  );
   const dispose = async () => {
     await Promise.allSettled(producers.map((producer) => producer.close()));
     await Promise.all(workers.map((worker) => worker.end()));
@@ -91,6 +97,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     namespace,
     redisUrl,
     sealKey,
+    stateFolder,
     workers,
     connect,
     [Symbol.asyncDispose]: dispose,

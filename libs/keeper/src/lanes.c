@@ -220,6 +220,8 @@ int late_send(void) {
       late_sent += n;
       wake = 0;
     } else if (n == 0) {
+      // Empty: its last holder is gone, nothing more comes of this stream of this entry.
+      if (!link_put(LATE, lane->stream, 0, lane->id, lane->offset, piece, 0)) return LATE_PAUSE_MS;
       close(lane->fd);
       lane->fd = -1;
     } else {

@@ -7,7 +7,7 @@
 //   wire     frames as bytes           link       the connection            identity  the token
 //   entry    the entry that runs       clocks     its deadlines             ladder    how it is stopped
 //   begun    which ids have begun      shell      the user's shell          report    what it says of a turn
-//   folder   what is handed to it      lanes      its output, with rings    files     file operations
+//   folder   what is handed to it      lanes      its output, with rings    input     its stdin, as it comes
 //   child    forks of the keeper       processes  the process tree          reaper    their ends
 //   cgroup   limits and kills          text       small files
 #define _GNU_SOURCE
@@ -17,6 +17,7 @@
 #include "entry.h"
 #include "folder.h"
 #include "identity.h"
+#include "input.h"
 #include "lanes.h"
 #include "link.h"
 #include "processes.h"
@@ -32,7 +33,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum Tag { SIGNALS, REPORT_PIPE, LINK_IN, LINK_OUT, FIRST_LANE, FIRST_LATE = FIRST_LANE + LANES };
+enum Tag { SIGNALS, REPORT_PIPE, PIDS_EVENTS, LINK_IN, LINK_OUT, INPUT_PIPE, FIRST_LANE, FIRST_LATE = FIRST_LANE + LANES };
 enum { EVENTS = 32, STOP_MS = 5000 };
 
 static int epoll_fd, signals;
@@ -43,7 +44,7 @@ static void watch(int fd, uint64_t tag) {
 }
 
 static void pong(const Header *ping) {
-  static uint8_t processes[16 << 10];
+  static uint8_t processes[MAX_OUTBOUND_PAYLOAD];
   const size_t n = ping->flags ? processes_describe(processes, sizeof processes, shell_pid()) : 0;
   link_put(PONG, 0, ping->flags, 0, ping->offset, processes, n);
 }
@@ -61,6 +62,7 @@ static void on_frame(const Header *header, const uint8_t *payload) {
     case STORAGE: clocks_storage(header->flags); break;
     case CLOSE: entry_close(take_u32(&cursor)); break;
     case PING: pong(header); break;
+    case INPUT: input_on_frame(header, payload); break;
     default: link_malformed();
   }
 }
@@ -78,8 +80,10 @@ static void on_event(const struct epoll_event *event) {
   const uint64_t tag = event->data.u64;
   if (tag == SIGNALS) on_signals();
   else if (tag == REPORT_PIPE) entry_on_report();
+  else if (tag == PIDS_EVENTS) entry_on_fork_refused();
   else if (tag == LINK_IN) link_read(on_frame);
   else if (tag == LINK_OUT && event->events & (EPOLLERR | EPOLLHUP)) epoll_ctl(epoll_fd, EPOLL_CTL_DEL, 1, 0);
+  else if (tag == INPUT_PIPE) input_on_writable();
   else if (tag >= FIRST_LATE) late_on_readable(tag - FIRST_LATE);
   else if (tag >= FIRST_LANE) lane_on_readable(tag - FIRST_LANE);
 }
@@ -88,7 +92,7 @@ static int sooner(int a, int b) { return a < 0 ? b : b < 0 || a < b ? a : b; }
 
 static void loop(void) {
   for (;;) {
-    int wake = sooner(entry_tick(), shell_wake_ms());
+    int wake = sooner(sooner(entry_tick(), input_tick()), shell_wake_ms());
     shell_tick();
     if (link_is_up()) wake = sooner(wake, late_send());
     int more;
@@ -133,11 +137,14 @@ int main(int argc, char **argv) {
   watch(signals, SIGNALS);
 
   begun_open();
-  cgroup_open();
+  cgroup_open("/sys/fs/cgroup");
+  struct epoll_event refused = {.events = EPOLLPRI | EPOLLET, .data.u64 = PIDS_EVENTS};
+  if (cgroup_pids_events() >= 0) epoll_ctl(epoll_fd, EPOLL_CTL_ADD, cgroup_pids_events(), &refused);
   processes_open();
   link_open(socket_path, identity_sync(), epoll_fd, LINK_IN, LINK_OUT, entry_hello);
   folder_open(folder);
   lanes_open(epoll_fd, FIRST_LANE, FIRST_LATE);
+  input_open(epoll_fd, INPUT_PIPE);
   shell_open(argv + 2, epoll_fd, REPORT_PIPE);
   loop();
 }

@@ -1,4 +1,6 @@
-export { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from './execution/docker.ts';
+export { type DockerAllowances, type DockerPlan, planDocker } from './execution/docker.ts';
+export { WORKSPACE_PATH } from './execution/folders.ts';
+export { type HostAllowances, type HostPlan, planHost } from './execution/host.ts';
 export { type SeccompProfile, type SeccompRule, sessionSeccompProfile } from './execution/seccomp.ts';
 export type { HostBounds } from './limits.ts';
 export {

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { wireErrorSchema } from './errors.ts';
+import { entryIdSchema } from './ids.ts';
+import { logPageSchema } from './log.ts';
 
 /** What a live worker says of its host, every few seconds, in a key that ends with it. */
 export const hostBeatSchema = z.object({
@@ -11,6 +13,8 @@ export const hostBeatSchema = z.object({
   boot: z.string(),
   draining: z.boolean(),
   defaultImage: z.string(),
+  /** Median of how long its last sessions held a slot; absent before the first has ended. */
+  heldMs: z.number().optional(),
 });
 export type HostBeat = z.infer<typeof hostBeatSchema>;
 
@@ -28,9 +32,24 @@ export interface HostInfo {
 export const hostAnswerSchemas = {
   /** What runs in the sandbox besides the shell. */
   background: z.array(z.object({ pid: z.number(), command: z.string() })),
+  /** What a command printed beyond the budget of its session's stream, from given offsets on. */
+  log: logPageSchema,
 } as const;
 
-export const hostQuestionSchema = z.discriminatedUnion('type', [z.object({ type: z.literal('background') })]);
+const offsetSchema = z.number().int().min(0);
+
+export const hostQuestionSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('background') }),
+  z.object({
+    type: z.literal('log'),
+    entry: entryIdSchema,
+    streams: z
+      .array(z.enum(['stdout', 'stderr']))
+      .min(1)
+      .max(2),
+    from: z.object({ stdout: offsetSchema, stderr: offsetSchema }),
+  }),
+]);
 export type HostQuestion = z.infer<typeof hostQuestionSchema>;
 export type HostAnswer<T extends HostQuestion['type']> = z.infer<(typeof hostAnswerSchemas)[T]>;
 
@@ -45,6 +64,7 @@ export type SealedAnswer = z.infer<typeof sealedAnswerSchema>;
 export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('cancel'), tenant: z.string(), session: z.string(), entry: z.string() }),
   z.object({ type: z.literal('close'), tenant: z.string(), session: z.string() }),
+  z.object({ type: z.literal('cancel-tool'), call: z.string() }),
   /** `id` names the question in the answer; `inbox` is the producer that asks. */
   z.object({
     type: z.literal('ask'),

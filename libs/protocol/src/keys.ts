@@ -39,6 +39,8 @@ export function sessionKeys(namespace: string, tenant: string, session: string):
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
 /** string, one hour: what a file operation handed back, sealed */
 export const answerKey = (keys: SessionKeys, entry: string) => `${keys.prefix}answer:${entry}`;
+/** stream, until its end: chunks of an open stdin that were not read yet, sealed; each id is the offset at which the chunk ends */
+export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}input:${entry}`;
 /** string, for the retention: `<payload hash> <entry id>` */
 export const idempotencyKey = (keys: SessionKeys, keyHash: string) => `${keys.prefix}key:${keyHash}`;
 
@@ -47,7 +49,7 @@ export interface FleetKeys {
   namespace: string;
   /** prefix of the BullMQ queue `sessions` */
   admission: string;
-  /** sorted set: session member → when it was last submitted to (ms) */
+  /** sorted set: session member → when it was recorded or last submitted to (ms) */
   index: string;
   /** hash: session member → `<fence> <host>` */
   owners: string;
@@ -57,10 +59,17 @@ export interface FleetKeys {
   hosts: string;
   /** pub/sub: a session job was added */
   sessionsBell: string;
+  /** prefix of the BullMQ queues of tools, a queue each: on a slot of their own */
+  tools: string;
+  /** sorted set: name of a tool → when a host last offered it (ms) */
+  knownTools: string;
+  /** pub/sub: a call of the named tool was added */
+  toolsBell: string;
 }
 
 export function fleetKeys(namespace: string): FleetKeys {
   const admission = `${namespace}:{x0}`;
+  const tools = `${namespace}:{tools}`;
   return {
     namespace,
     admission,
@@ -69,6 +78,9 @@ export function fleetKeys(namespace: string): FleetKeys {
     fence: `${admission}:fence`,
     hosts: `${admission}:hosts`,
     sessionsBell: `${namespace}:bell:sessions`,
+    tools,
+    knownTools: `${tools}:known`,
+    toolsBell: `${tools}:bell`,
   };
 }
 
@@ -84,6 +96,17 @@ export function parseSessionJobId(jobId: string): { tenant: string; session: str
 export const sessionJobLockKey = (fleet: FleetKeys, jobId: string) =>
   `${fleet.admission}:${SESSIONS_QUEUE}:${jobId}:lock`;
 
+/** One BullMQ queue a tool: only hosts that offer it look there. */
+export const toolQueue = (name: string) => `tool-${name}`;
+/** BullMQ takes a whole number for an id of its own. */
+export const toolJobId = (call: string) => `call-${call}`;
+/** string: who began the call, or ended it before anybody did; it never begins again */
+export const toolCallKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:call:${call}`;
+/** string: how the call ended, sealed; the first that is written counts */
+export const toolResultKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:result:${call}`;
+/** stream and channel: calls of a tenant that started and ended */
+export const toolEventsKey = (fleet: FleetKeys, tenant: string) => `${fleet.tools}:events:${tenant}`;
+
 /** Keys of one host. */
 export const hostKeys = (namespace: string, host: string) => ({
   /** string with JSON, 5 s: the worker lives */
@@ -92,6 +115,8 @@ export const hostKeys = (namespace: string, host: string) => ({
   boot: `${namespace}:host:${host}:boot`,
   /** stream: calls to live shells */
   calls: `${namespace}:host:${host}:calls`,
+  /** string with JSON, 5 s: the tools that it offers */
+  tools: `${namespace}:host:${host}:tools`,
   /** pub/sub: `<tenant>:<session>` has work, or `calls` has */
   bell: `${namespace}:bell:${host}`,
 });

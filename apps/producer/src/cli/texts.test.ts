@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { exitCodeOfError, exitCodeOfResult } from './exit-codes.ts';
 import { toPrintable } from './printable.ts';
 import { toScript } from './script-words.ts';
-import { parseCount, parseDuration } from './units.ts';
+import { parseCount, parseDuration, parseSize } from './units.ts';
 
 test.each([
   [['ls -la | wc'], 'ls -la | wc'],
@@ -29,6 +29,19 @@ test.each([
 
 test.each(['', 's', '5 m', '-1s', '1w', '1e3', '٣s'])('the time %j is refused', (text) => {
   expect(() => parseDuration(text)).toThrow(/Give a time/);
+});
+
+test.each([
+  ['0', 0],
+  ['4096', 4_096],
+  ['64k', 65_536],
+  ['1G', 2 ** 30],
+])('the size %s is %i bytes', (text, bytes) => {
+  expect(parseSize(text)).toBe(bytes);
+});
+
+test.each(['', 'k', '1.5k', '-1', '1t'])('the size %j is refused', (text) => {
+  expect(() => parseSize(text)).toThrow(/Give a size/);
 });
 
 test.each(['0', '-1', '1.5', 'x', ''])('the count %j is refused', (text) => {

@@ -31,14 +31,17 @@ import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
 import { untilAnswered } from '../patience.ts';
 import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
+import { createLateClean, LateOutput } from '../run/late-output.ts';
 import type { RunDeps } from '../run/run-deps.ts';
 import { finishFailed, finishLost, finishOverdue, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { describeShell } from './describe-shell.ts';
 import type { Gate } from './gate.ts';
+import { listBackground } from './list-background.ts';
 import { openSpec } from './open-spec.ts';
 import { runShutdownCommands } from './prepare-shell.ts';
+import { createSessionRedaction, redactLog, type SessionRedaction } from './session-redaction.ts';
 import { SessionShell } from './session-shell.ts';
 import { createWake } from './wake.ts';
 
@@ -78,7 +81,9 @@ export class Session {
   readonly job: SessionJob;
   readonly #deps: SessionDeps;
   readonly #keys: SessionKeys;
-  readonly #logger: Logger;
+  #logger: Logger;
+  /** Of the spec, once that is known. */
+  #redaction: SessionRedaction | undefined;
   readonly #wake = createWake();
   readonly #fenced = new AbortController();
   /** Nobody waits any more for the shell that is being opened. */
@@ -87,7 +92,9 @@ export class Session {
   #stop: Stop | undefined;
   #closing = false;
   #running: { entryId: string; stop(): void } | undefined;
+  #inputBell: (() => void) | undefined;
   #shell: SessionShell | undefined;
+  #late: LateOutput | undefined;
   #lease: Lease | undefined;
   #saidEpoch = 0;
   #announcedEpoch = 0;
@@ -108,6 +115,11 @@ export class Session {
     this.#wake.ring('bell');
   }
 
+  /** Something was written to the stdin of what runs. */
+  ringInput(): void {
+    this.#inputBell?.();
+  }
+
   /** A caller cancels an entry that runs, or is about to. */
   cancel(entryId: string): void {
     this.#cancelled.add(entryId);
@@ -122,9 +134,12 @@ export class Session {
     this.#wake.ring('closing');
   }
 
-  /** What runs in its sandbox besides the shell; nothing while there is no shell. */
+  /** What runs in its sandbox besides the shell; nothing while there is no shell. Throws when there is one that cannot say. */
   async background(): Promise<BackgroundProcess[]> {
-    return this.#shell?.ready === true ? this.#shell.turns.shell.background({ signal: this.#fenced.signal }) : [];
+    const shell = this.#shell;
+    const redaction = this.#redaction;
+    if (shell === undefined || redaction === undefined || !shell.hasSandbox || shell.death !== undefined) return [];
+    return listBackground(shell.turns.shell, redaction.text, this.#fenced.signal);
   }
 
   /** The worker stops. What runs goes on for the next worker, or is cancelled. */
@@ -170,24 +185,39 @@ export class Session {
       return;
     }
     const spec = openSpec(adopted.spec, this.#keys, this.#deps.sealer);
+    const redaction = createSessionRedaction(spec, this.#keys, this.#deps.sealer);
+    this.#redaction = redaction;
+    this.#logger = redactLog(this.#logger, redaction);
+    if (redaction.warnings.length > 0) this.#logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
     lease.own(owner.fence, ALIVE_MS + spec.hostGraceMs);
     this.#saidEpoch = adopted.saidEpoch;
     this.#announcedEpoch = adopted.epoch;
     this.#closing ||= adopted.life === 'closing';
+    const late = new LateOutput({
+      owner,
+      streamBytes: spec.output.streamBytes,
+      createClean: (streamBytes) => createLateClean(streamBytes, redaction.createRedactor),
+      signal: this.#fenced.signal,
+      onFenced: () => this.#onFenced(),
+      logger: this.#logger,
+    });
+    this.#late = late;
     const shell = new SessionShell(
       {
         ref: { namespace: this.#keys.namespace, tenant: this.#keys.tenant, session: this.#keys.session },
         spec,
+        redaction,
         fence: owner.fence,
         sandboxes: this.#deps.sandboxes,
         openGate: this.#deps.openGate,
+        late,
         logger: this.#logger,
         onGone: () => this.#wake.ring('shell-gone'),
       },
       adopted.epoch,
     );
     this.#shell = shell;
-    const run = this.#toRunDeps(owner, spec, shell, lease);
+    const run = this.#toRunDeps(owner, spec, redaction, shell, lease);
     const next = await this.#takeOver(adopted, found, run);
     await this.#loop(next, run, lease);
   }
@@ -266,7 +296,7 @@ export class Session {
       if (this.#fenced.signal.aborted) return this.#abandon(run);
       if (next.type === 'empty') {
         if (this.#closing) return this.#end(run);
-        if (this.#stop === 'hand-over') return run.shell.leave();
+        if (this.#stop === 'hand-over') return this.#leave(run);
         if (this.#stop === 'end') return void (await this.#giveUp(run, 'the host was shut down'));
         if (lease.held() && !this.#looked) next = await this.#takeWhenReady(run);
       }
@@ -383,7 +413,7 @@ export class Session {
     const hadShell = run.shell.hasSandbox;
     if (hadShell && (await untilAnswered(() => peek(run.owner), run.signal)) !== undefined && this.#stop === undefined)
       return undefined;
-    if (hadShell) await run.shell.end(run.spec.terminationTimeoutMs);
+    if (hadShell) await this.#endShell(run);
     const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
     const released = await untilAnswered(() => release(run.owner, hadShell ? 'lost' : 'queued', event), run.signal);
     if (released.type === 'busy' && this.#stop === undefined) return undefined;
@@ -394,14 +424,20 @@ export class Session {
 
   /** Ends a closing session: shutdown commands, shell, sandbox, slot. */
   async #end(run: RunDeps): Promise<void> {
-    if (run.shell.ready) {
-      for (const problem of await runShutdownCommands(run.shell.turns, run.spec))
-        this.#logger.warn({ problem }, 'session.shutdown-command-failed');
-    }
-    await run.shell.end(run.spec.terminationTimeoutMs);
+    await this.#endShell(run);
     await untilAnswered(() => release(run.owner, 'queued'), run.signal);
     this.#logger.info('session.closed');
     await this.#removeJob(run);
+  }
+
+  /** In order: whoever gave shutdown commands counts on them whenever the fleet ends a shell, not only when a caller closes the session. */
+  async #endShell({ shell, spec, redaction }: RunDeps): Promise<void> {
+    if (shell.ready) {
+      for (const problem of await runShutdownCommands(shell.turns, spec, redaction))
+        this.#logger.warn({ problem }, 'session.shutdown-command-failed');
+    }
+    await shell.end(spec.terminationTimeoutMs);
+    await this.#late?.end();
   }
 
   /** The job goes first, then a second look: a submit in between has found an owner, and adds no job itself. */
@@ -412,6 +448,12 @@ export class Session {
     await untilAnswered(() => jobs.remove(this.job), run.signal);
     const head = await untilAnswered(() => peek(run.owner), run.signal);
     if (head !== undefined) await untilAnswered(() => jobs.ensure(this.job, run.spec.priority), run.signal);
+  }
+
+  /** The shell lives on for the next owner. */
+  async #leave({ shell }: RunDeps): Promise<void> {
+    shell.leave();
+    await this.#late?.end();
   }
 
   /** A1: another host owns the session. Our shell must not go on beside its. */
@@ -442,16 +484,23 @@ export class Session {
     data: Record<string, unknown> = {},
   ): Promise<void> {
     const { epoch, epochBase } = run.shell;
-    const event = type === undefined ? undefined : { type, data };
+    const event = type === undefined ? undefined : { type, data: run.redaction.value(data) };
     const shell = { epoch, epochBase, status, sandbox: status === 'ready' ? (run.shell.sandboxId ?? '') : '' };
     const said = await untilAnswered(() => announce(run.owner, shell, event), run.signal);
     if (said.type === 'fenced') this.#onFenced();
   }
 
-  #toRunDeps(owner: Owner, spec: ResolvedSessionSpec, shell: SessionShell, lease: Lease): RunDeps {
+  #toRunDeps(
+    owner: Owner,
+    spec: ResolvedSessionSpec,
+    redaction: SessionRedaction,
+    shell: SessionShell,
+    lease: Lease,
+  ): RunDeps {
     return {
       owner,
       spec,
+      redaction,
       shell,
       sealer: this.#deps.sealer,
       hostLog: this.#deps.hostLog,
@@ -461,6 +510,9 @@ export class Session {
       isCancelled: (entryId) => this.#cancelled.has(entryId),
       onTurn: (entryId, stop) => {
         this.#running = { entryId, stop };
+      },
+      onInputBell: (ring) => {
+        this.#inputBell = ring;
       },
       describeShell: (end) => describeShell(shell, this.#saidEpoch, end),
       mayTakeNext: () => {

@@ -8,6 +8,7 @@ import {
   type Frame,
   FrameType,
   type Hello,
+  INPUT_END,
   MAX_TO_KEEPER,
   MalformedFrame,
   uint32s,
@@ -97,6 +98,11 @@ class KeeperShell implements Shell {
     this.#connection.send({ type: FrameType.stop, id: entryIdToBytes(entryId), payload: uint32s(killGraceMs) });
   }
 
+  input(entryId: EntryId, offset: number, bytes: Uint8Array, end: boolean): void {
+    const id = entryIdToBytes(entryId);
+    this.#connection.send({ type: FrameType.input, flags: end ? INPUT_END : 0, id, offset, payload: bytes });
+  }
+
   storage(state: 'away' | 'back'): void {
     this.#connection.send({ type: FrameType.storage, flags: state === 'away' ? 1 : 0 });
   }
@@ -148,6 +154,9 @@ class KeeperShell implements Shell {
         break;
       case FrameType.end:
         this.#end(handlers, frame);
+        break;
+      case FrameType.inputTaken:
+        handlers.onInputTaken?.(entryIdFromBytes(frame.id), frame.offset, frame.flags === INPUT_END);
         break;
       case FrameType.refused:
         handlers.onRefused(entryIdFromBytes(frame.id), decodeRefusal(frame.flags));
