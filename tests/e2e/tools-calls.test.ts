@@ -186,6 +186,16 @@ describe('A call', () => {
     expect(await call('prints')).toMatchObject({ ok: true, output: 'its own' });
   });
 
+  test.each(['returns', 'returns-much', 'prints', 'throws'])(
+    'that %s a token of a well-known format gives it to nobody',
+    async (how) => {
+      const token = `ghp_${'a1B2c3D4e5F6'.repeat(3)}`;
+      const result = JSON.stringify(await call('leaks', { text: `it is ${token}.`, how }));
+      expect(result).not.toContain(token);
+      expect(result).toContain('it is [REDACTED_GITHUB_TOKEN].');
+    },
+  );
+
   test('sees nothing of its worker in its environment', async () => {
     const result = await call('environment');
     const names = Object.keys((result.ok && result.output) || {});

@@ -108,14 +108,6 @@ describe.each(shells)('%s', (name, options) => {
     },
   );
 
-  test('a here-document without its end is a syntax error, and one with it is not', async () => {
-    expect(await run('echo never <<EOF\nhello')).toMatchObject({ out: '', code: 2, end: { reason: 'syntax' } });
-    const whole = await run(
-      'while read -r l; do printf "%s\\n" "$l"; done <<\'EOF\'\n$x \'y\' "z" \\n\nEOF\necho after',
-    );
-    expect(whole.out).toBe('$x \'y\' "z" \\n\nafter\n');
-  });
-
   test.each(['break', 'continue', 'return 3', 'echo a \\', ': # comment', 'echo 1\r\n'])(
     '%j ends the command, not the loop',
     async (script) => {
@@ -175,12 +167,6 @@ describe.each(shells)('%s', (name, options) => {
     },
   );
 
-  test('an EXIT trap set and reached in one command runs, and the loss of the shell is said', async () => {
-    const ended = await run("trap 'echo bye; echo err >&2' EXIT; exit 6");
-    expect(ended).toMatchObject({ code: 6, out: 'bye\n', err: 'err\n', state: 'lost' });
-    expect((await run('echo ok')).out).toBe('ok\n');
-  });
-
   test('reads a command of a megabyte', async () => {
     const ended = await run(`: ${'x'.repeat(1 << 20)}\necho big`);
     expect(ended.out).toBe('big\n');
@@ -215,14 +201,6 @@ describe('bash alone', () => {
       reason: expect.stringContaining('jobs'),
     });
     expect((await it.client.run('pkill -x sleep')).code).toBe(0);
-  });
-
-  test('says when it was ended inside a function', async () => {
-    await it.client.run('x=global; f() { local x=l; exit 1; }');
-    expect((await it.client.run('f')).end.shell).toMatchObject({
-      state: 'partial',
-      reason: expect.stringContaining('local'),
-    });
   });
 });
 

@@ -79,7 +79,7 @@ describe.each([
   });
 
   test('a shell that does not come back is replaced, and that is said', async () => {
-    const ended = await run("trap '' 30; while :; do :; done", { timeoutMs: 100, killGraceMs });
+    const ended = await run("trap '' URG; while :; do :; done", { timeoutMs: 100, killGraceMs });
     expect(ended.end).toMatchObject({ reason: 'wall', shell: { state: 'lost' } });
     expect((await run('echo "[$F]"')).out).toBe('[]\n');
   });

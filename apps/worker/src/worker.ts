@@ -17,6 +17,7 @@ import { readCalls } from './calls/read-calls.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import { claimHostId } from './lease/boot-claim.ts';
 import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
+import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases } from './lease/leases.ts';
 import { createSessionJobs, type SessionJob } from './queue/session-jobs.ts';
 import type { Sandbox, Sandboxes } from './sandbox/sandbox.ts';
@@ -80,6 +81,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     stalledIntervalMs: STALLED_INTERVAL_MS,
   });
   const leases = createLeases(jobs);
+  const heldTimes = createHeldTimes();
   const openGate = createGate(2 * availableParallelism());
   const stopping = new AbortController();
   const wake = createWake();
@@ -100,6 +102,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       boot: claim.boot,
       draining: stopping.signal.aborted,
       defaultImage: deps.defaultImage,
+      heldMs: heldTimes.median(),
     }),
   });
 
@@ -114,9 +117,11 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     if (before !== undefined) return void before.then(() => serve(job, found, failures));
     const { lockMs, ...shared } = { redis, fleet, hostId, sealer, jobs, leases, lockMs: FIRST_LOCK_MS, logger };
     const session = new Session(job, { ...shared, lockMs, sandboxes: deps.sandboxes, openGate, hostLog: deps.hostLog });
+    const from = performance.now();
     const served = session.serve(found);
     const done = served.then(() => {
       sessions.delete(key);
+      heldTimes.note(performance.now() - from);
       wake.ring('bell');
     });
     sessions.set(key, { session, done });
@@ -140,7 +145,6 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     tools: offered,
     slots: toolSlots,
     env: toolEnv,
-    redact: (text) => text,
   });
   const bell = await listen();
   const fetching = fetchWhileFree();
@@ -247,18 +251,15 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
 
   /** What this host is asked about a session. */
   async function find({ tenant, session, question }: AskCall): Promise<unknown> {
-    const sessionHere = (): Session => {
-      const found = sessions.get(memberOf({ tenant, session }))?.session;
-      if (found !== undefined) return found;
-      throw new ShellfleetError('LEASE_LOST', `Session ${session} is not on host ${hostId}.`);
-    };
+    // A log stays here when its session has gone.
+    if (question.type === 'log') return deps.hostLog.read(sessionKeys(namespace, tenant, session), question);
+    const found = sessions.get(memberOf({ tenant, session }))?.session;
+    if (found === undefined) throw new ShellfleetError('LEASE_LOST', `Session ${session} is not on host ${hostId}.`);
     switch (question.type) {
       case 'background':
-        return sessionHere().background();
-      case 'log':
-        return deps.hostLog.read(sessionKeys(namespace, tenant, session), question);
+        return found.background();
       case 'attach':
-        return sessionHere().attach(question);
+        return found.attach(question);
     }
   }
 

@@ -1,11 +1,17 @@
-// What the container's control group says of itself; version 1 and 2. Where there is none, nothing is ever full.
+// What the container's control group says of its limits: version 1 or 2, whichever is mounted.
 #ifndef CGROUP_H
 #define CGROUP_H
 #include <stdint.h>
 
-void cgroup_open(void);
+void cgroup_open(const char *root);
+// 0: no limit.
+long cgroup_pids_max(void);
+// Few processes, if any, can still be made.
 int cgroup_pids_full(void);
-// How many processes were killed for want of memory so far.
+// How many forks the limit has refused so far. The descriptor reports EPOLLPRI when there are more; -1 where the kernel has none.
+uint64_t cgroup_pids_refused(void);
+int cgroup_pids_events(void);
+// How many processes of the container the kernel has killed for memory.
 uint64_t cgroup_oom_kills(void);
 
 #endif

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHECK_WITHIN_MS = 2000, CLOSE_FLUSH_MS = 500, TICK_MS = 10, NO_CODE = -1 };
+enum { FORKS_REFUSED_MS = 1000, CHECK_WITHIN_MS = 2000, CLOSE_FLUSH_MS = 500, TICK_MS = 10, NO_CODE = -1 };
 
 enum Phase {
   NOTHING, // none has begun
@@ -38,7 +38,9 @@ static pid_t helper; // does the file operation, or the check
 static Moment since;
 static uint64_t began_at, oom_kills_before;
 static Turn turn;
-static int suspect, has_report, resumed, end_sent, closing;
+static enum Check checks, check; // that are still to be made before the script runs; the one that is
+static uint64_t fork_refused_at;
+static int has_report, resumed, end_sent, closing;
 static enum { STAYS, ASKED_TO_LEAVE, SHELL_GONE } leaving;
 static uint64_t close_at;
 static Report report;
@@ -106,6 +108,25 @@ static void sweep_for_room(void) {
   note(PARTIAL, "background processes were ended at the limit of processes");
 }
 
+// A background fork bomb is at the limit now and a little below it the next moment: what tells it is that forks are refused.
+static int is_short_of_processes(void) {
+  if (cgroup_pids_full()) return 1;
+  const int recently = fork_refused_at && now_ms() - fork_refused_at < FORKS_REFUSED_MS;
+  return recently && processes_count(shell_pid()) >= cgroup_pids_max() / 2;
+}
+
+void entry_on_fork_refused(void) {
+  static uint64_t refused;
+  const uint64_t before = refused;
+  refused = cgroup_pids_refused();
+  if (refused == before) return;
+  fork_refused_at = now_ms();
+  if (phase != RUNNING || kind != COMMAND_ENTRY || ladder_is_up()) return;
+  if (!sweep_kill_bystanders(since, shell_pid(), cgroup_pids_max() / 2)) return;
+  reap_children();
+  note(PARTIAL, "background processes were ended at the limit of processes");
+}
+
 static void run_file(const FileEntry *file) {
   const int out = lane_open_for_writing(0), error = lane_open_for_writing(1);
   began_at = now_ms();
@@ -128,6 +149,29 @@ static void run_command(void) {
   shell_run(&turn);
 }
 
+static pid_t start_check(void) {
+  const int error = lane_open_for_writing(1);
+  const pid_t child = shell_check(check, error);
+  close(error);
+  return child;
+}
+
+// The next check, or the script itself.
+static void check_or_run(void) {
+  if (!checks) {
+    run_command();
+    return;
+  }
+  check = checks & CHECK_PARSES ? CHECK_PARSES : CHECK_END;
+  checks &= ~check;
+  phase = CHECKING;
+  helper = start_check();
+  if (helper >= 0) return;
+  sweep_for_room();
+  helper = start_check();
+  if (helper < 0) conclude(NO_CODE, EXITED, 0);
+}
+
 static void proceed(void) {
   if (phase != WAITING) return;
   if (shell_problem()) {
@@ -144,9 +188,7 @@ static void proceed(void) {
     shell_leave();
     return;
   }
-  helper = suspect ? shell_check() : 0;
-  if (helper > 0) phase = CHECKING;
-  else run_command();
+  check_or_run();
 }
 
 static enum Refusal why_not(const uint8_t *of) {
@@ -154,6 +196,14 @@ static enum Refusal why_not(const uint8_t *of) {
   if (same) return is_busy() ? REFUSED_RUNNING : REFUSED_ENDED;
   if (begun_knows(of)) return REFUSED_BEGUN_BEFORE;
   return is_busy() || closing ? REFUSED_BUSY : 0;
+}
+
+// Only a here-document can swallow the end of a script without an error. And the parser of bash does not survive every script that
+// ends inside a command substitution (5.2: its heap is damaged), so such a one is not shown to the session's shell.
+static enum Check checks_for(const uint8_t *script, size_t n) {
+  long open = 0;
+  for (size_t i = 0; i < n; i++) open += (script[i] == '(') - (script[i] == ')');
+  return (open > 0 ? CHECK_PARSES : 0) | (memmem(script, n, "<<", 2) ? CHECK_END : 0);
 }
 
 void entry_start(const Header *header, const uint8_t *payload) {
@@ -168,6 +218,7 @@ void entry_start(const Header *header, const uint8_t *payload) {
   Command command;
   FileEntry file;
   refusal = cursor.bad ? REFUSED_INVALID : 0;
+  if (folder_make_room()) note(PARTIAL, "the session's own folder was full: what was not the keeper's was removed from it");
   switch (header->flags) {
     case COMMAND_ENTRY:
       refusal = command_parse(&cursor, &command) ? folder_write_command(&command) : REFUSED_INVALID;
@@ -181,7 +232,7 @@ void entry_start(const Header *header, const uint8_t *payload) {
     refuse(header->id, refusal);
     return;
   }
-  if (cgroup_pids_full()) sweep_for_room();
+  if (is_short_of_processes()) sweep_for_room();
   begun_add(header->id);
   lanes_begin(header->id);
   memcpy(id, header->id, ID_BYTES);
@@ -199,8 +250,8 @@ void entry_start(const Header *header, const uint8_t *payload) {
   }
   if (kind == COMMAND_ENTRY) {
     turn = (Turn){.input = command.input_kind != NO_STDIN, .surroundings = command.env_bytes || command.cwd_bytes};
-    // Only a here-document can swallow the end of a script without an error.
-    suspect = memmem(command.script, command.script_bytes, "<<", 2) != 0;
+    turn.traps = memmem(command.script, command.script_bytes, "trap", 4) != 0;
+    checks = checks_for(command.script, command.script_bytes);
   }
   phase = WAITING;
   proceed();
@@ -275,12 +326,12 @@ void entry_on_child(pid_t pid, int status) {
   if (!helper || pid != helper) return;
   helper = 0;
   if (phase == CHECKING) {
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-      print_error("syntax error: the script ends inside a here-document or another open construct\n");
-      conclude(2, SYNTAX, 0);
-    } else {
-      run_command();
+    if (!shell_check_failed(check, status)) {
+      check_or_run();
+      return;
     }
+    if (check == CHECK_END) print_error("syntax error: the script ends inside a here-document\n");
+    conclude(2, SYNTAX, 0);
   } else if (phase == RUNNING && kind == FILE_ENTRY) {
     if (WIFSIGNALED(status)) {
       conclude(NO_CODE, SIGNALLED, WTERMSIG(status));

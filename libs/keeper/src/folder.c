@@ -2,11 +2,15 @@
 #include "folder.h"
 #include "text.h"
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include "shell_script.h" // generated from shell.sh: static const char SHELL_SCRIPT[]
+
+enum { ENOUGH_BYTES = 5 << 20, ENOUGH_FILES = 64 }; // for the largest command and for the state of the shell
 
 static const char *folder;
 
@@ -37,7 +41,15 @@ int folder_write(const char *name, const void *bytes, size_t n, const char *end)
   return text_close(&text);
 }
 
+// What the shell writes for itself. Made here, so that no umask of the user's keeps it from reading that again.
+static void make_scratch(void) {
+  static const char *const NAMES[] = {"state", "options", "aliases", "exported", "old", "names"};
+  for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) folder_write(NAMES[i], "", 0, "");
+}
+
 void folder_write_loop(char *const *arguments) {
+  make_scratch();
+  folder_write("hooks", "", 0, "");
   Text text;
   text_open(&text, path_of("loop"));
   text_say(&text, "__sf_dir=");
@@ -72,41 +84,19 @@ static int is_name(const uint8_t *name, size_t n) {
   return 1;
 }
 
-static void say_name(Text *text, const char *words, const uint8_t *name, size_t n) {
-  text_say(text, words);
-  text_add(text, name, n);
-}
-
-// In `before` the variable remembers what it was and takes its value for this command; in `after` it goes back.
-static void say_variable(Text *before, Text *after, const uint8_t *name, size_t n, const uint8_t *value, size_t value_bytes) {
-  say_name(before, "__sf_had_", name, n);
-  say_name(before, "=${", name, n);
-  say_name(before, "+set} __sf_old_", name, n);
-  say_name(before, "=${", name, n);
-  say_name(before, "-}\n! __sf_exported ", name, n);
-  say_name(before, " || __sf_had_", name, n);
-  say_name(before, "=exported\ncommand export ", name, n);
-  text_say(before, "=");
-  text_quote(before, value, value_bytes);
-  text_say(before, "\n");
-  say_name(after, "case ${__sf_had_", name, n);
-  say_name(after, "-} in\n  exported) command export ", name, n);
-  say_name(after, "=\"$__sf_old_", name, n);
-  say_name(after, "\" ;;\n  set) unset ", name, n);
-  say_name(after, " && ", name, n);
-  say_name(after, "=$__sf_old_", name, n);
-  say_name(after, " ;;\n  *) unset ", name, n);
-  say_name(after, " ;;\nesac\nunset __sf_had_", name, n);
-  say_name(after, " __sf_old_", name, n);
-  text_say(after, "\n");
-}
-
 static int say_env(Text *before, Text *after, const uint8_t *env, size_t n) {
   for (const uint8_t *pair = env, *end = env + n, *stop; pair < end; pair = stop + 1) {
     stop = memchr(pair, 0, end - pair);
     const uint8_t *equals = stop ? memchr(pair, '=', stop - pair) : 0;
     if (!equals || !is_name(pair, equals - pair)) return 0;
-    say_variable(before, after, pair, equals - pair, equals + 1, stop - equals - 1);
+    text_say(before, "__sf_give ");
+    text_add(before, pair, equals - pair);
+    text_say(before, " ");
+    text_quote(before, equals + 1, stop - equals - 1);
+    text_say(before, "\n");
+    text_say(after, "__sf_take ");
+    text_add(after, pair, equals - pair);
+    text_say(after, "\n");
   }
   return 1;
 }
@@ -116,17 +106,14 @@ static enum Refusal write_surroundings(const Command *command) {
   Text before, after;
   text_open(&before, path_of("before"));
   text_open(&after, path_of("after"));
-  text_say(&before, "command export -p >|\"$__sf_dir/exported\"\n");
+  text_say(&before, "case ${BASH_VERSION-} in '') command export -p >|\"$__sf_dir/exported\" ;; esac\n");
   const int valid = say_env(&before, &after, command->env, command->env_bytes);
   if (command->cwd_bytes) {
-    text_say(&before, "__sf_cwd=$PWD __sf_oldpwd=${OLDPWD-}\nCDPATH= command cd -- ");
+    text_say(&before, "__sf_enter ");
     text_quote(&before, command->cwd, command->cwd_bytes);
     text_say(&before, "\n");
-    text_say(&after, "CDPATH= command cd -- \"$__sf_cwd\"\nOLDPWD=$__sf_oldpwd\nunset __sf_cwd __sf_oldpwd\n");
-  } else {
-    text_say(&before, ":\n");
+    text_say(&after, "__sf_go_back\n");
   }
-  text_say(&after, ":\n");
   const int written = text_close(&before) & text_close(&after);
   return !valid ? REFUSED_INVALID : written ? 0 : REFUSED_NO_SPACE;
 }
@@ -142,6 +129,30 @@ int command_parse(Cursor *cursor, Command *command) {
   command->input_bytes = cursor->left;
   command->input = take_bytes(cursor, cursor->left);
   return !cursor->bad && command->input_kind <= FED_STDIN && (command->input_kind == GIVEN_STDIN || !command->input_bytes);
+}
+
+static int is_ours(const char *path) {
+  static const char *const NAMES[] = {"go", "report", "stdout", "stderr", "loop", "exit", "hooks", "input"};
+  const char *name = path + strlen(folder) + 1;
+  for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+    if (!strcmp(name, NAMES[i])) return 1;
+  return 0;
+}
+
+static int remove_foreign(const char *path, const struct stat *status, int type, struct FTW *at) {
+  (void)status, (void)type;
+  if (at->level == 0 || (at->level == 1 && is_ours(path))) return 0;
+  remove(path);
+  return 0;
+}
+
+int folder_make_room(void) {
+  struct statvfs space;
+  if (statvfs(folder, &space) || ((uint64_t)space.f_bavail * space.f_bsize >= ENOUGH_BYTES && space.f_favail >= ENOUGH_FILES)) return 0;
+  if (space.f_blocks * space.f_bsize < 2 * ENOUGH_BYTES) return 0; // it is small by itself
+  nftw(folder, remove_foreign, 16, FTW_DEPTH | FTW_PHYS);
+  make_scratch();
+  return 1;
 }
 
 enum Refusal folder_write_command(const Command *command) {

@@ -23,6 +23,8 @@ const char *path_of(const char *name);
 // A FIFO opened for both directions, so that it is never at its end. The same descriptor, while it is still the one in the folder.
 int folder_fifo(const char *name, int fd);
 
+// Removes what is not the keeper's when there is hardly any room left. 1 when it has.
+int folder_make_room(void);
 // 0 when it could not be written whole.
 int folder_write(const char *name, const void *bytes, size_t n, const char *end);
 // The shell's loop; the arguments are those with which it re-executes itself.

@@ -4,12 +4,12 @@
 #include "shell.h"
 #include <signal.h>
 
-enum { TICK_MS = 10, LEAST_SAVE_MS = 250 };
+enum { TICK_MS = 10, LEAST_SAVE_MS = 250, ASK_AGAIN_MS = 100 };
 
 static int is_up, rung;
 static enum EndReason reason;
 static Moment since;
-static uint64_t began_at;
+static uint64_t began_at, asked_at;
 static uint32_t grace;
 
 void ladder_begin(enum EndReason why, uint32_t grace_ms, Moment moment) {
@@ -18,7 +18,7 @@ void ladder_begin(enum EndReason why, uint32_t grace_ms, Moment moment) {
   reason = why;
   since = moment;
   grace = grace_ms;
-  began_at = now_ms();
+  began_at = asked_at = now_ms();
 }
 
 int ladder_is_up(void) { return is_up; }
@@ -44,6 +44,11 @@ int ladder_tick(int shell_is_back) {
   const uint64_t passed = now_ms() - began_at;
   const int left = step(passed);
   if (shell_is_back && (!left || passed > (uint64_t)grace + LEAST_SAVE_MS)) return LADDER_DONE;
+  // A trap of the user's that runs, or a builtin that is not interrupted, may have swallowed the first.
+  if (!shell_is_back && now_ms() - asked_at >= ASK_AGAIN_MS) {
+    asked_at = now_ms();
+    shell_interrupt();
+  }
   if (!shell_is_back && passed >= (grace > LEAST_SAVE_MS ? grace : LEAST_SAVE_MS)) shell_kill();
   return TICK_MS;
 }

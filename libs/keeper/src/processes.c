@@ -137,8 +137,37 @@ int sweep(int signal, Moment since, pid_t shell) {
   return n;
 }
 
+static int is_bystander(const Process *process, Moment since, pid_t shell) {
+  int steps = 0;
+  if (is_ours(process->pid, shell) || process->state == 'Z' || process->state == 'X' || !process->parent) return 0;
+  for (const Process *p = process; p && steps++ < count; p = find(p->parent)) {
+    if (p->pid == shell) return 0;
+    if (p->pid == KEEPER_PID || !is_newer(p, since)) return 1;
+  }
+  return 1;
+}
+
+typedef int Choice(const Process *process, Moment since, pid_t shell);
+
+static int count_of(Choice *is_chosen, Moment since, pid_t shell) {
+  int n = 0;
+  read_table();
+  for (int i = 0; i < count; i++) n += is_chosen(&table[i], since, shell);
+  return n;
+}
+
+int processes_count(pid_t shell) { return count_of(is_target, BEGINNING, shell); }
+
+static int kill_all(Choice *is_chosen, Moment since, pid_t shell);
+
+int sweep_kill(Moment since, pid_t shell) { return kill_all(is_target, since, shell); }
+
+int sweep_kill_bystanders(Moment since, pid_t shell, int at_least) {
+  return count_of(is_bystander, since, shell) < at_least ? 0 : kill_all(is_bystander, since, shell);
+}
+
 // SIGSTOP to -1 reaches every process at once, also one that is about to fork; only then is the table complete.
-int sweep_kill(Moment since, pid_t shell) {
+static int kill_all(Choice *is_chosen, Moment since, pid_t shell) {
   static int was_stopped[64];
   int stopped = 0, n = 0;
   read_table();
@@ -150,7 +179,7 @@ int sweep_kill(Moment since, pid_t shell) {
   for (int i = count - 1; i >= 0; i--) {
     const int pid = table[i].pid;
     if (pid == KEEPER_PID) continue;
-    if (is_target(&table[i], since, shell)) {
+    if (is_chosen(&table[i], since, shell)) {
       if (!kill(pid, SIGKILL)) n++;
       continue;
     }

@@ -23,6 +23,11 @@ int sweep(int signal, Moment since, pid_t shell);
 int sweep_kill(Moment since, pid_t shell);
 // To every process of the session that this one leads, and to what descends from it. Returns how many there were.
 int signal_session(pid_t leader, int signal);
+// The same of the bystanders alone, where there are at least so many: all but shell, keeper, and what the shell has started since
+// and is still its descendant.
+int sweep_kill_bystanders(Moment since, pid_t shell, int at_least);
+// All but keeper and shell.
+int processes_count(pid_t shell);
 // "pid command\0" of everything but keeper, shell and terminals, as much as fits. Returns the length.
 size_t processes_describe(uint8_t *text, size_t size, pid_t shell);
 

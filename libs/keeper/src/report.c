@@ -7,9 +7,9 @@
 
 static char said[32 << 10]; // and not yet understood
 static size_t said_bytes;
-static int has_exit_trap;
+static int has_exit_trap, has_hooks;
 
-void report_forget(void) { said_bytes = has_exit_trap = 0; }
+void report_forget(void) { said_bytes = has_exit_trap = has_hooks = 0; }
 int report_has_exit_trap(void) { return has_exit_trap; }
 
 static const struct {
@@ -20,6 +20,10 @@ static const struct {
   {"locals", "the shell re-executed itself inside a function: local variables may have replaced global ones"},
   {"jobs", "the shell re-executed itself: it no longer knows its background jobs"},
   {"dirs", "the shell re-executed itself: its directory stack is gone"},
+  {"command", "a function named command was removed: it kept the session's shell from working"},
+  {"builtins", "builtins that the session's shell needs were enabled again"},
+  {"readonly", "a variable given to one command was made read-only by it, and stays"},
+  {"directory", "the directory from before the command is gone"},
 };
 
 static void parse_notes(const char *notes, Report *result) {
@@ -30,13 +34,18 @@ static void parse_notes(const char *notes, Report *result) {
     if (strstr(notes, NOTES[i].note)) result->state = PARTIAL, result->reason = NOTES[i].reason;
 }
 
-// What the shell printed of its EXIT trap before a report: the loop's own, or one of the user's, which is kept in a file for
-// the end of the shell.
-static void keep_exit_trap(const char *words, size_t n) {
-  static const char ours[] = "trap -- '{ __sf_leave \"$@\"; } 2>/dev/null' EXIT\n";
-  if (memmem(words, n, ours, sizeof ours - 1)) return;
-  const char *trap = memmem(words, n, "trap -- ", strlen("trap -- "));
-  has_exit_trap = trap && folder_write("exit", trap, n - (trap - words), "");
+static const char *find(const char *words, size_t n, const char *what) { return memmem(words, n, what, strlen(what)); }
+
+// What the shell printed of its traps before a report. The one on EXIT is the loop's own, or the user's, which is kept in a file
+// for the end of the shell. What bash prints before it (`hooks`) it does not show to a shell that re-executes itself in a function.
+static void keep_traps(const char *words, size_t n) {
+  const char *traps = find(words, n, "trap -- "), *end = words + n;
+  const char *ours = find(words, n, "trap -- '{ __sf_leave ");
+  const char *hooks_end = ours ? ours : end;
+  if (!ours) has_exit_trap = traps && folder_write("exit", traps, end - traps, "");
+  const int hooks = traps && traps < hooks_end;
+  if (hooks || has_hooks) folder_write("hooks", hooks ? traps : "", hooks ? hooks_end - traps : 0, "");
+  has_hooks = hooks;
 }
 
 // A report is `turn code notes`, or `turn leaving`. Without the turn's number it was written by somebody else and means nothing.
@@ -49,7 +58,8 @@ static int take_line(const char *turn, char *words, size_t size) {
   const size_t n = (size_t)(end - from) < size - 1 ? (size_t)(end - from) : size - 1;
   memcpy(words, from, n);
   words[n] = 0;
-  if (strstr(words, " same")) keep_exit_trap(said, found - said);
+  if (strstr(words, " same")) keep_traps(said, found - said);
+  if (strstr(words, ",ran")) has_exit_trap = 0; // the end of the command was the end of what it was for
   said_bytes -= end + 1 - said;
   memmove(said, end + 1, said_bytes);
   return 1;

@@ -15,13 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { READY_WITHIN_MS = 10000, MAX_FAILED_STARTS = 3, MAX_ARGUMENTS = 32 };
+enum { READY_WITHIN_MS = 10000, MAX_FAILED_STARTS = 3, MAX_ARGUMENTS = 32, SYNTAX_STATUS = 2 };
 
 // The loop reports this before its first turn; NO_TURN is never reported.
 static const char FIRST_TURN[] = "ready", NO_TURN[] = "-none-";
 static const char *const CANDIDATES[] = {"/bin/bash", "/usr/bin/bash", "/bin/sh"};
 
 static char *arguments[MAX_ARGUMENTS + 5]; // of the shell; the last ones run the loop
+static int own_arguments; // without those
 static char source_loop[160], problem[256], turn[16];
 static pid_t pid;
 static int epoll_fd, go = -1, report = -1, ready, leaving, failed_starts;
@@ -50,6 +51,7 @@ static void find_shell(char *const *argv) {
   if (problem[0]) return;
   snprintf(source_loop, sizeof source_loop, ". %s/loop", folder_path());
   const char *slash = strrchr(arguments[0], '/');
+  own_arguments = n;
   arguments[n++] = "-c";
   arguments[n++] = source_loop;
   arguments[n] = (char *)(slash ? slash + 1 : arguments[0]); // $0
@@ -131,18 +133,23 @@ static void new_turn(void) {
   snprintf(turn, sizeof turn, "%08x", number); // short: a shell reads it byte by byte
 }
 
+// The full stop at the end: what the user's IFS may cut off there is not a word that means something.
 static void give_turn(const char *how, const char *extra) {
   char line[256];
   new_turn();
-  const int n = snprintf(line, sizeof line, "%s %s %s\n", turn, how, extra);
+  const int n = snprintf(line, sizeof line, "%s %s %s.\n", turn, how, extra);
   leaving = 0;
   make_fifos();
   if (write(go, line, n) != n) shell_kill();
 }
 
-void shell_run(const Turn *with) { give_turn(with->input ? "input" : "-", with->surroundings ? "+" : ""); }
+void shell_run(const Turn *with) {
+  char extra[32];
+  snprintf(extra, sizeof extra, "%s%s", with->surroundings ? "surroundings " : "", with->traps ? "traps " : "");
+  give_turn(with->input ? "input" : "-", extra);
+}
 
-void shell_leave(void) { give_turn("leave", report_has_exit_trap() ? "+" : ""); }
+void shell_leave(void) { give_turn("leave", report_has_exit_trap() ? "trap " : ""); }
 
 void shell_kill(void) {
   if (pid > 0) kill(pid, SIGKILL);
@@ -164,15 +171,27 @@ int shell_read_report(Report *result) {
 }
 
 void shell_interrupt(void) {
-  if (pid > 0 && !leaving) kill(pid, SIGPWR);
+  if (pid > 0 && !leaving) kill(pid, SIGURG);
   if (pid > 0) kill(pid, SIGCONT);
 }
 
-pid_t shell_check(void) {
-  if (!folder_write_check()) return -1;
+pid_t shell_check(enum Check what, int error) {
+  if (what == CHECK_END && !folder_write_check()) return -1;
   const pid_t child = fork();
   if (child) return child;
+  const int words = dup(error);
   child_setup();
-  execlp(arguments[0], arguments[0], "-n", path_of("check"), (char *)0);
+  if (what == CHECK_PARSES) dup2(words, 2);
+  close(words);
+  arguments[own_arguments] = "-n";
+  arguments[own_arguments + 1] = (char *)path_of(what == CHECK_PARSES ? "command" : "check");
+  arguments[own_arguments + 2] = 0;
+  execvp(arguments[0], arguments);
   _exit(127);
+}
+
+int shell_check_failed(enum Check what, int status) {
+  if (!WIFEXITED(status)) return 0;
+  // With a `)` after its end every script is a syntax error, unless an open here-document swallows that too.
+  return what == CHECK_END ? WEXITSTATUS(status) == 0 : WEXITSTATUS(status) == SYNTAX_STATUS;
 }

@@ -7,6 +7,7 @@
 // What of the folder's files the turn is to use.
 typedef struct {
   int input, surroundings;
+  int traps; // its script may set one
 } Turn;
 
 // argv of the shell; empty to look for one. Its reports are announced by epoll under the tag.
@@ -24,8 +25,7 @@ uint32_t shell_generation(void);
 void shell_run(const Turn *with);
 // Runs the user's EXIT trap and ends.
 void shell_leave(void);
-// Asks the running command to come back to the loop, unless it is on its way. Once a turn, right after shell_read_report: a
-// shell that has just re-executed itself would die of it.
+// Asks the running command to come back to the loop, unless it is on its way.
 void shell_interrupt(void);
 void shell_kill(void);
 // 1 when the turn has ended.
@@ -34,7 +34,9 @@ int shell_read_report(Report *report);
 void shell_died(int status);
 void shell_tick(void);
 int shell_wake_ms(void);
-// A child that parses the script and ends with 0 when the script swallows what comes after its end.
-pid_t shell_check(void);
+enum Check { NO_CHECK = 0, CHECK_PARSES = 1, CHECK_END = 2 };
+// A child that parses the script; CHECK_PARSES says on `error` what is wrong with it. -1 when there is no room.
+pid_t shell_check(enum Check what, int error);
+int shell_check_failed(enum Check what, int status);
 
 #endif

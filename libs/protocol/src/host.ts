@@ -14,6 +14,8 @@ export const hostBeatSchema = z.object({
   boot: z.string(),
   draining: z.boolean(),
   defaultImage: z.string(),
+  /** Median of how long its last sessions held a slot; absent before the first has ended. */
+  heldMs: z.number().optional(),
 });
 export type HostBeat = z.infer<typeof hostBeatSchema>;
 

@@ -156,6 +156,7 @@ export interface SessionInfo {
   epoch: number;
   queuedCommands: number;
   position?: number;
+  /** An estimate, by how long sessions lately held a slot; absent before any has given one back. */
   etaMs?: number;
   runningCommandId?: string;
   /** What runs in its sandbox besides the shell, by pids of the sandbox; while it is busy also what the running command has started. */

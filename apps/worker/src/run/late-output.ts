@@ -34,9 +34,8 @@ export interface LateOutputDeps {
 }
 
 /** The chain that late output goes through: the one of a command, without texts for a Result. */
-export function createLateClean(streamBytes: number, createRedactor?: CreateRedactor): CleanOutput {
-  const noTexts = { maxBytes: 0, maxLines: 0, keep: 'tail', encoding: 'base64' } as const;
-  return new CleanOutput({ streamBytes, ...noTexts, ...(createRedactor === undefined ? {} : { createRedactor }) });
+export function createLateClean(streamBytes: number, createRedactor: CreateRedactor): CleanOutput {
+  return new CleanOutput({ streamBytes, maxBytes: 0, maxLines: 0, keep: 'tail', encoding: 'base64', createRedactor });
 }
 
 export class LateOutput {

@@ -14,7 +14,7 @@ const reportSchema: z.ZodType<ChildReport> = z.discriminatedUnion('type', [
     dataBytes: z.number(),
   }),
   z.object({ type: z.literal('refused'), message: z.string() }),
-  z.object({ type: z.literal('output') }),
+  z.object({ type: z.literal('output'), redacted: z.boolean() }),
   z.object({ type: z.literal('failed'), error: toolErrorSchema }),
 ]);
 

@@ -1,5 +1,12 @@
+/** Up to this size the worker redacts an output; a larger one its process does, which takes longer to start what it needs for that. */
+export const REDACTED_BY_WORKER_BYTES = 65_536;
+
 /** Shorter than any token of a known format. */
 const LEAST_CHARS = 8;
+
+export function redactJsonText(text: string, redact: (text: string) => string): string {
+  return JSON.stringify(redactJson(JSON.parse(text), redact));
+}
 
 /** A JSON value with what `redact` finds in its strings and keys replaced; what a key is called tells what its text may be. */
 export function redactJson(value: unknown, redact: (text: string) => string): unknown {

@@ -16,6 +16,7 @@ import type { Logger } from 'pino';
 import { untilAnswered } from '../patience.ts';
 import type { FoundToolJob } from '../queue/tool-jobs.ts';
 import type { Tool } from './load-tools.ts';
+import { redactJsonText } from './redact-json.ts';
 import { runToolProcess, type ToolProcessEnd } from './tool-process.ts';
 
 export interface CallDeps {
@@ -121,7 +122,10 @@ async function runBegun(
 }
 
 function toOutcome(tool: Tool, end: ToolProcessEnd, timeoutMs: number, stop: AbortSignal, deps: CallDeps): Outcome {
-  if (end.type === 'reported' && end.report.type === 'output') return { ok: true, output: end.body.toString('utf8') };
+  if (end.type === 'reported' && end.report.type === 'output') {
+    const output = end.body.toString('utf8');
+    return { ok: true, output: end.report.redacted ? output : redactJsonText(output, deps.redact) };
+  }
   const error = toError(tool, end, timeoutMs, stop, deps.hostId);
   const { stdout, stderr } = end;
   const context = {

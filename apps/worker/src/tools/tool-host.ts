@@ -7,6 +7,7 @@ import { createToolJobs, type FoundToolJob } from '../queue/tool-jobs.ts';
 import { createWake } from '../session/wake.ts';
 import type { Tool } from './load-tools.ts';
 import { offerTools } from './offer-tools.ts';
+import { createTokenRedactor } from './redact-tokens.ts';
 import { parseToolJob, runCall, type StopReason } from './run-call.ts';
 import { endStrays } from './stray-processes.ts';
 
@@ -25,7 +26,6 @@ export interface ToolHostDeps {
   tools: readonly Tool[];
   slots: number;
   env: Record<string, string>;
-  redact(text: string): string;
 }
 
 export interface ToolHost {
@@ -54,6 +54,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
 
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   const jobs = await createToolJobs({ redis, fleet, hostId, tools: [...byName.keys()] });
+  const redact = createTokenRedactor();
   const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
   const wake = createWake();
   const stopping = new AbortController();
@@ -121,7 +122,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
 
   function begin(tool: Tool, found: FoundToolJob, job: ToolJob): void {
     const stop = new AbortController();
-    const done = runCall(tool, found, job, stop.signal, { ...deps, mark, abandoned: abandoned.signal })
+    const done = runCall(tool, found, job, stop.signal, { ...deps, mark, redact, abandoned: abandoned.signal })
       .catch((err: unknown) =>
         logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed'),
       )

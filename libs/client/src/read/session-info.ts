@@ -11,6 +11,7 @@ import {
 } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
 import { askHost } from '../submit/ask-host.ts';
+import { readWaitingLine, type WaitingLine } from './waiting-line.ts';
 
 const BACKGROUND_WITHIN_MS = 1_000;
 
@@ -60,17 +61,11 @@ export async function readSessionInfos(producer: Producer, all: readonly Session
     const hosts = new Set(there.flatMap(({ state }) => (state.host ? [state.host] : [])));
     const alive = await aliveHosts(producer, [...hosts]);
     const waits = there.some(({ state, queued }) => isQueued(state) && queued > 0);
-    const positions = waits ? await readPositions(producer) : new Map<string, number>();
-    return there.map(({ keys, state, queued }) => toInfo(keys, state, queued, alive, positions));
+    const line = waits ? await readWaitingLine(producer) : undefined;
+    return there.map(({ keys, state, queued }) => toInfo(keys, state, queued, alive, line));
   } catch (error) {
     throw toQueueError(error);
   }
-}
-
-/** Where each waiting session stands, from 1, by the id of its job. */
-async function readPositions(producer: Producer): Promise<Map<string, number>> {
-  const waiting = await producer.sessions.waiting();
-  return new Map(waiting.map((jobId, index) => [jobId, index + 1]));
 }
 
 async function aliveHosts(producer: Producer, hosts: string[]): Promise<Set<string>> {
@@ -87,9 +82,10 @@ function toInfo(
   state: StateFields,
   queuedCommands: number,
   alive: ReadonlySet<string>,
-  positions: ReadonlyMap<string, number>,
+  line: WaitingLine | undefined,
 ): SessionInfo {
-  const position = isQueued(state) ? positions.get(sessionJobId(keys.tenant, keys.session)) : undefined;
+  const position = isQueued(state) ? line?.positionOf(sessionJobId(keys.tenant, keys.session)) : undefined;
+  const etaMs = position === undefined ? undefined : line?.etaOf(position);
   return {
     id: keys.session,
     state: toSessionState(state, alive),
@@ -97,6 +93,7 @@ function toInfo(
     epoch: Number(state.epoch ?? 0),
     queuedCommands,
     ...(position === undefined ? {} : { position }),
+    ...(etaMs === undefined ? {} : { etaMs }),
     ...(state.run ? { runningCommandId: toCommandId(keys.session, state.run) } : {}),
     background: [],
     ...(state.host ? { backgroundUnknown: true as const } : {}),

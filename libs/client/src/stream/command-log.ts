@@ -29,8 +29,8 @@ const rangeSchema = z.object({
 });
 
 /**
- * The whole redacted output of a command: what its session's stream carries, then what its host has on its disk, then what its
- * background processes printed late. What is gone is counted. Throws HOST_UNREACHABLE where the host has to be asked and is away, and LOG_EXPIRED when nothing at all is left.
+ * The whole redacted output of a command: what its session's stream carries, then what its host has on its disk. What is gone is
+ * counted. Throws HOST_UNREACHABLE where the host has to be asked and is away, and LOG_EXPIRED when nothing at all is left.
  */
 export async function* readLog(
   producer: Producer,
@@ -41,51 +41,36 @@ export async function* readLog(
   parseOrThrow(rangeSchema, range, 'COMMAND_INVALID', 'The range of the log');
   const window = new LogWindow(range);
   const commandId = toCommandId(keys.session, entryId);
-  /** Where each stream of a command that has ended does, if that is known. */
+  const fromHost = (host: string | null | undefined) => readFromHost(producer, keys, entryId, window, host, signal);
+  /** Of the streams that the session's stream does not carry to their end. */
   let ends: OutputEntry[] = [];
-  let host: string | null | undefined;
+  let hasEnded = false;
   let printedBytes = 0;
-  let completed: string | undefined;
   for await (const step of followEntries(producer, keys, entryId, { after: undefined, follow, ...only(signal) })) {
     if (window.isFull) return;
     if (step.type === 'restarted') window.restart();
-    if (step.type === 'completed' || step.type === 'ended')
-      printedBytes = window.streams.reduce((sum, stream) => sum + step.stored[stream], 0);
+    if (step.type === 'ended') printedBytes = window.streams.reduce((sum, stream) => sum + step.stored[stream], 0);
     if (step.type === 'completed') {
-      completed = step.id;
-      host = parseWireResult(step.result, commandId).hostId;
-      break;
+      hasEnded = true;
+      const isWhole = ends.every(({ stream, offset }) => offset <= window.at[stream]);
+      if (!isWhole) yield* fromHost(parseWireResult(step.result, commandId).hostId);
+      for (const { stream, offset } of ends) yield* some(window.push(stream, offset, NOTHING));
     }
-    if (step.type !== 'output') continue;
-    // A closing entry counts what the stream does not carry: the host may have it.
-    if (!window.streams.includes(step.entry.stream)) continue;
-    if (step.entry.data.byteLength === 0) ends = [...ends, step.entry];
-    else
-      for (const chunk of some(window.push(step.entry.stream, step.entry.offset, step.entry.data)))
-        yield { id: step.id, ...chunk };
-  }
-  const isWhole = host !== undefined && ends.every(({ stream, offset }) => offset <= window.at[stream]);
-  if (!isWhole) yield* readFromHost(producer, keys, entryId, window, host, signal);
-  for (const { stream, offset } of ends) yield* some(window.push(stream, offset, new Uint8Array()));
-  if (!window.hasData && printedBytes + window.at.stdout + window.at.stderr > 0) throw logExpired(commandId);
-  yield* window.end();
-  if (completed !== undefined) yield* readLate(producer, keys, entryId, window, completed, signal);
-}
-
-/** What came behind the terminal event goes on where the log ends. */
-async function* readLate(
-  producer: Producer,
-  keys: SessionKeys,
-  entryId: string,
-  window: LogWindow,
-  after: string,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<LogChunk> {
-  for await (const step of followEntries(producer, keys, entryId, { after, follow: false, ...only(signal) })) {
     if (step.type !== 'output' || !window.streams.includes(step.entry.stream)) continue;
-    const { stream, data } = step.entry;
-    for (const chunk of some(window.push(stream, window.at[stream], data))) yield { id: step.id, ...chunk };
+    const { stream, offset, omittedBytes, data } = step.entry;
+    // Late output has no place of its own: it comes behind all that came in time.
+    const chunk = hasEnded
+      ? window.push(stream, window.at[stream] + omittedBytes, data)
+      : data.byteLength > 0
+        ? window.push(stream, offset, data)
+        : undefined;
+    if (chunk !== undefined) yield { id: step.id, ...chunk };
+    // A closing entry counts what the stream does not carry: the host may have it.
+    if (!hasEnded && data.byteLength === 0) ends = [...ends, step.entry];
   }
+  // It runs, or nothing but its record is left.
+  if (!hasEnded) yield* fromHost(undefined);
+  if (!window.hasData && printedBytes + window.at.stdout + window.at.stderr > 0) throw logExpired(commandId);
   yield* window.end();
 }
 
@@ -122,5 +107,6 @@ function logExpired(commandId: string): ShellfleetError {
   );
 }
 
+const NOTHING = new Uint8Array();
 const some = <T>(value: T | undefined): T[] => (value === undefined ? [] : [value]);
 const only = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { signal });

@@ -51,8 +51,8 @@ export type EntryStep =
   | { type: 'resumed'; last: OutputEntry | null | undefined }
   | { type: 'restarted' }
   | { type: 'output'; id: string; entry: OutputEntry }
-  /** Its terminal event, the Result as JSON; output behind it came late. */
-  | { type: 'completed'; id: string; stored: RawOffsets; result: string }
+  /** Its terminal event, with the Result as JSON. Output that comes behind it is late. */
+  | { type: 'completed'; result: string }
   | { type: 'ended'; id: string; stored: RawOffsets };
 
 export async function* followEntries(
@@ -88,19 +88,12 @@ export async function* followEntries(
       lastId = entry.id;
       if (entry.type === 'command.started') yield { type: 'restarted' };
       if (entry.type === 'command.completed') {
-        const { stored } = await look();
-        yield { type: 'completed', id: entry.id, stored, result: entry.data.toString('utf8') };
-        if (late === undefined) {
-          yield { type: 'ended', id: entry.id, stored };
-          return;
-        }
+        yield { type: 'completed', result: entry.data.toString('utf8') };
+        if (late === undefined) return yield { type: 'ended', id: entry.id, stored: (await look()).stored };
       }
       const output = entry.type === 'command.output' ? decodeOutputEntry(entry.data) : undefined;
       if (output !== undefined) yield { type: 'output', id: entry.id, entry: output };
-      if (entry.id === late?.id) {
-        yield { type: 'ended', id: entry.id, stored: late.stored };
-        return;
-      }
+      if (entry.id === late?.id) return yield { type: 'ended', id: entry.id, stored: late.stored };
     }
     if (page.length > 0) continue;
     if (ended) {

@@ -1,5 +1,6 @@
 import { closeSync, writeSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
+import { REDACTED_BY_WORKER_BYTES, redactJsonText } from '../redact-json.ts';
 import { callTool } from './call-tool.ts';
 import { describeThrown } from './describe-thrown.ts';
 import { readDataBytes } from './read-data-bytes.ts';
@@ -31,9 +32,18 @@ if (request.type === 'describe') {
 } else {
   const args: unknown = JSON.parse(input.slice(end + 1));
   await callTool(request, args, abort.signal).then(
-    (done) => (typeof done === 'string' ? report({ type: 'output' }, done) : report({ type: 'failed', error: done })),
+    async (done) => {
+      if (typeof done !== 'string') return report({ type: 'failed', error: done });
+      const redacted = done.length > REDACTED_BY_WORKER_BYTES;
+      report({ type: 'output', redacted }, redacted ? await redactOutput(done) : done);
+    },
     (thrown: unknown) => report(raised(thrown)),
   );
+}
+
+async function redactOutput(text: string): Promise<string> {
+  const { createTokenRedactor } = await import('../redact-tokens.ts');
+  return redactJsonText(text, createTokenRedactor());
 }
 
 /** The first is the one that counts; it ends the process. */

@@ -21,6 +21,6 @@ export type ChildReport =
   /** `dataBytes`: what the runtime itself takes, before a module is loaded */
   | { type: 'described'; tools: DescribedTool[]; dataBytes: number }
   | { type: 'refused'; message: string }
-  /** the output follows, as JSON */
-  | { type: 'output' }
+  /** The output follows, as JSON. A large one is redacted: the worker has other things to do. */
+  | { type: 'output'; redacted: boolean }
   | { type: 'failed'; error: ToolError };

@@ -30,7 +30,7 @@ export function seededRandom(seed: number): Random {
   };
 }
 
-export function pick<T>(random: Random, from: ArrayLike<T>): T {
+function pick<T>(random: Random, from: ArrayLike<T>): T {
   return from[random(from.length)]!;
 }
 
