@@ -47,7 +47,7 @@ static void watch(int fd, uint64_t tag) {
 
 static void pong(const Header *ping) {
   static uint8_t processes[MAX_OUTBOUND_PAYLOAD];
-  const size_t n = ping->flags ? processes_describe(processes, sizeof processes, shell_pid()) : 0;
+  const size_t n = ping->flags ? processes_describe(processes, sizeof processes, entry_since(), shell_pid()) : 0;
   link_put(PONG, 0, ping->flags, 0, ping->offset, processes, n);
 }
 

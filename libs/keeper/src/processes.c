@@ -137,6 +137,12 @@ int sweep(int signal, Moment since, pid_t shell) {
   return n;
 }
 
+void sweep_between(int signal, Moment since, Moment until, pid_t shell) {
+  read_table();
+  for (int i = 0; i < count; i++)
+    if (is_target(&table[i], since, shell) && !is_newer(&table[i], until)) kill(table[i].pid, signal);
+}
+
 static int is_bystander(const Process *process, Moment since, pid_t shell) {
   int steps = 0;
   if (is_ours(process->pid, shell) || process->state == 'Z' || process->state == 'X' || !process->parent) return 0;
@@ -198,12 +204,12 @@ int signal_session(pid_t leader, int signal) {
   return n;
 }
 
-size_t processes_describe(uint8_t *text, size_t size, pid_t shell) {
+size_t processes_describe(uint8_t *text, size_t size, Moment since, pid_t shell) {
   size_t used = 0;
   read_table();
   for (int i = 0; i < count; i++) {
     const int pid = table[i].pid;
-    if (is_ours(pid, shell) || table[i].state == 'Z' || is_at_terminal(&table[i])) continue;
+    if (is_ours(pid, shell) || table[i].state == 'Z' || is_at_terminal(&table[i]) || is_target(&table[i], since, shell)) continue;
     char path[48], command[512];
     snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
     const int n = read_file(path, command, sizeof command);

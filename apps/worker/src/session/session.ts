@@ -155,7 +155,7 @@ export class Session {
     const shell = this.#shell;
     const redaction = this.#redaction;
     if (shell === undefined || redaction === undefined || !shell.hasSandbox || shell.death !== undefined) return [];
-    return listBackground(shell.turns.shell, redaction.text, this.#fenced.signal);
+    return listBackground(shell.turns.shell, redaction, this.#fenced.signal);
   }
 
   /** The worker stops. What runs goes on for the next worker, or is cancelled. */
