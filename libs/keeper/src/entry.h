@@ -18,8 +18,6 @@ void entry_close(uint32_t termination_ms);
 void entry_on_report(void);
 void entry_on_child(pid_t pid, int status);
 void entry_on_shell_death(int status);
-// The limit of processes has refused somebody one more.
-void entry_on_fork_refused(void);
 // Deadlines and the ladder. Returns in how many ms to call again, or -1.
 int entry_tick(void);
 // Puts output, then the end, on the link. 1 when there is more than it has room for.
