@@ -42,7 +42,8 @@ export default defineConfig({
       // One after the other: what a fault does to the engine or to the processor's time must not fail another project.
       dockerProject('integration', { groupOrder: 1, testTimeout: 30_000 }),
       dockerProject('e2e', { groupOrder: 2, testTimeout: 60_000 }),
-      dockerProject('chaos', { groupOrder: 3, testTimeout: 120_000, maxWorkers: 1 }),
+      dockerProject('wounds', { groupOrder: 3, testTimeout: 60_000 }),
+      dockerProject('chaos', { groupOrder: 4, testTimeout: 120_000, maxWorkers: 1 }),
     ],
   },
 });

@@ -1,4 +1,4 @@
-// Builds the keeper from its C source with whatever C compiler there is, once per state of the source.
+// Builds the keeper, and what starts it on a host, from their C source with whatever C compiler there is, once per state of the source.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-const sourceFolder = join(import.meta.dirname, 'src');
+const sourceFolders = { keeper: join(import.meta.dirname, 'src'), launch: join(import.meta.dirname, 'launcher') };
 const buildFolder = join(import.meta.dirname, 'build');
 
 // musl makes it ten times smaller; both are static, because an image may hold no C library at all.
@@ -23,34 +23,46 @@ const flags = [
   '-D_FORTIFY_SOURCE=2',
 ];
 
-/** Answers with the path of the program. Throws, with what to install, where nothing can compile it. */
-export async function buildKeeper(): Promise<string> {
-  const sources = await readSources();
-  const folder = join(buildFolder, `${arch()}-${await hashOfFiles(sources)}`);
-  const program = join(folder, 'keeper');
-  if (await exists(program)) return program;
+export interface Programs {
+  /** The main process of every session. */
+  keeper: string;
+  /** What starts it on a host without a container. */
+  launch: string;
+}
+
+/** Answers with the paths of the programs. Throws, with what to install, where nothing can compile them. */
+export async function buildKeeper(): Promise<Programs> {
+  const sources = { keeper: await readSources(sourceFolders.keeper), launch: await readSources(sourceFolders.launch) };
+  const folder = join(buildFolder, `${arch()}-${await hashOfFiles([...sources.keeper, ...sources.launch])}`);
+  const programs = { keeper: join(folder, 'keeper'), launch: join(folder, 'launch') };
+  if ((await exists(programs.keeper)) && (await exists(programs.launch))) return programs;
   await mkdir(folder, { recursive: true });
   const header = join(folder, `shell_script.${process.pid}`);
   await writeFile(header, await shellScriptHeader());
   await rename(header, join(folder, 'shell_script.h'));
-  const unfinished = join(folder, `keeper.${process.pid}`);
+  await build(programs.keeper, sources.keeper, folder);
+  await build(programs.launch, sources.launch, folder);
+  await removeOthers(folder);
+  return programs;
+}
+
+async function build(program: string, sources: string[], folder: string): Promise<void> {
+  const unfinished = `${program}.${process.pid}`;
   await compile([...flags, '-I', folder, '-o', unfinished, ...sources.filter((path) => path.endsWith('.c'))]);
   await chmod(unfinished, 0o755);
   await rename(unfinished, program); // whoever finds it finds it whole
-  await removeOthers(folder);
-  return program;
 }
 
 /** The shell's loop as a C string. */
 async function shellScriptHeader(): Promise<string> {
-  const script = await readFile(join(sourceFolder, 'shell.sh'), 'utf8');
+  const script = await readFile(join(sourceFolders.keeper, 'shell.sh'), 'utf8');
   const lines = script.split('\n').map((line) => `  ${JSON.stringify(`${line}\n`)}`);
   return `static const char SHELL_SCRIPT[] =\n${lines.join('\n')};\n`;
 }
 
-async function readSources(): Promise<string[]> {
-  const names = (await readdir(sourceFolder)).filter((name) => /\.(c|h|sh)$/.test(name)).sort();
-  return names.map((name) => join(sourceFolder, name));
+async function readSources(folder: string): Promise<string[]> {
+  const names = (await readdir(folder)).filter((name) => /\.(c|h|sh)$/.test(name)).sort();
+  return names.map((name) => join(folder, name));
 }
 
 async function hashOfFiles(paths: string[]): Promise<string> {

@@ -20,7 +20,7 @@ const mayImport: Record<string, string[]> = {
 };
 
 /** What a package offers besides its front door. */
-const sideDoors = ['@shellfleet/keeper/build', '@shellfleet/worker/shell'];
+const sideDoors = ['@shellfleet/keeper/build', '@shellfleet/protocol/plain', '@shellfleet/worker/shell'];
 
 const packageFolders = [...Object.keys(mayImport), 'tests'];
 

@@ -25,17 +25,17 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
   test('stdout and stderr come apart and exact, in the Result and in the stream', async () => {
     const session = await stack.fleet.session('apart');
     const live: OutputChunk[] = [];
-    const command = await session.submit('printf "no end"; printf "to err\\n\\n" >&2; printf " é€😀"', {
+    const command = await session.submit('printf "no end)"; printf "to err\\n\\n" >&2; printf " é€😀"', {
       onOutput: (chunk) => live.push(chunk),
     });
     const result = await command.result();
     expect(result).toEqual(
-      expectedResult('apart', { stdout: 'no end é€😀', stderr: 'to err\n\n', output: expect.any(String) }),
+      expectedResult('apart', { stdout: 'no end) é€😀', stderr: 'to err\n\n', output: expect.any(String) }),
     );
-    expect(['no end é€😀to err\n\n', 'no endto err\n\n é€😀', 'to err\n\nno end é€😀']).toContain(result.output);
+    expect(['no end) é€😀to err\n\n', 'no end)to err\n\n é€😀', 'to err\n\nno end) é€😀']).toContain(result.output);
     const chunks = await collect(command.output());
     expect(live).toEqual(chunks);
-    expect([textOf(chunks, 'stdout'), textOf(chunks, 'stderr')]).toEqual(['no end é€😀', 'to err\n\n']);
+    expect([textOf(chunks, 'stdout'), textOf(chunks, 'stderr')]).toEqual(['no end) é€😀', 'to err\n\n']);
     expect(chunks.map(({ seq }) => seq)).toEqual(chunks.map((_chunk, index) => index));
   });
 

@@ -51,6 +51,10 @@ describe('One slot', () => {
     const waiting = await Promise.all(['first', 'second'].map((name) => stack.fleet.session(`waits-${name}`, small)));
     const commands: Command[] = [];
     for (const session of waiting) commands.push(await session.submit(`echo ${session.id}`));
+    const hosts = await until(
+      () => stack.fleet.hosts(),
+      ([host]) => host?.free === 0,
+    );
     const expectInfo = (own: Partial<SessionInfo>) => ({
       hostId: null,
       epoch: 0,
@@ -63,10 +67,6 @@ describe('One slot', () => {
       expectInfo({ id: 'waits-first', state: 'queued', queuedCommands: 1, position: 1 }),
       expectInfo({ id: 'waits-second', state: 'queued', queuedCommands: 1, position: 2 }),
     ]);
-    const hosts = await until(
-      () => stack.fleet.hosts(),
-      ([host]) => host?.free === 0,
-    );
     expect(hosts).toEqual([
       {
         id: 'h1',
@@ -82,7 +82,20 @@ describe('One slot', () => {
     expect(await holder.run('echo still')).toEqual(expectedResult('holder', { stdout: 'still\n' }));
     await holder.close();
     expect(await commands[0]?.result()).toEqual(expectedResult('waits-first', { stdout: 'waits-first\n' }));
-    expect((await waiting[1]?.info())?.state).toBe('queued');
+    // By how long the holder had the slot.
+    const expected = await until(
+      () => waiting[1]?.info(),
+      (info) => (info?.etaMs ?? 0) > 0,
+    );
+    expect(expected).toEqual(
+      expectInfo({
+        id: 'waits-second',
+        state: 'queued',
+        queuedCommands: 1,
+        position: 1,
+        etaMs: expect.toSatisfy((ms) => ms < 60_000) as never,
+      }),
+    );
     await waiting[0]?.close();
     expect(await commands[1]?.result()).toEqual(expectedResult('waits-second', { stdout: 'waits-second\n' }));
   });

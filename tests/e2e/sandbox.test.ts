@@ -51,7 +51,7 @@ describe('Images', () => {
 
   test('one without a shell is said to have none (row 74)', async () => {
     refused(await runOnce('echo never', { image: inject('testImages').noShell }), 'SESSION_START_FAILED', [
-      'No shell runs in the image',
+      'No shell runs in the container',
       inject('testImages').noShell,
     ]);
   });

@@ -23,6 +23,13 @@ async function eventsOf(events: AsyncIterable<SessionEvent>): Promise<string[]> 
   return types;
 }
 
+/** What the worker has logged of shutdown commands of a session that failed. */
+const shutdownProblems = (sessionId: string): string[] =>
+  (stack.workers[0]?.log ?? '')
+    .split('\n')
+    .filter((line) => line.includes('session.shutdown-command-failed') && line.includes(`"${sessionId}"`))
+    .map((line) => JSON.parse(line).problem);
+
 describe('Startup and shutdown', () => {
   test('variables and startup commands are there before the first command, and again after a restart (S1-41, S1-43)', async () => {
     const spec = {
@@ -58,8 +65,7 @@ describe('Startup and shutdown', () => {
         shell: expect.any(Object) as never,
         error: {
           code: 'SESSION_START_FAILED',
-          message:
-            "Startup command 'echo not here >&2; exit 5' of session bad-startup failed with exit code 5. Its output: not here",
+          message: "Startup command 'echo not here >&2; exit 5' failed with exit code 5. Its output: not here",
           retryable: true,
           context: {},
         },
@@ -75,7 +81,7 @@ describe('Startup and shutdown', () => {
       startupTimeoutMs: 300,
     });
     expect((await session.run('echo never')).error?.message).toBe(
-      "Startup command 'sleep 4321' of session slow-startup took longer than 300 ms.",
+      "Startup command 'sleep 4321' took longer than 300 ms.",
     );
     await session.close();
   });
@@ -88,11 +94,7 @@ describe('Startup and shutdown', () => {
     });
     await session.run('kept=yes');
     await session.close();
-    const problems = stack.workers[0]?.log
-      .split('\n')
-      .filter((line) => line.includes('session.shutdown-command-failed') && line.includes('"shutdown"'))
-      .map((line) => JSON.parse(line).problem);
-    expect(problems).toEqual([
+    expect(shutdownProblems('shutdown')).toEqual([
       expect.stringContaining("Shutdown command 'exit 6' failed with exit code 6"),
       expect.stringContaining("Shutdown command 'sleep 4321' took longer than 400 ms"),
     ]);
@@ -100,6 +102,21 @@ describe('Startup and shutdown', () => {
 });
 
 describe('restart', () => {
+  test('runs no shutdown commands, idleness does: the fleet ends the shell for good (S1-10, S1-42)', async () => {
+    const session = await stack.fleet.session('shutdown-when-idle', {
+      shutdownCommands: ['echo "$kept" >&2; exit 7'],
+      idleTimeoutMs: 500,
+    });
+    await session.restart();
+    await session.run('kept=yes');
+    expect(shutdownProblems('shutdown-when-idle')).toEqual([]);
+    await until(
+      () => session.info(),
+      ({ state }) => state === 'lost',
+    );
+    expect(shutdownProblems('shutdown-when-idle')).toEqual([expect.stringMatching(/failed with exit code 7.*yes/)]);
+  });
+
   test('gives a fresh shell in order with the commands, ends what ran in the background, and keeps the files', async () => {
     const session = await stack.fleet.session('restart');
     await session.run('kept=no; cd /tmp; echo file > /workspace/f; sleep 4321 &');
@@ -215,12 +232,15 @@ describe('fleet.session', () => {
     });
   });
 
-  test('takes no slot and no container until something is submitted', async () => {
+  test('is listed at once, and takes no slot and no container until something is submitted', async () => {
     const free = async () => (await stack.fleet.hosts())[0]?.free;
     const before = await free();
     const session = await stack.fleet.session('only-recorded');
     expect(await session.info()).toMatchObject({ id: 'only-recorded', state: 'queued', hostId: null, epoch: 0 });
     expect(await free()).toBe(before);
+    const listed = await Array.fromAsync(stack.fleet.sessions());
+    expect(listed.filter(({ id }) => id === 'only-recorded')).toEqual([await session.info()]);
+    await session.close();
   });
 
   test('ids that differ in case are different sessions, and names of object members are ids like others (row 22, 24)', async () => {

@@ -59,7 +59,13 @@ const options: [row: string, options: unknown, words: RegExp][] = [
     { env: Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`A${i}`, 'x'.repeat(120_000)])) },
     /options\.env: is \d+ bytes in all; the limit is 1048576/,
   ],
-  ['9 stdin beyond its limit', { stdin: new Uint8Array(MiB + 1) }, /options\.stdin: is 1048577 bytes/],
+  ['9 stdin of numbers', { stdin: new Uint16Array(2) }, /options\.stdin: must be a string, bytes/],
+  ['9 stdin of a wrong type', { stdin: 5 }, /options\.stdin: must be a string, bytes, an iterable of them, or 'open'/],
+  [
+    '9 stdin that could not be read again',
+    { stdin: new Uint8Array(MiB + 1), retry: 'idempotent' },
+    /options\.stdin: cannot be read a second time/,
+  ],
   ['10 nested 10,000 deep', { env: deep() }, /options\.env\.value: must be a string/],
   [
     '12 __proto__',
@@ -108,11 +114,8 @@ const options: [row: string, options: unknown, words: RegExp][] = [
   ['34 a relative cwd', { cwd: 'work' }, /options\.cwd: must be an absolute path/],
   ['34 a cwd that climbs', { cwd: '../..' }, /options\.cwd: must be an absolute path/],
   ['34 a cwd of home', { cwd: '~' }, /options\.cwd: must be an absolute path/],
-  [
-    'streamed stdin, which is not there yet',
-    { stdin: 'open' },
-    /options\.stdin: streamed stdin \('open'\) is not supported/,
-  ],
+  ['open stdin that could not be read again', { stdin: 'open', retry: 'idempotent' }, /cannot be read a second time/],
+  ['a stream behind an idempotency key', { stdin: [], idempotencyKey: 'k' }, /options\.stdin: of unknown content/],
   ['escalation, which is not there yet', { escalate: { justification: 'x' } }, /options\.escalate: unknown field/],
 ];
 test.each(options)('refuses an option, row %s', async (_row, given, words) => {
@@ -172,7 +175,7 @@ const specs: [row: string, spec: unknown, words: RegExp][] = [
   ['43 a billion cpus', { limits: { cpus: 1e9 } }, /spec\.limits\.cpus: must be at most/],
   ['44 an empty user', { user: '' }, /spec\.user: must be a non-empty string/],
   ['44 a user that is a command', { user: 'x;y' }, /spec\.user: is not a user/],
-  ['a policy that is not there yet', { policy: 'host' }, /spec\.policy/],
+  ['a policy that is not there yet', { policy: 'codex' }, /spec\.policy/],
   ['secrets, which are not there yet', { secrets: { A: 'x' } }, /spec\.secrets: unknown field/],
   ['redaction, which is not there yet', { redaction: [] }, /spec\.redaction: unknown field/],
 ];

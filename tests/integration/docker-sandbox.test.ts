@@ -53,6 +53,10 @@ function create(spec: SessionSpec = {}, from = sandboxes): Promise<Sandbox> {
   return from.create(session, sessionSpecSchema.parse({ limits: { memoryBytes: 64 * MIB }, ...spec }));
 }
 
+function containerOf({ containerId }: Sandbox): Docker.Container {
+  return docker.getContainer(String(containerId));
+}
+
 /** A started sandbox and what runs lines in it. */
 async function start(spec: SessionSpec = {}) {
   const sandbox = await create(spec);
@@ -109,7 +113,7 @@ describe('a sandbox', () => {
 
   test('tells the engine what its limits are, and keeps no log there', async () => {
     await using box = await start({ limits: { memoryBytes: 64 * MIB, cpus: 0.5, pids: 32 } });
-    const { HostConfig: host, Config: config } = await docker.getContainer(box.sandbox.containerId).inspect();
+    const { HostConfig: host, Config: config } = await containerOf(box.sandbox).inspect();
     expect(host).toMatchObject({
       Memory: 64 * MIB,
       MemorySwap: 64 * MIB,
@@ -159,7 +163,7 @@ describe('its end', () => {
   ] as const)('is told within 2 s as %s', async (reason, end) => {
     await using box = await start();
     const began = Date.now();
-    await end(box.sandbox.containerId);
+    await end(String(box.sandbox.containerId));
     expect((await box.sandbox.died).reason).toBe(reason);
     expect(Date.now() - began).toBeLessThan(2_000);
   });
@@ -171,7 +175,7 @@ describe('its end', () => {
     expect(await readdir(join(folder, 'one')).then((names) => names.filter((name) => !name.startsWith('.')))).toEqual(
       [],
     );
-    await expect(docker.getContainer(box.sandbox.containerId).inspect()).rejects.toMatchObject({ statusCode: 404 });
+    await expect(containerOf(box.sandbox).inspect()).rejects.toMatchObject({ statusCode: 404 });
   });
 });
 
@@ -186,7 +190,7 @@ describe('after a restart of the worker', () => {
     expect(running?.sandbox.link).toMatchObject({ ...box.sandbox.link, open: expect.any(Function) });
     expect(found.find(({ sandbox }) => sandbox.id === left.id)?.state).toBe('created');
     await left.remove();
-    await docker.getContainer(box.sandbox.containerId).kill();
+    await containerOf(box.sandbox).kill();
     expect((await running?.sandbox.died)?.reason).toBe('killed');
     await restarted.close();
   });
@@ -206,7 +210,7 @@ describe('over a socket', () => {
     const other = await createDockerSandboxes(optionsFor('three', 'socket'));
     const sandbox = await create({}, other);
     expect((await stat(join(folder, 'three'))).mode & 0o777).toBe(0o700);
-    const { Mounts: mounts } = await docker.getContainer(sandbox.containerId).inspect();
+    const { Mounts: mounts } = await containerOf(sandbox).inspect();
     expect(mounts.map(({ Destination, RW }) => [Destination, RW]).sort()).toEqual([
       ['/.shellfleet', false],
       ['/etc/hosts', false],

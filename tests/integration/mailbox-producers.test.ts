@@ -1,33 +1,10 @@
 import { cancel, close, finish, open, release, submit, take } from '@shellfleet/mailbox';
-import { hostKeys, idempotencyKey, recordKey, type SessionKeys } from '@shellfleet/protocol';
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { hostKeys, idempotencyKey, recordKey } from '@shellfleet/protocol';
+
+import { describe, expect, test } from 'vitest';
 import { idsOf, keysWithoutExpiry, leftovers, outcomesOf, readEvents } from '../support/invariants.ts';
-import {
-  connectTestRedis,
-  finishAs,
-  newKeys,
-  newSubmission,
-  openSession,
-  own,
-  submitSome,
-  type TestRedis,
-} from '../support/mailbox-session.ts';
-
-let connected: TestRedis;
-let redis: Redis;
-let keys: SessionKeys;
-let generation: string;
-
-beforeAll(async () => {
-  connected = await connectTestRedis();
-  redis = connected.redis;
-});
-afterAll(() => connected[Symbol.asyncDispose]());
-beforeEach(async () => {
-  keys = newKeys();
-  generation = await openSession(redis, keys);
-});
+import { finishAs, newKeys, newSubmission, openSession, own, submitSome } from '../support/mailbox-session.ts';
+import { generation, keys, redis } from '../support/open-mailbox.ts';
 
 /** Messages on a channel, from now on; `settled` resolves when everything published before it has come. */
 async function listen(channel: string) {
@@ -43,6 +20,20 @@ async function listen(channel: string) {
 }
 
 describe('open', () => {
+  test('records a life that goes after the retention, unless somebody submits to it or owns it', async () => {
+    const [unused, used, owned] = [newKeys(), newKeys(), newKeys()];
+    for (const fresh of [unused, used, owned]) await open(redis, fresh, 'sealed', 'd1');
+    expect(await redis.pttl(unused.state)).toBeGreaterThan(86_000_000);
+    await redis.pexpire(unused.state, 1_000);
+    await open(redis, unused, 'sealed', 'd1');
+    expect(await redis.pttl(unused.state)).toBeGreaterThan(86_000_000);
+    await submit(redis, used, newSubmission((await redis.hget(used.state, 'gen')) ?? ''));
+    await own(redis, owned);
+    expect([await redis.pttl(used.state), await redis.pttl(used.stream), await redis.pttl(owned.state)]).toEqual([
+      -1, -1, -1,
+    ]);
+  });
+
   test('creates a life once, and attaches when it arrives twice', async () => {
     const fresh = newKeys();
     const first = await open(redis, fresh, 'sealed', 'd1');

@@ -1,37 +1,13 @@
 import { append, cancel, finish, submit, sweep, take } from '@shellfleet/mailbox';
-import { recordKey, type SessionKeys } from '@shellfleet/protocol';
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { recordKey } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
 import { idsOf, outcomesOf, outputGaps, outputOf, readEvents } from '../support/invariants.ts';
-import {
-  connectTestRedis,
-  finishAs,
-  newKeys,
-  newSubmission,
-  openSession,
-  own,
-  pieceAfter,
-  submitSome,
-  type TestRedis,
-} from '../support/mailbox-session.ts';
+import { finishAs, newKeys, newSubmission, own, pieceAfter, submitSome } from '../support/mailbox-session.ts';
 
 const DAY = 86_400_000;
 const AMPLE = { retentionMs: DAY, streamBytes: 1 << 26 };
 
-let connected: TestRedis;
-let redis: Redis;
-let keys: SessionKeys;
-let generation: string;
-
-beforeAll(async () => {
-  connected = await connectTestRedis();
-  redis = connected.redis;
-});
-afterAll(() => connected[Symbol.asyncDispose]());
-beforeEach(async () => {
-  keys = newKeys();
-  generation = await openSession(redis, keys);
-});
+import { generation, keys, redis } from '../support/open-mailbox.ts';
 
 /** Runs the head with some output. */
 async function runNext(owner: Awaited<ReturnType<typeof own>>, output: Buffer, end = true): Promise<string> {

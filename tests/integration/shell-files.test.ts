@@ -2,11 +2,12 @@
 
 import { parseFileRecords } from '@shellfleet/keeper';
 import { describe, expect, test } from 'vitest';
-import { type BoxOptions, useBox } from '../support/shell-box.ts';
+import { type BoxOptions, host, useBox } from '../support/shell-box.ts';
 
 const boxes: [string, BoxOptions][] = [
   ['as user 1000 over the socket', {}],
   ['as user 1000 over attach', { transport: 'attach' }],
+  ...host.map((transport): [string, BoxOptions] => ['on the host', { transport }]),
   ['as root', { user: '0:0' }],
   ['on a read-only root in an image with nothing but a shell', { image: 'dashOnly', readOnlyRootfs: true }],
 ];

@@ -1,11 +1,11 @@
 // Output comes byte for byte, per stream, with its end, and never in another command's.
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { useBox } from '../support/shell-box.ts';
+import { host, useBox } from '../support/shell-box.ts';
 
 const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
 
-describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
+describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => {
   const it = useBox({ transport });
   const run: typeof it.client.run = (...args) => it.client.run(...args);
 
@@ -69,12 +69,20 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
 
   test('tags what a background process prints later, and never mixes it with the next command', async () => {
     it.client.late.length = 0;
+    it.client.lateEnds.length = 0;
     const now = await run('(sleep 2; echo late; echo late2 >&2; sleep 0.3; echo later) & echo now');
     expect(now.out).toBe('now\n');
     expect(now.ms).toBeLessThan(1_900);
     const next = await run('sleep 2.1; echo mine');
     expect(next).toMatchObject({ out: 'mine\n', err: '' });
-    await expect.poll(() => it.client.late.length, { timeout: 5_000 }).toBe(3);
+    await expect
+      .poll(() => it.client.lateEnds, { timeout: 5_000 })
+      .toEqual(
+        expect.arrayContaining([
+          { entryId: now.entryId, stream: 'stdout', offset: 15 },
+          { entryId: now.entryId, stream: 'stderr', offset: 6 },
+        ]),
+      );
     expect(it.client.late).toEqual(
       expect.arrayContaining([
         { entryId: now.entryId, stream: 'stdout', offset: 4, text: 'late\n' },
@@ -82,6 +90,7 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
         { entryId: now.entryId, stream: 'stdout', offset: 9, text: 'later\n' },
       ]),
     );
+    expect(it.client.late).toHaveLength(3);
   });
 
   test('does not wait for a background process that holds stdout, and wait in a later command finds it', async () => {

@@ -1,7 +1,7 @@
 // Deadlines and cancel: the whole tree of the command ends, nothing older does, and the session goes on.
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
-import { type ImageName, openBox, useBox } from '../support/shell-box.ts';
+import { host, type ImageName, openBox, useBox } from '../support/shell-box.ts';
 
 const killGraceMs = 600;
 
@@ -9,7 +9,8 @@ describe.each([
   ['bash', 'session', 'socket'],
   ['bash', 'session', 'attach'],
   ['busybox ash', 'busybox', 'socket'],
-] as [string, ImageName, 'socket' | 'attach'][])('%s (%s over %s)', (name, image, transport) => {
+  ...host.map((place) => ['bash', 'session', place]),
+] as [string, ImageName, 'socket' | 'attach' | 'host'][])('%s (%s over %s)', (name, image, transport) => {
   const it = useBox({ image, transport });
   const run: typeof it.client.run = (...args) => it.client.run(...args);
   const kept = name === 'bash' ? 'kept' : 'partial';
@@ -91,9 +92,29 @@ describe.each([
   });
 });
 
-describe('at the limits of the container', () => {
+describe.each(['socket', ...host] as const)('at the limits of its sandbox (%s)', (transport) => {
+  test('a fork bomb in the foreground ends with its command', async () => {
+    await using it = await openBox({ transport, pids: 64 });
+    await it.client.run('J=1');
+    const bomb = await it.client.run('f() { f | f & }; f; sleep 100', { timeoutMs: 800, killGraceMs });
+    expect(bomb.end.reason).toBe('wall');
+    expect((await it.client.run('/bin/true && echo forked')).out).toBe('forked\n');
+    expect((await it.client.shell.background()).length).toBeLessThan(5);
+  });
+
+  test('a fork bomb left in the background does not take the session with it', async () => {
+    await using it = await openBox({ transport, pids: 64 });
+    await it.client.run('f() { f | f & }; f', { timeoutMs: 1_000, killGraceMs });
+    await expect.poll(async () => (await it.client.run('echo ok', { timeoutMs: 2_000, killGraceMs })).out).toBe('ok\n');
+    await expect
+      .poll(async () => (await it.client.run('/bin/true && echo forked', { timeoutMs: 2_000, killGraceMs })).out, {
+        timeout: 15_000,
+      })
+      .toBe('forked\n');
+  });
+
   test('what runs out of memory is killed and named; the keeper and the shell go on', async () => {
-    await using it = await openBox({ memoryBytes: 64 << 20 });
+    await using it = await openBox({ transport, memoryBytes: 64 << 20 });
     await it.client.run('K=1');
     const ended = await it.client.run('tail /dev/zero', { timeoutMs: 15_000 });
     expect(ended).toMatchObject({ code: 137, end: { reason: 'oom' } });
@@ -101,14 +122,14 @@ describe('at the limits of the container', () => {
   });
 
   test('a shell that runs out of memory itself is replaced', async () => {
-    await using it = await openBox({ memoryBytes: 64 << 20 });
+    await using it = await openBox({ transport, memoryBytes: 64 << 20 });
     const ended = await it.client.run('x=x; while :; do x=$x$x$x; done', { timeoutMs: 15_000 });
     expect(ended.code).not.toBe(0);
     expect((await it.client.run('echo ok')).out).toBe('ok\n');
   });
 
   test('least memory is enough for ordinary work', async () => {
-    await using it = await openBox({ memoryBytes: 32 << 20 });
+    await using it = await openBox({ transport, memoryBytes: 32 << 20 });
     const ended = await it.client.run('head -c 20000000 /dev/zero | wc -c; head -c 20000000 /dev/zero', {
       timeoutMs: 15_000,
     });

@@ -1,7 +1,7 @@
 import { Fleet } from '@shellfleet/client';
 import { Redis } from 'ioredis';
 
-// A producer that is killed right before one step of its first submit. Started by a test with: redis URL, namespace, seal key, step.
+// A producer that is killed right before one step on the way to its first command. Started by a test with: redis URL, namespace, seal key, step.
 
 const [redisUrl = '', namespace = '', sealKey = '', step = ''] = process.argv.slice(2);
 
@@ -15,12 +15,13 @@ const STEPS: Record<string, (name: string, args: string[]) => boolean> = {
 };
 
 const fleet = await Fleet.connect({ redisUrl, namespace, sealKeys: [sealKey] });
-const session = await fleet.session('s');
-
 const { sendCommand } = Redis.prototype;
 Redis.prototype.sendCommand = function (command, stream) {
   if (STEPS[step]?.(command.name, command.args.map(String))) process.kill(process.pid, 'SIGKILL');
   return sendCommand.call(this, command, stream);
 };
+const session = await fleet.session('s');
+// What was sent has left.
+await new Promise((resolve) => setImmediate(resolve));
 await session.submit('echo first');
 process.exit(0);

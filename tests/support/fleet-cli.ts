@@ -2,10 +2,15 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { type CliProcess, type CliRun, follow } from './run-cli.ts';
 import type { TestFleet } from './start-fleet.ts';
+import { until } from './until.ts';
 
 const launcher = fileURLToPath(new URL('../../apps/producer/bin/shellfleet', import.meta.url));
 
-export type CliOptions = { env?: Record<string, string>; stdin?: string | Uint8Array };
+export type CliOptions = {
+  env?: Record<string, string>;
+  /** `null`: it stays open, for the test to write to. */
+  stdin?: string | Uint8Array | null;
+};
 
 /** The command line as its users start it: the launcher, as a process of its own, told by its environment where the fleet is. */
 export class FleetCli {
@@ -24,8 +29,30 @@ export class FleetCli {
   start(args: readonly string[], { env, stdin }: CliOptions = {}): CliProcess {
     const started = follow(spawn(launcher, args, { env: { ...this.#env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] }));
     started.child.stdin?.on('error', () => {});
-    started.child.stdin?.end(stdin ?? '');
+    if (stdin !== null) started.child.stdin?.end(stdin ?? '');
     return started;
+  }
+
+  /** At a terminal: `converse` types, and waits for what is shown. */
+  async atTerminal(
+    args: readonly string[],
+    converse: (type: (keys: string) => void, untilShown: (words: string) => Promise<unknown>) => Promise<void>,
+  ): Promise<{ exitCode: number | null; shown: string }> {
+    const words = [launcher, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+    const { child, said, end } = follow(
+      spawn('script', ['-qefc', words, '/dev/null'], { env: this.#env, stdio: ['pipe', 'pipe', 'pipe'] }),
+    );
+    await converse(
+      (keys) => child.stdin?.write(keys),
+      (what) =>
+        until(
+          () => said().stdout.toString(),
+          (shown) => shown.includes(what),
+        ),
+    );
+    const { exitCode, stdout } = await end;
+    child.stdin?.destroy();
+    return { exitCode, shown: stdout.toString() };
   }
 
   run(args: readonly string[], options?: CliOptions): Promise<CliRun> {

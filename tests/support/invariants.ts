@@ -61,15 +61,18 @@ export function startedOutOfOrder(events: StreamEvent[]): string[] {
     .map((id) => `${id} started after one that was accepted later`);
 }
 
-/** Invariant 2: an entry starts only when the one before it has ended, and says nothing before its start or after its end. */
+/** Invariant 2: an entry starts only when the one before it has ended; what comes after its end is what it left running. */
 export function overlapping(events: StreamEvent[]): string[] {
   const problems: string[] = [];
+  const ended = new Set<string>();
   let running: string | undefined;
   for (const { type, entryId } of events) {
     if (type === 'command.started' && running !== undefined && running !== entryId)
       problems.push(`${entryId} started while ${running} ran`);
     if (type === 'command.started') running = entryId;
-    if (type === 'command.output' && running !== entryId) problems.push(`${entryId} has output while it does not run`);
+    if (type === 'command.completed') ended.add(entryId);
+    if (type === 'command.output' && running !== entryId && !ended.has(entryId))
+      problems.push(`${entryId} has output while it does not run`);
     if (type === 'command.completed' && running === entryId) running = undefined;
   }
   return problems;

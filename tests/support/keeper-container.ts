@@ -7,6 +7,7 @@ import { Duplex, PassThrough } from 'node:stream';
 import { keeperPath } from '@shellfleet/keeper';
 import {
   attachTransport,
+  type KeeperListener,
   listenForKeeper,
   openKeeperShell,
   type Shell,
@@ -31,7 +32,28 @@ export interface KeeperContainerOptions {
 
 const MIB = 1 << 20;
 
-export class KeeperContainer implements AsyncDisposable {
+export interface ConnectOptions {
+  start?: boolean;
+  fence?: number;
+  signal?: AbortSignal;
+}
+
+/** A keeper, wherever it runs. */
+export interface KeeperBox extends AsyncDisposable {
+  readonly token: string;
+  /** Begins its frames over attach. */
+  readonly sync: Uint8Array;
+  readonly socketPath: string;
+  /** The bytes of the last connection, for tests that break them. */
+  wire: Transport | undefined;
+  /** A worker takes over: under the next fence unless one is named. */
+  connect(options?: ConnectOptions): Promise<Shell>;
+  listen(): Promise<KeeperListener>;
+  /** Of the keeper, once it has ended. */
+  exitCode(): Promise<number | null>;
+}
+
+export class KeeperContainer implements KeeperBox {
   readonly transport: KeeperTransport;
   readonly token: string;
   readonly sync: Uint8Array;
@@ -114,7 +136,7 @@ export class KeeperContainer implements AsyncDisposable {
   }
 
   /** A worker takes over: under the next fence unless one is named. */
-  async connect(options: { start?: boolean; fence?: number; signal?: AbortSignal } = {}): Promise<Shell> {
+  async connect(options: ConnectOptions = {}): Promise<Shell> {
     const fence = options.fence ?? ++this.#fence;
     this.#fence = Math.max(this.#fence, fence);
     const signal = options.signal ?? AbortSignal.timeout(25_000);
@@ -153,6 +175,11 @@ export class KeeperContainer implements AsyncDisposable {
     const duplex = Duplex.from({ readable: stdout, writable: stream });
     duplex.on('close', () => stream.end());
     return duplex;
+  }
+
+  async exitCode(): Promise<number | null> {
+    await this.container.wait();
+    return (await this.container.inspect()).State.ExitCode;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

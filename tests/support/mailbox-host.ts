@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   adopt,
@@ -11,6 +13,7 @@ import {
   grant,
   notify,
   type Owner,
+  readInput,
   release,
   type Sealer,
   take,
@@ -309,14 +312,33 @@ class TinyHost implements MailboxHost {
     }
   }
 
+  /** An open stdin, read whenever the pipe has room. */
+  async #feed({ owner }: OwnedSession, entry: Entry, stdin: Writable): Promise<void> {
+    const { namespace, tenant, session } = owner.keys;
+    const place = { namespace, tenant, session, entry: entry.id, kind: 'input' as const };
+    for (let from = 0; ; ) {
+      const position = { taken: from, from, mostBytes: 1 };
+      const read = await untilAnswered(() => readInput(owner, entry.id, position));
+      if (read.type !== 'read') return;
+      for (const { end, sealed } of read.chunks) {
+        if (!stdin.write(this.#sealer.openBytes(sealed, place))) await once(stdin, 'drain');
+        from = end;
+      }
+      if (read.closed !== undefined && from === read.written) return void stdin.end();
+      if (read.chunks.length === 0) await delay(10);
+    }
+  }
+
   async #runScript(session: OwnedSession, entry: Entry, payload: CommandPayload): Promise<WireResult> {
     const child = spawn('/bin/sh', ['-c', payload.script], { env: { ...process.env, ...payload.env }, detached: true });
     const stop = () => {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
     };
     session.running = { entryId: entry.id, stop };
-    child.stdin.end(payload.stdin === undefined ? undefined : Buffer.from(payload.stdin, 'base64'));
     child.stdin.on('error', () => {});
+    if (payload.input === undefined)
+      child.stdin.end(payload.stdin === undefined ? undefined : Buffer.from(payload.stdin, 'base64'));
+    else void this.#feed(session, entry, child.stdin).catch(() => {});
     const texts = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
     const offsets = { stdout: 0, stderr: 0 };
     const lines = { stdout: 0, stderr: 0 };
@@ -334,6 +356,7 @@ class TinyHost implements MailboxHost {
         rawTo: offsets[stream],
         omittedBytes: 0,
         lines: lines[stream],
+        offset: rawFrom,
         data,
       };
       storing = storing.then(() => untilAnswered(() => append(session.owner, entry.id, [output]))).then(() => {});
@@ -373,10 +396,10 @@ class TinyHost implements MailboxHost {
     for (const [id, fields] of entries) {
       this.#lastCall = id;
       const call = hostCallSchema.parse(JSON.parse(fields[1] ?? ''));
-      const session = this.#owned.get(`${call.tenant}:${call.session}`);
+      const session = 'session' in call ? this.#owned.get(`${call.tenant}:${call.session}`) : undefined;
       if (session === undefined) continue;
       if (call.type === 'close') void this.#giveUp(session).catch(() => {});
-      else if (session.running?.entryId === call.entry) session.running.stop();
+      else if (call.type === 'cancel' && session.running?.entryId === call.entry) session.running.stop();
     }
   }
 

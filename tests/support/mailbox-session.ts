@@ -121,6 +121,7 @@ export function pieceAfter(
     rawTo: rawFrom + bytes.byteLength,
     omittedBytes: 0,
     lines: 0,
+    offset: 0,
     data: bytes,
     ...rest,
   };

@@ -1,6 +1,13 @@
-// One container for a file of tests, opened once and removed at its end.
+// One container, or one shell on the host, for a file of tests, opened once and removed at its end.
 import { afterAll, beforeAll, inject } from 'vitest';
-import { KeeperContainer, type KeeperContainerOptions } from './keeper-container.ts';
+import { isRoot } from './host-leftovers.ts';
+import {
+  type KeeperBox,
+  KeeperContainer,
+  type KeeperContainerOptions,
+  type KeeperTransport,
+} from './keeper-container.ts';
+import { KeeperOnHost } from './keeper-on-host.ts';
 import { ShellClient } from './shell-client.ts';
 
 export type ImageName = 'session' | 'dashOnly' | 'busybox' | 'noShell';
@@ -9,31 +16,40 @@ function imageOf(name: ImageName): string {
   return name === 'session' ? inject('sessionImage') : inject('testImages')[name];
 }
 
-export type BoxOptions = Omit<KeeperContainerOptions, 'dockerHost' | 'image'> & { image?: ImageName };
+/** Shells on the host need root. Elsewhere their rows are missing, and the host policy's own tests are told as not run. */
+export const host = isRoot ? (['host'] as const) : [];
 
-function boxOptions({ image = 'session', ...rest }: BoxOptions): KeeperContainerOptions {
-  return { dockerHost: inject('dockerHost'), image: imageOf(image), ...rest };
-}
+type ContainerOptions = Omit<KeeperContainerOptions, 'dockerHost' | 'image'> & { image?: ImageName };
+export type BoxOptions = Omit<ContainerOptions, 'transport'> & { transport?: KeeperTransport | 'host' };
 
-export interface ShellBox extends AsyncDisposable {
-  box: KeeperContainer;
+export interface ShellBox<Box extends KeeperBox = KeeperContainer> extends AsyncDisposable {
+  box: Box;
   client: ShellClient;
 }
 
-export async function openBox(options: BoxOptions = {}): Promise<ShellBox> {
-  const { box, shell } = await KeeperContainer.start(boxOptions(options));
+/** `transport: 'host'`: no container, but the host policy; images mean nothing there. */
+export async function openBox(options?: ContainerOptions): Promise<ShellBox>;
+export async function openBox(options: BoxOptions): Promise<ShellBox<KeeperBox>>;
+export async function openBox(options: BoxOptions = {}): Promise<ShellBox<KeeperBox>> {
+  const { transport, ...rest } = options;
+  const { box, shell } =
+    transport === 'host'
+      ? await KeeperOnHost.start(rest)
+      : await KeeperContainer.start(containerOptions({ ...rest, ...(transport && { transport }) }));
   return { box, client: new ShellClient(shell), [Symbol.asyncDispose]: () => box[Symbol.asyncDispose]() };
 }
 
 /** For the describe block that calls it. */
-export function useBox(options: BoxOptions = {}): ShellBox {
-  let opened: ShellBox | undefined;
+export function useBox(options?: ContainerOptions): ShellBox;
+export function useBox(options: BoxOptions): ShellBox<KeeperBox>;
+export function useBox(options: BoxOptions = {}): ShellBox<KeeperBox> {
+  let opened: ShellBox<KeeperBox> | undefined;
   beforeAll(async () => {
     opened = await openBox(options);
   });
   afterAll(() => opened?.[Symbol.asyncDispose]());
-  const box = (): ShellBox => {
-    if (!opened) throw new Error('The container is not open yet.');
+  const box = (): ShellBox<KeeperBox> => {
+    if (!opened) throw new Error('The shell is not open yet.');
     return opened;
   };
   return {
@@ -45,4 +61,8 @@ export function useBox(options: BoxOptions = {}): ShellBox {
     },
     [Symbol.asyncDispose]: async () => {},
   };
+}
+
+function containerOptions({ image = 'session', ...rest }: ContainerOptions): KeeperContainerOptions {
+  return { dockerHost: inject('dockerHost'), image: imageOf(image), ...rest };
 }

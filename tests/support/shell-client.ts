@@ -39,8 +39,12 @@ interface Running {
 export class ShellClient {
   readonly shell: Shell;
   readonly late: { entryId: EntryId; stream: OutputStream; offset: number; text: string }[] = [];
+  /** Streams of which nothing more comes. */
+  readonly lateEnds: { entryId: EntryId; stream: OutputStream; offset: number }[] = [];
   readonly shells: { generation: number; reason: string }[] = [];
   disconnected: string | undefined;
+  /** Who feeds an open stdin. */
+  onInputTaken: (entryId: EntryId, offset: number, deaf: boolean) => void = () => {};
   /** Off: nothing is stored, so the keeper's ring fills. */
   acks = true;
   #running: Running | undefined;
@@ -53,8 +57,10 @@ export class ShellClient {
         if (this.acks) shell.ack(entryId, stream, offset + bytes.length);
       },
       onLate: (entryId, stream, offset, bytes) => {
-        this.late.push({ entryId, stream, offset, text: Buffer.from(bytes).toString('latin1') });
+        if (bytes.length === 0) this.lateEnds.push({ entryId, stream, offset });
+        else this.late.push({ entryId, stream, offset, text: Buffer.from(bytes).toString('latin1') });
       },
+      onInputTaken: (entryId, offset, deaf) => this.onInputTaken(entryId, offset, deaf),
       onEnd: (entryId, end) => this.#end(entryId, end),
       onRefused: (entryId, reason) => this.#refuse(entryId, reason),
       onShell: (fresh) => this.shells.push(fresh),

@@ -19,7 +19,7 @@ export function planOutput(entryId: string, from: Record<StreamName, number>, se
   const push = (stream: StreamName, length: number) => {
     const [rawFrom, rawTo] = [at[stream], at[stream] + length];
     const data = planned[stream].subarray(rawFrom, rawTo);
-    pieces.push({ stream, seq: seq + pieces.length, rawFrom, rawTo, omittedBytes: 0, lines: 0, data });
+    pieces.push({ stream, seq: seq + pieces.length, rawFrom, rawTo, omittedBytes: 0, lines: 0, offset: rawFrom, data });
     at[stream] = rawTo;
   };
   while (at.stdout < planned.stdout.length || at.stderr < planned.stderr.length) {

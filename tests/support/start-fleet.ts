@@ -9,6 +9,7 @@ import { Fleet } from '@shellfleet/client';
 import { inject } from 'vitest';
 
 const workerMain = fileURLToPath(new URL('../../apps/worker/src/main.ts', import.meta.url));
+const endWithParent = new URL('./end-with-parent.ts', import.meta.url).href;
 
 export interface FleetOptions {
   workers?: number;
@@ -17,6 +18,8 @@ export interface FleetOptions {
   /** Another Redis than the run's: for tests that stop it. */
   redisUrl?: string;
   env?: Record<string, string>;
+  /** What a worker has besides, by its number. */
+  envs?: readonly Record<string, string>[];
 }
 
 /** One worker as its own process: what a host is, seen from outside. */
@@ -40,6 +43,8 @@ export interface TestFleet extends AsyncDisposable {
   readonly redisUrl: string;
   /** Seals what is sent: for producers in processes of their own. */
   readonly sealKey: string;
+  /** Where its hosts keep what they write. */
+  readonly stateFolder: string;
   readonly workers: TestWorker[];
   /** Another producer, as another process would be. */
   connect(options?: { tenant?: string }): Promise<Fleet>;
@@ -71,7 +76,9 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     producers.push(producer);
     return producer;
   };
-  const workers = Array.from({ length: options.workers ?? 1 }, (_, index) => createTestWorker(`h${index + 1}`, env));
+  const workers = Array.from({ length: options.workers ?? 1 }, (_, index) =>
+    createTestWorker(`h${index + 1}`, { ...env, ...options.envs?.[index] }),
+  );
   const dispose = async () => {
     await Promise.allSettled(producers.map((producer) => producer.close()));
     await Promise.all(workers.map((worker) => worker.end()));
@@ -90,6 +97,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     namespace,
     redisUrl,
     sealKey,
+    stateFolder,
     workers,
     connect,
     [Symbol.asyncDispose]: dispose,
@@ -102,7 +110,7 @@ function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv): TestWorke
   let log = '';
 
   const start = async () => {
-    const args = ['--conditions=@shellfleet/source', '--no-warnings', workerMain];
+    const args = ['--conditions=@shellfleet/source', '--no-warnings', '--import', endWithParent, workerMain];
     const started = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     for (const stream of [started.stdout, started.stderr]) {
       stream?.on('data', (chunk: Buffer) => {

@@ -7,9 +7,12 @@ test('has a default for everything', () => {
     namespace: 'shellfleet',
     hostId: undefined,
     policies: ['docker'],
+    hostUser: { user: undefined, sharedUid: false },
     workspaces: [],
     users: [],
     images: 'any',
+    tools: [],
+    toolEnv: {},
     transport: 'socket',
     dockerSocketPath: '/var/run/docker.sock',
     stateFolder: '/state/shellfleet',
@@ -22,6 +25,9 @@ test('reads lists, numbers and the place of the engine', () => {
     SHELLFLEET_SLOTS: '4',
     SHELLFLEET_WORKSPACES: '/srv/a, /srv/b',
     SHELLFLEET_USERS: 'root',
+    SHELLFLEET_POLICIES: 'docker,host',
+    SHELLFLEET_HOST_USER: 'sessions',
+    SHELLFLEET_HOST_SHARED_UID: '1',
     SHELLFLEET_SEAL_KEY: 'new,old',
     SHELLFLEET_NAMESPACE: '',
     DOCKER_HOST: 'unix:///tmp/engine.sock',
@@ -30,6 +36,8 @@ test('reads lists, numbers and the place of the engine', () => {
     slots: 4,
     workspaces: ['/srv/a', '/srv/b'],
     users: ['root'],
+    policies: ['docker', 'host'],
+    hostUser: { user: 'sessions', sharedUid: true },
     sealKeys: ['new', 'old'],
     namespace: 'shellfleet',
     dockerSocketPath: '/tmp/engine.sock',
@@ -43,15 +51,31 @@ test.each([
   ['SHELLFLEET_SLOTS', 'many', 'must be a number'],
   ['SHELLFLEET_NAMESPACE', 'a:b', 'may only hold'],
   ['SHELLFLEET_HOST_ID', 'a{b}', 'may only hold'],
-  ['SHELLFLEET_POLICIES', 'docker,host', "knows only 'docker'"],
+  ['SHELLFLEET_POLICIES', 'docker,podman', "knows 'docker' and 'host'"],
+  ['SHELLFLEET_HOST_USER', '-u 0', 'uid:gid'],
+  ['SHELLFLEET_HOST_SHARED_UID', 'yes', 'must be 1 or 0'],
   ['SHELLFLEET_WORKSPACES', 'srv', 'absolute'],
   ['SHELLFLEET_WORKSPACES', '/', 'folder of the system'],
   ['SHELLFLEET_WORKSPACES', '/var/run/', 'folder of the system'],
   ['SHELLFLEET_USERS', 'admin', "knows 'root' and 'image'"],
+  ['SHELLFLEET_TOOLS', 'tools.ts', 'absolute'],
+  ['SHELLFLEET_TOOL_SLOTS', '0', 'must be at least 1'],
   ['SHELLFLEET_TRANSPORT', 'pigeon', "'socket' or 'attach'"],
 ])('row 76: refuses %s=%s and says why', (name, value, message) => {
   const read = () => readConfig({ [name]: value });
   expect(read).toThrow(ConfigError);
   expect(read).toThrow(`${name} `);
   expect(read).toThrow(message);
+});
+
+test('a tool sees what a program needs to find its way, and none of our own variables', () => {
+  const env = {
+    PATH: '/bin',
+    HOME: '/home/x',
+    SHELLFLEET_SEAL_KEY: 'k',
+    SHELLFLEET_TOOLS: '/a.ts, /b.ts,/a.ts',
+    OTHER: '1',
+  };
+  expect(readConfig(env)).toMatchObject({ tools: ['/a.ts', '/b.ts'], toolEnv: { PATH: '/bin', HOME: '/home/x' } });
+  expect(Object.keys(readConfig(env).toolEnv)).toEqual(['PATH', 'HOME']);
 });

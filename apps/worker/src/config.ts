@@ -26,6 +26,9 @@ const NEVER_MOUNTED = [
   '/var/run',
 ];
 
+/** What a program needs to find its way, and nothing of this worker's. */
+const TOOL_ENV_NAMES = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
+
 const list = z.string().transform((text) =>
   text
     .split(',')
@@ -54,9 +57,21 @@ const environmentSchema = z.object({
     .default(Math.max(1, Math.min(32, Math.floor(totalmem() / SLOT_BYTES))))
     .describe('Open sessions at a time; default: 32, or memory / 64 MiB if that is less'),
   SHELLFLEET_POLICIES: list
-    .pipe(z.array(z.literal('docker', "knows only 'docker'")).min(1, 'must name a policy'))
+    .pipe(z.array(z.enum(['docker', 'host'], "knows 'docker' and 'host'")).min(1, 'must name a policy'))
     .default(['docker'])
-    .describe('Execution policies that sessions may ask for, comma-separated'),
+    .describe('Execution policies that sessions may ask for, comma-separated: docker, host'),
+  SHELLFLEET_HOST_USER: z
+    .string()
+    .regex(
+      /^(?:[a-z_][a-z0-9_.-]{0,31}|[0-9]{1,9}(?::[0-9]{1,9})?)$/,
+      'must be the name of a user, its uid, or uid:gid',
+    )
+    .optional()
+    .describe('Who sessions of the host policy run as: a user made for it, never root; no default'),
+  SHELLFLEET_HOST_SHARED_UID: z
+    .enum(['0', '1'], 'must be 1 or 0')
+    .default('0')
+    .describe("1: sessions of the host policy may run as the worker's own user, which owns its keys; default: 0"),
   SHELLFLEET_WORKSPACES: list
     .pipe(
       z.array(
@@ -77,6 +92,13 @@ const environmentSchema = z.object({
     .min(1)
     .default('shellfleet/session:latest')
     .describe('Image of a session that names none'),
+  SHELLFLEET_TOOLS: list
+    .pipe(z.array(z.string().startsWith('/', 'must hold absolute paths')))
+    .default([])
+    .describe('Modules whose exports are tools of this host, comma-separated; default: none'),
+  SHELLFLEET_TOOL_SLOTS: wholeNumber(1, 1_000)
+    .default(cpus().length)
+    .describe('Tool calls at a time; default: one a processor'),
   SHELLFLEET_TRANSPORT: z
     .enum(['socket', 'attach'], "must be 'socket' or 'attach'")
     .default('socket')
@@ -96,6 +118,15 @@ const environmentSchema = z.object({
   SHELLFLEET_SEAL_KEY: list
     .optional()
     .describe("Keys that open sealed values, the sealing one first; default: the state folder's"),
+  SHELLFLEET_LOG_COMMAND_BYTES: wholeNumber(MIB, 2 ** 50)
+    .default(64 * MIB)
+    .describe('Of one command on the disk of this host, beyond what its stream carries; the middle goes first'),
+  SHELLFLEET_LOG_HOST_BYTES: wholeNumber(MIB, 2 ** 50)
+    .default(1024 * MIB)
+    .describe('Of all such logs of this host; the oldest go first'),
+  SHELLFLEET_LOG_AGE_MS: wholeNumber(1_000, 365 * 86_400_000)
+    .default(86_400_000)
+    .describe('How long such a log is kept after it was last written to'),
   SHELLFLEET_LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
     .default('info')
@@ -107,15 +138,22 @@ export interface WorkerConfig {
   namespace: string;
   hostId: string | undefined;
   slots: number;
-  policies: string[];
+  policies: ('docker' | 'host')[];
+  hostUser: { user: string | undefined; sharedUid: boolean };
   workspaces: string[];
   users: ('root' | 'image')[];
   images: string[] | 'any';
   defaultImage: string;
+  /** absolute paths of modules */
+  tools: string[];
+  toolSlots: number;
+  /** all that a tool's process sees of this one's environment */
+  toolEnv: Record<string, string>;
   transport: 'socket' | 'attach';
   dockerSocketPath: string;
   stateFolder: string;
   sealKeys: string[] | undefined;
+  logs: { commandBytes: number; hostBytes: number; maxAgeMs: number };
   logLevel: string;
   hostMemoryBytes: number;
   hostCpus: number;
@@ -138,15 +176,24 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     hostId: values.SHELLFLEET_HOST_ID,
     slots: values.SHELLFLEET_SLOTS,
     policies: values.SHELLFLEET_POLICIES,
+    hostUser: { user: values.SHELLFLEET_HOST_USER, sharedUid: values.SHELLFLEET_HOST_SHARED_UID === '1' },
     workspaces: values.SHELLFLEET_WORKSPACES,
     users: values.SHELLFLEET_USERS,
     images: values.SHELLFLEET_IMAGES ?? 'any',
     defaultImage: values.SHELLFLEET_DEFAULT_IMAGE,
+    tools: [...new Set(values.SHELLFLEET_TOOLS)],
+    toolSlots: values.SHELLFLEET_TOOL_SLOTS,
+    toolEnv: pickEnv(given, TOOL_ENV_NAMES),
     transport: values.SHELLFLEET_TRANSPORT,
     dockerSocketPath: values.SHELLFLEET_DOCKER_SOCKET ?? socketOf(given.DOCKER_HOST) ?? '/var/run/docker.sock',
     stateFolder:
       values.SHELLFLEET_STATE_DIR ?? join(given.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'shellfleet'),
     sealKeys: values.SHELLFLEET_SEAL_KEY,
+    logs: {
+      commandBytes: values.SHELLFLEET_LOG_COMMAND_BYTES,
+      hostBytes: values.SHELLFLEET_LOG_HOST_BYTES,
+      maxAgeMs: values.SHELLFLEET_LOG_AGE_MS,
+    },
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     hostMemoryBytes: totalmem(),
     hostCpus: cpus().length,
@@ -155,6 +202,10 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
 
 function isMountable(folder: string): boolean {
   return !folder.split('/').includes('..') && !NEVER_MOUNTED.includes(folder.replace(/\/+$/, '') || '/');
+}
+
+function pickEnv(env: NodeJS.ProcessEnv, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 
 function socketOf(dockerHost: string | undefined): string | undefined {

@@ -1,4 +1,4 @@
-import { append, type Entry, type Fenced, type Finished } from '@shellfleet/mailbox';
+import { append, type Entry, type Fenced, type Finished, readInput } from '@shellfleet/mailbox';
 import {
   type CommandPayload,
   type EntryPayload,
@@ -6,15 +6,18 @@ import {
   entryPayloadSchema,
   parseOrThrow,
   type ShellfleetError,
+  toCommandId,
+  type WireResult,
 } from '@shellfleet/protocol';
 import { CleanOutput } from './output/clean-output.ts';
 import { untilAnswered } from './patience.ts';
 import { failedEntry, frameOf } from './run/entry-frame.ts';
 import { runFileOperation } from './run/file-operation.ts';
 import { finishEntry, storageWatcher } from './run/finish-entry.ts';
+import { InputFeed } from './run/input-feed.ts';
 import { OutputStore } from './run/output-store.ts';
 import { restoreOutput } from './run/restore-output.ts';
-import { toCommandResult, toErrorResult, toLostResult } from './run/results.ts';
+import { toCommandResult, toErrorResult, toLostResult, withBlocked } from './run/results.ts';
 import type { Executed, RunDeps } from './run/run-deps.ts';
 import { takeTurn } from './run/take-turn.ts';
 import type { CommandStart } from './shell/shell.ts';
@@ -81,7 +84,8 @@ async function runCommand(
   deps: RunDeps,
 ): Promise<Executed> {
   const { shell, spec, owner, signal } = deps;
-  const clean = new CleanOutput({ ...spec.output, encoding: payload.encoding });
+  const { createRedactor } = deps.redaction;
+  const clean = new CleanOutput({ ...spec.output, encoding: payload.encoding, createRedactor });
   const log = deps.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
   if (from === 'resume') await restoreOutput(clean, entry, owner, log, signal);
   // Another after each reconnection, and none once the shell was given up.
@@ -96,19 +100,48 @@ async function runCommand(
     resume: () => live()?.resumeReading(),
     onLost: () => live()?.stop(entry.id, { killGraceMs: 0 }),
   });
+  const stop = () => live()?.stop(entry.id, { killGraceMs: payload.killGraceMs });
+  const input = payload.input === undefined ? undefined : feedInput(entry, stop, deps);
   const turn = await takeTurn(toStart(entry, payload), from, deps, {
     onOutput: (stream, offset, bytes) => store.push(stream, offset, bytes),
     received: () => clean.received,
-  });
+    input,
+  }).finally(() => input?.close());
   const output = await store.end();
   const texts = clean.texts();
+  const executed = (result: WireResult): Executed => ({ result: withBlocked(result, clean.blocked), output });
   if (turn.type === 'ended') {
     const frame = frameOf(entry, deps, turn.end);
-    return { result: toCommandResult(turn.end, texts, frame, payload.cwd), output };
+    if (input?.failure !== undefined && turn.end.reason === 'cancelled')
+      return executed(toErrorResult(input.failure, frame, texts));
+    return executed(toCommandResult(turn.end, texts, frame, payload.cwd));
   }
   const frame = frameOf(entry, deps);
-  if (turn.type === 'lost') return { result: { ...toLostResult(frame), ...texts }, output };
-  return { result: toErrorResult(turn.error, frame, texts, turn.reason), output };
+  if (turn.type === 'lost') return executed({ ...toLostResult(frame), ...texts });
+  return executed(toErrorResult(turn.error, frame, texts, turn.reason));
+}
+
+/** What is written to the entry's open stdin, from the mailbox to whatever connection its shell has. */
+function feedInput(entry: Entry, stop: () => void, deps: RunDeps): InputFeed {
+  const { owner, sealer, signal } = deps;
+  const { namespace, tenant, session } = owner.keys;
+  const place = { namespace, tenant, session, entry: entry.id, kind: 'input' } as const;
+  const storage = storageWatcher(deps);
+  const feed = new InputFeed({
+    entryId: entry.id,
+    commandId: toCommandId(session, entry.id),
+    read(position, onAway) {
+      const away = () => {
+        onAway();
+        storage.away();
+      };
+      return untilAnswered(() => readInput(owner, entry.id, position), signal, { away, back: storage.back });
+    },
+    openChunk: (sealed) => sealer.openBytes(sealed, place),
+    stop,
+  });
+  deps.onInputBell(() => feed.ring());
+  return feed;
 }
 
 async function runRestart(entry: Entry, from: 'start' | 'resume', deps: RunDeps): Promise<Executed> {
@@ -139,6 +172,7 @@ function toStart(entry: Entry, payload: CommandPayload): CommandStart {
     ...(cwd === undefined ? {} : { cwd }),
     ...(noOutputTimeoutMs === undefined ? {} : { noOutputTimeoutMs }),
     ...(payload.stdin === undefined ? {} : { stdin: Buffer.from(payload.stdin, 'base64') }),
+    ...(payload.input === undefined ? {} : { stdin: 'open' }),
   };
 }
 

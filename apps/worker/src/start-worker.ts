@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { keeperPath } from '@shellfleet/keeper';
 import { connectRedis, createSealKey } from '@shellfleet/mailbox';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { pino } from 'pino';
@@ -7,16 +6,16 @@ import packageJson from '../package.json' with { type: 'json' };
 import { ConfigError, readConfig } from './config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
-import { createDockerSandboxes } from './sandbox/docker/docker-sandboxes.ts';
+import { openPolicies } from './sandbox/open-policies.ts';
 import type { Stop } from './session/session.ts';
+import { loadTools } from './tools/load-tools.ts';
+import { toolMark } from './tools/tool-host.ts';
 import { createWorker } from './worker.ts';
 
 /** Running commands have this long when the worker is asked to stop. */
 const GRACE_MS = 30_000;
 /** Beyond it: whatever still waits for an engine or a Redis that does not answer is left to the next life. */
 const LAST_MS = 10_000;
-/** The kernel's own limit on most machines; one session may not take more. */
-const MOST_PIDS = 32_768;
 
 process.title = 'shellfleet-worker';
 
@@ -35,23 +34,11 @@ async function main(): Promise<void> {
   const folder = await openStateFolder(config.stateFolder, config.hostId);
   const { hostId, hostKey } = folder;
   const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
-  const sandboxes = await createDockerSandboxes({
-    namespace: config.namespace,
-    hostId,
-    hostKey,
-    folder: folder.sandboxes,
-    keeperPath: await keeperPath(),
-    transport: config.transport,
-    socketPath: config.dockerSocketPath,
-    allowances: {
-      images: config.images,
-      defaultImage: config.defaultImage,
-      users: config.users,
-      workspaces: config.workspaces,
-      bounds: { memoryBytes: config.hostMemoryBytes, cpus: config.hostCpus, pids: MOST_PIDS, diskQuota: false },
-    },
-  });
-  await sandboxes.check();
+  const mark = toolMark(config.namespace, hostId);
+  const [sandboxes, tools] = await Promise.all([
+    openPolicies(config, folder),
+    loadTools(config.tools, config.toolEnv, mark, logger),
+  ]);
   const worker = await createWorker({
     connected,
     namespace: config.namespace,
@@ -59,11 +46,12 @@ async function main(): Promise<void> {
     machine: createHash('sha256').update(hostKey).digest('hex').slice(0, 16),
     slots: config.slots,
     policies: config.policies,
+    tools: { offered: tools, slots: config.toolSlots, env: config.toolEnv },
     defaultImage: config.defaultImage,
     version: packageJson.version,
     sealKeys: config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)],
     sandboxes,
-    hostLog: createHostLog(folder.logs),
+    hostLog: createHostLog(folder.logs, config.logs),
     logger,
     onReplaced: () => {
       logger.fatal({ 'host.id': hostId }, 'worker.replaced');

@@ -2,18 +2,30 @@ import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Connected, createSealer, REDIS_DEADLINE_MS } from '@shellfleet/mailbox';
-import { fleetKeys, type HostCall, hostKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
+import {
+  type AskCall,
+  fleetKeys,
+  type HostCall,
+  hostKeys,
+  PROTOCOL_VERSION,
+  ShellfleetError,
+  sessionKeys,
+} from '@shellfleet/protocol';
 import type { Logger } from 'pino';
+import { answerQuestion } from './calls/answer-question.ts';
 import { readCalls } from './calls/read-calls.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import { claimHostId } from './lease/boot-claim.ts';
 import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
+import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases } from './lease/leases.ts';
 import { createSessionJobs, type SessionJob } from './queue/session-jobs.ts';
 import type { Sandbox, Sandboxes } from './sandbox/sandbox.ts';
 import { createGate } from './session/gate.ts';
 import { Session, type Stop } from './session/session.ts';
 import { createWake } from './session/wake.ts';
+import type { Tool } from './tools/load-tools.ts';
+import { createToolHost } from './tools/tool-host.ts';
 import { startUpkeep } from './upkeep/upkeep.ts';
 
 /** How often the queue is looked at without a bell. */
@@ -22,7 +34,7 @@ const POLL_MS = 1_000;
 const FIRST_LOCK_MS = ALIVE_MS + 60_000;
 const STALLED_INTERVAL_MS = 1_000;
 const UPKEEP_INTERVAL_MS = 2_000;
-const LOG_SWEEP_INTERVAL_MS = 600_000;
+const LOG_SWEEP_INTERVAL_MS = 60_000;
 /** A session that could not go on here is tried again, a little later each time; then its lease runs out. */
 const RETRY_PAUSES_MS = [500, 1_000, 2_000];
 
@@ -34,6 +46,7 @@ export interface WorkerDeps {
   machine: string;
   slots: number;
   policies: string[];
+  tools?: { offered: readonly Tool[]; slots: number; env: Record<string, string> };
   defaultImage: string;
   version: string;
   sealKeys: readonly string[];
@@ -68,6 +81,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     stalledIntervalMs: STALLED_INTERVAL_MS,
   });
   const leases = createLeases(jobs);
+  const heldTimes = createHeldTimes();
   const openGate = createGate(2 * availableParallelism());
   const stopping = new AbortController();
   const wake = createWake();
@@ -88,6 +102,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       boot: claim.boot,
       draining: stopping.signal.aborted,
       defaultImage: deps.defaultImage,
+      heldMs: heldTimes.median(),
     }),
   });
 
@@ -102,9 +117,11 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     if (before !== undefined) return void before.then(() => serve(job, found, failures));
     const { lockMs, ...shared } = { redis, fleet, hostId, sealer, jobs, leases, lockMs: FIRST_LOCK_MS, logger };
     const session = new Session(job, { ...shared, lockMs, sandboxes: deps.sandboxes, openGate, hostLog: deps.hostLog });
+    const from = performance.now();
     const served = session.serve(found);
     const done = served.then(() => {
       sessions.delete(key);
+      heldTimes.note(performance.now() - from);
       wake.ring('bell');
     });
     sessions.set(key, { session, done });
@@ -117,6 +134,18 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   };
 
   const { leftovers } = await takeBack();
+  const { offered = [], slots: toolSlots = 1, env: toolEnv = {} } = deps.tools ?? {};
+  const tools = await createToolHost({
+    redis,
+    fleet,
+    hostId,
+    boot: claim.boot,
+    sealer,
+    logger,
+    tools: offered,
+    slots: toolSlots,
+    env: toolEnv,
+  });
   const bell = await listen();
   const fetching = fetchWhileFree();
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, intervalMs: UPKEEP_INTERVAL_MS });
@@ -135,7 +164,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       await heartbeat.beatNow();
       const all = [...sessions.values()];
       for (const { session } of all) session.stop(how);
-      await Promise.race([Promise.all([leftovers, ...all.map(({ done }) => done)]), delay(graceMs)]);
+      const sessionsEnded = Promise.race([Promise.all([leftovers, ...all.map(({ done }) => done)]), delay(graceMs)]);
+      await Promise.all([sessionsEnded, tools.close(how === 'end' ? 0 : graceMs)]);
       const left = sessions.size;
       clearInterval(logSweeping);
       await upkeep.close();
@@ -174,13 +204,22 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     const subscriber = deps.connected.duplicate('host', `shellfleet-worker:${hostId}:bell`);
     subscriber.on('message', (channel: string, message: string) => {
       if (channel === fleet.sessionsBell) wake.ring('bell');
+      else if (channel === fleet.toolsBell) tools.ring(message);
       else if (message === 'calls') void answerCalls();
+      else if (message.endsWith(' input')) sessions.get(message.slice(0, -' input'.length))?.session.ringInput();
+      else if (message.startsWith('terminal ')) ringTerminal(message);
       else sessions.get(message)?.session.ring();
     });
     await subscriber.connect();
-    await subscriber.subscribe(own, fleet.sessionsBell);
+    await subscriber.subscribe(own, fleet.sessionsBell, fleet.toolsBell);
     await answerCalls();
     return subscriber;
+  }
+
+  /** `terminal <tenant>:<session> <terminal>` */
+  function ringTerminal(message: string): void {
+    const [, member = '', terminal = ''] = message.split(' ');
+    sessions.get(member)?.session.ringTerminal(terminal);
   }
 
   async function answerCalls(): Promise<void> {
@@ -190,9 +229,38 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   }
 
   function answerCall(call: HostCall): void {
+    if (call.type === 'cancel-tool') {
+      tools.cancel(call.call);
+      return;
+    }
     const session = sessions.get(memberOf(call))?.session;
-    if (call.type === 'close') session?.close();
-    else session?.cancel(call.entry);
+    switch (call.type) {
+      case 'close':
+        session?.close();
+        break;
+      case 'cancel':
+        session?.cancel(call.entry);
+        break;
+      case 'ask':
+        void answerQuestion(call, { redis, namespace, sealer, find }).catch((err: unknown) =>
+          logger.warn({ err }, 'calls.failed'),
+        );
+        break;
+    }
+  }
+
+  /** What this host is asked about a session. */
+  async function find({ tenant, session, question }: AskCall): Promise<unknown> {
+    // A log stays here when its session has gone.
+    if (question.type === 'log') return deps.hostLog.read(sessionKeys(namespace, tenant, session), question);
+    const found = sessions.get(memberOf({ tenant, session }))?.session;
+    if (found === undefined) throw new ShellfleetError('LEASE_LOST', `Session ${session} is not on host ${hostId}.`);
+    switch (question.type) {
+      case 'background':
+        return found.background();
+      case 'attach':
+        return found.attach(question);
+    }
   }
 
   async function fetchWhileFree(): Promise<void> {

@@ -4,8 +4,13 @@ import { findDocker } from './ensure-docker.ts';
 import { findSessionImage } from './images/ensure-session-image.ts';
 import { findProgram } from './run-program.ts';
 
-/** One thing that the fleet needs on this machine. A fix is given where it is missing. */
-export type Finding = { name: string; state: 'present' | 'installable' | 'missing'; detail: string; fix?: string };
+/** One thing that the fleet needs on this machine, or can use: `absent` is no fault. A fix is given where it is missing. */
+export type Finding = {
+  name: string;
+  state: 'present' | 'installable' | 'missing' | 'absent';
+  detail: string;
+  fix?: string;
+};
 
 /** Looks at everything that set-up would make sure of, and changes nothing. */
 export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {

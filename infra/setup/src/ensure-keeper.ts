@@ -13,16 +13,18 @@ export type EnsureKeeperDeps = { endpoint: DockerEndpoint; sessionImage: string;
  * machine on Linux, inside the public session image (it has one) elsewhere. A build that is up to date costs nothing.
  */
 export async function ensureKeeper({ endpoint, sessionImage, root, report }: EnsureKeeperDeps): Promise<void> {
-  if (process.platform === 'linux') {
-    await ensureCompiler(report);
-    await buildKeeper();
-    return;
-  }
+  if (process.platform === 'linux') return ensureOwnKeeper(report);
   report('Building the keeper in a container');
   const build = join('/checkout', 'libs/keeper/build.ts');
   const script = `import(${JSON.stringify(build)}).then(({ buildKeeper }) => buildKeeper())`;
   const command = ['node', '--conditions=@shellfleet/source', '--no-warnings', '-e', script];
   await runInContainer(endpoint, { image: sessionImage, command, binds: [`${root}:/checkout`] });
+}
+
+/** For this machine, with its own compiler. */
+export async function ensureOwnKeeper(report: Report): Promise<void> {
+  await ensureCompiler(report);
+  await buildKeeper();
 }
 
 async function ensureCompiler(report: Report): Promise<void> {

@@ -1,11 +1,16 @@
 import { checkoutRoot } from './checkout.ts';
 import type { Report } from './debian-packages.ts';
 import { type DockerEngine, ensureDocker } from './ensure-docker.ts';
-import { ensureKeeper } from './ensure-keeper.ts';
+import { ensureKeeper, ensureOwnKeeper } from './ensure-keeper.ts';
 import { type EnsureImageDeps, ensureSessionImage } from './images/ensure-session-image.ts';
 import { ensureTestImages, type TestImages } from './images/ensure-test-images.ts';
 
 export type Machine = { engine: DockerEngine; sessionImage: string };
+
+/** What a worker needs that runs no containers: the keeper. */
+export function ensureMachineWithoutEngine(report: Report): Promise<void> {
+  return ensureOwnKeeper(report);
+}
 
 /** Everything but Redis that a worker on this machine needs: an engine, the default session image, the keeper. */
 export async function ensureMachine(env: NodeJS.ProcessEnv, report: Report): Promise<Machine> {

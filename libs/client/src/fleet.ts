@@ -21,13 +21,17 @@ import { Session } from './session.ts';
 import { beginClose } from './submit/close-session.ts';
 import { attachSession, openSession } from './submit/open-session.ts';
 import { parseCommand, type RunOptions } from './submit/parse-command.ts';
+import { Tools } from './tools/tools.ts';
 
 /** A connection to a fleet: at most five connections to Redis, whatever the number of sessions and readers. */
 export class Fleet implements AsyncDisposable {
   readonly #producer: Producer;
+  /** Functions that hosts offer. */
+  readonly tools: Tools;
 
   private constructor(producer: Producer) {
     this.#producer = producer;
+    this.tools = new Tools(producer);
   }
 
   /** Without options: SHELLFLEET_REDIS_URL and its like, else the fleet that `up` started for this user. */

@@ -1,6 +1,7 @@
 export type {
   FileInfo,
   HostInfo,
+  LogChunk,
   Outcome,
   OutputChunk,
   Result,
@@ -8,13 +9,24 @@ export type {
   SessionInfo,
   SessionSpec,
   SessionState,
+  ToolError,
+  ToolErrorCode,
+  ToolEvent,
+  ToolInfo,
+  ToolResult,
 } from '@shellfleet/protocol';
-export { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+export { isShellfleetError, OUTPUT_PROFILES, ShellfleetError } from '@shellfleet/protocol';
 export type { Batch } from './batch/batch.ts';
 export type { BatchOptions, BatchTotals, Task, TaskResult } from './batch/task.ts';
 export type { Command, FollowOptions } from './command.ts';
 export type { ConnectOptions } from './connect-settings.ts';
 export { Fleet } from './fleet.ts';
 export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFleetFile } from './fleet-file.ts';
+export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
 export type { Files, Session } from './session.ts';
+export type { LogOptions } from './stream/command-log.ts';
 export type { RunOptions } from './submit/parse-command.ts';
+export type { AttachOptions } from './terminal/open-terminal.ts';
+export type { Terminal, TerminalEnd } from './terminal/terminal.ts';
+export type { ToolCallOptions } from './tools/call-tool.ts';
+export type { Tools } from './tools/tools.ts';

@@ -5,11 +5,14 @@ import type { Redis } from 'ioredis';
 import { monotonicFactory } from 'ulid';
 import type { ConnectSettings } from './connect-settings.ts';
 import { SessionsQueue } from './queue/sessions-queue.ts';
+import { ToolsQueue } from './queue/tools-queue.ts';
+import { Answers } from './results/answers.ts';
 import { Inbox } from './results/inbox.ts';
 import { PendingResults } from './results/pending-results.ts';
 import { Feeds } from './stream/feeds.ts';
 import { type Durability, detectDurability } from './submit/durability.ts';
 import { SendWindow } from './submit/send-window.ts';
+import { NamedTurns } from './submit/turns.ts';
 
 /** What everything in this process that speaks to one fleet shares. Three connections: main, inbox (blocking), feeds (subscriber). */
 export interface Producer {
@@ -23,10 +26,16 @@ export interface Producer {
   durability: Durability;
   inbox: Inbox;
   pending: PendingResults;
+  answers: Answers;
   feeds: Feeds;
   sessions: SessionsQueue;
+  tools: ToolsQueue;
   /** what goes to mailboxes */
   window: SendWindow;
+  /** writes to open stdins */
+  inputTurns: NamedTurns;
+  /** Numbers of this process's calls on open stdins; they rise. */
+  nextInputNumber(): number;
   /** Ids that rise in the order in which they are asked for. */
   nextId(): string;
   keysOf(sessionId: string): SessionKeys;
@@ -48,9 +57,14 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
   });
   const fleet = fleetKeys(namespace);
   const pending = new PendingResults(redis);
-  const inbox = new Inbox(() => duplicate('blocking', `shellfleet-inbox-${id}`), redis, namespace, id, pending);
+  const answers = new Answers();
+  const inbox = new Inbox(() => duplicate('blocking', `shellfleet-inbox-${id}`), redis, namespace, id, {
+    pending,
+    answers,
+  });
   const feeds = new Feeds(() => duplicate('host', `shellfleet-feeds-${id}`));
   const sessions = new SessionsQueue(redis, fleet);
+  let inputNumber = 0;
   redis.on('ready', () => {
     void pending.look().catch(() => {});
     feeds.wakeAll();
@@ -65,9 +79,13 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
     durability,
     inbox,
     pending,
+    answers,
     feeds,
     sessions,
+    tools: new ToolsQueue(redis, fleet),
     window: new SendWindow(CALLS_UNDER_WAY),
+    inputTurns: new NamedTurns(),
+    nextInputNumber: () => ++inputNumber,
     nextId,
     keysOf: (sessionId) => sessionKeys(namespace, tenant, sessionId),
     async close() {
@@ -76,6 +94,7 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
       const closed = closedHere();
       feeds.close(closed);
       pending.close(closed);
+      answers.close(closed);
       await redis.quit().catch(() => redis.disconnect());
     },
   };

@@ -4,6 +4,7 @@ import { throwUnlessDone } from './files/run-operation.ts';
 import { SessionFiles } from './files/session-files.ts';
 import type { Producer } from './producer.ts';
 import { readSessionInfo } from './read/session-info.ts';
+import { streamStdin } from './stdin/stream-stdin.ts';
 import { followEvents } from './stream/session-events.ts';
 import { parseCursor } from './stream/stream-reader.ts';
 import { closeSession } from './submit/close-session.ts';
@@ -11,6 +12,8 @@ import type { OpenSession } from './submit/open-session.ts';
 import { parseCommand, type RunOptions } from './submit/parse-command.ts';
 import { sendEntry } from './submit/send-entry.ts';
 import { Turns } from './submit/turns.ts';
+import { type AttachOptions, openTerminal } from './terminal/open-terminal.ts';
+import type { Terminal } from './terminal/terminal.ts';
 
 /** File operations inside the sandbox. They keep their place among the commands. */
 export interface Files {
@@ -49,7 +52,7 @@ export class Session {
   /** Accepted in call order, awaited or not. Resolves when it is accepted. */
   async submit(script: string, options: RunOptions = {}): Promise<Command> {
     options.signal?.throwIfAborted();
-    const { payload, options: parsed } = parseCommand(script, options, this.#open.spec);
+    const { payload, stream, options: parsed } = parseCommand(script, options, this.#open.spec);
     const { pending, deduplicated } = await this.#turns.take(() =>
       sendEntry(this.#producer, this.#open, payload, {
         durable: parsed.durable,
@@ -58,11 +61,19 @@ export class Session {
         ...(parsed.startDeadlineMs === undefined ? {} : { startDeadlineMs: parsed.startDeadlineMs }),
       }),
     );
+    // What an idempotency key stands for has a stdin of its own.
+    const streams = stream !== undefined && !deduplicated;
     return new Command(this.#producer, pending, {
       deduplicated,
+      streaming: streams ? streamStdin(this.#producer, pending.keys, pending.entryId, stream) : undefined,
       foreign: deduplicated && pending.resubmit === undefined,
       onOutput: options.onOutput,
     });
+  }
+
+  /** An interactive terminal in the sandbox: a shell of its own, beside the commands. */
+  attach(options: AttachOptions = {}): Promise<Terminal> {
+    return openTerminal(this.#producer, this.#open, this.#turns, options);
   }
 
   /** Replaces the shell with a fresh one, in order with the commands. */

@@ -7,6 +7,7 @@
 #include "files.h"
 #include "folder.h"
 #include "identity.h"
+#include "input.h"
 #include "ladder.h"
 #include "lanes.h"
 #include "link.h"
@@ -60,6 +61,8 @@ static const char *end_reason;
 
 static int is_busy(void) { return phase > NOTHING && phase < ENDED; }
 
+Moment entry_since(void) { return phase == RUNNING ? since : moment_now(); }
+
 static void note(enum ShellState state, const char *reason) {
   if (state <= span_state) return;
   span_state = state;
@@ -88,6 +91,7 @@ static void conclude(int code, enum EndReason reason, int signal) {
   if (died && reason <= SIGNALLED && cgroup_oom_kills() > oom_kills_before) reason = OUT_OF_MEMORY;
   ladder_end();
   forks_refused = cgroup_pids_refused();
+  input_end();
   lanes_end();
   helper = 0;
   end.code = code;
@@ -106,7 +110,7 @@ static void conclude(int code, enum EndReason reason, int signal) {
 static void wait_for_room(void) {
   for (int ms = 0; ms < ROOM_WITHIN_MS; ms++) {
     reap_children();
-    if (cgroup_pids_current() < cgroup_pids_max() / CROWD) return;
+    if (cgroup_pids_current() <= cgroup_pids_max() / CROWD) return;
     usleep(1000);
   }
 }
@@ -224,7 +228,10 @@ void entry_start(const Header *header, const uint8_t *payload) {
   refusal = cursor.bad ? REFUSED_INVALID : 0;
   if (folder_make_room()) note(PARTIAL, "the session's own folder was full: what was not the keeper's was removed from it");
   switch (header->flags) {
-    case COMMAND_ENTRY: refusal = command_parse(&cursor, &command) ? folder_write_command(&command) : REFUSED_INVALID; break;
+    case COMMAND_ENTRY:
+      refusal = command_parse(&cursor, &command) ? folder_write_command(&command) : REFUSED_INVALID;
+      if (!refusal && command.input_kind == FED_STDIN && !input_begin(header->id)) refusal = REFUSED_NO_SPACE;
+      break;
     case FILE_ENTRY: refusal = file_parse(&cursor, &file) ? 0 : REFUSED_INVALID; break;
     case RESTART_ENTRY: break;
     default: refusal = REFUSED_INVALID;
@@ -252,7 +259,7 @@ void entry_start(const Header *header, const uint8_t *payload) {
     return;
   }
   if (kind == COMMAND_ENTRY) {
-    turn = (Turn){.input = command.has_input, .surroundings = command.env_bytes || command.cwd_bytes};
+    turn = (Turn){.input = command.input_kind != NO_STDIN, .surroundings = command.env_bytes || command.cwd_bytes};
     turn.traps = memmem(command.script, command.script_bytes, "trap", 4) != 0;
     checks = checks_for(command.script, command.script_bytes);
   }
@@ -270,6 +277,7 @@ void entry_resume(const Header *header, const uint8_t *payload) {
   if (cursor.bad || phase == NOTHING || memcmp(header->id, id, ID_BYTES)) return;
   lane_resume(0, out);
   lane_resume(1, error);
+  input_resume();
   resumed = 1;
   end_sent = 0;
 }
@@ -423,7 +431,7 @@ int entry_tick(void) {
 
 int entry_send(void) {
   if (!resumed || !link_is_up() || phase == NOTHING) return 0;
-  if (!lanes_send()) return 1;
+  if (!input_send() || !lanes_send()) return 1;
   if (phase != ENDED || end_sent) return 0;
   for (int s = 0; s < LANES; s++) end.totals[s] = lane_received(s);
   uint8_t payload[512];

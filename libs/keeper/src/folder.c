@@ -130,13 +130,13 @@ int command_parse(Cursor *cursor, Command *command) {
   command->script_bytes = take_u32(cursor);
   command->cwd_bytes = take_u32(cursor);
   command->env_bytes = take_u32(cursor);
-  command->has_input = take_u32(cursor);
+  command->input_kind = take_u32(cursor);
   command->script = take_bytes(cursor, command->script_bytes);
   command->cwd = take_bytes(cursor, command->cwd_bytes);
   command->env = take_bytes(cursor, command->env_bytes);
   command->input_bytes = cursor->left;
   command->input = take_bytes(cursor, cursor->left);
-  return !cursor->bad;
+  return !cursor->bad && command->input_kind <= FED_STDIN && (command->input_kind == GIVEN_STDIN || !command->input_bytes);
 }
 
 static int is_ours(const char *path) {
@@ -166,6 +166,6 @@ int folder_make_room(void) {
 enum Refusal folder_write_command(const Command *command) {
   if (memchr(command->cwd, 0, command->cwd_bytes)) return REFUSED_INVALID;
   if (!folder_write("command", command->script, command->script_bytes, "\n")) return REFUSED_NO_SPACE;
-  if (command->has_input && !folder_write("input", command->input, command->input_bytes, "")) return REFUSED_NO_SPACE;
+  if (command->input_kind == GIVEN_STDIN && !folder_write("input", command->input, command->input_bytes, "")) return REFUSED_NO_SPACE;
   return command->env_bytes || command->cwd_bytes ? write_surroundings(command) : 0;
 }

@@ -4,10 +4,13 @@
 #define FOLDER_H
 #include "wire.h"
 
+// What a command reads: /dev/null, the bytes given with it, or what comes while it runs.
+enum Stdin { NO_STDIN = 0, GIVEN_STDIN = 1, FED_STDIN = 2 };
+
 typedef struct {
   const uint8_t *script, *cwd, *env, *input;
   uint32_t script_bytes, cwd_bytes, env_bytes, input_bytes;
-  int has_input;
+  enum Stdin input_kind;
 } Command;
 
 // Reads the payload; what the command points to stays in it. 0 when it is not valid.

@@ -6,7 +6,7 @@
 //     frame that was cut short costs no other frame.
 import { crc32 } from 'node:zlib';
 
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 export const HEADER_BYTES = 40;
 export const SYNC_BYTES = 8;
 const CRC_BYTES = 4;
@@ -23,6 +23,11 @@ export const FrameType = {
   storage: 6,
   close: 7,
   ping: 8,
+  input: 9,
+  terminalOpen: 10,
+  terminalInput: 11,
+  terminalResize: 12,
+  terminalClose: 13,
   hello: 65,
   output: 66,
   late: 67,
@@ -30,6 +35,9 @@ export const FrameType = {
   refused: 69,
   pong: 70,
   shell: 71,
+  inputTaken: 72,
+  terminalOutput: 73,
+  terminalEnded: 74,
 } as const;
 
 export interface Frame {

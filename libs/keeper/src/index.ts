@@ -11,7 +11,7 @@ export {
   PROTOCOL_VERSION,
   SYNC_BYTES,
 } from './frames.ts';
-export { keeperPath } from './keeper-path.ts';
+export { keeperPath, launcherPath } from './keeper-path.ts';
 export {
   type CommandPayload,
   decodeEnd,
@@ -27,7 +27,19 @@ export {
   type FilePayload,
   type FileRecord,
   type Hello,
+  INPUT_END,
+  INPUT_WINDOW_BYTES,
   parseFileRecords,
   uint32s,
   uint64s,
 } from './messages.ts';
+export {
+  decodeTerminalEnd,
+  decodeTerminalOutput,
+  encodeTerminalOpen,
+  encodeTerminalSize,
+  TERMINAL_RESUME_ONLY,
+  TERMINAL_WINDOW_BYTES,
+  type TerminalEnd,
+  type TerminalSize,
+} from './terminal-messages.ts';

@@ -13,9 +13,9 @@ import {
 test('a hello says what runs, how far it is, and why there is no shell', () => {
   const token = Buffer.alloc(64);
   token.write('secret');
-  const payload = Buffer.concat([uint32s(1, 3, 2, 9), uint64s(10, 20, 5, 6), token, Buffer.from('no /bin/sh')]);
+  const payload = Buffer.concat([uint32s(2, 3, 2, 9), uint64s(10, 20, 5, 6), token, Buffer.from('no /bin/sh')]);
   expect(decodeHello(payload)).toEqual({
-    version: 1,
+    version: 2,
     state: 'no-shell',
     generation: 2,
     begunCount: 9,

@@ -4,11 +4,17 @@ import { MalformedFrame, readUint64, writeUint64 } from './frames.ts';
 
 export const EntryKind = { command: 0, file: 1, restart: 2 } as const;
 const FileOperationCode = { read: 1, write: 2, list: 3, stat: 4, remove: 5 } as const;
+const StdinKind = { none: 0, given: 1, open: 2 } as const;
 export const FileFlag = { truncate: 1, parents: 2, recursive: 4 } as const;
 
 const helloStates = ['idle', 'running', 'ended', 'no-shell'] as const;
 const endReasons = ['exited', 'signalled', 'oom', 'wall', 'no-output', 'cancelled', 'cwd', 'syntax'] as const;
 const shellStates = ['kept', 'partial', 'lost'] as const;
+/** The worker keeps at most so many bytes of stdin beyond what the keeper says that the pipe was given. */
+export const INPUT_WINDOW_BYTES = 1 << 20;
+/** Flags of INPUT: nothing follows. Flags of INPUT_TAKEN: nobody reads any more. */
+export const INPUT_END = 1;
+
 /** By the flags of REFUSED. */
 const refusals = [undefined, 'running', 'ended', 'begun-before', 'busy', 'no-shell', 'invalid', 'no-space'] as const;
 
@@ -27,10 +33,12 @@ export interface CommandPayload extends Limits {
   script: Uint8Array;
   cwd: string;
   env: Record<string, string>;
-  stdin: Uint8Array | undefined;
+  /** Undefined: /dev/null. Open: what INPUT frames bring. */
+  stdin: Uint8Array | 'open' | undefined;
 }
 
 export function encodeCommand(command: CommandPayload): Buffer {
+  const { stdin } = command;
   const cwd = Buffer.from(command.cwd);
   const env = Buffer.from(
     Object.entries(command.env)
@@ -44,9 +52,10 @@ export function encodeCommand(command: CommandPayload): Buffer {
     command.script.length,
     cwd.length,
     env.length,
-    command.stdin ? 1 : 0,
+    stdin === undefined ? StdinKind.none : stdin === 'open' ? StdinKind.open : StdinKind.given,
   );
-  return Buffer.concat([numbers, command.script, cwd, env, command.stdin ?? new Uint8Array(0)]);
+  const given = stdin === undefined || stdin === 'open' ? new Uint8Array(0) : stdin;
+  return Buffer.concat([numbers, command.script, cwd, env, given]);
 }
 
 export interface FilePayload extends Limits {

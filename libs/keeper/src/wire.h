@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROTOCOL_VERSION = 1, ID_BYTES = 16, SYNC_BYTES = 8, CRC_BYTES = 4, TOKEN_BYTES = 64 };
+enum { PROTOCOL_VERSION = 2, ID_BYTES = 16, SYNC_BYTES = 8, CRC_BYTES = 4, TOKEN_BYTES = 64 };
 enum { MAX_INBOUND_PAYLOAD = 4 << 20, MAX_OUTBOUND_PAYLOAD = 64 << 10 };
 
 typedef struct {
@@ -28,6 +28,11 @@ enum FrameType {
   STORAGE = 6,
   CLOSE = 7,
   PING = 8,
+  INPUT = 9,
+  TERMINAL_OPEN = 10,
+  TERMINAL_INPUT = 11,
+  TERMINAL_RESIZE = 12,
+  TERMINAL_CLOSE = 13,
   HELLO = 65,
   OUTPUT = 66,
   LATE = 67,
@@ -35,6 +40,9 @@ enum FrameType {
   REFUSED = 69,
   PONG = 70,
   SHELL = 71,
+  INPUT_TAKEN = 72,
+  TERMINAL_OUTPUT = 73,
+  TERMINAL_ENDED = 74,
 };
 
 enum EntryKind { COMMAND_ENTRY = 0, FILE_ENTRY = 1, RESTART_ENTRY = 2 };

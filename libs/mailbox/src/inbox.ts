@@ -28,6 +28,17 @@ export async function notify(redis: Redis, namespace: string, producer: string, 
   await redis.xadd(inboxKey(namespace, producer), 'NOMKSTREAM', 'MAXLEN', '~', INBOX_LENGTH, '*', ...fields);
 }
 
+/** Answers a question of a producer's (`a`: its id). Large ones are few: whoever asks waits for one before the next. */
+export async function sendAnswer(
+  redis: Redis,
+  namespace: string,
+  producer: string,
+  { id, sealed }: { id: string; sealed: string },
+): Promise<void> {
+  const fields = ['a', id, 'd', sealed];
+  await redis.xadd(inboxKey(namespace, producer), 'NOMKSTREAM', 'MAXLEN', '~', INBOX_LENGTH, '*', ...fields);
+}
+
 /** Makes the inbox, or keeps it from expiring: sent before the first submit, and then well within its time to live. */
 export async function keepInbox(redis: Redis, namespace: string, producer: string): Promise<void> {
   const key = inboxKey(namespace, producer);

@@ -7,17 +7,30 @@ export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';
 export { type Finished, type FinishOptions, finish } from './host/finish.ts';
+export { type InputRead, readInput } from './host/input.ts';
+export { addLate, type LateAdded, type LatePosition } from './host/late.ts';
 export type { Fenced, Owner } from './host/owner.ts';
 export { peek } from './host/peek.ts';
 export { release } from './host/release.ts';
 export { rerun } from './host/rerun.ts';
+export { type ShowAnswer, show } from './host/show.ts';
 export { take } from './host/take.ts';
-export { type InboxNotice, keepInbox, notify } from './inbox.ts';
+export { type InboxNotice, keepInbox, notify, sendAnswer } from './inbox.ts';
 export { type Cancelled, cancel } from './producer/cancel.ts';
 export { type Closed, close } from './producer/close.ts';
 export { type Opened, open } from './producer/open.ts';
 export { type Submission, type Submitted, submit } from './producer/submit.ts';
+export { type TypeAnswer, type } from './producer/type.ts';
+export { type InputWrite, type InputWritten, writeInput } from './producer/write.ts';
 export { loadMailboxScripts, toQueueError } from './script.ts';
 export { createSealer, createSealKey, type Sealer, type SealPlace } from './seal.ts';
+export {
+  beginToolCall,
+  endToolCall,
+  readToolCall,
+  sayToolEvent,
+  type ToolCallRef,
+  type ToolEnd,
+} from './tool-calls.ts';
 export { note } from './upkeep/note.ts';
 export { type SweepLimits, type Swept, sweep } from './upkeep/sweep.ts';

@@ -6,6 +6,7 @@ local prefix, feed = ARGV[1], ARGV[2]
 
 local function record_key(id) return prefix .. 'record:' .. id end
 local function answer_key(id) return prefix .. 'answer:' .. id end
+local function input_key(id) return prefix .. 'input:' .. id end
 
 local function now_ms()
   local time = redis.call('TIME')
@@ -33,17 +34,18 @@ end
 local function time_of(event) return string.match(event, '^%d+') end
 
 -- The only place where an entry becomes terminal. What is kept of it is small: its payload goes at once, before anything is
--- written, which a full Redis allows. `kept`: kind, inbox, at, started, stdout, stderr, cancel of its record, from a caller that has
--- read and removed it.
+-- written, which a full Redis allows. `kept`: kind, inbox, at, started, stdout, stderr, cancel, seq of its record, from a caller that
+-- has read and removed it, its input too.
 local function complete(id, outcome, result, retention_ms, kept)
   local record = record_key(id)
   if not kept then
-    kept = redis.call('HMGET', record, 'kind', 'inbox', 'at', 'started', 'stdout', 'stderr', 'cancel')
-    redis.call('DEL', record)
+    kept = redis.call('HMGET', record, 'kind', 'inbox', 'at', 'started', 'stdout', 'stderr', 'cancel', 'seq')
+    redis.call('DEL', record, input_key(id))
   end
   local event = emit('command.completed', id, result)
   redis.call('HSET', record, 'state', 'ended', 'event', event, 'outcome', outcome, 'kind', kept[1] or '', 'inbox', kept[2] or '',
-    'at', kept[3] or '', 'started', kept[4] or '', 'stdout', kept[5] or 0, 'stderr', kept[6] or 0, 'cancel', kept[7] or '')
+    'at', kept[3] or '', 'started', kept[4] or '', 'stdout', kept[5] or 0, 'stderr', kept[6] or 0, 'cancel', kept[7] or '',
+    'seq', kept[8] or 0)
   redis.call('PEXPIRE', record, retention_ms)
   return event
 end

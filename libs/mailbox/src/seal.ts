@@ -11,20 +11,24 @@ import { ShellfleetError } from '@shellfleet/protocol';
 
 /** Sealed values: `1.<key id>.<base64url of nonce, ciphertext, tag>`; AES-256-GCM bound to where the value stands. */
 export interface Sealer {
-  seal(plain: string, place: SealPlace): string;
+  seal(plain: string | Uint8Array, place: SealPlace): string;
   /** Throws SEAL_KEY_UNKNOWN when no key opens it, or it stands in another place than it was sealed for. */
   open(sealed: string, place: SealPlace): string;
+  openBytes(sealed: string, place: SealPlace): Buffer;
   /** Keyed digest with the key's id: equal values give equal digests, and nothing else can be told from it. */
   digest(value: string): string;
+  /** 32 bytes for another use, the same wherever the first key is: what is made with them tells nothing of the key. */
+  deriveKey(purpose: readonly string[]): Uint8Array;
 }
 
 export interface SealPlace {
   namespace: string;
   tenant: string;
+  /** the session, or the tool */
   session: string;
-  /** entry id, or empty for the session itself */
+  /** entry id, call id, or empty for the session itself */
   entry: string;
-  kind: 'spec' | 'payload' | 'answer';
+  kind: 'spec' | 'payload' | 'answer' | 'input' | 'typed' | 'shown' | 'tool-args' | 'tool-result';
 }
 
 interface Key {
@@ -46,7 +50,12 @@ export function createSealer(keys: readonly string[]): Sealer {
     );
   return {
     seal: (plain, place) => sealWith(current, plain, place),
-    open: (sealed, place) => openWith(parsed, sealed, place),
+    open: (sealed, place) => openWith(parsed, sealed, place).toString('utf8'),
+    openBytes: (sealed, place) => openWith(parsed, sealed, place),
+    deriveKey: (purpose) =>
+      createHmac('sha256', current.secret)
+        .update(`shellfleet derived key ${JSON.stringify(purpose)}`)
+        .digest(),
     digest: (value) => `${current.id}.${createHmac('sha256', current.secret).update(value).digest('base64url')}`,
   };
 }
@@ -72,14 +81,15 @@ function toAdditionalData(place: SealPlace): Buffer {
   return Buffer.from(JSON.stringify([place.namespace, place.tenant, place.session, place.entry, place.kind]));
 }
 
-function sealWith(key: Key, plain: string, place: SealPlace): string {
+function sealWith(key: Key, plain: string | Uint8Array, place: SealPlace): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key.secret, nonce).setAAD(toAdditionalData(place));
-  const sealed = Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  const bytes = typeof plain === 'string' ? Buffer.from(plain) : plain;
+  const sealed = Buffer.concat([nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
   return `1.${key.id}.${sealed.toString('base64url')}`;
 }
 
-function openWith(keys: readonly Key[], sealed: string, place: SealPlace): string {
+function openWith(keys: readonly Key[], sealed: string, place: SealPlace): Buffer {
   const [version, keyId, body, ...more] = sealed.split('.');
   const key = keys.find((candidate) => candidate.id === keyId);
   const context = { session: place.session, entry: place.entry, kind: place.kind };
@@ -101,7 +111,7 @@ function openWith(keys: readonly Key[], sealed: string, place: SealPlace): strin
     return Buffer.concat([
       decipher.update(bytes.subarray(NONCE_BYTES, bytes.byteLength - TAG_BYTES)),
       decipher.final(),
-    ]).toString('utf8');
+    ]);
   } catch (cause) {
     throw new ShellfleetError(
       'SEAL_KEY_UNKNOWN',

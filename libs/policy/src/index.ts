@@ -1,3 +1,14 @@
-export { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from './execution/docker.ts';
+export { type DockerAllowances, type DockerPlan, planDocker } from './execution/docker.ts';
+export { WORKSPACE_PATH } from './execution/folders.ts';
+export { type HostAllowances, type HostPlan, planHost } from './execution/host.ts';
 export { type SeccompProfile, type SeccompRule, sessionSeccompProfile } from './execution/seccomp.ts';
 export type { HostBounds } from './limits.ts';
+export {
+  compileRedaction,
+  createRedactor,
+  type RedactedText,
+  type Redaction,
+  type RedactionOptions,
+} from './redaction/compile.ts';
+export { REDACTION_CONTEXT_BYTES, type RedactionBlock, type Redactor } from './redaction/redactor.ts';
+export type { RedactionWarning } from './redaction/secrets/known-secrets.ts';

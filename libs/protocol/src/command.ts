@@ -40,16 +40,20 @@ export const idempotencyKeySchema = z
   .max(LIMITS.idempotencyKeyChars, { error: `must be at most ${LIMITS.idempotencyKeyChars} characters`, abort: true })
   .regex(/^[\x21-\x7e]+$/, 'may only hold visible ASCII characters');
 
-const stdinSchema = z
-  .union([z.string(), z.instanceof(Uint8Array)], 'must be a string or bytes')
-  .superRefine((stdin, context) => {
-    const size = typeof stdin === 'string' ? byteLength(stdin) : stdin.byteLength;
-    if (size > LIMITS.stdinBytes)
-      context.addIssue({ code: 'custom', message: `is ${size} bytes; the limit is ${LIMITS.stdinBytes}` });
-  });
+/** What brings the bytes of a stdin one piece after another: a Readable, a generator, a list of pieces. */
+const pieces = z.custom<AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>>(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    !ArrayBuffer.isView(value) &&
+    (Symbol.asyncIterator in value || Symbol.iterator in value),
+);
+const stdinSchema = z.union(
+  [z.string(), z.instanceof(Uint8Array), pieces],
+  "must be a string, bytes, an iterable of them, or 'open'",
+);
 
-/** What a caller may say of one command. Everything is optional; unknown fields are refused, so that a typing error is not silence. */
-export const runOptionsSchema = z.strictObject({
+const optionsSchema = z.strictObject({
   timeoutMs: durationSchema().optional(),
   noOutputTimeoutMs: durationSchema().optional(),
   /** The whole stop ladder, interrupt to kill. */
@@ -63,9 +67,23 @@ export const runOptionsSchema = z.strictObject({
   encoding: z.enum(['utf8', 'base64'], "must be 'utf8' or 'base64'").default('utf8'),
   startDeadlineMs: durationSchema().optional(),
 });
+
+const isFed = (stdin: unknown) => stdin === 'open' || (typeof stdin === 'object' && !(stdin instanceof Uint8Array));
+
+/** What a caller may say of one command. Everything is optional; unknown fields are refused, so that a typing error is not silence. */
+export const runOptionsSchema = optionsSchema.superRefine(({ stdin, retry, idempotencyKey }, context) => {
+  const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['stdin'], message });
+  const isLong =
+    (typeof stdin === 'string' ? byteLength(stdin) : stdin instanceof Uint8Array ? stdin.byteLength : 0) >
+    LIMITS.stdinBytes;
+  if (retry === 'idempotent' && (isFed(stdin) || isLong))
+    refuse(`cannot be read a second time, as retry: 'idempotent' asks for: give at most ${LIMITS.stdinBytes} bytes`);
+  if (idempotencyKey !== undefined && stdin !== 'open' && isFed(stdin))
+    refuse('of unknown content cannot be compared, as an idempotency key asks for: give bytes');
+});
 export type ParsedRunOptions = z.infer<typeof runOptionsSchema>;
 
-/** What a command's entry carries to the host, sealed. `stdin` is base64. */
+/** What a command's entry carries to the host, sealed. `stdin` is base64; with `input` it comes while the command runs, and `inputHash` tells equal ones. */
 export const commandPayloadSchema = z.object({
   type: z.literal('command'),
   script: z.string(),
@@ -75,6 +93,8 @@ export const commandPayloadSchema = z.object({
   env: z.record(z.string(), z.string()).optional(),
   cwd: z.string().optional(),
   stdin: z.string().optional(),
+  input: z.enum(['open', 'streamed']).optional(),
+  inputHash: z.string().optional(),
   encoding: z.enum(['utf8', 'base64']),
 });
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { toFieldIssues } from './field-issues.ts';
 
 /** Every code of the system: whether the same call may be tried again, and the caller's next step. docs/errors.md is checked against it. */
 export const ERRORS = {
@@ -33,14 +34,29 @@ export const ERRORS = {
   },
   CONTAINER_LOST: { retryable: false, hint: 'The container is gone; the next command gets a new shell.' },
   SHELL_UNRESPONSIVE: { retryable: false, hint: 'The shell was replaced; the next command gets a new one.' },
+  HOST_UNREACHABLE: {
+    retryable: true,
+    hint: 'Its sessions and logs are there again when it is back; `shellfleet hosts ls` shows who is up.',
+  },
+  OUTPUT_BLOCKED: {
+    retryable: false,
+    hint: 'A rule of the session withholds the output; the command itself has run, see exitCode.',
+  },
   LEASE_LOST: { retryable: false, hint: 'Another host owns the session now.' },
   RESULT_EXPIRED: { retryable: false, hint: 'Results are kept for 24 hours.' },
+  LOG_EXPIRED: {
+    retryable: false,
+    hint: 'Logs are kept within a quota and an age; read them earlier, or raise those.',
+  },
   FILE_NOT_FOUND: { retryable: false, hint: 'Check the path.' },
   FILE_IS_DIRECTORY: { retryable: false, hint: 'Name a file, or list the directory.' },
   FILE_TOO_LARGE: { retryable: false, hint: 'Move it in parts, or compress it in the sandbox first.' },
   FILE_DENIED: { retryable: false, hint: 'The user of the sandbox may not do that there.' },
   PATH_INVALID: { retryable: false, hint: 'Use an absolute path inside the sandbox.' },
-  STDIN_INCOMPLETE: { retryable: false, hint: 'The submitter went away before the end of its stdin.' },
+  STDIN_INCOMPLETE: {
+    retryable: false,
+    hint: 'The submitter went away before the end of its stdin, so the command was stopped; submit it again if that is safe.',
+  },
   SEAL_KEY_UNKNOWN: {
     retryable: false,
     hint: 'Give this process the key that sealed the value (SHELLFLEET_SEAL_KEY).',
@@ -56,12 +72,6 @@ export const ERRORS = {
 } as const satisfies Record<string, { retryable: boolean; hint: string }>;
 
 export type ErrorCode = keyof typeof ERRORS;
-
-/** One field that was refused: where it is, why, and the limit it broke. Never the value itself. */
-export interface FieldIssue {
-  path: string;
-  message: string;
-}
 
 const BRAND = Symbol.for('shellfleet.error');
 
@@ -103,6 +113,12 @@ export const wireErrorSchema = z.object({
 });
 export type WireError = z.infer<typeof wireErrorSchema>;
 
+/** An error that came over the wire, to be thrown here. A code of a newer process reads as INTERNAL. */
+export function fromWireError({ code, message, retryable, context }: WireError): ShellfleetError {
+  const known = code in ERRORS ? (code as ErrorCode) : 'INTERNAL';
+  return new ShellfleetError(known, message, (context ?? {}) as Record<string, unknown>, { retryable });
+}
+
 export function isShellfleetError(error: unknown): error is ShellfleetError {
   return typeof error === 'object' && error !== null && BRAND in error;
 }
@@ -123,15 +139,9 @@ export function parseOrThrow<T extends z.ZodType>(
 ): z.infer<T> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.flatMap((issue) => toFieldIssues(issue));
+  const issues = parsed.error.issues.flatMap(toFieldIssues);
   const list = issues
     .map((issue) => (issue.path === '' ? issue.message : `${issue.path}: ${issue.message}`))
     .join('; ');
   throw new ShellfleetError(code, `${what} is not valid: ${list}`, { issues });
-}
-
-function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
-  const path = issue.path.map(String).join('.');
-  if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }];
-  return issue.keys.map((key) => ({ path: path === '' ? key : `${path}.${key}`, message: 'unknown field' }));
 }

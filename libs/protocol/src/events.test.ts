@@ -3,15 +3,23 @@ import { expect, test } from 'vitest';
 import { decodeOutputEntry, encodeOutputEntry, type OutputEntry } from './events.ts';
 
 const count = fc.nat({ max: 999_999_999_999_999 });
-const entry: fc.Arbitrary<OutputEntry> = fc.record({
-  stream: fc.constantFrom('stdout', 'stderr'),
-  seq: count,
-  rawFrom: count,
-  rawTo: count,
-  omittedBytes: count,
-  lines: count,
-  data: fc.uint8Array({ maxLength: 300 }),
-});
+/** What a rule may be called, and more. */
+const ruleType = fc.string({ maxLength: 12 }).filter((type) => type !== '__proto__');
+const entry: fc.Arbitrary<OutputEntry> = fc.record(
+  {
+    stream: fc.constantFrom('stdout', 'stderr'),
+    seq: count,
+    rawFrom: count,
+    rawTo: count,
+    omittedBytes: count,
+    lines: count,
+    offset: count,
+    redactions: fc.dictionary(ruleType, count, { minKeys: 1 }),
+    blocked: fc.record({ type: ruleType, reason: fc.constantFrom('matched', 'too-slow') }),
+    data: fc.uint8Array({ maxLength: 300 }),
+  },
+  { requiredKeys: ['stream', 'seq', 'rawFrom', 'rawTo', 'omittedBytes', 'lines', 'offset', 'data'] },
+);
 
 test('an output entry comes back as it was, with any bytes', () => {
   fc.assert(
@@ -31,12 +39,15 @@ test('what is cut within the header, or is something else, is no output entry', 
   for (const text of [
     '',
     '\n',
-    '3 0 0 0 0 0\n',
-    '1 0 0 0 0\n',
-    '1 0 0 0 0 0 0\n',
-    '1 -1 0 0 0 0\n',
-    '1 0 0 0 0 1e3\n',
-    '1  0 0 0 0 0\n',
+    '3 0 0 0 0 0 0\n',
+    '1 0 0 0 0 0\n',
+    '1 0 0 0 0 0 0 0\n',
+    '1 -1 0 0 0 0 0\n',
+    '1 0 0 0 0 0 1e3\n',
+    '1  0 0 0 0 0 0\n',
+    '1 0 0 0 0 0 0 {}x\n',
+    '1 0 0 0 0 0 0 {"more":1}\n',
+    '1 0 0 0 0 0 0 {"redactions":{"email":"1"}}\n',
   ])
     expect(decodeOutputEntry(Buffer.from(text)), text).toBeUndefined();
 });

@@ -50,33 +50,48 @@ export interface OutputEntry {
   omittedBytes: number;
   /** Lines of its stream up to and with this entry. */
   lines: number;
+  /** Redacted bytes of its stream before this entry: where it stands in the full log. */
+  offset: number;
+  /** What was found in its stream, up to and with this entry, by type. */
+  redactions?: Readonly<Record<string, number>>;
+  /** A rule has blocked: nothing of the command follows. */
+  blocked?: { type: string; reason: 'matched' | 'too-slow' };
   data: Uint8Array;
 }
+
+/** What only few entries say, as JSON at the end of the header. */
+const notesSchema = z.strictObject({
+  redactions: z.record(z.string(), z.number()).optional(),
+  blocked: z.object({ type: z.string(), reason: z.enum(['matched', 'too-slow']) }).optional(),
+});
+const MOST_HEADER_BYTES = 16_384;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('latin1');
 
-/** `<1|2> <seq> <rawFrom> <rawTo> <omittedBytes> <lines>\n` and the bytes, as they are. */
+/** `<1|2> <seq> <rawFrom> <rawTo> <omittedBytes> <lines> <offset>[ <notes>]\n` and the bytes, as they are. */
 export function encodeOutputEntry(entry: OutputEntry): Uint8Array {
+  const { seq, rawFrom, rawTo, omittedBytes, lines, offset, redactions, blocked, data } = entry;
   const stream = entry.stream === 'stdout' ? 1 : 2;
-  const header = encoder.encode(
-    `${stream} ${entry.seq} ${entry.rawFrom} ${entry.rawTo} ${entry.omittedBytes} ${entry.lines}\n`,
-  );
-  const bytes = new Uint8Array(header.byteLength + entry.data.byteLength);
+  const notes = redactions === undefined && blocked === undefined ? '' : ` ${toAscii({ redactions, blocked })}`;
+  const header = encoder.encode(`${stream} ${seq} ${rawFrom} ${rawTo} ${omittedBytes} ${lines} ${offset}${notes}\n`);
+  const bytes = new Uint8Array(header.byteLength + data.byteLength);
   bytes.set(header);
-  bytes.set(entry.data, header.byteLength);
+  bytes.set(data, header.byteLength);
   return bytes;
 }
 
 /** Undefined when the bytes are no output entry: the stream is untrusted input. */
 export function decodeOutputEntry(bytes: Uint8Array): OutputEntry | undefined {
-  const end = bytes.indexOf(10);
-  if (end < 0 || end > 128) return undefined;
-  const fields = /^([12]) (\d{1,15}) (\d{1,15}) (\d{1,15}) (\d{1,15}) (\d{1,15})$/.exec(
+  const end = bytes.subarray(0, MOST_HEADER_BYTES).indexOf(10);
+  if (end < 0) return undefined;
+  const fields = /^([12]) (\d{1,15}) (\d{1,15}) (\d{1,15}) (\d{1,15}) (\d{1,15}) (\d{1,15})(?: (\{.*\}))?$/.exec(
     decoder.decode(bytes.subarray(0, end)),
   );
   if (fields === null) return undefined;
-  const [, stream, seq, rawFrom, rawTo, omittedBytes, lines] = fields;
+  const [, stream, seq, rawFrom, rawTo, omittedBytes, lines, offset, json] = fields;
+  const notes = json === undefined ? {} : parseNotes(json);
+  if (notes === undefined) return undefined;
   return {
     stream: stream === '1' ? 'stdout' : 'stderr',
     seq: Number(seq),
@@ -84,6 +99,25 @@ export function decodeOutputEntry(bytes: Uint8Array): OutputEntry | undefined {
     rawTo: Number(rawTo),
     omittedBytes: Number(omittedBytes),
     lines: Number(lines),
+    offset: Number(offset),
+    ...notes,
     data: bytes.subarray(end + 1),
   };
+}
+
+/** JSON in ASCII alone: the header is read byte by byte. */
+function toAscii(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+function parseNotes(json: string): Pick<OutputEntry, 'redactions' | 'blocked'> | undefined {
+  try {
+    const { redactions, blocked } = notesSchema.parse(JSON.parse(json));
+    return { ...(redactions === undefined ? {} : { redactions }), ...(blocked === undefined ? {} : { blocked }) };
+  } catch {
+    return undefined;
+  }
 }

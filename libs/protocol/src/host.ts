@@ -1,4 +1,8 @@
 import { z } from 'zod';
+import { wireErrorSchema } from './errors.ts';
+import { entryIdSchema } from './ids.ts';
+import { logPageSchema } from './log.ts';
+import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 
 /** What a live worker says of its host, every few seconds, in a key that ends with it. */
 export const hostBeatSchema = z.object({
@@ -10,6 +14,8 @@ export const hostBeatSchema = z.object({
   boot: z.string(),
   draining: z.boolean(),
   defaultImage: z.string(),
+  /** Median of how long its last sessions held a slot; absent before the first has ended. */
+  heldMs: z.number().optional(),
 });
 export type HostBeat = z.infer<typeof hostBeatSchema>;
 
@@ -23,9 +29,65 @@ export interface HostInfo {
   seenAt: string;
 }
 
+/** A terminal on the session's host; its user then writes to it through Redis. */
+const attachQuestionSchema = z.object({
+  type: z.literal('attach'),
+  terminal: terminalIdSchema,
+  ...terminalSizeSchema.shape,
+  /** TERM */
+  term: z.string().regex(/^[A-Za-z0-9._+-]{1,64}$/),
+});
+export type AttachQuestion = z.infer<typeof attachQuestionSchema>;
+
+/** What a host can be asked about one of its sessions, each with the shape of its answer. */
+export const hostAnswerSchemas = {
+  /** What runs in the sandbox besides the shell. */
+  background: z.array(z.object({ pid: z.number(), command: z.string() })),
+  /** `no-shell`: an entry has to ask for one first. */
+  attach: z.object({ state: z.enum(['open', 'no-shell']) }),
+  /** What a command printed beyond the budget of its session's stream, from given offsets on. */
+  log: logPageSchema,
+} as const;
+
+const offsetSchema = z.number().int().min(0);
+
+export const hostQuestionSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('background') }),
+  z.object({
+    type: z.literal('log'),
+    entry: entryIdSchema,
+    streams: z
+      .array(z.enum(['stdout', 'stderr']))
+      .min(1)
+      .max(2),
+    from: z.object({ stdout: offsetSchema, stderr: offsetSchema }),
+  }),
+  attachQuestionSchema,
+]);
+export type HostQuestion = z.infer<typeof hostQuestionSchema>;
+export type HostAnswer<T extends HostQuestion['type']> = z.infer<(typeof hostAnswerSchemas)[T]>;
+
+/** An answer in the asker's inbox, sealed: it is for nobody else. */
+export const sealedAnswerSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('answer'), value: z.unknown() }),
+  z.object({ type: z.literal('refusal'), error: wireErrorSchema }),
+]);
+export type SealedAnswer = z.infer<typeof sealedAnswerSchema>;
+
 /** What must reach a live shell out of order travels in the host's `calls` stream. */
 export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('cancel'), tenant: z.string(), session: z.string(), entry: z.string() }),
   z.object({ type: z.literal('close'), tenant: z.string(), session: z.string() }),
+  z.object({ type: z.literal('cancel-tool'), call: z.string() }),
+  /** `id` names the question in the answer; `inbox` is the producer that asks. */
+  z.object({
+    type: z.literal('ask'),
+    tenant: z.string(),
+    session: z.string(),
+    id: z.string(),
+    inbox: z.string(),
+    question: hostQuestionSchema,
+  }),
 ]);
 export type HostCall = z.infer<typeof hostCallSchema>;
+export type AskCall = Extract<HostCall, { type: 'ask' }>;

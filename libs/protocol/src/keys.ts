@@ -39,15 +39,29 @@ export function sessionKeys(namespace: string, tenant: string, session: string):
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
 /** string, one hour: what a file operation handed back, sealed */
 export const answerKey = (keys: SessionKeys, entry: string) => `${keys.prefix}answer:${entry}`;
+/** stream, until its end: chunks of an open stdin that were not read yet, sealed; each id is the offset at which the chunk ends */
+export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}input:${entry}`;
 /** string, for the retention: `<payload hash> <entry id>` */
 export const idempotencyKey = (keys: SessionKeys, keyHash: string) => `${keys.prefix}key:${keyHash}`;
+
+/** Of one terminal at a session. They expire together, 30 s after its user was last there. */
+export const terminalKeys = (keys: SessionKeys, terminal: string) => ({
+  /** hash: how many messages were typed and shown, and up to which raw offset */
+  terminal: `${keys.prefix}terminal:${terminal}`,
+  /** stream, ids from 1-0: what its user says, sealed */
+  typed: `${keys.prefix}terminal:${terminal}:typed`,
+  /** stream, ids from 1-0: what it shows, sealed */
+  shown: `${keys.prefix}terminal:${terminal}:shown`,
+  /** pub/sub: it has shown something */
+  feed: `${keys.feed}:${terminal}`,
+});
 
 /** Keys of a namespace that belong to no session: admission (one shard for now), hosts, inboxes, bells. */
 export interface FleetKeys {
   namespace: string;
   /** prefix of the BullMQ queue `sessions` */
   admission: string;
-  /** sorted set: session member → when it was last submitted to (ms) */
+  /** sorted set: session member → when it was recorded or last submitted to (ms) */
   index: string;
   /** hash: session member → `<fence> <host>` */
   owners: string;
@@ -57,10 +71,17 @@ export interface FleetKeys {
   hosts: string;
   /** pub/sub: a session job was added */
   sessionsBell: string;
+  /** prefix of the BullMQ queues of tools, a queue each: on a slot of their own */
+  tools: string;
+  /** sorted set: name of a tool → when a host last offered it (ms) */
+  knownTools: string;
+  /** pub/sub: a call of the named tool was added */
+  toolsBell: string;
 }
 
 export function fleetKeys(namespace: string): FleetKeys {
   const admission = `${namespace}:{x0}`;
+  const tools = `${namespace}:{tools}`;
   return {
     namespace,
     admission,
@@ -69,6 +90,9 @@ export function fleetKeys(namespace: string): FleetKeys {
     fence: `${admission}:fence`,
     hosts: `${admission}:hosts`,
     sessionsBell: `${namespace}:bell:sessions`,
+    tools,
+    knownTools: `${tools}:known`,
+    toolsBell: `${tools}:bell`,
   };
 }
 
@@ -84,6 +108,17 @@ export function parseSessionJobId(jobId: string): { tenant: string; session: str
 export const sessionJobLockKey = (fleet: FleetKeys, jobId: string) =>
   `${fleet.admission}:${SESSIONS_QUEUE}:${jobId}:lock`;
 
+/** One BullMQ queue a tool: only hosts that offer it look there. */
+export const toolQueue = (name: string) => `tool-${name}`;
+/** BullMQ takes a whole number for an id of its own. */
+export const toolJobId = (call: string) => `call-${call}`;
+/** string: who began the call, or ended it before anybody did; it never begins again */
+export const toolCallKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:call:${call}`;
+/** string: how the call ended, sealed; the first that is written counts */
+export const toolResultKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:result:${call}`;
+/** stream and channel: calls of a tenant that started and ended */
+export const toolEventsKey = (fleet: FleetKeys, tenant: string) => `${fleet.tools}:events:${tenant}`;
+
 /** Keys of one host. */
 export const hostKeys = (namespace: string, host: string) => ({
   /** string with JSON, 5 s: the worker lives */
@@ -92,6 +127,8 @@ export const hostKeys = (namespace: string, host: string) => ({
   boot: `${namespace}:host:${host}:boot`,
   /** stream: calls to live shells */
   calls: `${namespace}:host:${host}:calls`,
+  /** string with JSON, 5 s: the tools that it offers */
+  tools: `${namespace}:host:${host}:tools`,
   /** pub/sub: `<tenant>:<session>` has work, or `calls` has */
   bell: `${namespace}:bell:${host}`,
 });

@@ -2,7 +2,16 @@
 export const LIMITS = {
   idChars: 128,
   scriptBytes: 1_048_576,
+  /** A stdin up to this travels with its command; a longer one is streamed by its submitter. */
   stdinBytes: 1_048_576,
+  /** Of an open stdin: what may wait unread, in bytes and in pieces, and the largest piece. */
+  inputUnreadBytes: 4_194_304,
+  inputUnreadChunks: 4_096,
+  inputChunkBytes: 262_144,
+  /** What is written to it in one step. */
+  inputWriteBytes: 1_048_576,
+  /** A submitter that streams is gone when it has not been heard for this long. */
+  inputLeaseMs: 3_000,
   filePartBytes: 1_048_576,
   envValueBytes: 131_072,
   envTotalBytes: 1_048_576,
@@ -18,6 +27,15 @@ export const LIMITS = {
   streamBytes: 67_108_864,
   outputBytes: 16_777_216,
   outputLines: 1_000_000,
+  /** Arguments and output of a tool call, as JSON. */
+  toolArgumentBytes: 4_194_304,
+  toolOutputBytes: 33_554_432,
+  toolTimeoutMs: 30_000,
+  /** A tool that no host has offered for so long is unknown: who calls it is told, instead of waiting for a host. */
+  toolKnownMs: 86_400_000,
+  toolMemoryBytes: 536_870_912,
+  redactionRules: 64,
+  redactionPatternChars: 1_000,
 } as const;
 
 /** Variables that would change how the shell itself starts or frames its commands. */

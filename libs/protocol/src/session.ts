@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema } from './command.ts';
 import { envSchema } from './env.ts';
 import { LIMITS } from './limits.ts';
+import { redactionRulesSchema } from './redaction.ts';
 
 const IMAGE_PATTERN =
   /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?\/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/;
@@ -19,11 +20,11 @@ const userSchema = z
     'is not a user (name or uid, with :group if wanted)',
   );
 
-const wholePositive = (maximum: number) =>
+const wholePositive = (maximum: number, otherwise = 'must be positive') =>
   z
     .number('must be a number')
     .int('must be a whole number')
-    .min(1, 'must be positive')
+    .min(1, otherwise)
     .max(maximum, `must be at most ${maximum}`);
 
 const outputSchema = z.strictObject({
@@ -33,34 +34,55 @@ const outputSchema = z.strictObject({
   streamBytes: wholePositive(LIMITS.streamBytes).default(8_388_608),
 });
 
+/** Of a session that says nothing else, wherever control groups can enforce them. */
+const DEFAULT_LIMITS = { memoryBytes: 536_870_912, cpus: 1, pids: 256 } as const;
+
 const limitsSchema = z.strictObject({
   memoryBytes: z
     .number('must be a number of bytes')
     .int('must be a whole number of bytes')
+    .min(1, { error: 'must be positive if provided', abort: true })
     .min(33_554_432, 'must be at least 33554432 bytes (32 MiB)')
     .max(2 ** 50, 'must be at most 2^50 bytes')
-    .default(536_870_912),
-  cpus: z.number('must be a number').min(0.01, 'must be at least 0.01').max(1_024, 'must be at most 1024').default(1),
+    .optional(),
+  cpus: z.number('must be a number').min(0.01, 'must be at least 0.01').max(1_024, 'must be at most 1024').optional(),
   pids: z
     .number('must be a number')
     .int('must be a whole number')
     .min(16, 'must be at least 16')
     .max(65_536, 'must be at most 65536')
-    .default(256),
-  cpuTimeSeconds: wholePositive(2 ** 31 - 1).optional(),
-  diskBytes: wholePositive(2 ** 50).optional(),
+    .optional(),
+  cpuTimeSeconds: wholePositive(2 ** 31 - 1, 'must be positive if provided').optional(),
+  diskBytes: wholePositive(2 ** 50, 'must be positive if provided').optional(),
 });
+
+/** With the three that control groups enforce filled in. */
+export function withDefaultLimits(limits: z.infer<typeof limitsSchema>) {
+  const { memoryBytes, cpus, pids } = DEFAULT_LIMITS;
+  return {
+    ...limits,
+    memoryBytes: limits.memoryBytes ?? memoryBytes,
+    cpus: limits.cpus ?? cpus,
+    pids: limits.pids ?? pids,
+  };
+}
 
 /** The docker policy and its options. What of it a host grants is its operator's word. */
 const dockerPolicySchema = z.strictObject({ type: z.literal('docker'), readOnlyRootfs: z.boolean().default(false) });
 
+/** The host itself, without a container. Everything about it is its operator's word. */
+const hostPolicySchema = z.strictObject({ type: z.literal('host') });
+
 const policySchema = z.preprocess(
   (policy) => (typeof policy === 'string' ? { type: policy } : policy),
-  z.discriminatedUnion('type', [dockerPolicySchema], "must be 'docker', or { type: 'docker', … }"),
+  z.discriminatedUnion(
+    'type',
+    [dockerPolicySchema, hostPolicySchema],
+    "must be 'docker' or 'host', or { type: 'docker', … }",
+  ),
 );
 
-/** How a session is to be run, with every default filled in. Two specs are the same when they are equal after defaults. */
-export const sessionSpecSchema = z.strictObject({
+const fieldsSchema = z.strictObject({
   policy: policySchema.default({ type: 'docker', readOnlyRootfs: false }),
   image: imageSchema.optional(),
   env: envSchema.default({}),
@@ -78,6 +100,9 @@ export const sessionSpecSchema = z.strictObject({
   startupTimeoutMs: durationSchema().default(30_000),
   terminationTimeoutMs: durationSchema().default(10_000),
   output: outputSchema.default(outputSchema.parse({})),
+  redaction: redactionRulesSchema.default([]),
+  /** Variables of the shell, too, which no text may show in any encoding. */
+  secrets: envSchema.default({}),
   limits: limitsSchema.default(limitsSchema.parse({})),
   idleTimeoutMs: durationSchema().default(1_800_000),
   maxLifetimeMs: durationSchema(1, 30 * 86_400_000).default(86_400_000),
@@ -91,6 +116,25 @@ export const sessionSpecSchema = z.strictObject({
     .max(2_097_152, 'must be 0 to 2097152')
     .default(0),
 });
+
+/** A name that is both would be shown, or not, by the order in which they are exported. */
+function refuseDoubles({ env, secrets }: { env: object; secrets: object }, context: z.RefinementCtx): void {
+  for (const name of Object.keys(secrets).filter((secret) => Object.hasOwn(env, secret)))
+    context.addIssue({ code: 'custom', path: ['secrets', name], message: 'is in env as well' });
+}
+
+/** How a session is to be run, with every default filled in. Two specs are the same when they are equal after defaults. */
+export const sessionSpecSchema = fieldsSchema
+  .check(({ value: { policy, image, user }, issues }) => {
+    if (policy.type !== 'host') return;
+    const refuse = (field: string, message: string) =>
+      issues.push({ code: 'custom', path: [field], message, input: field });
+    if (image !== undefined) refuse('image', 'has no meaning under the host policy, which runs no image');
+    if (user !== undefined) refuse('user', "is named by the host's operator under the host policy");
+  })
+  .superRefine(refuseDoubles)
+  // On a host without control groups these three cannot be had: what nobody asked for is then left, and what was asked for refused.
+  .transform((spec) => (spec.policy.type === 'docker' ? { ...spec, limits: withDefaultLimits(spec.limits) } : spec));
 export type SessionSpec = z.input<typeof sessionSpecSchema>;
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;
 
@@ -112,9 +156,13 @@ export interface SessionInfo {
   epoch: number;
   queuedCommands: number;
   position?: number;
+  /** An estimate, by how long sessions lately held a slot; absent before any has given one back. */
   etaMs?: number;
   runningCommandId?: string;
+  /** What outlived the command that started it, by pids of the sandbox. */
   background: { pid: number; command: string }[];
+  /** Only its host knows what runs in the background, and was not asked (in lists), or has not answered in time. */
+  backgroundUnknown?: true;
   createdAt: string;
   lastActiveAt: string;
 }

@@ -1,5 +1,4 @@
 import type { RunOptions, SessionSpec } from '@shellfleet/client';
-import { LIMITS } from '@shellfleet/protocol';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from './units.ts';
 
@@ -17,11 +16,13 @@ export interface CommandFlags {
 export function addCommandFlags(verb: Command): Command {
   return verb
     .addOption(new Option('--image <name>', 'of the session, when this opens it').env('SHELLFLEET_IMAGE'))
-    .addOption(new Option('--policy <name>', 'of the session, when this opens it').env('SHELLFLEET_POLICY'))
+    .addOption(
+      new Option('--policy <name>', 'of the session, when this opens it: docker, host').env('SHELLFLEET_POLICY'),
+    )
     .addOption(
       new Option('--timeout <time>', 'of the command: 30s, 5m').env('SHELLFLEET_TIMEOUT').argParser(parseDuration),
     )
-    .addOption(new Option('--stdin', 'give our stdin to the command (at most 1 MiB)').env('SHELLFLEET_STDIN'))
+    .addOption(new Option('--stdin', 'give our stdin to the command, as it comes').env('SHELLFLEET_STDIN'))
     .addOption(
       new Option('-e, --env <name=value>', 'variable of the command; again for more')
         .env('SHELLFLEET_ENV')
@@ -41,33 +42,26 @@ export function toSpec({ image, policy }: CommandFlags): SessionSpec | undefined
   return {
     ...(image === undefined ? {} : { image }),
     // The schema says which names there are.
-    ...(policy === undefined ? {} : { policy: policy as 'docker' }),
+    ...(policy === undefined ? {} : { policy: policy as 'docker' | 'host' }),
   };
 }
 
-export async function toRunOptions(flags: CommandFlags): Promise<RunOptions> {
+export function toRunOptions(flags: CommandFlags): RunOptions {
   return {
     ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
     ...(flags.env === undefined ? {} : { env: flags.env }),
     ...(flags.cwd === undefined ? {} : { cwd: flags.cwd }),
-    ...(flags.stdin ? { stdin: await readStdin() } : {}),
+    ...(flags.stdin ? { stdin: process.stdin } : {}),
   };
+}
+
+/** Our stdin was given to a command that has ended: it must not keep us until its own end. */
+export function leaveStdin(flags: CommandFlags): void {
+  if (flags.stdin) process.stdin.destroy();
 }
 
 function collectEnv(text: string, before: Record<string, string> = {}): Record<string, string> {
   const equals = text.indexOf('=');
   if (equals < 1) throw new InvalidArgumentError('Give it as NAME=value.');
   return { ...before, [text.slice(0, equals)]: text.slice(equals + 1) };
-}
-
-/** Up to one byte over the limit: the schema then says what the limit is. */
-async function readStdin(): Promise<Uint8Array> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of process.stdin as AsyncIterable<Buffer>) {
-    parts.push(part);
-    bytes += part.byteLength;
-    if (bytes > LIMITS.stdinBytes) break;
-  }
-  return new Uint8Array(Buffer.concat(parts).subarray(0, LIMITS.stdinBytes + 1));
 }

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { addCommandFlags, type CommandFlags, toRunOptions, toSpec } from './command-flags.ts';
+import { addCommandFlags, type CommandFlags, leaveStdin, toRunOptions, toSpec } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { toScript } from './script-words.ts';
 import { showOwnCommand } from './show-command.ts';
@@ -23,14 +23,18 @@ async function exec(
   script: string,
   flags: CommandFlags & { detach?: boolean },
 ): Promise<void> {
-  const options = await toRunOptions(flags);
-  await context.withFleet(async (fleet) => {
-    const session = await fleet.session(sessionId, toSpec(flags));
-    const submit = () => session.submit(script, options);
-    const json = flags.json === true;
-    if (!flags.detach) return showOwnCommand(context, session, submit, { json });
-    const command = await submit();
-    if (json) return context.terminal.json({ commandId: command.id, sessionId: session.id });
-    return context.terminal.line(command.id);
-  });
+  const options = toRunOptions(flags);
+  await context
+    .withFleet(async (fleet) => {
+      const session = await fleet.session(sessionId, toSpec(flags));
+      const submit = () => session.submit(script, options);
+      const json = flags.json === true;
+      if (!flags.detach) return showOwnCommand(context, session, submit, { json });
+      const command = await submit();
+      // From here on it needs us no more.
+      await command.stdinSent();
+      if (json) return context.terminal.json({ commandId: command.id, sessionId: session.id });
+      return context.terminal.line(command.id);
+    })
+    .finally(() => leaveStdin(flags));
 }

@@ -10,10 +10,14 @@ import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { showChunk } from './show-command.ts';
+import { parseSize } from './units.ts';
 
 interface Flags {
   follow?: boolean;
   since?: string;
+  stream?: 'stdout' | 'stderr';
+  offset?: number;
+  length?: number;
   json?: boolean;
 }
 
@@ -24,6 +28,21 @@ export function registerLogs(program: Command, context: Context): void {
     .argument('<command|session>')
     .addOption(new Option('-f, --follow', 'go on until it ends').env('SHELLFLEET_LOGS_FOLLOW'))
     .addOption(new Option('--since <id>', 'only what came behind this chunk').env('SHELLFLEET_LOGS_SINCE'))
+    .addOption(
+      new Option('--stream <name>', 'only of this stream (a command)')
+        .choices(['stdout', 'stderr'])
+        .env('SHELLFLEET_LOGS_STREAM'),
+    )
+    .addOption(
+      new Option('--offset <bytes>', 'skip so much of the log (a command)')
+        .argParser(parseSize)
+        .env('SHELLFLEET_LOGS_OFFSET'),
+    )
+    .addOption(
+      new Option('--length <bytes>', 'at most so much of it (a command)')
+        .argParser(parseSize)
+        .env('SHELLFLEET_LOGS_LENGTH'),
+    )
     .addOption(jsonFlag())
     .action((id: string, flags: Flags) => logs(context, id, flags));
 }
@@ -37,13 +56,39 @@ async function logs(context: Context, id: string, flags: Flags): Promise<void> {
   };
   await context.withFleet(async (fleet) => {
     const found = (await findCommand(fleet, id)) ?? (await findSession(fleet, id));
-    const chunks = 'output' in found ? found.output(position) : outputOf(found.events(position));
     try {
+      if ('log' in found && flags.since === undefined) return await showLog(context, found, flags);
+      const chunks = 'output' in found ? found.output(position) : outputOf(found.events(position));
       for await (const chunk of chunks) await showChunk(terminal, chunk, flags.json === true);
     } catch (error) {
       if (!terminal.readerGone.aborted) throw error;
     }
   });
+}
+
+/** All that is left of a command's output, wherever it is kept. */
+async function showLog({ terminal }: Context, command: FleetCommand, flags: Flags): Promise<void> {
+  const { stream, offset, length, follow = false } = flags;
+  const range = { ...(stream && { stream }), ...(offset && { offset }), ...(length !== undefined && { length }) };
+  for await (const chunk of command.log({ ...range, follow, signal: terminal.readerGone })) {
+    const { data, omittedBytes } = chunk;
+    if (flags.json === true) {
+      const { id, text, offset, stream } = chunk;
+      const base64 = Buffer.from(data).toString('base64');
+      await terminal.json({
+        type: 'output',
+        ...(id && { id }),
+        stream,
+        offset,
+        text,
+        base64,
+        ...(omittedBytes && { omittedBytes }),
+      });
+      continue;
+    }
+    if (omittedBytes) terminal.say(`${omittedBytes} bytes of ${chunk.stream} are gone here.`);
+    if (data.byteLength > 0) await terminal.write(chunk.stream, data);
+  }
 }
 
 async function* outputOf(events: ReturnType<Session['events']>): AsyncGenerator<OutputChunk> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { addCommandFlags, type CommandFlags, toRunOptions, toSpec } from './command-flags.ts';
+import { addCommandFlags, type CommandFlags, leaveStdin, toRunOptions, toSpec } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { toScript } from './script-words.ts';
 import { showOwnCommand } from './show-command.ts';
@@ -14,13 +14,15 @@ export function registerRun(program: Command, context: Context): void {
 }
 
 async function run(context: Context, script: string, flags: CommandFlags): Promise<void> {
-  const options = await toRunOptions(flags);
-  await context.withFleet(async (fleet) => {
-    const session = await fleet.session(`run-${randomUUID()}`, toSpec(flags) ?? {});
-    try {
-      await showOwnCommand(context, session, () => session.submit(script, options), { json: flags.json === true });
-    } finally {
-      await session.close();
-    }
-  });
+  const options = toRunOptions(flags);
+  await context
+    .withFleet(async (fleet) => {
+      const session = await fleet.session(`run-${randomUUID()}`, toSpec(flags) ?? {});
+      try {
+        await showOwnCommand(context, session, () => session.submit(script, options), { json: flags.json === true });
+      } finally {
+        await session.close();
+      }
+    })
+    .finally(() => leaveStdin(flags));
 }

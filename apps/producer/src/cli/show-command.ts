@@ -18,12 +18,17 @@ export async function showOwnCommand(
   signals.accepted(command);
   // Like a pipe into `head`: nobody wants the rest.
   terminal.readerGone.addEventListener('abort', () => void command.cancel('its reader has gone').catch(() => {}));
-  using _progress = showProgress(terminal, session);
-  for await (const chunk of command.output()) await showChunk(terminal, chunk, options.json);
+  using _progress = showSessionProgress(terminal, session);
+  for await (const chunk of command.output()) await showChunk(terminal, chunk, options.json, command.id);
   await showResult(context, await command.result(), options.json);
 }
 
-export async function showChunk(terminal: Terminal, chunk: OutputChunk, json: boolean): Promise<void> {
+export async function showChunk(
+  terminal: Terminal,
+  chunk: OutputChunk,
+  json: boolean,
+  commandId?: string,
+): Promise<void> {
   const { id, stream, seq, data, text, omittedBytes } = chunk;
   if (json) {
     const base64 = Buffer.from(data).toString('base64');
@@ -31,7 +36,7 @@ export async function showChunk(terminal: Terminal, chunk: OutputChunk, json: bo
   }
   if (omittedBytes)
     terminal.say(
-      `${omittedBytes} bytes of ${stream} are missing here: over the budget of the stream, or trimmed since.`,
+      `${omittedBytes} bytes of ${stream} are missing here: over the budget of the stream, withheld, or trimmed since.${commandId === undefined ? '' : ` \`shellfleet logs ${commandId}\` shows what its host has of them.`}`,
     );
   if (data.byteLength > 0) await terminal.write(stream, data);
 }
@@ -83,7 +88,7 @@ function listenForSignals(terminal: Terminal): Disposable & { accepted(command: 
 }
 
 /** Where it stands, while nothing comes. The first output takes the line away, and this ends with the command. */
-function showProgress(terminal: Terminal, session: Session): Disposable {
+export function showSessionProgress(terminal: Terminal, session: Session): Disposable {
   const startedAt = Date.now();
   const show = async () => {
     const { state, position, queuedCommands } = await session.info();

@@ -14,3 +14,12 @@ export function parseCount(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Give a whole number from 1.');
   return Number(text);
 }
+
+const SIZE_BYTES: Record<string, number> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
+
+/** `64k`, `1g`, or a number of bytes. */
+export function parseSize(text: string): number {
+  const [, amount, unit] = /^(\d{1,15})([kmg])?$/i.exec(text) ?? [];
+  if (amount === undefined) throw new InvalidArgumentError('Give a size such as 4096, 64k or 1g.');
+  return Number(amount) * (SIZE_BYTES[unit?.toLowerCase() ?? ''] ?? 1);
+}

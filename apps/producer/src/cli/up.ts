@@ -73,11 +73,14 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
 
 async function greet(report: (line: string) => void): Promise<void> {
   await using fleet = await Fleet.connect();
-  await runFirstCommand(fleet, report);
+  const before = await fleet.hosts();
+  const onHost = before.length > 0 && before.every(({ policies }) => !policies.includes('docker'));
+  await runFirstCommand(fleet, onHost ? 'host' : 'docker', report);
   const free = (await fleet.hosts()).reduce((sum, host) => sum + host.free, 0);
+  const exec = `npx shellfleet exec${onHost ? ' --policy host' : ''} demo`;
   report(`The fleet is up, with ${free} free slots. In another terminal:
-  npx shellfleet exec demo -- 'cd /tmp && export GREETING=hello'
-  npx shellfleet exec demo -- 'echo "$GREETING from $PWD"'
+  ${exec} -- 'cd /tmp && export GREETING=hello'
+  ${exec} -- 'echo "$GREETING from $PWD"'
   npx shellfleet ps
   npm run example        # twenty npm packages, each exercised in its own session
   npx shellfleet down`);

@@ -3,12 +3,14 @@ import { connectRedis, describeRedis } from '@shellfleet/mailbox';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { diagnose, type Finding } from '@shellfleet/setup';
 import { isOurs, readFleetRecord, VERSION } from './fleet-record.ts';
+import { examineHostPolicy } from './host-policy.ts';
 
 /** What a fleet needs of this machine, then the fleet itself. Looks, and changes nothing. */
 export async function examine(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const file = await readFleetFile(env).catch(() => undefined);
   return [
     ...(await diagnose(env)),
+    await examineHostPolicy(env),
     await examineFleet(env),
     await examineRedis(env.SHELLFLEET_REDIS_URL || file?.redisUrl),
     examineSealKey(env.SHELLFLEET_SEAL_KEY || file?.sealKeys[0]),

@@ -4,9 +4,13 @@ import { ulid } from 'ulid';
 const SLOT_PATIENCE_MS = 20_000;
 
 /** Runs a command in a session of its own, to see that everything works together. Without a free slot that is said, and is no failure. */
-export async function runFirstCommand(fleet: Fleet, report: (line: string) => void): Promise<void> {
+export async function runFirstCommand(
+  fleet: Fleet,
+  policy: 'docker' | 'host',
+  report: (line: string) => void,
+): Promise<void> {
   const startedAt = performance.now();
-  const session = await fleet.session(`hello-${ulid().toLowerCase()}`, { idleTimeoutMs: 60_000 });
+  const session = await fleet.session(`hello-${ulid().toLowerCase()}`, { policy, idleTimeoutMs: 60_000 });
   const command = await session.submit('echo "Hello from $(hostname), a shell of its own"');
   const patience = AbortSignal.timeout(SLOT_PATIENCE_MS);
   try {
@@ -14,7 +18,7 @@ export async function runFirstCommand(fleet: Fleet, report: (line: string) => vo
     if (result.outcome !== 'success')
       throw new Error(result.error?.message ?? `it ended as ${result.outcome}: ${result.stderr}`);
     report(
-      `First command: ${result.stdout.trim()} (${Math.round(performance.now() - startedAt)} ms, a new container included)`,
+      `First command: ${result.stdout.trim()} (${Math.round(performance.now() - startedAt)} ms, a new ${policy === 'docker' ? 'container' : 'shell'} included)`,
     );
   } catch (error) {
     if (!patience.aborted) throw error;

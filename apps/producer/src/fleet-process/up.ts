@@ -1,7 +1,16 @@
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { readFleetFile, writeFleetFile } from '@shellfleet/client';
-import { checkoutRoot, ensureMachine, ensureRedis, makeStateFolder, type Redis, stopDocker } from '@shellfleet/setup';
+import {
+  checkoutRoot,
+  ensureMachine,
+  ensureMachineWithoutEngine,
+  ensureRedis,
+  type Machine,
+  makeStateFolder,
+  type Redis,
+  stopDocker,
+} from '@shellfleet/setup';
 import { endFleet } from './down.ts';
 import { isOurs, killAndWait, readFleetRecord, removeFleetRecord, VERSION, writeFleetRecord } from './fleet-record.ts';
 import { ensureSealKey } from './seal-key.ts';
@@ -36,8 +45,8 @@ export async function startFleet(
   if (before === 'reuse') return { started: 'reused', close: async () => {} };
   process.title = 'shellfleet-up';
   const folder = await makeStateFolder(env);
-  const { engine, sessionImage } = await ensureMachine(env, report);
-  const startedEngine = engine.startedHere || before.startedEngine;
+  const machine = await ensurePolicies(options, env, report);
+  const startedEngine = machine?.engine.startedHere || before.startedEngine;
   const redis = await ensureRedis({ env, folder: await makeStateFolder(env, 'redis'), persistent: true, report });
   const workers: WorkerProcess[] = [];
   try {
@@ -51,8 +60,7 @@ export async function startFleet(
         env,
         redis,
         sealKeys,
-        sessionImage,
-        dockerHost: engine.endpoint.dockerHost,
+        machine,
       });
       const onRestart = (reason: string) => report(`A worker ended and is started again: ${reason}`);
       workers.push(superviseWorker(workerEnv, (chunk) => log.write(chunk), onRestart));
@@ -106,22 +114,41 @@ async function reuseOrReplace(
   return { startedEngine: record.startedEngine };
 }
 
+/** The policies that its workers offer, as they will read them. */
+function policiesOf({ policies }: UpOptions, env: NodeJS.ProcessEnv): string[] {
+  return (policies ?? env.SHELLFLEET_POLICIES ?? '')
+    .split(',')
+    .map((policy) => policy.trim())
+    .filter(Boolean);
+}
+
+/** What those policies need here; undefined: no engine. Without any named, it is docker's. */
+async function ensurePolicies(
+  options: UpOptions,
+  env: NodeJS.ProcessEnv,
+  report: (line: string) => void,
+): Promise<Machine | undefined> {
+  const policies = policiesOf(options, env);
+  if (policies.length === 0 || policies.includes('docker')) return ensureMachine(env, report);
+  await ensureMachineWithoutEngine(report);
+  return undefined;
+}
+
 interface WorkerSurroundings {
   env: NodeJS.ProcessEnv;
   redis: Redis;
   sealKeys: string[];
-  sessionImage: string;
-  dockerHost: string;
+  machine: Machine | undefined;
 }
 
 function toWorkerEnv(number: number, options: UpOptions, surroundings: WorkerSurroundings): NodeJS.ProcessEnv {
-  const { env, redis, sealKeys, sessionImage, dockerHost } = surroundings;
+  const { env, redis, sealKeys, machine } = surroundings;
   return {
     ...env,
-    DOCKER_HOST: dockerHost,
+    ...(machine === undefined ? {} : { DOCKER_HOST: machine.engine.endpoint.dockerHost }),
     SHELLFLEET_REDIS_URL: redis.url,
     SHELLFLEET_SEAL_KEY: sealKeys.join(','),
-    SHELLFLEET_DEFAULT_IMAGE: env.SHELLFLEET_DEFAULT_IMAGE || sessionImage,
+    SHELLFLEET_DEFAULT_IMAGE: env.SHELLFLEET_DEFAULT_IMAGE || machine?.sessionImage,
     ...(options.slots === undefined ? {} : { SHELLFLEET_SLOTS: String(options.slots) }),
     ...(options.policies === undefined ? {} : { SHELLFLEET_POLICIES: options.policies }),
     // The first keeps the machine's own id; more on one machine need a name each.

@@ -18,7 +18,12 @@ export interface WorkerProcess {
 }
 
 export function workerArguments(): string[] {
-  return ['--conditions=@shellfleet/source', '--no-warnings', join(checkoutRoot, 'apps/worker/src/main.ts')];
+  return sourceProgram('apps/worker/src/main.ts');
+}
+
+/** Node's arguments for a program of this checkout. */
+export function sourceProgram(path: string): string[] {
+  return ['--conditions=@shellfleet/source', '--no-warnings', join(checkoutRoot, path)];
 }
 
 /** A worker that is started again when it dies. `onLine` gets what it logs; `onRestart` is told why it was started again. */

@@ -13,13 +13,14 @@ let hostLog: HostLog;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'host-log-'));
-  hostLog = createHostLog(folder);
+  hostLog = createHostLog(folder, { commandBytes: 64 << 20, hostBytes: 1 << 30, maxAgeMs: 86_400_000 });
 });
 afterEach(() => rm(folder, { recursive: true }));
 
 async function write(entryId: string, ageMs: number): Promise<void> {
   const data = Buffer.alloc(1000, 'x');
-  const piece = { stream: 'stdout', rawFrom: 0, rawTo: 1000, bytesBefore: 0, newlinesBefore: 0, data } as const;
+  const counters = { bytesBefore: 0, newlinesBefore: 0, redactions: {} };
+  const piece = { stream: 'stdout', rawFrom: 0, rawTo: 1000, ...counters, data } as const;
   await hostLog.ofCommand(keys, entryId, 10).append([piece]);
   const name = (await readdir(folder)).find((found) => found.endsWith(entryId)) ?? '';
   const at = new Date(Date.now() - ageMs);

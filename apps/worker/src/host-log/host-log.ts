@@ -1,15 +1,22 @@
 import { createHash } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LIMITS, type SessionKeys } from '@shellfleet/protocol';
+import type { HostQuestion, LogPage, SessionKeys } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/clean-output.ts';
 import { OverflowLog } from './overflow-log.ts';
+import { readPage } from './read-page.ts';
 import { sweepLogs } from './sweep-logs.ts';
 
-/** Of one command, whatever its Result keeps. */
-const QUOTA_BYTES = 64 << 20;
-/** Of all commands of this host. */
-const HOST_QUOTA_BYTES = 1 << 30;
+/** What one question about a log is answered with. */
+const PAGE_BYTES = 256 << 10;
+
+export interface LogLimits {
+  /** Of one command; the middle is dropped beyond it. */
+  commandBytes: number;
+  /** Of all commands of this host; the oldest logs go first. */
+  hostBytes: number;
+  maxAgeMs: number;
+}
 
 /** The host's log of one command: nothing is touched on disk until there is something to write, or to read back. */
 export interface CommandLog {
@@ -21,21 +28,28 @@ export interface CommandLog {
 /** The logs of this host: a folder for each command that printed more than its session's stream carries. */
 export interface HostLog {
   ofCommand(keys: SessionKeys, entryId: string, keptBytes: number): CommandLog;
+  /** A part of what a command left here, also long after its end, or that of the worker which wrote it. */
+  read(keys: SessionKeys, question: LogQuestion): Promise<LogPage>;
   /** Removes what is older than the retention, and the oldest of what is too much. */
   sweep(): Promise<void>;
 }
 
-export function createHostLog(folder: string): HostLog {
+type LogQuestion = Extract<HostQuestion, { type: 'log' }>;
+
+export function createHostLog(folder: string, limits: LogLimits): HostLog {
   const folderOf = (keys: SessionKeys) =>
     join(folder, createHash('sha256').update(keys.prefix).digest('hex').slice(0, 16));
   return {
-    ofCommand: (keys, entryId, keptBytes) => createCommandLog(`${folderOf(keys)}-${entryId}`, keptBytes),
-    sweep: () => sweepLogs(folder, { retentionMs: LIMITS.retentionMs, quotaBytes: HOST_QUOTA_BYTES }),
+    ofCommand: (keys, entryId, keptBytes) =>
+      createCommandLog(`${folderOf(keys)}-${entryId}`, keptBytes, limits.commandBytes),
+    read: (keys, { entry, streams, from }) =>
+      readPage(`${folderOf(keys)}-${entry}`, { streams, from, maxBytes: PAGE_BYTES }),
+    sweep: () => sweepLogs(folder, { retentionMs: limits.maxAgeMs, quotaBytes: limits.hostBytes }),
   };
 }
 
-function createCommandLog(folder: string, keptBytes: number): CommandLog {
-  const options = { folder, segmentBytes: Math.max(keptBytes, 1 << 20), quotaBytes: QUOTA_BYTES };
+function createCommandLog(folder: string, keptBytes: number, quotaBytes: number): CommandLog {
+  const options = { folder, segmentBytes: Math.max(keptBytes, 1 << 20), quotaBytes };
   let opened: ReturnType<typeof OverflowLog.open> | undefined;
   const open = () => {
     opened ??= OverflowLog.open(options);

@@ -2,23 +2,33 @@ import { crc32 } from 'node:zlib';
 import type { StreamName } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/clean-output.ts';
 
-// A frame of the host's log, little-endian: length of the data (u32), CRC-32 of all that follows (u32), then order,
-// rawFrom, rawTo, bytesBefore, newlinesBefore (f64 each: whole numbers to 2^53), then the data.
+// A frame of the host's log, little-endian: length of the data (u32), length of the counters of redactions (u32), CRC-32 of all that
+// follows (u32), then order, rawFrom, rawTo, bytesBefore, newlinesBefore (f64 each: whole numbers to 2^53), then the counters as
+// JSON (nothing where there are none), then the data.
 
-const HEADER_BYTES = 48;
-const CHECKED_FROM = 8;
+export const HEADER_BYTES = 52;
+const CHECKED_FROM = 12;
 
 /** `order` counts the frames of both streams. */
 export type OverflowFrame = OverflowPiece & { order: number };
 
 export function encodeFrame(frame: OverflowFrame): Buffer {
-  const bytes = Buffer.alloc(HEADER_BYTES + frame.data.length);
+  const isEmpty = Object.keys(frame.redactions).length === 0;
+  const counters = Buffer.from(isEmpty ? '' : JSON.stringify(frame.redactions));
+  const bytes = Buffer.alloc(HEADER_BYTES + counters.length + frame.data.length);
   const numbers = [frame.order, frame.rawFrom, frame.rawTo, frame.bytesBefore, frame.newlinesBefore];
   for (const [index, number] of numbers.entries()) bytes.writeDoubleLE(number, CHECKED_FROM + 8 * index);
-  frame.data.copy(bytes, HEADER_BYTES);
+  counters.copy(bytes, HEADER_BYTES);
+  frame.data.copy(bytes, HEADER_BYTES + counters.length);
   bytes.writeUInt32LE(frame.data.length, 0);
-  bytes.writeUInt32LE(crc32(bytes.subarray(CHECKED_FROM)), 4);
+  bytes.writeUInt32LE(counters.length, 4);
+  bytes.writeUInt32LE(crc32(bytes.subarray(CHECKED_FROM)), 8);
   return bytes;
+}
+
+/** Of a frame's header alone. */
+export function readBytesBefore(header: Buffer): number {
+  return header.readDoubleLE(CHECKED_FROM + 8 * 3);
 }
 
 /** All whole frames from the start; `wholeBytes` is where the first broken or unfinished one begins. */
@@ -26,9 +36,11 @@ export function decodeFrames(stream: StreamName, bytes: Buffer): { frames: Overf
   const frames: OverflowFrame[] = [];
   let at = 0;
   while (at + HEADER_BYTES <= bytes.length) {
-    const end = at + HEADER_BYTES + bytes.readUInt32LE(at);
-    if (end > bytes.length || crc32(bytes.subarray(at + CHECKED_FROM, end)) !== bytes.readUInt32LE(at + 4)) break;
+    const dataFrom = at + HEADER_BYTES + bytes.readUInt32LE(at + 4);
+    const end = dataFrom + bytes.readUInt32LE(at);
+    if (end > bytes.length || crc32(bytes.subarray(at + CHECKED_FROM, end)) !== bytes.readUInt32LE(at + 8)) break;
     const number = (index: number) => bytes.readDoubleLE(at + CHECKED_FROM + 8 * index);
+    const counters = bytes.toString('utf8', at + HEADER_BYTES, dataFrom);
     frames.push({
       stream,
       order: number(0),
@@ -36,7 +48,9 @@ export function decodeFrames(stream: StreamName, bytes: Buffer): { frames: Overf
       rawTo: number(2),
       bytesBefore: number(3),
       newlinesBefore: number(4),
-      data: bytes.subarray(at + HEADER_BYTES, end),
+      // Written here, and whole: the checksum says so.
+      redactions: counters === '' ? {} : (JSON.parse(counters) as Record<string, number>),
+      data: bytes.subarray(dataFrom, end),
     });
     at = end;
   }

@@ -19,7 +19,15 @@ function openLog(more: { segmentBytes?: number; quotaBytes?: number } = {}) {
 
 function piece(stream: 'stdout' | 'stderr', rawFrom: number, text: string): OverflowPiece {
   const data = Buffer.from(text);
-  return { stream, rawFrom, rawTo: rawFrom + data.length, bytesBefore: rawFrom, newlinesBefore: 0, data };
+  return {
+    stream,
+    rawFrom,
+    rawTo: rawFrom + data.length,
+    bytesBefore: rawFrom,
+    newlinesBefore: 0,
+    redactions: {},
+    data,
+  };
 }
 
 test('H3: a new process reads both streams in the order in which they were written', async () => {

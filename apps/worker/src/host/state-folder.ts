@@ -15,6 +15,8 @@ export interface StateFolder extends AsyncDisposable {
   hostKey: Buffer;
   /** For keepers and their sockets: kept short. */
   sandboxes: string;
+  /** For the host policy: records, keepers, workspaces. */
+  hostSandboxes: string;
   /** For output that the streams do not carry. */
   logs: string;
   close(): Promise<void>;
@@ -30,7 +32,15 @@ export async function openStateFolder(stateFolder: string, given: string | undef
     given ?? hostIdSchema.parse(await readOrMake(join(path, 'id'), () => `host-${randomBytes(6).toString('hex')}`));
   const hostKey = Buffer.from(await readOrMake(join(path, 'key'), () => randomBytes(32).toString('hex')), 'hex');
   const close = () => lock.release();
-  return { hostId, hostKey, sandboxes: join(path, 's'), logs: join(path, 'logs'), close, [Symbol.asyncDispose]: close };
+  return {
+    hostId,
+    hostKey,
+    sandboxes: join(path, 's'),
+    hostSandboxes: join(path, 'h'),
+    logs: join(path, 'logs'),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 /** The seal key that `up` or the first worker made for all processes of this user. */

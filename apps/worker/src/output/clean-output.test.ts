@@ -1,6 +1,7 @@
-import type { OutputEntry, StreamName } from '@shellfleet/protocol';
+import { decodeOutputEntry, encodeOutputEntry, type OutputEntry, type StreamName } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { CleanOutput, type CleanOutputOptions, type OverflowPiece } from './clean-output.ts';
+import type { Redactor } from './redactor.ts';
 
 const OPTIONS: CleanOutputOptions = {
   streamBytes: 1_000_000,
@@ -48,9 +49,9 @@ describe('CleanOutput', () => {
       ['stdout', 'c'],
     ]);
     expect(entries.map((entry) => ({ ...entry, data: Buffer.from(entry.data).toString() }))).toEqual([
-      { stream: 'stdout', seq: 0, rawFrom: 0, rawTo: 4, omittedBytes: 0, lines: 2, data: 'a\nb\n' },
-      { stream: 'stderr', seq: 1, rawFrom: 0, rawTo: 5, omittedBytes: 0, lines: 1, data: 'oops\n' },
-      { stream: 'stdout', seq: 2, rawFrom: 4, rawTo: 5, omittedBytes: 0, lines: 2, data: 'c' },
+      { stream: 'stdout', seq: 0, rawFrom: 0, rawTo: 4, omittedBytes: 0, lines: 2, offset: 0, data: 'a\nb\n' },
+      { stream: 'stderr', seq: 1, rawFrom: 0, rawTo: 5, omittedBytes: 0, lines: 1, offset: 0, data: 'oops\n' },
+      { stream: 'stdout', seq: 2, rawFrom: 4, rawTo: 5, omittedBytes: 0, lines: 2, offset: 4, data: 'c' },
     ]);
     expect(texts).toEqual({
       stdout: 'a\nb\nc',
@@ -58,6 +59,7 @@ describe('CleanOutput', () => {
       output: 'a\nb\noops\nc',
       truncated: { bytes: false, lines: false },
       totals: { stdoutBytes: 5, stderrBytes: 5, stdoutLines: 3, stderrLines: 1 },
+      redactions: {},
     });
   });
 
@@ -110,12 +112,38 @@ describe('CleanOutput', () => {
     );
     expect(textOf(entries, 'stdout') + textOf(entries, 'stderr')).toBe('x\n'.repeat(40) + 'e'.repeat(20));
     expect(overflow.map(({ data, ...piece }) => ({ ...piece, data: data.toString() }))).toEqual([
-      { stream: 'stderr', rawFrom: 20, rawTo: 50, bytesBefore: 20, newlinesBefore: 0, data: 'e'.repeat(30) },
-      { stream: 'stdout', rawFrom: 80, rawTo: 84, bytesBefore: 80, newlinesBefore: 40, data: 'tail' },
+      {
+        stream: 'stderr',
+        rawFrom: 20,
+        rawTo: 50,
+        bytesBefore: 20,
+        newlinesBefore: 0,
+        redactions: {},
+        data: 'e'.repeat(30),
+      },
+      { stream: 'stdout', rawFrom: 80, rawTo: 84, bytesBefore: 80, newlinesBefore: 40, redactions: {}, data: 'tail' },
     ]);
     expect(closing).toEqual([
-      { stream: 'stdout', seq: 2, rawFrom: 80, rawTo: 84, omittedBytes: 4, lines: 40, data: Buffer.alloc(0) },
-      { stream: 'stderr', seq: 3, rawFrom: 20, rawTo: 50, omittedBytes: 30, lines: 0, data: Buffer.alloc(0) },
+      {
+        stream: 'stdout',
+        seq: 2,
+        rawFrom: 80,
+        rawTo: 84,
+        omittedBytes: 4,
+        lines: 40,
+        offset: 84,
+        data: Buffer.alloc(0),
+      },
+      {
+        stream: 'stderr',
+        seq: 3,
+        rawFrom: 20,
+        rawTo: 50,
+        omittedBytes: 30,
+        lines: 0,
+        offset: 50,
+        data: Buffer.alloc(0),
+      },
     ]);
     expect(texts.stderr).toBe('e'.repeat(50));
     expect(texts.totals).toEqual({ stdoutBytes: 84, stderrBytes: 50, stdoutLines: 41, stderrLines: 1 });
@@ -180,3 +208,186 @@ describe('CleanOutput', () => {
     expect(output.texts().stdout).toBe('one\n[... 96 bytes, 0 lines omitted ...]\ntwo\n');
   });
 });
+
+/** Replaces every SECRET, and blocks at BLOCK; holds back what may still become one of them. */
+function createTestRedactor({ before = new Uint8Array() }: { before?: Uint8Array }): Redactor {
+  const seenBefore = Buffer.from(before).toString('latin1');
+  const counts: Record<string, number> = {};
+  let held = '';
+  let blocked: Redactor['blocked'];
+  const take = (text: string, isEnd: boolean): Buffer => {
+    let all = held + text;
+    held = '';
+    if (blocked !== undefined) return Buffer.alloc(0);
+    const at = all.indexOf('BLOCK');
+    if (at >= 0) {
+      blocked = { type: 'block', reason: 'matched' };
+      counts.block = 1;
+      all = all.slice(0, at);
+    }
+    const replaced = all.replaceAll('SECRET', () => {
+      counts.secret = (counts.secret ?? 0) + 1;
+      return '[X]';
+    });
+    const keeps = isEnd || blocked !== undefined ? 0 : heldLength(replaced);
+    held = replaced.slice(replaced.length - keeps);
+    return Buffer.from(replaced.slice(0, replaced.length - keeps), 'latin1');
+  };
+  expect(seenBefore).not.toMatch(/SECRET|BLOCK/);
+  return {
+    push: (bytes) => take(bytes.toString('latin1'), false),
+    end: () => take('', true),
+    get heldBytes() {
+      return held.length;
+    },
+    counts,
+    get blocked() {
+      return blocked;
+    },
+  };
+}
+
+/** How much of the end may be the beginning of a word that is looked for. */
+function heldLength(text: string): number {
+  for (let length = 5; length > 0; length -= 1) {
+    if (['SECRET', 'BLOCK'].some((word) => text.length >= length && word.startsWith(text.slice(-length))))
+      return length;
+  }
+  return 0;
+}
+
+describe('CleanOutput with a redactor', () => {
+  const redacted = { createRedactor: createTestRedactor };
+
+  test('O5: redacts before it cuts, in both streams and in their merged order (S1-49)', () => {
+    const steps: Step[] = [
+      ['stdout', 'a SEC'],
+      ['stderr', 'b SECRET\n'],
+      ['stdout', 'RET c\n'],
+    ];
+    const { entries, texts } = run(steps, { ...redacted, maxBytes: 12 });
+    expect(entries.map(({ stream, rawTo, offset, redactions }) => ({ stream, rawTo, offset, redactions }))).toEqual([
+      { stream: 'stdout', rawTo: 2, offset: 0, redactions: undefined },
+      { stream: 'stderr', rawTo: 9, offset: 0, redactions: { secret: 1 } },
+      { stream: 'stdout', rawTo: 11, offset: 2, redactions: { secret: 1 } },
+    ]);
+    expect(texts).toEqual({
+      stdout: 'a [X] c\n',
+      stderr: 'b [X]\n',
+      output: 'a b [X\n[... 2 bytes, 1 lines omitted ...]\n[X] c\n',
+      truncated: { bytes: true, lines: false },
+      totals: { stdoutBytes: 8, stderrBytes: 6, stdoutLines: 1, stderrLines: 1 },
+      redactions: { secret: 2 },
+    });
+  });
+
+  test('O2: what is held back is neither covered by an entry nor lost at the end', () => {
+    const output = new CleanOutput({ ...OPTIONS, ...redacted });
+    output.push('stdout', 0, Buffer.from('quiet SEC'));
+    expect(drain(output).entries).toMatchObject([{ rawFrom: 0, rawTo: 6 }]);
+    output.end();
+    expect(drain(output).entries).toMatchObject([{ rawFrom: 6, rawTo: 9, data: Buffer.from('SEC') }]);
+  });
+
+  test('O5: what both streams held back does not become a secret side by side', () => {
+    const steps: Step[] = [
+      ['stdout', 'SEC'],
+      ['stderr', 'BLO'],
+    ];
+    expect(run(steps, redacted).texts.output).toBe('SECBLO');
+    const createRedactor: CleanOutputOptions['createRedactor'] = (options) => {
+      const redactor = createTestRedactor(options);
+      return { ...redactor, push: (bytes) => redactor.push(Buffer.from(bytes.toString().replace('SECBLO', 'SECRET'))) };
+    };
+    expect(run(steps, { createRedactor }).texts).toMatchObject({ stdout: 'SEC', stderr: 'BLO', output: '[X]' });
+  });
+
+  test('O4: after a restart at any point everything is redacted, and counted, exactly once', () => {
+    const text = 'one SECRET two\nSECSECRETRET é SECRET\n'.repeat(4);
+    const bytes = Buffer.from(text);
+    const options = { ...redacted, streamBytes: 60, maxBytes: 100 };
+    const whole = run([['stdout', bytes]], options);
+    expect(whole.texts.redactions).toEqual({ secret: 12 });
+    for (let at = 0; at <= bytes.length; at += 1) {
+      const before = new CleanOutput({ ...OPTIONS, ...options });
+      before.push('stdout', 0, bytes.subarray(0, at));
+      const stored = drain(before);
+      const after = new CleanOutput({ ...OPTIONS, ...options });
+      for (const entry of stored.entries) after.restoreEntry(decodeOutputEntry(encodeOutputEntry(entry))!);
+      for (const piece of stored.overflow) after.restoreOverflow(piece);
+      after.push('stdout', after.received.stdout, bytes.subarray(after.received.stdout));
+      after.end();
+      drain(after);
+      expect(after.texts(), `restarted at ${at}`).toMatchObject({ redactions: { secret: 12 } });
+      expect(after.texts().totals, `restarted at ${at}`).toEqual(whole.texts.totals);
+    }
+  });
+
+  test('O5: nothing of either stream follows a match that blocks, and everything is acknowledged', () => {
+    const output = new CleanOutput({ ...OPTIONS, ...redacted });
+    feed(output, [
+      ['stdout', 'shown\n'],
+      ['stderr', 'err BLOCK more'],
+      ['stdout', 'after'],
+      ['stderr', 'after'],
+    ]);
+    const released = output.release();
+    expect(released).toEqual({
+      entries: [
+        entryOf('stdout', 0, [0, 6], { lines: 1, data: 'shown\n' }),
+        entryOf('stderr', 1, [0, 14], {
+          omittedBytes: 14,
+          redactions: { block: 1 },
+          blocked: { type: 'block', reason: 'matched' },
+        }),
+      ],
+      overflow: [],
+      upTo: { stdout: 11, stderr: 19 },
+    });
+    output.push('stdout', 11, Buffer.alloc(3_000_000));
+    expect([output.isWaiting, output.waitingBytes]).toEqual([true, 0]);
+    expect(output.release()).toEqual({ entries: [], overflow: [], upTo: { stdout: 3_000_011, stderr: 19 } });
+    output.end();
+    expect(output.closingEntries()).toMatchObject([
+      { stream: 'stdout', seq: 2, rawFrom: 6, rawTo: 3_000_011, omittedBytes: 3_000_005 },
+      { stream: 'stderr', seq: 3, rawFrom: 14, rawTo: 19, omittedBytes: 5 },
+    ]);
+    expect(output.texts()).toEqual({
+      stdout: '',
+      stderr: '',
+      output: '',
+      truncated: { bytes: false, lines: false },
+      totals: { stdoutBytes: 6, stderrBytes: 0, stdoutLines: 1, stderrLines: 0 },
+      redactions: { block: 1 },
+    });
+  });
+
+  test('O5: an adopted command stays blocked', () => {
+    const before = new CleanOutput({ ...OPTIONS, ...redacted });
+    feed(before, [['stdout', 'x BLOCK']]);
+    const after = new CleanOutput({ ...OPTIONS, ...redacted });
+    for (const entry of drain(before).entries) after.restoreEntry(entry);
+    feed(after, [['stderr', 'more']]);
+    after.lose('stdout', 50);
+    after.end();
+    expect(after.release()).toEqual({ entries: [], overflow: [], upTo: { stdout: 50, stderr: 4 } });
+    expect(after.blocked).toEqual({ type: 'block', reason: 'matched' });
+    expect(after.texts()).toMatchObject({ stdout: '', stderr: '', redactions: { block: 1 } });
+  });
+
+  test('what a rule swallows is acknowledged, though nothing stands for it', () => {
+    const swallow = { push: () => Buffer.alloc(0), end: () => Buffer.alloc(0), heldBytes: 0, counts: {} };
+    const output = new CleanOutput({ ...OPTIONS, createRedactor: () => ({ ...swallow, blocked: undefined }) });
+    output.push('stdout', 0, Buffer.alloc(500_000, 'x'));
+    expect(output.release()).toMatchObject({ entries: [{ rawFrom: 0, rawTo: 500_000 }], upTo: { stdout: 500_000 } });
+  });
+});
+
+function entryOf(
+  stream: StreamName,
+  seq: number,
+  [rawFrom, rawTo]: [number, number],
+  { data = '', ...rest }: Partial<Omit<OutputEntry, 'data'>> & { data?: string },
+): OutputEntry {
+  return { stream, seq, rawFrom, rawTo, omittedBytes: 0, lines: 0, offset: 0, ...rest, data: Buffer.from(data) };
+}

@@ -1,15 +1,17 @@
 import type { OutputEntry, StreamName } from '@shellfleet/protocol';
-import { createCharacterBoundary, decodeUtf8 } from './decode.ts';
+import { decodeUtf8 } from './decode.ts';
+import { Lane } from './lane.ts';
 import { countNewlines } from './lines.ts';
-import { chainStages, type Stage } from './stage.ts';
+import { addCounts, type Blocked, type CreateRedactor, totalOf } from './redactor.ts';
 import { Truncate, type Truncated } from './truncate.ts';
 
-// One command's output on its way from the keeper: decode → (redact) → entries for the stream; and, cut, the Result.
+// One command's output on its way from the keeper: decode → redact → entries for the stream; and, cut, the Result.
 //
 // O1. Every byte is released once, in order, whatever the keeper sends again.
 // O2. An entry never covers a raw byte that a stage still holds back, so what is acknowledged can be restarted from.
 // O3. Over the budget of the stream bytes go to the host's log and are counted in the stream as omitted, never dropped.
-// O4. Fed back what was stored, a new instance continues as the old one would have.
+// O4. Fed back what was stored, a new instance continues as the old one would have: nothing is redacted, or counted, twice.
+// O5. Redaction comes before everything that cuts, and what is blocked stays so: nothing of either stream follows the match.
 
 const MOST_ENTRY_BYTES = 64 * 1024;
 
@@ -20,8 +22,8 @@ export interface CleanOutputOptions {
   maxLines: number;
   keep: 'head' | 'tail' | 'head-tail';
   encoding: 'utf8' | 'base64';
-  /** What stands between decoding and release, for one stream. This is where a redactor goes. */
-  stages?: (stream: StreamName) => Stage[];
+  /** Omitted: nothing is looked for. */
+  createRedactor?: CreateRedactor;
 }
 
 /** A piece for the host's log: cleaned bytes beyond the budget, with the counters that were reached before it. */
@@ -31,13 +33,17 @@ export interface OverflowPiece {
   rawTo: number;
   bytesBefore: number;
   newlinesBefore: number;
+  /** Of its stream, up to and with this piece. */
+  redactions: Readonly<Record<string, number>>;
   data: Buffer;
 }
 
-/** What is to be stored next, in order. Acknowledge a piece's `rawTo` to the keeper only when it is stored. */
+/** What is to be stored next, in order. */
 export interface Released {
   entries: OutputEntry[];
   overflow: OverflowPiece[];
+  /** Raw bytes of each stream that may be acknowledged to the keeper once this is stored. */
+  upTo: Partial<Record<StreamName, number>>;
 }
 
 export interface ResultTexts {
@@ -46,20 +52,7 @@ export interface ResultTexts {
   output: string;
   truncated: { bytes: boolean; lines: boolean };
   totals: { stdoutBytes: number; stderrBytes: number; stdoutLines: number; stderrLines: number };
-}
-
-interface Lane {
-  stage: Stage;
-  /** Raw bytes that came in; the next push has to begin here. */
-  rawReceived: number;
-  /** Raw bytes that the stages let go. */
-  rawAccepted: number;
-  /** Raw bytes that the stream accounts for: entries only. */
-  rawInEntries: number;
-  /** Cleaned bytes and newlines that were given out. */
-  bytes: number;
-  newlines: number;
-  truncate: Truncate;
+  redactions: Record<string, number>;
 }
 
 /** Cleaned bytes that wait to be given out: all of them go into the stream, or all into the host's log. */
@@ -68,30 +61,53 @@ interface Piece {
   inBudget: boolean;
   rawFrom: number;
   rawTo: number;
+  bytesBefore: number;
+  newlinesBefore: number;
   parts: Buffer[];
   bytes: number;
   newlines: number;
+  redactions: Readonly<Record<string, number>>;
+  blocked?: Blocked;
 }
 
 export class CleanOutput {
   readonly #options: CleanOutputOptions;
   readonly #lanes: Record<StreamName, Lane>;
-  readonly #merged: Truncate;
+  readonly #truncates: Record<StreamName | 'merged', Truncate>;
+  /** Raw bytes that the stream accounts for: entries only. */
+  readonly #rawInEntries: Record<StreamName, number> = { stdout: 0, stderr: 0 };
   #waiting: Piece[] = [];
   #waitingBytes = 0;
+  /** Bytes came that nothing will be stored of. */
+  #withheld = false;
+  #blocked: Blocked | undefined;
   #streamBytesLeft: number;
   #nextSeq = 0;
 
   constructor(options: CleanOutputOptions) {
     this.#options = options;
     this.#streamBytesLeft = options.streamBytes;
-    this.#lanes = { stdout: this.#createLane('stdout'), stderr: this.#createLane('stderr') };
-    this.#merged = this.#createTruncate();
+    this.#lanes = { stdout: new Lane(options.createRedactor), stderr: new Lane(options.createRedactor) };
+    this.#truncates = {
+      stdout: this.#createTruncate(),
+      stderr: this.#createTruncate(),
+      merged: this.#createTruncate(),
+    };
   }
 
   /** Bytes that were not given out by `release` yet. */
   get waitingBytes(): number {
     return this.#waitingBytes;
+  }
+
+  /** `release` has something to give out, if only offsets. */
+  get isWaiting(): boolean {
+    return this.#waiting.length > 0 || this.#withheld;
+  }
+
+  /** Why nothing more is given out. */
+  get blocked(): Blocked | undefined {
+    return this.#blocked;
   }
 
   /** The raw offset from which each stream has to come next. */
@@ -105,10 +121,15 @@ export class CleanOutput {
     const known = lane.rawReceived - rawFrom;
     if (known < 0) throw new Error(`${stream} continues at ${rawFrom}, but ended at ${lane.rawReceived}`);
     for (let at = known; at < raw.byteLength; ) {
+      if (this.#blocked !== undefined) {
+        this.#withhold(lane, rawFrom + raw.byteLength);
+        return;
+      }
       const slice = Buffer.from(raw.buffer, raw.byteOffset + at, Math.min(raw.byteLength - at, this.#sliceBytes(lane)));
       at += slice.length;
-      lane.rawReceived += slice.length;
-      this.#accept(stream, lane.stage.push(slice), lane.rawReceived - lane.stage.heldBytes);
+      const released = lane.push(slice);
+      if (lane.blocked === undefined) this.#accept(stream, released, lane.rawReceived - lane.heldBytes);
+      else this.#block(stream, lane.blocked);
     }
   }
 
@@ -116,75 +137,94 @@ export class CleanOutput {
   lose(stream: StreamName, rawTo: number): void {
     const lane = this.#lanes[stream];
     if (rawTo <= lane.rawReceived) return;
-    this.#accept(stream, lane.stage.end(), lane.rawReceived);
-    this.#skip(lane, rawTo - lane.rawReceived, 0);
+    this.#flush(stream);
+    if (this.#blocked !== undefined) {
+      this.#withhold(lane, rawTo);
+      return;
+    }
+    lane.restart();
+    this.#skip(stream, rawTo - lane.rawReceived, 0);
     lane.rawReceived = rawTo;
-    lane.rawAccepted = rawTo;
+    lane.rawReleased = rawTo;
   }
 
   /** Everything came: what the stages held back is given out too. */
   end(): void {
-    for (const stream of STREAMS)
-      this.#accept(stream, this.#lanes[stream].stage.end(), this.#lanes[stream].rawReceived);
+    const tails = STREAMS.map((stream) => this.#flush(stream, 'apart'));
+    if (this.#blocked === undefined) this.#mergeTails(tails);
   }
 
   /** About `maxBytes` of what waits, in order; empty lists when nothing does. */
   release(maxBytes = 4 * MOST_ENTRY_BYTES): Released {
-    const released: Released = { entries: [], overflow: [] };
+    const released: Released = { entries: [], overflow: [], upTo: {} };
     let bytes = 0;
     let count = 0;
     for (; count < this.#waiting.length && bytes < maxBytes; count += 1) {
       const piece = this.#waiting[count]!;
       bytes += piece.bytes;
+      released.upTo[piece.stream] = piece.rawTo;
       if (piece.inBudget) released.entries.push(this.#toEntry(piece));
-      else released.overflow.push(this.#toOverflow(piece));
+      else released.overflow.push(toOverflow(piece));
     }
     this.#waiting = this.#waiting.slice(count);
     this.#waitingBytes -= bytes;
-    return released;
+    if (this.#blocked === undefined || this.#waiting.length > 0) return released;
+    this.#withheld = false;
+    return { ...released, upTo: this.received };
   }
 
   /**
-   * The gap at the end of each stream: raw bytes that no entry accounts for, because they are in the host's log.
+   * The gap at the end of each stream: raw bytes that no entry accounts for, because they are in the host's log, or withheld.
    * Asked for once, after `end` and after `release` has nothing left.
    */
   closingEntries(): OutputEntry[] {
-    const gaps = STREAMS.filter((stream) => this.#lanes[stream].rawReceived > this.#lanes[stream].rawInEntries);
-    return gaps.map((stream) => {
-      const { rawInEntries: rawFrom, rawReceived: rawTo, newlines: lines } = this.#lanes[stream];
-      const data = Buffer.alloc(0);
-      return { stream, seq: this.#nextSeq++, rawFrom, rawTo, omittedBytes: rawTo - rawFrom, lines, data };
+    return STREAMS.flatMap((stream) => {
+      const { rawReceived: rawTo, newlines: lines, bytes: offset, counts } = this.#lanes[stream];
+      const rawFrom = this.#rawInEntries[stream];
+      if (rawTo === rawFrom) return [];
+      const [seq, data] = [this.#nextSeq++, Buffer.alloc(0)];
+      return [{ stream, seq, rawFrom, rawTo, omittedBytes: rawTo - rawFrom, lines, offset, ...toNotes(counts), data }];
     });
   }
 
   /** What the Result says. `end` was called. */
   texts(): ResultTexts {
-    const stdout = this.#lanes.stdout.truncate.end();
-    const stderr = this.#lanes.stderr.truncate.end();
-    const output = this.#merged.end();
-    const cuts = [stdout, stderr, output].map(({ cut }) => cut);
+    const { stdout, stderr, merged } = {
+      stdout: this.#truncates.stdout.end(),
+      stderr: this.#truncates.stderr.end(),
+      merged: this.#truncates.merged.end(),
+    };
+    const cuts = [stdout, stderr, merged].map(({ cut }) => cut);
+    const isShown = this.#blocked === undefined;
     return {
-      stdout: this.#toText(stdout),
-      stderr: this.#toText(stderr),
-      output: this.#toText(output),
-      truncated: { bytes: cuts.some(({ bytes }) => bytes), lines: cuts.some(({ lines }) => lines) },
+      stdout: isShown ? this.#toText(stdout) : '',
+      stderr: isShown ? this.#toText(stderr) : '',
+      output: isShown ? this.#toText(merged) : '',
+      truncated: {
+        bytes: isShown && cuts.some(({ bytes }) => bytes),
+        lines: isShown && cuts.some(({ lines }) => lines),
+      },
       totals: {
         stdoutBytes: stdout.totalBytes,
         stderrBytes: stderr.totalBytes,
         stdoutLines: stdout.totalLines,
         stderrLines: stderr.totalLines,
       },
+      redactions: addCounts(this.#lanes.stdout.counts, this.#lanes.stderr.counts),
     };
   }
 
   /** After a restart, before anything is pushed: the entries that the session's stream holds, in its order. */
   restoreEntry(entry: OutputEntry): void {
+    const { stream } = entry;
+    const lane = this.#lanes[stream];
     const data = Buffer.from(entry.data.buffer, entry.data.byteOffset, entry.data.byteLength);
     this.#nextSeq = entry.seq + 1;
     this.#streamBytesLeft -= data.length;
-    this.#skip(this.#lanes[entry.stream], entry.omittedBytes, 0);
-    this.#restore(entry.stream, entry.rawTo, data);
-    this.#lanes[entry.stream].rawInEntries = entry.rawTo;
+    this.#skip(stream, entry.offset - lane.bytes, 0);
+    lane.restore(entry.rawTo, data, this.#feedResult(stream, data), entry.redactions ?? {});
+    this.#rawInEntries[stream] = entry.rawTo;
+    this.#blocked ??= entry.blocked;
   }
 
   /** Then the pieces that the host's log still has, in its order. What it dropped in between is counted. */
@@ -192,90 +232,120 @@ export class CleanOutput {
     const lane = this.#lanes[piece.stream];
     if (piece.rawTo <= lane.rawReceived) return;
     this.#streamBytesLeft = 0;
-    this.#skip(lane, piece.bytesBefore - lane.bytes, piece.newlinesBefore - lane.newlines);
-    lane.bytes = piece.bytesBefore;
-    lane.newlines = piece.newlinesBefore;
-    this.#restore(piece.stream, piece.rawTo, piece.data);
-  }
-
-  #restore(stream: StreamName, rawTo: number, data: Buffer): void {
-    const lane = this.#lanes[stream];
-    lane.rawReceived = rawTo;
-    lane.rawAccepted = rawTo;
-    lane.bytes += data.length;
-    lane.newlines += this.#feedResult(lane, data);
+    this.#skip(piece.stream, piece.bytesBefore - lane.bytes, piece.newlinesBefore - lane.newlines);
+    lane.restore(piece.rawTo, piece.data, this.#feedResult(piece.stream, piece.data), piece.redactions);
   }
 
   /** Never across the budget: with nothing that holds back or rewrites, the stream carries exactly its budget. */
   #sliceBytes(lane: Lane): number {
-    const untilBudget = this.#streamBytesLeft - lane.stage.heldBytes;
+    const untilBudget = this.#streamBytesLeft - lane.heldBytes;
     return untilBudget > 0 ? Math.min(MOST_ENTRY_BYTES, untilBudget) : MOST_ENTRY_BYTES;
   }
 
-  #accept(stream: StreamName, data: Buffer, rawTo: number): void {
-    if (data.length === 0) return;
+  /** `apart`: the caller sees to the merged order. */
+  #accept(stream: StreamName, data: Buffer, rawTo: number, merging: 'merged' | 'apart' = 'merged'): void {
     const lane = this.#lanes[stream];
-    const newlines = this.#feedResult(lane, data);
+    // A long match is swallowed while it comes: bytes that are let go, and nothing that stands for them.
+    if (data.length === 0 && rawTo === lane.rawReleased) return;
+    const newlines = this.#feedResult(stream, data, merging);
     const inBudget = data.length <= this.#streamBytesLeft;
     this.#streamBytesLeft = inBudget ? this.#streamBytesLeft - data.length : 0;
     this.#waitingBytes += data.length;
     const last = this.#waiting.at(-1);
-    const continues = last?.stream === stream && last.inBudget === inBudget && last.rawTo === lane.rawAccepted;
+    const continues = last?.stream === stream && last.inBudget === inBudget && last.rawTo === lane.rawReleased;
     if (last && continues && last.bytes + data.length <= MOST_ENTRY_BYTES) {
       last.parts.push(data);
       last.bytes += data.length;
       last.newlines += newlines;
       last.rawTo = rawTo;
+      last.redactions = lane.counts;
     } else {
-      const rawFrom = lane.rawAccepted;
-      this.#waiting.push({ stream, inBudget, rawFrom, rawTo, parts: [data], bytes: data.length, newlines });
+      const counters = { bytesBefore: lane.bytes, newlinesBefore: lane.newlines, redactions: lane.counts };
+      const range = { rawFrom: lane.rawReleased, rawTo };
+      this.#waiting.push({ stream, inBudget, ...range, ...counters, parts: [data], bytes: data.length, newlines });
     }
-    lane.rawAccepted = rawTo;
+    lane.bytes += data.length;
+    lane.newlines += newlines;
+    lane.rawReleased = rawTo;
   }
 
-  #feedResult(lane: Lane, data: Buffer): number {
+  /** Gives out what a stream held back, unless something in it blocks. */
+  #flush(stream: StreamName, merging: 'merged' | 'apart' = 'merged'): Buffer {
+    if (this.#blocked !== undefined) return NOTHING;
+    const lane = this.#lanes[stream];
+    const rest = lane.end();
+    if (lane.blocked === undefined) this.#accept(stream, rest, lane.rawReceived, merging);
+    else this.#block(stream, lane.blocked);
+    return rest;
+  }
+
+  /** O5: says in the stream that a rule has blocked, in the entry that covers the match: an adopter meets both, or neither. */
+  #block(stream: StreamName, blocked: Blocked): void {
+    const lane = this.#lanes[stream];
+    const { rawReleased: rawFrom, rawReceived: rawTo, bytes: bytesBefore, newlines: newlinesBefore } = lane;
+    const counters = { bytesBefore, newlinesBefore, redactions: lane.counts, bytes: 0, newlines: 0, parts: [] };
+    this.#waiting.push({ stream, inBudget: true, rawFrom, rawTo, ...counters, blocked });
+    lane.rawReleased = rawTo;
+    this.#blocked = blocked;
+  }
+
+  #withhold(lane: Lane, rawTo: number): void {
+    lane.rawReceived = rawTo;
+    this.#withheld = true;
+  }
+
+  /** What both streams held back stands side by side in the merged order, where it may become what neither is alone. */
+  #mergeTails(tails: Buffer[]): void {
+    const both = Buffer.concat(tails);
+    const needsLook = this.#options.createRedactor !== undefined && tails.every(({ length }) => length > 0);
+    const merged = needsLook ? this.#redactAnew(both) : both;
+    this.#truncates.merged.push(merged, countNewlines(merged));
+  }
+
+  #redactAnew(bytes: Buffer): Buffer {
+    const redactor = this.#options.createRedactor!({});
+    return Buffer.concat([redactor.push(bytes), redactor.end()]);
+  }
+
+  #feedResult(stream: StreamName, data: Buffer, merging: 'merged' | 'apart' = 'merged'): number {
     const newlines = countNewlines(data);
-    lane.truncate.push(data, newlines);
-    this.#merged.push(data, newlines);
+    this.#truncates[stream].push(data, newlines);
+    if (merging === 'merged') this.#truncates.merged.push(data, newlines);
     return newlines;
   }
 
-  #skip(lane: Lane, bytes: number, newlines: number): void {
-    lane.truncate.skip(bytes, newlines);
-    this.#merged.skip(bytes, newlines);
+  /** Cleaned bytes that are known by their number alone. */
+  #skip(stream: StreamName, bytes: number, newlines: number): void {
+    if (bytes <= 0) return;
+    const lane = this.#lanes[stream];
+    lane.bytes += bytes;
+    lane.newlines += newlines;
+    this.#truncates[stream].skip(bytes, newlines);
+    this.#truncates.merged.skip(bytes, newlines);
   }
 
   #toEntry(piece: Piece): OutputEntry {
-    const lane = this.#lanes[piece.stream];
-    const { stream, rawTo } = piece;
-    const rawFrom = lane.rawInEntries;
-    this.#countReleased(lane, piece);
-    lane.rawInEntries = rawTo;
-    const omittedBytes = piece.rawFrom - rawFrom;
-    return { stream, seq: this.#nextSeq++, rawFrom, rawTo, omittedBytes, lines: lane.newlines, data: toBytes(piece) };
-  }
-
-  #toOverflow(piece: Piece): OverflowPiece {
-    const lane = this.#lanes[piece.stream];
-    const { stream, rawFrom, rawTo } = piece;
-    const before = { bytesBefore: lane.bytes, newlinesBefore: lane.newlines };
-    this.#countReleased(lane, piece);
-    return { stream, rawFrom, rawTo, ...before, data: toBytes(piece) };
-  }
-
-  #countReleased(lane: Lane, piece: Piece): void {
-    lane.bytes += piece.bytes;
-    lane.newlines += piece.newlines;
+    const { stream, rawTo, bytesBefore: offset, redactions, blocked } = piece;
+    const rawFrom = this.#rawInEntries[stream];
+    this.#rawInEntries[stream] = rawTo;
+    const omittedBytes = (blocked === undefined ? piece.rawFrom : rawTo) - rawFrom;
+    const lines = piece.newlinesBefore + piece.newlines;
+    const notes = toNotes(redactions, blocked);
+    return {
+      stream,
+      seq: this.#nextSeq++,
+      rawFrom,
+      rawTo,
+      omittedBytes,
+      lines,
+      offset,
+      ...notes,
+      data: toBytes(piece),
+    };
   }
 
   #toText({ bytes }: Truncated): string {
     return this.#options.encoding === 'base64' ? bytes.toString('base64') : decodeUtf8(bytes);
-  }
-
-  #createLane(stream: StreamName): Lane {
-    const stage = chainStages([createCharacterBoundary(), ...(this.#options.stages?.(stream) ?? [])]);
-    const counters = { rawReceived: 0, rawAccepted: 0, rawInEntries: 0, bytes: 0, newlines: 0 };
-    return { stage, ...counters, truncate: this.#createTruncate() };
   }
 
   #createTruncate(): Truncate {
@@ -284,7 +354,20 @@ export class CleanOutput {
   }
 }
 
+const NOTHING = Buffer.alloc(0);
 const STREAMS: readonly StreamName[] = ['stdout', 'stderr'];
+
+function toOverflow(piece: Piece): OverflowPiece {
+  const { stream, rawFrom, rawTo, bytesBefore, newlinesBefore, redactions } = piece;
+  return { stream, rawFrom, rawTo, bytesBefore, newlinesBefore, redactions, data: toBytes(piece) };
+}
+
+function toNotes(redactions: Readonly<Record<string, number>>, blocked?: Blocked) {
+  return {
+    ...(totalOf(redactions) === 0 ? {} : { redactions }),
+    ...(blocked === undefined ? {} : { blocked }),
+  };
+}
 
 function toBytes({ parts }: Piece): Buffer {
   return parts.length === 1 ? parts[0]! : Buffer.concat(parts);

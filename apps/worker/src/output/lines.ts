@@ -1,9 +1,10 @@
 const NEWLINE = 10;
 
-// A plain loop: with a short line every few bytes, one indexOf call a line is several times slower.
+// A plain loop: with a short line every few bytes, one indexOf call a line is several times slower. Without a branch: a processor
+// guesses wrong where lines are short, or bytes random.
 export function countNewlines(bytes: Uint8Array): number {
   let count = 0;
-  for (let at = 0; at < bytes.length; at += 1) if (bytes[at] === NEWLINE) count += 1;
+  for (let at = 0, { length } = bytes; at < length; at += 1) count += ((bytes[at]! ^ NEWLINE) - 1) >>> 31;
   return count;
 }
 

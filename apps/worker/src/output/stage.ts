@@ -7,18 +7,3 @@ export interface Stage {
   end(): Buffer;
   readonly heldBytes: number;
 }
-
-/** Several stages as one. With no stage at all, bytes pass through untouched. */
-export function chainStages(stages: readonly Stage[]): Stage {
-  return {
-    push: (bytes) => stages.reduce((released, stage) => stage.push(released), bytes),
-    end() {
-      let released: Buffer = Buffer.alloc(0);
-      for (const stage of stages) released = Buffer.concat([stage.push(released), stage.end()]);
-      return released;
-    },
-    get heldBytes() {
-      return stages.reduce((held, stage) => held + stage.heldBytes, 0);
-    },
-  };
-}

@@ -1,3 +1,4 @@
+import { OUTPUT_PROFILES } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { countNewlines, endOfLines, startOfLastLines } from './lines.ts';
 import { TailBuffer } from './tail-buffer.ts';
@@ -110,4 +111,32 @@ test.each([
 ])('finds lines in %j', (text, lines, end, start) => {
   const bytes = Buffer.from(text);
   expect([endOfLines(bytes, lines), startOfLastLines(bytes, lines)]).toEqual([end, start]);
+});
+
+describe('the bounds of other systems', () => {
+  const profile = (name: keyof typeof OUTPUT_PROFILES) => OUTPUT_PROFILES[name];
+
+  test('S1-22, S1-23: langchain keeps the first 100 lines, and counts all', () => {
+    const input = 'line\n'.repeat(120);
+    expect(cut(input, profile('langchain'))).toEqual({
+      text: `${'line\n'.repeat(100)}[... 100 bytes, 20 lines omitted ...]`,
+      cut: { bytes: false, lines: true },
+      totalBytes: 600,
+      totalLines: 120,
+    });
+    expect(cut('line\n'.repeat(100), profile('langchain')).cut).toEqual({ bytes: false, lines: false });
+  });
+
+  test('S2-02, S2-26: codex keeps the first 10 KiB or 256 lines of a stream, whichever comes first, and no half character', () => {
+    expect(cut('é'.repeat(6_000), profile('codex'))).toMatchObject({
+      text: `${'é'.repeat(5_120)}\n[... 1760 bytes, 0 lines omitted ...]`,
+      cut: { bytes: true, lines: false },
+      totalBytes: 12_000,
+    });
+    expect(cut(`x${'é'.repeat(6_000)}`, profile('codex')).text).toMatch(/^xé{5119}\n\[\.\.\. 1762 bytes/);
+    expect(cut('\n'.repeat(300), profile('codex'))).toMatchObject({
+      text: `${'\n'.repeat(256)}[... 44 bytes, 44 lines omitted ...]`,
+      cut: { bytes: false, lines: true },
+    });
+  });
 });

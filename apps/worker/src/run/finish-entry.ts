@@ -1,13 +1,14 @@
 import { SpanKind, trace } from '@opentelemetry/api';
 import { type Entry, type Fenced, type Finished, finish, notify, type Owner } from '@shellfleet/mailbox';
 import { ATTRIBUTES, ShellfleetError, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
+import { totalOf } from '../output/redactor.ts';
 import { untilAnswered } from '../patience.ts';
 import { failedEntry } from './entry-frame.ts';
 import type { Executed, RunDeps } from './run-deps.ts';
 
 /** Records how an entry came out: once, whatever has to be tried again for it. The only place where one becomes terminal here. */
 export async function finishEntry(entry: Entry, executed: Executed, deps: RunDeps): Promise<Finished | Fenced> {
-  const { owner, sealer, signal } = deps;
+  const { owner, sealer, signal, redaction } = deps;
   const { namespace, tenant, session } = owner.keys;
   let { result, output } = executed;
   const place = { namespace, tenant, session, entry: entry.id, kind: 'answer' } as const;
@@ -16,7 +17,8 @@ export async function finishEntry(entry: Entry, executed: Executed, deps: RunDep
     const call = () => {
       const takeNext = deps.mayTakeNext();
       return finish(owner, entry.id, {
-        result,
+        // Paths, scripts and what the shell said of itself: texts of the session that are no output.
+        result: { ...result, ...redaction.value({ shell: result.shell, ...pick(result.error) }) },
         output,
         ...answer,
         epoch: result.shell.epoch,
@@ -45,6 +47,8 @@ export async function finishEntry(entry: Entry, executed: Executed, deps: RunDep
   }
 }
 
+const pick = (error: WireResult['error']) => (error === undefined ? {} : { error });
+
 /** The call that ended it may have told nobody. Only a hint, so nobody waits for it; which Result counts stands in the session. */
 function tellProducer(entry: Entry, event: string, { redis, keys }: Owner): void {
   const { namespace, tenant, session } = keys;
@@ -69,6 +73,7 @@ function describe(entry: Entry, result: WireResult, { owner, logger }: RunDeps):
     [ATTRIBUTES.fence]: owner.fence,
     [ATTRIBUTES.hostId]: owner.host,
     [ATTRIBUTES.outputBytes]: result.totals.stdoutBytes + result.totals.stderrBytes,
+    [ATTRIBUTES.outputRedactions]: totalOf(result.redactions),
     ...(result.exitCode === null ? {} : { [ATTRIBUTES.exitCode]: result.exitCode }),
     ...(result.error === undefined ? {} : { [ATTRIBUTES.errorType]: result.error.code }),
   };

@@ -72,9 +72,10 @@ export class OutputStore {
     clean.end();
     while (clean.waitingBytes > MOST_IN_FINISH_BYTES && !this.#lost) await this.#store(clean.release());
     let entries: OutputEntry[] = [];
-    while (clean.waitingBytes > 0) {
+    while (clean.isWaiting) {
       const released = clean.release();
       entries.push(...released.entries);
+      // Whoever prints nothing more needs no acknowledgement.
       if (released.overflow.length === 0) continue;
       await this.#store({ ...released, entries });
       entries = [];
@@ -95,7 +96,7 @@ export class OutputStore {
 
   async #flush(): Promise<void> {
     const { clean } = this.#deps;
-    while (clean.waitingBytes > 0 && !this.#lost && !(this.#ending && clean.waitingBytes <= MOST_IN_FINISH_BYTES)) {
+    while (clean.isWaiting && !this.#lost && !(this.#ending && clean.waitingBytes <= MOST_IN_FINISH_BYTES)) {
       await this.#store(clean.release());
       if (this.#paused && clean.waitingBytes < RESUME_BELOW_BYTES) {
         this.#paused = false;
@@ -118,7 +119,10 @@ export class OutputStore {
       }
     }
     await this.#log(released);
-    for (const [stream, offset] of toOffsets(released)) this.#deps.ack(stream, offset);
+    for (const stream of STREAMS) {
+      const offset = released.upTo[stream];
+      if (offset !== undefined) this.#deps.ack(stream, offset);
+    }
   }
 
   /** A full disk of the host is no reason to end a command. */
@@ -140,16 +144,10 @@ export class OutputStore {
   }
 }
 
+const STREAMS: readonly StreamName[] = ['stdout', 'stderr'];
+
 /** Stored by this call, or by an earlier one whose reply was lost: then the stored offsets are already past the entries. */
 function isStored(stored: Appended | Fenced, entries: readonly OutputEntry[]): boolean {
   if (stored.type === 'stored') return true;
   return stored.type === 'misplaced' && entries.every((entry) => entry.rawTo <= stored.offsets[entry.stream]);
-}
-
-function toOffsets(released: Released): Map<StreamName, number> {
-  const offsets = new Map<StreamName, number>();
-  for (const { stream, rawTo } of [...released.entries, ...released.overflow]) {
-    offsets.set(stream, Math.max(rawTo, offsets.get(stream) ?? 0));
-  }
-  return offsets;
 }

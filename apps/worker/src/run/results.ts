@@ -1,6 +1,7 @@
 import type { Entry } from '@shellfleet/mailbox';
 import { emptyResult, type Outcome, type Reason, ShellfleetError, type WireResult } from '@shellfleet/protocol';
 import type { ResultTexts } from '../output/clean-output.ts';
+import type { Blocked } from '../output/redactor.ts';
 import type { ShellEnd } from '../shell/shell.ts';
 
 /** What every result of this host carries. */
@@ -62,6 +63,22 @@ export function toErrorResult(
     timings: frame.timings,
     hostId: frame.hostId,
   };
+}
+
+/** A rule withheld the output. How a command that we stopped, or lost, came out stays what is said first. */
+export function withBlocked(result: WireResult, blocked: Blocked | undefined): WireResult {
+  if (blocked === undefined) return result;
+  const isOwnEnd = result.outcome === 'success' || result.outcome === 'failure';
+  const { outcome, error } = isOwnEnd ? { outcome: 'blocked' as const } : result;
+  return { ...result, outcome, error: error ?? outputBlocked(blocked).toJSON() };
+}
+
+function outputBlocked({ type, reason }: Blocked): ShellfleetError {
+  const message =
+    reason === 'matched'
+      ? `Output blocked: detected ${type}.`
+      : `Output blocked: the rule for ${type} could not keep up with the output.`;
+  return new ShellfleetError('OUTPUT_BLOCKED', message, { type, reason });
 }
 
 function missingCwd(sessionId: string, cwd: string) {

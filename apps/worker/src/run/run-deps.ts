@@ -2,6 +2,7 @@ import type { Owner, Sealer } from '@shellfleet/mailbox';
 import type { OutputEntry, ResolvedSessionSpec, WireResult } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { HostLog } from '../host-log/host-log.ts';
+import type { SessionRedaction } from '../session/session-redaction.ts';
 import type { SessionShell } from '../session/session-shell.ts';
 import type { ShellEnd } from '../shell/shell.ts';
 
@@ -12,6 +13,7 @@ export interface RunDeps {
   spec: ResolvedSessionSpec;
   shell: SessionShell;
   hostLog: HostLog;
+  redaction: SessionRedaction;
   logger: Logger;
   /** The shell was being opened from … to …, by the host's clock. */
   opened(): { from: number; to: number };
@@ -21,6 +23,8 @@ export interface RunDeps {
   isCancelled(entryId: string): boolean;
   /** The entry is on the shell now, and can be stopped. */
   onTurn(entryId: string, stop: () => void): void;
+  /** Who is to be called when something was written to the stdin of what runs. */
+  onInputBell(ring: (() => void) | undefined): void;
   /** What a Result says of the shell at its end. */
   describeShell(end?: ShellEnd): WireResult['shell'];
   /** Whether the next entry may be started in the step that ends this one. */

@@ -1,8 +1,14 @@
-import { type Reason, type ResolvedSessionSpec, ShellfleetError, type StreamName } from '@shellfleet/protocol';
+import {
+  type Reason,
+  type ResolvedSessionSpec,
+  ShellfleetError,
+  type StreamName,
+  withDefaultLimits,
+} from '@shellfleet/protocol';
 import type { SandboxDeath } from '../sandbox/sandbox.ts';
 import type { SessionShell } from '../session/session-shell.ts';
 import type { OnOutput, TurnEnd } from '../session/shell-turns.ts';
-import type { ShellEnd, ShellHello, ShellStart, StreamOffsets } from '../shell/shell.ts';
+import type { Shell, ShellEnd, ShellHello, ShellStart, StreamOffsets } from '../shell/shell.ts';
 
 /** How an entry's turn came out when every way to find out was tried. */
 export type Turned =
@@ -23,6 +29,15 @@ export interface TurnOutput {
   onOutput: OnOutput;
   /** Raw bytes of each stream that are here already: where a broken connection goes on. */
   received(): Record<StreamName, number>;
+  /** Of an entry whose stdin is open. */
+  input?: TurnInput | undefined;
+}
+
+/** What feeds an open stdin hears of the shell that reads it. */
+export interface TurnInput {
+  /** The entry was given to this connection. After `resume` the keeper says how far the pipe is. */
+  connected(shell: Shell, how: 'start' | 'resume'): void;
+  taken(offset: number, deaf: boolean): void;
 }
 
 /** Connections in a row that brought nothing: then the keeper and we do not understand each other. */
@@ -39,10 +54,13 @@ export async function takeTurn(
   const { entryId } = start;
   const begin = (how: 'start' | 'resume'): Promise<TurnEnd> => {
     const { turns } = shell;
+    const { input, onOutput } = output;
+    const onInputTaken = input?.taken.bind(input);
     const turn =
       how === 'start'
-        ? turns.start(start, output.onOutput)
-        : turns.resume(entryId, latest(output.received(), turns.shell.hello, entryId), output.onOutput);
+        ? turns.start(start, onOutput, onInputTaken)
+        : turns.resume(entryId, latest(output.received(), turns.shell.hello, entryId), onOutput, onInputTaken);
+    input?.connected(turns.shell, how);
     const killGraceMs = start.type === 'command' ? (start.killGraceMs ?? 0) : 0;
     const stop = () => turns.shell.stop(entryId, { killGraceMs });
     deps.onTurn(entryId, stop);
@@ -102,11 +120,12 @@ function refused(reason: string, { owner }: TurnDeps): Turned {
 function died(death: SandboxDeath | undefined, { owner, spec }: TurnDeps): Turned {
   const { session } = owner.keys;
   if (death?.reason === 'oom') {
-    const message = `The container of session ${session} ran out of memory (limit ${spec.limits.memoryBytes} bytes). Raise limits.memoryBytes, or use less.`;
+    const { memoryBytes } = withDefaultLimits(spec.limits);
+    const message = `The sandbox of session ${session} ran out of memory (limit ${memoryBytes} bytes). Raise limits.memoryBytes, or use less.`;
     return { type: 'failed', error: new ShellfleetError('CONTAINER_LOST', message, { reason: 'oom' }), reason: 'oom' };
   }
   const how = death?.reason === 'removed' ? 'was removed' : death?.reason === 'killed' ? 'was killed' : 'ended';
-  const message = `The container of session ${session} ${how} while the command ran. The next command gets a new shell.`;
+  const message = `The sandbox of session ${session} ${how} while the command ran. The next command gets a new shell.`;
   const context = { reason: death?.reason ?? 'unknown' };
   return {
     type: 'failed',

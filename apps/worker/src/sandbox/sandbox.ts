@@ -30,8 +30,10 @@ export interface SandboxDeath {
 export interface Sandbox {
   readonly id: string;
   readonly session: SessionRef;
-  readonly containerId: string;
-  readonly image: string;
+  /** Where it is a container of an engine. */
+  readonly containerId?: string;
+  /** What it is, for messages. */
+  readonly description: string;
   /** ms, by the clock of this host */
   readonly createdAt: number;
   /** Version of the protocol that its keeper speaks. */
@@ -51,13 +53,13 @@ export interface FoundSandbox {
   state: 'created' | 'running' | 'dead';
 }
 
-/** What one policy offers on this host. */
+/** What a policy, or several of them, offer on this host. */
 export interface Sandboxes {
   /** Checks the spec against the operator's word, then makes the sandbox; it is not started yet. */
   create(session: SessionRef, spec: ResolvedSessionSpec, options?: { signal?: AbortSignal }): Promise<Sandbox>;
   /** All sandboxes of this host in its namespace, for adoption and sweeping after a restart. */
   list(): Promise<FoundSandbox[]>;
-  /** Is the engine there? Throws DOCKER_UNAVAILABLE. */
+  /** Can this host do what it offers? Throws DOCKER_UNAVAILABLE, SANDBOX_UNAVAILABLE. */
   check(): Promise<void>;
   close(): Promise<void>;
 }

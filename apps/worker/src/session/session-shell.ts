@@ -1,10 +1,13 @@
-import { ATTRIBUTES, type ResolvedSessionSpec } from '@shellfleet/protocol';
+import { ATTRIBUTES, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
+import type { LateOutput } from '../run/late-output.ts';
 import type { Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
 import { connectShell } from '../shell/connect-shell.ts';
 import type { ShellHello } from '../shell/shell.ts';
+import type { ShellTerminals } from '../shell/shell-terminals.ts';
 import type { Gate } from './gate.ts';
 import { prepareShell } from './prepare-shell.ts';
+import type { SessionRedaction } from './session-redaction.ts';
 import { createShellTurns, type ShellTurns } from './shell-turns.ts';
 
 // The shell of one session on this host: its sandbox, the connection to it, and how many shells there have been.
@@ -18,13 +21,17 @@ const CONNECT_DEADLINE_MS = 15_000;
 export interface SessionShellDeps {
   ref: SessionRef;
   spec: ResolvedSessionSpec;
+  redaction: SessionRedaction;
   fence: number;
   sandboxes: Sandboxes;
   /** Of this host: starting many containers at once makes all of them late. */
   openGate: Gate;
   logger: Logger;
+  late: LateOutput;
   /** The shell went away while nothing of the mailbox ran. */
   onGone(): void;
+  /** There is a connection; or, with none, no sandbox any more. */
+  onConnected(terminals: ShellTerminals | undefined): Promise<void>;
 }
 
 export class SessionShell {
@@ -91,10 +98,18 @@ export class SessionShell {
       if (this.#death !== undefined || (await this.reconnect()) === undefined) await this.abandon();
     }
     if (this.#sandbox === undefined) await this.#open(signal);
-    if (this.#preparedGeneration !== this.#generation) {
-      await prepareShell(this.turns, this.#deps.spec, this.#deps.ref.session, signal);
-      this.#preparedGeneration = this.#generation;
+    if (this.#preparedGeneration !== this.#generation) await this.#prepare(signal);
+  }
+
+  /** Sh2: of whatever shell takes its place meanwhile nothing is known. */
+  async #prepare(signal: AbortSignal): Promise<void> {
+    const generation = this.#generation;
+    const { session } = this.#deps.ref;
+    await prepareShell(this.turns, this.#deps.spec, this.#deps.redaction, session, generation, signal);
+    if (this.#generation !== generation) {
+      throw new ShellfleetError('SESSION_START_FAILED', `The shell of session ${session} ended while it was prepared.`);
     }
+    this.#preparedGeneration = generation;
   }
 
   /** Takes over a sandbox that lives from before. `epochBase` and `preparedEpoch` are what was announced of it. */
@@ -119,7 +134,7 @@ export class SessionShell {
   /** Ends a sandbox whose keeper cannot be spoken with, unless it is gone already. */
   async giveUp(): Promise<undefined> {
     if (this.#sandbox === undefined || this.#death !== undefined) return;
-    this.#deps.logger.warn({ [ATTRIBUTES.containerId]: this.#sandbox.containerId }, 'shell.unresponsive');
+    this.#deps.logger.warn(describe(this.#sandbox), 'shell.unresponsive');
     await this.discard();
     this.#death ??= { reason: 'killed', exitCode: null };
   }
@@ -158,7 +173,8 @@ export class SessionShell {
     this.#turns?.shell.disconnect();
     this.#turns = undefined;
     this.#death = undefined;
-    await this.#remove(sandbox);
+    void this.#deps.late.end();
+    await Promise.all([this.#remove(sandbox), this.#deps.onConnected(undefined)]);
   }
 
   /** Leaves the sandbox to the next owner or the next life of this worker. */
@@ -185,7 +201,7 @@ export class SessionShell {
   async #remove(sandbox: Sandbox): Promise<void> {
     await sandbox.remove().catch((err: unknown) => {
       // What is left is removed when the worker starts again.
-      this.#deps.logger.warn({ err, [ATTRIBUTES.containerId]: sandbox.containerId }, 'sandbox.remove-failed');
+      this.#deps.logger.warn({ err, ...describe(sandbox) }, 'sandbox.remove-failed');
     });
   }
 
@@ -201,17 +217,24 @@ export class SessionShell {
 
   async #connect(sandbox: Sandbox, deadlineMs: number, start = false): Promise<ShellHello> {
     const shell = await connectShell(sandbox, { fence: this.#deps.fence, deadlineMs, start });
+    const known = this.#generation || this.#preparedGeneration;
     this.#generation = shell.hello.generation;
+    if (known !== 0 && known !== this.#generation) this.#lossReason = 'the shell ended while its worker was away';
     this.#turns = createShellTurns(shell, {
       onShell: ({ generation, reason }) => {
         this.noteGeneration(generation, reason);
         this.#deps.onGone();
       },
-      onLate: () => {},
+      onLate: (entryId, stream, offset, bytes) => this.#deps.late.push(entryId, stream, offset, bytes),
       onGone: () => this.#deps.onGone(),
     });
+    void this.#deps.onConnected(shell.terminals);
     return shell.hello;
   }
+}
+
+function describe({ containerId, description }: Sandbox): Record<string, string> {
+  return containerId === undefined ? { sandbox: description } : { [ATTRIBUTES.containerId]: containerId };
 }
 
 function describeDeath(death: SandboxDeath | undefined): string {
@@ -219,12 +242,12 @@ function describeDeath(death: SandboxDeath | undefined): string {
     case undefined:
       return 'the sandbox was replaced';
     case 'oom':
-      return 'the container ran out of memory';
+      return 'the sandbox ran out of memory';
     case 'removed':
-      return 'the container was removed';
+      return 'the sandbox was removed';
     case 'killed':
-      return 'the container was killed';
+      return 'the sandbox was killed';
     case 'exited':
-      return 'the container ended';
+      return 'the sandbox ended';
   }
 }

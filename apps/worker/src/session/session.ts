@@ -16,9 +16,11 @@ import {
 } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
+  type AttachQuestion,
   type EventType,
   ensureShellfleetError,
   type FleetKeys,
+  type HostAnswer,
   type ResolvedSessionSpec,
   type SessionKeys,
   ShellfleetError,
@@ -31,13 +33,18 @@ import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
 import { untilAnswered } from '../patience.ts';
 import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
+import { createLateClean, LateOutput } from '../run/late-output.ts';
 import type { RunDeps } from '../run/run-deps.ts';
 import { finishFailed, finishLost, finishOverdue, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
+import type { BackgroundProcess } from '../shell/shell.ts';
+import { SessionTerminals } from '../terminals/session-terminals.ts';
 import { describeShell } from './describe-shell.ts';
 import type { Gate } from './gate.ts';
+import { listBackground } from './list-background.ts';
 import { openSpec } from './open-spec.ts';
 import { runShutdownCommands } from './prepare-shell.ts';
+import { createSessionRedaction, redactLog, type SessionRedaction } from './session-redaction.ts';
 import { SessionShell } from './session-shell.ts';
 import { createWake } from './wake.ts';
 
@@ -77,7 +84,9 @@ export class Session {
   readonly job: SessionJob;
   readonly #deps: SessionDeps;
   readonly #keys: SessionKeys;
-  readonly #logger: Logger;
+  #logger: Logger;
+  /** Of the spec, once that is known. */
+  #redaction: SessionRedaction | undefined;
   readonly #wake = createWake();
   readonly #fenced = new AbortController();
   /** Nobody waits any more for the shell that is being opened. */
@@ -86,7 +95,10 @@ export class Session {
   #stop: Stop | undefined;
   #closing = false;
   #running: { entryId: string; stop(): void } | undefined;
+  #inputBell: (() => void) | undefined;
   #shell: SessionShell | undefined;
+  #terminals: SessionTerminals | undefined;
+  #late: LateOutput | undefined;
   #lease: Lease | undefined;
   #saidEpoch = 0;
   #announcedEpoch = 0;
@@ -107,6 +119,11 @@ export class Session {
     this.#wake.ring('bell');
   }
 
+  /** Something was written to the stdin of what runs. */
+  ringInput(): void {
+    this.#inputBell?.();
+  }
+
   /** A caller cancels an entry that runs, or is about to. */
   cancel(entryId: string): void {
     this.#cancelled.add(entryId);
@@ -119,6 +136,26 @@ export class Session {
     this.#unwanted.abort();
     if (this.#running !== undefined) this.cancel(this.#running.entryId);
     this.#wake.ring('closing');
+  }
+
+  /** Opens a terminal, which then goes on beside the mailbox. */
+  async attach(question: AttachQuestion): Promise<HostAnswer<'attach'>> {
+    return this.#shell?.ready === true && this.#terminals !== undefined
+      ? this.#terminals.open(question)
+      : { state: 'no-shell' };
+  }
+
+  /** The user of a terminal is there. */
+  ringTerminal(id: string): void {
+    this.#terminals?.ring(id);
+  }
+
+  /** What runs in its sandbox besides the shell; nothing while there is no shell. Throws when there is one that cannot say. */
+  async background(): Promise<BackgroundProcess[]> {
+    const shell = this.#shell;
+    const redaction = this.#redaction;
+    if (shell === undefined || redaction === undefined || !shell.hasSandbox || shell.death !== undefined) return [];
+    return listBackground(shell.turns.shell, redaction, this.#fenced.signal);
   }
 
   /** The worker stops. What runs goes on for the next worker, or is cancelled. */
@@ -164,24 +201,53 @@ export class Session {
       return;
     }
     const spec = openSpec(adopted.spec, this.#keys, this.#deps.sealer);
+    const redaction = createSessionRedaction(spec, this.#keys, this.#deps.sealer);
+    this.#redaction = redaction;
+    this.#logger = redactLog(this.#logger, redaction);
+    if (redaction.warnings.length > 0) this.#logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
     lease.own(owner.fence, ALIVE_MS + spec.hostGraceMs);
     this.#saidEpoch = adopted.saidEpoch;
     this.#announcedEpoch = adopted.epoch;
     this.#closing ||= adopted.life === 'closing';
+    const terminals = new SessionTerminals({
+      owner,
+      sealer: this.#deps.sealer,
+      signal: this.#fenced.signal,
+      logger: this.#logger,
+      env: { ...spec.env, ...spec.secrets },
+      output: {
+        createStage: (before) => redaction.createRedactor({ before }),
+        secrets: Object.values(spec.secrets),
+      },
+      onFenced: () => this.#onFenced(),
+    });
+    this.#terminals = terminals;
+    const late = new LateOutput({
+      owner,
+      streamBytes: spec.output.streamBytes,
+      createClean: (streamBytes) => createLateClean(streamBytes, redaction.createRedactor),
+      signal: this.#fenced.signal,
+      onFenced: () => this.#onFenced(),
+      logger: this.#logger,
+    });
+    this.#late = late;
     const shell = new SessionShell(
       {
         ref: { namespace: this.#keys.namespace, tenant: this.#keys.tenant, session: this.#keys.session },
         spec,
+        redaction,
         fence: owner.fence,
         sandboxes: this.#deps.sandboxes,
         openGate: this.#deps.openGate,
+        late,
         logger: this.#logger,
         onGone: () => this.#wake.ring('shell-gone'),
+        onConnected: (shellTerminals) => terminals.connect(shellTerminals),
       },
       adopted.epoch,
     );
     this.#shell = shell;
-    const run = this.#toRunDeps(owner, spec, shell, lease);
+    const run = this.#toRunDeps(owner, spec, redaction, shell, lease);
     const next = await this.#takeOver(adopted, found, run);
     await this.#loop(next, run, lease);
   }
@@ -256,11 +322,12 @@ export class Session {
 
   async #loop(first: Taken, run: RunDeps, lease: Lease): Promise<void> {
     let next = first;
+    this.#terminals?.settle();
     for (;;) {
       if (this.#fenced.signal.aborted) return this.#abandon(run);
       if (next.type === 'empty') {
         if (this.#closing) return this.#end(run);
-        if (this.#stop === 'hand-over') return run.shell.leave();
+        if (this.#stop === 'hand-over') return this.#leave(run);
         if (this.#stop === 'end') return void (await this.#giveUp(run, 'the host was shut down'));
         if (lease.held() && !this.#looked) next = await this.#takeWhenReady(run);
       }
@@ -366,6 +433,7 @@ export class Session {
     if (!shell.hasSandbox) return 'nothing waits';
     if (shell.death !== undefined || !shell.turns.connected) return 'its container is gone';
     const now = Date.now();
+    if (this.#terminals !== undefined && this.#terminals.count > 0) this.#activeAt = now;
     if (now - this.#activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
     return now - shell.openedAt >= spec.maxLifetimeMs
       ? `it reached its lifetime of ${spec.maxLifetimeMs} ms`
@@ -377,7 +445,7 @@ export class Session {
     const hadShell = run.shell.hasSandbox;
     if (hadShell && (await untilAnswered(() => peek(run.owner), run.signal)) !== undefined && this.#stop === undefined)
       return undefined;
-    if (hadShell) await run.shell.end(run.spec.terminationTimeoutMs);
+    if (hadShell) await this.#endShell(run);
     const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
     const released = await untilAnswered(() => release(run.owner, hadShell ? 'lost' : 'queued', event), run.signal);
     if (released.type === 'busy' && this.#stop === undefined) return undefined;
@@ -388,14 +456,22 @@ export class Session {
 
   /** Ends a closing session: shutdown commands, shell, sandbox, slot. */
   async #end(run: RunDeps): Promise<void> {
-    if (run.shell.ready) {
-      for (const problem of await runShutdownCommands(run.shell.turns, run.spec))
-        this.#logger.warn({ problem }, 'session.shutdown-command-failed');
-    }
-    await run.shell.end(run.spec.terminationTimeoutMs);
+    await this.#endShell(run);
     await untilAnswered(() => release(run.owner, 'queued'), run.signal);
     this.#logger.info('session.closed');
     await this.#removeJob(run);
+  }
+
+  /** In order: whoever gave shutdown commands counts on them whenever the fleet ends a shell, not only when a caller closes the session. */
+  async #endShell({ shell, spec, redaction }: RunDeps): Promise<void> {
+    // Of one that died its users are told that it is lost.
+    if (shell.ready) await this.#terminals?.hangUp();
+    if (shell.ready) {
+      for (const problem of await runShutdownCommands(shell.turns, spec, redaction))
+        this.#logger.warn({ problem }, 'session.shutdown-command-failed');
+    }
+    await shell.end(spec.terminationTimeoutMs);
+    await this.#late?.end();
   }
 
   /** The job goes first, then a second look: a submit in between has found an owner, and adds no job itself. */
@@ -406,6 +482,12 @@ export class Session {
     await untilAnswered(() => jobs.remove(this.job), run.signal);
     const head = await untilAnswered(() => peek(run.owner), run.signal);
     if (head !== undefined) await untilAnswered(() => jobs.ensure(this.job, run.spec.priority), run.signal);
+  }
+
+  /** The shell lives on for the next owner. */
+  async #leave({ shell }: RunDeps): Promise<void> {
+    shell.leave();
+    await this.#late?.end();
   }
 
   /** A1: another host owns the session. Our shell must not go on beside its. */
@@ -436,16 +518,23 @@ export class Session {
     data: Record<string, unknown> = {},
   ): Promise<void> {
     const { epoch, epochBase } = run.shell;
-    const event = type === undefined ? undefined : { type, data };
+    const event = type === undefined ? undefined : { type, data: run.redaction.value(data) };
     const shell = { epoch, epochBase, status, sandbox: status === 'ready' ? (run.shell.sandboxId ?? '') : '' };
     const said = await untilAnswered(() => announce(run.owner, shell, event), run.signal);
     if (said.type === 'fenced') this.#onFenced();
   }
 
-  #toRunDeps(owner: Owner, spec: ResolvedSessionSpec, shell: SessionShell, lease: Lease): RunDeps {
+  #toRunDeps(
+    owner: Owner,
+    spec: ResolvedSessionSpec,
+    redaction: SessionRedaction,
+    shell: SessionShell,
+    lease: Lease,
+  ): RunDeps {
     return {
       owner,
       spec,
+      redaction,
       shell,
       sealer: this.#deps.sealer,
       hostLog: this.#deps.hostLog,
@@ -455,6 +544,9 @@ export class Session {
       isCancelled: (entryId) => this.#cancelled.has(entryId),
       onTurn: (entryId, stop) => {
         this.#running = { entryId, stop };
+      },
+      onInputBell: (ring) => {
+        this.#inputBell = ring;
       },
       describeShell: (end) => describeShell(shell, this.#saidEpoch, end),
       mayTakeNext: () => {

@@ -16,9 +16,12 @@ export type TurnEnd =
 
 export type OnOutput = (stream: OutputStream, offset: number, bytes: Uint8Array) => void;
 
+type OnInputTaken = (offset: number, deaf: boolean) => void;
+
 interface Turn {
   entryId: string;
   onOutput: OnOutput;
+  onInputTaken: OnInputTaken | undefined;
   end(end: TurnEnd): void;
 }
 
@@ -26,14 +29,14 @@ interface Turn {
 export interface ShellTurns {
   readonly shell: Shell;
   readonly connected: boolean;
-  start(entry: ShellStart, onOutput: OnOutput): Promise<TurnEnd>;
-  resume(entryId: string, offsets: StreamOffsets, onOutput: OnOutput): Promise<TurnEnd>;
+  start(entry: ShellStart, onOutput: OnOutput, onInputTaken?: OnInputTaken): Promise<TurnEnd>;
+  resume(entryId: string, offsets: StreamOffsets, onOutput: OnOutput, onInputTaken?: OnInputTaken): Promise<TurnEnd>;
 }
 
 export interface TurnsWatcher {
   /** A fresh shell took the place of one that died between two entries. */
   onShell(shell: { generation: number; reason: string }): void;
-  onLate(entryId: string, stream: OutputStream, bytes: Uint8Array): void;
+  onLate(entryId: string, stream: OutputStream, offset: number, bytes: Uint8Array): void;
   onGone(reason: DisconnectReason): void;
 }
 
@@ -52,8 +55,11 @@ export function createShellTurns(shell: Shell, watcher: TurnsWatcher): ShellTurn
     onOutput(entryId, stream, offset, bytes) {
       if (turn?.entryId === entryId) turn.onOutput(stream, offset, bytes);
     },
-    onLate: (entryId, stream, _offset, bytes) => watcher.onLate(entryId, stream, bytes),
+    onLate: (entryId, stream, offset, bytes) => watcher.onLate(entryId, stream, offset, bytes),
     onEnd: (entryId, end) => endTurn(entryId, { type: 'ended', end }),
+    onInputTaken(entryId, offset, deaf) {
+      if (turn?.entryId === entryId) turn.onInputTaken?.(offset, deaf);
+    },
     onRefused: (entryId, reason) => endTurn(entryId, { type: 'refused', reason }),
     onShell: (fresh) => watcher.onShell(fresh),
     onDisconnect(reason) {
@@ -63,10 +69,10 @@ export function createShellTurns(shell: Shell, watcher: TurnsWatcher): ShellTurn
     },
   });
 
-  const begin = (entryId: string, onOutput: OnOutput, act: () => void): Promise<TurnEnd> => {
+  const begin = (begun: Omit<Turn, 'end'>, act: () => void): Promise<TurnEnd> => {
     if (gone !== undefined) return Promise.resolve({ type: 'gone', reason: gone });
     const ended = Promise.withResolvers<TurnEnd>();
-    turn = { entryId, onOutput, end: ended.resolve };
+    turn = { ...begun, end: ended.resolve };
     act();
     return ended.promise;
   };
@@ -76,7 +82,9 @@ export function createShellTurns(shell: Shell, watcher: TurnsWatcher): ShellTurn
     get connected() {
       return gone === undefined;
     },
-    start: (entry, onOutput) => begin(entry.entryId, onOutput, () => shell.start(entry)),
-    resume: (entryId, offsets, onOutput) => begin(entryId, onOutput, () => shell.resume(entryId, offsets)),
+    start: (entry, onOutput, onInputTaken) =>
+      begin({ entryId: entry.entryId, onOutput, onInputTaken }, () => shell.start(entry)),
+    resume: (entryId, offsets, onOutput, onInputTaken) =>
+      begin({ entryId, onOutput, onInputTaken }, () => shell.resume(entryId, offsets)),
   };
 }

@@ -30,13 +30,7 @@ export async function connectShell(sandbox: Sandbox, options: ConnectOptions): P
     const shell = await connect(sandbox, options.fence, giveUp.signal, options.start ? start : undefined);
     if (shell.hello.state !== 'no-shell') return shell;
     shell.disconnect();
-    throw new ShellfleetError(
-      'SESSION_START_FAILED',
-      `No shell runs in the image ${sandbox.image}: ${shell.hello.problem}.`,
-      {
-        image: sandbox.image,
-      },
-    );
+    throw startFailed(`No shell runs in the ${sandbox.description}: ${shell.hello.problem}.`);
   } finally {
     clearTimeout(timer);
   }
@@ -78,12 +72,16 @@ async function unlessAborted(opening: Promise<Duplex>, signal: AbortSignal): Pro
   return Promise.race([opening, aborted.promise]).finally(() => signal.removeEventListener('abort', abort));
 }
 
-function tooLate(sandbox: Sandbox, deadlineMs: number): ShellfleetError {
-  const message = `The keeper in container ${sandbox.containerId} did not answer within ${deadlineMs} ms.`;
-  return new ShellfleetError('SESSION_START_FAILED', message, { image: sandbox.image });
+function tooLate({ description }: Sandbox, deadlineMs: number): ShellfleetError {
+  return startFailed(`The keeper in the ${description} did not answer within ${deadlineMs} ms.`);
 }
 
-function deadOnArrival(sandbox: Sandbox): ShellfleetError {
-  const message = `The container of the image ${sandbox.image} ended before its keeper answered. Is it an image for this machine's architecture?`;
-  return new ShellfleetError('SESSION_START_FAILED', message, { image: sandbox.image });
+function deadOnArrival({ description }: Sandbox): ShellfleetError {
+  return startFailed(
+    `The ${description} ended before its keeper answered. Is it made for this machine's architecture?`,
+  );
+}
+
+function startFailed(message: string): ShellfleetError {
+  return new ShellfleetError('SESSION_START_FAILED', message);
 }

@@ -8,6 +8,7 @@ import {
   type Frame,
   FrameType,
   type Hello,
+  INPUT_END,
   MAX_TO_KEEPER,
   MalformedFrame,
   uint32s,
@@ -26,6 +27,7 @@ import type {
   ShellStart,
   StreamOffsets,
 } from './shell.ts';
+import { KeeperTerminals } from './shell-terminals.ts';
 import { toShellEnd } from './to-shell-end.ts';
 
 /** Beyond the termination time of end(): for the keeper to end everything else and go. */
@@ -40,6 +42,7 @@ export async function openKeeperShell(options: ClaimOptions): Promise<Shell> {
 
 class KeeperShell implements Shell {
   readonly hello: ShellHello;
+  readonly terminals: KeeperTerminals;
   readonly #connection: KeeperConnection;
   #handlers: ShellHandlers | undefined;
   /** The entry whose output is being received, and up to where. */
@@ -51,6 +54,7 @@ class KeeperShell implements Shell {
   constructor(connection: KeeperConnection, hello: ShellHello) {
     this.#connection = connection;
     this.hello = hello;
+    this.terminals = new KeeperTerminals((frame) => connection.send(frame));
   }
 
   on(handlers: ShellHandlers): void {
@@ -95,6 +99,11 @@ class KeeperShell implements Shell {
 
   stop(entryId: EntryId, { killGraceMs }: { killGraceMs: number }): void {
     this.#connection.send({ type: FrameType.stop, id: entryIdToBytes(entryId), payload: uint32s(killGraceMs) });
+  }
+
+  input(entryId: EntryId, offset: number, bytes: Uint8Array, end: boolean): void {
+    const id = entryIdToBytes(entryId);
+    this.#connection.send({ type: FrameType.input, flags: end ? INPUT_END : 0, id, offset, payload: bytes });
   }
 
   storage(state: 'away' | 'back'): void {
@@ -149,6 +158,9 @@ class KeeperShell implements Shell {
       case FrameType.end:
         this.#end(handlers, frame);
         break;
+      case FrameType.inputTaken:
+        handlers.onInputTaken?.(entryIdFromBytes(frame.id), frame.offset, frame.flags === INPUT_END);
+        break;
       case FrameType.refused:
         handlers.onRefused(entryIdFromBytes(frame.id), decodeRefusal(frame.flags));
         break;
@@ -157,6 +169,12 @@ class KeeperShell implements Shell {
         break;
       case FrameType.pong:
         this.#questions.get(frame.offset)?.resolve(decodeProcesses(frame.payload));
+        break;
+      case FrameType.terminalOutput:
+        this.terminals.output(frame);
+        break;
+      case FrameType.terminalEnded:
+        this.terminals.end(frame);
         break;
       case FrameType.hello: // the answer to a claim: of ours, sent twice, or of the next owner's
         if (frame.fence > this.#connection.fence) this.#connection.close('fenced');

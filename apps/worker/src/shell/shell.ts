@@ -7,6 +7,8 @@
 // Sh4. onEnd comes after the last output of its entry. What its background processes print later comes as onLate.
 // Sh5. After onDisconnect no other handler is called; the shell itself lives on and waits to be adopted.
 
+import type { ShellTerminals } from './shell-terminals.ts';
+
 /** The ULID of a command id (`<sessionId>.<ULID>`): 26 characters. Entries of the worker's own (startup commands) take a fresh one. */
 export type EntryId = string;
 
@@ -25,8 +27,8 @@ export interface CommandStart {
   env?: Record<string, string>;
   /** For this command only; the shell's own directory is what it was before, afterwards. A missing one ends as reason `cwd`, nothing run. */
   cwd?: string;
-  /** Default: /dev/null. */
-  stdin?: Uint8Array;
+  /** Default: /dev/null. Open: what input() brings. */
+  stdin?: Uint8Array | 'open';
   /** From the first byte to the shell. Omitted: no limit. */
   timeoutMs?: number;
   noOutputTimeoutMs?: number;
@@ -139,9 +141,11 @@ export type RefusalReason =
 
 export interface ShellHandlers {
   onOutput(entryId: EntryId, stream: OutputStream, offset: number, bytes: Uint8Array): void;
-  /** Output of a background process that outlived its command. The offset goes on from the command's own: a jump is a loss. */
+  /** Output of a background process that outlived its command. The offset goes on from the command's own: a jump is a loss. Empty: nothing more comes. */
   onLate(entryId: EntryId, stream: OutputStream, offset: number, bytes: Uint8Array): void;
   onEnd(entryId: EntryId, end: ShellEnd): void;
+  /** Of an open stdin: so much was given to its pipe, since the entry's start. Comes after every resume() too. `deaf`: nobody reads it any more. */
+  onInputTaken?(entryId: EntryId, offset: number, deaf: boolean): void;
   onRefused(entryId: EntryId, reason: RefusalReason): void;
   /** A fresh shell took the place of one that died while nothing ran, or at a restart. */
   onShell(shell: { generation: number; reason: string }): void;
@@ -161,6 +165,8 @@ export type DisconnectReason =
 
 export interface Shell {
   readonly hello: ShellHello;
+  /** Beside its entries: neither waits for the other. */
+  readonly terminals: ShellTerminals;
   /** To be called once, right after the shell was opened; nothing is delivered before. */
   on(handlers: ShellHandlers): void;
   start(entry: ShellStart): void;
@@ -170,6 +176,11 @@ export interface Shell {
   resume(entryId: EntryId, offsets: StreamOffsets): void;
   /** Cancels: ends as `cancelled` within killGraceMs, partial output kept. Too late is not an error. */
   stop(entryId: EntryId, options: { killGraceMs: number }): void;
+  /**
+   * Bytes of an open stdin, from this offset; those that came before are not taken twice. At most INPUT_WINDOW_BYTES beyond what
+   * onInputTaken said. `end`: nothing follows. Of an entry that does not run: ignored.
+   */
+  input(entryId: EntryId, offset: number, bytes: Uint8Array, end: boolean): void;
   /** While storage is away the keeper's clocks stand still. */
   storage(state: 'away' | 'back'): void;
   /** What runs in the sandbox besides shell and keeper. */

@@ -1,11 +1,10 @@
 import { toQueueError } from '@shellfleet/mailbox';
 import {
   answerKey,
-  ERRORS,
-  type ErrorCode,
   type FileAnswer,
   type FileOperation,
   fileAnswerSchema,
+  fromWireError,
   parseOrThrow,
   ShellfleetError,
   sandboxPathSchema,
@@ -60,11 +59,7 @@ async function readAnswer(
 export function throwUnlessDone(wire: WireResult, what: string): void {
   if (wire.outcome === 'success') return;
   const { error } = wire;
-  if (error !== undefined) {
-    const code = error.code in ERRORS ? (error.code as ErrorCode) : 'INTERNAL';
-    const context = typeof error.context === 'object' && error.context !== null ? { ...error.context } : {};
-    throw new ShellfleetError(code, error.message, context, { retryable: error.retryable });
-  }
+  if (error !== undefined) throw fromWireError(error);
   if (wire.outcome === 'cancellation') {
     throw new ShellfleetError('SESSION_CLOSED', `Cancelled before it was done: ${what}. The session was closed.`);
   }

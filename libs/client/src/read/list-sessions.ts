@@ -5,7 +5,7 @@ import { readSessionInfos } from './session-info.ts';
 
 const PAGE = 200;
 
-/** Sessions of this tenant that were used within the retention. Read in pages: one that changes meanwhile may show as before or after. */
+/** Sessions of this tenant: recorded, open, or closed a moment ago. Read in pages: one that changes meanwhile may show as before or after. */
 export async function* listSessions(producer: Producer, state: SessionState | undefined): AsyncGenerator<SessionInfo> {
   const prefix = `${producer.tenant}:`;
   const seen = new Set<string>();

@@ -1,6 +1,7 @@
 import { toQueueError } from '@shellfleet/mailbox';
 import {
   hostKeys,
+  isShellfleetError,
   type SessionInfo,
   type SessionKeys,
   type SessionState,
@@ -9,6 +10,10 @@ import {
   toCommandId,
 } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
+import { askHost } from '../submit/ask-host.ts';
+import { readWaitingLine, type WaitingLine } from './waiting-line.ts';
+
+const BACKGROUND_WITHIN_MS = 1_000;
 
 const FIELDS = ['life', 'status', 'host', 'run', 'epoch', 'created', 'active'] as const;
 type StateFields = { [name in (typeof FIELDS)[number]]: string | null };
@@ -16,12 +21,27 @@ type StateFields = { [name in (typeof FIELDS)[number]]: string | null };
 /** Throws SESSION_NOT_FOUND. */
 export async function readSessionInfo(producer: Producer, keys: SessionKeys): Promise<SessionInfo> {
   const [info] = await readSessionInfos(producer, [keys]);
-  if (info !== undefined) return info;
+  if (info !== undefined) return withBackground(producer, keys, info);
   throw new ShellfleetError(
     'SESSION_NOT_FOUND',
     `There is no session ${keys.session}. \`shellfleet ps\` lists those that there are.`,
     { sessionId: keys.session },
   );
+}
+
+/** What runs in the background is known to the shell alone, so its host is asked. */
+async function withBackground(producer: Producer, keys: SessionKeys, info: SessionInfo): Promise<SessionInfo> {
+  const { backgroundUnknown, ...known } = info;
+  if (info.hostId === null || !['starting', 'ready', 'busy'].includes(info.state)) return info;
+  try {
+    const question = { type: 'background' } as const;
+    const background = await askHost(producer, info.hostId, keys, question, { timeoutMs: BACKGROUND_WITHIN_MS });
+    return { ...known, background };
+  } catch (error) {
+    // Everything else of the session is known all the same.
+    if (isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE') throw error;
+    return info;
+  }
 }
 
 /** Infos of those that exist, in the given order. */
@@ -41,17 +61,11 @@ export async function readSessionInfos(producer: Producer, all: readonly Session
     const hosts = new Set(there.flatMap(({ state }) => (state.host ? [state.host] : [])));
     const alive = await aliveHosts(producer, [...hosts]);
     const waits = there.some(({ state, queued }) => isQueued(state) && queued > 0);
-    const positions = waits ? await readPositions(producer) : new Map<string, number>();
-    return there.map(({ keys, state, queued }) => toInfo(keys, state, queued, alive, positions));
+    const line = waits ? await readWaitingLine(producer) : undefined;
+    return there.map(({ keys, state, queued }) => toInfo(keys, state, queued, alive, line));
   } catch (error) {
     throw toQueueError(error);
   }
-}
-
-/** Where each waiting session stands, from 1, by the id of its job. */
-async function readPositions(producer: Producer): Promise<Map<string, number>> {
-  const waiting = await producer.sessions.waiting();
-  return new Map(waiting.map((jobId, index) => [jobId, index + 1]));
 }
 
 async function aliveHosts(producer: Producer, hosts: string[]): Promise<Set<string>> {
@@ -68,9 +82,10 @@ function toInfo(
   state: StateFields,
   queuedCommands: number,
   alive: ReadonlySet<string>,
-  positions: ReadonlyMap<string, number>,
+  line: WaitingLine | undefined,
 ): SessionInfo {
-  const position = isQueued(state) ? positions.get(sessionJobId(keys.tenant, keys.session)) : undefined;
+  const position = isQueued(state) ? line?.positionOf(sessionJobId(keys.tenant, keys.session)) : undefined;
+  const etaMs = position === undefined ? undefined : line?.etaOf(position);
   return {
     id: keys.session,
     state: toSessionState(state, alive),
@@ -78,8 +93,10 @@ function toInfo(
     epoch: Number(state.epoch ?? 0),
     queuedCommands,
     ...(position === undefined ? {} : { position }),
+    ...(etaMs === undefined ? {} : { etaMs }),
     ...(state.run ? { runningCommandId: toCommandId(keys.session, state.run) } : {}),
     background: [],
+    ...(state.host ? { backgroundUnknown: true as const } : {}),
     createdAt: toTime(state.created),
     lastActiveAt: toTime(state.active),
   };

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { keepInbox } from '@shellfleet/mailbox';
 import { inboxKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import type { Answers } from './answers.ts';
 import type { PendingResults } from './pending-results.ts';
 
 const BLOCK_MS = 5_000;
@@ -16,17 +17,25 @@ export class Inbox {
   readonly #redis: Redis;
   readonly #key: string;
   readonly #pending: PendingResults;
+  readonly #answers: Answers;
   readonly #namespace: string;
   readonly #producerId: string;
   #blocking?: Redis;
   #keeping?: NodeJS.Timeout;
   #closed = false;
 
-  constructor(connection: () => Redis, redis: Redis, namespace: string, producerId: string, pending: PendingResults) {
+  constructor(
+    connection: () => Redis,
+    redis: Redis,
+    namespace: string,
+    producerId: string,
+    readers: { pending: PendingResults; answers: Answers },
+  ) {
     this.#connection = connection;
     this.#redis = redis;
     this.#key = inboxKey(namespace, producerId);
-    this.#pending = pending;
+    this.#pending = readers.pending;
+    this.#answers = readers.answers;
     this.#namespace = namespace;
     this.#producerId = producerId;
   }
@@ -63,8 +72,7 @@ export class Inbox {
         const notices = reply?.[0]?.[1] ?? [];
         for (const [id, fields] of notices) {
           last = id;
-          const [, , , session = '', , entryId = '', , event = '', , json = ''] = fields;
-          void this.#pending.notice(session, entryId, event, json);
+          this.#receive(fields);
         }
         untrimmed += notices.length;
         if (untrimmed < TRIM_AFTER) continue;
@@ -74,6 +82,16 @@ export class Inbox {
         // Redis is away; results are looked up again when it is back.
         if (!this.#closed) await delay(500);
       }
+    }
+  }
+
+  #receive(fields: string[]): void {
+    if (fields[0] === 'a') {
+      const [, id = '', , sealed = ''] = fields;
+      this.#answers.settle(id, sealed);
+    } else {
+      const [, , , session = '', , entryId = '', , event = '', , json = ''] = fields;
+      void this.#pending.notice(session, entryId, event, json);
     }
   }
 }

@@ -6,7 +6,7 @@ const encode = (text: string) => new TextEncoder().encode(text);
 
 function entry(rawFrom: number, data: Uint8Array, rest: Partial<OutputEntry> = {}): OutputEntry {
   const rawTo = rawFrom + data.byteLength;
-  return { stream: 'stdout', seq: 0, rawFrom, rawTo, omittedBytes: 0, lines: 0, data, ...rest };
+  return { stream: 'stdout', seq: 0, rawFrom, rawTo, omittedBytes: 0, lines: 0, offset: rawFrom, data, ...rest };
 }
 
 describe('text', () => {

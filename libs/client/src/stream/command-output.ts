@@ -1,4 +1,11 @@
-import { decodeOutputEntry, type OutputChunk, recordKey, type SessionKeys, toCommandId } from '@shellfleet/protocol';
+import {
+  decodeOutputEntry,
+  type OutputChunk,
+  type OutputEntry,
+  recordKey,
+  type SessionKeys,
+  toCommandId,
+} from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Producer } from '../producer.ts';
 import { resultExpired } from '../results/read-result.ts';
@@ -9,6 +16,8 @@ import { isBefore, type Position, StreamReader, toStreamEntry } from './stream-r
 // O1. A reader that resumes at the id of a chunk has the same bytes as one that stayed.
 // O2. Nothing is buffered for a reader: it holds one page, and reads the next when it has taken that.
 // O3. What was trimmed, or never carried, is counted in the next chunk of its stream, or in one without data at the end.
+// O4. A reader that comes after the command's end is also given what its background processes had said by then. One that was there at
+//     the end leaves with it: a server that goes on talking must not keep it.
 
 /** What the mailbox knows of an entry that matters to its readers. */
 interface EntryRecord {
@@ -16,15 +25,42 @@ interface EntryRecord {
   /** ms, by the clock of Redis; empty while it waits, and when it never ran */
   started: string;
   stored: RawOffsets;
+  /** What came after its end: the id of the last chunk, and the offsets behind it. */
+  late: { id: string; stored: RawOffsets } | undefined;
 }
 
-/** Output of one command, live and from the beginning, or after a chunk's id. Ends after the command's terminal event. */
+/** Output of one command, live and from the beginning, or after a chunk's id. Ends after the command's terminal event, and what came late by then. */
 export async function* followOutput(
   producer: Producer,
   keys: SessionKeys,
   entryId: string,
-  { after, signal, follow = true }: Position,
+  position: Position,
 ): AsyncGenerator<OutputChunk> {
+  let assembler = new ChunkAssembler();
+  for await (const step of followEntries(producer, keys, entryId, position)) {
+    if (step.type === 'resumed') assembler = toAssembler(step.last);
+    else if (step.type === 'restarted') assembler.restart();
+    else if (step.type === 'output') yield assembler.push(step.id, step.entry);
+    else if (step.type === 'ended') yield* assembler.end(step.id, step.stored);
+  }
+}
+
+/** What one command's part of the session's stream says of its output, in order. */
+export type EntryStep =
+  /** The reader goes on behind a chunk; `last`: the entry of that, undefined when it is gone, null when it was none. */
+  | { type: 'resumed'; last: OutputEntry | null | undefined }
+  | { type: 'restarted' }
+  | { type: 'output'; id: string; entry: OutputEntry }
+  /** Its terminal event, with the Result as JSON. Output that comes behind it is late. */
+  | { type: 'completed'; result: string }
+  | { type: 'ended'; id: string; stored: RawOffsets };
+
+export async function* followEntries(
+  producer: Producer,
+  keys: SessionKeys,
+  entryId: string,
+  { after, signal, follow = true }: Position,
+): AsyncGenerator<EntryStep> {
   using wake = await producer.feeds.follow(keys.feed);
   const read = <T>(call: () => Promise<T>) => patiently(call, wake, signal);
   const look = () => read(() => readRecord(producer.redis, keys, entryId));
@@ -36,12 +72,11 @@ export async function* followOutput(
     record = await look();
   }
   if (record.started === '') return;
+  const late = record.state === 'ended' ? record.late : undefined;
 
   const start = `${record.started}-0`;
   const resumes = after !== undefined && !isBefore(after, start);
-  const assembler = resumes
-    ? await read(() => assemblerAfter(producer.redis, keys, entryId, after))
-    : new ChunkAssembler();
+  if (resumes) yield { type: 'resumed', last: await read(() => readOutputEntry(producer.redis, keys, entryId, after)) };
   const reader = new StreamReader(producer.redis, keys.stream, resumes ? `(${after}` : start);
   let lastId = resumes ? after : start;
   let ended = false;
@@ -51,18 +86,19 @@ export async function* followOutput(
     for (const entry of page) {
       if (entry.entryId !== entryId) continue;
       lastId = entry.id;
-      if (entry.type === 'command.started') assembler.restart();
+      if (entry.type === 'command.started') yield { type: 'restarted' };
       if (entry.type === 'command.completed') {
-        yield* assembler.end(entry.id, (await look()).stored);
-        return;
+        yield { type: 'completed', result: entry.data.toString('utf8') };
+        if (late === undefined) return yield { type: 'ended', id: entry.id, stored: (await look()).stored };
       }
       const output = entry.type === 'command.output' ? decodeOutputEntry(entry.data) : undefined;
-      if (output !== undefined) yield assembler.push(entry.id, output);
+      if (output !== undefined) yield { type: 'output', id: entry.id, entry: output };
+      if (entry.id === late?.id) return yield { type: 'ended', id: entry.id, stored: late.stored };
     }
     if (page.length > 0) continue;
     if (ended) {
       // Its terminal event was trimmed, or the reader resumed behind it.
-      yield* assembler.end(lastId, record.stored);
+      yield { type: 'ended', id: lastId, stored: (late ?? record).stored };
       return;
     }
     record = await look();
@@ -73,31 +109,44 @@ export async function* followOutput(
   }
 }
 
-/** Starts where a reader that has everything up to `after` goes on. */
-async function assemblerAfter(
-  redis: Redis,
-  keys: SessionKeys,
-  entryId: string,
-  after: string,
-): Promise<ChunkAssembler> {
-  const [found] = await redis.xrangeBuffer(keys.stream, after, after);
-  // Gone: how much the reader had is not known, so the gap counts from the beginning: never less than is missing.
-  if (found === undefined) return new ChunkAssembler();
-  const assembler = new ChunkAssembler({ stdout: undefined, stderr: undefined });
+/** The entry of a chunk that a reader has: undefined when it is gone, null when it is no output of this command. */
+async function readOutputEntry(redis: Redis, keys: SessionKeys, entryId: string, id: string) {
+  const [found] = await redis.xrangeBuffer(keys.stream, id, id);
+  if (found === undefined) return undefined;
   const entry = toStreamEntry(found[0], found[1]);
-  if (entry.entryId !== entryId || entry.type !== 'command.output') return assembler;
-  const output = decodeOutputEntry(entry.data);
-  if (output !== undefined) assembler.resumeAfter(output);
+  if (entry.entryId !== entryId || entry.type !== 'command.output') return null;
+  return decodeOutputEntry(entry.data) ?? null;
+}
+
+/** For a reader that has everything up to `last`. */
+function toAssembler(last: OutputEntry | null | undefined): ChunkAssembler {
+  // Gone: how much the reader had is not known, so the gap counts from the beginning: never less than is missing.
+  if (last === undefined) return new ChunkAssembler();
+  const assembler = new ChunkAssembler({ stdout: undefined, stderr: undefined });
+  if (last !== null) assembler.resumeAfter(last);
   return assembler;
 }
 
 async function readRecord(redis: Redis, keys: SessionKeys, entryId: string): Promise<EntryRecord> {
   const record = recordKey(keys, entryId);
-  const [state, started, stdout, stderr] = await redis.hmget(record, 'state', 'started', 'stdout', 'stderr');
+  const [state, started, stdout, stderr, late] = await redis.hmget(
+    record,
+    'state',
+    'started',
+    'stdout',
+    'stderr',
+    'late',
+  );
   if (!state) throw resultExpired(toCommandId(keys.session, entryId));
   return {
     state,
     started: started ?? '',
     stored: { stdout: Number(stdout ?? 0), stderr: Number(stderr ?? 0) },
+    late: parseLate(late ?? ''),
   };
+}
+
+function parseLate(text: string): EntryRecord['late'] {
+  const [, id, stdout, stderr] = /^(\S+) (\d+) (\d+) \d+ \d+$/.exec(text) ?? [];
+  return id === undefined ? undefined : { id, stored: { stdout: Number(stdout), stderr: Number(stderr) } };
 }

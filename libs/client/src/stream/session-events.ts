@@ -8,7 +8,7 @@ import {
 } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
 import { parseWireResult } from '../results/read-result.ts';
-import { ChunkAssembler } from './chunk-assembler.ts';
+import { ChunkAssemblers } from './chunk-assemblers.ts';
 import { patiently } from './patiently.ts';
 import { type Position, type StreamEntry, StreamReader } from './stream-reader.ts';
 
@@ -30,13 +30,13 @@ export async function* followEvents(
   };
   // A generation is the time at which its life began, so its events have no lower ids.
   const reader = new StreamReader(producer.redis, keys.stream, after === undefined ? generation : `(${after}`);
-  const assemblers = new Map<string, ChunkAssembler>();
+  const assemblers = new ChunkAssemblers(after !== undefined);
   let ended = false;
   for (;;) {
     signal?.throwIfAborted();
     const page = await read(() => reader.page());
     for (const entry of page) {
-      const event = toEvent(keys, assemblers, entry, after !== undefined);
+      const event = toEvent(keys, assemblers, entry);
       if (event === undefined) continue;
       // The life before may have ended in the very millisecond in which this one began.
       if (event.type === 'session.closed' && !(await hasEnded())) continue;
@@ -52,12 +52,7 @@ export async function* followEvents(
   }
 }
 
-function toEvent(
-  keys: SessionKeys,
-  assemblers: Map<string, ChunkAssembler>,
-  entry: StreamEntry,
-  resumed: boolean,
-): SessionEvent | undefined {
+function toEvent(keys: SessionKeys, assemblers: ChunkAssemblers, entry: StreamEntry): SessionEvent | undefined {
   const type = eventTypeSchema.safeParse(entry.type);
   // A newer program may say more than this one knows.
   if (!type.success) return undefined;
@@ -72,24 +67,14 @@ function toEvent(
   if (type.data === 'command.output') {
     const output = decodeOutputEntry(entry.data);
     if (output === undefined) return undefined;
-    return { ...event, data: assemblerOf(assemblers, entryId, resumed).push(id, output) };
+    return { ...event, data: assemblers.of(entryId).push(id, output) };
   }
-  if (type.data === 'command.started') assemblers.set(entryId, new ChunkAssembler());
+  if (type.data === 'command.started') assemblers.begin(entryId);
   const json = entry.data.toString('utf8');
   if (type.data !== 'command.completed' || commandId === undefined) return { ...event, data: tryJson(json) };
-  assemblers.delete(entryId);
+  assemblers.end(entryId);
   const wire = parseWireResult(json, commandId);
   return { ...event, data: fromWireResult({ commandId, sessionId: keys.session }, wire) };
-}
-
-/** A reader that resumed in the middle of a command has what came before. */
-function assemblerOf(assemblers: Map<string, ChunkAssembler>, entryId: string, resumed: boolean): ChunkAssembler {
-  let assembler = assemblers.get(entryId);
-  if (assembler === undefined) {
-    assembler = new ChunkAssembler(resumed ? { stdout: undefined, stderr: undefined } : { stdout: 0, stderr: 0 });
-    assemblers.set(entryId, assembler);
-  }
-  return assembler;
 }
 
 function tryJson(text: string): unknown {

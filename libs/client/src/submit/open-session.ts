@@ -1,4 +1,5 @@
 import { open, toQueueError } from '@shellfleet/mailbox';
+import { compileRedaction } from '@shellfleet/policy';
 import {
   parseOrThrow,
   type ResolvedSessionSpec,
@@ -11,6 +12,7 @@ import {
 } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { Producer } from '../producer.ts';
+import { noteInIndex } from './note-in-index.ts';
 import { specDifference } from './spec-difference.ts';
 
 /** One life of a session, as this process uses it. */
@@ -33,6 +35,7 @@ export async function openSession(producer: Producer, id: string, spec?: Session
   const request = parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
   const keys = producer.keysOf(request.id);
   const wanted = request.spec ?? sessionSpecSchema.parse({});
+  refuseHopeless(wanted);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined) {
       const living = await readLife(producer, keys, ['open']);
@@ -41,6 +44,11 @@ export async function openSession(producer: Producer, id: string, spec?: Session
     return record(producer, keys, wanted, request.spec !== undefined);
   };
   return (await tryOpen()) ?? afterTheLifeBefore(producer, keys, tryOpen);
+}
+
+/** Rules that can never work are refused here, not when the first command has printed something. */
+function refuseHopeless({ redaction: rules, secrets }: ResolvedSessionSpec): void {
+  if (rules.length > 0) compileRedaction({ rules, secrets, hashKey: new Uint8Array(32) });
 }
 
 /** The newest life of a session, closed or not; undefined when nothing is known of it. Writes nothing. */
@@ -68,8 +76,11 @@ async function record(
   const opened = await producer.window.enter(() => open(producer.redis, keys, sealed, digest));
   switch (opened.type) {
     case 'created':
-    case 'attached':
-      return { id: keys.session, keys, generation: opened.generation, spec, indexedAt: 0 };
+    case 'attached': {
+      const session = { id: keys.session, keys, generation: opened.generation, spec, indexedAt: 0 };
+      noteInIndex(producer, session);
+      return session;
+    }
     case 'closing':
       return undefined;
     case 'conflict': {

@@ -1,14 +1,16 @@
+import { createHash } from 'node:crypto';
 import {
   type CommandPayload,
+  LIMITS,
   type OutputChunk,
   type ParsedRunOptions,
   parseOrThrow,
   type ResolvedSessionSpec,
   runOptionsSchema,
-  ShellfleetError,
   scriptSchema,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
+import type { StdinSource } from '../stdin/stream-stdin.ts';
 
 export interface RunOptions {
   /** From the first byte to the shell; default: the session's `commandTimeoutMs`. */
@@ -18,7 +20,12 @@ export interface RunOptions {
   killGraceMs?: number;
   env?: Record<string, string>;
   cwd?: string;
-  stdin?: string | Uint8Array;
+  /**
+   * Up to 1 MiB of text or bytes travel with the command. More of them, and what an iterable or a Readable brings, is streamed by this process while the
+   * command runs: bytes are not to be changed until then, and should this process go away first, the command is stopped (STDIN_INCOMPLETE).
+   * 'open' (this very word): what `command.write` brings, from any process, until `command.closeStdin`.
+   */
+  stdin?: string | Uint8Array | StdinSource;
   idempotencyKey?: string;
   /** Resolves only when the command is on the disk of Redis. */
   durable?: boolean;
@@ -34,6 +41,8 @@ export interface RunOptions {
 
 export interface ParsedCommand {
   payload: CommandPayload;
+  /** To be streamed by the submitter. */
+  stream?: StdinSource;
   options: ParsedRunOptions;
 }
 
@@ -46,11 +55,12 @@ export function parseCommand(
   spec: Pick<ResolvedSessionSpec, 'commandTimeoutMs'>,
 ): ParsedCommand {
   const { onOutput: _onOutput, signal: _signal, ...rest } = given ?? {};
-  if ((rest.stdin as unknown) === 'open') throw openStdin();
   const { options } = parseOrThrow(commandSchema, { script, options: rest }, 'COMMAND_INVALID', 'The command');
   const { timeoutMs, noOutputTimeoutMs, killGraceMs, env, cwd, stdin, encoding } = options;
+  const { stream, ...input } = toInput(stdin, options);
   return {
     options,
+    ...(stream === undefined ? {} : { stream }),
     payload: {
       type: 'command',
       script: script as string,
@@ -59,15 +69,19 @@ export function parseCommand(
       killGraceMs,
       ...(env === undefined ? {} : { env }),
       ...(cwd === undefined ? {} : { cwd }),
-      ...(stdin === undefined ? {} : { stdin: Buffer.from(stdin as string).toString('base64') }),
+      ...input,
       encoding,
     },
   };
 }
 
-function openStdin(): ShellfleetError {
-  const message = "streamed stdin ('open') is not supported; give the whole stdin as text or bytes";
-  return new ShellfleetError('COMMAND_INVALID', `The command is not valid: options.stdin: ${message}`, {
-    issues: [{ path: 'options.stdin', message }],
-  });
+/** How the stdin reaches the command. An idempotency key compares what is streamed by its hash. */
+function toInput(stdin: ParsedRunOptions['stdin'], { idempotencyKey }: ParsedRunOptions) {
+  if (stdin === undefined) return {};
+  if (stdin === 'open') return { input: 'open' as const };
+  if (typeof stdin !== 'string' && !(stdin instanceof Uint8Array)) return { input: 'streamed' as const, stream: stdin };
+  const bytes = typeof stdin === 'string' ? Buffer.from(stdin) : stdin;
+  if (bytes.byteLength <= LIMITS.stdinBytes) return { stdin: Buffer.from(bytes).toString('base64') };
+  const inputHash = idempotencyKey === undefined ? undefined : createHash('sha256').update(bytes).digest('base64url');
+  return { input: 'streamed' as const, stream: [bytes], ...(inputHash === undefined ? {} : { inputHash }) };
 }

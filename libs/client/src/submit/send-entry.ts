@@ -14,14 +14,12 @@ import {
 import type { Producer } from '../producer.ts';
 import type { Pending } from '../results/pending-results.ts';
 import { requireDurability, waitUntilOnDisk } from './durability.ts';
+import { noteInIndex } from './note-in-index.ts';
 import type { OpenSession } from './open-session.ts';
 import { reopenAfterLoss } from './open-session.ts';
 
 // S1. Everything up to the sending happens before the first await: entries are accepted in call order, awaited or not.
 // S2. The session is in the index before its mailbox holds anything, and has a job after it does: whoever dies in between leaves a trace that upkeep follows.
-
-/** The index is told at least this often that a session is in use. */
-const INDEX_EVERY_MS = 60_000;
 
 export interface SendOptions {
   idempotencyKey?: string;
@@ -102,17 +100,9 @@ function toSubmission(
       : { idempotencyKey: createHash('sha256').update(idempotencyKey).digest('base64url') }),
     inbox: producer.id,
     retry: options.retry ?? 'never',
+    ...(payload.type === 'command' && payload.input !== undefined ? { input: payload.input } : {}),
     ...(startDeadlineMs === undefined ? {} : { startDeadlineMs }),
   };
-}
-
-function noteInIndex(producer: Producer, session: OpenSession): void {
-  const now = Date.now();
-  if (now - session.indexedAt < INDEX_EVERY_MS) return;
-  session.indexedAt = now;
-  producer.redis.zadd(producer.fleet.index, now, session.keys.member).catch(() => {
-    session.indexedAt = 0;
-  });
 }
 
 async function accept(producer: Producer, session: OpenSession, pending: Pending, submitted: Submitted): Promise<Sent> {

@@ -19,3 +19,18 @@ export class Turns {
     return turn;
   }
 }
+
+/** Turns of many names; a name that nobody holds is not remembered. */
+export class NamedTurns {
+  readonly #turns = new Map<string, { turns: Turns; held: number }>();
+
+  hold<T>(name: string, send: () => Promise<T>): Promise<T> {
+    const named = this.#turns.get(name) ?? { turns: new Turns(), held: 0 };
+    this.#turns.set(name, named);
+    named.held++;
+    return named.turns.hold(send).finally(() => {
+      named.held--;
+      if (named.held === 0) this.#turns.delete(name);
+    });
+  }
+}

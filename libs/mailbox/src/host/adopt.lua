@@ -11,6 +11,8 @@ else
   before = known[7] or ''
   write_when_full()
   redis.call('HSET', state, 'fence', ARGV[3], 'host', ARGV[4], 'before', before)
+  redis.call('HDEL', state, 'unused')
+  redis.call('PERSIST', state)
 end
 local entry = {0}
 if known[8] then entry = to_reply(2, known[8], read_entry(known[8])) end

@@ -17,11 +17,11 @@ if entry[1] ~= 'ended' then
   if run ~= id and (run or redis.call('LINDEX', queue, 0) ~= id) then return {-2} end
   -- cancel() has promised its caller a cancellation.
   if entry[3] and outcome ~= 'cancellation' then return {-4} end
-  local follow, offsets = follows(14, entry[4], entry[5], entry[6])
+  local follow, offsets, seq = follows(14, entry[4], entry[5], entry[6])
   if not follow then return {-5, offsets[1], offsets[2]} end
-  redis.call('DEL', record_key(id))
+  redis.call('DEL', record_key(id), input_key(id))
   emit_output(id, 14)
-  event = complete(id, outcome, ARGV[7], ARGV[10], {entry[7], entry[8], entry[9], entry[10], offsets[1], offsets[2], entry[3]})
+  event = complete(id, outcome, ARGV[7], ARGV[10], {entry[7], entry[8], entry[9], entry[10], offsets[1], offsets[2], entry[3], seq})
   before = 0
   if ARGV[11] ~= '' then redis.call('SET', answer_key(id), ARGV[11], 'PX', 3600000) end
   if KEYS[4] then

@@ -1,4 +1,4 @@
-import type { SessionKeys } from '@shellfleet/protocol';
+import { LIMITS, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
@@ -20,7 +20,7 @@ export async function open(
   digest?: string,
   attachTo: 'same-spec' | 'any' = digest === undefined ? 'any' : 'same-spec',
 ): Promise<Opened> {
-  const args = [sealedSpec, digest ?? '', attachTo === 'any' ? '1' : '0'];
+  const args = [sealedSpec, digest ?? '', attachTo === 'any' ? '1' : '0', LIMITS.retentionMs];
   const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
   if (reply[0] === 0) return { type: 'closing' };
   if (reply[0] === -1) return { type: 'conflict', spec: asString(reply[1]), generation: asString(reply[2]) };

@@ -18,6 +18,8 @@ export interface Submission {
   inbox: string;
   retry: 'never' | 'idempotent';
   startDeadlineMs?: number;
+  /** What it reads comes while it runs; `streamed`: from its submitter, which must not go away before the end. */
+  input?: 'open' | 'streamed';
 }
 
 export type Submitted =
@@ -48,6 +50,8 @@ export async function submit(redis: Redis, keys: SessionKeys, submission: Submis
       LIMITS.retentionMs,
       `${keys.namespace}:bell:`,
       keys.member,
+      submission.input ?? '',
+      LIMITS.inputLeaseMs,
     ]),
     script.name,
   );

@@ -1,6 +1,8 @@
-import { type FieldIssue, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
-import { checkLimits, type HostBounds } from '../limits.ts';
+import { type FieldIssue, type ResolvedSessionSpec, withDefaultLimits } from '@shellfleet/protocol';
+import { checkBounds, checkEnforceable, type HostBounds } from '../limits.ts';
+import { checkCwd, checkWorkspace } from './folders.ts';
 import { isListedImage } from './image-list.ts';
+import { refuse } from './refusal.ts';
 import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 
 // The docker policy as data. A producer may ask for less freedom than the operator of a host allows, never for more;
@@ -19,6 +21,9 @@ export interface DockerAllowances {
   bounds: HostBounds;
 }
 
+const NO_DISK_QUOTA = "this host's storage driver cannot bound the disk of a container";
+const NO_CPU_TIME = 'the docker policy cannot bound CPU seconds: use limits.cpus and timeoutMs';
+
 /** What will be enforced, with nothing left to decide. There is no field for a network: a session has none. */
 export interface DockerPlan {
   image: string;
@@ -34,26 +39,26 @@ export interface DockerPlan {
   limits: { memoryBytes: number; cpus: number; pids: number; diskBytes: number | undefined };
 }
 
-export const WORKSPACE_PATH = '/workspace';
-
-/** The caller has resolved the symbolic links of `spec.workspace`: a link could lead out of an allowed folder. */
+/** The caller has resolved the symbolic links of `spec.workspace`. */
 export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowances): DockerPlan {
   const user = toSessionUser(spec.user ?? DEFAULT_USER);
   const image = spec.image ?? allowances.defaultImage;
-  const refused = [
+  const { memoryBytes, cpus, pids, cpuTimeSeconds, diskBytes } = withDefaultLimits(spec.limits);
+  const { bounds } = allowances;
+  refuse([
     ...checkImage(image, allowances),
     ...checkUser(user, allowances),
-    ...checkWorkspace(spec.workspace, allowances),
+    ...checkWorkspace(spec.workspace, allowances.workspaces),
     ...checkCwd(spec.cwd),
-    ...checkLimits(spec.limits, allowances.bounds),
-  ];
-  if (refused.length > 0) throw refusal(refused);
-  const { memoryBytes, cpus, pids, diskBytes } = spec.limits;
+    ...checkBounds({ memoryBytes, cpus, pids }, bounds),
+    ...(bounds.diskQuota ? [] : checkEnforceable('limits.diskBytes', diskBytes, NO_DISK_QUOTA)),
+    ...checkEnforceable('limits.cpuTimeSeconds', cpuTimeSeconds, NO_CPU_TIME),
+  ]);
   return {
     image,
     user: user.name,
     owner: user.owner,
-    readOnlyRootfs: spec.policy.readOnlyRootfs,
+    readOnlyRootfs: spec.policy.type === 'docker' && spec.policy.readOnlyRootfs,
     workspace: spec.workspace,
     cwd: spec.cwd,
     limits: { memoryBytes, cpus, pids, diskBytes },
@@ -69,30 +74,4 @@ function checkUser(user: SessionUser, { users }: DockerAllowances): FieldIssue[]
   if (!user.needs || users.includes(user.needs)) return [];
   const what = user.needs === 'root' ? 'root' : "users by name, nor the image's own (give uid:gid)";
   return [{ path: 'user', message: `this host does not allow ${what}` }];
-}
-
-function checkWorkspace(workspace: string | undefined, { workspaces }: DockerAllowances): FieldIssue[] {
-  if (workspace === undefined || workspaces.some((folder) => isWithin(workspace, folder))) return [];
-  return [{ path: 'workspace', message: 'is not below a folder that this host lets sessions mount' }];
-}
-
-/** Entered by the engine before the container is closed off: a descriptor of the host must not be named (CVE-2024-21626). */
-function checkCwd(cwd: string): FieldIssue[] {
-  const isKernels = ['/proc', '/sys', '/dev'].some((folder) => isWithin(cwd.replace(/\/+/g, '/'), folder));
-  return isKernels || cwd.split('/').includes('..') ? [{ path: 'cwd', message: 'must be an ordinary folder' }] : [];
-}
-
-function isWithin(path: string, folder: string): boolean {
-  const base = folder.replace(/\/+$/, '');
-  if (base === '' || path.split('/').includes('..')) return false;
-  return path === base || path.startsWith(`${base}/`);
-}
-
-function refusal(issues: FieldIssue[]): ShellfleetError {
-  const list = issues.map((issue) => `${issue.path}: ${issue.message}`).join('; ');
-  return new ShellfleetError(
-    'SANDBOX_UNAVAILABLE',
-    `The host does not run what the session asks for. ${list}. Ask for less, or have the operator of the host allow it.`,
-    { issues },
-  );
 }

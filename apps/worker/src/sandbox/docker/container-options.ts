@@ -1,7 +1,7 @@
 import { type DockerPlan, sessionSeccompProfile, WORKSPACE_PATH } from '@shellfleet/policy';
 import type { ContainerCreateOptions, HostConfig } from 'dockerode';
+import type { KeeperSecrets } from '../keeper-secrets.ts';
 import type { SandboxTransport } from '../sandbox.ts';
-import type { KeeperSecrets } from './keeper-secrets.ts';
 
 // A plan of the docker policy in the engine's words. Everything that hardens a container is in this file.
 

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { realpath } from 'node:fs/promises';
 import type { Duplex } from 'node:stream';
 import { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from '@shellfleet/policy';
 import { PROTOCOL_VERSION, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import Docker from 'dockerode';
+import { deriveKeeperSecrets } from '../keeper-secrets.ts';
+import { withRealWorkspace } from '../real-workspace.ts';
 import type {
   FoundSandbox,
   KeeperLink,
@@ -13,14 +14,14 @@ import type {
   SandboxTransport,
   SessionRef,
 } from '../sandbox.ts';
+import { sandboxName } from '../sandbox-name.ts';
+import { openSessionFolders, type SessionFolders } from '../session-folder.ts';
 import { AttachStream } from './attach-stream.ts';
-import { HOSTS, KEEPER_FOLDER, toContainerOptions } from './container-options.ts';
+import { HOSTS, HOSTS_FILE, KEEPER_FOLDER, toContainerOptions } from './container-options.ts';
 import { DeathWatch } from './death-watch.ts';
 import { type EngineAnswer, isConflict, isMissingImage, isNotFound, toShellfleetError } from './docker-errors.ts';
 import { Images } from './images.ts';
-import { deriveKeeperSecrets } from './keeper-secrets.ts';
-import { hostFilter, parseLabels, type SandboxLabels, sessionHash, toLabels } from './labels.ts';
-import { openSessionFolders, type SessionFolders } from './session-folder.ts';
+import { hostFilter, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
 import { createTar, type TarEntry } from './tar.ts';
 
 const ENGINE_TIMEOUT_MS = 30_000;
@@ -42,7 +43,7 @@ export interface DockerSandboxesOptions {
 
 export async function createDockerSandboxes(options: DockerSandboxesOptions): Promise<Sandboxes> {
   const docker = new Docker({ socketPath: options.socketPath });
-  const folders = await openSessionFolders(options.folder, options.keeperPath);
+  const folders = await openSessionFolders(options.folder, options.keeperPath, { [HOSTS_FILE]: HOSTS });
   return new DockerSandboxes(docker, folders, options);
 }
 
@@ -77,7 +78,7 @@ class DockerSandboxes implements Sandboxes {
     const { hostId, transport } = this.#options;
     const sandboxId = randomBytes(6).toString('hex');
     const labels = { session, hostId, sandboxId, transport, protocolVersion: PROTOCOL_VERSION };
-    const folder = await this.#folders.create(folderName(labels));
+    const folder = await this.#folders.create(nameOf(labels));
     try {
       const containerId = await this.#createContainer(plan, spec.shell ?? [], labels, folder.path, options.signal);
       const sandbox = this.#toSandbox(containerId, plan.image, labels, Date.now());
@@ -110,7 +111,7 @@ class DockerSandboxes implements Sandboxes {
       const sandbox = this.#toSandbox(Id, Image, labels, Created * 1_000, state === 'running');
       return [{ sandbox, state, labels }];
     });
-    await this.#folders.sweep(new Set(found.map(({ labels }) => folderName(labels))));
+    await this.#folders.sweep(new Set(found.map(({ labels }) => nameOf(labels))));
     return found.map(({ sandbox, state }) => ({ sandbox, state }));
   }
 
@@ -131,7 +132,7 @@ class DockerSandboxes implements Sandboxes {
       transport: labels.transport,
       secrets: deriveKeeperSecrets(this.#options.hostKey, labels.session, labels.sandboxId),
       labels: toLabels(labels),
-      name: `shellfleet-${folderName(labels)}`,
+      name: `shellfleet-${nameOf(labels)}`,
       keeperSource: isMounted(plan, labels.transport) ? folder : undefined,
     });
     // Not stopped in the middle: the engine would make the container all the same, and nobody would know of it.
@@ -165,7 +166,7 @@ class DockerSandboxes implements Sandboxes {
 
   #toSandbox(containerId: string, image: string, labels: SandboxLabels, createdAt: number, isRunning = false): Sandbox {
     const container = this.#docker.getContainer(containerId);
-    const folder = this.#folders.at(folderName(labels));
+    const folder = this.#folders.at(nameOf(labels));
     const died = Promise.withResolvers<SandboxDeath>();
     const watch = () => void this.#deaths.watch(containerId).then(died.resolve);
     if (isRunning) watch();
@@ -173,7 +174,7 @@ class DockerSandboxes implements Sandboxes {
       id: labels.sandboxId,
       session: labels.session,
       containerId,
-      image,
+      description: `container ${containerId.slice(0, 12)} of the image ${image}`,
       createdAt,
       protocolVersion: labels.protocolVersion,
       link: this.#toLink(container, folder.socketPath, labels),
@@ -210,23 +211,8 @@ function isMounted(plan: DockerPlan, transport: SandboxTransport): boolean {
   return transport === 'socket' || plan.readOnlyRootfs;
 }
 
-function folderName(labels: SandboxLabels): string {
-  return `${sessionHash(labels.session)}-${labels.sandboxId}`;
-}
-
-/** The policy judges where a folder really is, not where a link to it stands. */
-async function withRealWorkspace(spec: ResolvedSessionSpec): Promise<ResolvedSessionSpec> {
-  if (spec.workspace === undefined) return spec;
-  const workspace = await realpath(spec.workspace).catch((cause: unknown) => {
-    const issues = [{ path: 'workspace', message: 'is not a folder of this host' }];
-    throw new ShellfleetError(
-      'SANDBOX_UNAVAILABLE',
-      `The host has no folder ${spec.workspace} to mount.`,
-      { issues },
-      { cause },
-    );
-  });
-  return { ...spec, workspace };
+function nameOf({ session, sandboxId }: SandboxLabels): string {
+  return sandboxName(session, sandboxId);
 }
 
 /** What others may be waiting for goes on; this caller leaves. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { SandboxTransport, SessionRef } from '../sandbox.ts';
 
@@ -44,9 +43,4 @@ export function parseLabels(labels: Record<string, string>): SandboxLabels | und
 /** As the engine's list and events filter by them. */
 export function hostFilter(namespace: string, hostId: string): string[] {
   return [`${PREFIX}namespace=${namespace}`, `${PREFIX}host=${hostId}`];
-}
-
-/** Names folders and containers: ids that differ only in case, or are long, stay apart. */
-export function sessionHash({ namespace, tenant, session }: SessionRef): string {
-  return createHash('sha256').update(`${namespace}\0${tenant}\0${session}`).digest('hex').slice(0, 12);
 }

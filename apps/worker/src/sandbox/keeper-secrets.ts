@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { SessionRef } from '../sandbox.ts';
+import type { SessionRef } from './sandbox.ts';
 
 export interface KeeperSecrets {
   /** By it the worker knows the keeper from other processes of the sandbox that may dial its socket. */

@@ -2,11 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { chmod, copyFile, link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ShellfleetError } from '@shellfleet/protocol';
-import { HOSTS, HOSTS_FILE } from './container-options.ts';
 
 // One folder of the host for each sandbox, mounted read-only into it: the keeper's binary and the socket that it dials.
-// The parent (0700) keeps other users out; inside the container only the mounted folder itself can be seen (0711, and a
-// socket that any user may connect to, because a container's user is not ours).
+// The parent (0700) keeps other users out; inside the sandbox only the mounted folder itself can be seen (0711, and a
+// socket that any user may connect to, because a session's user is not ours).
 
 const KEEPER_FILE = 'keeper';
 const SOCKET_FILE = 'socket';
@@ -29,8 +28,15 @@ interface SessionFolder {
   remove(): Promise<void>;
 }
 
-/** Checks once what would otherwise make every session fail: path length, and a file system that refuses to execute. */
-export async function openSessionFolders(parent: string, keeperPath: string): Promise<SessionFolders> {
+/**
+ * Checks once what would otherwise make every session fail: path length, and a file system that refuses to execute.
+ * `files`: what else a sandbox reads there, by name.
+ */
+export async function openSessionFolders(
+  parent: string,
+  keeperPath: string,
+  files: Record<string, string> = {},
+): Promise<SessionFolders> {
   await mkdir(parent, { recursive: true, mode: 0o700 });
   await chmod(parent, 0o700);
   checkSocketPath(join(parent, 'x'.repeat(25), SOCKET_FILE));
@@ -51,7 +57,7 @@ export async function openSessionFolders(parent: string, keeperPath: string): Pr
       await mkdir(folder.path, { mode: 0o711 });
       await chmod(folder.path, 0o711);
       await link(keeper, join(folder.path, KEEPER_FILE));
-      await writeFile(join(folder.path, HOSTS_FILE), HOSTS, { mode: 0o444 });
+      for (const [file, text] of Object.entries(files)) await writeFile(join(folder.path, file), text, { mode: 0o444 });
       return folder;
     },
     async sweep(names) {

@@ -1,0 +1,34 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { Finding } from '@shellfleet/setup';
+import { z } from 'zod';
+import { sourceProgram } from './worker-process.ts';
+
+const wordSchema = z.object({ offered: z.boolean(), detail: z.string(), sharesUid: z.boolean().default(false) });
+
+const name = 'host policy';
+const SET_UP =
+  'useradd --system shellfleet-sessions, SHELLFLEET_HOST_USER=shellfleet-sessions, and a worker that runs as root';
+const GIVES_AWAY =
+  ". SHELLFLEET_HOST_SHARED_UID=1: its sessions can read and change whatever the worker's user can, keys of other programs and start-up files of its shells included";
+
+/** Whether a worker of this machine could offer the host policy: asked of the worker, which tries. Where nobody lists it, it is no fault that it cannot. */
+export async function examineHostPolicy(env: NodeJS.ProcessEnv): Promise<Finding> {
+  const isListed = (env.SHELLFLEET_POLICIES ?? '').split(',').some((policy) => policy.trim() === 'host');
+  const args = sourceProgram('apps/worker/src/examine-host-policy.ts');
+  const answer = await promisify(execFile)(process.execPath, args, { env, timeout: 30_000 }).catch(() => undefined);
+  const word = wordSchema.safeParse(parseJson(answer?.stdout ?? '')).data;
+  if (word === undefined) return { name, state: 'missing', detail: 'the worker could not be asked', fix: 'npm ci' };
+  if (!word.offered)
+    return { name, state: isListed ? 'missing' : 'absent', detail: word.detail.replace(/\.$/, ''), fix: SET_UP };
+  const listed = isListed ? 'offered' : 'can be offered (SHELLFLEET_POLICIES=docker,host)';
+  return { name, state: 'present', detail: `${listed}: ${word.detail}${word.sharesUid ? GIVES_AWAY : ''}` };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,75 @@
+import { open, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { LogPage, StreamName } from '@shellfleet/protocol';
+import { decodeFrames, HEADER_BYTES, type OverflowFrame, readBytesBefore } from './overflow-frame.ts';
+
+/** Where a reader of the full log goes on: redacted bytes of each stream that it has. */
+export interface PageRequest {
+  streams: readonly StreamName[];
+  from: Readonly<Record<StreamName, number>>;
+  maxBytes: number;
+}
+
+interface Candidate {
+  frames: OverflowFrame[];
+  /** Frames of this stream beyond these are in files that were not read. */
+  isLast: boolean;
+}
+
+/**
+ * What a folder of the host's log has behind `from`, in the order in which it was written, about `maxBytes` of it. Reads beside whoever
+ * writes: half a frame is not there yet. A log that is gone, or never was, has nothing.
+ */
+export async function readPage(folder: string, { streams, from, maxBytes }: PageRequest): Promise<LogPage> {
+  const names = await readdir(folder).catch(() => []);
+  const candidates = await Promise.all(streams.map((stream) => readCandidate(folder, names, stream, from[stream])));
+  // Behind the end of what was read of one stream, something of the other may still come in between.
+  const known = Math.min(...candidates.filter(({ isLast }) => !isLast).map(({ frames }) => frames.at(-1)?.order ?? -1));
+  const frames = candidates.flatMap((candidate) => candidate.frames).sort((a, b) => a.order - b.order);
+  const page: LogPage = { pieces: [], more: false };
+  let bytes = 0;
+  for (const frame of frames) {
+    if (bytes >= maxBytes || frame.order > known) return { ...page, more: true };
+    const skipped = Math.max(0, from[frame.stream] - frame.bytesBefore);
+    const data = frame.data.subarray(skipped, skipped + maxBytes - bytes);
+    bytes += data.length;
+    page.pieces.push({
+      stream: frame.stream,
+      offset: frame.bytesBefore + skipped,
+      data: data.toString('base64'),
+    });
+    if (skipped + data.length < frame.data.length) return { ...page, more: true };
+  }
+  return { ...page, more: candidates.some(({ isLast }) => !isLast) };
+}
+
+/** Frames of one stream that end behind `from`: those of the first file that has any. */
+async function readCandidate(folder: string, names: string[], stream: StreamName, from: number): Promise<Candidate> {
+  const numbers = names
+    .flatMap((name) => (name.startsWith(`${stream}.`) ? [Number(name.slice(stream.length + 1))] : []))
+    .sort((a, b) => a - b);
+  const begins = await Promise.all(numbers.map((number) => readBegin(join(folder, `${stream}.${number}`))));
+  let at = Math.max(
+    0,
+    begins.findLastIndex((begin) => begin !== undefined && begin <= from),
+  );
+  for (; at < numbers.length; at += 1) {
+    const isLast = at === numbers.length - 1;
+    const bytes = await readFile(join(folder, `${stream}.${numbers[at]}`)).catch(() => Buffer.alloc(0));
+    const frames = decodeFrames(stream, bytes).frames.filter((frame) => frame.bytesBefore + frame.data.length > from);
+    if (frames.length > 0 || isLast) return { frames, isLast };
+  }
+  return { frames: [], isLast: true };
+}
+
+/** The offset of a file's first frame; undefined when it has none, or is gone. */
+async function readBegin(path: string): Promise<number | undefined> {
+  const file = await open(path).catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
+    return bytesRead === HEADER_BYTES ? readBytesBefore(buffer) : undefined;
+  } finally {
+    await file.close();
+  }
+}

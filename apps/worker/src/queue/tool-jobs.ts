@@ -1,0 +1,92 @@
+import { toQueueError } from '@shellfleet/mailbox';
+import { type FleetKeys, toolQueue } from '@shellfleet/protocol';
+import { createRedisBackend, type Job, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+
+// The queues of tools: calls wait there, in order, for a host that offers the tool and has room.
+//
+// Q1. A job only brings a call to a host. What began and how it ended stands elsewhere, so a job that is handed out again
+//     (its host died between two steps) runs nothing twice.
+// Q2. No connection of its own, however many tools: nothing here blocks.
+
+/** A call as it was found: its data is whatever somebody put there. */
+export interface FoundToolJob {
+  id: string;
+  data: unknown;
+  /** It waits no more. */
+  remove(): Promise<void>;
+}
+
+export interface ToolJobs {
+  /** The call that has waited longest for this tool. Throws QUEUE_UNAVAILABLE. */
+  fetch(tool: string): Promise<FoundToolJob | undefined>;
+  close(): Promise<void>;
+}
+
+interface ToolJobsOptions {
+  redis: Redis;
+  fleet: FleetKeys;
+  hostId: string;
+  tools: readonly string[];
+}
+
+/** From the fetch of a job until it is removed; then others may have it. */
+const LOCK_MS = 10_000;
+const STALLED_INTERVAL_MS = 5_000;
+
+export async function createToolJobs({ redis, fleet, hostId, tools }: ToolJobsOptions): Promise<ToolJobs> {
+  const workers = new Map(tools.map((tool) => [tool, createWorker(tool)]));
+  await Promise.all(
+    [...workers.values()].map(async (worker) => {
+      await worker.waitUntilReady();
+      await worker.startStalledCheckTimer();
+    }),
+  );
+
+  return {
+    async fetch(tool) {
+      try {
+        const job = await workers.get(tool)?.getNextJob(hostId, { block: false });
+        return job === undefined ? undefined : toFound(job);
+      } catch (error) {
+        throw toQueueError(error);
+      }
+    },
+    async close() {
+      await Promise.allSettled([...workers.values()].map((worker) => worker.close(true)));
+    },
+  };
+
+  function createWorker(tool: string): Worker {
+    const options = {
+      connection: redis,
+      prefix: fleet.tools,
+      autorun: false,
+      name: hostId,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_INTERVAL_MS,
+      maxStalledCount: 0,
+      removeOnComplete: { count: 0 },
+      removeOnFail: { count: 0 },
+    };
+    // Q2: without a factory of ours each Worker would open a connection to block on.
+    const worker = new Worker(toolQueue(tool), null, options, (name, opts) => createRedisBackend(name, opts));
+    // Failures reach whoever made the call.
+    worker.on('error', () => {});
+    return worker;
+  }
+
+  function toFound(job: Job): FoundToolJob {
+    return {
+      id: job.id ?? '',
+      data: job.data,
+      async remove() {
+        try {
+          await job.moveToCompleted(null, hostId, false);
+        } catch {
+          // Gone, or another host's by now; else it is handed out again, and says so then (Q1).
+        }
+      },
+    };
+  }
+}

@@ -1,0 +1,100 @@
+import type { LatePosition } from '@shellfleet/mailbox';
+import type { OutputEntry } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import { CleanOutput } from '../output/clean-output.ts';
+import { LateEntry } from './late-entry.ts';
+
+const bytes = (text: string) => Buffer.from(text);
+const chain = (streamBytes = 1_000) =>
+  new CleanOutput({ streamBytes, maxBytes: 0, maxLines: 0, keep: 'tail', encoding: 'base64' });
+const behind: LatePosition = { offsets: { stdout: 10, stderr: 0 }, seq: 3, carriedBytes: 10, outcome: 'success' };
+
+/** Stored: the place behind the entries. */
+function after(position: LatePosition, entries: OutputEntry[]): LatePosition {
+  const offsets = { ...position.offsets };
+  for (const { stream, rawTo } of entries) offsets[stream] = rawTo;
+  return { ...position, offsets, seq: position.seq + entries.length };
+}
+
+const shown = (entries: OutputEntry[]) =>
+  entries.map(({ data, offset: _offset, ...entry }) => ({ ...entry, text: Buffer.from(data).toString() }));
+const gap = (seq: number, rawFrom: number, rawTo: number) => ({
+  stream: 'stdout',
+  seq,
+  rawFrom,
+  rawTo,
+  omittedBytes: rawTo - rawFrom,
+  lines: 0,
+  text: '',
+});
+
+test('goes on where the stream ends, with what came before that was known', () => {
+  const entry = new LateEntry();
+  entry.push('stdout', 10, bytes('one\n'), true);
+  entry.push('stderr', 0, bytes('two\n'), true);
+  expect([entry.placed, entry.release(), entry.waitingBytes]).toEqual([false, [], 8]);
+  entry.place(behind, chain());
+  entry.push('stdout', 14, bytes('three\n'), true);
+  expect(shown(entry.release())).toEqual([
+    { stream: 'stdout', seq: 3, rawFrom: 10, rawTo: 14, omittedBytes: 0, lines: 1, text: 'one\n' },
+    { stream: 'stderr', seq: 4, rawFrom: 0, rawTo: 4, omittedBytes: 0, lines: 1, text: 'two\n' },
+    { stream: 'stdout', seq: 5, rawFrom: 14, rawTo: 20, omittedBytes: 0, lines: 2, text: 'three\n' },
+  ]);
+  expect(entry.waitingBytes).toBe(0);
+});
+
+test('a jump of the offset is a gap before what follows it', () => {
+  const entry = new LateEntry();
+  entry.place(behind, chain());
+  entry.push('stdout', 15, bytes('x\n'), true);
+  expect(shown(entry.release())).toMatchObject([{ rawFrom: 10, rawTo: 17, omittedBytes: 5, text: 'x\n' }]);
+});
+
+test('what there was no room for, and what is over the budget, is counted at the end', () => {
+  const entry = new LateEntry();
+  entry.place(behind, chain(4));
+  entry.push('stdout', 10, bytes('abcd'), true);
+  entry.push('stdout', 14, bytes('over'), true);
+  const kept = entry.release();
+  expect(shown(kept)).toMatchObject([{ rawFrom: 10, rawTo: 14, text: 'abcd' }]);
+  entry.stored(after(behind, kept));
+  expect(entry.isOverBudget).toBe(true);
+  entry.push('stdout', 18, Buffer.alloc(1_000_000), true);
+  expect(entry.waitingBytes).toBe(0);
+  entry.push('stdout', 1_000_018, bytes('dropped'), false);
+  entry.endStream('stdout');
+  expect(entry.ended).toBe(true);
+  expect(shown(entry.gaps())).toEqual([gap(4, 14, 1_000_025)]);
+});
+
+test('ends when no process holds any stream that it printed to, and not before', () => {
+  const entry = new LateEntry();
+  entry.place(behind, chain());
+  entry.push('stdout', 10, bytes('a'), true);
+  entry.push('stderr', 0, bytes('b'), true);
+  entry.endStream('stdout');
+  expect(entry.ended).toBe(false);
+  entry.endStream('stderr');
+  expect(entry.ended).toBe(true);
+});
+
+test('half a character is held back until its rest comes, and let go at the end', () => {
+  const entry = new LateEntry();
+  const euro = Buffer.from('€');
+  entry.place(behind, chain());
+  entry.push('stdout', 10, euro.subarray(0, 2), true);
+  expect(entry.release()).toEqual([]);
+  entry.push('stdout', 12, euro.subarray(2), true);
+  expect(shown(entry.release())).toMatchObject([{ rawFrom: 10, rawTo: 13, text: '€' }]);
+  entry.push('stdout', 13, euro.subarray(0, 1), true);
+  entry.end();
+  expect(entry.release()).toMatchObject([{ rawFrom: 13, rawTo: 14 }]);
+});
+
+test('with nothing left of the budget only counts', () => {
+  const entry = new LateEntry();
+  entry.push('stdout', 10, bytes('withheld'), true);
+  entry.place({ ...behind, outcome: 'blocked' }, undefined);
+  expect([entry.release(), entry.waitingBytes, entry.isOverBudget]).toEqual([[], 0, true]);
+  expect(shown(entry.gaps())).toEqual([gap(3, 10, 18)]);
+});

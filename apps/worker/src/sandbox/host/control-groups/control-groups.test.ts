@@ -1,0 +1,76 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openControlGroups } from './control-groups.ts';
+import { Version1 } from './version-1.ts';
+import { Version2 } from './version-2.ts';
+
+// Both versions on files as a kernel has them; what a kernel does with the values is seen where there is one.
+
+const limits = { memoryBytes: 67_108_864, cpus: 0.5, pids: 32 };
+let top: string;
+beforeEach(async () => {
+  top = await mkdtemp(join(tmpdir(), 'cgroup-'));
+});
+afterEach(() => rm(top, { recursive: true, force: true }));
+
+async function lay(folder: string, files: Record<string, string>): Promise<void> {
+  await mkdir(join(top, folder), { recursive: true });
+  for (const [name, text] of Object.entries(files)) await writeFile(join(top, folder, name), text);
+}
+const read = (path: string) => readFile(join(top, path), 'utf8');
+
+describe('version 2', () => {
+  const files = { 'memory.max': '', 'memory.swap.max': '', 'pids.max': '', 'cpu.max': '' };
+
+  test('switches the controllers on from the top down, and writes each limit', async () => {
+    await lay('', { 'cgroup.controllers': 'cpu memory pids\n', 'cgroup.subtree_control': 'memory\n' });
+    await lay('ours', { 'cgroup.subtree_control': 'cpu memory pids\n' });
+    await lay('ours/host', { 'cgroup.subtree_control': '' });
+    await lay('ours/host/one', { ...files, 'memory.events': 'low 0\noom 3\noom_kill 2\noom_group_kill 0\n' });
+    const groups = new Version2(top, 'ours/host');
+    expect(await groups.create('one', limits)).toEqual([`=${top}/ours/host/one`]);
+    // What the kernel takes as words is, in a file, written over what was there.
+    expect(await read('cgroup.subtree_control')).toBe('+cpu +pids');
+    expect(await read('ours/cgroup.subtree_control')).toBe('cpu memory pids\n');
+    expect(await read('ours/host/cgroup.subtree_control')).toBe('+cpu +memory +pids');
+    expect(await Promise.all(Object.keys(files).map((name) => read(`ours/host/one/${name}`)))).toEqual([
+      '67108864',
+      '0',
+      '32',
+      '50000 100000',
+    ]);
+    expect(await groups.oomKills('one')).toBe(2);
+    expect(await groups.names()).toEqual(['one']);
+  });
+});
+
+describe('version 1', () => {
+  test('has a folder for each controller, and manages where a kernel does not count swap', async () => {
+    for (const controller of ['memory', 'pids', 'cpu']) await lay(controller, { 'cgroup.procs': '' });
+    await lay('memory/ours/one', { 'memory.limit_in_bytes': '', 'memory.oom_control': 'under_oom 0\noom_kill 7\n' });
+    await lay('pids/ours/one', { 'pids.max': '' });
+    await lay('cpu/ours/one', { 'cpu.cfs_period_us': '', 'cpu.cfs_quota_us': '' });
+    const groups = new Version1(top, 'ours');
+    expect(await groups.create('one', limits)).toEqual([
+      `memory=${top}/memory/ours/one`,
+      `pids=${top}/pids/ours/one`,
+      `cpu=${top}/cpu/ours/one`,
+    ]);
+    expect([
+      await read('memory/ours/one/memory.limit_in_bytes'),
+      await read('pids/ours/one/pids.max'),
+      await read('cpu/ours/one/cpu.cfs_period_us'),
+      await read('cpu/ours/one/cpu.cfs_quota_us'),
+    ]).toEqual(['67108864', '32', '100000', '50000']);
+    expect(await groups.oomKills('one')).toBe(7);
+  });
+});
+
+test('a host without control groups for us is told apart, with the reason, and left as it was', async () => {
+  expect(await openControlGroups(top, 'ours')).toContain('there is no control group for memory');
+  await lay('', { 'cgroup.controllers': 'cpu memory pids\n' });
+  expect(await openControlGroups(top, 'ours')).toContain('cgroup.subtree_control');
+  expect(await readFile(join(top, 'ours'), 'utf8').catch((error: NodeJS.ErrnoException) => error.code)).toBe('ENOENT');
+});

@@ -1,0 +1,62 @@
+import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const BUSY_TRIES = 200;
+const BUSY_STEP_MS = 10;
+export const CPU_PERIOD_MICROS = 100_000;
+
+/** A file of the kernel's is never made: where it is missing, that is said. */
+export async function setValue(folder: string, file: string, value: number | string): Promise<void> {
+  await writeFile(`${folder}/${file}`, String(value), { flag: 'r+' });
+}
+
+/** For a file that not every kernel has. */
+export async function setValueIfThere(folder: string, file: string, value: number | string): Promise<void> {
+  if (await isThere(`${folder}/${file}`)) await setValue(folder, file, value);
+}
+
+/** Both versions count them under this name. */
+export async function readOomKills(path: string): Promise<number> {
+  return Number(/^oom_kill (\d+)$/m.exec(await readFile(path, 'utf8'))?.[1] ?? 0);
+}
+
+export async function makeGroup(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+}
+
+/** The kernel counts the dead a moment longer. */
+export async function removeGroup(folder: string): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    const code = await tryRemove(folder);
+    if (code === undefined || code === 'ENOENT') return;
+    if (code !== 'EBUSY' || attempt === BUSY_TRIES) throw new Error(`The control group ${folder} stays: ${code}`);
+    await sleep(BUSY_STEP_MS);
+  }
+}
+
+/** The folder and those above it up to `top`, where nothing is left in them. */
+export async function removeEmptyParents(folder: string, top: string): Promise<void> {
+  for (let path = folder; path.length > top.length; path = dirname(path)) {
+    if ((await tryRemove(path)) !== undefined) return;
+  }
+}
+
+export async function listGroups(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
+export async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function tryRemove(folder: string): Promise<string | undefined> {
+  return rmdir(folder).then(
+    () => undefined,
+    (error: NodeJS.ErrnoException) => error.code ?? 'unknown',
+  );
+}

@@ -1,0 +1,68 @@
+import type { ControlGroups, GroupLimits } from './control-groups.ts';
+import {
+  CPU_PERIOD_MICROS,
+  isThere,
+  listGroups,
+  makeGroup,
+  readOomKills,
+  removeEmptyParents,
+  removeGroup,
+  setValue,
+  setValueIfThere,
+} from './group-folder.ts';
+
+const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
+type Controller = (typeof CONTROLLERS)[number];
+
+/** Control groups of version 1: a tree for each controller. */
+export class Version1 implements ControlGroups {
+  readonly #top: string;
+  readonly #below: string;
+
+  constructor(top: string, below: string) {
+    this.#top = top;
+    this.#below = below;
+  }
+
+  async create(name: string, { memoryBytes, cpus, pids }: GroupLimits): Promise<string[]> {
+    for (const controller of CONTROLLERS) {
+      // Where a controller is not mounted, a folder of ours would bound nothing.
+      if (!(await isThere(`${this.#top}/${controller}/cgroup.procs`)))
+        throw new Error(`there is no control group for ${controller} at ${this.#top}`);
+      await makeGroup(this.#folder(controller, name));
+    }
+    const memory = this.#folder('memory', name);
+    await setValue(memory, 'memory.limit_in_bytes', memoryBytes);
+    // Equal to it: no swap on top. Not every kernel counts swap.
+    await setValueIfThere(memory, 'memory.memsw.limit_in_bytes', memoryBytes);
+    await setValue(this.#folder('pids', name), 'pids.max', pids);
+    const cpu = this.#folder('cpu', name);
+    await setValue(cpu, 'cpu.cfs_period_us', CPU_PERIOD_MICROS);
+    await setValue(cpu, 'cpu.cfs_quota_us', Math.round(cpus * CPU_PERIOD_MICROS));
+    return CONTROLLERS.map((controller) => `${controller}=${this.#folder(controller, name)}`);
+  }
+
+  oomKills(name: string): Promise<number> {
+    return readOomKills(`${this.#folder('memory', name)}/memory.oom_control`);
+  }
+
+  async remove(name: string): Promise<void> {
+    for (const controller of CONTROLLERS) await removeGroup(this.#folder(controller, name));
+  }
+
+  async names(): Promise<string[]> {
+    const names = await Promise.all(CONTROLLERS.map((controller) => listGroups(this.#folder(controller))));
+    return [...new Set(names.flat())];
+  }
+
+  async close(): Promise<void> {
+    for (const controller of CONTROLLERS) {
+      await removeEmptyParents(this.#folder(controller), `${this.#top}/${controller}`);
+    }
+  }
+
+  #folder(controller: Controller, name?: string): string {
+    const parent = `${this.#top}/${controller}/${this.#below}`;
+    return name === undefined ? parent : `${parent}/${name}`;
+  }
+}

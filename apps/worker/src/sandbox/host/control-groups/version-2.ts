@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises';
+import type { ControlGroups, GroupLimits } from './control-groups.ts';
+import {
+  CPU_PERIOD_MICROS,
+  listGroups,
+  makeGroup,
+  readOomKills,
+  removeEmptyParents,
+  removeGroup,
+  setValue,
+  setValueIfThere,
+} from './group-folder.ts';
+
+const CONTROLLERS = ['cpu', 'memory', 'pids'];
+
+/** Control groups of version 2: one tree, in which each group switches the controllers of its children on. */
+export class Version2 implements ControlGroups {
+  readonly #top: string;
+  readonly #parent: string;
+
+  constructor(top: string, below: string) {
+    this.#top = top;
+    this.#parent = `${top}/${below}`;
+  }
+
+  async create(name: string, { memoryBytes, cpus, pids }: GroupLimits): Promise<string[]> {
+    await makeGroup(this.#parent);
+    await this.#switchOn();
+    const folder = `${this.#parent}/${name}`;
+    await makeGroup(folder);
+    await setValue(folder, 'memory.max', memoryBytes);
+    await setValueIfThere(folder, 'memory.swap.max', 0);
+    await setValue(folder, 'pids.max', pids);
+    await setValue(folder, 'cpu.max', `${Math.round(cpus * CPU_PERIOD_MICROS)} ${CPU_PERIOD_MICROS}`);
+    return [`=${folder}`];
+  }
+
+  oomKills(name: string): Promise<number> {
+    return readOomKills(`${this.#parent}/${name}/memory.events`);
+  }
+
+  remove(name: string): Promise<void> {
+    return removeGroup(`${this.#parent}/${name}`);
+  }
+
+  names(): Promise<string[]> {
+    return listGroups(this.#parent);
+  }
+
+  close(): Promise<void> {
+    return removeEmptyParents(this.#parent, this.#top);
+  }
+
+  /** From the top down: a group can give only what it was given. */
+  async #switchOn(): Promise<void> {
+    let folder = this.#top;
+    for (const step of ['', ...this.#parent.slice(this.#top.length).split('/').filter(Boolean)]) {
+      folder = step === '' ? folder : `${folder}/${step}`;
+      const on = (await readFile(`${folder}/cgroup.subtree_control`, 'utf8')).trim().split(/\s+/);
+      const off = CONTROLLERS.filter((controller) => !on.includes(controller));
+      if (off.length > 0)
+        await setValue(folder, 'cgroup.subtree_control', off.map((controller) => `+${controller}`).join(' '));
+    }
+  }
+}

@@ -1,0 +1,232 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { type HostPlan, planHost, WORKSPACE_PATH } from '@shellfleet/policy';
+import { PROTOCOL_VERSION, type ResolvedSessionSpec, withDefaultLimits } from '@shellfleet/protocol';
+import { deriveKeeperSecrets } from '../keeper-secrets.ts';
+import { withRealWorkspace } from '../real-workspace.ts';
+import type { FoundSandbox, Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox.ts';
+import { sandboxName } from '../sandbox-name.ts';
+import { openSessionFolders, type SessionFolders } from '../session-folder.ts';
+import { type ControlGroups, openControlGroups } from './control-groups/control-groups.ts';
+import { findHostUser, type HostUser, type HostUserSettings } from './host-user.ts';
+import { launch } from './launch.ts';
+import { isAlive, killAndWait, type LiveProcess } from './live-process.ts';
+import { probe, unavailable } from './probe.ts';
+import { ProcessWatch } from './process-watch.ts';
+import { type HostRecord, openRecords, type RecordFolder, type Records } from './records.ts';
+import { openTemporaryWorkspaces, type TemporaryWorkspaces } from './temporary-workspaces.ts';
+
+// The host policy: the same keeper, on the host itself, as a user of the operator's choice. What a sandbox consists of is named after
+// it and removed with it: a record, a folder with keeper and socket, a control group, a workspace.
+//
+// H1. The record is written before anything else is made and removed after everything else is gone: a worker that dies at any point
+//     leaves nothing that its next life does not find.
+// H2. A process is killed by number and start only, and everything of its pid namespace dies with it.
+
+const KEEPER_FOLDER = '/.shellfleet';
+const RUN_FOLDER = '/.shellfleet-run';
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const KILL_DEADLINE_MS = 5_000;
+
+export interface HostSandboxesOptions {
+  namespace: string;
+  hostKey: Buffer;
+  /** Folder of this host for what the policy keeps. Short: unix sockets lie in it. */
+  folder: string;
+  keeperPath: string;
+  launcherPath: string;
+  user: HostUserSettings;
+  workspaces: readonly string[];
+  bounds: { memoryBytes: number; cpus: number; pids: number };
+  controlGroups: { top: string; below: string };
+  /** Folders of the host that no session sees: those with its keys. */
+  hidden: string[];
+  /** Sockets that would make their user root. */
+  sockets: string[];
+}
+
+/** Throws SANDBOX_UNAVAILABLE, with the reason, where sessions must or can not be run as the operator says. */
+export async function createHostSandboxes(options: HostSandboxesOptions): Promise<HostSandboxes> {
+  if (process.platform !== 'linux') throw unavailable('it needs Linux');
+  const user = await findHostUser(options.user, process.getuid?.() ?? 0, process.getgid?.() ?? 0).catch(
+    (cause: Error) => {
+      throw unavailable(cause.message);
+    },
+  );
+  const groups = await openControlGroups(options.controlGroups.top, options.controlGroups.below);
+  return new HostSandboxes(options, {
+    user,
+    records: await openRecords(join(options.folder, 'r')),
+    folders: await openSessionFolders(join(options.folder, 's'), options.keeperPath),
+    workspaces: await openTemporaryWorkspaces(join(options.folder, 'w'), user),
+    ...(typeof groups === 'string' ? { noGroups: groups } : { groups }),
+  });
+}
+
+interface Parts {
+  user: HostUser;
+  records: Records;
+  folders: SessionFolders;
+  workspaces: TemporaryWorkspaces;
+  groups?: ControlGroups;
+  /** Why there are none. */
+  noGroups?: string;
+}
+
+export class HostSandboxes implements Sandboxes {
+  readonly #options: HostSandboxesOptions;
+  readonly #parts: Parts;
+  readonly #ends = new ProcessWatch();
+
+  constructor(options: HostSandboxesOptions, parts: Parts) {
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  /** Who its sessions are, and what bounds them, in words for its operator. */
+  get description(): string {
+    const { user, noGroups } = this.#parts;
+    const who = `as uid ${user.uid}${user.isOurs ? ", the worker's own" : ''}`;
+    return noGroups === undefined ? who : `${who}, without limits on cpus and pids (${noGroups})`;
+  }
+
+  async check(): Promise<void> {
+    const { user, records, workspaces } = this.#parts;
+    const { launcherPath, hidden, sockets } = this.#options;
+    const request = { launcherPath, user, scratchBytes: 2 ** 20, groups: [], hidden };
+    const none = { addressSpaceBytes: undefined, cpuTimeSeconds: undefined };
+    await probe({ ...request, ...none }, { records, workspaces, sockets });
+  }
+
+  async create(session: SessionRef, given: ResolvedSessionSpec): Promise<Sandbox> {
+    const { groups, records, folders, workspaces } = this.#parts;
+    const spec = await withRealWorkspace(given);
+    const bounds = { ...this.#options.bounds, diskQuota: false };
+    const plan = planHost(spec, {
+      workspaces: this.#options.workspaces,
+      bounds,
+      controlGroups: groups !== undefined,
+    });
+    const sandboxId = randomBytes(6).toString('hex');
+    const name = sandboxName(session, sandboxId);
+    const record: HostRecord = { session, sandboxId, protocolVersion: PROTOCOL_VERSION, createdAt: Date.now() };
+    try {
+      await records.at(name).write(record); // H1
+      const folder = await folders.create(name);
+      const workspace = plan.workspace ?? (await workspaces.create(name));
+      const joined = plan.group === undefined ? [] : ((await groups?.create(name, plan.group)) ?? []);
+      const start = () => this.#launch(name, record, spec, plan, { folder: folder.path, workspace, joined });
+      return this.#toSandbox(name, record, { start });
+    } catch (error) {
+      await this.#remove(name);
+      throw error;
+    }
+  }
+
+  async list(): Promise<FoundSandbox[]> {
+    const { records, folders, workspaces, groups } = this.#parts;
+    const names = await records.names();
+    const found: FoundSandbox[] = [];
+    for (const name of names) {
+      const record = await records.at(name).read();
+      if (record === undefined || name !== sandboxName(record.session, record.sandboxId)) {
+        await this.#remove(name);
+        continue;
+      }
+      if (record.session.namespace !== this.#options.namespace) continue;
+      const process_ = await records.at(name).process();
+      const isRunning = process_ !== undefined && (await isAlive(process_));
+      const sandbox = this.#toSandbox(name, record, isRunning ? { running: process_ } : {});
+      found.push({ sandbox, state: isRunning ? 'running' : process_ === undefined ? 'created' : 'dead' });
+    }
+    await folders.sweep(new Set(names));
+    for (const name of [...(await workspaces.names()), ...((await groups?.names()) ?? [])]) {
+      if (!names.includes(name)) await this.#remove(name);
+    }
+    return found;
+  }
+
+  async close(): Promise<void> {
+    this.#ends.close();
+    await this.#parts.groups?.close();
+  }
+
+  #toSandbox(
+    name: string,
+    record: HostRecord,
+    life: { start?: () => Promise<LiveProcess>; running?: LiveProcess },
+  ): Sandbox {
+    const { session, sandboxId, protocolVersion, createdAt } = record;
+    const { token } = deriveKeeperSecrets(this.#options.hostKey, session, sandboxId);
+    const died = Promise.withResolvers<SandboxDeath>();
+    const watch = (process_: LiveProcess) =>
+      void this.#ends.watch(process_).then(async () => died.resolve(await this.#deathOf(name)));
+    if (life.running !== undefined) watch(life.running);
+    return {
+      id: sandboxId,
+      session,
+      description: `host shell ${sandboxId}`,
+      createdAt,
+      protocolVersion,
+      link: { type: 'socket', path: this.#parts.folders.at(name).socketPath, token },
+      died: died.promise,
+      start: async () => {
+        if (life.start !== undefined) watch(await life.start());
+      },
+      remove: async () => {
+        await this.#remove(name);
+        died.resolve({ reason: 'removed', exitCode: null });
+      },
+    };
+  }
+
+  async #launch(
+    name: string,
+    { session, sandboxId }: HostRecord,
+    spec: ResolvedSessionSpec,
+    plan: HostPlan,
+    made: { folder: string; workspace: string; joined: string[] },
+  ): Promise<LiveProcess> {
+    const { user, records } = this.#parts;
+    const { launcherPath, hidden, hostKey } = this.#options;
+    const record: RecordFolder = records.at(name);
+    const { token } = deriveKeeperSecrets(hostKey, session, sandboxId);
+    await launch({
+      launcherPath,
+      record,
+      user,
+      keeperFolder: made.folder,
+      workspace: made.workspace,
+      // Pages of a tmpfs count as the session's memory, so half of it is as much as a session can use with profit.
+      scratchBytes: Math.floor(withDefaultLimits(spec.limits).memoryBytes / 2),
+      groups: made.joined,
+      hidden,
+      ...plan.process,
+      program: [`${KEEPER_FOLDER}/keeper`, `${KEEPER_FOLDER}/socket`, ...(spec.shell ?? [])],
+      env: { PATH, HOME: WORKSPACE_PATH, SF_FOLDER: RUN_FOLDER, SF_TOKEN: token },
+    });
+    const process_ = await record.process();
+    if (process_ === undefined) throw new Error(`the launcher of ${name} left no word of its process`);
+    return process_;
+  }
+
+  async #deathOf(name: string): Promise<SandboxDeath> {
+    const end = await this.#parts.records.at(name).end();
+    if (end?.how === 'exited') return { reason: 'exited', exitCode: end.number };
+    const oomKills = await this.#parts.groups?.oomKills(name).catch(() => 0);
+    return { reason: (oomKills ?? 0) > 0 ? 'oom' : 'killed', exitCode: null };
+  }
+
+  /** H1, H2. Of what is not there: no-op. */
+  async #remove(name: string): Promise<void> {
+    const { records, folders, workspaces, groups } = this.#parts;
+    const record = records.at(name);
+    const process_ = await record.process();
+    if (process_ !== undefined && !(await killAndWait(process_, KILL_DEADLINE_MS)))
+      throw new Error(`process ${process_.pid} of ${name} does not end`);
+    await groups?.remove(name);
+    await workspaces.remove(name);
+    await folders.at(name).remove();
+    await record.remove();
+  }
+}

@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Who sessions of the host policy run as, and how they come to be that. */
+export interface HostUser {
+  uid: number;
+  gid: number;
+  /** The worker's own user, in a user namespace: for a worker without privileges. */
+  isOurs: boolean;
+}
+
+export interface HostUserSettings {
+  /** A name, a uid, or uid:gid; undefined: the operator names none. */
+  user: string | undefined;
+  /** The operator accepts that sessions run as the worker's own user. */
+  sharedUid: boolean;
+}
+
+/** The user that the operator names. Throws, with the reason, where sessions must or can not run as that. */
+export async function findHostUser(settings: HostUserSettings, ourUid: number, ourGid: number): Promise<HostUser> {
+  const ours = { uid: ourUid, gid: ourGid };
+  if (settings.user === undefined && !settings.sharedUid)
+    throw new Error('SHELLFLEET_HOST_USER names nobody to run them as: make a user for it, and name it there');
+  const { uid, gid } = settings.user === undefined ? ours : await lookUp(settings.user);
+  if (uid === 0 || gid === 0) throw new Error('they never run as root: name another user in SHELLFLEET_HOST_USER');
+  if (uid !== ourUid && ourUid !== 0)
+    throw new Error(`this worker is not root (uid ${ourUid}), so it cannot run them as uid ${uid}`);
+  if (uid === ourUid && !settings.sharedUid) {
+    throw new Error(
+      `uid ${uid} is the worker's own, which owns the seal key and the password of Redis: name another user in SHELLFLEET_HOST_USER, or accept that with SHELLFLEET_HOST_SHARED_UID=1`,
+    );
+  }
+  return uid === ourUid ? { ...ours, isOurs: true } : { uid, gid, isOurs: false };
+}
+
+/** A uid alone has the group that this host gives it, else itself as group. */
+async function lookUp(user: string): Promise<{ uid: number; gid: number }> {
+  const ids = /^([0-9]{1,9})(?::([0-9]{1,9}))?$/.exec(user);
+  if (ids?.[2] !== undefined) return { uid: Number(ids[1]), gid: Number(ids[2]) };
+  const gid = await idOf(user, '-g');
+  if (ids) return { uid: Number(ids[1]), gid: gid ?? Number(ids[1]) };
+  const uid = await idOf(user, '-u');
+  if (uid === undefined || gid === undefined)
+    throw new Error(`this host has no user ${user}: make it, or name another one in SHELLFLEET_HOST_USER`);
+  return { uid, gid };
+}
+
+async function idOf(user: string, which: '-u' | '-g'): Promise<number | undefined> {
+  const answer = await run('id', [which, '--', user]).catch(() => undefined);
+  return answer === undefined ? undefined : Number(answer.stdout.trim());
+}

@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { ShellfleetError } from '@shellfleet/protocol';
+import type { HostUser } from './host-user.ts';
+import type { RecordFolder } from './records.ts';
+
+export interface Launch {
+  launcherPath: string;
+  record: Pick<RecordFolder, 'processPath' | 'endedPath'>;
+  user: HostUser;
+  /** Seen as /.shellfleet, read-only: the keeper, and the socket that it dials. */
+  keeperFolder?: string;
+  /** Seen as /workspace. */
+  workspace: string;
+  /** Of /tmp and of /dev/shm. */
+  scratchBytes: number;
+  /** As the control groups gave them. */
+  groups: string[];
+  /** Folders of the host that a session has no business in, whatever its user may read. */
+  hidden: string[];
+  addressSpaceBytes: number | undefined;
+  cpuTimeSeconds: number | undefined;
+  program: [string, ...string[]];
+  env: Record<string, string>;
+}
+
+/**
+ * Starts a program on this host, confined; resolves once it runs. It is no child of ours in any way that matters: it lives on when
+ * this worker is killed. `ended` resolves with its exit code for as long as we live.
+ */
+export async function launch(request: Launch): Promise<{ ended: Promise<number | null> }> {
+  const child = spawn(request.launcherPath, toArguments(request), {
+    argv0: 'shellfleet-launch',
+    env: request.env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('exit', (code) => resolve(code));
+    child.once('error', () => resolve(null));
+  });
+  let said = '';
+  child.stderr.on('data', (data) => {
+    said += String(data);
+  });
+  const started = once(child.stdout, 'data').then(() => 'ready');
+  const failed = new Promise((resolve) => child.once('close', resolve).once('error', resolve));
+  if ((await Promise.race([started, failed])) === 'ready') return { ended };
+  throw new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The host policy could not start a shell as asked: ${said.trim() || 'its launcher did not run'}.`,
+  );
+}
+
+function toArguments(request: Launch): string[] {
+  const { record, user } = request;
+  const optional = (name: string, value: string | number | undefined) =>
+    value === undefined ? [] : [name, String(value)];
+  return [
+    ...['--process', record.processPath, '--ended', record.endedPath],
+    ...['--user', `${user.uid}:${user.gid}`, ...(user.isOurs ? ['--same-user'] : [])],
+    ...optional('--keeper', request.keeperFolder),
+    ...['--workspace', request.workspace, '--scratch-bytes', String(request.scratchBytes)],
+    ...request.groups.flatMap((group) => ['--cgroup', group]),
+    ...request.hidden.flatMap((folder) => ['--hide', folder]),
+    ...optional('--address-space', request.addressSpaceBytes),
+    ...optional('--cpu-seconds', request.cpuTimeSeconds),
+    '--',
+    ...request.program,
+  ];
+}

@@ -1,0 +1,38 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** One process of this machine: a number is used again, the same number with the same start is not. */
+export interface LiveProcess {
+  pid: number;
+  /** In the kernel's ticks since the machine started. */
+  started: string;
+}
+
+const KILL_STEP_MS = 10;
+const FIELDS_BEFORE_START = 19;
+
+/** A zombie has ended: it only waits for somebody to take notice. */
+export async function isAlive({ pid, started }: LiveProcess): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // The name, in parentheses, may hold anything.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return fields[FIELDS_BEFORE_START] === started && !['Z', 'X'].includes(fields[0] ?? '');
+}
+
+/**
+ * Kills it, and waits until it is gone: of a first process of a pid namespace, with all that lived there. False when it is still
+ * there at the deadline.
+ */
+export async function killAndWait(process_: LiveProcess, deadlineMs: number): Promise<boolean> {
+  const end = Date.now() + deadlineMs;
+  while (await isAlive(process_)) {
+    if (Date.now() > end) return false;
+    try {
+      process.kill(process_.pid, 'SIGKILL');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+    await sleep(KILL_STEP_MS);
+  }
+  return true;
+}

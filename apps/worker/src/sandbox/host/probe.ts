@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import { ShellfleetError } from '@shellfleet/protocol';
+import { type Launch, launch } from './launch.ts';
+import type { Records } from './records.ts';
+import type { TemporaryWorkspaces } from './temporary-workspaces.ts';
+
+// Whether this host can do what the policy promises is found out by doing it once, with a shell that looks around and ends.
+
+const PROBLEMS: Record<number, string> = {
+  11: 'it did not get a pid namespace of its own',
+  12: 'its user cannot write to the workspace that was made for it',
+  13: 'its user may write to the Docker socket, which makes it root on this host: take it out of that group',
+};
+
+const SCRIPT = `[ $$ = 1 ] || exit 11
+touch /workspace/probe || exit 12
+for socket in "$@"; do [ ! -w "$socket" ] || exit 13; done`;
+
+export type ProbeLaunch = Omit<Launch, 'record' | 'workspace' | 'program' | 'env' | 'keeperFolder'>;
+
+/** Throws SANDBOX_UNAVAILABLE, with the reason. `sockets`: of engines that would make their user root. */
+export async function probe(
+  request: ProbeLaunch,
+  { records, workspaces, sockets }: { records: Records; workspaces: TemporaryWorkspaces; sockets: string[] },
+): Promise<void> {
+  const name = `probe-${randomBytes(6).toString('hex')}`;
+  const record = records.at(name);
+  try {
+    await record.write({
+      session: { namespace: 'probe', tenant: 'probe', session: 'probe' },
+      sandboxId: name.slice(-12),
+      protocolVersion: 0,
+      createdAt: Date.now(),
+    });
+    const workspace = await workspaces.create(name);
+    const program: Launch['program'] = ['/bin/sh', '-c', SCRIPT, 'sh', ...sockets];
+    const { ended } = await launch({ ...request, record, workspace, program, env: {} });
+    const code = await ended;
+    if (code !== 0) throw unavailable(PROBLEMS[code ?? -1] ?? `a shell ended with ${code}`);
+  } finally {
+    await workspaces.remove(name);
+    await record.remove();
+  }
+}
+
+export function unavailable(reason: string): ShellfleetError {
+  return new ShellfleetError('SANDBOX_UNAVAILABLE', `This host cannot offer the host policy: ${reason}.`);
+}

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import { keeperPath, launcherPath } from '@shellfleet/keeper';
+import type { WorkerConfig } from '../config.ts';
+import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
+import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';
+import { createPolicySandboxes } from './policy-sandboxes.ts';
+import type { Sandboxes } from './sandbox.ts';
+
+/** The kernel's own limit on most machines; one session may not take more. */
+const MOST_PIDS = 32_768;
+const CONTROL_GROUPS = '/sys/fs/cgroup';
+
+/** Of a host's state folder, what its sandboxes need. */
+export interface SandboxFolders {
+  hostId: string;
+  hostKey: Buffer;
+  sandboxes: string;
+  hostSandboxes: string;
+}
+
+/** Opens what the operator lists, and nothing else: a host without the docker policy needs no engine. Throws when one of them cannot be had. */
+export async function openPolicies(config: WorkerConfig, folders: SandboxFolders): Promise<Sandboxes> {
+  const sandboxes = createPolicySandboxes({
+    ...(config.policies.includes('docker') ? { docker: await openDocker(config, folders) } : {}),
+    ...(config.policies.includes('host') ? { host: await openHost(config, folders) } : {}),
+  });
+  await sandboxes.check().catch(async (error: unknown) => {
+    await sandboxes.close();
+    throw error;
+  });
+  return sandboxes;
+}
+
+async function openDocker(config: WorkerConfig, { hostId, hostKey, sandboxes }: SandboxFolders): Promise<Sandboxes> {
+  return createDockerSandboxes({
+    namespace: config.namespace,
+    hostId,
+    hostKey,
+    folder: sandboxes,
+    keeperPath: await keeperPath(),
+    transport: config.transport,
+    socketPath: config.dockerSocketPath,
+    allowances: {
+      images: config.images,
+      defaultImage: config.defaultImage,
+      users: config.users,
+      workspaces: config.workspaces,
+      bounds: { ...toBounds(config), diskQuota: false },
+    },
+  });
+}
+
+export async function openHost(
+  config: WorkerConfig,
+  { hostKey, hostSandboxes }: SandboxFolders,
+): Promise<HostSandboxes> {
+  return createHostSandboxes({
+    namespace: config.namespace,
+    hostKey,
+    folder: hostSandboxes,
+    keeperPath: await keeperPath(),
+    launcherPath: await launcherPath(),
+    user: config.hostUser,
+    workspaces: config.workspaces,
+    bounds: toBounds(config),
+    controlGroups: {
+      top: CONTROL_GROUPS,
+      below: `shellfleet/${createHash('sha256').update(hostKey).digest('hex').slice(0, 12)}`,
+    },
+    hidden: [config.stateFolder],
+    sockets: [config.dockerSocketPath],
+  });
+}
+
+function toBounds(config: WorkerConfig): { memoryBytes: number; cpus: number; pids: number } {
+  return { memoryBytes: config.hostMemoryBytes, cpus: config.hostCpus, pids: MOST_PIDS };
+}

@@ -1,0 +1,34 @@
+import { type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import type { Sandboxes } from './sandbox.ts';
+
+type PolicyName = ResolvedSessionSpec['policy']['type'];
+
+/** The policies that this host offers, as one. What a session asks for is run by its own policy, or refused: never by another. */
+export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandboxes>>): Sandboxes {
+  const all = Object.values(offered);
+  return {
+    async create(session, spec, options) {
+      const sandboxes = offered[spec.policy.type];
+      if (sandboxes === undefined) throw notOffered(spec.policy.type, Object.keys(offered));
+      return sandboxes.create(session, spec, options);
+    },
+    async list() {
+      return (await Promise.all(all.map((sandboxes) => sandboxes.list()))).flat();
+    },
+    async check() {
+      for (const sandboxes of all) await sandboxes.check();
+    },
+    async close() {
+      await Promise.all(all.map((sandboxes) => sandboxes.close()));
+    },
+  };
+}
+
+function notOffered(asked: PolicyName, offered: string[]): ShellfleetError {
+  const issues = [{ path: 'policy', message: `is not among what this host offers: ${offered.join(', ')}` }];
+  return new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The host does not offer the policy '${asked}'; it offers ${offered.join(', ')}. Ask for one of these, or have the operator of a host list '${asked}' in SHELLFLEET_POLICIES.`,
+    { issues },
+  );
+}

@@ -1,0 +1,52 @@
+import type { Sealer } from '@shellfleet/mailbox';
+import { compileRedaction, type RedactionWarning } from '@shellfleet/policy';
+import type { ResolvedSessionSpec, SessionKeys } from '@shellfleet/protocol';
+import { type Logger, stdSerializers } from 'pino';
+import type { CreateRedactor } from '../output/redactor.ts';
+
+/**
+ * What a session's secrets and rules say about every text that leaves its shell: output goes through `createRedactor`, everything
+ * else (messages, reasons, lists of processes, lines of the log) through `text` or `value`.
+ */
+export interface SessionRedaction {
+  createRedactor: CreateRedactor;
+  text(text: string): string;
+  /** Every string within a value. */
+  value<T>(value: T): T;
+  /** What is not as its user may think: rules that will find less, or more. */
+  warnings: readonly RedactionWarning[];
+}
+
+export function createSessionRedaction(
+  { redaction: rules, secrets }: Pick<ResolvedSessionSpec, 'redaction' | 'secrets'>,
+  keys: SessionKeys,
+  sealer: Sealer,
+): SessionRedaction {
+  const hashKey = sealer.deriveKey(['redaction', keys.namespace, keys.tenant]);
+  const compiled = compileRedaction({ rules, secrets, hashKey, now: () => performance.now() });
+  const text = (given: string): string => {
+    const redacted = compiled.text(given);
+    return redacted.blocked === undefined ? redacted.text : `[withheld: detected ${redacted.blocked.type}]`;
+  };
+  return {
+    createRedactor: (options) => compiled.redactor(options),
+    text,
+    value: <T>(value: T) => mapStrings(value, text) as T,
+    warnings: compiled.warnings,
+  };
+}
+
+/** A logger whose every line has been looked through: errors carry texts of the shell. */
+export function redactLog(logger: Logger, { value }: SessionRedaction): Logger {
+  const plain = (entry: unknown) => (entry instanceof Error ? stdSerializers.err(entry) : entry);
+  const log = (fields: object) =>
+    value(Object.fromEntries(Object.entries(fields).map(([name, entry]) => [name, plain(entry)])));
+  return logger.child({}, { formatters: { log } });
+}
+
+function mapStrings(value: unknown, map: (text: string) => string): unknown {
+  if (typeof value === 'string') return map(value);
+  if (Array.isArray(value)) return value.map((item) => mapStrings(item, map));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, mapStrings(inner, map)]));
+}

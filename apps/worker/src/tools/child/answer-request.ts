@@ -1,0 +1,81 @@
+import { closeSync, writeSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { REDACTED_BY_WORKER_BYTES, redactJsonText } from '../redact-json.ts';
+import { callTool } from './call-tool.ts';
+import { describeThrown } from './describe-thrown.ts';
+import { readDataBytes } from './read-data-bytes.ts';
+import { type ChildReport, type ChildRequest, REPORT_DESCRIPTOR } from './request.ts';
+
+const dataBytes = readDataBytes();
+const abort = new AbortController();
+let reported = false;
+
+process.on('SIGTERM', () => abort.abort(new Error('The call is to end.')));
+// Thrown outside of what `run` awaits: there is nothing to wait for any more.
+process.on('uncaughtException', (thrown) => report(raised(thrown)));
+// Nothing is left that could settle what `run` returned.
+process.on('beforeExit', () =>
+  report(failed('died', 'subprocess exited without producing a result: its promise never settles')),
+);
+
+const input = await text(process.stdin);
+const end = input.indexOf('\n');
+const request = JSON.parse(input.slice(0, end)) as ChildRequest;
+
+if (request.type === 'describe') {
+  // Loads what a call does without.
+  const { describeModule } = await import('./describe-module.ts');
+  await describeModule(request.module).then(
+    (tools) => report({ type: 'described', tools, dataBytes }),
+    (error: unknown) => report({ type: 'refused', message: describeThrown(error) }),
+  );
+} else {
+  const args: unknown = JSON.parse(input.slice(end + 1));
+  await callTool(request, args, abort.signal).then(
+    async (done) => {
+      if (typeof done !== 'string') return report({ type: 'failed', error: done });
+      const redacted = done.length > REDACTED_BY_WORKER_BYTES;
+      report({ type: 'output', redacted }, redacted ? await redactOutput(done) : done);
+    },
+    (thrown: unknown) => report(raised(thrown)),
+  );
+}
+
+async function redactOutput(text: string): Promise<string> {
+  const { createTokenRedactor } = await import('../redact-tokens.ts');
+  return redactJsonText(text, createTokenRedactor());
+}
+
+/** The first is the one that counts; it ends the process. */
+function report(header: ChildReport, body = ''): never {
+  if (!reported) {
+    reported = true;
+    writeAll(Buffer.from(`${JSON.stringify(header)}\n${body}`));
+    // Before the exit, in which the tool has a say.
+    closeSync(REPORT_DESCRIPTOR);
+  }
+  process.exit(0);
+}
+
+function writeAll(bytes: Buffer): void {
+  for (let written = 0; written < bytes.length; ) written += writeSync(REPORT_DESCRIPTOR, bytes, written);
+}
+
+function raised(thrown: unknown): ChildReport {
+  const message = describeThrown(thrown);
+  return isOutOfMemory(thrown)
+    ? failed('memory', `tool ran out of memory (${message})`)
+    : failed('raised', `tool raised ${message}`);
+}
+
+function failed(code: 'died' | 'memory' | 'raised', message: string): ChildReport {
+  return { type: 'failed', error: { code, message: `Shellfleet: ${message}` } };
+}
+
+function isOutOfMemory(thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return false;
+  return (
+    (thrown as NodeJS.ErrnoException).code === 'ERR_MEMORY_ALLOCATION_FAILED' ||
+    (thrown instanceof RangeError && thrown.message === 'Array buffer allocation failed')
+  );
+}

@@ -1,0 +1,19 @@
+import { inspect } from 'node:util';
+
+const LONGEST = 4_096;
+
+/** `<Type>: <message>` of whatever was thrown; anything can be. */
+export function describeThrown(thrown: unknown): string {
+  try {
+    return describe(thrown).slice(0, LONGEST);
+  } catch {
+    return 'something that cannot be read';
+  }
+}
+
+function describe(thrown: unknown): string {
+  if (thrown instanceof Error) return `${thrown.name || 'Error'}: ${thrown.message}`;
+  if (thrown === null || thrown === undefined) return String(thrown);
+  if (typeof thrown !== 'object') return `${typeof thrown}: ${String(thrown)}`;
+  return `${thrown.constructor?.name ?? 'Object'}: ${inspect(thrown, { depth: 1, breakLength: Number.POSITIVE_INFINITY })}`;
+}

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import { dirname } from 'node:path';
+import { LIMITS } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
+import type { DescribedTool } from './child/request.ts';
+import { runToolProcess, type ToolProcessEnd } from './tool-process.ts';
+
+/** A tool of this host. */
+export interface Tool extends DescribedTool {
+  module: string;
+  /** what the runtime takes in the process of a call, before the module */
+  dataBytes: number;
+}
+
+/** A module that has not said by then what it offers is broken. */
+const DESCRIBE_WITHIN_MS = 15_000;
+/** While a module is only looked at. */
+const DESCRIBE_MEMORY_BYTES = 2 * 1024 * 1024 * 1024;
+
+/**
+ * What the modules offer, each looked at in a process of its own: one that is broken is not offered, and harms nobody. Of two tools with one
+ * name neither is offered. The log says which and why.
+ */
+export async function loadTools(
+  modules: readonly string[],
+  env: Record<string, string>,
+  mark: string,
+  logger: Logger,
+): Promise<Tool[]> {
+  if (modules.length === 0) return [];
+  if (process.platform !== 'linux') {
+    logger.error(
+      { platform: process.platform },
+      'tools.refused: tool calls need Linux, whose kernel limits and ends their processes',
+    );
+    return [];
+  }
+  const found: Tool[] = [];
+  for (const described of await Promise.all(modules.map((module) => describe(module, env, mark)))) {
+    if ('refused' in described) logger.error(described, 'tools.module-refused');
+    else found.push(...described.tools);
+  }
+  const byName = Map.groupBy(found, ({ name }) => name);
+  for (const [name, alike] of byName) {
+    if (alike.length === 1) continue;
+    logger.error({ name, modules: alike.map(({ module }) => module) }, 'tools.duplicate-refused');
+    byName.delete(name);
+  }
+  return [...byName.values()].flat();
+}
+
+async function describe(
+  module: string,
+  env: Record<string, string>,
+  mark: string,
+): Promise<{ tools: Tool[] } | { module: string; refused: string }> {
+  const end = await runToolProcess({
+    request: { type: 'describe', module },
+    timeoutMs: DESCRIBE_WITHIN_MS,
+    memoryBytes: DESCRIBE_MEMORY_BYTES,
+    dataBytes: DESCRIBE_MEMORY_BYTES,
+    outputBytes: LIMITS.toolOutputBytes,
+    env,
+    // Its own: what carries a mark ends with it.
+    mark: `${mark}${randomUUID()}`,
+    cwd: dirname(module),
+    signal: new AbortController().signal,
+  });
+  if (end.type === 'reported' && end.report.type === 'described') {
+    const { tools, dataBytes } = end.report;
+    return { tools: tools.map((tool) => ({ ...tool, module, dataBytes })) };
+  }
+  return { module, refused: reasonOf(end) };
+}
+
+function reasonOf(end: ToolProcessEnd): string {
+  if (end.type === 'reported') {
+    if (end.report.type === 'refused') return end.report.message;
+    return end.report.type === 'failed' ? end.report.error.message : 'its process answered something else';
+  }
+  if (end.type === 'timeout') return `it did not load within ${DESCRIBE_WITHIN_MS} ms`;
+  const how = end.type === 'died' ? (end.signal ?? `exit code ${end.exitCode}`) : end.type;
+  return `its process ended without an answer (${how}): ${end.stderr.trim().split('\n').at(-1)}`;
+}

@@ -1,0 +1,42 @@
+import { type FleetKeys, hostKeys, LIMITS, toolOfferSchema } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Tool } from './load-tools.ts';
+
+const OFFER_MS = 5_000;
+const RENEW_EVERY_MS = 1_500;
+
+/** Says what this host offers, until closed; it is said when this resolves. */
+export async function offerTools(
+  redis: Redis,
+  fleet: FleetKeys,
+  hostId: string,
+  tools: readonly Tool[],
+  logger: Logger,
+): Promise<{ close(): Promise<void> }> {
+  const key = hostKeys(fleet.namespace, hostId).tools;
+  const text = JSON.stringify(tools.map((tool) => toolOfferSchema.parse(tool)));
+
+  const know = async () => {
+    const now = Date.now();
+    await redis.zadd(fleet.knownTools, ...tools.flatMap(({ name }) => [now, name]));
+    await redis.zremrangebyscore(fleet.knownTools, '-inf', now - LIMITS.toolKnownMs);
+  };
+  // Its definitions are written again only when they are gone.
+  const renew = async () => {
+    if ((await redis.pexpire(key, OFFER_MS)) === 0) await redis.set(key, text, 'PX', OFFER_MS);
+    await know();
+  };
+
+  await renew();
+  const timer = setInterval(
+    () => void renew().catch((err: unknown) => logger.warn({ err }, 'tools.offer-failed')),
+    RENEW_EVERY_MS,
+  );
+  return {
+    async close() {
+      clearInterval(timer);
+      await redis.del(key).catch(() => {});
+    },
+  };
+}

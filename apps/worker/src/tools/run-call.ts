@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto';
+import { dirname } from 'node:path';
+import { beginToolCall, endToolCall, type Sealer, sayToolEvent, type ToolCallRef } from '@shellfleet/mailbox';
+import {
+  ATTRIBUTES,
+  type FleetKeys,
+  LIMITS,
+  type ToolError,
+  type ToolErrorCode,
+  type ToolJob,
+  toolJobId,
+  toolJobSchema,
+} from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { untilAnswered } from '../patience.ts';
+import type { FoundToolJob } from '../queue/tool-jobs.ts';
+import type { Tool } from './load-tools.ts';
+import { redactJsonText } from './redact-json.ts';
+import { runToolProcess, type ToolProcessEnd } from './tool-process.ts';
+
+export interface CallDeps {
+  redis: Redis;
+  fleet: FleetKeys;
+  hostId: string;
+  boot: string;
+  sealer: Sealer;
+  logger: Logger;
+  env: Record<string, string>;
+  /** of this process; calls add their ids */
+  mark: string;
+  redact(text: string): string;
+  /** Nobody needs an end of this process any more. */
+  abandoned: AbortSignal;
+}
+
+/** Why a call is ended before its time. */
+export type StopReason = 'cancelled' | 'host-stopped';
+
+type Outcome = { ok: true; output: string } | { ok: false; error: ToolError };
+
+/** The call in a job, or undefined when the job is none: whoever can write to Redis can put anything there. */
+export function parseToolJob(found: FoundToolJob): ToolJob | undefined {
+  const parsed = toolJobSchema.safeParse(found.data);
+  return parsed.success && found.id === toolJobId(parsed.data.call) ? parsed.data : undefined;
+}
+
+/** One call, from the line to its result. What was begun before, here or elsewhere, is not begun again. */
+export async function runCall(
+  tool: Tool,
+  found: FoundToolJob,
+  job: ToolJob,
+  stop: AbortSignal,
+  deps: CallDeps,
+): Promise<void> {
+  const { redis, fleet, hostId, logger } = deps;
+  const ref: ToolCallRef = { id: job.call, tenant: job.tenant, name: tool.name, inbox: job.inbox };
+  const timeoutMs = timeoutOf(tool, job);
+  const by = `${hostId} ${deps.boot} ${randomUUID()}`;
+  const begun = await untilAnswered(() => beginToolCall(redis, fleet, ref, by, timeoutMs), deps.abandoned);
+  await found.remove();
+  if (!begun) return;
+  logger.debug({ [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.started');
+  // Whatever happens now, it has begun: there will be a result.
+  const outcome = await runBegun(tool, job, ref, timeoutMs, stop, deps).catch((err: unknown) => {
+    logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed');
+    return fail('error', `host ${hostId} failed to run the tool; its log says why`);
+  });
+  await untilAnswered(() => endToolCall(redis, fleet, ref, toEnd(ref, outcome, deps)), deps.abandoned);
+  logger.debug(
+    {
+      [ATTRIBUTES.toolName]: tool.name,
+      [ATTRIBUTES.toolCall]: job.call,
+      ...(outcome.ok ? {} : { [ATTRIBUTES.errorType]: outcome.error.code }),
+    },
+    'tool.ended',
+  );
+}
+
+async function runBegun(
+  tool: Tool,
+  job: ToolJob,
+  ref: ToolCallRef,
+  timeoutMs: number,
+  stop: AbortSignal,
+  deps: CallDeps,
+): Promise<Outcome> {
+  const { redis, fleet, hostId } = deps;
+  if (job.deadline !== undefined && (await redisTimeMs(redis)) > job.deadline) {
+    return fail('not-started', `tool '${tool.name}' did not start in time`);
+  }
+  const args = openArgs(job, ref, deps);
+  if (args === undefined)
+    return fail('error', `host ${hostId} cannot open the arguments: another seal key, or a changed call`);
+  const at = new Date().toISOString();
+  await sayToolEvent(redis, fleet, job.tenant, {
+    type: 'call.started',
+    at,
+    callId: job.call,
+    name: tool.name,
+    hostId,
+  }).catch((err: unknown) => deps.logger.warn({ err }, 'tool.event-failed'));
+  const end = await runToolProcess({
+    request: {
+      type: 'call',
+      module: tool.module,
+      exported: tool.exported,
+      name: tool.name,
+      outputBytes: LIMITS.toolOutputBytes,
+    },
+    args,
+    timeoutMs,
+    memoryBytes: tool.memoryBytes,
+    dataBytes: tool.dataBytes,
+    outputBytes: LIMITS.toolOutputBytes,
+    env: deps.env,
+    mark: `${deps.mark}${job.call}`,
+    cwd: dirname(tool.module),
+    signal: stop,
+  });
+  return toOutcome(tool, end, timeoutMs, stop, deps);
+}
+
+function toOutcome(tool: Tool, end: ToolProcessEnd, timeoutMs: number, stop: AbortSignal, deps: CallDeps): Outcome {
+  if (end.type === 'reported' && end.report.type === 'output') {
+    const output = end.body.toString('utf8');
+    return { ok: true, output: end.report.redacted ? output : redactJsonText(output, deps.redact) };
+  }
+  const error = toError(tool, end, timeoutMs, stop, deps.hostId);
+  const { stdout, stderr } = end;
+  const context = {
+    ...error.context,
+    ...(stdout === '' ? {} : { stdout: deps.redact(stdout) }),
+    ...(stderr === '' ? {} : { stderr: deps.redact(stderr) }),
+  };
+  return { ok: false, error: { code: error.code, message: deps.redact(error.message), context } };
+}
+
+function toError(tool: Tool, end: ToolProcessEnd, timeoutMs: number, stop: AbortSignal, hostId: string): ToolError {
+  switch (end.type) {
+    case 'timeout':
+      return say('timeout', `tool exceeded ${timeoutMs} ms`, { timeoutMs });
+    case 'stopped':
+      return (stop.reason as StopReason) === 'cancelled'
+        ? say('cancelled', 'tool was cancelled by its caller')
+        : say('lost', `host ${hostId} was stopped while the tool ran; whether it took effect is not known`);
+    case 'too-large':
+      return say('too-large', `the output of tool '${tool.name}' is over ${LIMITS.toolOutputBytes} bytes`);
+    case 'died': {
+      const { exitCode, signal } = end;
+      return end.outOfMemory
+        ? say('memory', `tool ran out of memory; the limit is ${tool.memoryBytes} bytes`, {
+            memoryBytes: tool.memoryBytes,
+          })
+        : say('died', 'subprocess exited without producing a result', { exitCode, signal });
+    }
+    case 'reported':
+      return end.report.type === 'failed'
+        ? end.report.error
+        : say('died', 'subprocess exited without producing a result');
+  }
+}
+
+function toEnd(ref: ToolCallRef, outcome: Outcome, { sealer, fleet, hostId }: CallDeps) {
+  // The output is JSON already; whoever reads it parses it.
+  const host = JSON.stringify(hostId);
+  const text = outcome.ok
+    ? `{"ok":true,"hostId":${host},"output":${outcome.output}}`
+    : JSON.stringify({ ok: false, hostId, error: outcome.error });
+  const place = { namespace: fleet.namespace, tenant: ref.tenant, session: ref.name, entry: ref.id };
+  return {
+    sealed: sealer.seal(text, { ...place, kind: 'tool-result' }),
+    hostId,
+    ok: outcome.ok,
+    code: outcome.ok ? undefined : outcome.error.code,
+  };
+}
+
+function openArgs(job: ToolJob, ref: ToolCallRef, { sealer, fleet, logger }: CallDeps): string | undefined {
+  const place = { namespace: fleet.namespace, tenant: ref.tenant, session: ref.name, entry: ref.id };
+  try {
+    return sealer.open(job.args, { ...place, kind: 'tool-args' });
+  } catch (err) {
+    logger.warn({ err, [ATTRIBUTES.toolName]: ref.name, [ATTRIBUTES.toolCall]: ref.id }, 'tool.arguments-unopened');
+    return undefined;
+  }
+}
+
+/** The caller's wish, within what the tool allows. */
+function timeoutOf(tool: Tool, { timeoutMs }: ToolJob): number {
+  if (timeoutMs === undefined) return tool.timeoutMs;
+  return tool.timeoutIsMost ? Math.min(timeoutMs, tool.timeoutMs) : timeoutMs;
+}
+
+async function redisTimeMs(redis: Redis): Promise<number> {
+  const [seconds, microseconds] = await redis.time();
+  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+}
+
+function fail(code: ToolErrorCode, message: string): Outcome {
+  return { ok: false, error: say(code, message) };
+}
+
+function say(code: ToolErrorCode, message: string, context?: Record<string, unknown>): ToolError {
+  return { code, message: `Shellfleet: ${message}`, ...(context === undefined ? {} : { context }) };
+}

@@ -1,0 +1,139 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { REDIS_DEADLINE_MS, type Sealer } from '@shellfleet/mailbox';
+import { ATTRIBUTES, type FleetKeys, type ToolJob } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { createToolJobs, type FoundToolJob } from '../queue/tool-jobs.ts';
+import { createWake } from '../session/wake.ts';
+import type { Tool } from './load-tools.ts';
+import { offerTools } from './offer-tools.ts';
+import { createTokenRedactor } from './redact-tokens.ts';
+import { parseToolJob, runCall, type StopReason } from './run-call.ts';
+import { endStrays } from './stray-processes.ts';
+
+// The calls of this host.
+//
+// H1. At most `slots` at a time. Further ones wait in their queues, in order, also for other hosts.
+// H2. No tool's calls starve another's: free room goes round the tools that have something waiting.
+
+export interface ToolHostDeps {
+  redis: Redis;
+  fleet: FleetKeys;
+  hostId: string;
+  boot: string;
+  sealer: Sealer;
+  logger: Logger;
+  tools: readonly Tool[];
+  slots: number;
+  env: Record<string, string>;
+}
+
+export interface ToolHost {
+  /** A call of this tool was added. */
+  ring(tool: string): void;
+  cancel(call: string): void;
+  /** Takes nothing new, and ends after `graceMs` what still runs. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** How often every queue is looked at without a bell. */
+const POLL_MS = 2_000;
+
+/** What every process of this host's calls carries in its environment. */
+export function toolMark(namespace: string, hostId: string, boot = ''): string {
+  return `${namespace}:${hostId}:${boot}${boot === '' ? '' : ':'}`;
+}
+
+export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
+  const { redis, fleet, hostId, boot, logger, tools, slots } = deps;
+  const mark = toolMark(fleet.namespace, hostId, boot);
+  // What the worker before has left: nobody waits for it any more.
+  const strays = await endStrays(toolMark(fleet.namespace, hostId), (found) => found.startsWith(mark));
+  if (strays > 0) logger.warn({ processes: strays }, 'tools.strays-ended');
+  if (tools.length === 0) return { ring() {}, cancel() {}, close: async () => {} };
+
+  const byName = new Map(tools.map((tool) => [tool.name, tool]));
+  const jobs = await createToolJobs({ redis, fleet, hostId, tools: [...byName.keys()] });
+  const redact = createTokenRedactor();
+  const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
+  const wake = createWake();
+  const stopping = new AbortController();
+  const abandoned = new AbortController();
+  /** Tools that may have a call waiting, the next in turn first. */
+  const waiting = [...byName.keys()];
+
+  const offered = await offerTools(redis, fleet, hostId, tools, logger);
+  const serving = serve();
+  logger.info({ tools: [...byName.keys()], slots }, 'tools.offered');
+
+  return {
+    ring(name) {
+      if (!byName.has(name)) return;
+      noteWaiting(name);
+      wake.ring('bell');
+    },
+    cancel(call) {
+      running.get(call)?.stop.abort('cancelled' satisfies StopReason);
+    },
+    async close(graceMs) {
+      stopping.abort();
+      wake.ring('draining');
+      await Promise.all([serving, offered.close()]);
+      const all = [...running.values()];
+      await Promise.race([Promise.all(all.map(({ done }) => done)), delay(graceMs, undefined, { ref: false })]);
+      for (const { stop } of running.values()) stop.abort('host-stopped' satisfies StopReason);
+      abandoned.abort();
+      await Promise.all([...running.values()].map(({ done }) => done));
+      await jobs.close();
+    },
+  };
+
+  // Ends when the worker stops.
+  async function serve(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      if (running.size < slots && (await takeNext())) continue;
+      const reasons = await wake.wait(POLL_MS);
+      if (reasons.has('poll')) for (const name of byName.keys()) noteWaiting(name);
+    }
+  }
+
+  /** H2. False when nothing waits. */
+  async function takeNext(): Promise<boolean> {
+    const name = waiting.shift();
+    if (name === undefined) return false;
+    try {
+      const found = await jobs.fetch(name);
+      if (found === undefined) return true;
+      noteWaiting(name);
+      const job = parseToolJob(found);
+      if (job === undefined) {
+        logger.warn({ [ATTRIBUTES.toolName]: name, job: found.id.slice(0, 200) }, 'tool-job.invalid');
+        await found.remove();
+      } else if (!running.has(job.call)) {
+        begin(byName.get(name) as Tool, found, job);
+      }
+    } catch (err) {
+      logger.warn({ err }, 'queue.unavailable');
+      noteWaiting(name);
+      await delay(REDIS_DEADLINE_MS / 4);
+    }
+    return true;
+  }
+
+  function begin(tool: Tool, found: FoundToolJob, job: ToolJob): void {
+    const stop = new AbortController();
+    const done = runCall(tool, found, job, stop.signal, { ...deps, mark, redact, abandoned: abandoned.signal })
+      .catch((err: unknown) =>
+        logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed'),
+      )
+      .finally(() => {
+        running.delete(job.call);
+        wake.ring('bell');
+      });
+    running.set(job.call, { stop, done });
+  }
+
+  function noteWaiting(name: string): void {
+    if (!waiting.includes(name)) waiting.push(name);
+  }
+}

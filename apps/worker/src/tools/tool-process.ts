@@ -1,0 +1,148 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { ChildReport, ChildRequest } from './child/request.ts';
+import { parseReport, REPORT_BYTES } from './parse-report.ts';
+import { endStrays } from './stray-processes.ts';
+
+// One process a call.
+//
+// P1. Its report is read to its end before its exit is waited for: a report may be larger than any pipe.
+// P2. When this returns, the process, its group and whoever carries its mark are gone.
+// P3. Nothing of it reaches the worker but one report of limited size and the tails of what it printed.
+
+/** Between the request to end and the kill, and again for the kill to take effect. */
+const STEP_MS = 1_000;
+const TAIL_BYTES = 4_096;
+
+const main = fileURLToPath(new URL(`./child/main.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url));
+const nodeArguments = ['--conditions=@shellfleet/source', '--no-warnings'];
+
+export interface ToolProcessOptions {
+  request: ChildRequest;
+  /** JSON, for a call */
+  args?: string;
+  timeoutMs: number;
+  memoryBytes: number;
+  /** what the runtime itself takes */
+  dataBytes: number;
+  outputBytes: number;
+  env: Record<string, string>;
+  /** names the call in the environment of everything that it starts */
+  mark: string;
+  cwd: string;
+  /** Aborts when the call is to end before its time. */
+  signal: AbortSignal;
+}
+
+export type ToolProcessEnd = { stdout: string; stderr: string } & (
+  | { type: 'reported'; report: ChildReport; body: Buffer }
+  | { type: 'timeout' | 'stopped' }
+  | { type: 'too-large'; bytes: number }
+  | { type: 'died'; exitCode: number | null; signal: string | null; outOfMemory: boolean }
+);
+
+export async function runToolProcess(options: ToolProcessOptions): Promise<ToolProcessEnd> {
+  const child = start(options);
+  const tails = { stdout: keepTail(child.stdout as Readable), stderr: keepTail(child.stderr as Readable) };
+  const exited = waitForExit(child);
+  const reading = readReport(child.stdio[3] as Readable, options.outputBytes + REPORT_BYTES);
+  const patience = new AbortController();
+  const outOfTime = delay(options.timeoutMs, 'timeout' as const, { signal: patience.signal });
+  const stopped = new Promise<'stopped'>((resolve) => {
+    if (options.signal.aborted) resolve('stopped');
+    options.signal.addEventListener('abort', () => resolve('stopped'), { once: true, signal: patience.signal });
+  });
+  try {
+    const first = await Promise.race([reading, outOfTime, stopped]);
+    if (typeof first === 'string' || 'tooLarge' in first) await terminate(child, exited);
+    else await Promise.race([exited, delay(STEP_MS, undefined, { ref: false })]);
+    signalGroup(child, 'SIGKILL');
+    await endStrays(options.mark);
+    const { exitCode, signal } = await exited;
+    const said = { stdout: await tails.stdout.end(), stderr: await tails.stderr.end() };
+    if (typeof first === 'string') return { type: first, ...said };
+    if ('tooLarge' in first) return { type: 'too-large', bytes: first.tooLarge, ...said };
+    const report = parseReport(first.bytes);
+    if (report !== undefined) return { type: 'reported', ...report, ...said };
+    return { type: 'died', exitCode, signal, outOfMemory: /out of memory/i.test(said.stderr), ...said };
+  } finally {
+    patience.abort();
+    outOfTime.catch(() => {});
+    for (const stream of child.stdio) stream?.destroy();
+  }
+}
+
+/** Dies with the worker, writes no core, and has its memory limited by the kernel; the heap's own limit says it in better words. */
+function start({ request, args = '', memoryBytes, dataBytes, env, mark, cwd }: ToolProcessOptions): ChildProcess {
+  const limits = [`--data=${dataBytes + memoryBytes}`, '--core=0'];
+  const heap = `--max-old-space-size=${Math.floor(memoryBytes / 1_048_576)}`;
+  const program = ['prlimit', ...limits, '--', process.execPath, heap, ...nodeArguments, main];
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...program], {
+    cwd,
+    // Nothing of the worker's own: neither its Redis nor its keys.
+    env: { ...env, SHELLFLEET_TOOL_CALL: mark },
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+  });
+  // What is not read is no failure of ours.
+  for (const stream of child.stdio) stream?.on('error', () => {});
+  child.stdin?.end(`${JSON.stringify(request)}\n${args}`);
+  return child;
+}
+
+/** Resolves also when it could not be started. */
+function waitForExit(child: ChildProcess): Promise<{ exitCode: number | null; signal: string | null }> {
+  return new Promise((resolve) => {
+    child.once('error', () => resolve({ exitCode: 127, signal: null }));
+    child.once('exit', (exitCode, signal) => resolve({ exitCode, signal }));
+  });
+}
+
+/** S4-15: asked to end, then killed. */
+async function terminate(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
+  signalGroup(child, 'SIGTERM');
+  await Promise.race([exited, delay(STEP_MS, undefined, { ref: false })]);
+}
+
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // Nobody is left in it.
+  }
+}
+
+async function readReport(stream: Readable, most: number): Promise<{ bytes: Buffer } | { tooLarge: number }> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of stream) {
+      size += chunk.length;
+      if (size > most) return { tooLarge: size };
+      chunks.push(chunk);
+    }
+  } catch {
+    // Broken off: what is there is no report.
+  }
+  return { bytes: Buffer.concat(chunks) };
+}
+
+/** The last of what it printed. */
+function keepTail(stream: Readable): { end(): Promise<string> } {
+  let tail = Buffer.alloc(0);
+  stream.on('data', (chunk: Buffer) => {
+    tail = Buffer.concat([tail, chunk]).subarray(-TAIL_BYTES);
+  });
+  const closed = once(stream, 'close').catch(() => {});
+  return {
+    async end() {
+      // Its writers are gone, so this is what lies in the pipe.
+      await Promise.race([closed, delay(STEP_MS, undefined, { ref: false })]);
+      return tail.toString('utf8');
+    },
+  };
+}

@@ -1,0 +1,132 @@
+import { emptyResult, fromWireResult, OUTPUT_PROFILES, type Result, type WireResult } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import { toModelText } from './model-text.ts';
+
+function result(outcome: WireResult['outcome'], rest: Partial<WireResult> = {}): Result {
+  const exitCode = outcome === 'success' ? 0 : outcome === 'failure' ? 1 : null;
+  return fromWireResult({ commandId: 'c', sessionId: 's' }, emptyResult(outcome, { exitCode, ...rest }));
+}
+
+const totals = (stdoutLines: number, stdoutBytes: number, stderrLines = 0, stderrBytes = 0) => ({
+  stdoutLines,
+  stdoutBytes,
+  stderrLines,
+  stderrBytes,
+});
+const artifact = {
+  timed_out: false,
+  exit_code: 0,
+  truncated_by_lines: false,
+  truncated_by_bytes: false,
+  total_lines: 0,
+  total_bytes: 0,
+  redaction_matches: {},
+};
+
+test('S1-45: a timeout says its seconds; (!) S1-26: and keeps what was printed so far', () => {
+  const given = result('timeout', { stdout: 'so far\n', reason: 'wall', totals: totals(1, 7) });
+  expect(toModelText(given, { timeoutMs: 30_000 })).toEqual({
+    text: 'Error: Command timed out after 30.0 seconds.\n\nso far',
+    status: 'error',
+    artifact: { ...artifact, timed_out: true, exit_code: null, total_lines: 1, total_bytes: 7 },
+  });
+  expect(toModelText(result('timeout'), { timeoutMs: 1_250 }).text).toBe('Error: Command timed out after 1.3 seconds.');
+  const ran = result('timeout', { timings: { queuedMs: 0, startMs: 0, runMs: 700, totalMs: 700 } });
+  expect(toModelText(ran).text).toBe('Error: Command timed out after 0.7 seconds.');
+});
+
+const blocked = {
+  redactions: { email: 2 },
+  error: { code: 'OUTPUT_BLOCKED', message: 'Output blocked: detected email.', retryable: false },
+};
+
+test('S1-46: a blocked output names the type; (!) the artifact has counts, and no value', () => {
+  expect(toModelText(result('blocked', { exitCode: 3, ...blocked }))).toEqual({
+    text: 'Output blocked: detected email.',
+    status: 'error',
+    artifact: { ...artifact, exit_code: 3, redaction_matches: { email: 2 } },
+  });
+  expect(toModelText(result('timeout', blocked), { timeoutMs: 2_000 }).text).toBe(
+    'Error: Command timed out after 2.0 seconds.\n\nOutput blocked: detected email.',
+  );
+});
+
+test('S1-47: no output is said', () => {
+  expect(toModelText(result('success'))).toEqual({ text: '<no output>', status: 'success', artifact });
+  expect(toModelText(result('success', { stdout: ' \n\n' })).text).toBe('<no output>');
+});
+
+test('S1-48: what was cut and the exit code follow, each behind a blank line', () => {
+  const given = result('failure', {
+    exitCode: 2,
+    stdout: 'a\nb\n[... 96 bytes, 118 lines omitted ...]',
+    truncated: { bytes: true, lines: true },
+    totals: totals(120, 100),
+  });
+  expect(toModelText(given, { output: { maxLines: 2, maxBytes: 50, keep: 'head' } })).toEqual({
+    text: [
+      'a\nb',
+      '... Output truncated at 2 lines (observed 120).',
+      '... Output truncated at 50 bytes (observed 100).',
+      'Exit code: 2',
+    ].join('\n\n'),
+    status: 'error',
+    artifact: {
+      ...artifact,
+      exit_code: 2,
+      truncated_by_lines: true,
+      truncated_by_bytes: true,
+      total_lines: 120,
+      total_bytes: 100,
+    },
+  });
+  expect(toModelText(result('failure', { exitCode: 1, stdout: 'x  \n\n' })).text).toBe('x\n\nExit code: 1');
+  expect(toModelText(result('failure', { exitCode: null, signal: 'SIGTERM' })).text).toBe(
+    '<no output>\n\nEnded by SIGTERM',
+  );
+});
+
+test('S2-28 (!): a marker in the middle stays, since only it says where something is missing', () => {
+  const stdout = 'a\n[... 96 bytes, 118 lines omitted ...]\nz\n';
+  const given = result('success', { stdout, truncated: { bytes: false, lines: true }, totals: totals(120, 100) });
+  expect(toModelText(given, { output: { maxLines: 2, keep: 'head-tail' } }).text).toBe(
+    'a\n[... 96 bytes, 118 lines omitted ...]\nz\n\n... Output truncated at 2 lines (observed 120).',
+  );
+});
+
+test.each([
+  ['in the order in which they came', 'a\nb\n', 'x\n', 'a\nx\nb\n', 'a\n[stderr] x\nb'],
+  ['without stdout', '', 'x\ny', 'x\ny', '[stderr] x\n[stderr] y'],
+  ['that look alike', 'same\n', 'same\n', 'same\nsame\n', 'same\n[stderr] same'],
+  ['that met on one line', 'a', 'x\n', 'ax\n', 'a\n[stderr] x'],
+])('S1-25: lines of stderr are marked: those %s', (_what, stdout, stderr, output, expected) => {
+  expect(toModelText(result('success', { stdout, stderr, output })).text).toBe(expected);
+});
+
+test('S1-23, S2-02: the profiles cut at the bounds of the seeds', () => {
+  expect(OUTPUT_PROFILES).toMatchObject({
+    langchain: { maxLines: 100, keep: 'head' },
+    codex: { maxLines: 256, maxBytes: 10_240, keep: 'head' },
+  });
+});
+
+test('S1-49, S1-50 (!): the artifact of a success counts what was found, in a text that was redacted before it was cut', () => {
+  const given = result('success', { stdout: 'by [REDACTED_EMAIL]\n', redactions: { email: 1 }, totals: totals(1, 20) });
+  expect(toModelText(given)).toEqual({
+    text: 'by [REDACTED_EMAIL]',
+    status: 'success',
+    artifact: { ...artifact, total_lines: 1, total_bytes: 20, redaction_matches: { email: 1 } },
+  });
+});
+
+test('a failure of ours, a loss and a cancellation say so, and what they printed; a lost state is said', () => {
+  const error = { code: 'CONTAINER_LOST', message: 'The container ran out of memory.', retryable: false };
+  const shell = { state: 'lost', reason: 'the container ran out of memory', epoch: 2 } as const;
+  expect(toModelText(result('error', { error, shell, stdout: 'half' }))).toMatchObject({
+    text: 'Error: The container ran out of memory.\n\nhalf\n\nThe state of the shell was lost: the container ran out of memory.',
+    status: 'error',
+  });
+  expect(toModelText(result('cancellation')).text).toBe('Error: Command was cancelled.');
+  expect(toModelText(result('lost')).text).toMatch(/^Error: The host was lost/);
+  expect(toModelText(result('denial')).text).toBe('Error: The command was not run.');
+});

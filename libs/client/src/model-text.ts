@@ -1,0 +1,127 @@
+import type { Result } from '@shellfleet/protocol';
+
+export interface ModelTextOptions {
+  /** As in the session's spec, or one of OUTPUT_PROFILES: what a cut text says of its bounds. */
+  output?: { maxLines?: number; maxBytes?: number; keep?: 'head' | 'tail' | 'head-tail' };
+  /** Of the command; omitted: how long it ran is said instead. */
+  timeoutMs?: number;
+}
+
+export interface ModelText {
+  text: string;
+  status: 'success' | 'error';
+  /** For programs. Of what was found only how often, never the value. */
+  artifact: {
+    timed_out: boolean;
+    exit_code: number | null;
+    truncated_by_lines: boolean;
+    truncated_by_bytes: boolean;
+    total_lines: number;
+    total_bytes: number;
+    redaction_matches: Record<string, number>;
+  };
+}
+
+/** A Result in utf8 as a model is told it. One for all adapters, so that a model reads the same wherever it asks. */
+export function toModelText(result: Result, options: ModelTextOptions = {}): ModelText {
+  const { totals, truncated, outcome, exitCode } = result;
+  return {
+    text: [...headline(result, options), ...body(result, options), ...footer(result)].join('\n\n'),
+    status: outcome === 'success' ? 'success' : 'error',
+    artifact: {
+      timed_out: outcome === 'timeout',
+      exit_code: exitCode,
+      truncated_by_lines: truncated.lines,
+      truncated_by_bytes: truncated.bytes,
+      total_lines: totals.stdoutLines + totals.stderrLines,
+      total_bytes: totals.stdoutBytes + totals.stderrBytes,
+      redaction_matches: result.redactions,
+    },
+  };
+}
+
+/** How it came out, where that is more than an exit code. */
+function headline({ outcome, error, timings }: Result, { timeoutMs = timings.runMs }: ModelTextOptions): string[] {
+  const withheld = error?.code === 'OUTPUT_BLOCKED' ? [error.message] : [];
+  switch (outcome) {
+    case 'success':
+    case 'failure':
+      return [];
+    case 'timeout':
+      return [`Error: Command timed out after ${(timeoutMs / 1_000).toFixed(1)} seconds.`, ...withheld];
+    case 'cancellation':
+      return ['Error: Command was cancelled.', ...withheld];
+    case 'blocked':
+      return withheld;
+    case 'lost':
+      return ['Error: The host was lost while the command ran. Whether it took effect is not known.', ...withheld];
+    case 'denial':
+    case 'error':
+      return [`Error: ${error?.message ?? 'The command was not run.'}`];
+  }
+}
+
+function body(result: Result, { output = {} }: ModelTextOptions): string[] {
+  if (result.error?.code === 'OUTPUT_BLOCKED') return [];
+  const text = markedText(result, output.keep).trimEnd();
+  // What failed before it printed anything has said why already.
+  if (text === '') return ['success', 'failure'].includes(result.outcome) ? ['<no output>'] : [];
+  return [text, ...cuts(result, output)];
+}
+
+function cuts(
+  { truncated, totals }: Result,
+  { maxLines, maxBytes }: NonNullable<ModelTextOptions['output']>,
+): string[] {
+  const note = (bound: string | undefined, observed: number) =>
+    `... Output truncated${bound === undefined ? '' : ` at ${bound}`} (observed ${observed}).`;
+  const lines = note(maxLines === undefined ? undefined : `${maxLines} lines`, totals.stdoutLines + totals.stderrLines);
+  const bytes = note(maxBytes === undefined ? undefined : `${maxBytes} bytes`, totals.stdoutBytes + totals.stderrBytes);
+  return [...(truncated.lines ? [lines] : []), ...(truncated.bytes ? [bytes] : [])];
+}
+
+function footer({ outcome, exitCode, signal, shell }: Result): string[] {
+  const ended =
+    exitCode === null ? signal !== null && `Ended by ${signal}` : exitCode !== 0 && `Exit code: ${exitCode}`;
+  const state = shell.state === 'lost' ? 'was lost' : 'was kept in part';
+  return [
+    ...(outcome === 'failure' && ended ? [ended] : []),
+    ...(shell.state === 'kept' ? [] : [`The state of the shell ${state}${shell.reason ? `: ${shell.reason}` : ''}.`]),
+  ];
+}
+
+/** Both streams in the order in which they came, stderr's lines marked. Where the order of lines cannot be told: stdout, then stderr. */
+function markedText(result: Result, keep: 'head' | 'tail' | 'head-tail' | undefined): string {
+  // At the very end, the marker says what the notes below will say.
+  const bare = (text: string) => (isCut(result) && keep === 'head' ? text.replace(MARKER_AT_END, '') : text);
+  const [stdout, stderr] = [linesOf(bare(result.stdout)), linesOf(bare(result.stderr))];
+  const marked = attribute(linesOf(bare(result.output)), stdout, stderr, isCut(result));
+  return (marked ?? [...stdout, ...stderr.map(mark)]).join('\n');
+}
+
+/** Undefined when some line is neither stream's next: two streams on one line, or cut in the middle. */
+function attribute(merged: string[], stdout: string[], stderr: string[], isCut: boolean): string[] | undefined {
+  const marked: string[] = [];
+  let [fromStdout, fromStderr] = [0, 0];
+  for (const [index, line] of merged.entries()) {
+    const isNext = (next: string | undefined) =>
+      next === line || (isCut && index === merged.length - 1 && next?.startsWith(line) === true);
+    if (isNext(stdout[fromStdout])) {
+      fromStdout += 1;
+      marked.push(line);
+    } else if (isNext(stderr[fromStderr])) {
+      fromStderr += 1;
+      marked.push(mark(line));
+    } else return undefined;
+  }
+  return isCut || marked.length === stdout.length + stderr.length ? marked : undefined;
+}
+
+const MARKER_AT_END = /\n?\[\.\.\. \d+ bytes, \d+ lines omitted \.\.\.\]$/;
+const mark = (line: string) => `[stderr] ${line}`;
+const isCut = ({ truncated }: Result) => truncated.lines || truncated.bytes;
+
+function linesOf(text: string): string[] {
+  if (text === '') return [];
+  return text.replace(/\n$/, '').split('\n');
+}

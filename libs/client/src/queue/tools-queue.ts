@@ -1,0 +1,60 @@
+import { toQueueError } from '@shellfleet/mailbox';
+import { type FleetKeys, type ToolJob, toolJobId, toolQueue } from '@shellfleet/protocol';
+import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { SendWindow } from '../submit/send-window.ts';
+
+/** Calls that are being added at once. */
+const JOBS_UNDER_WAY = 200;
+
+/** The queues in which calls of tools wait for a host. They share the producer's main connection. */
+export class ToolsQueue {
+  readonly #redis: Redis;
+  readonly #fleet: FleetKeys;
+  readonly #queues = new Map<string, Queue>();
+  readonly #window = new SendWindow(JOBS_UNDER_WAY);
+
+  constructor(redis: Redis, fleet: FleetKeys) {
+    this.#redis = redis;
+    this.#fleet = fleet;
+  }
+
+  /** Throws QUEUE_UNAVAILABLE. */
+  async add(name: string, job: ToolJob): Promise<void> {
+    try {
+      await this.#window.enter(() => this.#add(name, job));
+    } catch (error) {
+      throw toQueueError(error);
+    }
+  }
+
+  async has(name: string, call: string): Promise<boolean> {
+    return (await this.#queue(name).getJob(toolJobId(call))) !== undefined;
+  }
+
+  /** Nobody needs to look at it any more. */
+  async remove(name: string, call: string): Promise<void> {
+    await this.#queue(name).remove(toolJobId(call));
+  }
+
+  async #add(name: string, job: ToolJob): Promise<void> {
+    const options = { jobId: toolJobId(job.call), attempts: 1, removeOnComplete: true, removeOnFail: true };
+    await this.#queue(name).add('call', job, options);
+    // The bell must follow the job.
+    await this.#redis.publish(this.#fleet.toolsBell, name);
+  }
+
+  #queue(name: string): Queue {
+    const known = this.#queues.get(name);
+    if (known !== undefined) return known;
+    const queue = new Queue(toolQueue(name), {
+      connection: this.#redis,
+      prefix: this.#fleet.tools,
+      streams: { events: { maxLen: 0 } },
+    });
+    // Failures reach whoever made the call.
+    queue.on('error', () => {});
+    this.#queues.set(name, queue);
+    return queue;
+  }
+}

@@ -1,0 +1,83 @@
+import { type InputWrite, type InputWritten, writeInput } from '@shellfleet/mailbox';
+import { isShellfleetError, LIMITS, type SessionKeys, ShellfleetError, toCommandId } from '@shellfleet/protocol';
+import type { Producer } from '../producer.ts';
+import { resultExpired } from '../results/read-result.ts';
+import type { Wake } from '../stream/feeds.ts';
+
+const NOTHING = new Uint8Array(0);
+
+/** Where a call goes, and how long it waits. */
+export interface InputPlace {
+  producer: Producer;
+  keys: SessionKeys;
+  entryId: string;
+  signal?: AbortSignal | undefined;
+  /** How long Redis may be away before the call fails. */
+  patienceMs: number;
+}
+
+/** `bytes`: at most LIMITS.inputWriteBytes. */
+export type InputCall = Omit<InputWrite, 'writer' | 'number' | 'chunks'> & { bytes?: Uint8Array };
+
+/**
+ * One call on an open stdin, made again with its number until Redis has answered it and there is room: it is stored once. The caller makes its calls
+ * on one entry one after another.
+ */
+export async function sendInput(place: InputPlace, call: InputCall): Promise<Exclude<InputWritten, { type: 'full' }>> {
+  const { producer, keys, entryId, signal } = place;
+  const { bytes = NOTHING, ...rest } = call;
+  const { namespace, tenant, session } = keys;
+  const seal = (plain: Uint8Array) => ({
+    sealed: producer.sealer.seal(plain, { namespace, tenant, session, entry: entryId, kind: 'input' }),
+    bytes: plain.byteLength,
+  });
+  const write: InputWrite = {
+    ...rest,
+    writer: producer.id,
+    number: producer.nextInputNumber(),
+    chunks: [...toPieces(bytes, LIMITS.inputChunkBytes)].map(seal),
+  };
+  const giveUpAt = Date.now() + place.patienceMs;
+  let wake: Wake | undefined;
+  try {
+    for (;;) {
+      signal?.throwIfAborted();
+      const written = await writeInput(producer.redis, keys, entryId, write).catch((error: unknown) => {
+        if (!isShellfleetError(error) || error.code !== 'QUEUE_UNAVAILABLE' || Date.now() > giveUpAt) throw error;
+        return { type: 'full' } as const;
+      });
+      if (written.type !== 'full') return written;
+      // The first look after following misses no hint.
+      if (wake === undefined) wake = await producer.feeds.follow(keys.feed);
+      else await wake.next(signal);
+    }
+  } finally {
+    wake?.[Symbol.dispose]();
+  }
+}
+
+/** What is too much for one call, in several. */
+export function toWrites(data: string | Uint8Array): Generator<Uint8Array> {
+  return toPieces(typeof data === 'string' ? Buffer.from(data) : data, LIMITS.inputWriteBytes);
+}
+
+function* toPieces(bytes: Uint8Array, most: number): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += most) yield bytes.subarray(at, at + most);
+}
+
+/** Why nothing more can be written, as the error of who tried. */
+export function toInputError(
+  written: Exclude<InputWritten, { type: 'full' | 'written' }>,
+  keys: SessionKeys,
+  entryId: string,
+): ShellfleetError {
+  const commandId = toCommandId(keys.session, entryId);
+  if (written.type === 'unknown') return resultExpired(commandId);
+  const message = {
+    ended: `Command ${commandId} has ended, so nothing reads its stdin any more.`,
+    closed: `The stdin of command ${commandId} was closed before, so nothing can be written behind its end.`,
+    'not-open': `The stdin of command ${commandId} is not open for writing. Submit it with { stdin: 'open' }.`,
+    misplaced: `Redis has lost a part of the stdin of command ${commandId}.`,
+  }[written.type];
+  return new ShellfleetError('COMMAND_INVALID', message, { commandId, stdin: written.type });
+}

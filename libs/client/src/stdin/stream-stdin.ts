@@ -1,0 +1,71 @@
+import { LIMITS, type SessionKeys } from '@shellfleet/protocol';
+import type { Producer } from '../producer.ts';
+import { type InputCall, type InputPlace, sendInput, toWrites } from './send-input.ts';
+
+// T1. While it streams, its submitter is heard at least every second; a host that misses it for long enough stops the command.
+// T2. Each chunk names its offset, so that none is put behind a gap that Redis left.
+// T3. What is read of the source is bounded: a chunk is asked for when the one before is stored.
+
+/** What a caller may give as a stdin of any length. */
+export type StdinSource = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>;
+
+const RENEW_EVERY_MS = 1_000;
+
+/** Sends all of the source to the command, then its end. Resolves when that is done, or nobody wants it any more; never rejects. */
+export async function streamStdin(
+  producer: Producer,
+  keys: SessionKeys,
+  entryId: string,
+  source: StdinSource,
+): Promise<void> {
+  const place: InputPlace = { producer, keys, entryId, patienceMs: Number.POSITIVE_INFINITY };
+  const iterator = toIterator(source);
+  let offset = 0;
+  /** False: the command has no use for more. */
+  const send = async (call: InputCall): Promise<boolean> => {
+    const written = await sendInput(place, { ...call, offset, leaseMs: LIMITS.inputLeaseMs });
+    if (written.type === 'misplaced') await sendInput(place, { closes: 'broken', offset: written.offset });
+    if (written.type === 'written') offset = written.offset;
+    return written.type === 'written';
+  };
+  try {
+    for (;;) {
+      const step = await renewing(() => send({}), iterator.next());
+      if (step === 'stopped') return;
+      if (step === 'failed') return void (await send({ closes: 'broken' }));
+      if (step.done === true) return void (await send({ closes: 'end' }));
+      if (!isPiece(step.value)) return void (await send({ closes: 'broken' }));
+      for (const bytes of toWrites(step.value)) if (!(await send({ bytes }))) return;
+    }
+  } catch {
+    // This process has closed its connection: its lease runs out, and the host says so.
+  } finally {
+    // A source that waits for its next piece answers when that comes, or never.
+    void Promise.resolve(iterator.return?.()).catch(() => {});
+  }
+}
+
+function toIterator(source: StdinSource): Iterator<Uint8Array | string> | AsyncIterator<Uint8Array | string> {
+  return Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+}
+
+function isPiece(value: unknown): boolean {
+  return typeof value === 'string' || value instanceof Uint8Array;
+}
+
+type Step = IteratorResult<Uint8Array | string>;
+
+/** Waits for a piece of the source, and is heard meanwhile. */
+async function renewing(
+  renew: () => Promise<boolean>,
+  piece: Step | Promise<Step>,
+): Promise<Step | 'stopped' | 'failed'> {
+  const next = Promise.resolve(piece).catch(() => 'failed' as const);
+  for (;;) {
+    const timer = Promise.withResolvers<'tick'>();
+    const timeout = setTimeout(() => timer.resolve('tick'), RENEW_EVERY_MS).unref();
+    const step = await Promise.race([next, timer.promise]).finally(() => clearTimeout(timeout));
+    if (step !== 'tick') return step;
+    if (!(await renew())) return 'stopped';
+  }
+}

@@ -1,0 +1,50 @@
+import type { SessionKeys } from '@shellfleet/protocol';
+import type { Producer } from '../producer.ts';
+import { sendInput, toInputError, toWrites } from './send-input.ts';
+
+export interface WriteOptions {
+  /** Ends the wait for room. What was written of the data until then stays written. */
+  signal?: AbortSignal;
+}
+
+/** A write is made again, under its number, while Redis is away no longer than this. */
+const PATIENCE_MS = 10_000;
+
+/** Writes of this process to one command, in call order, each whole. */
+export class OpenStdin {
+  readonly #producer: Producer;
+  readonly #keys: SessionKeys;
+  readonly #entryId: string;
+
+  constructor(producer: Producer, keys: SessionKeys, entryId: string) {
+    this.#producer = producer;
+    this.#keys = keys;
+    this.#entryId = entryId;
+  }
+
+  write(data: string | Uint8Array, { signal }: WriteOptions = {}): Promise<void> {
+    return this.#inTurn(async (place) => {
+      for (const bytes of toWrites(data)) {
+        const written = await sendInput({ ...place, signal }, { bytes });
+        if (written.type !== 'written') throw toInputError(written, this.#keys, this.#entryId);
+      }
+    });
+  }
+
+  /** Of a stdin that is closed already, or a command that has ended, it is nothing. */
+  close(): Promise<void> {
+    return this.#inTurn(async (place) => {
+      const written = await sendInput(place, { closes: 'end' });
+      if (written.type === 'not-open' || written.type === 'unknown')
+        throw toInputError(written, this.#keys, this.#entryId);
+    });
+  }
+
+  #inTurn(
+    send: (place: { producer: Producer; keys: SessionKeys; entryId: string; patienceMs: number }) => Promise<void>,
+  ): Promise<void> {
+    const [producer, keys, entryId] = [this.#producer, this.#keys, this.#entryId];
+    const turn = () => send({ producer, keys, entryId, patienceMs: PATIENCE_MS });
+    return producer.inputTurns.hold(`${keys.session}\n${entryId}`, turn);
+  }
+}

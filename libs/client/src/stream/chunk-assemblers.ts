@@ -1,0 +1,41 @@
+import { ChunkAssembler } from './chunk-assembler.ts';
+
+/** Commands that have ended and whose background processes may still say something. */
+const MOST_ENDED = 64;
+
+/** The assemblers of a reader that follows all commands of a session: of the running one, and of the last that ended. */
+export class ChunkAssemblers {
+  readonly #all = new Map<string, ChunkAssembler>();
+  readonly #ended = new Set<string>();
+  /** What an unknown command has said before may be known to the reader: what it misses shows only from its next chunk on. */
+  #mayKnowMore: boolean;
+
+  constructor(resumed: boolean) {
+    this.#mayKnowMore = resumed;
+  }
+
+  begin(entryId: string): void {
+    this.#ended.delete(entryId);
+    this.#all.set(entryId, new ChunkAssembler());
+  }
+
+  of(entryId: string): ChunkAssembler {
+    const known = this.#all.get(entryId);
+    if (known !== undefined) return known;
+    const from = this.#mayKnowMore ? undefined : 0;
+    const assembler = new ChunkAssembler({ stdout: from, stderr: from });
+    this.#all.set(entryId, assembler);
+    this.end(entryId);
+    return assembler;
+  }
+
+  /** It may be forgotten, after those that ended before it. */
+  end(entryId: string): void {
+    this.#ended.add(entryId);
+    if (this.#ended.size <= MOST_ENDED) return;
+    const [oldest = ''] = this.#ended;
+    this.#ended.delete(oldest);
+    this.#all.delete(oldest);
+    this.#mayKnowMore = true;
+  }
+}

@@ -1,0 +1,112 @@
+import {
+  entryIdSchema,
+  type LogChunk,
+  type OutputEntry,
+  parseOrThrow,
+  recordKey,
+  type SessionKeys,
+  ShellfleetError,
+  toCommandId,
+} from '@shellfleet/protocol';
+import { z } from 'zod';
+import type { Producer } from '../producer.ts';
+import { parseWireResult } from '../results/read-result.ts';
+import { askHost } from '../submit/ask-host.ts';
+import { followEntries } from './command-output.ts';
+import { type LogRange, LogWindow } from './log-window.ts';
+
+export interface LogOptions extends LogRange {
+  signal?: AbortSignal;
+  /** true: go on until the command ends; what its stream does not carry comes then. */
+  follow?: boolean;
+}
+
+const countSchema = z.number('must be a number').int('must be a whole number').min(0, 'must not be negative');
+const rangeSchema = z.object({
+  stream: z.enum(['stdout', 'stderr'], "must be 'stdout' or 'stderr'").optional(),
+  offset: countSchema.optional(),
+  length: countSchema.optional(),
+});
+
+/**
+ * The whole redacted output of a command: what its session's stream carries, then what its host has on its disk. What is gone is
+ * counted. Throws HOST_UNREACHABLE where the host has to be asked and is away, and LOG_EXPIRED when nothing at all is left.
+ */
+export async function* readLog(
+  producer: Producer,
+  keys: SessionKeys,
+  entryId: string,
+  { signal, follow = false, ...range }: LogOptions,
+): AsyncGenerator<LogChunk> {
+  parseOrThrow(rangeSchema, range, 'COMMAND_INVALID', 'The range of the log');
+  const window = new LogWindow(range);
+  const commandId = toCommandId(keys.session, entryId);
+  const fromHost = (host: string | null | undefined) => readFromHost(producer, keys, entryId, window, host, signal);
+  /** Of the streams that the session's stream does not carry to their end. */
+  let ends: OutputEntry[] = [];
+  let hasEnded = false;
+  let printedBytes = 0;
+  for await (const step of followEntries(producer, keys, entryId, { after: undefined, follow, ...only(signal) })) {
+    if (window.isFull) return;
+    if (step.type === 'restarted') window.restart();
+    if (step.type === 'ended') printedBytes = window.streams.reduce((sum, stream) => sum + step.stored[stream], 0);
+    if (step.type === 'completed') {
+      hasEnded = true;
+      const isWhole = ends.every(({ stream, offset }) => offset <= window.at[stream]);
+      if (!isWhole) yield* fromHost(parseWireResult(step.result, commandId).hostId);
+      for (const { stream, offset } of ends) yield* some(window.push(stream, offset, NOTHING));
+    }
+    if (step.type !== 'output' || !window.streams.includes(step.entry.stream)) continue;
+    const { stream, offset, omittedBytes, data } = step.entry;
+    // Late output has no place of its own: it comes behind all that came in time.
+    const chunk = hasEnded
+      ? window.push(stream, window.at[stream] + omittedBytes, data)
+      : data.byteLength > 0
+        ? window.push(stream, offset, data)
+        : undefined;
+    if (chunk !== undefined) yield { id: step.id, ...chunk };
+    // A closing entry counts what the stream does not carry: the host may have it.
+    if (!hasEnded && data.byteLength === 0) ends = [...ends, step.entry];
+  }
+  // It runs, or nothing but its record is left.
+  if (!hasEnded) yield* fromHost(undefined);
+  if (!window.hasData && printedBytes + window.at.stdout + window.at.stderr > 0) throw logExpired(commandId);
+  yield* window.end();
+}
+
+async function* readFromHost(
+  producer: Producer,
+  keys: SessionKeys,
+  entryId: string,
+  window: LogWindow,
+  known: string | null | undefined,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<LogChunk> {
+  // While it runs, its record says where.
+  const host = known === undefined ? await producer.redis.hget(recordKey(keys, entryId), 'host') : known;
+  if (host === null || host === '') return;
+  for (let more = true; more && !window.isFull; ) {
+    const question = {
+      type: 'log' as const,
+      entry: entryIdSchema.parse(entryId),
+      streams: [...window.streams],
+      from: window.wanted,
+    };
+    const page = await askHost(producer, host, keys, question, { signal });
+    for (const { stream, offset, data } of page.pieces)
+      yield* some(window.push(stream, offset, Buffer.from(data, 'base64')));
+    more = page.more && page.pieces.length > 0;
+  }
+}
+
+function logExpired(commandId: string): ShellfleetError {
+  return new ShellfleetError(
+    'LOG_EXPIRED',
+    `Nothing is left of the output of ${commandId}: it was trimmed from its session's stream, and its host has removed the rest.`,
+    { commandId },
+  );
+}
+
+const NOTHING = new Uint8Array();
+const some = <T>(value: T | undefined): T[] => (value === undefined ? [] : [value]);
+const only = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { signal });

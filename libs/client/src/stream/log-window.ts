@@ -1,0 +1,101 @@
+import { TextDecoder } from 'node:util';
+import type { LogChunk, StreamName } from '@shellfleet/protocol';
+
+export interface LogRange {
+  /** Only of this stream; omitted: both, in the order in which the host received them. */
+  stream?: StreamName;
+  /** Redacted bytes to skip: of the stream, or of both together. */
+  offset?: number;
+  /** Redacted bytes to give, at most. */
+  length?: number;
+}
+
+/**
+ * Cuts a wanted range out of a log that comes piece by piece, with holes.
+ * W1. `offset` of a chunk counts what is gone as well, so that a range means the same whatever is still there.
+ * W2. `text` of all chunks of a stream is the decoding of all its data, wherever they were cut.
+ */
+export class LogWindow {
+  /** Redacted bytes of each stream that came by, or are gone. */
+  readonly at: Record<StreamName, number> = { stdout: 0, stderr: 0 };
+  /** Something of the log was there, wanted or not. */
+  hasData = false;
+  readonly #range: Required<Omit<LogRange, 'stream'>> & Pick<LogRange, 'stream'>;
+  #decoders: Partial<Record<StreamName, TextDecoder>> = {};
+
+  constructor({ stream, offset = 0, length = Number.POSITIVE_INFINITY }: LogRange) {
+    this.#range = { offset, length, ...(stream === undefined ? {} : { stream }) };
+  }
+
+  /** Nothing that comes can be wanted any more. */
+  get isFull(): boolean {
+    return this.#position >= this.#range.offset + this.#range.length;
+  }
+
+  get streams(): readonly StreamName[] {
+    return this.#range.stream === undefined ? ['stdout', 'stderr'] : [this.#range.stream];
+  }
+
+  /** From where a host is to be asked: what lies before the range is not needed of a single stream. */
+  get wanted(): Record<StreamName, number> {
+    const { stream, offset } = this.#range;
+    if (stream === undefined) return { ...this.at };
+    return { ...this.at, [stream]: Math.max(this.at[stream], offset) };
+  }
+
+  /** A piece that begins at `offset` of its stream; undefined when nothing of it, or of the hole before it, is wanted. */
+  push(stream: StreamName, offset: number, data: Uint8Array): LogChunk | undefined {
+    if (!this.streams.includes(stream)) return undefined;
+    this.hasData ||= data.byteLength > 0;
+    const omittedBytes = this.#advance(stream, offset - this.at[stream]).wanted;
+    const known = Math.max(0, this.at[stream] - offset);
+    const { before, wanted } = this.#advance(stream, data.byteLength - known);
+    if (omittedBytes === 0 && wanted === 0) return undefined;
+    const from = known + before;
+    const part = data.subarray(from, from + wanted);
+    const text = (omittedBytes > 0 ? this.#flush(stream) : '') + this.#decoder(stream).decode(part, { stream: true });
+    return { stream, offset: offset + from, data: part, text, ...(omittedBytes > 0 ? { omittedBytes } : {}) };
+  }
+
+  /** What half a character at the end of a stream reads as. */
+  end(): LogChunk[] {
+    return this.streams.flatMap((stream) => {
+      const text = this.#flush(stream);
+      return text === '' ? [] : [{ stream, offset: this.at[stream], data: new Uint8Array(), text }];
+    });
+  }
+
+  /** The command runs again from its beginning. */
+  restart(): void {
+    this.at.stdout = 0;
+    this.at.stderr = 0;
+    this.#decoders = {};
+  }
+
+  get #position(): number {
+    const { stream } = this.#range;
+    return stream === undefined ? this.at.stdout + this.at.stderr : this.at[stream];
+  }
+
+  /** Moves on by so many bytes: how many of them lie before the range, and how many within. */
+  #advance(stream: StreamName, bytes: number): { before: number; wanted: number } {
+    if (bytes <= 0) return { before: 0, wanted: 0 };
+    const { offset, length } = this.#range;
+    const from = this.#position;
+    const before = Math.min(bytes, Math.max(0, offset - from));
+    const wanted = Math.max(0, Math.min(from + bytes, offset + length) - (from + before));
+    this.at[stream] += bytes;
+    return { before, wanted };
+  }
+
+  #decoder(stream: StreamName): TextDecoder {
+    this.#decoders[stream] ??= new TextDecoder('utf-8', { ignoreBOM: true });
+    return this.#decoders[stream];
+  }
+
+  #flush(stream: StreamName): string {
+    const text = this.#decoders[stream]?.decode() ?? '';
+    delete this.#decoders[stream];
+    return text;
+  }
+}

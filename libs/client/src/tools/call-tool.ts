@@ -1,0 +1,135 @@
+import { beginToolCall, readToolCall, type ToolCallRef, toQueueError } from '@shellfleet/mailbox';
+import {
+  entryIdSchema,
+  LIMITS,
+  NotJsonError,
+  parseOrThrow,
+  type ToolErrorCode,
+  type ToolResult,
+  tenantIdSchema,
+  toJsonText,
+  toolNameSchema,
+} from '@shellfleet/protocol';
+import { z } from 'zod';
+import type { Producer } from '../producer.ts';
+import { callHost } from '../submit/call-host.ts';
+import { toolFailure, waitForTool } from './wait-for-tool.ts';
+
+export interface ToolCallOptions {
+  /** From the start of its process; default: the tool's own, else 30 s. */
+  timeoutMs?: number;
+  /** Within this it starts, or not at all; default: it waits for a host with room as long as it takes. */
+  startDeadlineMs?: number;
+  signal?: AbortSignal;
+}
+
+const milliseconds = z
+  .int('must be a whole number of milliseconds')
+  .positive('must be positive')
+  .max(LIMITS.timeoutMs, `must be at most ${LIMITS.timeoutMs}`)
+  .optional();
+
+const requestSchema = z.object({
+  name: z.string('must be a string'),
+  timeoutMs: milliseconds,
+  startDeadlineMs: milliseconds,
+});
+
+/** Adds a call to its tool's queue and waits for its result. */
+export async function callTool(
+  producer: Producer,
+  name: string,
+  args: unknown,
+  { signal, ...options }: ToolCallOptions,
+): Promise<ToolResult> {
+  const request = parseOrThrow(requestSchema, { name, ...options }, 'COMMAND_INVALID', 'The tool call');
+  signal?.throwIfAborted();
+  const { tenant } = producer;
+  const call = { id: producer.nextId(), tenant, name, inbox: producer.id };
+  const fail = (code: ToolErrorCode, message: string) => toolFailure(call.id, code, message);
+  if (!(await isKnown(producer, name))) return fail('unknown-tool', `unknown tool: ${name.slice(0, 200)}`);
+  const text = toArguments(name, args);
+  if (typeof text !== 'string') return fail(text.code, text.message);
+
+  producer.inbox.open();
+  const ended = new AbortController();
+  const nextHint = () => {
+    const next = producer.answers.expect(call.id, ended.signal);
+    next.catch(() => {});
+    return next;
+  };
+  const hint = nextHint();
+  try {
+    await producer.tools.add(name, await toJob(producer, call, text, request));
+    return await waitForTool(producer, call, {
+      hint,
+      nextHint,
+      startDeadlineMs: request.startDeadlineMs,
+      signal,
+    });
+  } catch (error) {
+    if (signal?.aborted) await cancel(producer, call).catch(() => {});
+    throw error;
+  } finally {
+    ended.abort();
+  }
+}
+
+/** Whether a host offers it, or did of late and may be back. */
+async function isKnown(producer: Producer, name: string): Promise<boolean> {
+  if (!toolNameSchema.safeParse(name).success) return false;
+  try {
+    const offeredAt = await producer.redis.zscore(producer.fleet.knownTools, name);
+    return offeredAt !== null && Number(offeredAt) > Date.now() - LIMITS.toolKnownMs;
+  } catch (error) {
+    throw toQueueError(error);
+  }
+}
+
+function toArguments(name: string, args: unknown): string | { code: ToolErrorCode; message: string } {
+  try {
+    const text = toJsonText(args, 'args');
+    const bytes = Buffer.byteLength(text);
+    if (bytes <= LIMITS.toolArgumentBytes) return text;
+    const message = `the arguments of tool '${name}' are ${bytes} bytes; the limit is ${LIMITS.toolArgumentBytes}`;
+    return { code: 'too-large', message };
+  } catch (error) {
+    if (!(error instanceof NotJsonError)) throw error;
+    const message = `tool '${name}' or its arguments are not JSON (${error.message}). Use plain values.`;
+    return { code: 'not-json', message };
+  }
+}
+
+async function toJob(producer: Producer, call: ToolCallRef, text: string, request: z.infer<typeof requestSchema>) {
+  const place = { namespace: producer.namespace, tenant: call.tenant, session: call.name, entry: call.id };
+  const { timeoutMs, startDeadlineMs } = request;
+  return {
+    call: entryIdSchema.parse(call.id),
+    tenant: tenantIdSchema.parse(call.tenant),
+    inbox: entryIdSchema.parse(call.inbox),
+    args: producer.sealer.seal(text, { ...place, kind: 'tool-args' }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(startDeadlineMs === undefined ? {} : { deadline: (await redisTimeMs(producer)) + startDeadlineMs }),
+  };
+}
+
+async function redisTimeMs({ redis }: Producer): Promise<number> {
+  try {
+    const [seconds, microseconds] = await redis.time();
+    return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+  } catch (error) {
+    throw toQueueError(error);
+  }
+}
+
+/** It never begins, or its host ends it. */
+async function cancel(producer: Producer, call: ToolCallRef): Promise<void> {
+  const { redis, fleet } = producer;
+  if (await beginToolCall(redis, fleet, call, `cancelled ${producer.id}`, LIMITS.timeoutMs)) {
+    await producer.tools.remove(call.name, call.id);
+    return;
+  }
+  const { begun } = await readToolCall(redis, fleet, call.id);
+  const [host = ''] = begun?.split(' ') ?? [];
+  await callHost(producer, host, { type: 'cancel-tool', call: call.id });
+}

@@ -1,0 +1,44 @@
+import { toQueueError } from '@shellfleet/mailbox';
+import { hostKeys, type ToolInfo, type ToolOffer, toolOfferSchema } from '@shellfleet/protocol';
+import { z } from 'zod';
+import type { Producer } from '../producer.ts';
+
+const offersSchema = z.array(toolOfferSchema);
+
+/** What live hosts offer, by name. Where definitions differ, the one of the first host stands for all, and says whose are others. */
+export async function listTools(producer: Producer): Promise<ToolInfo[]> {
+  const tools = new Map<string, { offer: ToolOffer; text: string; hosts: string[]; differing: string[] }>();
+  for (const { host, offers } of await readOffers(producer)) {
+    for (const offer of offers) {
+      const text = JSON.stringify(offer);
+      const known = tools.get(offer.name);
+      if (known === undefined) tools.set(offer.name, { offer, text, hosts: [host], differing: [] });
+      else {
+        known.hosts.push(host);
+        if (known.text !== text) known.differing.push(host);
+      }
+    }
+  }
+  return [...tools.values()]
+    .map(({ offer, hosts, differing }) => ({ ...offer, hosts, differing }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** By host id. A host that is going takes its offers away before its last call has ended. */
+async function readOffers({ redis, fleet, namespace }: Producer): Promise<{ host: string; offers: ToolOffer[] }[]> {
+  try {
+    const hosts = (await redis.zrange(fleet.hosts, '0', '-1')).sort();
+    const texts = await Promise.all(hosts.map((host) => redis.get(hostKeys(namespace, host).tools)));
+    return hosts.map((host, index) => ({ host, offers: parseOffers(texts[index] ?? null) }));
+  } catch (error) {
+    throw toQueueError(error);
+  }
+}
+
+function parseOffers(text: string | null): ToolOffer[] {
+  try {
+    return offersSchema.parse(JSON.parse(text ?? '[]'));
+  } catch {
+    return [];
+  }
+}

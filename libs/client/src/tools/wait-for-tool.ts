@@ -1,0 +1,142 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { beginToolCall, endToolCall, readToolCall, type ToolCallRef } from '@shellfleet/mailbox';
+import {
+  hostBeatSchema,
+  hostKeys,
+  LIMITS,
+  type ToolErrorCode,
+  type ToolResult,
+  toolResultKey,
+  wireToolResultSchema,
+} from '@shellfleet/protocol';
+import type { Producer } from '../producer.ts';
+
+// W1. A hint says that there is a result; without one it is looked for every few seconds.
+// W2. A call that began on a host which is gone, or that Redis has forgotten, is lost: that is said, and it never runs again.
+//     Two looks in a row must agree, each with an answer of Redis.
+
+const LOOK_EVERY_MS = 3_000;
+const LOOKS_THAT_AGREE = 2;
+
+interface Waiting {
+  /** the sealed result, or empty when it has to be read; expected from before the call was added. Rejects when the connection is closed. */
+  hint: Promise<string>;
+  nextHint(): Promise<string>;
+  startDeadlineMs: number | undefined;
+  signal: AbortSignal | undefined;
+}
+
+type State =
+  | { type: 'ended'; sealed: string }
+  | { type: 'waiting' }
+  | { type: 'running' }
+  | { type: 'gone'; hostId: string | null; message: string };
+
+/** The one result of an accepted call. Rejects with the signal's reason, and when the connection is closed. */
+export async function waitForTool(producer: Producer, call: ToolCallRef, waiting: Waiting): Promise<ToolResult> {
+  const { startDeadlineMs = Number.POSITIVE_INFINITY, signal } = waiting;
+  const startBy = performance.now() + startDeadlineMs;
+  let { hint } = waiting;
+  for (let looksGone = 0; ; ) {
+    const untilStartMs = Math.ceil(startBy - performance.now());
+    const pauseMs = untilStartMs > 0 ? Math.min(LOOK_EVERY_MS, untilStartMs + 1) : LOOK_EVERY_MS;
+    const hinted = await within(hint, pauseMs, signal);
+    if (hinted) return open(producer, call, hinted);
+    if (hinted === '') hint = waiting.nextHint();
+    const state = await look(producer, call).catch(() => undefined);
+    looksGone = state?.type === 'gone' ? looksGone + 1 : 0;
+    if (state?.type === 'ended') return open(producer, call, state.sealed);
+    if (state?.type === 'waiting' && performance.now() >= startBy && (await withdraw(producer, call))) {
+      return toolFailure(call.id, 'not-started', `tool '${call.name}' did not start within ${startDeadlineMs} ms`);
+    }
+    if (state?.type === 'gone' && looksGone >= LOOKS_THAT_AGREE && (await endLost(producer, call, state))) {
+      return toolFailure(call.id, 'lost', state.message, state.hostId);
+    }
+  }
+}
+
+export function toolFailure(
+  callId: string,
+  code: ToolErrorCode,
+  text: string,
+  hostId: string | null = null,
+): ToolResult {
+  const message = code === 'unknown-tool' ? text : `Shellfleet: ${text}`;
+  return { callId, hostId, ok: false, error: { code, message } };
+}
+
+/** What the hint says, or undefined when it does not come in time. */
+async function within(hint: Promise<string>, ms: number, signal: AbortSignal | undefined): Promise<string | undefined> {
+  const over = new AbortController();
+  const pause = delay(ms, undefined, { signal: signal ? AbortSignal.any([signal, over.signal]) : over.signal });
+  try {
+    return await Promise.race([hint, pause]);
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : error;
+  } finally {
+    pause.catch(() => {});
+    over.abort();
+  }
+}
+
+async function look(producer: Producer, call: ToolCallRef): Promise<State> {
+  // The job first: it is removed after the call has begun, so without either Redis has forgotten the call.
+  const waits = await producer.tools.has(call.name, call.id);
+  const { sealed, begun } = await readToolCall(producer.redis, producer.fleet, call.id);
+  if (sealed !== null) return { type: 'ended', sealed };
+  if (begun === null) {
+    if (waits) return { type: 'waiting' };
+    return { type: 'gone', hostId: null, message: 'Redis lost the call; whether it ran is not known' };
+  }
+  const [host = '', boot] = begun.split(' ');
+  if ((await bootOf(producer, host)) === boot) return { type: 'running' };
+  const message = `host ${host} was lost while the tool ran; whether it took effect is not known`;
+  return { type: 'gone', hostId: host, message };
+}
+
+/** Which process speaks for the host now. */
+async function bootOf(producer: Producer, host: string): Promise<string | undefined> {
+  const beat = await producer.redis.get(hostKeys(producer.namespace, host).alive);
+  if (beat === null) return undefined;
+  return hostBeatSchema.safeParse(JSON.parse(beat)).data?.boot;
+}
+
+/** It has not begun, and never will. */
+async function withdraw(producer: Producer, call: ToolCallRef): Promise<boolean> {
+  try {
+    const by = `withdrawn ${producer.id}`;
+    if (!(await beginToolCall(producer.redis, producer.fleet, call, by, LIMITS.timeoutMs))) return false;
+    await producer.tools.remove(call.name, call.id).catch(() => {});
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** False when a result was there after all, or Redis did not take this one. */
+async function endLost(
+  producer: Producer,
+  call: ToolCallRef,
+  { hostId, message }: { hostId: string | null; message: string },
+) {
+  const error = { code: 'lost', message: `Shellfleet: ${message}` } as const;
+  const sealed = producer.sealer.seal(JSON.stringify({ ok: false, hostId, error }), placeOf(producer, call));
+  const end = { sealed, hostId, ok: false, code: error.code };
+  return endToolCall(producer.redis, producer.fleet, { ...call, inbox: '' }, end).catch(() => false);
+}
+
+function open(producer: Producer, call: ToolCallRef, sealed: string): ToolResult {
+  // Nobody else reads it.
+  void producer.redis.unlink(toolResultKey(producer.fleet, call.id)).catch(() => {});
+  try {
+    const wire = wireToolResultSchema.parse(JSON.parse(producer.sealer.open(sealed, placeOf(producer, call))));
+    return { callId: call.id, ...wire };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return toolFailure(call.id, 'error', `the result of tool '${call.name}' cannot be read: ${reason}`);
+  }
+}
+
+function placeOf({ namespace }: Producer, { tenant, name, id }: ToolCallRef) {
+  return { namespace, tenant, session: name, entry: id, kind: 'tool-result' } as const;
+}

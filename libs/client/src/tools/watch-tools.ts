@@ -1,0 +1,59 @@
+import {
+  type ToolCallEvent,
+  type ToolEvent,
+  type ToolInfo,
+  toolCallEventSchema,
+  toolEventsKey,
+} from '@shellfleet/protocol';
+import type { Producer } from '../producer.ts';
+import { patiently } from '../stream/patiently.ts';
+import { listTools } from './list-tools.ts';
+
+const PAGE = 500;
+
+/** First what is offered, as added; then what changes. Calls of this tenant are said from now on. */
+export async function* watchTools(producer: Producer, signal: AbortSignal | undefined): AsyncGenerator<ToolEvent> {
+  const key = toolEventsKey(producer.fleet, producer.tenant);
+  using wake = await producer.feeds.follow(key);
+  let last = await patiently(() => newestOf(producer, key), wake, signal);
+  let known = new Map<string, ToolInfo>();
+  for (;;) {
+    const tools = await patiently(() => listTools(producer), wake, signal);
+    const now = new Map(tools.map((tool) => [tool.name, tool]));
+    yield* differences(known, now);
+    known = now;
+    const { events, next } = await patiently(() => readEvents(producer, key, last), wake, signal);
+    yield* events;
+    last = next;
+    // There may be more than a page.
+    if (events.length < PAGE) await wake.next(signal);
+  }
+}
+
+function* differences(before: Map<string, ToolInfo>, now: Map<string, ToolInfo>): Generator<ToolEvent> {
+  for (const [name, tool] of now) {
+    const known = before.get(name);
+    if (known === undefined) yield { type: 'tool.added', tool };
+    else if (JSON.stringify(known) !== JSON.stringify(tool)) yield { type: 'tool.changed', tool };
+  }
+  for (const name of before.keys()) if (!now.has(name)) yield { type: 'tool.removed', name };
+}
+
+async function newestOf({ redis }: Producer, key: string): Promise<string> {
+  const [newest] = await redis.xrevrange(key, '+', '-', 'COUNT', 1);
+  return newest?.[0] ?? '0-0';
+}
+
+async function readEvents({ redis }: Producer, key: string, after: string) {
+  const entries = await redis.xrange(key, `(${after}`, '+', 'COUNT', PAGE);
+  const events = entries.map(([, fields]) => parseEvent(fields[1])).filter((event) => event !== undefined);
+  return { events, next: entries.at(-1)?.[0] ?? after };
+}
+
+function parseEvent(text: string | undefined): ToolCallEvent | undefined {
+  try {
+    return toolCallEventSchema.parse(JSON.parse(text ?? ''));
+  } catch {
+    return undefined;
+  }
+}

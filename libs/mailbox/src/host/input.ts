@@ -1,0 +1,52 @@
+import { asArray, asNumber, asString } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/input');
+
+interface InputPosition {
+  /** Bytes that the shell was given: they are forgotten. */
+  taken: number;
+  /** Where to read on. The first chunk may begin before it. */
+  from: number;
+  /** A chunk that reaches beyond it is the last. */
+  mostBytes: number;
+}
+
+export type InputRead =
+  | {
+      type: 'read';
+      /** Bytes written so far. */
+      written: number;
+      closed?: 'end' | 'broken';
+      /** Since the lease of who streams it ran out; 0 while it holds, and where nobody streams. */
+      lapsedMs: number;
+      /** Each ends at an offset; how long it is shows when it is opened. */
+      chunks: { end: number; sealed: string }[];
+    }
+  | { type: 'not-running' };
+
+/** What follows of the running entry's open stdin. */
+export async function readInput(
+  owner: Owner,
+  entryId: string,
+  { taken, from, mostBytes }: InputPosition,
+): Promise<InputRead | Fenced> {
+  const args = [owner.fence, owner.host, entryId, taken, from, mostBytes];
+  const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
+  if (reply[0] === -1) return FENCED;
+  if (reply[0] === -2) return { type: 'not-running' };
+  const closed = asString(reply[2]);
+  const found = asArray(reply[4], script.name);
+  const chunks = Array.from({ length: found.length / 2 }, (_, index) => ({
+    end: asNumber(found[2 * index]),
+    sealed: asString(found[2 * index + 1]),
+  }));
+  return {
+    type: 'read',
+    written: asNumber(reply[1]),
+    ...(closed === 'end' || closed === 'broken' ? { closed } : {}),
+    lapsedMs: asNumber(reply[3]),
+    chunks,
+  };
+}

@@ -1,0 +1,43 @@
+import type { OutputEntry } from '@shellfleet/protocol';
+import { asArray, asNumber, asString } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { toOutputArguments } from './output-arguments.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/late');
+
+/** Where the late output of an entry goes on, and how much of it the stream has been given. */
+export interface LatePosition {
+  offsets: { stdout: number; stderr: number };
+  seq: number;
+  carriedBytes: number;
+  outcome: string;
+}
+
+export type LateAdded =
+  | { type: 'stored'; position: LatePosition }
+  /** The entries do not begin there: the call arrived before, or something is missing. */
+  | { type: 'misplaced'; position: LatePosition }
+  | { type: 'not-ended' }
+  /** Nothing is known of the entry any more. */
+  | { type: 'unknown' };
+
+/** Adds output that came after the end of its entry to the session's stream; without any, asks where it goes on. */
+export async function addLate(
+  owner: Owner,
+  entryId: string,
+  entries: readonly OutputEntry[],
+): Promise<LateAdded | Fenced> {
+  const args = [owner.fence, owner.host, entryId, ...toOutputArguments(entries)];
+  const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
+  if (reply[0] === -1) return FENCED;
+  if (reply[0] === -2) return { type: 'not-ended' };
+  if (reply[0] === -3) return { type: 'unknown' };
+  const position = {
+    offsets: { stdout: asNumber(reply[1]), stderr: asNumber(reply[2]) },
+    seq: asNumber(reply[3]),
+    carriedBytes: asNumber(reply[4]),
+    outcome: asString(reply[5]),
+  };
+  return { type: reply[0] === 1 ? 'stored' : 'misplaced', position };
+}

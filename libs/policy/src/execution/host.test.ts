@@ -1,0 +1,96 @@
+import { isShellfleetError, sessionSpecSchema } from '@shellfleet/protocol';
+import { describe, expect, test } from 'vitest';
+import { type HostAllowances, planHost } from './host.ts';
+
+const MIB = 2 ** 20;
+const allowances: HostAllowances = {
+  workspaces: ['/srv/projects'],
+  bounds: { memoryBytes: 8192 * MIB, cpus: 4, pids: 4096, diskQuota: false },
+  controlGroups: true,
+};
+const without = { controlGroups: false };
+
+function plan(spec: object, more: Partial<HostAllowances> = {}) {
+  return planHost(sessionSpecSchema.parse({ policy: 'host', ...spec }), { ...allowances, ...more });
+}
+
+function refusalOf(spec: object, more: Partial<HostAllowances> = {}) {
+  try {
+    plan(spec, more);
+  } catch (error) {
+    if (isShellfleetError(error)) return { code: error.code, issues: error.context.issues };
+    throw error;
+  }
+  return undefined;
+}
+
+describe('planHost', () => {
+  test('gives a session without limits those of every session, as one group', () => {
+    expect(plan({})).toEqual({
+      workspace: undefined,
+      group: { memoryBytes: 512 * MIB, cpus: 1, pids: 256 },
+      process: { addressSpaceBytes: undefined, cpuTimeSeconds: undefined },
+    });
+  });
+
+  test('S0-15: applies nothing that nobody asked for where this host has no control groups', () => {
+    expect(plan({}, without)).toEqual({
+      workspace: undefined,
+      group: undefined,
+      process: { addressSpaceBytes: undefined, cpuTimeSeconds: undefined },
+    });
+  });
+
+  test('S0-14: bounds memory by process where it cannot by session, and CPU seconds always', () => {
+    const limits = { memoryBytes: 64 * MIB, cpuTimeSeconds: 7 };
+    expect(plan({ limits }, without).process).toEqual({ addressSpaceBytes: 64 * MIB, cpuTimeSeconds: 7 });
+    expect(plan({ limits })).toEqual({
+      workspace: undefined,
+      group: { memoryBytes: 64 * MIB, cpus: 1, pids: 256 },
+      process: { addressSpaceBytes: undefined, cpuTimeSeconds: 7 },
+    });
+  });
+
+  test.each([
+    ['S0-19: cpus without control groups', { limits: { cpus: 1 } }, without, 'limits.cpus', /no control group/],
+    ['S0-19: pids without control groups', { limits: { pids: 256 } }, without, 'limits.pids', /no control group/],
+    ['a disk limit', { limits: { diskBytes: MIB } }, {}, 'limits.diskBytes', /cannot bound the disk/],
+    ['more cpus than the host', { limits: { cpus: 5 } }, {}, 'limits.cpus', /asks for 5.*has 4/],
+    ['more memory than the host', { limits: { memoryBytes: 2 ** 40 } }, without, 'limits.memoryBytes', /asks for/],
+    ['a workspace that nobody allowed', { workspace: '/srv/other' }, {}, 'workspace', /lets sessions mount/],
+    ['a way out of an allowed one', { workspace: '/srv/projects/../x' }, {}, 'workspace', /lets sessions mount/],
+    ['a cwd that is a descriptor', { cwd: '/proc/self/fd/8' }, {}, 'cwd', /ordinary folder/],
+  ])('refuses %s, with the path of the field', (_title, spec, more, path, message) => {
+    expect(refusalOf(spec, more)).toEqual({
+      code: 'SANDBOX_UNAVAILABLE',
+      issues: [{ path, message: expect.stringMatching(message) }],
+    });
+  });
+});
+
+describe('the spec of a session under the host policy', () => {
+  test.each([
+    ['an image', { image: 'debian:12' }, ['image']],
+    ['a user', { user: '1000' }, ['user']],
+    ['an option of another policy', { policy: { type: 'host', readOnlyRootfs: true } }, ['policy']],
+  ])('refuses %s', (_title, spec, path) => {
+    const issues = sessionSpecSchema.safeParse({ policy: 'host', ...spec }).error?.issues;
+    expect(issues?.map((issue) => issue.path)).toEqual([path]);
+  });
+
+  test('keeps apart what was asked for and what was not; under docker the defaults are filled in', () => {
+    expect(sessionSpecSchema.parse({ policy: 'host' }).limits).toEqual({});
+    expect(sessionSpecSchema.parse({ policy: 'host', limits: { pids: 256 } }).limits).toEqual({ pids: 256 });
+    expect(sessionSpecSchema.parse({}).limits).toEqual({ memoryBytes: 512 * MIB, cpus: 1, pids: 256 });
+    expect(sessionSpecSchema.parse({ limits: { cpus: 2 } })).toEqual(
+      sessionSpecSchema.parse({ limits: { memoryBytes: 512 * MIB, cpus: 2, pids: 256 } }),
+    );
+  });
+
+  test('parsed again, on the host, it is the same', () => {
+    for (const given of [{ policy: 'host' }, { policy: 'host', limits: { cpus: 2 } }, {}]) {
+      const spec = sessionSpecSchema.parse(given);
+      expect(sessionSpecSchema.parse(JSON.parse(JSON.stringify(spec)))).toEqual(spec);
+    }
+  });
+});

@@ -1,0 +1,127 @@
+import type { ByteSet } from './bytes.ts';
+import type { Findings, Rule, Source, View } from './source.ts';
+
+/** A text that is looked for literally, and what then decides whether it is a finding. */
+export interface Anchor {
+  rule: Rule;
+  /** At least three bytes. */
+  bytes: Uint8Array;
+  /** Letters in either case. */
+  fold?: boolean;
+  /** No finding where the byte to the left is one of these. */
+  notAfter?: ByteSet;
+  /** Behind the anchor; none: the anchor alone is the finding. `at` is where the anchor begins. */
+  judge?(view: View, at: number, findings: Findings): void;
+}
+
+const HASH_FACTOR = 0x9e3779b1;
+
+/**
+ * Looks for thousands of anchors in one pass: the first three bytes of each are in a hash table, and only a hit is
+ * compared. Its speed hardly depends on how many there are.
+ */
+export class AnchorScan implements Source {
+  readonly #anchors: readonly Anchor[];
+  readonly #readsLeft: boolean;
+  readonly #shift: number;
+  /** By hash of three bytes: 1 + the place in #chains, 0 for none. */
+  readonly #heads: Uint16Array;
+  readonly #chains: { trigram: number; anchors: Anchor[] }[][] = [[]];
+  /** Anchors by their first byte and by their first two, for the end of the text. */
+  readonly #byPrefix = new Map<number, Anchor[]>();
+
+  constructor(anchors: readonly Anchor[]) {
+    this.#anchors = anchors;
+    this.#readsLeft = anchors.some(({ notAfter }) => notAfter !== undefined);
+    const bits = Math.min(16, Math.max(12, 6 + Math.ceil(Math.log2(anchors.length + 1))));
+    this.#shift = 32 - bits;
+    this.#heads = new Uint16Array(2 ** bits);
+    for (const anchor of anchors) for (const trigram of trigramsOf(anchor)) this.#add(trigram, anchor);
+  }
+
+  #add(trigram: number, anchor: Anchor): void {
+    const hash = Math.imul(trigram, HASH_FACTOR) >>> this.#shift;
+    if (this.#heads[hash] === 0) this.#heads[hash] = this.#chains.push([]) - 1;
+    const chain = this.#chains[this.#heads[hash]!]!;
+    const same = chain.find((entry) => entry.trigram === trigram);
+    if (same) same.anchors.push(anchor);
+    else chain.push({ trigram, anchors: [anchor] });
+    for (const prefix of [trigram >> 16, 0x10000 | (trigram >> 8)]) {
+      const known = this.#byPrefix.get(prefix) ?? [];
+      if (known.at(-1) !== anchor) known.push(anchor);
+      this.#byPrefix.set(prefix, known);
+    }
+  }
+
+  scan(view: View, findings: Findings): void {
+    if (this.#anchors.length === 0) return;
+    const { bytes, from, to, end } = view;
+    const heads = this.#heads;
+    const shift = this.#shift;
+    const last = Math.min(to, end - 2);
+    let trigram = from + 1 < end ? (bytes[from]! << 8) | bytes[from + 1]! : 0;
+    for (let at = from; at < last; at += 1) {
+      trigram = ((trigram << 8) | bytes[at + 2]!) & 0xffffff;
+      const head = heads[Math.imul(trigram, HASH_FACTOR) >>> shift]!;
+      if (head !== 0) this.#judge(head, trigram, view, at, findings);
+    }
+    if (!view.complete) this.#openAtEnd(view, findings);
+  }
+
+  mayReadLeftOf(bytes: Buffer, at: number, end: number): boolean {
+    if (!this.#readsLeft || at + 2 >= end) return this.#readsLeft;
+    const trigram = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
+    return this.#heads[Math.imul(trigram, HASH_FACTOR) >>> this.#shift] !== 0;
+  }
+
+  #judge(head: number, trigram: number, view: View, at: number, findings: Findings): void {
+    for (const entry of this.#chains[head]!) {
+      if (entry.trigram !== trigram) continue;
+      for (const anchor of entry.anchors) judgeAnchor(anchor, view, at, findings);
+    }
+  }
+
+  /** The last two bytes are too few to be looked up, and may be the beginning of an anchor. */
+  #openAtEnd({ bytes, from, to, end }: View, findings: Findings): void {
+    for (let at = Math.max(from, end - 2); at < Math.min(to, end); at += 1) {
+      const prefix = at === end - 1 ? bytes[at]! : 0x10000 | (bytes[at]! << 8) | bytes[at + 1]!;
+      const left = bytes[at - 1]!;
+      const possible = this.#byPrefix.get(prefix)?.find(({ notAfter }) => notAfter?.[left] !== 1);
+      if (possible) {
+        findings.open(possible.rule, at);
+        return;
+      }
+    }
+  }
+}
+
+function judgeAnchor(anchor: Anchor, view: View, at: number, findings: Findings): void {
+  if (anchor.notAfter?.[view.bytes[at - 1]!] === 1) return;
+  const here = compare(anchor, view, at);
+  if (here === 'other') return;
+  if (here === 'unfinished') {
+    if (!view.complete) findings.open(anchor.rule, at);
+  } else if (anchor.judge) anchor.judge(view, at, findings);
+  else findings.found(anchor.rule, at, at, at + anchor.bytes.length);
+}
+
+function compare({ bytes: wanted, fold }: Anchor, { bytes, end }: View, at: number): 'same' | 'other' | 'unfinished' {
+  const shown = Math.min(wanted.length, end - at);
+  for (let index = 3; index < shown; index += 1) {
+    const byte = bytes[at + index]!;
+    if (byte !== wanted[index] && !(fold && otherCase(byte) === wanted[index])) return 'other';
+  }
+  return shown < wanted.length ? 'unfinished' : 'same';
+}
+
+function trigramsOf({ bytes, fold }: Anchor): number[] {
+  const choices = [0, 1, 2].map((index) => [
+    ...new Set([bytes[index]!, fold ? otherCase(bytes[index]!) : bytes[index]!]),
+  ]);
+  return choices[0]!.flatMap((a) => choices[1]!.flatMap((b) => choices[2]!.map((c) => (a << 16) | (b << 8) | c)));
+}
+
+function otherCase(byte: number): number {
+  const lower = byte | 0x20;
+  return lower >= 0x61 && lower <= 0x7a ? byte ^ 0x20 : byte;
+}

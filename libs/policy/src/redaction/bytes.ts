@@ -1,0 +1,49 @@
+/** A set of bytes, as a table: 1 where the byte is in it. */
+export type ByteSet = Uint8Array;
+
+/** 'a-z0-9_' as a regular expression would read it between brackets; only ASCII. */
+export function byteSet(ranges: string): ByteSet {
+  const pattern = new RegExp(`[${ranges}]`);
+  return Uint8Array.from({ length: 256 }, (_, byte) => (byte < 128 && pattern.test(String.fromCharCode(byte)) ? 1 : 0));
+}
+
+export const DIGITS = byteSet('0-9');
+export const LETTERS = byteSet('A-Za-z');
+export const ALPHANUMERICS = byteSet('A-Za-z0-9');
+export const WORD = byteSet('A-Za-z0-9_');
+export const HEX = byteSet('0-9A-Fa-f');
+
+/** Where the run of bytes of `set` that begins at `from` ends: at `to` at the latest. */
+export function runEnd(bytes: Uint8Array, from: number, to: number, set: ByteSet): number {
+  let at = from;
+  while (at < to && set[bytes[at]!] === 1) at += 1;
+  return at;
+}
+
+/** Where the run that ends at `end` begins: at `from` at the earliest. */
+export function runStart(bytes: Uint8Array, end: number, from: number, set: ByteSet): number {
+  let at = end;
+  while (at > from && set[bytes[at - 1]!] === 1) at -= 1;
+  return at;
+}
+
+/** Where `byte` stands in [from, to); `to` if it does not. */
+export function indexOfByte(bytes: Uint8Array, byte: number, from: number, to: number): number {
+  if (to - from > 64) {
+    const found = bytes.subarray(from, to).indexOf(byte);
+    return found === -1 ? to : from + found;
+  }
+  let at = from;
+  while (at < to && bytes[at] !== byte) at += 1;
+  return at;
+}
+
+/** `end` less the bytes of a UTF-8 character that began before it and may go on behind it. */
+export function wholeCharacters(bytes: Uint8Array, from: number, end: number): number {
+  for (let back = 1; back <= 3 && end - back >= from; back += 1) {
+    const byte = bytes[end - back]!;
+    if (byte < 0x80) return end;
+    if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) && byte < 0xf5 ? end - back : end;
+  }
+  return end;
+}

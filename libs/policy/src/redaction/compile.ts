@@ -1,0 +1,123 @@
+import { type FieldIssue, type RedactionRule, redactionRulesSchema, ShellfleetError } from '@shellfleet/protocol';
+import { RE2JSSyntaxException } from 're2js';
+import { DETECTORS } from './detectors/detectors.ts';
+import { customPattern } from './patterns/custom-pattern.ts';
+import { compilePattern, type Pattern } from './patterns/program.ts';
+import { TimeBudget } from './patterns/time-budget.ts';
+import { type RedactionBlock, type Redactor, StreamRedactor } from './redactor.ts';
+import { knownSecrets, type RedactionWarning } from './secrets/known-secrets.ts';
+import type { Rule, Source } from './source.ts';
+import { TOKEN_TYPES, tokens } from './tokens/tokens.ts';
+
+export interface RedactionOptions {
+  rules?: readonly RedactionRule[];
+  /** Name → value. They are found in every encoding, whatever the rules. */
+  secrets?: Record<string, string>;
+  /** Of the tenant: equal values of one tenant have equal hashes, and nobody else can compute them. */
+  hashKey: Uint8Array;
+  /** Whether tokens of well-known formats are found. */
+  tokens?: boolean;
+  /** Milliseconds, monotonic: for the budget of time of custom patterns. Without a clock there is none. */
+  now?: () => number;
+}
+
+/** What a session's rules and secrets mean, made once and used for each of its streams and texts. */
+export interface Redaction {
+  /** One for each stream of a command. `before`: the last bytes that were released, to go on behind them. */
+  redactor(options?: { before?: Uint8Array }): Redactor;
+  /** A whole text: an error, the echo of a command, the name of a file, a line of a log. */
+  text(text: string): RedactedText;
+  readonly warnings: readonly RedactionWarning[];
+}
+
+export interface RedactedText {
+  text: string;
+  counts: Readonly<Record<string, number>>;
+  blocked: RedactionBlock | undefined;
+}
+
+/** Throws SESSION_SPEC_INVALID with every rule that can never work. */
+export function compileRedaction(options: RedactionOptions): Redaction {
+  const rules = compileRules(options.rules ?? []);
+  const secrets = knownSecrets(options.secrets ?? {}, { type: 'secret', strategy: 'redact', rank: 0 });
+  const tokenSources = tokens(rules.tokens, options.tokens === false ? 'not' : 'too');
+  const shared = [...secrets.sources, ...tokenSources, ...rules.detectors];
+
+  const createRedactor = (before?: Uint8Array): Redactor => {
+    const budget = new TimeBudget(options.now);
+    const custom = rules.patterns.map(({ rule, pattern }) => customPattern(rule, pattern, budget));
+    const sources = [...shared, ...custom];
+    return new StreamRedactor({ sources, budget, hashKey: options.hashKey, before });
+  };
+  return {
+    redactor: ({ before } = {}) => createRedactor(before),
+    text: (text) => redactText(createRedactor(), text),
+    warnings: secrets.warnings,
+  };
+}
+
+/** For a caller with rules alone: tokens are found as well, and no other redactor gives the same hashes. */
+export function createRedactor(rules: readonly RedactionRule[]): Redactor {
+  return compileRedaction({ rules, hashKey: crypto.getRandomValues(new Uint8Array(32)) }).redactor();
+}
+
+function redactText(redactor: Redactor, text: string): RedactedText {
+  const bytes = Buffer.concat([redactor.push(Buffer.from(text)), redactor.end()]);
+  return { text: bytes.toString(), counts: redactor.counts, blocked: redactor.blocked };
+}
+
+interface CompiledRules {
+  detectors: Source[];
+  /** For types of tokens whose strategy is given. */
+  tokens: Map<string, Rule>;
+  patterns: { rule: Rule; pattern: Pattern }[];
+}
+
+function compileRules(given: readonly RedactionRule[]): CompiledRules {
+  const compiled: CompiledRules = { detectors: [], tokens: new Map(), patterns: [] };
+  const issues: FieldIssue[] = shapeIssues(given);
+  for (const [index, { type, strategy, pattern }] of issues.length > 0 ? [] : given.entries()) {
+    const rule: Rule = { type, strategy, rank: rankOf(strategy, index) };
+    const detector = DETECTORS.get(type);
+    if (pattern !== undefined) addPattern(compiled, rule, pattern, index, issues);
+    else if (detector) compiled.detectors.push(detector(rule));
+    else if (TOKEN_TYPES.has(type)) compiled.tokens.set(type, compiled.tokens.get(type) ?? rule);
+    else issues.push({ path: `redaction.${index}.type`, message: unknownType(type) });
+  }
+  if (issues.length === 0) return compiled;
+  const list = issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
+  throw new ShellfleetError('SESSION_SPEC_INVALID', `The redaction rules are not valid: ${list}`, { issues });
+}
+
+function shapeIssues(given: readonly RedactionRule[]): FieldIssue[] {
+  const parsed = redactionRulesSchema.safeParse(given);
+  const issues = parsed.success ? [] : parsed.error.issues;
+  return issues.map(({ path, message }) => ({ path: ['redaction', ...path.map(String)].join('.'), message }));
+}
+
+/** A known secret (0) is stronger than a block, a block than the rest, and of the rest the first in the list. */
+function rankOf(strategy: Rule['strategy'], index: number): number {
+  return strategy === 'block' ? 1 + index : 1_000 + index;
+}
+
+/** Neither the pattern nor a part of it is repeated: whoever reads the message may not be who wrote the rule. */
+function addPattern(compiled: CompiledRules, rule: Rule, source: string, index: number, issues: FieldIssue[]): void {
+  try {
+    compiled.patterns.push({ rule, pattern: compilePattern(source) });
+  } catch (error) {
+    issues.push({
+      path: `redaction.${index}.pattern`,
+      message: reasonOf(error),
+    });
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof RE2JSSyntaxException) return `is not a pattern that re2 takes: ${error.getDescription()}`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+function unknownType(type: string): string {
+  const known = [...DETECTORS.keys()].join(', ');
+  return `${type} is not a type that is built in (${known}, or one of docs/output.md's tokens), and has no pattern`;
+}

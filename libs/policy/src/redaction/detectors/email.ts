@@ -1,0 +1,76 @@
+import { ALPHANUMERICS, byteSet, indexOfByte, LETTERS, runEnd, runStart } from '../bytes.ts';
+import type { Rule, Source, View } from '../source.ts';
+
+const LOCAL = byteSet('A-Za-z0-9._%+-');
+const LOCAL_FIRST = byteSet('A-Za-z0-9_');
+const LABEL = byteSet('A-Za-z0-9-');
+const DOMAIN = byteSet('A-Za-z0-9.-');
+/** RFC 5321: of a longer local part the last 64 characters are taken. */
+const MOST_LOCAL = 64;
+const MOST_DOMAIN = 255;
+const AT = 0x40;
+const HYPHEN = 0x2d;
+
+/** name@host.tld, where the ASCII characters of an address end: next to CJK text too. */
+export function emails(rule: Rule): Source {
+  return {
+    scan(view, findings) {
+      const { bytes, to, end } = view;
+      const lastAt = Math.min(end, to + MOST_LOCAL + 1);
+      for (
+        let at = indexOfByte(bytes, AT, view.from, lastAt);
+        at < lastAt;
+        at = indexOfByte(bytes, AT, at + 1, lastAt)
+      ) {
+        const start = localStart(view, at);
+        if (start === at || start >= to) continue;
+        const domainMost = Math.min(end, at + 1 + MOST_DOMAIN);
+        const domainRun = runEnd(bytes, at + 1, domainMost, DOMAIN);
+        if (domainRun === end && !view.complete) {
+          findings.open(rule, start);
+          return;
+        }
+        const domainEnd = endOfDomain(bytes, at + 1, domainRun);
+        if (domainEnd !== undefined) findings.found(rule, start, start, domainEnd);
+      }
+      if (view.complete) return;
+      const start = localStart(view, end);
+      if (start < Math.min(to, end)) findings.open(rule, start);
+    },
+    mayReadLeftOf: () => false,
+  };
+}
+
+/** Where the local part that ends at `end` begins; `end` if there is none. */
+function localStart({ bytes, from }: View, end: number): number {
+  let start = runStart(bytes, end, Math.max(from, end - MOST_LOCAL), LOCAL);
+  while (start < end && LOCAL_FIRST[bytes[start]!] === 0) start += 1;
+  return start;
+}
+
+/** The longest part of [from, to) that is a domain: labels, the last of at least two letters. */
+function endOfDomain(bytes: Uint8Array, from: number, to: number): number | undefined {
+  let end: number | undefined;
+  for (let label = from; label < to; ) {
+    const labelEnd = runEnd(bytes, label, to, LABEL);
+    const name = trimHyphens(bytes, label, labelEnd);
+    if (name === label) break;
+    if (label > from && isTopLevel(bytes, label, name)) end = name;
+    if (name < labelEnd) break;
+    label = labelEnd + 1;
+  }
+  return end;
+}
+
+function trimHyphens(bytes: Uint8Array, from: number, to: number): number {
+  if (ALPHANUMERICS[bytes[from]!] === 0) return from;
+  let end = to;
+  while (end > from && bytes[end - 1] === HYPHEN) end -= 1;
+  return end;
+}
+
+function isTopLevel(bytes: Uint8Array, from: number, to: number): boolean {
+  if (to - from < 2) return false;
+  if (runEnd(bytes, from, to, LETTERS) === to) return true;
+  return to - from > 4 && bytes.subarray(from, from + 4).toString() === 'xn--';
+}

@@ -1,0 +1,70 @@
+import type { Findings, Rule } from './source.ts';
+
+export interface Finding {
+  rule: Rule;
+  from: number;
+  start: number;
+  end: number;
+}
+
+/** Findings that overlap, with what decided them: settled together, or not at all. */
+export interface Span {
+  from: number;
+  end: number;
+  findings: Finding[];
+}
+
+/** What all sources found in one view, in order. */
+export class FindingList implements Findings {
+  #findings: Finding[] = [];
+  openAt = Number.POSITIVE_INFINITY;
+  openRule: Rule | undefined;
+
+  clear(): void {
+    if (this.#findings.length > 0) this.#findings = [];
+    this.openAt = Number.POSITIVE_INFINITY;
+    this.openRule = undefined;
+  }
+
+  found(rule: Rule, from: number, start: number, end: number): void {
+    this.#findings.push({ rule, from, start, end });
+  }
+
+  open(rule: Rule, at: number): void {
+    if (at > this.openAt) return;
+    if (at < this.openAt || this.openRule === undefined || rule.rank < this.openRule.rank) this.openRule = rule;
+    this.openAt = at;
+  }
+
+  /** Spans in order; the sources' order of finding does not matter. */
+  spans(): Span[] {
+    if (this.#findings.length === 0) return [];
+    const spans: Span[] = [];
+    for (const finding of this.#findings.sort((a, b) => a.from - b.from)) {
+      const last = spans.at(-1);
+      if (last && finding.from < last.end) {
+        last.findings.push(finding);
+        last.end = Math.max(last.end, finding.end);
+      } else {
+        spans.push({ from: finding.from, end: finding.end, findings: [finding] });
+      }
+    }
+    return spans;
+  }
+}
+
+/** The places of a span that are replaced: the union of what overlaps, each named by its strongest rule. */
+export function placesOf({ findings }: Span): Finding[][] {
+  const places: Finding[][] = [];
+  let end = -1;
+  for (const finding of findings.toSorted((a, b) => a.start - b.start)) {
+    if (places.length > 0 && finding.start < end) places.at(-1)!.push(finding);
+    else places.push([finding]);
+    end = Math.max(end, finding.end);
+  }
+  return places;
+}
+
+export function strongest<T extends { rule: Rule }>(candidates: readonly T[]): T {
+  return candidates.reduce((best, next) => (next.rule.rank < best.rule.rank ? next : best));
+}

@@ -1,0 +1,44 @@
+import type { Findings, Rule, Source, View } from '../source.ts';
+import { Machine, type Outcome } from './machine.ts';
+import type { Pattern } from './program.ts';
+import type { TimeBudget } from './time-budget.ts';
+
+const NEWLINE = 0x0a;
+const WORTH_A_TEST_BYTES = 4096;
+const MOST_BYTES_OF_A_CHARACTER = 4;
+
+/** What a user's pattern matches: leftmost first, one match behind the other, as re2 says. */
+export function customPattern(rule: Rule, pattern: Pattern, budget: TimeBudget): Source {
+  const machine = new Machine(pattern);
+  return {
+    scan: (view, findings) => budget.measure(rule, () => scan(rule, pattern, machine, view, findings)),
+    mayReadLeftOf: () => pattern.readsAround,
+  };
+}
+
+function scan(rule: Rule, pattern: Pattern, machine: Machine, view: View, findings: Findings): void {
+  for (let from = view.from; from < view.to; ) {
+    const outcome = next(pattern, machine, view, from);
+    if (outcome.type === 'open') findings.open(rule, outcome.at);
+    if (outcome.type !== 'match') return;
+    findings.found(rule, outcome.start, outcome.start, outcome.end);
+    from = outcome.end;
+  }
+}
+
+function next(pattern: Pattern, machine: Machine, view: View, from: number): Outcome {
+  const { bytes, leftFrom, to, end, complete } = view;
+  if (to - from < WORTH_A_TEST_BYTES) return machine.run(view, from, to);
+  // re2js says much faster that there is no match than the machine where one is; what is open is seen near the end.
+  const text = bytes.subarray(Math.max(leftFrom, from - MOST_BYTES_OF_A_CHARACTER), end);
+  if (pattern.regex.test(text)) return machine.run(view, from, to);
+  return complete ? { type: 'none' } : machine.run(view, startOfUndecided(pattern, view, from), to);
+}
+
+/** Before it every start is decided: it lies before a newline that no match crosses, or too far back. */
+function startOfUndecided({ matchesNewline, longest }: Pattern, { bytes, end }: View, from: number): number {
+  const lineStart = matchesNewline ? from : Math.max(from, bytes.subarray(from, end).lastIndexOf(NEWLINE) + from + 1);
+  // One character more: what stands right of a match may decide it.
+  const longestBytes = (longest + 1) * MOST_BYTES_OF_A_CHARACTER;
+  return Math.max(lineStart, end - longestBytes);
+}

@@ -1,0 +1,262 @@
+import { wholeCharacters } from './bytes.ts';
+import { FindingList, placesOf, type Span, strongest } from './finding-list.ts';
+import type { Rule, Source } from './source.ts';
+import { redacted, replacementOf } from './strategies.ts';
+
+// One stream of bytes, on its way out.
+//
+// R1. Any chunking of the same input gives the same output, counts and block: a place is settled only when no text that
+//     may still come can change it.
+// R2. What is held back is a suffix of the input, and begins at the earliest place that is not settled. A new redactor
+//     that is given the last bytes of the output and fed from there goes on as this one would have.
+// R3. At most 64 KiB are held. What is not settled by then counts as found: it is replaced and counted.
+// R4. Everything is found in the raw text, in one pass. Findings that overlap become one replacement, named by the
+//     strongest rule. No replacement is read again.
+// R5. Where nothing is found, the output is the input, byte for byte, UTF-8 or not.
+// R6. After a block nothing more is released, and nothing is held.
+
+/** How much of what was released a redactor has to be given to go on behind it. More does no harm. */
+export const REDACTION_CONTEXT_BYTES = 4;
+
+const MOST_HELD_BYTES = 64 * 1024;
+
+export interface RedactionBlock {
+  type: string;
+  reason: 'matched' | 'too-slow';
+}
+
+export interface Redactor {
+  /** What may be released now. */
+  push(bytes: Uint8Array): Buffer;
+  /** The input is complete: the rest of the output. */
+  end(): Buffer;
+  /** Bytes of the input that are not released yet, all at its end. */
+  readonly heldBytes: number;
+  /** How often each type was found. */
+  readonly counts: Readonly<Record<string, number>>;
+  readonly blocked: RedactionBlock | undefined;
+}
+
+export interface RedactorOptions {
+  sources: readonly Source[];
+  budget: { receive(bytes: number): void };
+  hashKey: Uint8Array;
+  before?: Uint8Array | undefined;
+}
+
+/** Thrown by a source that does not keep its budget of time: nothing after what is settled is released. */
+export class TooSlow extends Error {
+  readonly type: string;
+
+  constructor(type: string) {
+    super(`the rule ${type} is too slow`);
+    this.type = type;
+  }
+}
+
+const NEWLINE = 0x0a;
+const NOTHING = Buffer.alloc(0);
+/** Below this many held bytes every push looks again; above it, only when enough has come to be worth it. */
+const CHEAP_TO_REPEAT_BYTES = 4096;
+const NARROW_WINDOW_BYTES = 1;
+
+export class StreamRedactor implements Redactor {
+  readonly #options: RedactorOptions;
+  readonly #findings = new FindingList();
+  readonly #counts = new Map<string, number>();
+  #blocked: RedactionBlock | undefined;
+  /** [leftFrom, at): what was released last; [at, end): what is held. */
+  #bytes: Buffer = Buffer.alloc(0);
+  #leftFrom: number;
+  #at: number;
+  #end: number;
+  /** Starts are looked for so far ahead: little while replacements stand side by side, else all there is. */
+  #windowBytes = MOST_HELD_BYTES;
+  /** With much held back, nothing is tried again before so many bytes are held. */
+  #tryAgainAt = 0;
+  #released: Buffer[] = [];
+
+  constructor(options: RedactorOptions) {
+    this.#options = options;
+    const left = (options.before ?? NOTHING).subarray(-REDACTION_CONTEXT_BYTES);
+    // A stream begins as a line does.
+    this.#bytes = Buffer.from([NEWLINE, ...left]);
+    this.#leftFrom = 1;
+    this.#at = this.#bytes.length;
+    this.#end = this.#at;
+  }
+
+  get heldBytes(): number {
+    return this.#end - this.#at;
+  }
+
+  get counts(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#counts);
+  }
+
+  get blocked(): RedactionBlock | undefined {
+    return this.#blocked;
+  }
+
+  push(bytes: Uint8Array): Buffer {
+    for (let from = 0; from < bytes.length && !this.#blocked; from += MOST_HELD_BYTES) {
+      const slice = bytes.subarray(from, from + MOST_HELD_BYTES);
+      this.#options.budget.receive(slice.length);
+      this.#append(slice);
+      if (this.heldBytes >= this.#tryAgainAt || slice.includes(NEWLINE)) this.#settle(false);
+    }
+    return this.#takeReleased();
+  }
+
+  end(): Buffer {
+    this.#settle(true);
+    return this.#takeReleased();
+  }
+
+  #takeReleased(): Buffer {
+    const released = this.#released.length === 1 ? this.#released[0]! : Buffer.concat(this.#released);
+    this.#released = [];
+    return released;
+  }
+
+  #append(bytes: Uint8Array): void {
+    if (this.#end + bytes.length > this.#bytes.length) this.#makeRoom(bytes.length);
+    this.#bytes.set(bytes, this.#end);
+    this.#end += bytes.length;
+  }
+
+  #makeRoom(bytes: number): void {
+    // One byte more than what is looked at, so that the first byte of a stream has one to its left too.
+    const keepFrom = Math.max(this.#leftFrom, this.#at - REDACTION_CONTEXT_BYTES) - 1;
+    const needed = this.#end - keepFrom + bytes;
+    const roomier = needed <= this.#bytes.length * 0.75 ? this.#bytes : Buffer.allocUnsafe(2 * needed);
+    this.#bytes.copy(roomier, 0, keepFrom, this.#end);
+    this.#bytes = roomier;
+    this.#leftFrom = 1;
+    this.#at -= keepFrom;
+    this.#end -= keepFrom;
+  }
+
+  /** Releases what is settled. */
+  #settle(complete: boolean): void {
+    try {
+      while (this.#at < this.#end && !this.#blocked && this.#step(complete));
+    } catch (error) {
+      if (!(error instanceof TooSlow)) throw error;
+      this.#block(error.type, 'too-slow');
+    }
+    const muchHeld = this.heldBytes > CHEAP_TO_REPEAT_BYTES;
+    this.#tryAgainAt = muchHeld ? Math.min(this.heldBytes * 1.0625, MOST_HELD_BYTES) : 0;
+  }
+
+  /** Looks once. True: go on, there is more to settle. */
+  #step(complete: boolean): boolean {
+    const at = this.#at;
+    const isLast = complete && this.#end - at <= MOST_HELD_BYTES;
+    const end = isLast ? this.#end : wholeCharacters(this.#bytes, at, Math.min(this.#end, at + MOST_HELD_BYTES));
+    if (end === at) return false;
+    const to = Math.min(end, at + this.#windowBytes);
+    this.#scan(to, end, isLast);
+
+    const rescan = this.#releaseSettled(to, end);
+    if (rescan || this.#blocked) {
+      this.#windowBytes = NARROW_WINDOW_BYTES;
+      return !this.#blocked;
+    }
+    if (to < end) {
+      this.#windowBytes *= 8;
+      return true;
+    }
+    this.#windowBytes = MOST_HELD_BYTES;
+    if (this.#at > at) return end < this.#end;
+    if (this.#end - at < MOST_HELD_BYTES) return false;
+    this.#giveUp(end);
+    return true;
+  }
+
+  #scan(to: number, end: number, complete: boolean): void {
+    this.#findings.clear();
+    const view = { bytes: this.#bytes, from: this.#at, to, end, complete, leftFrom: this.#leftFrom };
+    for (const source of this.#options.sources) source.scan(view, this.#findings);
+  }
+
+  /** True: what was replaced stands directly before what may be a start, which has to be looked at with that in view. */
+  #releaseSettled(to: number, end: number): boolean {
+    let settledTo = Math.min(this.#findings.openAt, to);
+    for (const span of this.#findings.spans()) {
+      if (span.from >= settledTo) break;
+      if (span.end > settledTo) {
+        settledTo = span.from;
+        break;
+      }
+      const last = this.#releaseSpan(span);
+      if (this.#blocked) return false;
+      if (last === undefined) continue;
+      this.#bytes[span.end - 1] = last;
+      if (span.end < end && this.#mayReadLeftOf(span.end, end)) return true;
+    }
+    this.#releaseVerbatim(settledTo);
+    return false;
+  }
+
+  #mayReadLeftOf(at: number, end: number): boolean {
+    return this.#options.sources.some((source) => source.mayReadLeftOf(this.#bytes, at, end));
+  }
+
+  /** Answers with the last byte of the replacement where the span ends with one. */
+  #releaseSpan(span: Span): number | undefined {
+    let last: number | undefined;
+    for (const place of placesOf(span)) {
+      const start = place[0]!.start;
+      const end = place.reduce((most, finding) => Math.max(most, finding.end), 0);
+      const finding = strongest(place);
+      this.#releaseVerbatim(start);
+      this.#count(finding.rule);
+      if (finding.rule.strategy === 'block') {
+        this.#block(finding.rule.type, 'matched');
+        return undefined;
+      }
+      // A mask shows a part of what one rule found; another rule may be there to hide just that part.
+      const mayShow = finding.rule.strategy !== 'mask' || place.every(({ rule }) => rule.strategy === 'mask');
+      const replacement = mayShow
+        ? replacementOf(finding.rule, this.#bytes.subarray(finding.start, finding.end), this.#options.hashKey)
+        : redacted(finding.rule);
+      this.#released.push(replacement);
+      this.#at = end;
+      last = end === span.end ? replacement.at(-1) : undefined;
+    }
+    this.#releaseVerbatim(span.end);
+    return last;
+  }
+
+  #releaseVerbatim(to: number): void {
+    if (to <= this.#at) return;
+    this.#released.push(Buffer.from(this.#bytes.subarray(this.#at, to)));
+    this.#at = to;
+  }
+
+  /** Nothing was settled in all that may be held. */
+  #giveUp(end: number): void {
+    const held = this.#findings.spans()[0]?.findings ?? [];
+    const open = this.#findings.openRule;
+    const { rule } = strongest([...held, ...(open ? [{ rule: open }] : [])] as { rule: Rule }[]);
+    this.#count(rule);
+    if (rule.strategy === 'block') {
+      this.#block(rule.type, 'matched');
+      return;
+    }
+    const replacement = redacted(rule);
+    this.#released.push(replacement);
+    this.#at = end;
+    this.#bytes[end - 1] = replacement.at(-1)!;
+  }
+
+  #count({ type }: Rule): void {
+    this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1);
+  }
+
+  #block(type: string, reason: RedactionBlock['reason']): void {
+    this.#blocked = { type, reason };
+    this.#at = this.#end;
+  }
+}

@@ -1,0 +1,56 @@
+/** How a value may be written by the programs that print it: texts that are looked for as they are. */
+export function exactEncodings(value: string): string[] {
+  return [value, ...quoted(value), ...markup(value)];
+}
+
+/** Texts that may be broken into lines. */
+export function wrappableEncodings(value: string): string[] {
+  const hex = Buffer.from(value).toString('hex');
+  return [...base64Cores(value), hex, hex.toUpperCase()];
+}
+
+/**
+ * base64 of a longer text that contains the value. It may begin at any of three alignments, and its first and last
+ * characters also depend on the neighbours: only what the value alone decides is kept.
+ */
+function base64Cores(value: string): string[] {
+  const bytes = Buffer.from(value);
+  const cores = [0, 1, 2].map((shift) => {
+    const encoded = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');
+    return encoded.slice(Math.ceil((8 * shift) / 6), Math.floor((8 * (shift + bytes.length)) / 6));
+  });
+  return [...cores, ...cores.map((core) => core.replaceAll('+', '-').replaceAll('/', '_'))];
+}
+
+/** JSON, with and without escapes for what is not ASCII and for '/'; C, Go and Python texts; shells. */
+function quoted(value: string): string[] {
+  const json = JSON.stringify(value).slice(1, -1);
+  const ascii = json.replace(/[\x7f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const backslashed = value.replace(/[^A-Za-z0-9_@%+=:,./\n-]/g, (character) => `\\${character}`);
+  return [
+    json,
+    JSON.stringify(json).slice(1, -1),
+    json.replaceAll('/', '\\/'),
+    ascii,
+    ascii.replace(/\\u([0-9a-f]{4})/g, (_, digits: string) => `\\u${digits.toUpperCase()}`),
+    json.replaceAll('\\"', '"').replaceAll("'", "\\'"),
+    value.replaceAll("'", `'\\''`),
+    value.replaceAll("'", `'"'"'`),
+    value.replace(/["$`\\]/g, (character) => `\\${character}`),
+    backslashed,
+    backslashed.replaceAll('\n', "$'\\n'"),
+  ];
+}
+
+function markup(value: string): string[] {
+  const basic = value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  const double = basic.replaceAll('"', '&quot;');
+  return [
+    basic,
+    double,
+    double.replaceAll("'", '&apos;'),
+    double.replaceAll("'", '&#39;'),
+    double.replaceAll("'", '&#x27;'),
+    basic.replaceAll('"', '&#34;').replaceAll("'", '&#39;'),
+  ];
+}

@@ -1,0 +1,26 @@
+import { type Anchor, AnchorScan } from '../anchor-scan.ts';
+import type { Rule, Source } from '../source.ts';
+import { needlesOf, SHORTEST_SECRET_CHARS } from './needles.ts';
+
+export interface RedactionWarning {
+  /** The name of the secret; its value is in no message. */
+  secret: string;
+  message: string;
+}
+
+/** Finds the values that a session was given as secrets, in every encoding. */
+export function knownSecrets(
+  secrets: Record<string, string>,
+  rule: Rule,
+): { sources: Source[]; warnings: RedactionWarning[] } {
+  const anchors: Anchor[] = [];
+  const warnings: RedactionWarning[] = [];
+  for (const [name, value] of Object.entries(secrets)) {
+    const needles = needlesOf(value, rule);
+    if (needles === undefined) {
+      const message = `is shorter than ${SHORTEST_SECRET_CHARS} characters, and is not masked`;
+      warnings.push({ secret: name, message });
+    } else anchors.push(...needles);
+  }
+  return { sources: anchors.length > 0 ? [new AnchorScan(anchors)] : [], warnings };
+}

@@ -1,0 +1,50 @@
+import type { Anchor } from '../anchor-scan.ts';
+import type { Rule } from '../source.ts';
+import { exactEncodings, wrappableEncodings } from './encodings.ts';
+import { percentForms, tolerantAnchors, wrappedForms } from './tolerant-needle.ts';
+
+/** A shorter secret would be found by chance all over the output. */
+export const SHORTEST_SECRET_CHARS = 6;
+/** A longer text is looked for in pieces: in all its forms none may be longer than what a redactor holds. */
+const LONGEST_NEEDLE_BYTES = 8 * 1024;
+/** No program breaks shorter lines. */
+const SHORTEST_WRAPPED_BYTES = 40;
+
+/** What to look for so that `value` is found however it is written; undefined if it is too short. */
+export function needlesOf(value: string, rule: Rule): Anchor[] | undefined {
+  if (isShort(value)) return undefined;
+  const texts = textsOf(value);
+  const wrappable = piecesOf(texts.flatMap(wrappableEncodings));
+  const wrapped = wrappable.filter(({ length }) => length >= SHORTEST_WRAPPED_BYTES);
+  const exact = piecesOf(texts.flatMap(exactEncodings));
+  const percent = piecesOf(texts.filter((text) => /[^A-Za-z0-9\-_.~]/.test(text)));
+  return [
+    ...[...exact, ...wrappable.filter((needle) => !wrapped.includes(needle))].map((bytes) => ({ rule, bytes })),
+    ...wrapped.flatMap((needle) => tolerantAnchors(rule, needle, wrappedForms)),
+    ...percent.flatMap((needle) => tolerantAnchors(rule, needle, percentForms)),
+  ];
+}
+
+function piecesOf(texts: readonly string[]): Buffer[] {
+  const pieces = new Map<string, Buffer>();
+  for (const bytes of texts.map((text) => Buffer.from(text))) {
+    for (let from = 0; from < bytes.length; from += LONGEST_NEEDLE_BYTES) {
+      const piece = bytes.subarray(from, from + LONGEST_NEEDLE_BYTES);
+      if (piece.length >= SHORTEST_SECRET_CHARS) pieces.set(piece.toString('latin1'), piece);
+    }
+  }
+  return [...pieces.values()];
+}
+
+/** The value; without the newline at its end; with the newlines of a terminal; each line, with and without its blanks. */
+function textsOf(value: string): string[] {
+  const lines = value.split(/\r?\n/);
+  const unix = lines.join('\n');
+  const texts = [value, unix, unix.trim(), unix.replaceAll('\n', '\r\n'), unix.trim().replaceAll('\n', '\r\n')];
+  if (lines.length > 1) texts.push(...lines.flatMap((line) => [line, line.trim()]));
+  return [...new Set(texts)].filter((text) => !isShort(text));
+}
+
+function isShort(text: string): boolean {
+  return [...text].length < SHORTEST_SECRET_CHARS;
+}

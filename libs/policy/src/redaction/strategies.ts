@@ -1,0 +1,55 @@
+import { createHmac } from 'node:crypto';
+import type { Rule } from './source.ts';
+
+/** What stands in the output instead of `found`. */
+export function replacementOf(rule: Rule, found: Uint8Array, hashKey: Uint8Array): Buffer {
+  if (rule.strategy === 'mask') return Buffer.from(maskOf(rule.type, Buffer.from(found).toString('utf8')));
+  if (rule.strategy === 'hash') return Buffer.from(`<${rule.type}_hash:${shortHash(found, hashKey)}>`);
+  return redacted(rule);
+}
+
+/** For everything of which nothing may be shown, whatever the strategy. */
+export function redacted({ type }: Rule): Buffer {
+  return Buffer.from(`[REDACTED_${type.toUpperCase()}]`);
+}
+
+/** Keyed, so that a card number cannot be found by hashing all of them. */
+function shortHash(found: Uint8Array, hashKey: Uint8Array): string {
+  return createHmac('sha256', hashKey).update(found).digest('hex').slice(0, 8);
+}
+
+function maskOf(type: string, text: string): string {
+  const mask = MASKS[type]?.(text);
+  if (mask !== undefined) return mask;
+  const characters = [...text];
+  return characters.length <= 4 ? '****' : `****${characters.slice(-4).join('')}`;
+}
+
+/** Each keeps what a reader needs to tell two values apart, and answers undefined for what is not of its shape. */
+const MASKS: Record<string, ((text: string) => string | undefined) | undefined> = {
+  __proto__: undefined,
+  email(text) {
+    const at = text.lastIndexOf('@');
+    const dot = text.lastIndexOf('.');
+    return at > 0 && dot > at ? `${text.slice(0, at)}@****${text.slice(dot)}` : undefined;
+  },
+  credit_card(text) {
+    const digits = text.replace(/[^0-9]/g, '');
+    if (digits.length <= 4) return undefined;
+    const separator = /[ -]/.exec(text)?.[0];
+    return separator === undefined
+      ? '*'.repeat(12) + digits.slice(-4)
+      : ['****', '****', '****', digits.slice(-4)].join(separator);
+  },
+  ip(text) {
+    const lastOctet = `*.*.*.${text.slice(text.lastIndexOf('.') + 1)}`;
+    if (/^[0-9.]+$/.test(text)) return lastOctet;
+    const lastGroup = text.includes('.') ? lastOctet : text.slice(text.lastIndexOf(':') + 1);
+    return text.includes(':') ? `*:*:*:*:*:*:*:${lastGroup}` : undefined;
+  },
+  mac_address(text) {
+    const separator = text[2];
+    return separator === ':' || separator === '-' ? `${`**${separator}`.repeat(5)}${text.slice(-2)}` : undefined;
+  },
+  url: () => '[MASKED_URL]',
+};

@@ -1,0 +1,51 @@
+import type { Findings, Rule, View } from '../source.ts';
+
+export const PRIVATE_KEY_ANCHOR = '-----BEGIN ';
+
+const BEGIN = /^-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/;
+const END = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/;
+const MOST_BEGIN_BYTES = 80;
+/** The end of a line as it is, or as an escape; JSON within JSON has several backslashes. */
+const LINE_END = /\r?\n|(?:\\{1,8}r)?\\{1,8}n/g;
+/** What loggers and programs write before and behind a line, and the line itself. */
+const BODY_LINE = /^(?:.{0,80}[^A-Za-z0-9+/=])?[A-Za-z0-9+/=]{16,20000}[\s"'+,;\\|]{0,16}$/;
+const SHORT_LINE = /^[\s"'>|]{0,40}[A-Za-z0-9+/=]{1,15}[\s"'+,;\\|]{0,16}$/;
+/** `Proc-Type: 4,ENCRYPTED` and the like, and empty lines. */
+const HEADER_LINE = /^[\s"'>|+]{0,40}(?:[A-Za-z-]{1,40}: .{0,200})?[\s"'+,;\\|]{0,16}$/;
+
+/** A private key in PEM: from its first line to its last, or as far as its lines go where the last one is missing. */
+export function judgePrivateKey(rule: Rule, view: View, at: number, findings: Findings): void {
+  const text = view.bytes.toString('latin1', at, view.end);
+  const begin = BEGIN.exec(text.slice(0, MOST_BEGIN_BYTES));
+  if (begin) {
+    const end = endOfKey(text, begin[0].length, view.complete);
+    if (end === 'open') findings.open(rule, at);
+    else if (end !== undefined) findings.found(rule, at, at, at + end);
+  } else if (!view.complete && text.length < MOST_BEGIN_BYTES && /^-----BEGIN [A-Z0-9 ]*-{0,4}$/.test(text)) {
+    findings.open(rule, at);
+  }
+}
+
+function endOfKey(text: string, bodyAt: number, complete: boolean): number | 'open' | undefined {
+  let keyEnd: number | undefined;
+  let short = false;
+  for (const line of linesFrom(text, bodyAt)) {
+    const last = END.exec(line.text);
+    if (last) return line.at + last.index + last[0].length;
+    if (!line.ended && !complete) return 'open';
+    if (short) return keyEnd;
+    if (BODY_LINE.test(line.text)) keyEnd = line.at + line.text.length;
+    else if (SHORT_LINE.test(line.text)) short = true;
+    else if (!HEADER_LINE.test(line.text)) return keyEnd;
+  }
+  return keyEnd;
+}
+
+function* linesFrom(text: string, from: number): Generator<{ at: number; text: string; ended: boolean }> {
+  let at = from;
+  for (const end of text.slice(from).matchAll(LINE_END)) {
+    yield { at, text: text.slice(at, from + end.index), ended: true };
+    at = from + end.index + end[0].length;
+  }
+  yield { at, text: text.slice(at), ended: false };
+}

@@ -1,0 +1,60 @@
+import { type ByteSet, byteSet } from '../bytes.ts';
+
+/**
+ * A token of a well-known format. What is looked for literally is an anchor; the shape then decides on the run of
+ * `chars` that begins there. The list is our own; its idea, and many a prefix, are those of gitleaks (MIT,
+ * https://github.com/gitleaks/gitleaks): a keyword first, a pattern only where it stands.
+ */
+export interface TokenKind {
+  type: string;
+  /** At least three characters each. */
+  anchors: readonly string[];
+  /** From the anchor on; bounded. What a group `keep` matches at the beginning is shown. */
+  shape: RegExp;
+  /** What may stand in it, and behind the anchor. */
+  chars?: ByteSet;
+  /** No token behind one of these. */
+  notAfter?: ByteSet;
+  /** Letters of the anchor in either case. */
+  fold?: boolean;
+  /** Of the text so far: whether it may get another shape when more comes. None: it may while `chars` go on. */
+  viable?: RegExp;
+  /** Bytes behind the anchor that are looked at. */
+  most?: number;
+}
+
+export const TOKEN_CHARS = byteSet('A-Za-z0-9_-');
+export const DOTTED_CHARS = byteSet('A-Za-z0-9_.-');
+export const BASE64_CHARS = byteSet('A-Za-z0-9+/=_-');
+export const MOST_TOKEN_BYTES = 512;
+
+/** No word, so no part of a longer name or of encoded data. */
+export const INSIDE_WORD = byteSet('A-Za-z0-9_');
+export const INSIDE_DATA = byteSet('A-Za-z0-9_+/.-');
+
+/** Everything on a line. */
+const LINE_CHARS: ByteSet = new Uint8Array(256).fill(1);
+LINE_CHARS[0x0a] = 0;
+LINE_CHARS[0x0d] = 0;
+
+/** A value that is only told by the name it is assigned to: `name = "value"`, `"name": "value"`, `name value`. */
+export function assigned(
+  type: string,
+  names: readonly string[],
+  value: string,
+  valueChars: string,
+  most = 256,
+): TokenKind {
+  const rest = String.raw`[A-Za-z0-9_.-]{0,40}\\?["'\]]{0,2}[ \t]{0,4}`;
+  const operator = String.raw`(?:=>|:=|[=:,]|(?<=[ \t]))[ \t]{0,4}\\?["'\x60]?`;
+  const anchor = `(?:${names.map((name) => name.replaceAll('.', '\\.')).join('|')})`;
+  return {
+    type,
+    anchors: names,
+    fold: true,
+    chars: LINE_CHARS,
+    most,
+    shape: new RegExp(`^(?<keep>${anchor}${rest}${operator})${value}(?![${valueChars}])`, 'i'),
+    viable: new RegExp(`^${anchor}${rest}(?:[=:]|(?:${operator})[${valueChars}]*)?$`, 'i'),
+  };
+}

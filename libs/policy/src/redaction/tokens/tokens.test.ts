@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest';
+import { compileRedaction } from '../compile.ts';
+import { cutAt, feed, feedRestarted } from '../every-chunking.ts';
+import { seededRandom, tokenSamples } from './samples.ts';
+import { TOKEN_TYPES } from './tokens.ts';
+
+const redaction = compileRedaction({ hashKey: Buffer.alloc(32) });
+const samples = tokenSamples(seededRandom(1));
+
+test('knows at least 40 kinds of tokens, and has a sample of each', () => {
+  expect([...TOKEN_TYPES].sort()).toEqual([...new Set(samples.map(({ type }) => type))].sort());
+  expect(TOKEN_TYPES.size).toBeGreaterThanOrEqual(40);
+});
+
+describe.each(samples.map((sample) => [sample.type, sample] as const))('%s', (type, { text, token }) => {
+  const line = `$ export IT="${text}" # done\n`;
+  const expected = {
+    output: line.replace(token, `[REDACTED_${type.toUpperCase()}]`),
+    counts: { [type]: 1 },
+    blocked: undefined,
+  };
+  const bytes = Buffer.from(line);
+
+  test('is replaced, and nothing else is, over every split and every restart', () => {
+    expect(feed(redaction.redactor(), [bytes])).toEqual(expected);
+    for (let at = 0; at <= bytes.length; at += 1) {
+      expect(feed(redaction.redactor(), cutAt(bytes, [at])), `split at ${at}`).toEqual(expected);
+      expect(feedRestarted(redaction, bytes, at), `restarted at ${at}`).toEqual(expected);
+    }
+  });
+});
+
+test('recall of known formats is at least 99 %, wherever they stand', () => {
+  const surroundings = [
+    ['', '\n'],
+    ['token: ', '\n'],
+    ["'", "'"],
+    ['(', ')'],
+    ['\u8054', '\u8054'],
+    ['a=', '&b=c'],
+    ['\t', ' ok'],
+    ['["', '"]'],
+  ] as const;
+  let planted = 0;
+  const missed: string[] = [];
+  for (let seed = 0; seed < 100; seed += 1) {
+    for (const { type, text, token } of tokenSamples(seededRandom(seed))) {
+      const [before, behind] = surroundings[planted % surroundings.length]!;
+      planted += 1;
+      if (redaction.text(before + text + behind).text.includes(token)) missed.push(`${type} ${before + text + behind}`);
+    }
+  }
+  expect({ share: missed.length / planted <= 0.01, missed: missed.slice(0, 20) }).toEqual({ share: true, missed: [] });
+});

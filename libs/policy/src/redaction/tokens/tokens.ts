@@ -1,0 +1,77 @@
+import { type Anchor, AnchorScan } from '../anchor-scan.ts';
+import { runEnd } from '../bytes.ts';
+import type { Findings, Rule, Source, View } from '../source.ts';
+import { CLOUDS } from './kinds/clouds.ts';
+import { CODE_HOSTS } from './kinds/code-hosts.ts';
+import { GENERAL } from './kinds/general.ts';
+import { SERVICES } from './kinds/services.ts';
+import { judgePrivateKey, PRIVATE_KEY_ANCHOR } from './private-key.ts';
+import { MOST_TOKEN_BYTES, TOKEN_CHARS, type TokenKind } from './token-kind.ts';
+
+const KINDS: readonly TokenKind[] = [...CODE_HOSTS, ...CLOUDS, ...SERVICES, ...GENERAL];
+const PRIVATE_KEY = 'private_key';
+
+export const TOKEN_TYPES: ReadonlySet<string> = new Set([PRIVATE_KEY, ...KINDS.map(({ type }) => type)]);
+
+/** Behind every rule that was given. */
+const FIRST_RANK = 2_000;
+
+let shared: AnchorScan | undefined;
+
+/** Finds tokens of well-known formats; `given` says what to do with some types instead of redacting them. */
+export function tokens(given: ReadonlyMap<string, Rule>, others: 'too' | 'not'): Source[] {
+  if (given.size === 0) {
+    if (others === 'not') return [];
+    shared ??= new AnchorScan(anchorsOf(given, others));
+    return [shared];
+  }
+  return [new AnchorScan(anchorsOf(given, others))];
+}
+
+function anchorsOf(given: ReadonlyMap<string, Rule>, others: 'too' | 'not'): Anchor[] {
+  const ruleOf = (type: string, rank: number): Rule => given.get(type) ?? { type, strategy: 'redact', rank };
+  const wanted = (type: string): boolean => others === 'too' || given.has(type);
+  const anchors = KINDS.filter(({ type }) => wanted(type)).flatMap((kind, index) =>
+    anchorsOfKind(kind, ruleOf(kind.type, FIRST_RANK + 1 + index)),
+  );
+  if (wanted(PRIVATE_KEY)) anchors.push(privateKeyAnchor(ruleOf(PRIVATE_KEY, FIRST_RANK)));
+  return anchors;
+}
+
+function privateKeyAnchor(rule: Rule): Anchor {
+  const judge = (view: View, at: number, findings: Findings): void => judgePrivateKey(rule, view, at, findings);
+  return { rule, bytes: Buffer.from(PRIVATE_KEY_ANCHOR), judge };
+}
+
+function anchorsOfKind(kind: TokenKind, rule: Rule): Anchor[] {
+  const { fold = false, notAfter } = kind;
+  return kind.anchors.map((anchor) => ({
+    rule,
+    bytes: Buffer.from(anchor),
+    fold,
+    ...(notAfter && { notAfter }),
+    judge: (view, at, findings) => judge(kind, anchor.length, rule, view, at, findings),
+  }));
+}
+
+function judge(kind: TokenKind, anchorBytes: number, rule: Rule, view: View, at: number, findings: Findings): void {
+  const { bytes, end, complete } = view;
+  const behind = at + anchorBytes;
+  const most = Math.min(end, behind + (kind.most ?? MOST_TOKEN_BYTES));
+  const run = runEnd(bytes, behind, most, kind.chars ?? TOKEN_CHARS);
+  const text = bytes.toString('latin1', at, run);
+  if (run === end && !complete && (kind.viable?.test(text) ?? true)) {
+    findings.open(rule, at);
+    return;
+  }
+  const match = kind.shape.exec(text);
+  if (!match) return;
+  const start = match.groups?.keep?.length ?? 0;
+  if (isPlaceholder(match[0].slice(Math.max(start, anchorBytes)))) return;
+  findings.found(rule, at, at + start, at + match[0].length);
+}
+
+/** What documentation writes where a token would be. */
+function isPlaceholder(text: string): boolean {
+  return /^(?:[xX*._-]+|\.{3}|<.*>)$/.test(text);
+}

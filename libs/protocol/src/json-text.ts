@@ -1,0 +1,41 @@
+/** A value that JSON cannot say: where in it, and why. */
+export class NotJsonError extends Error {}
+
+const DEEPEST = 500;
+
+/**
+ * JSON of a value that says the same when it is read again. What JSON would drop or change (undefined, NaN, a Date, a cycle) throws
+ * NotJsonError instead. `name` is what the message calls the value.
+ */
+export function toJsonText(value: unknown, name: string): string {
+  return JSON.stringify(toPlain(value, name, []));
+}
+
+/** A copy: what is checked is what is written, whatever getters do. */
+function toPlain(value: unknown, path: string, ancestors: readonly object[]): unknown {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
+  if (typeof value === 'number') {
+    if (Number.isFinite(value)) return value;
+    throw new NotJsonError(`${path} is ${value}`);
+  }
+  if (typeof value !== 'object') throw new NotJsonError(`${path} is ${describeType(value)}`);
+  if (ancestors.includes(value)) throw new NotJsonError(`${path} holds itself`);
+  if (ancestors.length >= DEEPEST) throw new NotJsonError(`it is nested more than ${DEEPEST} deep`);
+  const within = [...ancestors, value];
+  if (Array.isArray(value)) return Array.from(value, (item, index) => toPlain(item, `${path}[${index}]`, within));
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
+    throw new NotJsonError(`${path} is a ${prototype.constructor?.name || 'class instance'}`);
+  }
+  // Without a prototype no key means anything, `__proto__` included.
+  const copy = Object.create(null);
+  for (const key of Object.keys(value)) {
+    copy[key] = toPlain((value as Record<string, unknown>)[key], `${path}.${key}`, within);
+  }
+  return copy;
+}
+
+function describeType(value: unknown): string {
+  if (value === undefined) return 'undefined';
+  return typeof value === 'bigint' ? 'a BigInt' : `a ${typeof value}`;
+}

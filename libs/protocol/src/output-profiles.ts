@@ -1,0 +1,11 @@
+import type { SessionSpec } from './session.ts';
+
+type OutputSpec = NonNullable<SessionSpec['output']>;
+
+/** How other systems cut what a model is shown, for `output` of a session's spec. What was cut is counted and marked all the same. */
+export const OUTPUT_PROFILES = {
+  /** LangChain's shell tool: 100 lines, from the start, and no bound in bytes. */
+  langchain: { maxLines: 100, maxBytes: 16_777_216, keep: 'head' },
+  /** Codex: 10 KiB and 256 lines of each stream, from the start, whichever comes first. */
+  codex: { maxLines: 256, maxBytes: 10_240, keep: 'head' },
+} as const satisfies Record<string, OutputSpec>;

@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { entryIdSchema, tenantIdSchema } from './ids.ts';
+import { LIMITS } from './limits.ts';
+
+/** Names that models, queues and URLs can hold alike. */
+export const toolNameSchema = z
+  .string('must be a string')
+  .regex(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 of A-Z a-z 0-9 _ -, the first a letter or _');
+
+/** One tool as a host offers it. Schemas are JSON Schemas. */
+export const toolOfferSchema = z.object({
+  name: toolNameSchema,
+  description: z.string().optional(),
+  inputSchema: z.record(z.string(), z.unknown()),
+  outputSchema: z.record(z.string(), z.unknown()).optional(),
+  timeoutMs: z.number(),
+});
+export type ToolOffer = z.infer<typeof toolOfferSchema>;
+
+export interface ToolInfo extends ToolOffer {
+  /** Live hosts that run it. */
+  hosts: string[];
+  /** Those of them whose definition is another one than this. */
+  differing: string[];
+}
+
+export type ToolEvent =
+  | { type: 'tool.added' | 'tool.changed'; tool: ToolInfo }
+  | { type: 'tool.removed'; name: string }
+  | ToolCallEvent;
+
+export const toolCallEventSchema = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('call.started'),
+    at: z.string(),
+    callId: z.string(),
+    name: z.string(),
+    hostId: z.string(),
+  }),
+  z.object({
+    type: z.literal('call.ended'),
+    at: z.string(),
+    callId: z.string(),
+    name: z.string(),
+    hostId: z.string().nullable(),
+    ok: z.boolean(),
+    code: z.string().optional(),
+  }),
+]);
+export type ToolCallEvent = z.infer<typeof toolCallEventSchema>;
+
+/** How a call fails. docs/tools.md is checked against it. */
+export const TOOL_ERROR_CODES = [
+  'unknown-tool',
+  'arguments-invalid',
+  'not-json',
+  'too-large',
+  'raised',
+  'timeout',
+  'memory',
+  'died',
+  'output-invalid',
+  'cancelled',
+  'not-started',
+  'lost',
+  'error',
+] as const;
+export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
+
+export const toolErrorSchema = z.object({
+  code: z.enum(TOOL_ERROR_CODES),
+  message: z.string(),
+  context: z.record(z.string(), z.unknown()).optional(),
+});
+export type ToolError = z.infer<typeof toolErrorSchema>;
+
+/** A call that fails is data, as a command that fails is. */
+export type ToolResult = { callId: string; hostId: string | null } & (
+  | { ok: true; output: unknown }
+  | { ok: false; error: ToolError }
+);
+
+/** A result as it lies in Redis, below its seal. */
+export const wireToolResultSchema = z.discriminatedUnion('ok', [
+  z.object({ ok: z.literal(true), hostId: z.string(), output: z.unknown() }),
+  z.object({ ok: z.literal(false), hostId: z.string().nullable(), error: toolErrorSchema }),
+]);
+
+/** The data of a call's job. Which tool, its queue says. */
+export const toolJobSchema = z.strictObject({
+  call: entryIdSchema,
+  tenant: tenantIdSchema,
+  /** the producer that waits for the result */
+  inbox: entryIdSchema,
+  /** sealed */
+  args: z.string(),
+  timeoutMs: z.number().int().positive().max(LIMITS.timeoutMs).optional(),
+  /** By the clock of Redis: it starts until then, or not at all. */
+  deadline: z.number().int().positive().optional(),
+});
+export type ToolJob = z.infer<typeof toolJobSchema>;

@@ -1,0 +1,85 @@
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { inspectFleet } from '../support/inspect-fleet.ts';
+import { keysWithoutExpiry } from '../support/invariants.ts';
+import { startFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Promise: a session that is over leaves nothing that stays: no container, no folder, no process, no key without an end.
+
+const SESSIONS = 200;
+const AT_A_TIME = 8;
+
+test(`${SESSIONS} sessions, one after the other on one host, however they end, leave nothing behind`, async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sf-churn-'));
+  const stack = await startFleet({ slots: AT_A_TIME, env: { SHELLFLEET_STATE_DIR: folder } });
+  await using inspect = inspectFleet(stack);
+  try {
+    const worker = stack.workers[0]?.pid ?? -1;
+    await stack.fleet.run('true');
+    const withoutSessions = () =>
+      until(
+        () => treeOf(folder),
+        (tree) => !tree.some((path) => /\/s\/[^.]/.test(path)),
+      );
+    const before = { folder: await withoutSessions(), descriptors: await countDescriptors(worker) };
+    let next = 0;
+    const live = async () => {
+      for (let index = next++; index < SESSIONS; index = next++) {
+        const session = await stack.fleet.session(`churn-${index}`, { limits: { memoryBytes: 64 << 20 } });
+        const last = await session.submit(
+          ['echo $$; sleep 4321 &', 'kill -9 $$', 'sleep 4321', 'exit 3'][index % 4] as string,
+        );
+        if (index % 4 !== 2) await last.result();
+        if (index % 8 === 1) await session.restart();
+        await session.close();
+        await last.result();
+      }
+    };
+    await Promise.all(Array.from({ length: AT_A_TIME }, live));
+    await until(
+      () => stack.fleet.hosts(),
+      ([host]) => host?.free === AT_A_TIME,
+    );
+    expect(await inspect.containers()).toEqual([]);
+    expect(await withoutSessions()).toEqual(before.folder);
+    expect(await keepersBelow(folder)).toEqual([]);
+    const sessions = (await keysWithoutExpiry(inspect.redis, `${stack.namespace}:{default:`)).sort();
+    expect(sessions).toEqual([]);
+    await until(
+      () => Array.fromAsync(stack.fleet.sessions()),
+      (all) => all.length === 0,
+    );
+    const owners = await inspect.redis.hlen(`${stack.namespace}:{x0}:owners`);
+    expect(owners).toBe(0);
+    expect(await countDescriptors(worker)).toBeLessThan(before.descriptors + 20);
+  } finally {
+    await stack[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true, force: true });
+  }
+}, 240_000);
+
+async function treeOf(folder: string): Promise<string[]> {
+  return (await readdir(folder, { recursive: true })).sort();
+}
+
+async function countDescriptors(pid: number): Promise<number> {
+  return (await readdir(`/proc/${pid}/fd`)).length;
+}
+
+/** Processes of this machine that were started from the folder, or work in it. */
+async function keepersBelow(folder: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const [command, cwd] = await Promise.all([
+        readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''),
+        readlink(`/proc/${pid}/cwd`).catch(() => ''),
+      ]);
+      return (command.includes(folder) || cwd.startsWith(folder)) && Number(pid) !== process.pid ? [command] : [];
+    }),
+  );
+  return found.flat();
+}

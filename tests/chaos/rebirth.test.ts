@@ -1,0 +1,132 @@
+import type { Session } from '@shellfleet/client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Promise: however a shell came to be, it has the session's variables and directory, and its startup commands have run, before it runs
+// anything of a caller's. (Where they are run only once, the first timeout leaves a session without its virtualenv.)
+
+let stack: TestFleet;
+let inspect: FleetInspector;
+beforeAll(async () => {
+  stack = await startFleet();
+  inspect = inspectFleet(stack);
+});
+afterAll(async () => {
+  await inspect?.[Symbol.asyncDispose]();
+  await stack?.[Symbol.asyncDispose]();
+});
+
+const spec = {
+  env: { GIVEN: 'session' },
+  cwd: '/usr',
+  startupCommands: ['from=startup', 'activate() { echo "active in $PWD with $GIVEN"; }', 'cd /tmp'],
+  limits: { memoryBytes: 64 << 20 },
+};
+const prepared = 'active in /tmp with session startup\n';
+const look = 'activate | tr "\\n" " "; echo "$from"';
+
+async function removeContainer({ id }: Session, { docker, containers } = inspect): Promise<void> {
+  const [container] = await containers(id);
+  await docker.getContainer(container?.id ?? '').remove({ force: true });
+}
+
+/** What it takes to lose a shell, and the epoch of the one that follows. */
+const WAYS: [string, (session: Session) => Promise<unknown>][] = [
+  ['restart', (session) => session.restart()],
+  [
+    'a timeout that the shell does not survive',
+    (session) => session.run('set -n', { timeoutMs: 300, killGraceMs: 300 }),
+  ],
+  ['kill -9 of the shell by its command', (session) => session.run('kill -9 $$')],
+  ['exec of another program', (session) => session.run('exec true')],
+  ['kill -9 of the shell from the background', (session) => session.run('shell=$$; (sleep 0.2; kill -9 $shell) & :')],
+  ['the end of everything in the sandbox', (session) => session.run("sh -c 'kill -9 -1'")],
+  ['want of memory', (session) => session.run('exec python3 -c "b = bytearray(1 << 30)"', { timeoutMs: 20_000 })],
+  ['removal of its container', removeContainer],
+];
+
+test.each(WAYS)('after %s the startup commands have run again (S1-26, S1-43)', async (what, lose) => {
+  const session = await stack.fleet.session(what.replaceAll(/[^a-z0-9]+/gi, '-'), spec);
+  expect(await session.run(look)).toMatchObject({ outcome: 'success', stdout: prepared });
+  await session.run('unset from; cd /; export GIVEN=changed; unset -f activate');
+  await lose(session);
+  const next = await until(
+    () => session.run(look),
+    ({ shell }) => shell.epoch === 2,
+  );
+  expect(next).toMatchObject({ outcome: 'success', stdout: prepared });
+  expect(await session.run('echo "$from"')).toMatchObject({ stdout: 'startup\n', shell: { state: 'kept', epoch: 2 } });
+  await session.close();
+});
+
+test('after idleness the startup commands have run again', async () => {
+  const session = await stack.fleet.session('idle', { ...spec, idleTimeoutMs: 300 });
+  await session.run('unset from');
+  await until(
+    () => session.info(),
+    ({ state }) => state === 'lost',
+  );
+  expect(await session.run(look)).toMatchObject({ stdout: prepared, shell: { state: 'lost', epoch: 2 } });
+});
+
+test('after its worker and its container died together the startup commands have run again', async () => {
+  const session = await stack.fleet.session('both-died', spec);
+  await session.run('unset from');
+  await stack.workers[0]?.kill();
+  await removeContainer(session);
+  await stack.workers[0]?.start();
+  expect(await session.run(look)).toMatchObject({ stdout: prepared, shell: { state: 'lost', epoch: 2 } });
+});
+
+test('a shell that was killed while no worker was there is prepared before the next command', async () => {
+  const session = await stack.fleet.session('died-alone', spec);
+  await session.run('unset from; shell=$$; (sleep 0.5; kill -9 $shell; touch /tmp/killed) & :');
+  await stack.workers[0]?.kill();
+  const [container] = await inspect.containers(session.id);
+  const exec = async () => {
+    const run = await inspect.docker.getContainer(container?.id ?? '').exec({ Cmd: ['test', '-e', '/tmp/killed'] });
+    await run.start({});
+    return until(
+      () => run.inspect(),
+      ({ Running }) => !Running,
+    );
+  };
+  await until(exec, ({ ExitCode }) => ExitCode === 0);
+  await stack.workers[0]?.start();
+  expect(await session.run(look)).toMatchObject({
+    stdout: prepared,
+    shell: { state: 'lost', epoch: 2, reason: expect.stringContaining('away') },
+  });
+});
+
+test('on another host, after the loss of the first, the startup commands have run again', async () => {
+  await using two = await startFleet({ workers: 2, slots: 1 });
+  const session = await two.fleet.session('moves', { ...spec, onHostLoss: 'recreate', hostGraceMs: 0 });
+  const first = await session.run(look);
+  await two.workers.find(({ hostId }) => hostId === first.hostId)?.kill();
+  const next = await session.run(look);
+  expect(next.hostId).not.toBe(first.hostId);
+  expect(next).toMatchObject({ stdout: prepared, shell: { state: 'lost', epoch: 2 } });
+});
+
+test.each([
+  ['fails', 'false', "Startup command 'false' failed with exit code 1."],
+  ['replaces the shell', 'exec true', "Startup command 'exec true' replaced the shell: "],
+])(
+  'a shell whose startup command %s is not used: the next command tries again, from the first of them (S1-40, S1-41)',
+  async (what, command, message) => {
+    const id = `partial-${what.replaceAll(' ', '-')}`;
+    const startupCommands = ['from=startup', `[ -e /workspace/ok ] || ${command}`];
+    const session = await stack.fleet.session(id, { startupCommands });
+    const text = message.replace(`'${command}'`, `'${startupCommands[1]}'`);
+    for (const _again of [1, 2]) {
+      expect((await session.run('echo "[$from]"')).error).toMatchObject({
+        code: 'SESSION_START_FAILED',
+        message: expect.stringContaining(text),
+      });
+    }
+    expect(await inspect.containers(id)).toEqual([]);
+  },
+);

@@ -1,0 +1,143 @@
+import type { OutputChunk } from '@shellfleet/client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { everythingInRedis } from '../support/everything-in-redis.ts';
+import { expectedResult } from '../support/expected-result.ts';
+import { FleetCli } from '../support/fleet-cli.ts';
+import { inspectFleet } from '../support/inspect-fleet.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+let stack: TestFleet;
+beforeAll(async () => {
+  stack = await startFleet({ slots: 16 });
+});
+afterAll(() => stack?.[Symbol.asyncDispose]());
+
+const SPEC = { redaction: [{ type: 'email', strategy: 'block' as const }] };
+const BLOCKED = {
+  outcome: 'blocked' as const,
+  redactions: { email: 1 },
+  error: {
+    code: 'OUTPUT_BLOCKED',
+    message: 'Output blocked: detected email.',
+    retryable: false,
+    context: { type: 'email', reason: 'matched' },
+  },
+};
+
+test('S1-46: after a match nothing more is released, of neither stream; the command goes on to its own end', async () => {
+  const session = await stack.fleet.session('blocks', SPEC);
+  const chunks: OutputChunk[] = [];
+  const script = `echo before; sleep 0.2; echo alice@example.com; echo more; echo err >&2; touch /tmp/done; sh -c 'exit 3'`;
+  const command = await session.submit(script, { onOutput: (chunk) => chunks.push(chunk) });
+  expect(await command.result()).toEqual(
+    expectedResult('blocks', { ...BLOCKED, exitCode: 3, totals: expect.any(Object) as never }),
+  );
+  expect(chunks.map(({ text }) => text).join('')).toBe('before\n');
+  expect(chunks.some(({ omittedBytes = 0 }) => omittedBytes > 0)).toBe(true);
+  let log = '';
+  for await (const { text } of command.log()) log += text;
+  expect(log).toBe('before\n');
+  expect((await session.run('ls /tmp/done')).stdout).toBe('/tmp/done\n');
+});
+
+test('what it withholds fills no ring: 20 MB behind the match come to their end', async () => {
+  const session = await stack.fleet.session('much', SPEC);
+  const result = await session.run('echo alice@example.com; yes | head -c 20000000; echo end >&2');
+  expect(result).toMatchObject({ ...BLOCKED, exitCode: 0, stdout: '', stderr: '', output: '' });
+});
+
+test('a command that is stopped is first of all that, and its output is withheld all the same', async () => {
+  const session = await stack.fleet.session('stopped', SPEC);
+  expect(await session.run('echo alice@example.com; sleep 60', { timeoutMs: 500 })).toMatchObject({
+    outcome: 'timeout',
+    reason: 'wall',
+    output: '',
+    error: BLOCKED.error,
+  });
+});
+
+test('an adopted command stays blocked, and its match is counted once', async () => {
+  await using inspect = inspectFleet(stack);
+  const session = await stack.fleet.session('adopted', SPEC);
+  const command = await session.submit('echo bob@example.com; sleep 1; echo carol@example.com');
+  await until(
+    () => everythingInRedis(inspect.redis, stack.namespace),
+    (all) => all.includes('"blocked":{"type":"email"'),
+  );
+  await stack.workers[0]?.kill();
+  await stack.workers[0]?.start();
+  expect(await command.result()).toMatchObject({ ...BLOCKED, exitCode: 0, output: '' });
+  const everything = await everythingInRedis(inspect.redis, stack.namespace);
+  for (const name of ['alice', 'bob', 'carol']) expect(everything).not.toContain(`${name}@example.com`);
+});
+
+test('the command line leaves with 126, and says why', async () => {
+  const session = await stack.fleet.session('line', SPEC);
+  await session.run('true');
+  expect(await new FleetCli(stack).text(['exec', 'line', '--', 'echo alice@example.com'])).toEqual({
+    exitCode: 126,
+    stdout: '',
+    stderr: expect.stringContaining('Output blocked: detected email. (OUTPUT_BLOCKED)') as string,
+  });
+});
+
+test('rules in their order replace what they find, by type, and hash the same value the same in every session', async () => {
+  const redaction = [
+    { type: 'email', strategy: 'hash' as const },
+    { type: 'credit_card', strategy: 'mask' as const },
+    { type: 'ticket', strategy: 'redact' as const, pattern: 'T-[0-9]{4}' },
+  ];
+  const script = 'echo "alice@example.com 4111-1111-1111-1111 T-1234 T-9999"';
+  const results = await Promise.all(
+    ['one', 'two'].map(async (id) => (await stack.fleet.session(id, { redaction })).run(script)),
+  );
+  for (const { stdout, redactions } of results) {
+    expect(stdout).toMatch(
+      /^<email_hash:[0-9a-f]{8}> \*{4}-\*{4}-\*{4}-1111 \[REDACTED_TICKET\] \[REDACTED_TICKET\]\n$/,
+    );
+    expect(redactions).toEqual({ email: 1, credit_card: 1, ticket: 2 });
+  }
+  expect(results[0]?.stdout).toBe(results[1]?.stdout);
+  const stranger = await stack.connect({ tenant: 'other' });
+  const theirs = await (await stranger.session('one', { redaction })).run(script);
+  expect(theirs.stdout).not.toBe(results[0]?.stdout);
+});
+
+test('S1-32: a rule that can never work is refused before anything is sent', async () => {
+  for (const redaction of [
+    [{ type: 'unheard_of', strategy: 'redact' }],
+    [{ type: 'own', strategy: 'mask', pattern: '(' }],
+  ])
+    await expect(stack.fleet.session('never', { redaction: redaction as never })).rejects.toMatchObject({
+      code: 'SESSION_SPEC_INVALID',
+    });
+  await expect(stack.fleet.session('never', { env: { A: '1' }, secrets: { A: '2' } })).rejects.toMatchObject({
+    code: 'SESSION_SPEC_INVALID',
+    message: expect.stringContaining('secrets.A: is in env as well'),
+  });
+});
+
+test('S1-49, O4: an adopted command is redacted, and counted, exactly once', async () => {
+  const session = await stack.fleet.session('once', {
+    secrets: { TOKEN: 'correct-horse-battery' },
+    output: { streamBytes: 300_000 },
+  });
+  const script = `i=0; while [ $i -lt 40000 ]; do echo "$i $TOKEN"; i=$((i + 1)); done`;
+  await session.run('true');
+  const command = await session.submit(script, { timeoutMs: 60_000 });
+  let bytes = 0;
+  for await (const { data } of command.output()) {
+    bytes += data.byteLength;
+    if (bytes > 100_000) break;
+  }
+  for (let kill = 0; kill < 2; kill += 1) {
+    await stack.workers[0]?.kill();
+    await stack.workers[0]?.kill();
+    await stack.workers[0]?.start();
+  }
+  expect(await command.result()).toMatchObject({ outcome: 'success', redactions: { secret: 40_000 } });
+  let text = '';
+  for await (const chunk of command.log()) text += chunk.text;
+  expect(text).toBe(Array.from({ length: 40_000 }, (_, index) => `${index} [REDACTED_SECRET]\n`).join(''));
+});

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Command, LogChunk, LogOptions } from '@shellfleet/client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FleetCli } from '../support/fleet-cli.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+
+// Promise: the whole redacted output of a command is there to be read by offset, while its host keeps it; what is gone is said to be.
+
+const MIB = 2 ** 20;
+const BYTES = 5 * MIB;
+const SCRIPT = `seq 1 9999999 | head -c ${BYTES}; echo "end $TOKEN" >&2`;
+const SPEC = { output: { streamBytes: MIB, maxBytes: 10_000 }, secrets: { TOKEN: 'correct-horse-battery' } };
+const ERR = 'end [REDACTED_SECRET]\n';
+
+let stack: TestFleet;
+beforeAll(async () => {
+  stack = await startFleet({ env: { SHELLFLEET_LOG_COMMAND_BYTES: String(3 * MIB) } });
+});
+afterAll(() => stack?.[Symbol.asyncDispose]());
+
+function expectedBytes(bytes: number): Buffer {
+  let text = '';
+  for (let number = 1; text.length < bytes; number += 1) text += `${number}\n`;
+  return Buffer.from(text.slice(0, bytes));
+}
+
+async function read(command: Command, options: LogOptions = {}) {
+  const chunks: LogChunk[] = [];
+  for await (const chunk of command.log(options)) chunks.push(chunk);
+  const data = Buffer.concat(chunks.map((chunk) => chunk.data));
+  return { chunks, data, omitted: chunks.reduce((sum, { omittedBytes = 0 }) => sum + omittedBytes, 0) };
+}
+
+const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
+
+test('what the stream does not carry comes from the host, also after its worker was killed', async () => {
+  const session = await stack.fleet.session('logged', SPEC);
+  const script = `seq 1 9999999 | head -c ${3 * MIB}; echo "end $TOKEN" >&2`;
+  const command = await session.submit(script);
+  const result = await command.result();
+  expect(result).toMatchObject({ outcome: 'success', redactions: { secret: 1 }, truncated: { bytes: true } });
+  const whole = expectedBytes(3 * MIB);
+  const stdout = await read(command, { stream: 'stdout' });
+  expect([md5(stdout.data), stdout.omitted]).toEqual([md5(whole), 0]);
+  expect((await read(command, { stream: 'stderr' })).data.toString()).toBe(ERR);
+  const both = await read(command);
+  expect([both.data.length, both.omitted]).toEqual([whole.length + ERR.length, 0]);
+  await stack.workers[0]?.kill();
+  await expect(read(command)).rejects.toMatchObject({ code: 'HOST_UNREACHABLE', retryable: true });
+  await stack.workers[0]?.start();
+  for (const [offset, length] of [
+    [MIB - 10, 20],
+    [2 * MIB + 77, 300_000],
+    [3 * MIB - 5, 100],
+  ] as const) {
+    const { data, chunks } = await read(command, { stream: 'stdout', offset, length });
+    expect(data.equals(whole.subarray(offset, offset + length))).toBe(true);
+    expect(chunks[0]?.offset).toBe(offset);
+  }
+  const cli = await new FleetCli(stack).run([
+    'logs',
+    command.id,
+    '--stream',
+    'stdout',
+    '--offset',
+    '2m',
+    '--length',
+    '64k',
+  ]);
+  expect(cli.stdout.equals(whole.subarray(2 * MIB, 2 * MIB + 65_536))).toBe(true);
+});
+
+test('a log over its quota keeps its beginning and end, and counts what is gone between them', async () => {
+  const session = await stack.fleet.session('quota', SPEC);
+  const command = await session.submit(SCRIPT);
+  await command.result();
+  const { data, omitted, chunks } = await read(command, { stream: 'stdout' });
+  const whole = expectedBytes(BYTES);
+  expect(data.length + omitted).toBe(BYTES);
+  expect(omitted).toBeGreaterThan(MIB / 2);
+  for (const chunk of chunks)
+    expect(whole.subarray(chunk.offset, chunk.offset + chunk.data.length).equals(chunk.data)).toBe(true);
+  expect(chunks.at(-1)?.offset).toBe(BYTES - (chunks.at(-1)?.data.length ?? 0));
+});
+
+test('a log that its host has removed is said to be gone, with its size', async () => {
+  const session = await stack.fleet.session('removed', SPEC);
+  const command = await session.submit(SCRIPT);
+  await command.result();
+  const entry = command.id.slice(command.id.lastIndexOf('.') + 1);
+  const folders = (await readdir(stack.stateFolder, { recursive: true })).filter((path) => path.endsWith(entry));
+  expect(folders).toHaveLength(1);
+  await rm(join(stack.stateFolder, folders[0] ?? ''), { recursive: true });
+  const { data, omitted } = await read(command, { stream: 'stdout' });
+  expect(data.length + omitted).toBe(BYTES);
+  const cli = await new FleetCli(stack).run(['logs', command.id]);
+  expect(cli.stderr).toContain(`${omitted} bytes of stdout are gone here.`);
+});
+
+test('a command that runs can be read so far, and followed to its end', async () => {
+  const session = await stack.fleet.session('running', { ...SPEC, commandTimeoutMs: 30_000 });
+  const command = await session.submit(`seq 1 9999999 | head -c ${2 * MIB}; mkfifo /tmp/go; read go < /tmp/go`);
+  const until = async () => {
+    for (;;) {
+      const { data } = await read(command, { stream: 'stdout' });
+      if (data.length >= 2 * MIB - 70_000) return data;
+    }
+  };
+  const soFar = await until();
+  expect(
+    expectedBytes(2 * MIB)
+      .subarray(0, soFar.length)
+      .equals(soFar),
+  ).toBe(true);
+  const followed = read(command, { follow: true });
+  await command.cancel();
+  expect(md5((await followed).data)).toBe(md5(expectedBytes(2 * MIB)));
+});

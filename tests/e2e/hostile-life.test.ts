@@ -1,0 +1,242 @@
+import { isShellfleetError, type Session } from '@shellfleet/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectedResult } from '../support/expected-result.ts';
+import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+let stack: TestFleet;
+let inspect: FleetInspector;
+beforeAll(async () => {
+  stack = await startFleet({ slots: 32 });
+  inspect = inspectFleet(stack);
+});
+afterAll(async () => {
+  await inspect?.[Symbol.asyncDispose]();
+  await stack?.[Symbol.asyncDispose]();
+});
+
+const codeOf = (error: unknown) => (isShellfleetError(error) ? error.code : String(error));
+const goesOn = async (session: Session, own = {}) =>
+  expect(await session.run('echo on')).toMatchObject({ outcome: 'success', stdout: 'on\n', ...own });
+
+describe('Variables of a session', () => {
+  const env = {
+    QUOTES: `it's "twice" \`run\` $(no) \${no} \\ \\\\ ''`,
+    NEWLINES: '\n first\n\nlast \n\n',
+    UNICODE: 'žluťoučký 漢字 🐚 \u0001\u001b[31m \u00ad\u202e',
+    EMPTY: '',
+    SPACES: '  a  b\t',
+    DASHES: '-n --',
+    HUGE: 'x'.repeat(120_000),
+    LANG: 'C.UTF-8',
+    _under: '1',
+  };
+
+  test('are byte for byte what was given, in the shell and in its children, also after a rebirth', async () => {
+    const session = await stack.fleet.session('env', { env });
+    const print = `python3 -c 'import os, json; print(json.dumps({k: os.environb[k.encode()].decode() for k in ${JSON.stringify(Object.keys(env))}}))'`;
+    const given = async () => JSON.parse((await session.run(print)).stdout);
+    expect(await given()).toEqual(env);
+    expect((await session.run('printf %s "$NEWLINES|$QUOTES"')).stdout).toBe(`${env.NEWLINES}|${env.QUOTES}`);
+    await session.run('unset NEWLINES; QUOTES=; kill -9 $$');
+    expect(await given()).toEqual(env);
+  });
+
+  test('may be many', async () => {
+    const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`MANY_${index}`, `value ${index}`]));
+    const session = await stack.fleet.session('many-variables', { env: many });
+    expect((await session.run('env | grep -c ^MANY_; echo $MANY_1999')).stdout).toBe('2000\nvalue 1999\n');
+  });
+
+  test('that the shell refuses are said, not skipped', async () => {
+    const session = await stack.fleet.session('readonly-variable', { env: { FIRST: '1', UID: '5' } });
+    expect((await session.run('echo never')).error).toMatchObject({
+      code: 'SESSION_START_FAILED',
+      message: expect.stringMatching(/UID: readonly variable/),
+    });
+  });
+});
+
+describe('A directory', () => {
+  test('of the session that cannot be one is said when it starts', async () => {
+    const session = await stack.fleet.session('no-cwd', { cwd: '/etc/passwd' });
+    expect(await session.run('echo never')).toMatchObject({
+      outcome: 'error',
+      error: { code: 'SESSION_START_FAILED', message: expect.stringContaining('/etc/passwd') },
+    });
+  });
+
+  test('that is removed under the shell keeps nobody from going on', async () => {
+    const session = await stack.fleet.session('cwd-removed');
+    await session.run('mkdir -p /tmp/gone/deep; cd /tmp/gone/deep; rm -r /tmp/gone');
+    await goesOn(session);
+    expect(await session.run('exit 4')).toMatchObject({ outcome: 'failure', exitCode: 4 });
+    expect(await session.run('pwd', { cwd: '/usr' })).toMatchObject({ stdout: '/usr\n' });
+    await goesOn(session);
+    expect((await session.run('cd /workspace && pwd')).stdout).toBe('/workspace\n');
+  });
+});
+
+test.each([
+  ['its workspace', '/workspace'],
+  ['/tmp', '/tmp'],
+  ['the folder of its keeper', '/run/shellfleet'],
+])('a session that fills %s goes on, and can clear it up', async (_what, folder) => {
+  const id = `fills-${folder.replaceAll('/', '-')}`;
+  const session = await stack.fleet.session(id, { limits: { memoryBytes: 256 << 20 } });
+  // No more than the machine can spare, where nothing else sets a limit.
+  await session.run(`head -c 200M /dev/zero > ${folder}/filler`, { timeoutMs: 20_000 });
+  const answer = await session.run('echo on; echo error >&2');
+  // A keeper without room for the script says so, and runs nothing.
+  if (answer.outcome !== 'success')
+    expect(answer.error?.code ?? answer.outcome).toMatch(/INTERNAL|SESSION_START_FAILED|failure/);
+  await session.run(`rm -f ${folder}/filler`);
+  await until(
+    () => session.run('echo on'),
+    ({ stdout }) => stdout === 'on\n',
+  );
+  await session.close();
+});
+
+test('fifty restarts in a row are fifty fresh shells, in one sandbox', async () => {
+  const session = await stack.fleet.session('restarts', { startupCommands: ['echo up >> /tmp/ups'] });
+  await session.run('sleep 4321 &');
+  for (let index = 0; index < 50; index += 1) await session.restart();
+  const result = await session.run('wc -l < /tmp/ups; pgrep -x sleep | wc -l');
+  // What one restart leaves is prepared when something is to run on it.
+  expect(result).toMatchObject({ outcome: 'success', shell: { state: 'kept', epoch: 51 } });
+  expect(result.stdout.split('\n')[1]).toBe('0');
+  expect(Number(result.stdout.split('\n')[0])).toBeGreaterThanOrEqual(2);
+  expect(await inspect.containers('restarts')).toHaveLength(1);
+});
+
+describe('close', () => {
+  test('while the session starts ends what waits at once, and leaves nothing', async () => {
+    const session = await stack.fleet.session('closed-starting', {
+      startupCommands: ['sleep 4321'],
+      startupTimeoutMs: 60_000,
+    });
+    const command = await session.submit('echo never');
+    await until(
+      () => session.info(),
+      ({ state }) => state === 'starting',
+    );
+    await until(
+      () => inspect.containers('closed-starting'),
+      (all) => all.length === 1,
+    );
+    const from = performance.now();
+    await session.close();
+    expect(performance.now() - from).toBeLessThan(5_000);
+    expect(await command.result()).toMatchObject({ outcome: 'cancellation', stdout: '' });
+    expect(await inspect.containers('closed-starting')).toEqual([]);
+  });
+
+  test('races with a hundred submits: each is refused, or ends once', async () => {
+    const session = await stack.fleet.session('submits-while-closing');
+    await session.run('true');
+    const submits = Array.from({ length: 100 }, (_, index) => session.submit(`echo ${index}`));
+    const closing = session.close();
+    const more = Array.from({ length: 100 }, (_, index) => session.submit(`echo more ${index}`));
+    const settled = await Promise.allSettled([...submits, ...more]);
+    await closing;
+    const accepted = settled.filter((one) => one.status === 'fulfilled').map(({ value }) => value);
+    const refused = settled.filter((one) => one.status === 'rejected').map(({ reason }) => codeOf(reason));
+    expect(refused.filter((code) => code !== 'SESSION_CLOSED')).toEqual([]);
+    await expect(session.submit('echo later')).rejects.toMatchObject({ code: 'SESSION_CLOSED' });
+    const outcomes = await Promise.all(accepted.map(async (command) => (await command.result()).outcome));
+    expect(outcomes.every((outcome) => ['success', 'cancellation'].includes(outcome))).toBe(true);
+    expect(accepted.length + refused.length).toBe(200);
+    expect(
+      await inspect.broken(
+        'submits-while-closing',
+        accepted.map(({ id }) => id),
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe('A one-shot command', () => {
+  const oneShots = async () =>
+    (await Array.fromAsync(stack.fleet.sessions())).filter(
+      ({ id, state }) => id.startsWith('run-') && state !== 'closed',
+    );
+  const leavesNothing = async () => {
+    await until(oneShots, (left) => left.length === 0);
+    await until(
+      async () => (await inspect.containers()).filter(({ session }) => session.startsWith('run-')),
+      (left) => left.length === 0,
+    );
+  };
+
+  test('runs in a fresh shell, whatever others left', async () => {
+    await stack.fleet.run('kept=yes; touch /tmp/kept');
+    expect(await stack.fleet.run('echo "[$kept]"; ls /tmp')).toMatchObject({ outcome: 'success', stdout: '[]\n' });
+    await leavesNothing();
+  });
+
+  test.each([
+    ['fails', 'exit 3', {}, 'failure'],
+    ['times out', 'sleep 4321', { timeoutMs: 300 }, 'timeout'],
+    ['cannot start', 'true', { spec: { startupCommands: ['false' as string] } }, 'error'],
+    ['leaves a server behind', 'sleep 4321 &', {}, 'success'],
+  ])('that %s leaves no session and no container', async (_what, script, options, outcome) => {
+    expect((await stack.fleet.run(script, options)).outcome).toBe(outcome);
+    await leavesNothing();
+  });
+
+  test('whose caller aborts leaves no session and no container', async () => {
+    const abort = new AbortController();
+    const running = stack.fleet.run('echo begun; sleep 4321', {
+      signal: abort.signal,
+      onOutput: () => abort.abort(new Error('enough')),
+    });
+    await expect(running).rejects.toThrow('enough');
+    await leavesNothing();
+  });
+});
+
+test('a session that is out of memory says so, and the next command has a shell', async () => {
+  const session = await stack.fleet.session('out-of-memory', { limits: { memoryBytes: 64 << 20 } });
+  await session.run('kept=yes');
+  const eats = await session.run('python3 -c "b = bytearray(1 << 30)"', { timeoutMs: 20_000 });
+  expect(eats).toMatchObject({ outcome: expect.stringMatching(/^(failure|error)$/), reason: 'oom' });
+  await goesOn(session);
+});
+
+test('a command that sets the clock, its limits or its signals on fire ends, and the session goes on', async () => {
+  const session = await stack.fleet.session('fire');
+  for (const script of [
+    'date -s "2000-01-01" 2>/dev/null; TZ=Mars/Olympus date >/dev/null; :',
+    'ulimit -t 1 -n 16 -f 0 -u 20; :',
+    "trap '' TERM INT HUP CHLD PWR USR1 USR2 PIPE; :",
+    'kill -STOP $$ & :',
+    'stty -echo 2>/dev/null; set +m; disown -a; :',
+    'exec 3>&- 4>&- 5>&- 9>&- 10>&- 255>&-; :',
+  ]) {
+    const result = await session.run(script, { timeoutMs: 3_000, killGraceMs: 500 });
+    expect(['success', 'failure', 'timeout'], script).toContain(result.outcome);
+    expect(await session.run('echo on', { timeoutMs: 5_000, killGraceMs: 500 }), script).toMatchObject({
+      sessionId: 'fire',
+    });
+    await session.restart();
+    await goesOn(session);
+  }
+});
+
+test('per-command variables and directories do not stick, however the command ends', async () => {
+  const session = await stack.fleet.session('does-not-stick', { env: { A: 'session' } });
+  const options = { env: { A: 'command', B: 'command' }, cwd: '/usr' };
+  for (const [script, more] of [
+    ['true', {}],
+    ['exit 3', {}],
+    ['set -e; false', {}],
+    ['sleep 4321', { timeoutMs: 200 }],
+  ] as const) {
+    await session.run(`set +e; ${script}`, { ...options, ...more });
+    expect(await session.run('set +e; echo "$A|${B-unset}"; pwd'), script).toEqual(
+      expectedResult('does-not-stick', { stdout: 'session|unset\n/workspace\n' }),
+    );
+  }
+});

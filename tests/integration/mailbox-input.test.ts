@@ -1,0 +1,342 @@
+// The open stdin of an entry, in the mailbox: stored once, in order, bounded, fenced, and gone with its entry.
+import {
+  cancel,
+  close,
+  finish,
+  type InputWrite,
+  type Owner,
+  readInput,
+  rerun,
+  type Submission,
+  submit,
+  take,
+  writeInput,
+} from '@shellfleet/mailbox';
+import { inputKey, LIMITS, recordKey, type SessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createHostileRedis } from '../support/hostile-redis.ts';
+import {
+  connectTestRedis,
+  finishAs,
+  grantTo,
+  newKeys,
+  newSubmission,
+  openSession,
+  own,
+  type TestRedis,
+} from '../support/mailbox-session.ts';
+import { createRandom } from '../support/random.ts';
+import { until } from '../support/until.ts';
+
+let server: TestRedis;
+let redis: Redis;
+let keys: SessionKeys;
+let generation: string;
+let owner: Owner;
+let number = 0;
+
+beforeAll(async () => {
+  server = await connectTestRedis();
+  redis = server.redis;
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  keys = newKeys();
+  generation = await openSession(redis, keys);
+});
+
+/** An entry with an open stdin, waiting. */
+async function accepted(input: 'open' | 'streamed' | 'none' = 'open', rest: Partial<Submission> = {}): Promise<string> {
+  const submission = newSubmission(generation, { ...rest, ...(input === 'none' ? {} : { input }) });
+  await submit(redis, keys, submission);
+  return submission.entryId;
+}
+
+/** The same, running. */
+async function running(input: 'open' | 'streamed' = 'open'): Promise<string> {
+  const entryId = await accepted(input);
+  owner = await own(redis, keys);
+  expect(await take(owner)).toMatchObject({ type: 'started', entry: { id: entryId } });
+  return entryId;
+}
+
+const write = (entryId: string, given: Partial<InputWrite> & { text?: string } = {}) => {
+  const { text, ...rest } = given;
+  // Sealed text is longer than what it holds; the script believes what it is told.
+  const chunks = text === undefined ? [] : [{ sealed: `sealed ${text}`, bytes: Buffer.byteLength(text) }];
+  return writeInput(redis, keys, entryId, { writer: 'w1', number: ++number, chunks, ...rest });
+};
+const read = (entryId: string, taken = 0, from = taken, mostBytes = 1_000_000) =>
+  readInput(owner, entryId, { taken, from, mostBytes });
+const nothing = { type: 'read', lapsedMs: 0, chunks: [] };
+
+describe('write', () => {
+  test('keeps chunks in the order of their arrival, also before the entry starts', async () => {
+    const entryId = await accepted();
+    expect(await write(entryId, { text: 'abc' })).toEqual({ type: 'written', offset: 3 });
+    owner = await own(redis, keys);
+    await take(owner);
+    expect(await write(entryId, { text: 'de', writer: 'w2' })).toEqual({ type: 'written', offset: 5 });
+    expect(await write(entryId, { text: 'f' })).toEqual({ type: 'written', offset: 6 });
+    expect(await read(entryId)).toEqual({
+      ...nothing,
+      written: 6,
+      chunks: [
+        { end: 3, sealed: 'sealed abc' },
+        { end: 5, sealed: 'sealed de' },
+        { end: 6, sealed: 'sealed f' },
+      ],
+    });
+  });
+
+  test('of several chunks is one step', async () => {
+    const entryId = await running();
+    const chunks = ['ab', 'c', 'def'].map((text) => ({ sealed: text, bytes: text.length }));
+    expect(await write(entryId, { chunks, closes: 'end' })).toEqual({ type: 'written', offset: 6 });
+    const stored = [
+      { end: 2, sealed: 'ab' },
+      { end: 3, sealed: 'c' },
+      { end: 6, sealed: 'def' },
+    ];
+    expect(await read(entryId)).toEqual({ ...nothing, written: 6, closed: 'end', chunks: stored });
+  });
+
+  test('that arrives twice, at once or late, is stored once', async () => {
+    const entryId = await running();
+    const first = { writer: 'w1', number: 1, text: 'abc' };
+    await Promise.all([write(entryId, first), write(entryId, first)]);
+    await write(entryId, { writer: 'w2', number: 1, text: 'X' });
+    await write(entryId, { writer: 'w1', number: 2, text: 'def' });
+    expect(await write(entryId, first)).toEqual({ type: 'written', offset: 7 });
+    const last = { writer: 'w1', number: 3, closes: 'end' } as const;
+    expect(await write(entryId, last)).toEqual({ type: 'written', offset: 7 });
+    expect(await write(entryId, last)).toEqual({ type: 'written', offset: 7 });
+    expect(await write(entryId, first)).toEqual({ type: 'written', offset: 7 });
+    const chunks = [
+      { end: 3, sealed: 'sealed abc' },
+      { end: 4, sealed: 'sealed X' },
+      { end: 7, sealed: 'sealed def' },
+    ];
+    expect(await read(entryId)).toEqual({ ...nothing, written: 7, closed: 'end', chunks });
+  });
+
+  test('is refused behind the end, after the entry, and where no stdin is open', async () => {
+    const entryId = await running();
+    await write(entryId, { text: 'abc', closes: 'end' });
+    expect(await write(entryId, { text: 'd' })).toEqual({ type: 'closed' });
+    expect(await write(entryId, { closes: 'end' })).toEqual({ type: 'closed' });
+    await finish(owner, entryId, finishAs('success'));
+    expect(await write(entryId, { text: 'd' })).toEqual({ type: 'ended' });
+    expect(await write(await accepted('none'), { text: 'd' })).toEqual({ type: 'not-open' });
+    expect(await write('01JZZZZZZZZZZZZZZZZZZZZZZZ', { text: 'd' })).toEqual({ type: 'unknown' });
+  });
+
+  test('into what one process streams is refused to any other, and to itself behind a gap', async () => {
+    const entryId = await running('streamed');
+    expect(await write(entryId, { text: 'abc', offset: 0 })).toEqual({ type: 'written', offset: 3 });
+    expect(await write(entryId, { text: 'd', writer: 'w2' })).toEqual({ type: 'not-open' });
+    expect(await write(entryId, { closes: 'end', writer: 'w2' })).toEqual({ type: 'not-open' });
+    expect(await write(entryId, { text: 'd', offset: 9 })).toEqual({ type: 'misplaced', offset: 3 });
+    expect(await write(await accepted('open'), { text: 'd', offset: 0 })).toEqual({ type: 'not-open' });
+    expect(await read(entryId)).toMatchObject({ written: 3, chunks: [{ end: 3 }] });
+  });
+
+  test('has room for 4 MiB unread, and is told when there is more', async () => {
+    const entryId = await running();
+    const bytes = LIMITS.inputChunkBytes;
+    const chunk = { sealed: 'x', bytes };
+    const fitting = LIMITS.inputUnreadBytes / bytes;
+    for (let i = 1; i <= fitting; i += 1)
+      expect(await write(entryId, { chunks: [chunk] })).toEqual({ type: 'written', offset: i * bytes });
+    const waiting = { writer: 'w1', number: ++number, chunks: [chunk, chunk] };
+    expect(await write(entryId, waiting)).toEqual({ type: 'full' });
+    const heard: string[] = [];
+    const listener = redis.duplicate();
+    listener.on('message', (_, message: string) => heard.push(message));
+    await listener.subscribe(keys.feed);
+    // Both, or none: there is room for one.
+    await read(entryId, bytes);
+    expect(await write(entryId, waiting)).toEqual({ type: 'full' });
+    await read(entryId, 2 * bytes);
+    expect(await write(entryId, waiting)).toMatchObject({ type: 'written' });
+    await until(
+      () => heard,
+      (all) => all.length > 0,
+    );
+    expect(new Set(heard)).toEqual(new Set(['input']));
+    listener.disconnect();
+  });
+
+  test('has room for 4,096 chunks unread, however small', async () => {
+    const entryId = await running();
+    for (let i = 0; i < LIMITS.inputUnreadChunks; i += 512)
+      await Promise.all(Array.from({ length: 512 }, () => write(entryId, { text: 'x' })));
+    expect(await write(entryId, { text: 'x' })).toEqual({ type: 'full' });
+    await read(entryId, 1);
+    expect(await write(entryId, { text: 'x' })).toEqual({ type: 'written', offset: 4_097 });
+  });
+
+  test('wakes the host of a running entry, and nobody for one that waits', async () => {
+    const heard: string[] = [];
+    const listener = redis.duplicate();
+    listener.on('message', (_, message: string) => heard.push(message));
+    await listener.subscribe(`${keys.namespace}:bell:h1`);
+    const entryId = await running();
+    const later = await accepted();
+    await write(later, { text: 'x' });
+    await write(entryId, { text: 'x' });
+    await write(entryId, { closes: 'end' });
+    await until(
+      () => heard,
+      (all) => all.length >= 2,
+    );
+    expect(heard).toEqual([`${keys.member} input`, `${keys.member} input`]);
+    listener.disconnect();
+  });
+});
+
+describe('input', () => {
+  test('forgets what the shell was given, whole chunks of it, and hands out what follows', async () => {
+    const entryId = await running();
+    for (const text of ['abc', 'defg', 'hi']) await write(entryId, { text });
+    expect(await read(entryId, 0, 0, 1)).toMatchObject({ chunks: [{ end: 3 }] });
+    expect(await read(entryId, 0, 0, 4)).toMatchObject({ chunks: [{ end: 3 }, { end: 7 }] });
+    expect(await read(entryId, 0, 3, 0)).toMatchObject({ chunks: [] });
+    // In the middle of a chunk: it stays, as an adopter needs its rest.
+    expect(await read(entryId, 5, 5)).toMatchObject({ chunks: [{ end: 7 }, { end: 9 }] });
+    expect(await redis.xlen(inputKey(keys, entryId))).toBe(2);
+    expect(await read(entryId, 3, 7)).toMatchObject({ written: 9, chunks: [{ end: 9 }] });
+    expect(await redis.hget(recordKey(keys, entryId), 'taken')).toBe('5');
+    expect(await read(entryId, Number.MAX_SAFE_INTEGER, 9)).toEqual({ ...nothing, written: 9 });
+    expect(await redis.xlen(inputKey(keys, entryId))).toBe(0);
+    expect(await redis.hget(recordKey(keys, entryId), 'taken')).toBe('9');
+  });
+
+  test('is fenced, and only of what runs', async () => {
+    const entryId = await running();
+    const waiting = await accepted();
+    expect(await read(waiting)).toEqual({ type: 'not-running' });
+    const next = await grantTo(redis, keys, 'h2');
+    expect(await readInput(next, entryId, { taken: 0, from: 0, mostBytes: 1 })).toEqual({ type: 'fenced' });
+    await finish(owner, entryId, finishAs('success', true));
+    expect(await read(entryId)).toEqual({ type: 'not-running' });
+    expect(await read(waiting)).toEqual({ ...nothing, written: 0 });
+  });
+
+  test('says how long the lease of who streams has been over, and says nothing of it behind the end', async () => {
+    const entryId = await running('streamed');
+    await write(entryId, { offset: 0, leaseMs: 60_000 });
+    expect(await read(entryId)).toEqual({ ...nothing, written: 0 });
+    await write(entryId, { offset: 0, leaseMs: 0 });
+    const lapsed = await until(
+      () => read(entryId),
+      (answer) => answer.type === 'read' && answer.lapsedMs > 0,
+    );
+    expect(lapsed).toEqual({ ...nothing, written: 0, lapsedMs: expect.any(Number) });
+    await write(entryId, { offset: 0, closes: 'end' });
+    expect(await read(entryId)).toEqual({ ...nothing, written: 0, closed: 'end' });
+  });
+
+  test('an accepted stream has its lease from the start', async () => {
+    const entryId = await accepted('streamed');
+    const [at, lease] = await redis.hmget(recordKey(keys, entryId), 'at', 'lease');
+    expect(Number(lease) - Number(at)).toBe(LIMITS.inputLeaseMs);
+  });
+});
+
+test('whatever arrives twice, at once or late, each write is read once, whole and in the order of its writer', async () => {
+  const trials = Array.from({ length: 8 }, (_, index) => trial(Date.now() + index));
+  expect(await Promise.all(trials)).toEqual(trials.map(() => []));
+});
+
+/** Two writers and a host on a connection on which everything arrives twice. Answers with what is wrong. */
+async function trial(seed: number): Promise<string[]> {
+  const random = createRandom(seed);
+  const ownKeys = newKeys();
+  const entry = newSubmission(await openSession(redis, ownKeys), { input: 'open' });
+  await submit(redis, ownKeys, entry);
+  const late: (() => Promise<unknown>)[] = [];
+  const hostile = createHostileRedis(redis, { random, crash: 0, late, look: async () => {} });
+  const host = { ...(await own(redis, ownKeys)), redis: hostile };
+  await take(host);
+  const problems: string[] = [];
+  const WRITES = 30;
+  const writer = async (name: string) => {
+    for (let call = 1; call <= WRITES; call += 1) {
+      const pieces = Array.from({ length: 1 + random.below(3) }, (_, piece) => `${name} ${call} ${piece}`);
+      // Claimed to be large, so that there is not always room.
+      const chunks = pieces.map((sealed) => ({
+        sealed: `${sealed} ${pieces.length}`,
+        bytes: 1 + random.below(300_000),
+      }));
+      let written: Awaited<ReturnType<typeof writeInput>>;
+      do written = await writeInput(hostile, ownKeys, entry.entryId, { writer: name, number: call, chunks });
+      while (written.type === 'full');
+      if (written.type !== 'written') problems.push(`${name} ${call} was ${written.type}`);
+    }
+  };
+  const seen: string[] = [];
+  let over = false;
+  const reader = async () => {
+    for (let from = 0, taken = 0; ; ) {
+      const answer = await readInput(host, entry.entryId, { taken, from, mostBytes: random.below(600_000) });
+      if (answer.type !== 'read') throw new Error(answer.type);
+      for (const { end, sealed } of answer.chunks) {
+        if (end <= from) problems.push(`${sealed} ends at ${end}, behind ${from}`);
+        seen.push(sealed);
+        from = end;
+      }
+      // Whoever takes over goes on from what was taken, and sees again what was not.
+      if (random.chance(0.8)) taken = from;
+      if (over && from === answer.written) return;
+    }
+  };
+  const reading = reader();
+  await Promise.all([writer('a'), writer('b')]);
+  over = true;
+  await reading;
+  for (const call of late.splice(0)) await call();
+  for (const name of ['a', 'b']) {
+    const calls = [...new Set(seen.filter((text) => text.startsWith(name)).map((text) => text.split(' ')[1]))];
+    if (calls.join() !== Array.from({ length: WRITES }, (_, i) => i + 1).join()) problems.push(`${name}: ${calls}`);
+  }
+  seen.forEach((text, index) => {
+    const [name, call, piece, of] = text.split(' ');
+    const next = Number(piece) + 1 === Number(of) ? undefined : `${name} ${call} ${Number(piece) + 1} ${of}`;
+    if (next !== undefined && seen[index + 1] !== next) problems.push(`${text} is followed by ${seen[index + 1]}`);
+  });
+  if (new Set(seen).size !== seen.length) problems.push('a chunk was read twice');
+  return problems;
+}
+
+describe('the end of an entry takes its input with it', () => {
+  const leftOf = async (entryId: string) => [
+    await redis.exists(inputKey(keys, entryId)),
+    await redis.hmget(recordKey(keys, entryId), 'input', 'written', 'taken', 'wrote:w1'),
+  ];
+  const gone = [0, [null, null, null, null]];
+
+  test('however it ends', async () => {
+    const finished = await running();
+    const cancelled = await accepted();
+    const closed = await accepted();
+    for (const entryId of [finished, cancelled, closed]) await write(entryId, { text: 'secret' });
+    expect(await leftOf(finished)).toEqual([1, ['open', '6', null, expect.any(String)]]);
+    await finish(owner, finished, finishAs('failure'));
+    await cancel(redis, keys, cancelled, 'no');
+    await close(redis, keys, generation, false);
+    expect([await leftOf(finished), await leftOf(cancelled), await leftOf(closed)]).toEqual([gone, gone, gone]);
+  });
+
+  test('and an entry with an open stdin does not run again', async () => {
+    for (const input of ['open', 'none'] as const) {
+      const entryId = await accepted(input, { retry: 'idempotent' });
+      owner = await own(redis, keys);
+      await take(owner);
+      const next = await own(redis, keys, 'h2');
+      expect(await rerun(next, entryId)).toEqual({ type: input === 'open' ? 'refused' : 'restarted' });
+      await finish(next, entryId, finishAs('success'));
+    }
+  });
+});

@@ -1,0 +1,225 @@
+// An open stdin: what comes while the command runs reaches it in order and once, and holds nobody up.
+import { createHash, randomBytes } from 'node:crypto';
+import { INPUT_WINDOW_BYTES } from '@shellfleet/keeper';
+import { ulid } from 'ulid';
+import { describe, expect, test } from 'vitest';
+import { type ShellBox, useBox } from '../support/shell-box.ts';
+import { ShellClient } from '../support/shell-client.ts';
+import { ShellFeed } from '../support/shell-feed.ts';
+import { until } from '../support/until.ts';
+
+const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
+const none = new Uint8Array(0);
+const text = (words: string) => Buffer.from(words);
+
+/** Starts a command with an open stdin. */
+function open(it: ShellBox, script: string, timeoutMs = 20_000) {
+  const entryId = ulid();
+  const { client } = it;
+  const ran = client.run(script, { entryId, stdin: 'open', timeoutMs });
+  ran.catch(() => {});
+  let offset = 0;
+  const say = (words: string, end = false) => {
+    client.shell.input(entryId, offset, text(words), end);
+    offset += Buffer.byteLength(words);
+  };
+  return { entryId, ran, say };
+}
+
+/** Feeds a command all of the bytes. */
+function feed(it: ShellBox, script: string, bytes: Uint8Array) {
+  const entryId = ulid();
+  const ran = it.client.run(script, { entryId, stdin: 'open', timeoutMs: 25_000 });
+  const feeder = new ShellFeed(it.client, entryId, bytes);
+  feeder.send();
+  return { entryId, ran, feeder };
+}
+
+describe.each([
+  { transport: 'socket', image: 'session', shell: [] },
+  { transport: 'attach', image: 'session', shell: [] },
+  { transport: 'socket', image: 'session', shell: ['/bin/dash'] },
+  { transport: 'socket', image: 'busybox', shell: ['/bin/sh'] },
+] as const)('in $image $shell over $transport', ({ transport, image, shell }) => {
+  const it = useBox({ transport, image, shell: [...shell] });
+
+  test('fifty megabytes pass through, byte for byte', async () => {
+    const bytes = randomBytes(50_000_000);
+    const { ran } = feed(it, 'md5sum | cut -c1-32; pwd >/dev/null', bytes);
+    expect(await ran).toMatchObject({ out: `${md5(bytes)}\n`, err: '', code: 0, state: 'kept' });
+  });
+
+  test('each line is answered before the next is written', async () => {
+    const { ran, say } = open(it, 'while read -r line; do echo "<$line>"; done; echo end');
+    const tookMs: number[] = [];
+    for (let i = 0; i < 50; i += 1) {
+      const from = performance.now();
+      say(`line ${i}\n`);
+      await until(
+        () => it.client.received('stdout').toString(),
+        (said) => said.endsWith(`<line ${i}>\n`),
+      );
+      tookMs.push(performance.now() - from);
+    }
+    say('', true);
+    expect((await ran).out.endsWith('<line 49>\nend\n')).toBe(true);
+    expect(tookMs.sort((a, b) => a - b)[25]).toBeLessThan(500);
+  });
+
+  test('an end at once is the end of the file, and an end after some bytes comes behind them', async () => {
+    const empty = open(it, 'cat; echo "[$?]"');
+    empty.say('', true);
+    expect(await empty.ran).toMatchObject({ out: '[0]\n', code: 0 });
+    const some = open(it, 'cat; read x; echo "[$?]"');
+    some.say('a\n');
+    some.say('b', true);
+    expect(await some.ran).toMatchObject({ out: 'a\nb[1]\n' });
+  });
+
+  test('a command that reads a part ends when it ends, whatever is left, and the next has nothing of it', async () => {
+    const { ran, feeder } = feed(it, 'head -c 10 | wc -c', Buffer.alloc(50_000_000, 'x'));
+    const ended = await ran;
+    expect(ended).toMatchObject({ code: 0, state: 'kept' });
+    expect(ended.out.trim()).toBe('10');
+    expect(feeder.taken).toBeLessThan(3_000_000);
+    expect(await it.client.run('cat; read x; echo $?')).toMatchObject({ out: '1\n' });
+    expect(await it.client.run('cat', { stdin: text('given') })).toMatchObject({ out: 'given' });
+    const again = open(it, 'cat');
+    again.say('fresh', true);
+    expect(await again.ran).toMatchObject({ out: 'fresh' });
+  });
+
+  test('bytes that come twice, or out of their place, reach the command once', async () => {
+    const { entryId, ran } = open(it, 'cat');
+    const { shell: connection } = it.client;
+    connection.input(entryId, 0, text('abc'), false);
+    connection.input(entryId, 0, text('abc'), false);
+    connection.input(entryId, 1, text('bcde'), false);
+    connection.input(entryId, 99, text('beyond'), true);
+    connection.input(ulid(), 5, text('of another'), true);
+    connection.input(entryId, 5, text('f'), true);
+    connection.input(entryId, 6, text('behind the end'), true);
+    expect(await ran).toMatchObject({ out: 'abcdef', code: 0 });
+  });
+
+  test('a script that closes its stdin lets what comes go by', async () => {
+    const script = 'read x; exec </dev/null; echo "$x"; sleep 20';
+    const { entryId, ran, feeder } = feed(it, script, Buffer.alloc(3_000_000, 'y\n'));
+    await until(
+      () => [feeder.deaf, feeder.taken],
+      ([deaf, taken]) => deaf === true && taken === 3_000_000,
+    );
+    it.client.shell.stop(entryId, { killGraceMs: 0 });
+    expect(await ran).toMatchObject({ out: 'y\n', end: { reason: 'cancelled' } });
+  });
+
+  test('a background process that has inherited it holds nobody up, and sees the end', async () => {
+    const script = 'read x; { cat > /tmp/rest; echo done > /tmp/rest-done; } <&0 & echo "$x"';
+    const { ran, say } = open(it, script);
+    say('one\n');
+    // Nobody has closed it.
+    expect(await ran).toMatchObject({ out: 'one\n', code: 0, state: 'kept' });
+    await it.client.run('i=0; until [ -f /tmp/rest-done ] || [ $i = 50 ]; do sleep 0.1; i=$((i+1)); done');
+    expect((await it.client.run('cat /tmp/rest /tmp/rest-done; rm /tmp/rest-done')).out).toBe('done\n');
+  });
+
+  test('a command that waits for input is stopped like any other, and its time runs', async () => {
+    const cancelled = open(it, 'echo before; cat');
+    await until(
+      () => it.client.received('stdout').toString(),
+      (said) => said === 'before\n',
+    );
+    it.client.shell.stop(cancelled.entryId, { killGraceMs: 1_000 });
+    expect(await cancelled.ran).toMatchObject({ out: 'before\n', end: { reason: 'cancelled' } });
+    const late = open(it, 'echo before; read x', 400);
+    expect(await late.ran).toMatchObject({ out: 'before\n', end: { reason: 'wall' } });
+    const entryId = ulid();
+    const options = { entryId, stdin: 'open', timeoutMs: 20_000, noOutputTimeoutMs: 400 } as const;
+    expect(await it.client.run('echo before; cat', options)).toMatchObject({ end: { reason: 'no-output' } });
+    expect(await it.client.run('echo after')).toMatchObject({ out: 'after\n' });
+  });
+
+  test('it is there for a script with a here-document, with a directory and variables of its own', async () => {
+    const entryId = ulid();
+    const surroundings = { entryId, stdin: 'open', cwd: '/', env: { WORD: 'w' } } as const;
+    const ran = it.client.run('cat <<E; cat; echo $WORD; pwd\nhere\nE\n', surroundings);
+    it.client.shell.input(entryId, 0, text('there\n'), true);
+    expect(await ran).toMatchObject({ out: 'here\nthere\nw\n/\n', code: 0 });
+  });
+
+  test('a missing directory ends the command, and its input with it', async () => {
+    const entryId = ulid();
+    const ran = it.client.run('cat', { entryId, stdin: 'open', cwd: '/nowhere' });
+    it.client.shell.input(entryId, 0, text('unread'), false);
+    expect(await ran).toMatchObject({ out: '', end: { reason: 'cwd' } });
+    expect(await it.client.run('cat; echo $?')).toMatchObject({ out: '0\n' });
+  });
+});
+
+describe.each(['socket', 'attach'] as const)('a worker that takes over, over %s', (transport) => {
+  const it = useBox({ transport });
+  let owner: ShellClient | undefined;
+  const takeOver = async () => {
+    (owner ?? it.client).shell.disconnect();
+    owner = new ShellClient(await it.box.connect());
+    return owner;
+  };
+
+  test('goes on where the pipe is: nothing twice, nothing lost', async () => {
+    const bytes = randomBytes(20_000_000);
+    // Slow enough that the connections below break in its middle.
+    const script = 'i=0; while [ $i -lt 20 ]; do head -c 500000; sleep 0.02; i=$((i+1)); done; cat';
+    const entryId = ulid();
+    const first = await takeOver();
+    const begun = first.run(`{ ${script}; } | md5sum | cut -c1-32`, { entryId, stdin: 'open', timeoutMs: 25_000 });
+    begun.catch(() => {});
+    const feeder = new ShellFeed(first, entryId, bytes);
+    feeder.send();
+    let at = 0;
+    let client = first;
+    for (let connection = 0; connection < 5; connection += 1) {
+      await until(
+        () => feeder.taken,
+        (taken) => taken > at + 1_000_000,
+      );
+      at = feeder.taken;
+      client = await takeOver();
+      feeder.follow(client);
+      feeder.restart();
+      const ran = client.resume(entryId, { stdout: 0, stderr: 0 });
+      feeder.send();
+      if (connection === 4) expect(await ran).toMatchObject({ out: `${md5(bytes)}\n`, code: 0 });
+      else ran.catch(() => {});
+    }
+  });
+
+  test('is told how far the pipe is, though nothing is read', async () => {
+    const entryId = ulid();
+    const first = await takeOver();
+    first.run('echo up; sleep 20', { entryId, stdin: 'open', timeoutMs: 25_000 }).catch(() => {});
+    await until(
+      () => first.received('stdout').toString(),
+      (said) => said === 'up\n',
+    );
+    const feeder = new ShellFeed(first, entryId, Buffer.alloc(3_000_000));
+    feeder.send();
+    await until(
+      () => feeder.taken,
+      (taken) => taken >= 65_536,
+    );
+    const second = await takeOver();
+    const told: [string, number, boolean][] = [];
+    second.onInputTaken = (...words) => told.push(words);
+    const ran = second.resume(entryId, { stdout: 3, stderr: 0 });
+    await until(
+      () => told.length,
+      (count) => count > 0,
+    );
+    expect(told[0]).toEqual([entryId, feeder.taken, false]);
+    // The pipe and one window is all that is held for a command that does not read.
+    expect(feeder.taken).toBeLessThanOrEqual(INPUT_WINDOW_BYTES);
+    second.shell.input(entryId, feeder.taken, none, true);
+    second.shell.stop(entryId, { killGraceMs: 0 });
+    expect(await ran).toMatchObject({ end: { reason: 'cancelled' } });
+  });
+});

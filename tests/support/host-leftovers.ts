@@ -1,0 +1,39 @@
+import { glob, readFile } from 'node:fs/promises';
+
+// What sessions of the host policy leave on this machine, found by looking at the machine: nothing here asks the worker.
+
+/** Pids of everything that runs as one of the session users of the tests. */
+export async function processesOf(uid: number): Promise<number[]> {
+  const found: number[] = [];
+  for await (const folder of glob('/proc/[0-9]*')) {
+    const status = await readFile(`${folder}/status`, 'utf8').catch(() => '');
+    const isZombie = /^State:\s+[ZX]/m.test(status);
+    if (!isZombie && Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]) === uid) found.push(Number(folder.split('/')[2]));
+  }
+  return found;
+}
+
+/** The keeper of the session user: the first process of a namespace, seen from outside of it. */
+export async function keeperOf(uid: number): Promise<number> {
+  for (const pid of await processesOf(uid)) {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    if (/^NSpid:\s+\d+\s+1$/m.test(status)) return pid;
+  }
+  throw new Error(`no keeper runs as uid ${uid}`);
+}
+
+/** Only root starts shells as another user. Elsewhere the tests of that are told as not run. */
+export const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
+
+/** Everything of a fleet's hosts that is named after their sandboxes: records, folders, workspaces and control groups. */
+export function filesOf(stateFolder: string): Promise<string[]> {
+  return filesIn(`${stateFolder}/hosts/*`, 'shellfleet/*');
+}
+
+/** The same of folders that hold those of a host each. `groups`: below the top of the control groups, of either version. */
+export async function filesIn(hosts: string, groups = 'none'): Promise<string[]> {
+  const found: string[] = [];
+  const tops = ['/sys/fs/cgroup', '/sys/fs/cgroup/*'];
+  for await (const path of glob([`${hosts}/*/[rsw]/*`, ...tops.map((top) => `${top}/${groups}/*-*`)])) found.push(path);
+  return found.filter((path) => !path.endsWith('/.keeper')).sort();
+}

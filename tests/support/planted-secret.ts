@@ -1,0 +1,46 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** A value that every encoding changes. */
+export const PLANTED = 'Zq8/hunter2+"&x=7\\Wk~p9vT%';
+
+/** The value in every way in which a command may print it: what must stand nowhere. */
+export function everyFormOf(secret: string): Record<string, Buffer> {
+  const bytes = Buffer.from(secret);
+  const hex = bytes.toString('hex');
+  const json = JSON.stringify(secret).slice(1, -1);
+  const ascii = json.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const alignments = [0, 1, 2].map((shift) => {
+    const padded = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');
+    // What the characters around it do not change.
+    return padded.slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + bytes.length) * 8) / 6));
+  });
+  const forms = { raw: secret, hex, HEX: hex.toUpperCase(), url: encodeURIComponent(secret), json, ascii };
+  return Object.fromEntries([
+    ...Object.entries(forms).map(([name, text]) => [name, Buffer.from(text)]),
+    ...alignments.flatMap((text, shift) => [
+      [`base64 at ${shift}`, Buffer.from(text)],
+      [`base64url at ${shift}`, Buffer.from(text.replaceAll('+', '-').replaceAll('/', '_'))],
+    ]),
+  ]);
+}
+
+/** Which forms stand in the bytes, by name. */
+export function findForms(secret: string, bytes: Buffer): string[] {
+  return Object.entries(everyFormOf(secret)).flatMap(([name, form]) => (bytes.includes(form) ? [name] : []));
+}
+
+/** Every file below a folder, its name included, as one. */
+export async function everythingBelow(folder: string): Promise<Buffer> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const parts = await Promise.all(
+    entries.map(async (entry) => {
+      const path = join(entry.parentPath, entry.name);
+      return [
+        Buffer.from(`${path}\n`),
+        entry.isFile() ? await readFile(path).catch(() => Buffer.alloc(0)) : Buffer.alloc(0),
+      ];
+    }),
+  );
+  return Buffer.concat(parts.flat());
+}

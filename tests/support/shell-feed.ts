@@ -1,0 +1,53 @@
+// Feeds the open stdin of one entry as a worker does: never more than a window beyond what the pipe was given.
+import { INPUT_WINDOW_BYTES } from '@shellfleet/keeper';
+import type { EntryId } from '@shellfleet/worker/shell';
+import type { ShellClient } from './shell-client.ts';
+
+const FRAME_BYTES = 100_000; // no divisor of the window
+
+export class ShellFeed {
+  /** What the keeper has said. */
+  taken = 0;
+  deaf = false;
+  readonly #entryId: EntryId;
+  readonly #bytes: Uint8Array;
+  #client: ShellClient;
+  #sent = 0;
+  #endSent = false;
+
+  constructor(client: ShellClient, entryId: EntryId, bytes: Uint8Array) {
+    this.#entryId = entryId;
+    this.#bytes = bytes;
+    this.#client = client;
+    this.follow(client);
+  }
+
+  /** On a new connection: goes on where the keeper says that it is. */
+  follow(client: ShellClient): void {
+    this.#client = client;
+    client.onInputTaken = (entryId, offset, deaf) => {
+      if (entryId !== this.#entryId) return;
+      this.taken = offset;
+      this.deaf = deaf;
+      this.send();
+    };
+  }
+
+  restart(): void {
+    this.#sent = this.taken;
+    this.#endSent = false;
+  }
+
+  /** Once the entry has begun. */
+  send(): void {
+    const { shell } = this.#client;
+    while (this.#sent < this.#bytes.length && this.#sent < this.taken + INPUT_WINDOW_BYTES) {
+      const to = Math.min(this.#sent + FRAME_BYTES, this.taken + INPUT_WINDOW_BYTES, this.#bytes.length);
+      shell.input(this.#entryId, this.#sent, this.#bytes.subarray(this.#sent, to), false);
+      this.#sent = to;
+    }
+    if (this.#sent < this.#bytes.length || this.#endSent) return;
+    this.#endSent = true;
+    shell.input(this.#entryId, this.#sent, new Uint8Array(0), true);
+  }
+}

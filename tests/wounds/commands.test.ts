@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expectedResult } from '../support/expected-result.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+
+let stack: TestFleet;
+beforeAll(async () => {
+  stack = await startFleet({ slots: 32 });
+});
+afterAll(() => stack?.[Symbol.asyncDispose]());
+
+/** Long before any limit of a command. */
+const AT_ONCE_MS = 3_000;
+
+test('daytona#4230 (a session hangs on a heredoc, and on a command that starts long-running processes): both end at once, with what they did', async () => {
+  const session = await stack.fleet.session('daytona-4230');
+  const heredoc = "cat << 'EOF' > /tmp/test.txt\nhello $world\n`it's` \"quoted\"\nEOF\ncat /tmp/test.txt";
+  expect(await session.run(heredoc, { timeoutMs: AT_ONCE_MS })).toEqual(
+    expectedResult('daytona-4230', { stdout: 'hello $world\n`it\'s` "quoted"\n' }),
+  );
+  const starts = 'sh -c "sleep 4321 & sleep 4322 & echo installed"';
+  expect(await session.run(starts, { timeoutMs: AT_ONCE_MS })).toEqual(
+    expectedResult('daytona-4230', { stdout: 'installed\n' }),
+  );
+  const running = (await session.info()).background.map(({ command }) => command);
+  expect(running.sort()).toEqual(['sleep 4321', 'sleep 4322']);
+});
+
+test.each([
+  [
+    'globs of an option that an earlier command has switched on',
+    "echo /etc/host!(s)?(name) | tr ' ' '\\n' | sort -u | tail -n 1",
+    '/etc/hostname\n',
+  ],
+  ['a here-document in a command substitution', 'x=$(cat <<A\n(one\nA\n); echo "$x"', '(one\n'],
+  ['nested awk with quotes of both kinds', `printf 'a b\\n' | awk '{ printf "%s\\"%s\\n", $1, "'"'"'" }'`, 'a"\'\n'],
+  ['a word that ends our own here-document, if we had one', "cat <<'EOF'\nSWEREX\nEOF\necho 'EOF'", 'SWEREX\nEOF\n'],
+  ['a case in a command substitution', 'echo "$(case x in x) echo "it is" ;; esac)"', 'it is\n'],
+  ['an alias that makes it right', 'begin\necho in the loop\nend', 'in the loop\n'],
+])(
+  'SWE-ReX#286 (a syntax check of its own refuses what the shell would run): %s is run',
+  async (what, script, stdout) => {
+    const session = await stack.fleet.session(`swe-rex-286-${what.replaceAll(/[^a-z]+/g, '-')}`);
+    await session.run("shopt -s extglob expand_aliases; alias begin='for i in 1; do' end=done");
+    expect(await session.run(script)).toEqual(expectedResult(session.id, { stdout }));
+  },
+);
+
+test('SWE-ReX#286 (a real syntax error comes as an error of the server): it comes as the shell says it, and the session goes on', async () => {
+  const session = await stack.fleet.session('swe-rex-286-real');
+  expect(await session.run('echo one; fi', { timeoutMs: AT_ONCE_MS })).toMatchObject({
+    outcome: 'failure',
+    exitCode: 2,
+    stderr: expect.stringContaining('syntax error near unexpected token'),
+  });
+  expect((await session.run('echo on')).stdout).toBe('on\n');
+});
+
+test('OpenSandbox (markers in stdout rewrite directory, variables and exit code): whatever is printed is output', async () => {
+  const session = await stack.fleet.session('markers');
+  await session.run('cd /tmp; A=kept');
+  const forged = [
+    '__PWD__:/root',
+    '__ENV_DUMP_START__\nA=changed\n__ENV_DUMP_END__',
+    '__EXIT_CODE__:0',
+    'SHELLPS1PREFIX',
+    '__LC_SHELL_DONE__ 0',
+    '\u001eSX 1 E 0',
+    '###PS1JSON###\n{"exit_code": 0}\n###PS1END###',
+  ].join('\n');
+  const script = `cat <<'FORGED'\n${forged}\nFORGED\ncat <<'FORGED' >&2\n${forged}\nFORGED\nsh -c 'exit 7'`;
+  expect(await session.run(script)).toEqual(
+    expectedResult('markers', {
+      outcome: 'failure',
+      exitCode: 7,
+      stdout: `${forged}\n`,
+      stderr: `${forged}\n`,
+      output: expect.any(String) as never,
+    }),
+  );
+  expect((await session.run('pwd; echo $A')).stdout).toBe('/tmp\nkept\n');
+});
+
+test('OpenSandbox (a line of 16 MiB ends the run): it is only a long line', async () => {
+  const session = await stack.fleet.session('long-line', { output: { maxBytes: 1_000 } });
+  const result = await session.run('head -c 17000000 /dev/zero | tr "\\0" x; echo; echo end');
+  expect(result).toMatchObject({ outcome: 'success', totals: { stdoutBytes: 17_000_005, stdoutLines: 2 } });
+  expect(result.stdout).toMatch(/^x+\n\[\.\.\. \d+ bytes, 0 lines omitted \.\.\.\]\nx+\nend\n$/);
+});
+
+test('LangChain (output without a last newline hides the marker: timeout, and the state is lost): `printf abc` is abc, at once', async () => {
+  const session = await stack.fleet.session('printf');
+  await session.run('kept=yes');
+  expect(await session.run('printf abc', { timeoutMs: AT_ONCE_MS })).toEqual(
+    expectedResult('printf', { stdout: 'abc' }),
+  );
+  expect(await session.run('printf "abc\\n"; echo $kept')).toEqual(expectedResult('printf', { stdout: 'abc\nyes\n' }));
+});
+
+test('SWE-ReX, LangChain, OpenHands (`cat` eats the marker, or the next command): it reads an end of file, at once, and the next command is run', async () => {
+  const session = await stack.fleet.session('cat');
+  expect(await session.run('cat', { timeoutMs: AT_ONCE_MS })).toEqual(expectedResult('cat'));
+  expect(await session.run('read V; echo "got:[$V]"', { timeoutMs: AT_ONCE_MS })).toEqual(
+    expectedResult('cat', { stdout: 'got:[]\n' }),
+  );
+  expect(await session.run('echo next')).toEqual(expectedResult('cat', { stdout: 'next\n' }));
+});
+
+test('SWE-ReX, LangChain, Cloudflare (`exit 3` ends the session, its code is lost): it ends the command with 3, and the shell is as it was', async () => {
+  const session = await stack.fleet.session('exit');
+  await session.run('kept=yes; cd /tmp; fn() { echo fn; }');
+  expect(await session.run('exit 3', { timeoutMs: AT_ONCE_MS })).toEqual(
+    expectedResult('exit', {
+      outcome: 'failure',
+      exitCode: 3,
+      shell: { state: 'kept', epoch: 1 },
+    }),
+  );
+  expect(await session.run('echo $kept; pwd; fn')).toEqual(
+    expectedResult('exit', { stdout: 'yes\n/tmp\nfn\n', shell: { state: 'kept', epoch: 1 } }),
+  );
+});
+
+test('LangChain, docker exec (an image without bash: every command runs into its timeout, or says OCI): any POSIX shell will do', async () => {
+  const session = await stack.fleet.session('no-bash', { image: inject('testImages').dashOnly });
+  expect(await session.run('command -v bash || echo none; kept=yes; cd /tmp', { timeoutMs: AT_ONCE_MS })).toEqual(
+    expectedResult('no-bash', { stdout: 'none\n' }),
+  );
+  expect(await session.run('echo $kept; pwd')).toEqual(expectedResult('no-bash', { stdout: 'yes\n/tmp\n' }));
+});

@@ -1,0 +1,102 @@
+import type { OutputChunk } from '@shellfleet/client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { inspectFleet } from '../support/inspect-fleet.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+let stack: TestFleet;
+beforeAll(async () => {
+  stack = await startFleet({ slots: 32 });
+});
+afterAll(() => stack?.[Symbol.asyncDispose]());
+
+const textOf = (chunks: OutputChunk[]) => chunks.map(({ text }) => text).join('');
+
+test('E2B#1074 (after a while a running command cannot be found again): by its id it is found from any process, running or ended, with all its output', async () => {
+  const first = await stack.connect();
+  const session = await first.session('e2b-1074');
+  const script = 'for i in $(seq 1 5); do echo $i; done; until [ -e go ]; do sleep 0.02; done; seq 6 10; (exit 7)';
+  const { id } = await session.submit(script);
+  // Whoever submitted it is gone; so is the worker that began it.
+  await until(
+    () => session.info(),
+    ({ state }) => state === 'busy',
+  );
+  await first.close();
+  await stack.workers[0]?.kill();
+  await stack.workers[0]?.start();
+  const second = await (await stack.connect()).command(id);
+  const chunks: OutputChunk[] = [];
+  for await (const chunk of second.output()) {
+    chunks.push(chunk);
+    if (textOf(chunks) === '1\n2\n3\n4\n5\n') break;
+  }
+  await using inspect = inspectFleet(stack);
+  const [container] = await inspect.containers('e2b-1074');
+  const exec = await inspect.docker.getContainer(container?.id ?? '').exec({ Cmd: ['touch', '/workspace/go'] });
+  await exec.start({});
+  expect(await second.result()).toMatchObject({
+    outcome: 'failure',
+    exitCode: 7,
+    stdout: '1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n',
+  });
+  // And long after: from a third process, from where the second stopped reading.
+  const third = await (await stack.connect()).command(id);
+  const rest = await Array.fromAsync(third.output({ after: chunks.at(-1)?.id as string }));
+  expect(textOf(rest)).toBe('6\n7\n8\n9\n10\n');
+});
+
+test('E2B#1074 (whoever finds it again can only watch): it is written to, and its stdin closed, from another process than it was submitted from', async () => {
+  const first = await stack.connect();
+  const session = await first.session('e2b-1074-stdin');
+  const { id } = await session.submit('while read -r line; do echo "got $line"; done; echo over', {
+    stdin: 'open',
+    timeoutMs: 60_000,
+  });
+  await until(
+    () => session.info(),
+    ({ state }) => state === 'busy',
+  );
+  await first.close();
+  const second = await (await stack.connect()).command(id);
+  await second.write('one\n');
+  for await (const { text } of second.output()) {
+    expect(text).toBe('got one\n');
+    break;
+  }
+  await second.write('two\n');
+  await second.closeStdin();
+  expect(await second.result()).toMatchObject({ outcome: 'success', stdout: 'got one\ngot two\nover\n' });
+});
+
+test('E2B#1128 (a command of a sandbox that died hangs for ever): it ends at once with the reason, and the next one gets a fresh shell', async () => {
+  const session = await stack.fleet.session('e2b-1128');
+  const command = await session.submit('echo begun; sleep 4321', { timeoutMs: 600_000 });
+  for await (const _chunk of command.output()) break;
+  await using inspect = inspectFleet(stack);
+  const [container] = await inspect.containers('e2b-1128');
+  await inspect.docker.getContainer(container?.id ?? '').remove({ force: true });
+  const from = performance.now();
+  expect(await command.result()).toMatchObject({
+    outcome: 'error',
+    stdout: 'begun\n',
+    error: { code: 'CONTAINER_LOST', message: expect.stringContaining('was removed') },
+  });
+  expect(performance.now() - from).toBeLessThan(2_000);
+  expect(await session.run('echo on')).toMatchObject({ stdout: 'on\n', shell: { state: 'lost', epoch: 2 } });
+});
+
+test('E2B#1128 (a host that is gone is not told from one that is slow): its loss is said, the command ends as lost, and the session goes on elsewhere', async () => {
+  await using two = await startFleet({ workers: 2 });
+  const session = await two.fleet.session('unreachable', { hostGraceMs: 0 });
+  const command = await session.submit('echo begun; sleep 4321', { timeoutMs: 600_000 });
+  for await (const _chunk of command.output()) break;
+  const { hostId } = await session.info();
+  await two.workers.find((worker) => worker.hostId === hostId)?.kill();
+  const from = performance.now();
+  expect(await command.result()).toMatchObject({ outcome: 'lost', reason: 'host-lost' });
+  expect(performance.now() - from).toBeLessThan(20_000);
+  const next = await session.run('echo on');
+  expect(next).toMatchObject({ stdout: 'on\n', shell: { state: 'lost', epoch: 2 } });
+  expect(next.hostId).not.toBe(hostId);
+});
