@@ -7,6 +7,7 @@ import type { Result, SessionSpec } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { filesOf, isRoot, processesOf } from '../support/host-leftovers.ts';
+import { SessionTerminal } from '../support/session-terminal.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -296,5 +297,14 @@ describe.runIf(isRoot)('the host policy', () => {
       await session.close();
       expect((await stack.fleet.hosts()).map(({ policies }) => policies)).toEqual([['host']]);
     });
+  });
+
+  test('it can have a terminal, as the same user', async () => {
+    const session = await open();
+    await session.run('cd /tmp');
+    await using terminal = await session.attach({ rows: 31, cols: 97 });
+    const person = new SessionTerminal(terminal);
+    await person.type('echo "$(id -u) $(pwd) $(stty size)"\n');
+    await person.sees(`${UID} /tmp 31 97`);
   });
 });
