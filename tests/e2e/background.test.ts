@@ -73,3 +73,16 @@ test('a long command line is cut, and many processes are all listed', async () =
   expect(shells).toHaveLength(100);
   expect(shells[0]?.command).toMatch(/^.{200}…$/);
 });
+
+test('what a running command has started is not in the background, but what it found there is', async () => {
+  const session = await stack.fleet.session('busy');
+  await session.run('sleep 1001 &');
+  const running = await session.submit('sleep 1002 & sleep 1003');
+  await until(
+    () => session.info(),
+    ({ state }) => state === 'busy',
+  );
+  const { background } = await session.info();
+  expect(background.map(({ command }) => command)).toEqual(['sleep 1001']);
+  await running.cancel();
+});

@@ -118,6 +118,26 @@ test('a hang-up leaves the command running; wait and logs find it again', async 
   expect((await cli.text(['cancel', id])).stderr).toBe(`shellfleet: ${id} had already ended.\n`);
 });
 
+test('logs show what a background process says after its command has ended: of the command from then on, of the session live', async () => {
+  const script = 'echo own; { until [ -e /tmp/go ]; do sleep 0.02; done; echo late; } &';
+  const { stdout } = await cli.text(['exec', 'background', '-d', '--', script]);
+  const id = stdout.trim();
+  expect((await cli.text(['wait', id])).exitCode).toBe(0);
+  const following = cli.start(['logs', '-f', 'background']);
+  await until(
+    () => following.said().stdout.toString(),
+    (text) => text === 'own\n',
+  );
+  await cli.text(['exec', 'background', '--', 'touch /tmp/go']);
+  await until(
+    () => following.said().stdout.toString(),
+    (text) => text === 'own\nlate\n',
+  );
+  expect(await cli.text(['logs', id])).toEqual({ exitCode: 0, stdout: 'own\nlate\n', stderr: '' });
+  await cli.text(['close', 'background']);
+  expect((await following.end).stdout.toString()).toBe('own\nlate\n');
+});
+
 test('a detached command is waited for and read by its id, also behind a chunk and for a whole session', async () => {
   const { stdout } = await cli.text(['exec', 'later', '-d', '--', 'echo one; echo err >&2; exit 3']);
   const id = stdout.trim();

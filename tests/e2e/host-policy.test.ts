@@ -1,10 +1,13 @@
+import { once } from 'node:events';
 import { chmod, chown, copyFile, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Result, SessionSpec } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { filesOf, isRoot, processesOf } from '../support/host-leftovers.ts';
+import { SessionTerminal } from '../support/session-terminal.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -160,7 +163,7 @@ describe.runIf(isRoot)('the host policy', () => {
       expect((await runOnce(script, { workspace: shared })).stdout).toBe('4711\n-1\n');
     });
 
-    test('S1-39, S0-44: without a workspace it has one of its own, which no other session sees and which ends with it', async () => {
+    test('S0-01, S0-44, S1-39: without a workspace it has one of its own, which no other session sees and which ends with it', async () => {
       const session = await open();
       expect((await session.run('pwd; stat -c %a:%u:%g .; echo mine > file; echo mine > /tmp/file')).stdout).toBe(
         '/workspace\n700:4711:4711\n',
@@ -174,6 +177,17 @@ describe.runIf(isRoot)('the host policy', () => {
       await session.close();
       await expect(stat(workspace ?? '')).rejects.toMatchObject({ code: 'ENOENT' });
       await beside.close();
+    });
+
+    test('S0-20: it is no wall around files and network: those are the host’s, as the documents say', async () => {
+      const server = createServer((socket) => socket.end('hello from the host\n')).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const script = `cat /etc/passwd | head -1; exec 3<>/dev/tcp/127.0.0.1/${port}; cat <&3; exec 3>&-`;
+      expect((await runOnce(script)).stdout).toBe(
+        `${(await readFile('/etc/passwd', 'utf8')).split('\n')[0]}\nhello from the host\n`,
+      );
+      server.close();
     });
 
     test('it leaves nothing behind: no process, folder, workspace or control group', async () => {
@@ -283,5 +297,14 @@ describe.runIf(isRoot)('the host policy', () => {
       await session.close();
       expect((await stack.fleet.hosts()).map(({ policies }) => policies)).toEqual([['host']]);
     });
+  });
+
+  test('it can have a terminal, as the same user', async () => {
+    const session = await open();
+    await session.run('cd /tmp');
+    await using terminal = await session.attach({ rows: 31, cols: 97 });
+    const person = new SessionTerminal(terminal);
+    await person.type('echo "$(id -u) $(pwd) $(stty size)"\n');
+    await person.sees(`${UID} /tmp 31 97`);
   });
 });

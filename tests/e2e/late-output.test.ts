@@ -2,8 +2,10 @@ import { readFile } from 'node:fs/promises';
 import type { Command, OutputChunk, Session, SessionEvent } from '@shellfleet/client';
 import { sessionKeys } from '@shellfleet/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { everythingInRedis } from '../support/everything-in-redis.ts';
 import { expectedResult } from '../support/expected-result.ts';
 import { inspectFleet } from '../support/inspect-fleet.ts';
+import { findForms, PLANTED } from '../support/planted-secret.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -111,6 +113,45 @@ describe.each(['socket', 'attach'] as const)('Late output over %s', (transport) 
     expect(carried(chunks)).toBeGreaterThan(4_000);
     expect(carried(chunks)).toBeLessThanOrEqual(10_000);
   });
+});
+
+test('late output is redacted like any other, wherever it is cut', async () => {
+  await using stack = await startFleet();
+  await using inspector = inspectFleet(stack);
+  const session = await stack.fleet.session('redacted', {
+    secrets: { TOKEN: PLANTED },
+    redaction: [{ type: 'email', strategy: 'redact' }],
+  });
+  const write =
+    'printf %s "$TOKEN" | fold -w 5 | while read -r part || [ -n "$part" ]; do printf %s "$part"; sleep 0.15; done';
+  const script = `echo own; { until [ -e go ]; do sleep 0.02; done; printf "late "; ${write}; echo " by alice@example.com"; } &`;
+  const command = await session.submit(script);
+  expect((await command.result()).stdout).toBe('own\n');
+  await session.run('touch go');
+  const chunks = await until(
+    () => readNow(command),
+    (all) => textOf(all).includes('by'),
+  );
+  expect(textOf(chunks)).toBe('own\nlate [REDACTED_SECRET] by [REDACTED_EMAIL]\n');
+  const stored = Buffer.from(await everythingInRedis(inspector.redis, stack.namespace), 'latin1');
+  expect(findForms(PLANTED, stored)).toEqual([]);
+});
+
+test('of a command whose output was withheld nothing is shown later either', async () => {
+  await using stack = await startFleet();
+  const session = await stack.fleet.session('withheld', { redaction: [{ type: 'email', strategy: 'block' }] });
+  const blocked = await session.submit(
+    'echo alice@example.com; { until [ -e go ]; do sleep 0.02; done; echo also secret; } &',
+  );
+  expect((await blocked.result()).outcome).toBe('blocked');
+  const later = await session.submit(
+    'echo fine; { until [ -e go ]; do sleep 0.02; done; echo before; echo bob@example.com; echo behind; } &',
+  );
+  expect((await later.result()).outcome).toBe('success');
+  await session.run('touch go; wait; sleep 0.3');
+  await session.close();
+  expect(textOf(await readNow(blocked))).toBe('');
+  expect(textOf(await readNow(later))).toMatch(/^fine\n(before\n)?$/);
 });
 
 test('a flood from the background slows no command, here or elsewhere, and fills nothing', async () => {

@@ -23,6 +23,13 @@ async function eventsOf(events: AsyncIterable<SessionEvent>): Promise<string[]> 
   return types;
 }
 
+/** What the worker has logged of shutdown commands of a session that failed. */
+const shutdownProblems = (sessionId: string): string[] =>
+  (stack.workers[0]?.log ?? '')
+    .split('\n')
+    .filter((line) => line.includes('session.shutdown-command-failed') && line.includes(`"${sessionId}"`))
+    .map((line) => JSON.parse(line).problem);
+
 describe('Startup and shutdown', () => {
   test('variables and startup commands are there before the first command, and again after a restart (S1-41, S1-43)', async () => {
     const spec = {
@@ -87,11 +94,7 @@ describe('Startup and shutdown', () => {
     });
     await session.run('kept=yes');
     await session.close();
-    const problems = stack.workers[0]?.log
-      .split('\n')
-      .filter((line) => line.includes('session.shutdown-command-failed') && line.includes('"shutdown"'))
-      .map((line) => JSON.parse(line).problem);
-    expect(problems).toEqual([
+    expect(shutdownProblems('shutdown')).toEqual([
       expect.stringContaining("Shutdown command 'exit 6' failed with exit code 6"),
       expect.stringContaining("Shutdown command 'sleep 4321' took longer than 400 ms"),
     ]);
@@ -99,6 +102,21 @@ describe('Startup and shutdown', () => {
 });
 
 describe('restart', () => {
+  test('runs no shutdown commands, idleness does: the fleet ends the shell for good (S1-10, S1-42)', async () => {
+    const session = await stack.fleet.session('shutdown-when-idle', {
+      shutdownCommands: ['echo "$kept" >&2; exit 7'],
+      idleTimeoutMs: 500,
+    });
+    await session.restart();
+    await session.run('kept=yes');
+    expect(shutdownProblems('shutdown-when-idle')).toEqual([]);
+    await until(
+      () => session.info(),
+      ({ state }) => state === 'lost',
+    );
+    expect(shutdownProblems('shutdown-when-idle')).toEqual([expect.stringMatching(/failed with exit code 7.*yes/)]);
+  });
+
   test('gives a fresh shell in order with the commands, ends what ran in the background, and keeps the files', async () => {
     const session = await stack.fleet.session('restart');
     await session.run('kept=no; cd /tmp; echo file > /workspace/f; sleep 4321 &');

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ToolResult } from '@shellfleet/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startOwnRedis } from '../support/own-redis.ts';
 import { startFleet } from '../support/start-fleet.ts';
 import { toolModules } from '../support/tool-modules.ts';
 import { until } from '../support/until.ts';
@@ -122,4 +123,43 @@ test('a call whose caller is gone goes on, and is counted once', async () => {
     (marks) => marks.length === 2,
   );
   expect(await readMarks(path)).toEqual(['begin x', 'end x']);
+});
+
+test('a Redis that is away while a tool runs gets the result when it is back', async () => {
+  await using own = await startOwnRedis();
+  await using stack = await startFleet({ env, redisUrl: own.url });
+  const path = join(folder, 'away');
+  const calling = stack.fleet.tools.call('mark', { path, id: 'x', waitMs: 1_000 });
+  await until(
+    () => readMarks(path),
+    (marks) => marks.length === 1,
+  );
+  own.freeze();
+  await until(
+    () => readMarks(path),
+    (marks) => marks.length === 2,
+  );
+  await expect(stack.fleet.tools.call('echo', {})).rejects.toMatchObject({
+    code: 'QUEUE_UNAVAILABLE',
+    retryable: true,
+  });
+  own.thaw();
+  expect(await calling).toMatchObject({ ok: true, output: 'x' });
+  expect(await readMarks(path)).toEqual(['begin x', 'end x']);
+});
+
+test('a call that Redis has forgotten is lost, and does not run again', async () => {
+  await using own = await startOwnRedis();
+  await using stack = await startFleet({ env: { ...env, SHELLFLEET_TOOL_SLOTS: '1' }, redisUrl: own.url });
+  const path = join(folder, 'forgotten');
+  const calls = ['runs', 'waits'].map((id) => stack.fleet.tools.call('mark', { path, id, waitMs: 12_000 }));
+  await until(
+    () => readMarks(path),
+    (marks) => marks.length === 1,
+  );
+  await own.redis.flushall();
+  const message = 'Shellfleet: Redis lost the call; whether it ran is not known';
+  for (const calling of calls) expect(await calling).toMatchObject({ ok: false, error: { code: 'lost', message } });
+  expect(await stack.fleet.tools.call('mark', { path, id: 'after' })).toMatchObject({ ok: true });
+  expect(await readMarks(path)).toEqual(['begin runs', 'end runs', 'begin after', 'end after']);
 });

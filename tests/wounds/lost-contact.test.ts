@@ -46,6 +46,29 @@ test('E2B#1074 (after a while a running command cannot be found again): by its i
   expect(textOf(rest)).toBe('6\n7\n8\n9\n10\n');
 });
 
+test('E2B#1074 (whoever finds it again can only watch): it is written to, and its stdin closed, from another process than it was submitted from', async () => {
+  const first = await stack.connect();
+  const session = await first.session('e2b-1074-stdin');
+  const { id } = await session.submit('while read -r line; do echo "got $line"; done; echo over', {
+    stdin: 'open',
+    timeoutMs: 60_000,
+  });
+  await until(
+    () => session.info(),
+    ({ state }) => state === 'busy',
+  );
+  await first.close();
+  const second = await (await stack.connect()).command(id);
+  await second.write('one\n');
+  for await (const { text } of second.output()) {
+    expect(text).toBe('got one\n');
+    break;
+  }
+  await second.write('two\n');
+  await second.closeStdin();
+  expect(await second.result()).toMatchObject({ outcome: 'success', stdout: 'got one\ngot two\nover\n' });
+});
+
 test('E2B#1128 (a command of a sandbox that died hangs for ever): it ends at once with the reason, and the next one gets a fresh shell', async () => {
   const session = await stack.fleet.session('e2b-1128');
   const command = await session.submit('echo begun; sleep 4321', { timeoutMs: 600_000 });

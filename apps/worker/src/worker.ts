@@ -207,12 +207,19 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       else if (channel === fleet.toolsBell) tools.ring(message);
       else if (message === 'calls') void answerCalls();
       else if (message.endsWith(' input')) sessions.get(message.slice(0, -' input'.length))?.session.ringInput();
+      else if (message.startsWith('terminal ')) ringTerminal(message);
       else sessions.get(message)?.session.ring();
     });
     await subscriber.connect();
     await subscriber.subscribe(own, fleet.sessionsBell, fleet.toolsBell);
     await answerCalls();
     return subscriber;
+  }
+
+  /** `terminal <tenant>:<session> <terminal>` */
+  function ringTerminal(message: string): void {
+    const [, member = '', terminal = ''] = message.split(' ');
+    sessions.get(member)?.session.ringTerminal(terminal);
   }
 
   async function answerCalls(): Promise<void> {
@@ -251,6 +258,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     switch (question.type) {
       case 'background':
         return found.background();
+      case 'attach':
+        return found.attach(question);
     }
   }
 

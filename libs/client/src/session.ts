@@ -12,6 +12,8 @@ import type { OpenSession } from './submit/open-session.ts';
 import { parseCommand, type RunOptions } from './submit/parse-command.ts';
 import { sendEntry } from './submit/send-entry.ts';
 import { Turns } from './submit/turns.ts';
+import { type AttachOptions, openTerminal } from './terminal/open-terminal.ts';
+import type { Terminal } from './terminal/terminal.ts';
 
 /** File operations inside the sandbox. They keep their place among the commands. */
 export interface Files {
@@ -67,6 +69,11 @@ export class Session {
       foreign: deduplicated && pending.resubmit === undefined,
       onOutput: options.onOutput,
     });
+  }
+
+  /** An interactive terminal in the sandbox: a shell of its own, beside the commands. */
+  attach(options: AttachOptions = {}): Promise<Terminal> {
+    return openTerminal(this.#producer, this.#open, this.#turns, options);
   }
 
   /** Replaces the shell with a fresh one, in order with the commands. */

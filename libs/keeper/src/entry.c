@@ -60,6 +60,8 @@ static const char *end_reason;
 
 static int is_busy(void) { return phase > NOTHING && phase < ENDED; }
 
+Moment entry_since(void) { return phase == RUNNING ? since : moment_now(); }
+
 static void note(enum ShellState state, const char *reason) {
   if (state <= span_state) return;
   span_state = state;

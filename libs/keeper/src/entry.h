@@ -4,6 +4,7 @@
 // E2. The end is kept, and told again to each worker that asks, until the next entry begins.
 #ifndef ENTRY_H
 #define ENTRY_H
+#include "processes.h"
 #include "wire.h"
 #include <sys/types.h>
 
@@ -18,6 +19,8 @@ void entry_close(uint32_t termination_ms);
 void entry_on_report(void);
 void entry_on_child(pid_t pid, int status);
 void entry_on_shell_death(int status);
+// What is newer, and no child of what is older, is the running entry's.
+Moment entry_since(void);
 // The limit of processes has refused somebody one more.
 void entry_on_fork_refused(void);
 // Deadlines and the ladder. Returns in how many ms to call again, or -1.

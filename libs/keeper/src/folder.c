@@ -47,6 +47,14 @@ static void make_scratch(void) {
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) folder_write(NAMES[i], "", 0, "");
 }
 
+static void say_arguments(Text *text, char *const *arguments) {
+  for (char *const *argument = arguments; *argument; argument++) {
+    text_say(text, " ");
+    text_quote(text, *argument, strlen(*argument));
+  }
+  text_say(text, " \"$@\"");
+}
+
 void folder_write_loop(char *const *arguments) {
   make_scratch();
   folder_write("hooks", "", 0, "");
@@ -54,12 +62,12 @@ void folder_write_loop(char *const *arguments) {
   text_open(&text, path_of("loop"));
   text_say(&text, "__sf_dir=");
   text_quote(&text, folder, strlen(folder));
-  text_say(&text, "\n__sf_again() {\n  command exec ${BASH_VERSION:+-c}");
-  for (char *const *argument = arguments; *argument; argument++) {
-    text_say(&text, " ");
-    text_quote(&text, *argument, strlen(*argument));
-  }
-  text_say(&text, " \"$@\"\n}\n");
+  // bash empties the environment first: a variable may be too long for any process to be started with.
+  text_say(&text, "\n__sf_again() {\n  case ${BASH_VERSION-} in\n    ?*) command exec -c");
+  say_arguments(&text, arguments);
+  text_say(&text, " ;;\n    *) command exec");
+  say_arguments(&text, arguments);
+  text_say(&text, " ;;\n  esac\n}\n");
   text_add(&text, SHELL_SCRIPT, sizeof SHELL_SCRIPT - 1);
   text_close(&text);
 }

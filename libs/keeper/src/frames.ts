@@ -24,6 +24,10 @@ export const FrameType = {
   close: 7,
   ping: 8,
   input: 9,
+  terminalOpen: 10,
+  terminalInput: 11,
+  terminalResize: 12,
+  terminalClose: 13,
   hello: 65,
   output: 66,
   late: 67,
@@ -32,6 +36,8 @@ export const FrameType = {
   pong: 70,
   shell: 71,
   inputTaken: 72,
+  terminalOutput: 73,
+  terminalEnded: 74,
 } as const;
 
 export interface Frame {

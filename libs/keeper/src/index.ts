@@ -33,3 +33,13 @@ export {
   uint32s,
   uint64s,
 } from './messages.ts';
+export {
+  decodeTerminalEnd,
+  decodeTerminalOutput,
+  encodeTerminalOpen,
+  encodeTerminalSize,
+  TERMINAL_RESUME_ONLY,
+  TERMINAL_WINDOW_BYTES,
+  type TerminalEnd,
+  type TerminalSize,
+} from './terminal-messages.ts';

@@ -8,7 +8,7 @@ enum { TICK_MS = 10, LEAST_SAVE_MS = 250, ASK_AGAIN_MS = 100 };
 
 static int is_up, rung;
 static enum EndReason reason;
-static Moment since;
+static Moment since, asked; // the command began; the shell was asked to come back
 static uint64_t began_at, asked_at;
 static uint32_t grace;
 
@@ -18,6 +18,7 @@ void ladder_begin(enum EndReason why, uint32_t grace_ms, Moment moment) {
   reason = why;
   since = moment;
   grace = grace_ms;
+  asked = moment_now();
   began_at = asked_at = now_ms();
 }
 
@@ -29,7 +30,9 @@ static int step(uint64_t passed) {
   const int left = sweep(0, since, shell_pid());
   if (rung == 0) {
     rung = 1;
-    if (grace) return sweep(SIGINT, since, shell_pid());
+    // What the shell starts now is the EXIT trap of the command.
+    if (grace) sweep_between(SIGINT, since, asked, shell_pid());
+    if (grace) return left;
   }
   if (rung == 1 && passed >= grace / 5) {
     rung = 2;

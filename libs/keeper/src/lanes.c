@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { RING_BYTES = 4 << 20 };
 enum { LATE_PIECE = 32 << 10, LATE_BURST = 1 << 20, LATE_PER_MS = 1 << 10, LATE_PAUSE_MS = 50, GROW_AFTER = 1 << 20, GROWN_PIPE = 1 << 20, PLAIN_PIPE = 64 << 10 };
 static const uint64_t UNTIL_REPORT = UINT64_MAX;
 
@@ -66,7 +67,7 @@ void lanes_open(int epoll, uint64_t lane_tag, uint64_t late_tag) {
   for (int i = 0; i < MAX_LATE; i++) late[i].fd = -1;
   for (int s = 0; s < LANES; s++) {
     snprintf(lanes[s].path, sizeof lanes[s].path, "%s", path_of(s ? "stderr" : "stdout"));
-    ring_open(&lanes[s].ring);
+    ring_open(&lanes[s].ring, RING_BYTES);
     make(s);
   }
 }

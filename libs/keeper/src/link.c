@@ -157,7 +157,7 @@ static size_t framed(size_t n) { return sizeof(Header) + n + (sync_word ? SYNC_B
 int link_put(uint8_t type, uint8_t stream, uint16_t flags, const uint8_t *id, uint64_t offset, const void *payload, size_t n) {
   if (out_fd < 0) return 0;
   if (pending_from == pending_to) pending_from = pending_to = 0;
-  const size_t limit = type == OUTPUT || type == LATE ? SEND_BYTES - RESERVE_BYTES : SEND_BYTES;
+  const size_t limit = type == OUTPUT || type == LATE || type == TERMINAL_OUTPUT ? SEND_BYTES - RESERVE_BYTES : SEND_BYTES;
   if (pending_to + framed(n) > limit) return 0;
   Header header = {.length = n, .type = type, .stream = stream, .flags = flags, .fence = fence, .offset = offset};
   if (id) memcpy(header.id, id, ID_BYTES);

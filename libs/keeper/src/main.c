@@ -9,6 +9,7 @@
 //   begun    which ids have begun      shell      the user's shell          report    what it says of a turn
 //   folder   what is handed to it      lanes      its output, with rings    input     its stdin, as it comes
 //   child    forks of the keeper       processes  the process tree          reaper    their ends
+//   files    file operations           terminal  shells at a terminal
 //   cgroup   limits and kills          text       small files
 #define _GNU_SOURCE
 #include "begun.h"
@@ -23,6 +24,7 @@
 #include "processes.h"
 #include "reaper.h"
 #include "shell.h"
+#include "terminal.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +35,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum Tag { SIGNALS, REPORT_PIPE, PIDS_EVENTS, LINK_IN, LINK_OUT, INPUT_PIPE, FIRST_LANE, FIRST_LATE = FIRST_LANE + LANES };
+enum Tag { SIGNALS, REPORT_PIPE, PIDS_EVENTS, LINK_IN, LINK_OUT, INPUT_PIPE, FIRST_LANE, FIRST_LATE = FIRST_LANE + LANES, FIRST_TERMINAL = FIRST_LATE + MAX_LATE };
 enum { EVENTS = 32, STOP_MS = 5000 };
 
 static int epoll_fd, signals;
@@ -45,7 +47,7 @@ static void watch(int fd, uint64_t tag) {
 
 static void pong(const Header *ping) {
   static uint8_t processes[MAX_OUTBOUND_PAYLOAD];
-  const size_t n = ping->flags ? processes_describe(processes, sizeof processes, shell_pid()) : 0;
+  const size_t n = ping->flags ? processes_describe(processes, sizeof processes, entry_since(), shell_pid()) : 0;
   link_put(PONG, 0, ping->flags, 0, ping->offset, processes, n);
 }
 
@@ -54,15 +56,19 @@ static void on_frame(const Header *header, const uint8_t *payload) {
   if (header->type == CLAIM) clocks_forget();
   else clocks_confirm();
   switch (header->type) {
-    case CLAIM: entry_claimed(); break;
+    case CLAIM: terminals_claimed(); entry_claimed(); break;
     case START: entry_start(header, payload); break;
-    case ACK: entry_ack(header); break;
+    case ACK: entry_ack(header); terminal_ack(header); break;
     case RESUME: entry_resume(header, payload); break;
     case STOP: entry_stop(header, payload); break;
     case STORAGE: clocks_storage(header->flags); break;
-    case CLOSE: entry_close(take_u32(&cursor)); break;
+    case CLOSE: terminals_hang_up(); entry_close(take_u32(&cursor)); break;
     case PING: pong(header); break;
     case INPUT: input_on_frame(header, payload); break;
+    case TERMINAL_OPEN: terminal_start(header, payload); break;
+    case TERMINAL_INPUT: terminal_input(header, payload); break;
+    case TERMINAL_RESIZE: terminal_resize(header, payload); break;
+    case TERMINAL_CLOSE: terminal_close(header); break;
     default: link_malformed();
   }
 }
@@ -84,6 +90,7 @@ static void on_event(const struct epoll_event *event) {
   else if (tag == LINK_IN) link_read(on_frame);
   else if (tag == LINK_OUT && event->events & (EPOLLERR | EPOLLHUP)) epoll_ctl(epoll_fd, EPOLL_CTL_DEL, 1, 0);
   else if (tag == INPUT_PIPE) input_on_writable();
+  else if (tag >= FIRST_TERMINAL) terminal_on_ready(tag - FIRST_TERMINAL);
   else if (tag >= FIRST_LATE) late_on_readable(tag - FIRST_LATE);
   else if (tag >= FIRST_LANE) lane_on_readable(tag - FIRST_LANE);
 }
@@ -94,10 +101,12 @@ static void loop(void) {
   for (;;) {
     int wake = sooner(sooner(entry_tick(), input_tick()), shell_wake_ms());
     shell_tick();
+    wake = sooner(wake, terminals_tick());
     if (link_is_up()) wake = sooner(wake, late_send());
     int more;
     do {
-      more = entry_send();
+      more = terminals_send();
+      more |= entry_send();
       link_flush();
     } while (more && link_is_flushed());
     wake = sooner(wake, link_tick());
@@ -145,6 +154,7 @@ int main(int argc, char **argv) {
   folder_open(folder);
   lanes_open(epoll_fd, FIRST_LANE, FIRST_LATE);
   input_open(epoll_fd, INPUT_PIPE);
+  terminals_open(epoll_fd, FIRST_TERMINAL);
   shell_open(argv + 2, epoll_fd, REPORT_PIPE);
   loop();
 }

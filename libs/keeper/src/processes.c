@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "processes.h"
+#include "terminal.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -105,9 +106,27 @@ static int descends_from_older(const Process *process, Moment since, pid_t shell
   return leader && !is_ours(leader->pid, shell) && !is_newer(leader, since);
 }
 
+static int is_led_by(const Process *p, pid_t leader) { return p->pid == leader || p->session == leader; }
+
+// Also what leads a session of its own by now, as long as its parents are there.
+static int belongs_to(const Process *process, pid_t leader) {
+  int steps = 0;
+  for (const Process *p = process; p && p->pid != KEEPER_PID && steps++ < count; p = find(p->parent))
+    if (is_led_by(p, leader)) return 1;
+  return 0;
+}
+
+static int is_at_terminal(const Process *process) {
+  for (int i = 0; i < TERMINALS; i++) {
+    const pid_t leader = terminal_leader(i);
+    if (leader && belongs_to(process, leader)) return 1;
+  }
+  return 0;
+}
+
 static int is_target(const Process *p, Moment since, pid_t shell) {
   if (is_ours(p->pid, shell) || p->state == 'Z' || p->state == 'X' || !is_newer(p, since)) return 0;
-  return since.ticks == 0 || !descends_from_older(p, since, shell);
+  return since.ticks == 0 || (!descends_from_older(p, since, shell) && !is_at_terminal(p));
 }
 
 int sweep(int signal, Moment since, pid_t shell) {
@@ -116,6 +135,12 @@ int sweep(int signal, Moment since, pid_t shell) {
   for (int i = 0; i < count; i++)
     if (is_target(&table[i], since, shell) && !kill(table[i].pid, signal)) n++;
   return n;
+}
+
+void sweep_between(int signal, Moment since, Moment until, pid_t shell) {
+  read_table();
+  for (int i = 0; i < count; i++)
+    if (is_target(&table[i], since, shell) && !is_newer(&table[i], until)) kill(table[i].pid, signal);
 }
 
 static int is_bystander(const Process *process, Moment since, pid_t shell) {
@@ -156,7 +181,8 @@ static int kill_all(Choice *is_chosen, Moment since, pid_t shell) {
     if (table[i].state == 'T') was_stopped[stopped++] = table[i].pid;
   kill(-1, SIGSTOP);
   read_table();
-  for (int i = 0; i < count; i++) {
+  // The youngest first: a shell at a terminal that goes on before its child does would take it for a stopped job.
+  for (int i = count - 1; i >= 0; i--) {
     const int pid = table[i].pid;
     if (pid == KEEPER_PID) continue;
     if (is_chosen(&table[i], since, shell)) {
@@ -170,12 +196,20 @@ static int kill_all(Choice *is_chosen, Moment since, pid_t shell) {
   return n;
 }
 
-size_t processes_describe(uint8_t *text, size_t size, pid_t shell) {
+int signal_session(pid_t leader, int signal) {
+  int n = 0;
+  read_table();
+  for (int i = 0; i < count; i++)
+    if (table[i].state != 'Z' && belongs_to(&table[i], leader) && !kill(table[i].pid, signal)) n++;
+  return n;
+}
+
+size_t processes_describe(uint8_t *text, size_t size, Moment since, pid_t shell) {
   size_t used = 0;
   read_table();
   for (int i = 0; i < count; i++) {
     const int pid = table[i].pid;
-    if (is_ours(pid, shell) || table[i].state == 'Z') continue;
+    if (is_ours(pid, shell) || table[i].state == 'Z' || is_at_terminal(&table[i]) || is_target(&table[i], since, shell)) continue;
     char path[48], command[512];
     snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
     const int n = read_file(path, command, sizeof command);

@@ -16,9 +16,11 @@ extern const Moment BEGINNING; // every process is newer
 void processes_open(void);
 Moment moment_now(void);
 
-// Signals everything newer than the moment but keeper, shell, and descendants of older processes (so that a background server
-// keeps the workers that it starts). Signal 0 only counts. Returns how many there were.
+// Signals everything newer than the moment but keeper, shell, descendants of older processes (so that a background server
+// keeps the workers that it starts) and, after the beginning, what runs at a terminal. Signal 0 only counts. Returns how many there were.
 int sweep(int signal, Moment since, pid_t shell);
+// The same, of what began until then.
+void sweep_between(int signal, Moment since, Moment until, pid_t shell);
 // The same with SIGKILL, and nothing escapes by forking: everything is stopped first.
 int sweep_kill(Moment since, pid_t shell);
 // The same of the bystanders alone, where there are at least so many: all but shell, keeper, and what the shell has started since
@@ -26,7 +28,10 @@ int sweep_kill(Moment since, pid_t shell);
 int sweep_kill_bystanders(Moment since, pid_t shell, int at_least);
 // All but keeper and shell.
 int processes_count(pid_t shell);
-// "pid command\0" of everything but keeper and shell, as much as fits. Returns the length.
-size_t processes_describe(uint8_t *text, size_t size, pid_t shell);
+// To every process of the session that this one leads, and to what descends from it. Returns how many there were.
+int signal_session(pid_t leader, int signal);
+// "pid command\0" of everything but keeper, shell, terminals, and what a sweep since then would reach, as much as fits. Returns the
+// length.
+size_t processes_describe(uint8_t *text, size_t size, Moment since, pid_t shell);
 
 #endif

@@ -1,18 +1,17 @@
-// What a stream of the running entry has printed and the worker has not yet stored. Offsets count from the entry's first byte.
+// What a stream has brought and the other side has not yet stored. Offsets count from the stream's first byte.
 #ifndef RING_H
 #define RING_H
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RING_BYTES = 4 << 20 };
-
-// acked <= sent <= received <= acked + RING_BYTES
+// acked <= sent <= received <= acked + size
 typedef struct {
   uint8_t *bytes;
+  size_t size;
   uint64_t received, sent, acked;
 } Ring;
 
-void ring_open(Ring *ring);
+void ring_open(Ring *ring, size_t size);
 // For a new entry. Memory that was touched goes back to the system, so that an idle session is charged for next to nothing.
 void ring_reset(Ring *ring);
 // Where to receive, and how much fits in one piece; 0 when full.

@@ -101,6 +101,7 @@ void shell_open(char *const *argv, int epoll, uint64_t report_tag) {
 }
 
 pid_t shell_pid(void) { return pid; }
+const char *shell_program(void) { return arguments[0]; }
 int shell_is_ready(void) { return ready; }
 const char *shell_problem(void) { return problem[0] ? problem : 0; }
 uint32_t shell_generation(void) { return generation; }

@@ -13,6 +13,8 @@ typedef struct {
 // argv of the shell; empty to look for one. Its reports are announced by epoll under the tag.
 void shell_open(char *const *argv, int epoll, uint64_t report_tag);
 pid_t shell_pid(void);
+// What its program is called.
+const char *shell_program(void);
 // It has reached its loop.
 int shell_is_ready(void);
 // Why there is no shell and none will come; null otherwise.

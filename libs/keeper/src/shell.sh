@@ -22,22 +22,18 @@ __sf_is_subshell() {
   case "${__sf_line%% *}" in "$$") command return 1 ;; esac
 }
 
-# A function `command` that does not do what the builtin does would stop the loop. It goes, and that is said.
+# A function named `command` would stop the loop, whatever it does. It goes, and that is said. (Nothing here is parsed anew: the
+# parser of bash may be damaged by what it has just refused.)
 __sf_check() {
-  __sf_line=there
-  command unset -v __sf_line # no eval: the parser of bash may be damaged by what it has just refused
-  case ${__sf_line-} in
-    there)
-      __sf_seen=command
-      case ${BASH_VERSION-} in
-        ?*)
-          POSIXLY_CORRECT=1 # now no function can take the place of unset
-          unset -f command builtin unset
-          unset POSIXLY_CORRECT
-          ;;
-        *) unset -f command ;;
-      esac
+  command return 0 # which a function cannot do for its caller
+  __sf_seen=command
+  case ${BASH_VERSION-} in
+    ?*)
+      POSIXLY_CORRECT=1 # now no function can take the place of unset
+      unset -f command builtin unset
+      unset POSIXLY_CORRECT
       ;;
+    *) unset -f command ;;
   esac
 }
 
@@ -119,7 +115,11 @@ __sf_wrap() {
 
 __sf_unwrap() {
   case $__sf_wrapped:${BASH_VERSION-} in
-    1:?*) command unset -f trap ;;
+    1:?*) # unless the command has put its own in its place
+      command declare -f trap >|"$__sf_dir/old"
+      command read -r -d '' __sf_line <"$__sf_dir/old"
+      case $__sf_line in *__sf_trap*) command unset -f trap ;; esac
+      ;;
     1:) command unalias trap 2>/dev/null || command true ;;
   esac
   __sf_wrapped=''
@@ -141,11 +141,15 @@ __sf_reveal() {
 }
 
 __sf_save_bash() {
-  case ${#FUNCNAME[@]}:$BASH_VERSION in
-    [012]:*) ;; # no more than ours
-    *:[1-4].*) __sf_flags=,locals ;;
+  __sf_line=${FUNCNAME[2]-} # below ours
+  case $__sf_line in __sf_stop) __sf_line=${FUNCNAME[3]-} ;; esac
+  case $__sf_line:$BASH_VERSION in
+    :*) ;;
+    *:[1-4].*) __sf_flags=$__sf_flags,locals ;;
     *) __sf_reveal ;;
   esac
+  # Inside a function the positional parameters are its own; those of the shell are as they were when the command began.
+  case $__sf_line in ?*) command eval 'set -- "${__sf_args[@]}"' ;; esac
   case $__sf_extra in *surroundings*) command . "$__sf_dir/after" ;; esac
   case $! in ?*) __sf_flags="$__sf_flags,jobs" ;; esac
   case ${#DIRSTACK[@]} in 0 | 1) ;; *) __sf_flags="$__sf_flags,dirs" ;; esac
@@ -183,10 +187,10 @@ __sf_save_posix() {
 __sf_leave() {
   __sf_rc=$? __sf_busy=''
   __sf_check
-  __sf_unwrap
   command set +o >|"$__sf_dir/options"
   case $- in *x*) __sf_trace=x ;; esac
   command set +eux
+  __sf_unwrap
   __sf_flags=''
   case $__sf_errexit in e) command printf '%s\n' 'set -e' >>"$__sf_dir/options" ;; esac
   case $__sf_wants in
@@ -285,7 +289,7 @@ __sf_stop() {
           ;;
       esac
       command trap '{ __sf_leave "$@"; } 2>/dev/null' EXIT
-      command trap __sf_stop 23
+      command trap '__sf_stop "$@"' 23
       case $__sf_turn in
         ?*)
           command printf '%s %s %s\n' "$__sf_turn" "$__sf_rc" "$__sf_notes"
@@ -337,6 +341,10 @@ __sf_stop() {
       esac
       case $__sf_extra in *traps*) __sf_wrap ;; esac
       command exec <"$__sf_input" >"$__sf_dir/stdout"
+      case ${__sf_args-}:$#:${BASH_VERSION-} in
+        :0:* | *:) ;;
+        *) command eval '__sf_args=("$@")' ;;
+      esac
       __sf_busy=1
       case $__sf_stopped in "$__sf_turn") command exit 143 ;; esac # it came before we were busy
       case $__sf_errexit in

@@ -29,6 +29,10 @@ enum FrameType {
   CLOSE = 7,
   PING = 8,
   INPUT = 9,
+  TERMINAL_OPEN = 10,
+  TERMINAL_INPUT = 11,
+  TERMINAL_RESIZE = 12,
+  TERMINAL_CLOSE = 13,
   HELLO = 65,
   OUTPUT = 66,
   LATE = 67,
@@ -37,6 +41,8 @@ enum FrameType {
   PONG = 70,
   SHELL = 71,
   INPUT_TAKEN = 72,
+  TERMINAL_OUTPUT = 73,
+  TERMINAL_ENDED = 74,
 };
 
 enum EntryKind { COMMAND_ENTRY = 0, FILE_ENTRY = 1, RESTART_ENTRY = 2 };

@@ -28,7 +28,7 @@ export interface SealPlace {
   session: string;
   /** entry id, call id, or empty for the session itself */
   entry: string;
-  kind: 'spec' | 'payload' | 'answer' | 'input' | 'tool-args' | 'tool-result';
+  kind: 'spec' | 'payload' | 'answer' | 'input' | 'typed' | 'shown' | 'tool-args' | 'tool-result';
 }
 
 interface Key {

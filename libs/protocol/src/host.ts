@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { wireErrorSchema } from './errors.ts';
 import { entryIdSchema } from './ids.ts';
 import { logPageSchema } from './log.ts';
+import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 
 /** What a live worker says of its host, every few seconds, in a key that ends with it. */
 export const hostBeatSchema = z.object({
@@ -28,10 +29,22 @@ export interface HostInfo {
   seenAt: string;
 }
 
+/** A terminal on the session's host; its user then writes to it through Redis. */
+const attachQuestionSchema = z.object({
+  type: z.literal('attach'),
+  terminal: terminalIdSchema,
+  ...terminalSizeSchema.shape,
+  /** TERM */
+  term: z.string().regex(/^[A-Za-z0-9._+-]{1,64}$/),
+});
+export type AttachQuestion = z.infer<typeof attachQuestionSchema>;
+
 /** What a host can be asked about one of its sessions, each with the shape of its answer. */
 export const hostAnswerSchemas = {
   /** What runs in the sandbox besides the shell. */
   background: z.array(z.object({ pid: z.number(), command: z.string() })),
+  /** `no-shell`: an entry has to ask for one first. */
+  attach: z.object({ state: z.enum(['open', 'no-shell']) }),
   /** What a command printed beyond the budget of its session's stream, from given offsets on. */
   log: logPageSchema,
 } as const;
@@ -49,6 +62,7 @@ export const hostQuestionSchema = z.discriminatedUnion('type', [
       .max(2),
     from: z.object({ stdout: offsetSchema, stderr: offsetSchema }),
   }),
+  attachQuestionSchema,
 ]);
 export type HostQuestion = z.infer<typeof hostQuestionSchema>;
 export type HostAnswer<T extends HostQuestion['type']> = z.infer<(typeof hostAnswerSchemas)[T]>;

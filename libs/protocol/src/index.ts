@@ -16,6 +16,7 @@ export * from './redaction.ts';
 export * from './result.ts';
 export * from './session.ts';
 export * from './telemetry.ts';
+export * from './terminal.ts';
 export * from './text.ts';
 export * from './tool.ts';
 export * from './version.ts';

@@ -44,6 +44,18 @@ export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}inp
 /** string, for the retention: `<payload hash> <entry id>` */
 export const idempotencyKey = (keys: SessionKeys, keyHash: string) => `${keys.prefix}key:${keyHash}`;
 
+/** Of one terminal at a session. They expire together, 30 s after its user was last there. */
+export const terminalKeys = (keys: SessionKeys, terminal: string) => ({
+  /** hash: how many messages were typed and shown, and up to which raw offset */
+  terminal: `${keys.prefix}terminal:${terminal}`,
+  /** stream, ids from 1-0: what its user says, sealed */
+  typed: `${keys.prefix}terminal:${terminal}:typed`,
+  /** stream, ids from 1-0: what it shows, sealed */
+  shown: `${keys.prefix}terminal:${terminal}:shown`,
+  /** pub/sub: it has shown something */
+  feed: `${keys.feed}:${terminal}`,
+});
+
 /** Keys of a namespace that belong to no session: admission (one shard for now), hosts, inboxes, bells. */
 export interface FleetKeys {
   namespace: string;

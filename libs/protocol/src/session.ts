@@ -159,7 +159,7 @@ export interface SessionInfo {
   /** An estimate, by how long sessions lately held a slot; absent before any has given one back. */
   etaMs?: number;
   runningCommandId?: string;
-  /** What runs in its sandbox besides the shell, by pids of the sandbox; while it is busy also what the running command has started. */
+  /** What outlived the command that started it, by pids of the sandbox. */
   background: { pid: number; command: string }[];
   /** Only its host knows what runs in the background, and was not asked (in lists), or has not answered in time. */
   backgroundUnknown?: true;

@@ -3,11 +3,12 @@ import { ensureShellfleetError, type Outcome, type Result } from '@shellfleet/pr
 
 export const USAGE = 2;
 const TIMEOUT = 124;
-const OURS = 125;
-const DENIED = 126;
+export const OURS = 125;
+export const DENIED = 126;
 export const CANCELLED = 130;
 /** Left by a signal, as a shell says it. */
-export const exitCodeOfSignal = (signal: NodeJS.Signals) => 128 + (constants.signals[signal] ?? 0);
+export const exitCodeOfSignal = (signal: NodeJS.Signals) => exitCodeOfSignalNumber(constants.signals[signal] ?? 0);
+export const exitCodeOfSignalNumber = (signal: number) => 128 + signal;
 
 /** The command's own exit code, or the one that says why there is none. */
 export function exitCodeOfResult(result: Result): number {

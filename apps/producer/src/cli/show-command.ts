@@ -18,7 +18,7 @@ export async function showOwnCommand(
   signals.accepted(command);
   // Like a pipe into `head`: nobody wants the rest.
   terminal.readerGone.addEventListener('abort', () => void command.cancel('its reader has gone').catch(() => {}));
-  using _progress = showProgress(terminal, session);
+  using _progress = showSessionProgress(terminal, session);
   for await (const chunk of command.output()) await showChunk(terminal, chunk, options.json, command.id);
   await showResult(context, await command.result(), options.json);
 }
@@ -88,7 +88,7 @@ function listenForSignals(terminal: Terminal): Disposable & { accepted(command: 
 }
 
 /** Where it stands, while nothing comes. The first output takes the line away, and this ends with the command. */
-function showProgress(terminal: Terminal, session: Session): Disposable {
+export function showSessionProgress(terminal: Terminal, session: Session): Disposable {
   const startedAt = Date.now();
   const show = async () => {
     const { state, position, queuedCommands } = await session.info();

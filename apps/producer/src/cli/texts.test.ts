@@ -1,9 +1,11 @@
 import { ShellfleetError } from '@shellfleet/client';
 import { emptyResult, fromWireResult, type WireResult } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
+import { DetachKeys, parseDetachKeys } from './detach-keys.ts';
 import { exitCodeOfError, exitCodeOfResult } from './exit-codes.ts';
 import { toPrintable } from './printable.ts';
 import { toScript } from './script-words.ts';
+import { TerminalModes } from './terminal-modes.ts';
 import { parseCount, parseDuration, parseSize } from './units.ts';
 
 test.each([
@@ -74,4 +76,48 @@ test('wrong use is 2, and a failure of ours 125', () => {
   expect(exitCodeOfError(new ShellfleetError('REDIS_UNSUITABLE', 'x'))).toBe(2);
   expect(exitCodeOfError(new ShellfleetError('REDIS_UNSUITABLE', 'x', { setting: 'role' }))).toBe(125);
   expect(exitCodeOfError(new Error('x'))).toBe(125);
+});
+
+test.each([
+  ['ctrl-p,ctrl-q', [16, 17]],
+  ['ctrl-@,ctrl-[,ctrl-\\,ctrl-],ctrl-^,ctrl-_', [0, 27, 28, 29, 30, 31]],
+  ['a,~,ctrl-z', [97, 126, 26]],
+  ['', []],
+])('the detach keys %j are the bytes %j', (text, bytes) => {
+  expect([...parseDetachKeys(text)]).toEqual(bytes);
+});
+
+test.each(['ctrl-', 'ctrl-P', 'ctrl-1', 'ab', 'a,', 'é', ' '])('the detach keys %j are refused', (text) => {
+  expect(() => parseDetachKeys(text)).toThrow(/Give keys such as/);
+});
+
+test('detach keys are found however they are cut, and a beginning that is none is typed', () => {
+  const typed = (...pieces: string[]) => {
+    const keys = new DetachKeys(parseDetachKeys('ctrl-p,ctrl-q'));
+    return pieces.map((piece) => {
+      const { pass, detached } = keys.push(Buffer.from(piece, 'latin1'));
+      return pass.toString('latin1') + (detached ? '|' : '');
+    });
+  };
+  expect(typed('ls\x10\x11no')).toEqual(['ls|']);
+  expect(typed('a\x10', '\x11')).toEqual(['a', '|']);
+  expect(typed('\x10', 'x')).toEqual(['', '\x10x']);
+  expect(typed('\x10\x10', '\x11')).toEqual(['\x10', '|']);
+  const none = new DetachKeys(parseDetachKeys(''));
+  expect(none.push(Buffer.from([16, 17]))).toEqual({ pass: Buffer.from([16, 17]), detached: false });
+});
+
+test('what programs change of a terminal is brought back, wherever their words are cut', () => {
+  const undoneAfter = (...pieces: string[]) => {
+    const modes = new TerminalModes();
+    for (const piece of pieces) modes.push(Buffer.from(piece, 'latin1'));
+    return modes.undo();
+  };
+  expect(undoneAfter('plain \u001b[31mred')).toBe('');
+  expect(undoneAfter('\u001b[?1049h\u001b[?25l')).toBe('\u001b[?1049l\u001b[?25h\u001b[0m');
+  expect(undoneAfter('\u001b[?2004h$ \u001b[?2004l')).toBe('');
+  const words = 'x\u001b[?1000;1006hy';
+  for (let at = 0; at <= words.length; at += 1) {
+    expect(undoneAfter(words.slice(0, at), words.slice(at))).toBe('\u001b[?1000l\u001b[?1006l\u001b[0m');
+  }
 });

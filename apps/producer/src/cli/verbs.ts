@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { registerAttach } from './attach.ts';
 import { registerBatch } from './batch.ts';
 import { registerCancel } from './cancel.ts';
 import { registerClose } from './close.ts';
@@ -27,6 +28,7 @@ export const verbs: readonly RegisterVerb[] = [
   registerWorker,
   registerExec,
   registerRun,
+  registerAttach,
   registerPs,
   registerLogs,
   registerWait,

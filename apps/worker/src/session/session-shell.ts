@@ -4,6 +4,7 @@ import type { LateOutput } from '../run/late-output.ts';
 import type { Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
 import { connectShell } from '../shell/connect-shell.ts';
 import type { ShellHello } from '../shell/shell.ts';
+import type { ShellTerminals } from '../shell/shell-terminals.ts';
 import type { Gate } from './gate.ts';
 import { prepareShell } from './prepare-shell.ts';
 import type { SessionRedaction } from './session-redaction.ts';
@@ -29,6 +30,8 @@ export interface SessionShellDeps {
   late: LateOutput;
   /** The shell went away while nothing of the mailbox ran. */
   onGone(): void;
+  /** There is a connection; or, with none, no sandbox any more. */
+  onConnected(terminals: ShellTerminals | undefined): Promise<void>;
 }
 
 export class SessionShell {
@@ -171,7 +174,7 @@ export class SessionShell {
     this.#turns = undefined;
     this.#death = undefined;
     void this.#deps.late.end();
-    await this.#remove(sandbox);
+    await Promise.all([this.#remove(sandbox), this.#deps.onConnected(undefined)]);
   }
 
   /** Leaves the sandbox to the next owner or the next life of this worker. */
@@ -225,6 +228,7 @@ export class SessionShell {
       onLate: (entryId, stream, offset, bytes) => this.#deps.late.push(entryId, stream, offset, bytes),
       onGone: () => this.#deps.onGone(),
     });
+    void this.#deps.onConnected(shell.terminals);
     return shell.hello;
   }
 }

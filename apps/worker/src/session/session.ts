@@ -16,9 +16,11 @@ import {
 } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
+  type AttachQuestion,
   type EventType,
   ensureShellfleetError,
   type FleetKeys,
+  type HostAnswer,
   type ResolvedSessionSpec,
   type SessionKeys,
   ShellfleetError,
@@ -36,6 +38,7 @@ import type { RunDeps } from '../run/run-deps.ts';
 import { finishFailed, finishLost, finishOverdue, runEntry } from '../run-command.ts';
 import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
+import { SessionTerminals } from '../terminals/session-terminals.ts';
 import { describeShell } from './describe-shell.ts';
 import type { Gate } from './gate.ts';
 import { listBackground } from './list-background.ts';
@@ -94,6 +97,7 @@ export class Session {
   #running: { entryId: string; stop(): void } | undefined;
   #inputBell: (() => void) | undefined;
   #shell: SessionShell | undefined;
+  #terminals: SessionTerminals | undefined;
   #late: LateOutput | undefined;
   #lease: Lease | undefined;
   #saidEpoch = 0;
@@ -134,12 +138,24 @@ export class Session {
     this.#wake.ring('closing');
   }
 
+  /** Opens a terminal, which then goes on beside the mailbox. */
+  async attach(question: AttachQuestion): Promise<HostAnswer<'attach'>> {
+    return this.#shell?.ready === true && this.#terminals !== undefined
+      ? this.#terminals.open(question)
+      : { state: 'no-shell' };
+  }
+
+  /** The user of a terminal is there. */
+  ringTerminal(id: string): void {
+    this.#terminals?.ring(id);
+  }
+
   /** What runs in its sandbox besides the shell; nothing while there is no shell. Throws when there is one that cannot say. */
   async background(): Promise<BackgroundProcess[]> {
     const shell = this.#shell;
     const redaction = this.#redaction;
     if (shell === undefined || redaction === undefined || !shell.hasSandbox || shell.death !== undefined) return [];
-    return listBackground(shell.turns.shell, redaction.text, this.#fenced.signal);
+    return listBackground(shell.turns.shell, redaction, this.#fenced.signal);
   }
 
   /** The worker stops. What runs goes on for the next worker, or is cancelled. */
@@ -193,6 +209,19 @@ export class Session {
     this.#saidEpoch = adopted.saidEpoch;
     this.#announcedEpoch = adopted.epoch;
     this.#closing ||= adopted.life === 'closing';
+    const terminals = new SessionTerminals({
+      owner,
+      sealer: this.#deps.sealer,
+      signal: this.#fenced.signal,
+      logger: this.#logger,
+      env: { ...spec.env, ...spec.secrets },
+      output: {
+        createStage: (before) => redaction.createRedactor({ before }),
+        secrets: Object.values(spec.secrets),
+      },
+      onFenced: () => this.#onFenced(),
+    });
+    this.#terminals = terminals;
     const late = new LateOutput({
       owner,
       streamBytes: spec.output.streamBytes,
@@ -213,6 +242,7 @@ export class Session {
         late,
         logger: this.#logger,
         onGone: () => this.#wake.ring('shell-gone'),
+        onConnected: (shellTerminals) => terminals.connect(shellTerminals),
       },
       adopted.epoch,
     );
@@ -292,6 +322,7 @@ export class Session {
 
   async #loop(first: Taken, run: RunDeps, lease: Lease): Promise<void> {
     let next = first;
+    this.#terminals?.settle();
     for (;;) {
       if (this.#fenced.signal.aborted) return this.#abandon(run);
       if (next.type === 'empty') {
@@ -402,6 +433,7 @@ export class Session {
     if (!shell.hasSandbox) return 'nothing waits';
     if (shell.death !== undefined || !shell.turns.connected) return 'its container is gone';
     const now = Date.now();
+    if (this.#terminals !== undefined && this.#terminals.count > 0) this.#activeAt = now;
     if (now - this.#activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
     return now - shell.openedAt >= spec.maxLifetimeMs
       ? `it reached its lifetime of ${spec.maxLifetimeMs} ms`
@@ -432,6 +464,8 @@ export class Session {
 
   /** In order: whoever gave shutdown commands counts on them whenever the fleet ends a shell, not only when a caller closes the session. */
   async #endShell({ shell, spec, redaction }: RunDeps): Promise<void> {
+    // Of one that died its users are told that it is lost.
+    if (shell.ready) await this.#terminals?.hangUp();
     if (shell.ready) {
       for (const problem of await runShutdownCommands(shell.turns, spec, redaction))
         this.#logger.warn({ problem }, 'session.shutdown-command-failed');

@@ -2,6 +2,7 @@
 export { FencedOff } from './keeper-connection.ts';
 export { openKeeperShell } from './keeper-shell.ts';
 export type * from './shell.ts';
+export type * from './shell-terminals.ts';
 export { attachTransport } from './transport/attach.ts';
 export { type KeeperListener, listenForKeeper } from './transport/socket.ts';
 export type { Transport } from './transport/transport.ts';

@@ -27,6 +27,7 @@ import type {
   ShellStart,
   StreamOffsets,
 } from './shell.ts';
+import { KeeperTerminals } from './shell-terminals.ts';
 import { toShellEnd } from './to-shell-end.ts';
 
 /** Beyond the termination time of end(): for the keeper to end everything else and go. */
@@ -41,6 +42,7 @@ export async function openKeeperShell(options: ClaimOptions): Promise<Shell> {
 
 class KeeperShell implements Shell {
   readonly hello: ShellHello;
+  readonly terminals: KeeperTerminals;
   readonly #connection: KeeperConnection;
   #handlers: ShellHandlers | undefined;
   /** The entry whose output is being received, and up to where. */
@@ -52,6 +54,7 @@ class KeeperShell implements Shell {
   constructor(connection: KeeperConnection, hello: ShellHello) {
     this.#connection = connection;
     this.hello = hello;
+    this.terminals = new KeeperTerminals((frame) => connection.send(frame));
   }
 
   on(handlers: ShellHandlers): void {
@@ -166,6 +169,12 @@ class KeeperShell implements Shell {
         break;
       case FrameType.pong:
         this.#questions.get(frame.offset)?.resolve(decodeProcesses(frame.payload));
+        break;
+      case FrameType.terminalOutput:
+        this.terminals.output(frame);
+        break;
+      case FrameType.terminalEnded:
+        this.terminals.end(frame);
         break;
       case FrameType.hello: // the answer to a claim: of ours, sent twice, or of the next owner's
         if (frame.fence > this.#connection.fence) this.#connection.close('fenced');

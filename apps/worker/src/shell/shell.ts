@@ -7,6 +7,8 @@
 // Sh4. onEnd comes after the last output of its entry. What its background processes print later comes as onLate.
 // Sh5. After onDisconnect no other handler is called; the shell itself lives on and waits to be adopted.
 
+import type { ShellTerminals } from './shell-terminals.ts';
+
 /** The ULID of a command id (`<sessionId>.<ULID>`): 26 characters. Entries of the worker's own (startup commands) take a fresh one. */
 export type EntryId = string;
 
@@ -163,6 +165,8 @@ export type DisconnectReason =
 
 export interface Shell {
   readonly hello: ShellHello;
+  /** Beside its entries: neither waits for the other. */
+  readonly terminals: ShellTerminals;
   /** To be called once, right after the shell was opened; nothing is delivered before. */
   on(handlers: ShellHandlers): void;
   start(entry: ShellStart): void;

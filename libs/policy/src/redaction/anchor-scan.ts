@@ -22,6 +22,7 @@ const HASH_FACTOR = 0x9e3779b1;
  */
 export class AnchorScan implements Source {
   readonly #anchors: readonly Anchor[];
+  readonly #readsLeft: boolean;
   readonly #shift: number;
   /** By hash of three bytes: 1 + the place in #chains, 0 for none. */
   readonly #heads: Uint16Array;
@@ -31,6 +32,7 @@ export class AnchorScan implements Source {
 
   constructor(anchors: readonly Anchor[]) {
     this.#anchors = anchors;
+    this.#readsLeft = anchors.some(({ notAfter }) => notAfter !== undefined);
     const bits = Math.min(16, Math.max(12, 6 + Math.ceil(Math.log2(anchors.length + 1))));
     this.#shift = 32 - bits;
     this.#heads = new Uint16Array(2 ** bits);
@@ -64,6 +66,12 @@ export class AnchorScan implements Source {
       if (head !== 0) this.#judge(head, trigram, view, at, findings);
     }
     if (!view.complete) this.#openAtEnd(view, findings);
+  }
+
+  mayReadLeftOf(bytes: Buffer, at: number, end: number): boolean {
+    if (!this.#readsLeft || at + 2 >= end) return this.#readsLeft;
+    const trigram = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
+    return this.#heads[Math.imul(trigram, HASH_FACTOR) >>> this.#shift] !== 0;
   }
 
   #judge(head: number, trigram: number, view: View, at: number, findings: Findings): void {

@@ -27,6 +27,17 @@ export function runStart(bytes: Uint8Array, end: number, from: number, set: Byte
   return at;
 }
 
+/** Where `byte` stands in [from, to); `to` if it does not. */
+export function indexOfByte(bytes: Uint8Array, byte: number, from: number, to: number): number {
+  if (to - from > 64) {
+    const found = bytes.subarray(from, to).indexOf(byte);
+    return found === -1 ? to : from + found;
+  }
+  let at = from;
+  while (at < to && bytes[at] !== byte) at += 1;
+  return at;
+}
+
 /** `end` less the bytes of a UTF-8 character that began before it and may go on behind it. */
 export function wholeCharacters(bytes: Uint8Array, from: number, end: number): number {
   for (let back = 1; back <= 3 && end - back >= from; back += 1) {

@@ -42,13 +42,12 @@ export function compileRedaction(options: RedactionOptions): Redaction {
   const secrets = knownSecrets(options.secrets ?? {}, { type: 'secret', strategy: 'redact', rank: 0 });
   const tokenSources = tokens(rules.tokens, options.tokens === false ? 'not' : 'too');
   const shared = [...secrets.sources, ...tokenSources, ...rules.detectors];
-  const readsLeftOfAnything = rules.patterns.some(({ pattern }) => pattern.readsAround);
 
   const createRedactor = (before?: Uint8Array): Redactor => {
     const budget = new TimeBudget(options.now);
     const custom = rules.patterns.map(({ rule, pattern }) => customPattern(rule, pattern, budget));
     const sources = [...shared, ...custom];
-    return new StreamRedactor({ sources, budget, hashKey: options.hashKey, readsLeftOfAnything, before });
+    return new StreamRedactor({ sources, budget, hashKey: options.hashKey, before });
   };
   return {
     redactor: ({ before } = {}) => createRedactor(before),

@@ -1,4 +1,4 @@
-import { ALPHANUMERICS, wholeCharacters } from './bytes.ts';
+import { wholeCharacters } from './bytes.ts';
 import { FindingList, placesOf, type Span, strongest } from './finding-list.ts';
 import type { Rule, Source } from './source.ts';
 import { redacted, replacementOf } from './strategies.ts';
@@ -41,8 +41,6 @@ export interface RedactorOptions {
   sources: readonly Source[];
   budget: { receive(bytes: number): void };
   hashKey: Uint8Array;
-  /** Whether a source looks at the byte to the left of starts that are no letter, digit, colon or underscore. */
-  readsLeftOfAnything: boolean;
   before?: Uint8Array | undefined;
 }
 
@@ -60,7 +58,7 @@ const NEWLINE = 0x0a;
 const NOTHING = Buffer.alloc(0);
 /** Below this many held bytes every push looks again; above it, only when enough has come to be worth it. */
 const CHEAP_TO_REPEAT_BYTES = 4096;
-const NARROW_WINDOW_BYTES = 64;
+const NARROW_WINDOW_BYTES = 1;
 
 export class StreamRedactor implements Redactor {
   readonly #options: RedactorOptions;
@@ -166,7 +164,7 @@ export class StreamRedactor implements Redactor {
       return !this.#blocked;
     }
     if (to < end) {
-      this.#windowBytes *= 4;
+      this.#windowBytes *= 8;
       return true;
     }
     this.#windowBytes = MOST_HELD_BYTES;
@@ -195,14 +193,14 @@ export class StreamRedactor implements Redactor {
       if (this.#blocked) return false;
       if (last === undefined) continue;
       this.#bytes[span.end - 1] = last;
-      if (span.end < end && this.#mayStart(this.#bytes[span.end]!)) return true;
+      if (span.end < end && this.#mayReadLeftOf(span.end, end)) return true;
     }
     this.#releaseVerbatim(settledTo);
     return false;
   }
 
-  #mayStart(byte: number): boolean {
-    return this.#options.readsLeftOfAnything || ALPHANUMERICS[byte] === 1 || byte === 0x3a || byte === 0x5f;
+  #mayReadLeftOf(at: number, end: number): boolean {
+    return this.#options.sources.some((source) => source.mayReadLeftOf(this.#bytes, at, end));
   }
 
   /** Answers with the last byte of the replacement where the span ends with one. */

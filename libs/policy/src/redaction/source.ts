@@ -33,4 +33,6 @@ export interface Findings {
  */
 export interface Source {
   scan(view: View, findings: Findings): void;
+  /** Whether the byte to the left of `at`, before `end`, may matter: false where nothing that looks at it can begin. */
+  mayReadLeftOf(bytes: Buffer, at: number, end: number): boolean;
 }

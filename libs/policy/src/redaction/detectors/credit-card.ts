@@ -1,8 +1,10 @@
-import { ALPHANUMERICS, byteSet, DIGITS, WORD } from '../bytes.ts';
-import type { Rule, Source, View } from '../source.ts';
+import { ALPHANUMERICS, byteSet, DIGITS, runEnd, runStart, WORD } from '../bytes.ts';
+import type { Findings, Rule, Source, View } from '../source.ts';
 
 /** A number that goes on to the left is no card: one in a word, or the decimals of a fraction. */
 const NOT_AFTER = byteSet('A-Za-z0-9_.');
+const NUMBER = byteSet('0-9 -');
+const LEAST_DIGITS = 13;
 const MOST_DIGITS = 19;
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
@@ -22,27 +24,56 @@ const GROUPINGS = [
 export function creditCards(rule: Rule): Source {
   return {
     scan(view, findings) {
-      const { bytes, to, end } = view;
-      for (let at = view.from; at < to; at += 1) {
-        if (DIGITS[bytes[at]!] === 0) continue;
-        let next = at;
-        while (next < end && ALPHANUMERICS[bytes[next]!] === 1) next += 1;
-        if (NOT_AFTER[bytes[at - 1]!] === 0) {
-          const groups = readGroups(view, at);
-          if (groups === 'open') {
-            findings.open(rule, at);
-            return;
-          }
-          const cardEnd = endOfCard(view, at, groups);
-          if (cardEnd !== undefined) {
-            findings.found(rule, at, at, cardEnd);
-            next = cardEnd;
-          }
-        }
-        at = next - 1;
+      for (let at = view.from; at < view.to; ) {
+        const digit = nextDigit(view, at);
+        const start = runStart(view.bytes, digit, at, NUMBER);
+        at = scanNumbers(rule, view, start, findings);
+        if (digit >= view.end) return;
       }
     },
+    mayReadLeftOf: (bytes, at) => DIGITS[bytes[at]!] === 1,
   };
+}
+
+/**
+ * A digit of the next card, or the end. A card has 13 characters or more, and of two that stand side by side at least
+ * one is a digit: it is enough to look at two of twelve.
+ */
+function nextDigit({ bytes, end }: View, from: number): number {
+  for (let at = from; at < end; at += 12) {
+    if (DIGITS[bytes[at]!] === 1) return at;
+    if (DIGITS[bytes[at + 1]!] === 1 && at + 1 < end) return at + 1;
+  }
+  return end;
+}
+
+/** The numbers that follow each other from `from` on; answers with where they end. */
+function scanNumbers(rule: Rule, view: View, from: number, findings: Findings): number {
+  const { bytes, to, end } = view;
+  let at = from;
+  const runOut = runEnd(bytes, from, end, NUMBER);
+  if (runOut < end && !hasDigits(bytes, from, runOut, LEAST_DIGITS)) return runOut + 1;
+  while (at < to && NUMBER[bytes[at]!] === 1) {
+    if (DIGITS[bytes[at]!] === 0) {
+      at += 1;
+      continue;
+    }
+    const groups = NOT_AFTER[bytes[at - 1]!] === 1 ? [] : readGroups(view, at);
+    if (groups === 'open') {
+      findings.open(rule, at);
+      return end;
+    }
+    const cardEnd = endOfCard(view, at, groups);
+    if (cardEnd !== undefined) findings.found(rule, at, at, cardEnd);
+    at = cardEnd ?? runEnd(bytes, at, end, ALPHANUMERICS);
+  }
+  return Math.max(at, from + 1);
+}
+
+function hasDigits(bytes: Uint8Array, from: number, to: number, wanted: number): boolean {
+  let missing = wanted;
+  for (let at = from; at < to && missing > 0; at += 1) missing -= DIGITS[bytes[at]!]!;
+  return missing <= 0;
 }
 
 interface Group {
@@ -76,12 +107,12 @@ function endOfCard(view: View, at: number, groups: readonly Group[]): number | u
     grouping.every((digits, index) => groups[index]?.digits === digits),
   );
   const ends = candidates.map((grouping) => groups[grouping.length - 1]!.end);
-  if (isCardLength(groups[0]!.digits)) ends.push(groups[0]!.end);
+  if (groups[0] && isCardLength(groups[0].digits)) ends.push(groups[0].end);
   return ends.find((end) => isCard(view, at, end));
 }
 
 function isCardLength(digits: number): boolean {
-  return digits >= 13 && digits <= MOST_DIGITS;
+  return digits >= LEAST_DIGITS && digits <= MOST_DIGITS;
 }
 
 function isCard({ bytes, end: viewEnd }: View, at: number, end: number): boolean {

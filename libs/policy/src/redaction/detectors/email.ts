@@ -1,4 +1,4 @@
-import { ALPHANUMERICS, byteSet, LETTERS, runEnd, runStart } from '../bytes.ts';
+import { ALPHANUMERICS, byteSet, indexOfByte, LETTERS, runEnd, runStart } from '../bytes.ts';
 import type { Rule, Source, View } from '../source.ts';
 
 const LOCAL = byteSet('A-Za-z0-9._%+-');
@@ -17,7 +17,11 @@ export function emails(rule: Rule): Source {
     scan(view, findings) {
       const { bytes, to, end } = view;
       const lastAt = Math.min(end, to + MOST_LOCAL + 1);
-      for (let at = bytes.indexOf(AT, view.from); at !== -1 && at < lastAt; at = bytes.indexOf(AT, at + 1)) {
+      for (
+        let at = indexOfByte(bytes, AT, view.from, lastAt);
+        at < lastAt;
+        at = indexOfByte(bytes, AT, at + 1, lastAt)
+      ) {
         const start = localStart(view, at);
         if (start === at || start >= to) continue;
         const domainMost = Math.min(end, at + 1 + MOST_DOMAIN);
@@ -33,6 +37,7 @@ export function emails(rule: Rule): Source {
       const start = localStart(view, end);
       if (start < Math.min(to, end)) findings.open(rule, start);
     },
+    mayReadLeftOf: () => false,
   };
 }
 

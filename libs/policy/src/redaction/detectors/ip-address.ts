@@ -1,4 +1,4 @@
-import { byteSet, DIGITS, HEX, runEnd, runStart, WORD } from '../bytes.ts';
+import { byteSet, DIGITS, HEX, indexOfByte, runEnd, runStart, WORD } from '../bytes.ts';
 import type { Findings, Rule, Source, View } from '../source.ts';
 
 const NOT_AFTER_V4 = byteSet('A-Za-z0-9_.');
@@ -18,13 +18,18 @@ export function ipAddresses(rule: Rule): Source {
       scanV6(rule, view, findings);
       if (!view.complete) openAtEnd(rule, view, findings);
     },
+    mayReadLeftOf: (bytes, at) => V6_FIRST[bytes[at]!] === 1,
   };
 }
 
 function scanV4(rule: Rule, view: View, findings: Findings): void {
   const { bytes, from, to, end } = view;
   const lastDot = Math.min(end, to + 4);
-  for (let dot = bytes.indexOf(DOT, from + 1); dot !== -1 && dot < lastDot; dot = bytes.indexOf(DOT, dot + 1)) {
+  for (
+    let dot = indexOfByte(bytes, DOT, from + 1, lastDot);
+    dot < lastDot;
+    dot = indexOfByte(bytes, DOT, dot + 1, lastDot)
+  ) {
     if (DIGITS[bytes[dot - 1]!] === 0) continue;
     const start = runStart(bytes, dot, Math.max(from, dot - 3), DIGITS);
     if (start >= to || NOT_AFTER_V4[bytes[start - 1]!] === 1) continue;
@@ -40,9 +45,9 @@ function scanV6(rule: Rule, view: View, findings: Findings): void {
   const { bytes, from, to, end } = view;
   const lastColon = Math.min(end, to + 5);
   for (
-    let colon = bytes.indexOf(COLON, from);
-    colon !== -1 && colon < lastColon;
-    colon = bytes.indexOf(COLON, colon + 1)
+    let colon = indexOfByte(bytes, COLON, from, lastColon);
+    colon < lastColon;
+    colon = indexOfByte(bytes, COLON, colon + 1, lastColon)
   ) {
     const start = runStart(bytes, colon, Math.max(from, colon - 4), HEX);
     if (start >= to || NOT_AFTER_V6[bytes[start - 1]!] === 1) continue;

@@ -1,4 +1,4 @@
-import { byteSet, HEX, runStart } from '../bytes.ts';
+import { byteSet, HEX, indexOfByte, runStart } from '../bytes.ts';
 import type { Rule, Source, View } from '../source.ts';
 
 const NOT_AFTER = byteSet('A-Za-z0-9_:-');
@@ -15,9 +15,9 @@ export function macAddresses(rule: Rule): Source {
       for (const separator of [COLON, HYPHEN]) {
         const last = Math.min(end, to + 2);
         for (
-          let at = bytes.indexOf(separator, from + 2);
-          at !== -1 && at < last;
-          at = bytes.indexOf(separator, at + 1)
+          let at = indexOfByte(bytes, separator, from + 2, last);
+          at < last;
+          at = indexOfByte(bytes, separator, at + 1, last)
         ) {
           const start = at - 2;
           if (NOT_AFTER[bytes[start - 1]!] === 1 || !isMac(bytes, start, end, separator)) continue;
@@ -31,6 +31,7 @@ export function macAddresses(rule: Rule): Source {
       }
       if (!view.complete) openAtEnd(view, (at) => findings.open(rule, at));
     },
+    mayReadLeftOf: (bytes, at) => HEX[bytes[at]!] === 1,
   };
 }
 

@@ -1,4 +1,4 @@
-import { ALPHANUMERICS, byteSet, LETTERS, runEnd, runStart } from '../bytes.ts';
+import { ALPHANUMERICS, byteSet, indexOfByte, LETTERS, runEnd, runStart } from '../bytes.ts';
 import type { Findings, Rule, Source, View } from '../source.ts';
 
 const SCHEMES = new Set(['http', 'https', 'ftp', 'ftps', 'ws', 'wss']);
@@ -13,6 +13,7 @@ const TRAILING = byteSet(`.,;:!?'*`);
 const MOST_URL = 8192;
 const COLON = 0x3a;
 const SLASH = 0x2f;
+const W = 0x77;
 /** Without a scheme an address is told from a path by its last label; no country whose code is a file's ending. */
 const TOP_LEVELS = new Set(
   'com org net io dev app info biz edu gov mil int ai co uk de fr nl eu us ca au jp cn in br ru ch at be se no fi dk pl es it cz cloud tech online site xyz'.split(
@@ -28,13 +29,15 @@ export function urls(rule: Rule): Source {
       scanHosts(rule, view, findings);
       if (!view.complete) openAtEnd(rule, view, findings);
     },
+    mayReadLeftOf: (bytes, at) => ALPHANUMERICS[bytes[at]!] === 1,
   };
 }
 
 function scanSchemes(rule: Rule, view: View, findings: Findings): void {
   const { bytes, from, to, end } = view;
   const last = Math.min(end, to + MOST_SCHEME);
-  for (let at = bytes.indexOf('://', from); at !== -1 && at < last; at = bytes.indexOf('://', at + 1)) {
+  for (let at = indexOfByte(bytes, COLON, from, last); at < last; at = indexOfByte(bytes, COLON, at + 1, last)) {
+    if (bytes[at + 1] !== SLASH || bytes[at + 2] !== SLASH || at + 3 > end) continue;
     const start = runStart(bytes, at, Math.max(from, at - MOST_SCHEME), SCHEME_CHARS);
     if (start >= to || ALPHANUMERICS[bytes[start - 1]!] === 1) continue;
     if (!SCHEMES.has(bytes.toString('latin1', start, at).toLowerCase())) continue;
@@ -47,9 +50,9 @@ function scanHosts(rule: Rule, view: View, findings: Findings): void {
   const { bytes, from, to, end } = view;
   const lastSlash = Math.min(end, to + MOST_HOST + 1);
   for (
-    let slash = bytes.indexOf(SLASH, from);
-    slash !== -1 && slash < lastSlash;
-    slash = bytes.indexOf(SLASH, slash + 1)
+    let slash = indexOfByte(bytes, SLASH, from, lastSlash);
+    slash < lastSlash;
+    slash = indexOfByte(bytes, SLASH, slash + 1, lastSlash)
   ) {
     if (slash === from || LETTERS[bytes[slash - 1]!] === 0) continue;
     const start = runStart(bytes, slash, Math.max(from, slash - MOST_HOST - 1), HOST);
@@ -58,8 +61,9 @@ function scanHosts(rule: Rule, view: View, findings: Findings): void {
     if (host.includes('.') && TOP_LEVELS.has(host.slice(host.lastIndexOf('.') + 1)))
       report(rule, view, start, slash, findings);
   }
-  for (let at = bytes.indexOf('www.', from); at !== -1 && at < to; at = bytes.indexOf('www.', at + 1)) {
-    if (isHostStart(bytes, at)) at = report(rule, view, at, at + 4, findings) - 1;
+  for (let at = indexOfByte(bytes, W, from, to); at < to; at = indexOfByte(bytes, W, at + 1, to)) {
+    if (!isHostStart(bytes, at) || at + 4 > end || bytes.toString('latin1', at, at + 4) !== 'www.') continue;
+    at = report(rule, view, at, at + 4, findings) - 1;
   }
 }
 
@@ -87,11 +91,21 @@ function report(
 
 /** A comma, a full stop or a closing bracket that was not opened belongs to the sentence around the address. */
 function trim(bytes: Buffer, from: number, end: number): number {
-  const inside = bytes.subarray(from, end);
-  const unopened = [inside.includes('(') ? 0 : 0x29, inside.includes('[') ? 0 : 0x5d];
+  const extra = new Map(
+    [')(', ']['].map((pair) => [pair.charCodeAt(0), unopened(bytes.toString('latin1', from, end), pair)]),
+  );
   let last = end;
-  while (last > from && (TRAILING[bytes[last - 1]!] === 1 || unopened.includes(bytes[last - 1]!))) last -= 1;
+  for (; last > from; last -= 1) {
+    const byte = bytes[last - 1]!;
+    const surplus = extra.get(byte) ?? 0;
+    if (TRAILING[byte] === 0 && surplus <= 0) break;
+    extra.set(byte, surplus - 1);
+  }
   return last;
+}
+
+function unopened(text: string, [closing, opening]: string): number {
+  return text.split(closing!).length - text.split(opening!).length;
 }
 
 /** A scheme with a part of `://`, or what may be a host: the last word. */

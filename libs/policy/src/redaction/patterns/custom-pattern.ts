@@ -1,43 +1,42 @@
-import { type Matcher, MatcherInput } from 're2js';
 import type { Findings, Rule, Source, View } from '../source.ts';
-import { openStart } from './open-start.ts';
+import { Machine, type Outcome } from './machine.ts';
 import type { Pattern } from './program.ts';
 import type { TimeBudget } from './time-budget.ts';
 
 const NEWLINE = 0x0a;
+const WORTH_A_TEST_BYTES = 4096;
 const MOST_BYTES_OF_A_CHARACTER = 4;
 
 /** What a user's pattern matches: leftmost first, one match behind the other, as re2 says. */
 export function customPattern(rule: Rule, pattern: Pattern, budget: TimeBudget): Source {
-  return { scan: (view, findings) => budget.measure(rule, () => scan(rule, pattern, view, findings)) };
+  const machine = new Machine(pattern);
+  return {
+    scan: (view, findings) => budget.measure(rule, () => scan(rule, pattern, machine, view, findings)),
+    mayReadLeftOf: () => pattern.readsAround,
+  };
 }
 
-function scan(rule: Rule, pattern: Pattern, view: View, findings: Findings): void {
-  const { bytes, leftFrom, to, end } = view;
-  const undecidedFrom = startOfUndecided(pattern, view);
-  const matcher = pattern.regex.matcher(MatcherInput.utf8(bytes.subarray(leftFrom, end)));
-  let open: number | undefined;
-  for (let from = view.from; from < to; ) {
-    const match = nextMatch(matcher, from - leftFrom);
-    const start = match === undefined ? end : match.start + leftFrom;
-    if (start >= undecidedFrom && !view.complete) {
-      // What is open behind the last match stays so, whatever was looked at before it.
-      if (open === undefined || open < from) open = openStart(pattern, view, Math.max(from, undecidedFrom));
-      if (open <= start && open < to) findings.open(rule, open);
-      if (open <= start) return;
-    }
-    if (match === undefined || start >= to) return;
-    findings.found(rule, start, start, match.end + leftFrom);
-    from = match.end + leftFrom;
+function scan(rule: Rule, pattern: Pattern, machine: Machine, view: View, findings: Findings): void {
+  for (let from = view.from; from < view.to; ) {
+    const outcome = next(pattern, machine, view, from);
+    if (outcome.type === 'open') findings.open(rule, outcome.at);
+    if (outcome.type !== 'match') return;
+    findings.found(rule, outcome.start, outcome.start, outcome.end);
+    from = outcome.end;
   }
 }
 
-function nextMatch(matcher: Matcher, from: number): { start: number; end: number } | undefined {
-  return matcher.find(from) ? { start: matcher.start(), end: matcher.end() } : undefined;
+function next(pattern: Pattern, machine: Machine, view: View, from: number): Outcome {
+  const { bytes, leftFrom, to, end, complete } = view;
+  if (to - from < WORTH_A_TEST_BYTES) return machine.run(view, from, to);
+  // re2js says much faster that there is no match than the machine where one is; what is open is seen near the end.
+  const text = bytes.subarray(Math.max(leftFrom, from - MOST_BYTES_OF_A_CHARACTER), end);
+  if (pattern.regex.test(text)) return machine.run(view, from, to);
+  return complete ? { type: 'none' } : machine.run(view, startOfUndecided(pattern, view, from), to);
 }
 
 /** Before it every start is decided: it lies before a newline that no match crosses, or too far back. */
-function startOfUndecided({ matchesNewline, longest }: Pattern, { bytes, from, end }: View): number {
+function startOfUndecided({ matchesNewline, longest }: Pattern, { bytes, end }: View, from: number): number {
   const lineStart = matchesNewline ? from : Math.max(from, bytes.subarray(from, end).lastIndexOf(NEWLINE) + from + 1);
   // One character more: what stands right of a match may decide it.
   const longestBytes = (longest + 1) * MOST_BYTES_OF_A_CHARACTER;

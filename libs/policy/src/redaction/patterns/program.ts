@@ -13,23 +13,27 @@ interface Instruction {
   matchRune(rune: number): boolean;
 }
 
+const FAIL = 5;
+
+/** re2js's numbers. */
 export const OP = {
-  alt: 1,
-  altMatch: 2,
-  capture: 3,
-  emptyWidth: 4,
-  fail: 5,
-  match: 6,
-  nop: 7,
-  rune: 8,
-  rune1: 9,
-  any: 10,
-  anyNotNewline: 11,
+  ALT: 1,
+  ALT_MATCH: 2,
+  CAPTURE: 3,
+  EMPTY_WIDTH: 4,
+  MATCH: 6,
+  NOP: 7,
+  RUNE: 8,
+  RUNE1: 9,
+  ANY: 10,
+  ANY_NOT_NEWLINE: 11,
 };
 
 export interface Pattern {
   regex: RE2JS;
   program: Program;
+  /** For each instruction and each of the first 128 characters: 1 where it reads it. */
+  consumesAscii: Uint8Array;
   /** Whether it looks at what stands left or right of a place. */
   readsAround: boolean;
   matchesNewline: boolean;
@@ -52,7 +56,10 @@ export function compilePattern(source: string): Pattern {
   return {
     regex,
     program,
-    readsAround: program.inst.some(({ op }) => op === OP.emptyWidth),
+    consumesAscii: Uint8Array.from({ length: 128 * program.inst.length }, (_, index) =>
+      consumes(program.inst[index >> 7]!, index & 127) ? 1 : 0,
+    ),
+    readsAround: program.inst.some(({ op }) => op === OP.EMPTY_WIDTH),
     matchesNewline: program.inst.some((instruction) => consumes(instruction, 0x0a)),
     firstByte: regex.re2().prefixUTF8[0],
     longest: longestOf(program),
@@ -62,12 +69,12 @@ export function compilePattern(source: string): Pattern {
 /** Whether `instruction` reads a character, and may read this one. */
 export function consumes(instruction: Instruction, rune: number): boolean {
   switch (instruction.op) {
-    case OP.rune:
-    case OP.rune1:
+    case OP.RUNE:
+    case OP.RUNE1:
       return instruction.matchRune(rune);
-    case OP.any:
+    case OP.ANY:
       return true;
-    case OP.anyNotNewline:
+    case OP.ANY_NOT_NEWLINE:
       return rune !== 0x0a;
     default:
       return false;
@@ -84,7 +91,7 @@ function shortestOf({ inst, start }: Program): number {
       if (seen.has(pc)) continue;
       seen.add(pc);
       const instruction = inst[pc]!;
-      if (instruction.op === OP.match) return length;
+      if (instruction.op === OP.MATCH) return length;
       for (const follower of followersOf(instruction)) (reads(instruction) ? next : level).add(follower);
     }
     level = next;
@@ -115,10 +122,10 @@ function longestOf({ inst, start }: Program): number {
 }
 
 function reads({ op }: Instruction): boolean {
-  return op >= OP.rune && op <= OP.anyNotNewline;
+  return op >= OP.RUNE && op <= OP.ANY_NOT_NEWLINE;
 }
 
 function followersOf({ op, out, arg }: Instruction): number[] {
-  if (op === OP.match || op === OP.fail) return [];
-  return op === OP.alt || op === OP.altMatch ? [out, arg] : [out];
+  if (op === OP.MATCH || op === FAIL) return [];
+  return op === OP.ALT || op === OP.ALT_MATCH ? [out, arg] : [out];
 }

@@ -1,6 +1,12 @@
-/** How a value may be written by the programs that print it. Each answers with one or more texts, or bytes. */
-export function encodingsOf(value: string): (string | Buffer)[] {
-  return [value, ...base64Cores(value), ...percentEncoded(value), ...quoted(value), ...markup(value), ...hex(value)];
+/** How a value may be written by the programs that print it: texts that are looked for as they are. */
+export function exactEncodings(value: string): string[] {
+  return [value, ...quoted(value), ...markup(value)];
+}
+
+/** Texts that may be broken into lines. */
+export function wrappableEncodings(value: string): string[] {
+  const hex = Buffer.from(value).toString('hex');
+  return [...base64Cores(value), hex, hex.toUpperCase()];
 }
 
 /**
@@ -14,25 +20,6 @@ function base64Cores(value: string): string[] {
     return encoded.slice(Math.ceil((8 * shift) / 6), Math.floor((8 * (shift + bytes.length)) / 6));
   });
   return [...cores, ...cores.map((core) => core.replaceAll('+', '-').replaceAll('/', '_'))];
-}
-
-function percentEncoded(value: string): string[] {
-  const whole = encode(value, /[A-Za-z0-9\-_.~]/);
-  const asInScripts = encode(value, /[A-Za-z0-9\-_.~!*'()]/);
-  const asInForms = encode(value, /[A-Za-z0-9\-_.* ]/).replaceAll(' ', '+');
-  const asInPaths = encode(value, /[A-Za-z0-9\-_.~/]/);
-  const asInUserinfo = encode(value, /[A-Za-z0-9\-_.~!$&'()*+,;=]/);
-  return [whole, asInScripts, asInForms, asInPaths, asInUserinfo].flatMap((text) => [
-    text,
-    text.replace(/%../g, (digits) => digits.toLowerCase()),
-  ]);
-}
-
-function encode(value: string, kept: RegExp): string {
-  return Array.from(Buffer.from(value), (byte) => {
-    const character = String.fromCharCode(byte);
-    return kept.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
-  }).join('');
 }
 
 /** JSON, with and without escapes for what is not ASCII and for '/'; C, Go and Python texts; shells. */
@@ -66,9 +53,4 @@ function markup(value: string): string[] {
     double.replaceAll("'", '&#x27;'),
     basic.replaceAll('"', '&#34;').replaceAll("'", '&#39;'),
   ];
-}
-
-function hex(value: string): string[] {
-  const digits = Buffer.from(value).toString('hex');
-  return [digits, digits.toUpperCase()];
 }

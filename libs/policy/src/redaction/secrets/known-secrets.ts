@@ -16,11 +16,11 @@ export function knownSecrets(
   const anchors: Anchor[] = [];
   const warnings: RedactionWarning[] = [];
   for (const [name, value] of Object.entries(secrets)) {
-    const needles = needlesOf(value);
+    const needles = needlesOf(value, rule);
     if (needles === undefined) {
       const message = `is shorter than ${SHORTEST_SECRET_CHARS} characters, and is not masked`;
       warnings.push({ secret: name, message });
-    } else anchors.push(...needles.map((bytes) => ({ rule, bytes })));
+    } else anchors.push(...needles);
   }
   return { sources: anchors.length > 0 ? [new AnchorScan(anchors)] : [], warnings };
 }

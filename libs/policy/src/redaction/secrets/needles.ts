@@ -1,23 +1,39 @@
-import { encodingsOf } from './encodings.ts';
+import type { Anchor } from '../anchor-scan.ts';
+import type { Rule } from '../source.ts';
+import { exactEncodings, wrappableEncodings } from './encodings.ts';
+import { percentForms, tolerantAnchors, wrappedForms } from './tolerant-needle.ts';
 
 /** A shorter secret would be found by chance all over the output. */
 export const SHORTEST_SECRET_CHARS = 6;
-/** A longer text is looked for in pieces: none may be longer than what a redactor holds. */
-const LONGEST_NEEDLE_BYTES = 16 * 1024;
+/** A longer text is looked for in pieces: in all its forms none may be longer than what a redactor holds. */
+const LONGEST_NEEDLE_BYTES = 8 * 1024;
+/** No program breaks shorter lines. */
+const SHORTEST_WRAPPED_BYTES = 40;
 
 /** What to look for so that `value` is found however it is written; undefined if it is too short. */
-export function needlesOf(value: string): Buffer[] | undefined {
+export function needlesOf(value: string, rule: Rule): Anchor[] | undefined {
   if (isShort(value)) return undefined;
-  const needles = new Map<string, Buffer>();
-  for (const text of textsOf(value)) {
-    for (const encoded of encodingsOf(text).map((encoding) => Buffer.from(encoding))) {
-      for (let from = 0; from < encoded.length; from += LONGEST_NEEDLE_BYTES) {
-        const needle = encoded.subarray(from, from + LONGEST_NEEDLE_BYTES);
-        if (needle.length >= SHORTEST_SECRET_CHARS) needles.set(needle.toString('latin1'), needle);
-      }
+  const texts = textsOf(value);
+  const wrappable = piecesOf(texts.flatMap(wrappableEncodings));
+  const wrapped = wrappable.filter(({ length }) => length >= SHORTEST_WRAPPED_BYTES);
+  const exact = piecesOf(texts.flatMap(exactEncodings));
+  const percent = piecesOf(texts.filter((text) => /[^A-Za-z0-9\-_.~]/.test(text)));
+  return [
+    ...[...exact, ...wrappable.filter((needle) => !wrapped.includes(needle))].map((bytes) => ({ rule, bytes })),
+    ...wrapped.flatMap((needle) => tolerantAnchors(rule, needle, wrappedForms)),
+    ...percent.flatMap((needle) => tolerantAnchors(rule, needle, percentForms)),
+  ];
+}
+
+function piecesOf(texts: readonly string[]): Buffer[] {
+  const pieces = new Map<string, Buffer>();
+  for (const bytes of texts.map((text) => Buffer.from(text))) {
+    for (let from = 0; from < bytes.length; from += LONGEST_NEEDLE_BYTES) {
+      const piece = bytes.subarray(from, from + LONGEST_NEEDLE_BYTES);
+      if (piece.length >= SHORTEST_SECRET_CHARS) pieces.set(piece.toString('latin1'), piece);
     }
   }
-  return [...needles.values()];
+  return [...pieces.values()];
 }
 
 /** The value; without the newline at its end; with the newlines of a terminal; each line, with and without its blanks. */

@@ -30,7 +30,7 @@ export function seededRandom(seed: number): Random {
   };
 }
 
-function pick<T>(random: Random, from: ArrayLike<T>): T {
+export function pick<T>(random: Random, from: ArrayLike<T>): T {
   return from[random(from.length)]!;
 }
 

@@ -1,0 +1,129 @@
+import { type Session, type Terminal as SessionTerminal, ShellfleetError } from '@shellfleet/client';
+import { type Command, Option } from 'commander';
+import type { Context } from './context.ts';
+import { DEFAULT_DETACH_KEYS, DetachKeys, parseDetachKeys } from './detach-keys.ts';
+import { DENIED, exitCodeOfSignal, exitCodeOfSignalNumber, OURS } from './exit-codes.ts';
+import { showSessionProgress } from './show-command.ts';
+import { TerminalModes } from './terminal-modes.ts';
+
+export function registerAttach(program: Command, context: Context): void {
+  program
+    .command('attach')
+    .description('a terminal in the sandbox of a session, which is opened on first use')
+    .argument('<session>')
+    .addOption(
+      new Option('--detach-keys <keys>', 'leave with these, such as ctrl-p,ctrl-q; empty for none')
+        .env('SHELLFLEET_DETACH_KEYS')
+        .default(parseDetachKeys(DEFAULT_DETACH_KEYS), DEFAULT_DETACH_KEYS)
+        .argParser(parseDetachKeys),
+    )
+    .action((session: string, { detachKeys }: { detachKeys: Buffer }) => attach(context, session, detachKeys));
+}
+
+async function attach(context: Context, id: string, detachKeys: Buffer): Promise<void> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) {
+    throw new ShellfleetError(
+      'COMMAND_INVALID',
+      `\`attach\` works at a terminal, and stdin or stdout is none. For a script use \`shellfleet exec ${id} -- SCRIPT\`.`,
+    );
+  }
+  await context.withFleet(async (fleet) => {
+    const session = await fleet.session(id);
+    const opened = await open(context, session);
+    const left = await beAt(opened, context, new DetachKeys(detachKeys));
+    context.setExitCode(left.exitCode);
+    if (left.words !== undefined) context.terminal.say(left.words);
+  });
+}
+
+async function open(context: Context, session: Session): Promise<SessionTerminal> {
+  using _progress = showSessionProgress(context.terminal, session);
+  const { TERM = '' } = context.config.env;
+  return session.attach({ ...localSize(), ...(/^[A-Za-z0-9._+-]{1,64}$/.test(TERM) ? { term: TERM } : {}) });
+}
+
+interface Left {
+  exitCode: number;
+  words?: string;
+}
+
+/** Our terminal becomes that one, until it ends or we leave; whatever happens, ours is afterwards what it was. */
+async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKeys): Promise<Left> {
+  const left = Promise.withResolvers<Left>();
+  const modes = new TerminalModes();
+  let ended = false;
+  let isLeaving = false;
+  const leaveBySignal = (signal: NodeJS.Signals) => left.resolve({ exitCode: exitCodeOfSignal(signal) });
+  const onResize = () => terminal.resize(localSize().rows, localSize().cols);
+  // Typing faster than it travels makes stdin wait; when writing fails, `ended` says why.
+  const passOn = (bytes: Buffer) => {
+    process.stdin.pause();
+    const written = terminal.write(bytes).catch(() => {});
+    void written.then(() => (isLeaving ? undefined : process.stdin.resume()));
+  };
+  const onTyped = (typed: Buffer) => {
+    const { pass, detached } = keys.push(typed);
+    if (pass.length > 0) passOn(pass);
+    if (detached) left.resolve({ exitCode: 0, words: 'Left; the terminal is closed, and the session goes on.' });
+  };
+  const showing = (async () => {
+    for await (const bytes of terminal.output) {
+      modes.push(bytes);
+      await context.terminal.write('stdout', bytes);
+    }
+  })();
+  terminal.ended
+    .then(async (end) => {
+      await showing;
+      ended = end.reason === 'exited';
+      left.resolve(describeEnd(end));
+    })
+    .catch(left.reject);
+  const stdin = process.stdin;
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.on(signal, leaveBySignal);
+  process.stdout.on('resize', onResize);
+  context.terminal.readerGone.addEventListener('abort', () => leaveBySignal('SIGHUP'));
+  stdin
+    .on('data', onTyped)
+    .on('end', () => leaveBySignal('SIGHUP'))
+    .on('error', () => leaveBySignal('SIGHUP'));
+  try {
+    stdin.setRawMode(true);
+    stdin.resume();
+    return await left.promise;
+  } finally {
+    isLeaving = true;
+    stdin.off('data', onTyped).pause();
+    process.stdout.off('resize', onResize);
+    stdin.setRawMode(false);
+    // A shell that has ended has left the terminal as it found it.
+    if (!ended) process.stdout.write(`${modes.undo()}\r\n`);
+    await terminal.close();
+    for (const signal of signals) process.off(signal, leaveBySignal);
+  }
+}
+
+function describeEnd({ reason, exitCode, signal }: Awaited<SessionTerminal['ended']>): Left {
+  switch (reason) {
+    case 'exited':
+      return { exitCode: exitCode ?? OURS };
+    case 'signalled':
+      return { exitCode: exitCodeOfSignalNumber(signal ?? 0), words: `The shell was ended by signal ${signal}.` };
+    case 'blocked':
+      return {
+        exitCode: DENIED,
+        words: 'The terminal was closed: a rule of the session blocks what it would have shown.',
+      };
+    case 'hung-up':
+      return {
+        exitCode: exitCodeOfSignal('SIGHUP'),
+        words: 'The terminal was hung up: its session ended, or we were not heard of for too long.',
+      };
+  }
+}
+
+/** A terminal that does not know its size has the usual one. */
+function localSize(): { rows: number; cols: number } {
+  return { rows: process.stdout.rows || 24, cols: process.stdout.columns || 80 };
+}

@@ -1,0 +1,44 @@
+import { createSealer, createSealKey } from '@shellfleet/mailbox';
+import { sessionKeys } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import type { Shell } from '../shell/shell.ts';
+import { listBackground } from './list-background.ts';
+import { createSessionRedaction } from './session-redaction.ts';
+
+const TOKEN = 'correct-horse-battery-staple';
+
+/** As the keeper tells it: cut at 511 bytes. */
+async function shown(
+  command: string,
+  redaction: { type: string; strategy: 'block' | 'redact' }[] = [],
+): Promise<string> {
+  const told = Buffer.from(command).subarray(0, 511).toString();
+  const shell = { background: async () => [{ pid: 7, command: told }] } as unknown as Shell;
+  const keys = sessionKeys('ns', 't', 's');
+  const of = createSessionRedaction({ redaction, secrets: { TOKEN } }, keys, createSealer([createSealKey()]));
+  const [process] = await listBackground(shell, of, new AbortController().signal);
+  return process?.command ?? '';
+}
+
+test('shows a command line without its secrets', async () => {
+  expect(await shown(`curl -H ${TOKEN} host`)).toBe('curl -H [REDACTED_SECRET] host');
+});
+
+test('cuts a long one behind what was found in it', async () => {
+  expect(await shown(`run ${TOKEN} ${'x'.repeat(300)}`)).toBe(`run [REDACTED_SECRET] ${'x'.repeat(178)}…`);
+});
+
+test('a secret that the keeper has cut is not shown in part, wherever the cut is', async () => {
+  for (let at = 440; at < 512; at += 1) {
+    // Redacted text is shorter: what stands at the end of a long line may come within what is shown.
+    const command = `run ${TOKEN} ${`${TOKEN} `.repeat(20)}`.slice(0, at).padEnd(at, 'y') + TOKEN.repeat(3);
+    const text = await shown(command);
+    for (let from = 0; from + 5 <= TOKEN.length; from += 1) expect(text).not.toContain(TOKEN.slice(from, from + 5));
+  }
+});
+
+test('one in which a rule finds what it blocks is withheld', async () => {
+  const rules = [{ type: 'email', strategy: 'block' as const }];
+  expect(await shown('mail alice@example.com', rules)).toBe('[withheld: detected email]');
+  expect(await shown(`mail alice@example.com ${'x'.repeat(600)}`, rules)).toBe('[withheld: detected email]');
+});

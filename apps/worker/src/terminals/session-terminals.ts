@@ -1,0 +1,114 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type AttachQuestion,
+  type HostAnswer,
+  ShellfleetError,
+  type TerminalEnd,
+  terminalKeys,
+} from '@shellfleet/protocol';
+import type { ShellTerminals, TerminalStart } from '../shell/shell-terminals.ts';
+import { HostTerminal, type HostTerminalDeps, type TerminalProgress } from './host-terminal.ts';
+
+// The terminals of one session on this host. They come and go beside its mailbox.
+//
+// ST1. One that was open under an earlier owner, or an earlier life of this worker, goes on when its user is next heard of.
+// ST2. When the sandbox goes, each is told to its user as lost before the session is given up.
+
+/** For Redis to hear of the end; then their users find out by themselves. */
+const LAST_WORDS_MS = 1_000;
+const LOST: TerminalEnd = { reason: 'lost', exitCode: null, signal: null };
+
+export interface SessionTerminalsDeps extends HostTerminalDeps {
+  /** of the session's shell */
+  env: Record<string, string>;
+}
+
+export class SessionTerminals {
+  readonly #deps: SessionTerminalsDeps;
+  readonly #open = new Map<string, HostTerminal>();
+  readonly #resuming = new Set<string>();
+  #terminals: ShellTerminals | undefined;
+  #knowsShell = false;
+
+  constructor(deps: SessionTerminalsDeps) {
+    this.#deps = deps;
+  }
+
+  get count(): number {
+    return this.#open.size;
+  }
+
+  /** There is a connection to the sandbox; or, with none, there is no sandbox. */
+  async connect(terminals: ShellTerminals | undefined): Promise<void> {
+    this.#terminals = terminals;
+    this.#knowsShell = true;
+    if (terminals !== undefined) {
+      for (const terminal of this.#open.values()) terminal.connect(terminals);
+      return;
+    }
+    await this.#end(LOST);
+  }
+
+  /** The session gives up its sandbox. */
+  async hangUp(): Promise<void> {
+    await this.#end({ reason: 'hung-up', exitCode: null, signal: null });
+  }
+
+  /** Whether there is a sandbox was found out. */
+  settle(): void {
+    this.#knowsShell = true;
+  }
+
+  /** Throws QUOTA_EXCEEDED, SANDBOX_UNAVAILABLE. */
+  async open({ terminal: id, rows, columns, term }: AttachQuestion): Promise<HostAnswer<'attach'>> {
+    if (this.#terminals === undefined) return { state: 'no-shell' };
+    const start = { id, rows, columns, env: { ...this.#deps.env, TERM: term }, from: 0, resumeOnly: false };
+    const opened = await this.#follow(start, { shown: 0, rawTo: 0 }).opened;
+    if (opened.type !== 'refused') return { state: 'open' };
+    const { session } = this.#deps.owner.keys;
+    if (opened.reason === 'too-many')
+      throw new ShellfleetError(
+        'QUOTA_EXCEEDED',
+        `Session ${session} has four open terminals, and that is the limit. Leave one of them.`,
+      );
+    throw new ShellfleetError('SANDBOX_UNAVAILABLE', `Session ${session} can have no terminal: ${opened.problem}.`);
+  }
+
+  /** ST1: somebody is at a terminal. */
+  ring(id: string): void {
+    const terminal = this.#open.get(id);
+    terminal?.ring();
+    if (terminal !== undefined || !this.#knowsShell || this.#resuming.has(id)) return;
+    this.#resuming.add(id);
+    void this.#resume(id)
+      .catch(() => {}) // at the next ring
+      .finally(() => this.#resuming.delete(id));
+  }
+
+  async #resume(id: string): Promise<void> {
+    const { redis, keys } = this.#deps.owner;
+    const [typed, shown, raw] = await redis.hmget(terminalKeys(keys, id).terminal, 'typed', 'shown', 'raw');
+    // Nothing is typed before it is open: its user is about to ask for it.
+    if (!typed || typed === '0' || this.#open.has(id)) return;
+    const progress = { shown: Number(shown), rawTo: Number(raw) };
+    // Its size is as it was; the keeper makes no other.
+    const start = { id, rows: 1, columns: 1, env: {}, from: progress.rawTo, resumeOnly: true };
+    const terminal = this.#follow(start, progress);
+    if (this.#terminals === undefined) terminal.end(LOST);
+  }
+
+  async #end(end: TerminalEnd): Promise<void> {
+    const open = [...this.#open.values()];
+    for (const terminal of open) terminal.end(end);
+    if (open.length > 0) await Promise.race([Promise.all(open.map(({ done }) => done)), delay(LAST_WORDS_MS)]);
+  }
+
+  #follow(start: TerminalStart, progress: TerminalProgress): HostTerminal {
+    const terminal = this.#open.get(start.id) ?? new HostTerminal(start, progress, this.#deps);
+    if (this.#open.has(start.id)) return terminal;
+    this.#open.set(start.id, terminal);
+    void terminal.done.then(() => this.#open.delete(start.id));
+    if (this.#terminals !== undefined) terminal.connect(this.#terminals);
+    return terminal;
+  }
+}

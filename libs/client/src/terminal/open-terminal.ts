@@ -1,0 +1,90 @@
+import { type } from '@shellfleet/mailbox';
+import { isShellfleetError, parseOrThrow, ShellfleetError, terminalSizeSchema } from '@shellfleet/protocol';
+import { z } from 'zod';
+import { sendOperation } from '../files/run-operation.ts';
+import type { Producer } from '../producer.ts';
+import { askHost } from '../submit/ask-host.ts';
+import type { OpenSession } from '../submit/open-session.ts';
+import type { Turns } from '../submit/turns.ts';
+import { waitWithSignal } from '../wait-with-signal.ts';
+import { sessionClosed, Terminal } from './terminal.ts';
+
+export interface AttachOptions {
+  /** 24 */
+  rows?: number;
+  /** 80 */
+  cols?: number;
+  /** TERM of its programs: xterm-256color */
+  term?: string;
+  /** Closes the terminal, or gives up opening it. */
+  signal?: AbortSignal;
+}
+
+const ANSWER_WITHIN_MS = 10_000;
+/** A sandbox may go between asking for one and using it. */
+const ATTEMPTS = 3;
+
+const optionsSchema = z.object({
+  rows: terminalSizeSchema.shape.rows.default(24),
+  cols: terminalSizeSchema.shape.columns.default(80),
+  term: z
+    .string('must be a string')
+    .regex(/^[A-Za-z0-9._+-]{1,64}$/, 'must be the name of a terminal, such as xterm-256color')
+    .default('xterm-256color'),
+});
+
+/** A terminal in the session's sandbox, beside what runs there. A session without a sandbox waits in line for one first. */
+export async function openTerminal(
+  producer: Producer,
+  session: OpenSession,
+  turns: Turns,
+  { signal, ...given }: AttachOptions,
+): Promise<Terminal> {
+  signal?.throwIfAborted();
+  const { rows, cols: columns, term } = parseOrThrow(optionsSchema, given, 'COMMAND_INVALID', 'The terminal');
+  const { keys, generation } = session;
+  const terminal = producer.nextId();
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const begun = await type(producer.redis, keys, {
+      terminal,
+      generation,
+      begin: true,
+      number: 1,
+      read: 0,
+      messages: [],
+    });
+    if (begun.type === 'closed') throw sessionClosed(session.id);
+    const host = begun.type === 'unknown' ? '' : begun.host;
+    if (host !== '') {
+      const question = { type: 'attach', terminal, rows, columns, term } as const;
+      const asked = askHost(producer, host, keys, question, { timeoutMs: ANSWER_WITHIN_MS, signal });
+      const { state } = await asked.catch(toNoShell);
+      if (state === 'open') return new Terminal(producer, session, terminal, { rows, cols: columns }, signal);
+    }
+    await askForShell(producer, session, turns, signal);
+  }
+  throw new ShellfleetError(
+    'SESSION_LOST',
+    `The sandbox of session ${session.id} went away while a terminal was opened in it.`,
+    {
+      sessionId: session.id,
+    },
+  );
+}
+
+/** A host that has just given the session up. */
+function toNoShell(error: unknown): { state: 'no-shell' } {
+  if (isShellfleetError(error) && error.code === 'LEASE_LOST') return { state: 'no-shell' };
+  throw error;
+}
+
+/** In order with the commands, as the first of them would. */
+async function askForShell(
+  producer: Producer,
+  session: OpenSession,
+  turns: Turns,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const sent = await turns.take(() => sendOperation(producer, session, { name: 'list', path: '/' }));
+  await waitWithSignal(sent.answer(), signal);
+}

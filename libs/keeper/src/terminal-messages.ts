@@ -1,0 +1,60 @@
+// What the payloads of a terminal's frames say.
+import { MalformedFrame, readUint64 } from './frames.ts';
+import { uint32s } from './messages.ts';
+
+export const TERMINAL_RESUME_ONLY = 1;
+/** How far input may be ahead of what the keeper says is typed. */
+export const TERMINAL_WINDOW_BYTES = 64 << 10;
+
+export interface TerminalSize {
+  rows: number;
+  columns: number;
+}
+
+export function encodeTerminalOpen({ rows, columns }: TerminalSize, env: Record<string, string>): Buffer {
+  const variables = Buffer.from(
+    Object.entries(env)
+      .map(([name, value]) => `${name}=${value}\0`)
+      .join(''),
+  );
+  return Buffer.concat([uint32s(rows, columns, variables.length), variables]);
+}
+
+export function encodeTerminalSize({ rows, columns }: TerminalSize): Buffer {
+  return uint32s(rows, columns);
+}
+
+const TYPED_BYTES = 8;
+
+/** `typed`: how much of the input the terminal has taken. */
+export function decodeTerminalOutput(payload: Uint8Array): { typed: number; bytes: Uint8Array } {
+  if (payload.length < TYPED_BYTES)
+    throw new MalformedFrame(`A terminal's output of ${payload.length} bytes where at least ${TYPED_BYTES} belong.`);
+  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
+  return { typed: readUint64(bytes, 0), bytes: payload.subarray(TYPED_BYTES) };
+}
+
+const endReasons = ['exited', 'signalled', 'hung-up', 'no-terminal', 'too-many', 'unknown'] as const;
+
+export interface TerminalEnd {
+  reason: (typeof endReasons)[number];
+  exitCode: number | null;
+  signal: number;
+  /** Why there is no such terminal. */
+  problem: string;
+}
+
+const END_BYTES = 8;
+
+export function decodeTerminalEnd(payload: Uint8Array): TerminalEnd {
+  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
+  const reason = bytes.length < END_BYTES ? undefined : endReasons[bytes[4]!];
+  if (reason === undefined) throw new MalformedFrame('An end of a terminal that no keeper says.');
+  const exitCode = bytes.readInt32LE(0);
+  return {
+    reason,
+    exitCode: exitCode < 0 ? null : exitCode,
+    signal: bytes[5]!,
+    problem: bytes.toString('utf8', END_BYTES),
+  };
+}

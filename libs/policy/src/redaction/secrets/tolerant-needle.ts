@@ -1,0 +1,76 @@
+import type { Anchor } from '../anchor-scan.ts';
+import type { Findings, Rule, View } from '../source.ts';
+
+/** How one byte of a value may be written: alternatives, longer ones before those that they begin with. */
+type Forms = (byte: number) => readonly Buffer[];
+
+/** Percent-encoding: what has to be encoded is another set in paths, queries, forms and names; any mixture is found. */
+export const percentForms: Forms = byTable((byte) => {
+  const character = Buffer.of(byte);
+  const digits = byte.toString(16).padStart(2, '0');
+  const encoded = [
+    digits,
+    digits.toUpperCase(),
+    digits[0]!.toUpperCase() + digits[1],
+    digits[0] + digits[1]!.toUpperCase(),
+  ];
+  const forms = [...encoded.map((text) => Buffer.from(`%${text}`)), character];
+  return byte === 0x20 ? [...forms, Buffer.from('+')] : forms;
+});
+
+/** base64 and hex in lines of any length. */
+export const wrappedForms: Forms = byTable((byte) => [
+  Buffer.of(byte),
+  Buffer.of(0x0a, byte),
+  Buffer.of(0x0d, 0x0a, byte),
+]);
+
+function byTable(formsOf: Forms): Forms {
+  const table = Array.from({ length: 256 }, (_, byte) => formsOf(byte));
+  return (byte) => table[byte]!;
+}
+
+/** Finds `value` with each of its bytes in any of its forms. */
+export function tolerantAnchors(rule: Rule, value: Buffer, forms: Forms): Anchor[] {
+  const judge = (view: View, at: number, findings: Findings): void => {
+    const end = matchEnd(value, forms, view, at);
+    if (end === 'open') findings.open(rule, at);
+    else if (end !== undefined) findings.found(rule, at, at, end);
+  };
+  return beginningsOf(value, forms).map((bytes) => ({ rule, bytes, judge }));
+}
+
+function matchEnd(value: Buffer, forms: Forms, view: View, from: number): number | 'open' | undefined {
+  let at = from;
+  for (const byte of value) {
+    const length = formLength(forms(byte), view, at);
+    if (length === 0) return undefined;
+    if (length === 'open') return 'open';
+    at += length;
+  }
+  return at;
+}
+
+/** Of the first form that stands at `at`; 0 for none. */
+function formLength(forms: readonly Buffer[], { bytes, end, complete }: View, at: number): number | 'open' {
+  for (const form of forms) {
+    const shown = Math.min(form.length, end - at);
+    let same = 0;
+    while (same < shown && bytes[at + same] === form[same]) same += 1;
+    if (same === form.length) return same;
+    if (same === shown && shown < form.length && !complete) return 'open';
+  }
+  return 0;
+}
+
+/** The first three bytes, in all forms; what comes before a line is not part of it. */
+function beginningsOf(value: Buffer, forms: Forms): Buffer[] {
+  let beginnings = forms(value[0]!).filter((form) => form[0] !== 0x0a && form[0] !== 0x0d);
+  for (const byte of value.subarray(1, 3)) {
+    beginnings = beginnings.flatMap((text) =>
+      text.length >= 3 ? [text] : forms(byte).map((form) => Buffer.concat([text, form])),
+    );
+  }
+  const unique = new Map(beginnings.map((text) => [text.toString('latin1', 0, 3), text.subarray(0, 3)]));
+  return [...unique.values()];
+}

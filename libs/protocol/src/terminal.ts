@@ -1,0 +1,47 @@
+import { z } from 'zod';
+
+/** A terminal's user is gone when nothing was heard for this long, by the clock of Redis. */
+export const TERMINAL_TTL_MS = 30_000;
+/** How often its user says that he is there. */
+export const TERMINAL_BEAT_MS = 5_000;
+/** Messages that may wait on their way in, and out. */
+export const TERMINAL_MESSAGES = 64;
+/** The most bytes that one message carries. */
+export const TERMINAL_MESSAGE_BYTES = 16_384;
+
+/** A ULID. */
+export const terminalIdSchema = z.string().regex(/^[0-9A-HJKMNP-TV-Z]{26}$/);
+
+const side = z.int('must be a whole number').min(1, 'must be at least 1').max(10_000, 'must be at most 10000');
+export const terminalSizeSchema = z.object({ rows: side, columns: side });
+export type TerminalSize = z.infer<typeof terminalSizeSchema>;
+
+/** Bytes travel as the characters U+0000 to U+00FF. */
+const bytesSchema = z.string().max(TERMINAL_MESSAGE_BYTES);
+
+/** What a terminal's user says. `from`: how many bytes were typed before. */
+export const typedSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('input'), from: z.int().min(0), data: bytesSchema }),
+  z.object({ type: z.literal('resize'), ...terminalSizeSchema.shape }),
+  z.object({ type: z.literal('close') }),
+]);
+export type Typed = z.infer<typeof typedSchema>;
+
+/** How a terminal ended: its shell did, it was hung up, a rule blocks what it shows, or it is gone with its sandbox. */
+export const terminalEndSchema = z.object({
+  reason: z.enum(['exited', 'signalled', 'hung-up', 'blocked', 'lost']),
+  exitCode: z.int().nullable(),
+  signal: z.int().nullable(),
+});
+export type TerminalEnd = z.infer<typeof terminalEndSchema>;
+
+/** What a terminal shows. */
+export const shownSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('output'), data: bytesSchema }),
+  z.object({ type: z.literal('end'), ...terminalEndSchema.shape }),
+]);
+export type Shown = z.infer<typeof shownSchema>;
+
+export const toTerminalText = (bytes: Uint8Array) =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+export const fromTerminalText = (text: string) => Buffer.from(text, 'latin1');

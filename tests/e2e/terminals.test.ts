@@ -1,0 +1,120 @@
+// A terminal in a session's sandbox, from another process, through Redis.
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { everythingInRedis } from '../support/everything-in-redis.ts';
+import { SessionTerminal } from '../support/session-terminal.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+
+describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport) => {
+  let stack: TestFleet;
+  beforeAll(async () => {
+    stack = await startFleet({ transport });
+  });
+  afterAll(() => stack?.[Symbol.asyncDispose]());
+
+  test('asks for a sandbox, and has its variables, its directory and the size that was asked for', async () => {
+    const session = await stack.fleet.session('fresh', { env: { GIVEN: 'to the session' }, cwd: '/tmp' });
+    await using terminal = await session.attach({ rows: 31, cols: 97 });
+    const person = new SessionTerminal(terminal);
+    await person.type('stty size; pwd; echo "<$GIVEN>"\n');
+    await person.sees('31 97');
+    await person.sees('/tmp');
+    await person.sees('<to the session>');
+    terminal.resize(40, 120);
+    await person.type('stty size\n');
+    await person.sees('40 120');
+    expect((await session.run('echo the shell is another')).stdout).toBe('the shell is another\n');
+  });
+
+  test('ends with the exit code of its shell, after all its output', async () => {
+    const session = await stack.fleet.session('ends');
+    const terminal = await session.attach();
+    const person = new SessionTerminal(terminal);
+    await person.type('seq 1 30000 | tr "\\n" " "; exit 42\n');
+    expect(await terminal.ended).toEqual({ reason: 'exited', exitCode: 42, signal: null });
+    await person.sees(' 29999 30000 ');
+    await terminal.close();
+  });
+
+  test('goes on beside a command, which times out without it', async () => {
+    const session = await stack.fleet.session('beside');
+    await session.run('true');
+    const running = session.run('sleep 1000', { timeoutMs: 1_000, killGraceMs: 500 });
+    await using terminal = await session.attach();
+    const person = new SessionTerminal(terminal);
+    await person.type('python3 -q\n');
+    await person.sees('>>> ');
+    expect(await running).toMatchObject({ outcome: 'timeout', shell: { state: 'kept' } });
+    await person.type('print(6 * 7 * 1000)\n');
+    await person.sees('42000');
+    expect((await session.info()).background).toEqual([]);
+  });
+
+  test("does not show the session's secrets, which its programs have, nor what a rule redacts", async () => {
+    const session = await stack.fleet.session('redacted', {
+      secrets: { API_KEY: 'correct-horse-battery' },
+      redaction: [{ type: 'email', strategy: 'redact' }],
+    });
+    await using terminal = await session.attach();
+    const person = new SessionTerminal(terminal);
+    await person.type(
+      'echo "<$API_KEY> $(printf %s "$API_KEY" | base64) ${#API_KEY}"; echo alice@example.com; echo al""l\n',
+    );
+    await person.sees('<[REDACTED_SECRET]> [REDACTED_SECRET] 21\r\n[REDACTED_EMAIL]\r\nall');
+    // What is cut by time, too.
+    await person.type('printf "<correct-"; sleep 0.5; printf "horse-battery>"\n');
+    await person.sees('<[REDACTED_SECRET]>');
+  });
+
+  test('is closed where a rule blocks what it would show, and the session goes on', async () => {
+    const session = await stack.fleet.session('blocked', { redaction: [{ type: 'credit_card', strategy: 'block' }] });
+    const terminal = await session.attach();
+    const person = new SessionTerminal(terminal);
+    await person.type('echo 4111""1111""1111""1111; echo never\n');
+    expect(await terminal.ended).toEqual({ reason: 'blocked', exitCode: null, signal: null });
+    expect(person.shown).not.toMatch(/4111111111111111|\nnever/);
+    expect((await session.run('echo on')).stdout).toBe('on\n');
+  });
+
+  test('echoes a key soon enough to type', async () => {
+    const session = await stack.fleet.session('quick');
+    await using terminal = await session.attach();
+    const output = terminal.output[Symbol.asyncIterator]();
+    const reads = async (text: string) => {
+      let seen = '';
+      while (!seen.includes(text)) seen += Buffer.from((await output.next()).value ?? '').toString();
+    };
+    await terminal.write('stty raw -echo; echo re""ady; cat\n');
+    await reads('ready');
+    const took: number[] = [];
+    for (let key = 0; key < 101; key += 1) {
+      const from = performance.now();
+      await terminal.write('#');
+      await reads('#');
+      took.push(performance.now() - from);
+    }
+    took.sort((a, b) => a - b);
+    const [median = 0, p95 = 0] = [took[50], took[95]];
+    console.info(`over ${transport}: the echo of a key took ${median.toFixed(1)} ms (p95 ${p95.toFixed(1)} ms)`);
+    expect(median).toBeLessThan(100);
+  });
+
+  test('leaves nothing of what is typed or shown in Redis in clear', async () => {
+    await using redis = Object.assign(new Redis(stack.redisUrl), {
+      async [Symbol.asyncDispose]() {
+        redis.disconnect();
+      },
+    });
+    const session = await stack.fleet.session('sealed');
+    await using terminal = await session.attach();
+    const person = new SessionTerminal(terminal);
+    const secret = 'hunter2-hunter2';
+    await person.type(`stty -echo; read -r password; echo "length $((\${#password}))"; echo "$password"\n`);
+    await person.type(`${secret}\n`);
+    await person.sees('length 15');
+    await person.sees(secret);
+    const stored = await everythingInRedis(redis, stack.namespace);
+    expect(stored).toContain('terminal:');
+    expect(stored).not.toContain('hunter2');
+  });
+});

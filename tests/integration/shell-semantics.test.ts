@@ -1,0 +1,46 @@
+// The table of what a persistent shell does, gone through by every shell that an image may have. Each row begins in a fresh shell.
+import { describe, expect, test } from 'vitest';
+import { type ImageName, type ShellBox, useBox } from '../support/shell-box.ts';
+import type { Ran } from '../support/shell-client.ts';
+import type { Case, ShellName, Step } from '../support/shell-semantics/case.ts';
+import { endings } from '../support/shell-semantics/endings.ts';
+import { input } from '../support/shell-semantics/input.ts';
+import { names } from '../support/shell-semantics/names.ts';
+import { output } from '../support/shell-semantics/output.ts';
+import { surroundings } from '../support/shell-semantics/surroundings.ts';
+import { syntax } from '../support/shell-semantics/syntax.ts';
+import { traps } from '../support/shell-semantics/traps.ts';
+
+const images: [ShellName, ImageName][] = [
+  ['bash', 'session'],
+  ['dash', 'dashOnly'],
+  ['ash', 'busybox'],
+];
+const topics: Record<string, Case[]> = { endings, names, traps, surroundings, syntax, input, output };
+
+const isAt = (found: string, expected: string | RegExp) =>
+  typeof expected === 'string' ? expect(found).toBe(expected) : expect(found).toMatch(expected);
+
+async function follow(it: ShellBox, shell: ShellName, step: Step): Promise<void> {
+  const ran: Ran = 'restart' in step ? await it.client.restart() : await it.client.run(step.run, step.with);
+  const { out, err, state, ...rest } = 'restart' in step ? step.restart : step.gives;
+  const resumed = shell === 'bash' ? 'kept' : 'partial';
+  const told = { ...ran.end.shell, script: 'run' in step ? step.run : 'restart', out: ran.out, err: ran.err };
+  if (state) expect({ ...told, state: ran.state }).toEqual({ ...told, state: state === 'resumed' ? resumed : state });
+  expect(ran).toMatchObject(rest);
+  if (out !== undefined) isAt(ran.out, out);
+  if (err !== undefined) isAt(ran.err, err);
+  if ('withinMs' in step && step.withinMs) expect(ran.ms).toBeLessThan(step.withinMs);
+}
+
+describe.each(images)('%s', (shell, image) => {
+  const it = useBox({ image });
+  describe.each(Object.keys(topics))('%s', (topic) => {
+    const cases = (topics[topic] ?? []).filter((one) => one.in?.includes(shell) ?? true);
+    test.each(cases)('$title', async ({ steps }) => {
+      await it.client.restart();
+      for (const step of steps) await follow(it, shell, step);
+      expect(await it.client.run('echo ok')).toMatchObject({ out: 'ok\n' });
+    });
+  });
+});

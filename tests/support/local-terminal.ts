@@ -1,0 +1,93 @@
+// The command line at a real terminal of this machine, as its user has it: `script` (util-linux) makes the terminal.
+import { execFile, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type CliProcess, follow } from './run-cli.ts';
+import type { TestFleet } from './start-fleet.ts';
+import { until } from './until.ts';
+
+const launcher = fileURLToPath(new URL('../../apps/producer/bin/shellfleet', import.meta.url));
+const run = promisify(execFile);
+
+/** Says what the terminal is called and how it is set, runs the command line, and says how it left. */
+const WRAPPER = `
+stty rows 30 cols 100
+echo "tty=$(tty) before=$(stty -g)"
+sh -c 'echo "pid=$$"; exec "$@"' - $SHELLFLEET_TEST_WORDS
+echo "code=$? after=$(stty -g)"
+`;
+
+export interface Left {
+  exitCode: number;
+  /** The settings of the terminal, before and after. */
+  before: string;
+  after: string;
+}
+
+export class LocalTerminal implements AsyncDisposable {
+  readonly #process: CliProcess;
+  #seen = 0;
+
+  private constructor(process: CliProcess) {
+    this.#process = process;
+  }
+
+  static start({ redisUrl, namespace, sealKey }: TestFleet, args: readonly string[]): LocalTerminal {
+    const env = {
+      PATH: process.env.PATH,
+      TERM: 'xterm-256color',
+      SHELLFLEET_REDIS_URL: redisUrl,
+      SHELLFLEET_NAMESPACE: namespace,
+      SHELLFLEET_SEAL_KEY: sealKey,
+      SHELLFLEET_STATE_DIR: '/nonexistent',
+      // No word of a test holds a space.
+      SHELLFLEET_TEST_WORDS: [launcher, ...args].join(' '),
+    };
+    return new LocalTerminal(follow(spawn('script', ['-qfec', WRAPPER, '/dev/null'], { env, stdio: 'pipe' })));
+  }
+
+  /** Everything that this terminal has shown. */
+  get shown(): string {
+    return this.#process.said().stdout.toString();
+  }
+
+  type(text: string): void {
+    this.#process.child.stdin?.write(text);
+  }
+
+  /** Waits for the text, and looks only at what comes after it from then on. */
+  async sees(text: string): Promise<void> {
+    const seen = await until(
+      () => ({ at: this.shown.indexOf(text, this.#seen), shown: this.shown.slice(this.#seen) }),
+      ({ at }) => at >= 0,
+    );
+    this.#seen = seen.at + text.length;
+  }
+
+  /** As a window manager does. */
+  async resize(rows: number, columns: number): Promise<void> {
+    await run('stty', ['-F', await this.#said('tty'), 'rows', String(rows), 'cols', String(columns)]);
+  }
+
+  async signal(signal: NodeJS.Signals): Promise<void> {
+    process.kill(Number(await this.#said('pid')), signal);
+  }
+
+  async left(): Promise<Left> {
+    const exitCode = Number(await this.#said('code'));
+    return { exitCode, before: await this.#said('before'), after: await this.#said('after') };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.shown.includes('code=')) await this.signal('SIGTERM');
+    await this.#process.end;
+  }
+
+  async #said(name: string): Promise<string> {
+    const found = await until(
+      () => new RegExp(`(?:^|[\\s])${name}=(\\S+)\\s`).exec(this.shown)?.[1],
+      (value) => value !== undefined,
+    );
+    return found ?? '';
+  }
+}

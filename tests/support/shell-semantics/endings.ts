@@ -1,0 +1,166 @@
+// How a command can end, and what the next one finds.
+import { type Case, ends, prints } from './case.ts';
+
+const set = prints('cd /dev; X="it\'s kept"; export Y=exported; set -- one "two  three"', '');
+const kept = prints('set +eu; pwd; echo "$X|$Y|$#|$2"', "/dev\nit's kept|exported|2|two  three\n");
+
+export const endings: Case[] = [
+  {
+    title: 'exit ends the command with its code (S1-19)',
+    steps: [set, ends('echo a; exit 4; echo b', { code: 4, out: 'a\n', state: 'resumed' }), kept],
+  },
+  {
+    title: 'exit without a code gives that of the command before it',
+    steps: [set, ends('(exit 9); exit', { code: 9 }), kept],
+  },
+  {
+    title: 'exit in a subshell ends nothing',
+    steps: [ends('(exit 5)', { code: 5, state: 'kept' }), prints('echo $?', '5\n')],
+  },
+  {
+    title: 'exit in a function, in a loop, in eval, in a file',
+    steps: [set, ends('f() { while :; do eval "exit 7"; done; }; f', { code: 7 }), kept],
+  },
+  {
+    title: 'set -e ends the command at the first failure, and stays on (S1-19)',
+    steps: [
+      set,
+      ends('set -e; (exit 3); echo no', { code: 3, out: '' }),
+      prints('case $- in *e*) echo on ;; esac', 'on\n'),
+      kept,
+    ],
+  },
+  {
+    title: 'set -u ends the command',
+    steps: [
+      set,
+      ends('set -u; echo $nosuch; echo no', { out: '', err: /nosuch/ }),
+      prints('case $- in *u*) echo on ;; esac', 'on\n'),
+      kept,
+    ],
+  },
+  {
+    title: '${x:?} ends the command',
+    steps: [set, ends('echo ${nosuch:?bad}; echo no', { out: '', err: /bad/ }), kept],
+  },
+  {
+    title: 'a failed special builtin does not end the session',
+    steps: [
+      set,
+      ends('. /no/such/file', { err: /no.such.file/ }),
+      ends('shift 99', {}),
+      ends('readonly R=1; R=2', {}),
+      kept,
+    ],
+  },
+  {
+    title: 'break, continue and return at top level end the command, not the loop',
+    steps: [
+      set,
+      prints('break', ''),
+      prints('continue 7', ''),
+      ends('return 3', { code: 3, state: 'kept' }),
+      ends('break 9', {}),
+      ends('for i in 1 2; do break 9; done', {}),
+      kept,
+    ],
+  },
+  {
+    title: 'exec of a program ends the shell, and that is said (invariant 5)',
+    steps: [
+      set,
+      ends('exec sh -c "echo z; exit 9"', { code: 9, out: 'z\n', state: 'lost' }),
+      prints('echo "[$X]"', '[]\n'),
+    ],
+    in: ['bash', 'ash'],
+  },
+  { title: 'exec -a is an exec', in: ['bash'], steps: [ends('exec -a other true', { code: 0, state: 'lost' })] },
+  {
+    title: 'kill -9 $$ ends the shell, and that is said',
+    steps: [set, ends('echo a; kill -9 $$', { code: 137, out: 'a\n', state: 'lost' }), prints('echo "[$X]"', '[]\n')],
+  },
+  {
+    title: 'kill -9 -1 from a child takes the shell, not the session',
+    in: ['bash', 'ash'],
+    steps: [set, ends('sh -c "kill -9 -1"', { state: 'lost' }), prints('echo ok', 'ok\n')],
+  },
+  {
+    title: 'a shell that stops itself is woken by its deadline',
+    steps: [set, ends('kill -STOP $$', { state: 'resumed' }, { timeoutMs: 300, killGraceMs: 500 }), kept],
+  },
+  {
+    title: 'set -n leaves a shell that runs nothing: it is replaced at once, and that is said',
+    steps: [set, { run: 'set -n', gives: { state: 'lost' }, withinMs: 1_000 }, prints('echo "[$X]"', '[]\n')],
+  },
+  {
+    title: 'set -o noexec inside a function is no different',
+    steps: [{ run: 'f() { set -o noexec; }; f', gives: { state: 'lost' }, withinMs: 1_000 }, prints('echo ok', 'ok\n')],
+  },
+  {
+    title: 'a umask of 777 keeps nobody from saving the state',
+    steps: [
+      set,
+      ends('umask 777; exit 3', { code: 3, state: 'resumed' }),
+      prints('umask; umask 022', /^0?777\n$/),
+      kept,
+    ],
+  },
+  {
+    title: 'no file may be written any more: the shell is replaced, and that is said',
+    steps: [ends('ulimit -f 0; exit 3', { state: 'lost' }), prints('echo ok', 'ok\n')],
+  },
+  {
+    title: 'no file may be opened any more: the shell is replaced, and that is said',
+    steps: [{ run: 'ulimit -n 3', gives: { state: 'lost' }, withinMs: 1_000 }, prints('echo ok', 'ok\n')],
+  },
+  {
+    title: 'locals of a function that exits do not become global',
+    in: ['bash'],
+    steps: [
+      prints('A=global; B=outer; f() { local A=1 IFS=, N=4; local -a L=(1); g; }; g() { local A=2 B; exit 1; }', ''),
+      ends('f', { code: 1, state: 'kept' }),
+      prints('echo "$A|$B|${N-unset}|${L-unset}"; printf "%s" "$IFS"', 'global|outer|unset|unset\n \t\n'),
+    ],
+  },
+  {
+    title: 'a read-only local cannot be seen behind, and that is said',
+    in: ['bash'],
+    steps: [prints('A=global; f() { local -r A=1; exit 1; }', ''), ends('f', { state: 'partial' })],
+  },
+  {
+    title: 'what dash and ash cannot express when they re-execute themselves is said',
+    in: ['dash', 'ash'],
+    steps: [prints('f() { echo fn; }', ''), ends('exit 0', { state: 'partial' }), ends('f', { code: 127 })],
+  },
+  {
+    title: 'functions, arrays, attributes and options survive exit',
+    in: ['bash'],
+    steps: [
+      prints(
+        'f() { echo "fn $1"; }; declare -A m=([a]="x y"); declare -ai n=(4); declare -r ro=1; set -o pipefail; shopt -s extglob nullglob; alias l=ll',
+        '',
+      ),
+      ends('exit 2', { code: 2, state: 'kept' }),
+      prints(
+        'f 1; echo "${m[a]}|$ro"; n+=1; echo $n; shopt -q nullglob && [[ -o pipefail ]] && echo 1; alias l',
+        "fn 1\nx y|1\n5\n1\nalias l='ll'\n",
+      ),
+    ],
+  },
+  {
+    title: 'three hundred kilobytes in a variable survive exit',
+    steps: [
+      prints('x=0123456789; i=0; V=; while [ $i -lt 15 ]; do x=$x$x; i=$((i+1)); done; V=$x; echo ${#V}', '327680\n'),
+      ends('exit 1', { state: 'resumed' }),
+      prints('echo ${#V}', '327680\n'),
+    ],
+  },
+  {
+    title: 'ten thousand variables survive exit',
+    steps: [
+      prints('i=0; while [ $i -lt 10000 ]; do eval "v$i=$i"; i=$((i+1)); done', ''),
+      ends('exit 1', { state: 'resumed' }),
+      prints('echo $v0 $v9999', '0 9999\n'),
+    ],
+  },
+];

@@ -1,0 +1,198 @@
+// Names, options and variables of the user's that the session's own loop must not depend on.
+import { type Case, ends, prints } from './case.ts';
+
+const V = prints('V=1', '');
+const works = [prints('echo "$V"', '1\n'), ends('exit 3', { code: 3, state: 'resumed' }), prints('echo "$V"', '1\n')];
+
+export const names: Case[] = [
+  {
+    title: 'a function named command that does nothing is removed, and that is said',
+    steps: [V, ends('command() { return 0; }', { state: 'partial' }), ...works],
+  },
+  {
+    title: 'the same in the command that exits',
+    steps: [V, ends('command() { return 0; }; exit 5', { code: 5, state: 'partial' }), ...works],
+  },
+  {
+    title: 'the same for one that passes everything on: redirections would be its own',
+    in: ['bash'],
+    steps: [V, ends('command() { builtin command "$@"; }', { state: 'partial' }), ...works],
+  },
+  {
+    title: "functions with the names of builtins are the user's business",
+    in: ['bash'],
+    steps: [
+      V,
+      prints(
+        'eval() { echo F; }; exec() { echo F; }; set() { echo F; }; unset() { echo F; }; export() { echo F; }; return() { echo F; }; trap() { echo F; }; builtin() { echo F; }; shopt() { echo F; }; declare() { echo F; }; test() { echo F; }; :() { echo F; }',
+        '',
+      ),
+      prints('set; echo "$V"', 'F\n1\n'),
+      prints('echo $E', 'e\n', { env: { E: 'e' } }),
+      ends('command exit 4', { code: 4, state: 'kept' }),
+      prints('echo "$V"', '1\n'),
+    ],
+  },
+  {
+    title: 'the function : of the classical fork bomb is not called between commands',
+    in: ['bash'],
+    steps: [V, prints(':() { echo BOMB; }', ''), prints('echo $E', 'e\n', { env: { E: 'e' }, cwd: '/' }), ...works],
+  },
+  {
+    title: 'functions named printf, read, cd and test',
+    steps: [
+      V,
+      prints('printf() { echo F; }; read() { echo F; }; cd() { echo F; }; test() { echo F; }', ''),
+      prints('pwd', '/proc\n', { cwd: '/proc' }),
+      ...works,
+    ],
+  },
+  {
+    title: 'aliases with the names of builtins and keywords',
+    steps: [
+      V,
+      prints('alias unset="echo A" export="echo A" eval="echo A" exec="echo A" trap="echo A" case="echo A"', ''),
+      prints('pwd; echo $E', '/proc\ne\n', { cwd: '/proc', env: { E: 'e' } }),
+      prints('echo "${E-unset}"', 'unset\n'),
+      ...works,
+    ],
+  },
+  {
+    title: 'builtins that are switched off come back, and that is said',
+    in: ['bash'],
+    steps: [
+      V,
+      prints('enable -n read', ''),
+      { run: 'echo "$V"', gives: { out: '1\n', state: 'partial' }, withinMs: 1_000 },
+      ...works,
+    ],
+  },
+  {
+    title: "IFS is the user's, also after exit",
+    steps: [
+      prints('V=1; IFS=:', ''),
+      ends('exit 1', {}),
+      prints('X=a:b; for i in $X; do echo $i; done; printf "[%s]" "$IFS"', 'a\nb\n[:]'),
+      ...works,
+    ],
+  },
+  { title: 'an IFS of letters, digits and signs', steps: [V, prints('IFS="0123456789abcdef-. "', ''), ...works] },
+  {
+    title: 'an IFS that cannot be changed',
+    steps: [V, prints('readonly IFS', ''), prints('pwd', '/proc\n', { cwd: '/proc' }), ...works],
+  },
+  {
+    title: 'no PATH, and prompts that print',
+    steps: [V, prints('PATH=""; PS1=x; PS2=y; PS4=z; PROMPT_COMMAND="echo BAD"; HOME=', ''), ...works],
+  },
+  {
+    title: 'noclobber, noglob and allexport',
+    steps: [
+      V,
+      prints('set -C; set -f; set -a', ''),
+      prints('echo *; pwd', '*\n/proc\n', { cwd: '/proc', env: { E: '1' } }),
+      ...works,
+    ],
+  },
+  {
+    title: 'errexit, nounset and pipefail',
+    in: ['bash'],
+    steps: [
+      V,
+      prints('set -euo pipefail', ''),
+      ends('false | true; echo no', { code: 1, out: '' }),
+      prints('pwd; echo $E', '/proc\n2\n', { cwd: '/proc', env: { E: '2' } }),
+      ends('true', { code: 0 }),
+      prints('set +e; echo "$V"', '1\n'),
+    ],
+  },
+  {
+    title: 'errexit does not turn a missing directory into an exit',
+    steps: [
+      V,
+      prints('set -e', ''),
+      ends('pwd', { code: null, out: '', state: 'kept' }, { cwd: '/no/such' }),
+      prints('echo "$V"', '1\n'),
+    ],
+  },
+  {
+    title: "a traced shell shows the user's lines alone (set -x, PS4)",
+    steps: [
+      V,
+      ends('PS4="> "; set -x', { err: '' }),
+      ends('echo t', { out: 't\n', err: /^>+ echo t\n$/ }),
+      ends('exit 0', { err: /^>+ exit 0\n$/ }),
+      ends('echo u', { out: 'u\n', err: /^>+ echo u\n$/ }),
+      ends('set +x', { err: /^>+ set \+x\n$/ }),
+      ends('echo "$V"', { out: '1\n', err: '' }),
+    ],
+  },
+  {
+    title: 'DEBUG, ERR and RETURN traps stay across exit, also out of a function',
+    in: ['bash'],
+    steps: [
+      prints("trap 'D=1' DEBUG; trap 'E=2' ERR; trap 'R=3' RETURN", ''),
+      ends('D=; E=; R=; f() { exit 3; }; false', {}),
+      prints('echo "$D$E$R"', '123\n'),
+      ends('f', { code: 3, state: 'kept' }),
+      ends('D=; E=; R=; false', {}),
+      prints('echo "$D$E$R"', '123\n'),
+    ],
+  },
+  {
+    title: 'a DEBUG trap that lets nothing run: the shell is replaced at once, and that is said',
+    in: ['bash'],
+    steps: [
+      { run: 'shopt -s extdebug; trap false DEBUG', gives: { state: 'lost' }, withinMs: 1_000 },
+      prints('echo ok', 'ok\n'),
+    ],
+  },
+  {
+    title: 'a DEBUG trap that exits',
+    in: ['bash'],
+    steps: [
+      V,
+      ends("trap 'exit 9' DEBUG", {}),
+      { run: 'echo ok', gives: {}, withinMs: 1_000 },
+      { run: 'trap - DEBUG; echo ok', gives: {}, withinMs: 1_000 },
+    ],
+  },
+  {
+    title: 'job control',
+    in: ['bash', 'ash'],
+    steps: [
+      V,
+      ends('set -m', { code: 0 }),
+      ends('sleep 60', { state: 'resumed' }, { timeoutMs: 200, killGraceMs: 600 }),
+      prints('echo "$V"', '1\n'),
+    ],
+  },
+  {
+    title: 'stty without a terminal is an error of its own',
+    in: ['bash'],
+    steps: [V, ends('stty raw', { code: 1, state: 'kept' }), ...works],
+  },
+  {
+    title: 'closed and redirected descriptors',
+    steps: [
+      V,
+      prints('exec 0<&- 1>&- 2>&- 3>&- 8>&- 9>&-', ''),
+      prints('exec 5>/dev/null 8>/dev/null 9>/dev/null', ''),
+      prints('exec >/dev/null 2>&1; echo hidden', ''),
+      ...works,
+      prints('echo gone >&5; echo seen', 'seen\n'),
+    ],
+  },
+  {
+    title: 'a working directory that is gone',
+    in: ['bash', 'ash'],
+    steps: [
+      V,
+      prints('mkdir -p /tmp/gone; cd /tmp/gone; rmdir /tmp/gone', ''),
+      prints('echo "$V"', '1\n'),
+      ends('exit 3', { code: 3, state: 'resumed' }),
+      ends('pwd', { out: '/proc\n', state: 'partial' }, { cwd: '/proc' }),
+      prints('cd /; echo "$V"', '1\n'),
+    ],
+  },
+];

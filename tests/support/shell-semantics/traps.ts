@@ -1,0 +1,114 @@
+// The user's traps: they run when they should, and never instead of the session's own.
+import { type Case, ends, prints } from './case.ts';
+
+export const traps: Case[] = [
+  {
+    title: 'an EXIT trap and exit in one command: it runs, and the state is kept (S1-10)',
+    steps: [
+      prints('V=1', ''),
+      ends("trap 'echo bye; echo err >&2' EXIT; exit 6", { code: 6, out: 'bye\n', err: 'err\n', state: 'resumed' }),
+      prints('echo "$V"', '1\n'),
+      { restart: { out: '' } },
+    ],
+  },
+  {
+    title: 'an EXIT trap that calls a function, sees $? and exits itself',
+    steps: [
+      prints('V=1', ''),
+      ends('clean() { echo "clean $?"; exit 9; }; trap clean EXIT; exit 6', {
+        code: 9,
+        out: 'clean 6\n',
+        state: 'resumed',
+      }),
+      prints('echo "$V"', '1\n'),
+    ],
+  },
+  {
+    title: 'an EXIT trap runs also when set -e ends its command',
+    steps: [
+      ends("set -e; trap 'echo bye' EXIT; (exit 3); echo no", { code: 3, out: 'bye\n', state: 'resumed' }),
+      prints('echo ok', 'ok\n'),
+    ],
+  },
+  {
+    title: 'an EXIT trap runs also when its command runs out of time',
+    steps: [
+      ends(
+        "trap 'echo bye' EXIT; while :; do :; done",
+        { out: 'bye\n', state: 'resumed' },
+        { timeoutMs: 200, killGraceMs: 1_000 },
+      ),
+      prints('echo ok', 'ok\n'),
+    ],
+  },
+  {
+    title: 'an EXIT trap of an earlier command runs when the shell ends',
+    steps: [
+      prints("trap 'echo bye' EXIT", ''),
+      prints('echo not yet', 'not yet\n'),
+      ends('exit 2', { code: 2, out: '' }),
+      { restart: { out: 'bye\n', code: 0, state: 'lost' } },
+      prints('echo ok', 'ok\n'),
+      { restart: { out: '' } },
+    ],
+  },
+  {
+    title: 'the last EXIT trap counts, and one that was taken back does not',
+    steps: [
+      prints("trap 'echo one' EXIT", ''),
+      prints("trap 'echo \"it'\\''s\"; echo two' 0", ''),
+      { restart: { out: "it's\ntwo\n" } },
+      prints("trap 'echo one' EXIT", ''),
+      prints('trap - EXIT', ''),
+      { restart: { out: '' } },
+    ],
+  },
+  {
+    title: "an EXIT trap of a subshell is the subshell's",
+    steps: [
+      prints("(trap 'echo sub' EXIT); echo main", 'sub\nmain\n'),
+      prints('x=$(trap \'echo sub\' EXIT); echo "[$x]"', '[sub]\n'),
+      { restart: { out: '' } },
+    ],
+  },
+  {
+    title: 'INT, TERM and USR1 traps work, also after exit',
+    steps: [
+      prints("trap 'echo int' INT; trap 'echo term' TERM; trap 'echo usr1' USR1", ''),
+      prints('kill -INT $$; kill -TERM $$; kill -USR1 $$', 'int\nterm\nusr1\n'),
+      ends('exit 1', {}),
+      prints('kill -INT $$; kill -TERM $$; kill -USR1 $$', 'int\nterm\nusr1\n'),
+      prints('trap - INT TERM USR1; trap', /^((?!int|term|usr1)[\s\S])*$/),
+    ],
+  },
+  {
+    title: 'ignored signals stay ignored',
+    steps: [
+      prints("trap '' INT TERM HUP", ''),
+      prints('kill -INT $$; kill -TERM $$; kill -HUP $$; echo alive', 'alive\n'),
+      ends('while :; do :; done', { state: 'resumed' }, { timeoutMs: 200, killGraceMs: 600 }),
+      prints('kill -INT $$; echo alive', 'alive\n'),
+    ],
+  },
+  {
+    title: "the private signal is the session's: sent by the user it ends the command",
+    steps: [prints('V=1', ''), ends('kill -URG $$; echo no', { code: 143, out: '' }), prints('echo "$V"', '1\n')],
+  },
+  {
+    title: "a function of the user's named trap is used",
+    in: ['bash'],
+    steps: [
+      prints('trap() { echo "mine $*"; }', ''),
+      prints('trap x EXIT', 'mine x EXIT\n'),
+      prints('unset -f trap; trap "echo bye" EXIT', ''),
+      { restart: { out: 'bye\n' } },
+    ],
+  },
+  {
+    title: 'trap lists and refuses as ever',
+    steps: [
+      prints("trap 'echo u' USR1; trap", /trap -- 'echo u' (SIG)?USR1\n/),
+      ends('trap x NOSUCH', { err: /NOSUCH/ }),
+    ],
+  },
+];
