@@ -9,7 +9,8 @@
 //   begun    which ids have begun      shell      the user's shell          report    what it says of a turn
 //   folder   what is handed to it      lanes      its output, with rings    input     its stdin, as it comes
 //   child    forks of the keeper       processes  the process tree          reaper    their ends
-//   files    file operations           terminal  shells at a terminal
+//   files    file operations           terminal  interactive shells
+//   pty      a shell at a pseudo-terminal
 //   cgroup   limits and kills          text       small files
 #define _GNU_SOURCE
 #include "begun.h"
