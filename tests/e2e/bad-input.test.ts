@@ -244,6 +244,7 @@ describe('A session spec', () => {
     [2, { startupCommands: [''] }, 'spec.startupCommands.0', 'must not be empty'],
     [3, { startupCommands: 'echo' }, 'spec.startupCommands', ''],
     [13, { shell: [] }, 'spec.shell', 'must contain at least one argument'],
+    [13, { redaction: [{ type: '-', strategy: 'mask' }] }, 'spec.redaction.0.type', 'must be 1 to 64 letters'],
     [13, { priority: -1 }, 'spec.priority', 'must be 0 to 2097152'],
     [13, { onHostLoss: 'retry' }, 'spec.onHostLoss', "must be 'fail' or 'recreate'"],
   ])('(row %i) %o is refused', async (_row, spec, path, words) => {
@@ -252,7 +253,7 @@ describe('A session spec', () => {
     ]);
   });
 
-  test.each([{ redaction: [] }, { secrets: {} }, { approval: 'never' }, { execPolicy: [] }, { sandbox: {} }])(
+  test.each([{ approval: 'never' }, { execPolicy: [] }, { sandbox: {} }])(
     'what is not supported is refused, never ignored: %o',
     async (spec) => {
       const field = `spec.${Object.keys(spec)[0]}`;
