@@ -114,7 +114,10 @@ describe.each(['socket', 'attach'] as const)('30 MB of output over %s', (transpo
       carried += chunk.data.byteLength;
       omitted += chunk.omittedBytes ?? 0;
     }
-    expect([carried, carried + omitted]).toEqual([1 << 20, BYTES]);
+    expect(carried + omitted).toBe(BYTES);
+    // Less what was held back at the border.
+    expect(carried).toBeLessThanOrEqual(1 << 20);
+    expect(carried).toBeGreaterThan((1 << 20) - 100);
     expect(await inspect.broken('over', [command.id])).toEqual([]);
   });
 

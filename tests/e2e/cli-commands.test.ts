@@ -181,6 +181,18 @@ test('run uses a fresh session each time, and closes it', async () => {
     expect({ id, state }).toEqual({ id, state: 'closed' });
 });
 
+test('a secret of our environment is one of the session’s, and shown nowhere; personal data is masked as asked', async () => {
+  const env = { SHELLFLEET_REDACT: 'email:mask', DB_PASSWORD: 'correct-horse-battery' };
+  const script = 'echo "${#DB_PASSWORD} $DB_PASSWORD alice@example.com"; exit 3';
+  expect(await cli.text(['exec', 'secretive', '--secret', 'DB_PASSWORD', '--', script], { env })).toEqual({
+    exitCode: 3,
+    stdout: '21 [REDACTED_SECRET] alice@****.com\n',
+    stderr: '',
+  });
+  const missing = await cli.text(['exec', 'secretive', '--secret', 'NOT_SET', '--', 'true']);
+  expect([missing.exitCode, missing.stderr]).toEqual([2, expect.stringContaining("'NOT_SET' is invalid")]);
+});
+
 test('a missing image is said in one line: exit 125', async () => {
   const { exitCode, stdout, stderr } = await cli.text([
     'exec',

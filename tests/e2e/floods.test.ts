@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
+import { mostResident, p95While, resident } from '../support/flood-figures.ts';
+import { inspectFleet } from '../support/inspect-fleet.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
 const MIB = 2 ** 20;
@@ -33,6 +35,47 @@ test('a worker’s memory does not grow with what a command prints, and its coun
   expect(result.stderr).toMatch(/^\n{5000}\[\.\.\. \d+ bytes, \d+ lines omitted \.\.\.\]\n\n{5000}$/);
   expect((await highWaterMark()) - before).toBeLessThan(150 * MIB);
 });
+
+/** SHELLFLEET_TEST_FLOOD_BYTES=10000000000 takes it further. */
+const FLOOD_BYTES = Number(process.env.SHELLFLEET_TEST_FLOOD_BYTES ?? 500_000_000);
+const FLOOD_TIMEOUT_MS = 3_600_000;
+
+test(
+  'a flood costs neither memory, nor Redis, nor the others: 500 MB of yes through one command (invariant 8)',
+  async () => {
+    await using inspect = inspectFleet(stack);
+    const pid = stack.workers[0]?.pid ?? -1;
+    const flooding = await stack.fleet.session('yes', { commandTimeoutMs: FLOOD_TIMEOUT_MS });
+    const other = await stack.fleet.session('other');
+    await other.run('true');
+    await flooding.run('yes | head -c 30000000');
+    // The same processes at work, and nothing of it for us.
+    const before = await p95While(other, flooding.run('timeout 5 yes > /dev/null'));
+    const residentBefore = await resident(pid);
+    const from = performance.now();
+    const command = await flooding.submit(`yes | head -c ${FLOOD_BYTES}`);
+    const ended = command.result();
+    const [most, during, result] = await Promise.all([mostResident(pid, ended), p95While(other, ended), ended]);
+    const seconds = (performance.now() - from) / 1_000;
+    const events = await inspect.events('yes');
+    const carried = events
+      .filter(({ type, entryId }) => type === 'command.output' && command.id.endsWith(entryId))
+      .reduce((sum, { data }) => sum + data.length, 0);
+    console.info(
+      `${FLOOD_BYTES / 1e6} MB in ${seconds.toFixed(1)} s: worker ${((most - residentBefore) / MIB).toFixed(0)} MiB more, stream ${(carried / MIB).toFixed(1)} MiB, ` +
+        `p95 of another session ${before.p95Ms.toFixed(1)} ms before, ${during.p95Ms.toFixed(1)} ms during (${during.commands} commands)`,
+    );
+    expect(result).toMatchObject({
+      outcome: 'success',
+      totals: { stdoutBytes: FLOOD_BYTES, stdoutLines: FLOOD_BYTES / 2 },
+    });
+    expect(most - residentBefore).toBeLessThan(64 * MIB);
+    expect(carried).toBeLessThan(8.1 * MIB);
+    // How much slower depends on what else the machine does: the line above says it, docs/output.md explains it.
+    expect(during.p95Ms).toBeLessThan(1_000);
+  },
+  FLOOD_TIMEOUT_MS,
+);
 
 test('an endless printer is stopped at its time limit, and the session goes on', async () => {
   const session = await stack.fleet.session('endless');

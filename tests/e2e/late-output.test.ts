@@ -161,7 +161,7 @@ test('a flood from the background slows no command, here or elsewhere, and fills
   const flooded = await stack.fleet.session('flooded', { output: { streamBytes } });
   const other = await stack.fleet.session('quiet');
   await Promise.all([flooded.run('true'), other.run('true')]);
-  const quiet = [...(await times(other, 60)), ...(await times(flooded, 60))];
+  const quiet = await bestP95(other);
   const before = await highWaterMark(stack);
   const command = await flooded.submit(
     'for i in 1 2 3 4; do (until [ -e go ]; do sleep 0.02; done; exec yes flood) & done',
@@ -173,11 +173,16 @@ test('a flood from the background slows no command, here or elsewhere, and fills
     () => readNow(command),
     (chunks) => carried(chunks) > streamBytes - 100_000,
   );
-  const [elsewhere, here] = [await times(other, 60), await times(flooded, 60)];
-  expect(p95(elsewhere)).toBeLessThan(2 * p95(quiet) + 20);
-  expect(p95(here)).toBeLessThan(2 * p95(quiet) + 20);
+  const [elsewhere, here] = [await bestP95(other), await bestP95(flooded)];
+  const [alone, beside, within] = [quiet, elsewhere, here].map((ms) => ms.toFixed(1));
+  console.info(
+    `p95 of \`true\`: ${alone} ms alone, ${beside} ms beside a background flood, ${within} ms in its session`,
+  );
+  expect(elsewhere).toBeLessThan(2 * quiet + 20);
+  expect(here).toBeLessThan(2 * quiet + 20);
   expect(carried(await readNow(command))).toBeLessThanOrEqual(streamBytes);
-  const size = await inspector.redis.memory('USAGE', sessionKeys(stack.namespace, 'default', 'flooded').stream);
+  const { stream } = sessionKeys(stack.namespace, 'default', 'flooded');
+  const size = await inspector.redis.memory('USAGE', stream, 'SAMPLES', 0);
   expect(size).toBeLessThan(1.5 * streamBytes);
   expect((await highWaterMark(stack)) - before).toBeLessThan(64 << 20);
   await flooded.run('kill %1 %2 %3 %4; wait', { timeoutMs: 10_000 });
@@ -187,6 +192,12 @@ test('a flood from the background slows no command, here or elsewhere, and fills
   );
   expect(carried(chunks) + missing(chunks)).toBeGreaterThan(streamBytes);
 });
+
+/** The best of three rounds: what else the machine does meanwhile is not the flood's doing. */
+async function bestP95(session: Session): Promise<number> {
+  const rounds = [await times(session, 60), await times(session, 60), await times(session, 60)];
+  return Math.min(...rounds.map(p95));
+}
 
 /** How long so many commands take, one after the other, ms. */
 async function times(session: Session, count: number): Promise<number[]> {

@@ -26,6 +26,7 @@ import {
   own,
   type TestRedis,
 } from '../support/mailbox-session.ts';
+import { startOwnRedis } from '../support/own-redis.ts';
 import { createRandom } from '../support/random.ts';
 import { until } from '../support/until.ts';
 
@@ -140,6 +141,27 @@ describe('write', () => {
     expect(await write(entryId, { text: 'd', offset: 9 })).toEqual({ type: 'misplaced', offset: 3 });
     expect(await write(await accepted('open'), { text: 'd', offset: 0 })).toEqual({ type: 'not-open' });
     expect(await read(entryId)).toMatchObject({ written: 3, chunks: [{ end: 3 }] });
+  });
+
+  test('in a full Redis is refused, but its end and the lease of who streams are not', async () => {
+    await using full = await startOwnRedis();
+    const ownKeys = newKeys();
+    const entry = newSubmission(await openSession(full.redis, ownKeys), { input: 'streamed' });
+    await submit(full.redis, ownKeys, entry);
+    const call = { writer: 'w1', number: 1, offset: 0, leaseMs: 60_000 };
+    const send = (given: Partial<InputWrite>) => writeInput(full.redis, ownKeys, entry.entryId, { ...call, ...given });
+    const lease = async () => Number(await full.redis.hget(recordKey(ownKeys, entry.entryId), 'lease'));
+    await full.redis.config('SET', 'maxmemory', '1');
+    const before = await lease();
+    await expect(send({ chunks: [{ sealed: 'x', bytes: 1 }] })).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    expect(await lease()).toBe(before);
+    expect(await send({})).toEqual({ type: 'written', offset: 0 });
+    expect(await lease()).toBeGreaterThan(before);
+    await full.redis.config('SET', 'maxmemory', '0');
+    // The number of a renewal does not count: the chunk of that call was not stored.
+    expect(await send({ chunks: [{ sealed: 'x', bytes: 1 }] })).toEqual({ type: 'written', offset: 1 });
+    await full.redis.config('SET', 'maxmemory', '1');
+    expect(await send({ number: 2, offset: 1, closes: 'end' })).toEqual({ type: 'written', offset: 1 });
   });
 
   test('has room for 4 MiB unread, and is told when there is more', async () => {

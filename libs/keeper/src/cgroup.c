@@ -49,12 +49,13 @@ void cgroup_open(const char *root) {
 }
 
 long cgroup_pids_max(void) { return pids_max; }
-int cgroup_pids_events(void) { return pids_events; }
 uint64_t cgroup_pids_refused(void) { return read_field(pids_events, "max"); }
 
-int cgroup_pids_full(void) {
+long cgroup_pids_current(void) {
   char text[32];
-  return pids_max > 0 && read_text(pids_current, text, sizeof text) && atol(text) >= pids_max - SPARE_PIDS;
+  return read_text(pids_current, text, sizeof text) ? atol(text) : 0;
 }
+
+int cgroup_pids_full(void) { return pids_max > 0 && cgroup_pids_current() >= pids_max - SPARE_PIDS; }
 
 uint64_t cgroup_oom_kills(void) { return read_field(memory_events, "oom_kill"); }

@@ -6,11 +6,11 @@
 void cgroup_open(const char *root);
 // 0: no limit.
 long cgroup_pids_max(void);
+long cgroup_pids_current(void);
 // Few processes, if any, can still be made.
 int cgroup_pids_full(void);
-// How many forks the limit has refused so far. The descriptor reports EPOLLPRI when there are more; -1 where the kernel has none.
+// How many forks the limit has refused so far; always 0 where the kernel does not count them.
 uint64_t cgroup_pids_refused(void);
-int cgroup_pids_events(void);
 // How many processes of the container the kernel has killed for memory.
 uint64_t cgroup_oom_kills(void);
 

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FORKS_REFUSED_MS = 1000, CHECK_WITHIN_MS = 2000, CLOSE_FLUSH_MS = 500, TICK_MS = 10, NO_CODE = -1 };
+enum { ROOM_WITHIN_MS = 100, CROWD = 8, LOOK_MS = 50, ALONE = 2 /* keeper and shell */, CHECK_WITHIN_MS = 2000, CLOSE_FLUSH_MS = 500, TICK_MS = 10, NO_CODE = -1 };
 
 enum Phase {
   NOTHING, // none has begun
@@ -39,7 +39,8 @@ static Moment since;
 static uint64_t began_at, oom_kills_before;
 static Turn turn;
 static enum Check checks, check; // that are still to be made before the script runs; the one that is
-static uint64_t fork_refused_at;
+static uint64_t forks_refused; // by the limit, until now
+static int has_company; // processes of earlier commands, when it began
 static int has_report, resumed, end_sent, closing;
 static enum { STAYS, ASKED_TO_LEAVE, SHELL_GONE } leaving;
 static uint64_t close_at;
@@ -89,6 +90,7 @@ static void conclude(int code, enum EndReason reason, int signal) {
   const int died = signal || code == 128 + SIGKILL;
   if (died && reason <= SIGNALLED && cgroup_oom_kills() > oom_kills_before) reason = OUT_OF_MEMORY;
   ladder_end();
+  forks_refused = cgroup_pids_refused();
   input_end();
   lanes_end();
   helper = 0;
@@ -104,28 +106,32 @@ static void conclude(int code, enum EndReason reason, int signal) {
   phase = DRAINING;
 }
 
+// What was killed takes its place until it is gone, and a shell that may not fork does not try again.
+static void wait_for_room(void) {
+  for (int ms = 0; ms < ROOM_WITHIN_MS; ms++) {
+    reap_children();
+    if (cgroup_pids_current() <= cgroup_pids_max() / CROWD) return;
+    usleep(1000);
+  }
+}
+
 static void sweep_for_room(void) {
   sweep_kill(BEGINNING, shell_pid());
-  reap_children();
+  wait_for_room();
   note(PARTIAL, "background processes were ended at the limit of processes");
 }
 
-// A background fork bomb is at the limit now and a little below it the next moment: what tells it is that forks are refused.
-static int is_short_of_processes(void) {
-  if (cgroup_pids_full()) return 1;
-  const int recently = fork_refused_at && now_ms() - fork_refused_at < FORKS_REFUSED_MS;
-  return recently && processes_count(shell_pid()) >= cgroup_pids_max() / 2;
-}
+// A background fork bomb is at the limit now and well below it the next moment. What tells it is that forks were refused while no
+// command ran, or while much of the room is taken by what the running one has not started.
+static int is_short_of_processes(void) { return cgroup_pids_full() || cgroup_pids_refused() != forks_refused; }
 
-void entry_on_fork_refused(void) {
-  static uint64_t refused;
-  const uint64_t before = refused;
-  refused = cgroup_pids_refused();
-  if (refused == before) return;
-  fork_refused_at = now_ms();
-  if (phase != RUNNING || kind != COMMAND_ENTRY || ladder_is_up()) return;
-  if (!sweep_kill_bystanders(since, shell_pid(), cgroup_pids_max() / 2)) return;
-  reap_children();
+static void look_for_a_bomb(void) {
+  const uint64_t refused = cgroup_pids_refused();
+  if (refused == forks_refused) return;
+  forks_refused = refused;
+  if (processes_bystanders(since, shell_pid()) < cgroup_pids_max() / CROWD) return; // its own doing
+  sweep_kill_bystanders(since, shell_pid());
+  wait_for_room();
   note(PARTIAL, "background processes were ended at the limit of processes");
 }
 
@@ -235,6 +241,8 @@ void entry_start(const Header *header, const uint8_t *payload) {
     return;
   }
   if (is_short_of_processes()) sweep_for_room();
+  forks_refused = cgroup_pids_refused();
+  has_company = cgroup_pids_current() > ALONE;
   begun_add(header->id);
   lanes_begin(header->id);
   memcpy(id, header->id, ID_BYTES);
@@ -381,7 +389,10 @@ static int tick_close(uint64_t now) {
 static int tick_running(void) {
   int wake;
   switch (clocks_alarm(&wake)) {
-    case NO_ALARM: return wake;
+    case NO_ALARM:
+      if (!has_company || kind != COMMAND_ENTRY) return wake;
+      look_for_a_bomb();
+      return wake < 0 || wake > LOOK_MS ? LOOK_MS : wake;
     case WALL_ALARM:
       if (kind == RESTART_ENTRY) sweep_kill(BEGINNING, shell_pid()), shell_kill();
       else stop(WALL, grace_ms);

@@ -21,8 +21,6 @@ void entry_on_child(pid_t pid, int status);
 void entry_on_shell_death(int status);
 // What is newer, and no child of what is older, is the running entry's.
 Moment entry_since(void);
-// The limit of processes has refused somebody one more.
-void entry_on_fork_refused(void);
 // Deadlines and the ladder. Returns in how many ms to call again, or -1.
 int entry_tick(void);
 // Puts output, then the end, on the link. 1 when there is more than it has room for.

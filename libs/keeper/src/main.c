@@ -9,7 +9,8 @@
 //   begun    which ids have begun      shell      the user's shell          report    what it says of a turn
 //   folder   what is handed to it      lanes      its output, with rings    input     its stdin, as it comes
 //   child    forks of the keeper       processes  the process tree          reaper    their ends
-//   files    file operations           terminal  shells at a terminal
+//   files    file operations           terminal  interactive shells
+//   pty      a shell at a pseudo-terminal
 //   cgroup   limits and kills          text       small files
 #define _GNU_SOURCE
 #include "begun.h"
@@ -35,7 +36,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum Tag { SIGNALS, REPORT_PIPE, PIDS_EVENTS, LINK_IN, LINK_OUT, INPUT_PIPE, FIRST_LANE, FIRST_LATE = FIRST_LANE + LANES, FIRST_TERMINAL = FIRST_LATE + MAX_LATE };
+enum Tag { SIGNALS, REPORT_PIPE, LINK_IN, LINK_OUT, INPUT_PIPE, FIRST_LANE, FIRST_LATE = FIRST_LANE + LANES, FIRST_TERMINAL = FIRST_LATE + MAX_LATE };
 enum { EVENTS = 32, STOP_MS = 5000 };
 
 static int epoll_fd, signals;
@@ -86,7 +87,6 @@ static void on_event(const struct epoll_event *event) {
   const uint64_t tag = event->data.u64;
   if (tag == SIGNALS) on_signals();
   else if (tag == REPORT_PIPE) entry_on_report();
-  else if (tag == PIDS_EVENTS) entry_on_fork_refused();
   else if (tag == LINK_IN) link_read(on_frame);
   else if (tag == LINK_OUT && event->events & (EPOLLERR | EPOLLHUP)) epoll_ctl(epoll_fd, EPOLL_CTL_DEL, 1, 0);
   else if (tag == INPUT_PIPE) input_on_writable();
@@ -147,8 +147,6 @@ int main(int argc, char **argv) {
 
   begun_open();
   cgroup_open("/sys/fs/cgroup");
-  struct epoll_event refused = {.events = EPOLLPRI | EPOLLET, .data.u64 = PIDS_EVENTS};
-  if (cgroup_pids_events() >= 0) epoll_ctl(epoll_fd, EPOLL_CTL_ADD, cgroup_pids_events(), &refused);
   processes_open();
   link_open(socket_path, identity_sync(), epoll_fd, LINK_IN, LINK_OUT, entry_hello);
   folder_open(folder);

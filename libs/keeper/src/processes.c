@@ -145,7 +145,7 @@ void sweep_between(int signal, Moment since, Moment until, pid_t shell) {
 
 static int is_bystander(const Process *process, Moment since, pid_t shell) {
   int steps = 0;
-  if (is_ours(process->pid, shell) || process->state == 'Z' || process->state == 'X' || !process->parent) return 0;
+  if (is_ours(process->pid, shell) || !process->parent) return 0; // a dead one that nobody has collected takes its place too
   for (const Process *p = process; p && steps++ < count; p = find(p->parent)) {
     if (p->pid == shell) return 0;
     if (p->pid == KEEPER_PID || !is_newer(p, since)) return 1;
@@ -155,21 +155,16 @@ static int is_bystander(const Process *process, Moment since, pid_t shell) {
 
 typedef int Choice(const Process *process, Moment since, pid_t shell);
 
-static int count_of(Choice *is_chosen, Moment since, pid_t shell) {
-  int n = 0;
-  read_table();
-  for (int i = 0; i < count; i++) n += is_chosen(&table[i], since, shell);
-  return n;
-}
-
-int processes_count(pid_t shell) { return count_of(is_target, BEGINNING, shell); }
-
 static int kill_all(Choice *is_chosen, Moment since, pid_t shell);
 
 int sweep_kill(Moment since, pid_t shell) { return kill_all(is_target, since, shell); }
+int sweep_kill_bystanders(Moment since, pid_t shell) { return kill_all(is_bystander, since, shell); }
 
-int sweep_kill_bystanders(Moment since, pid_t shell, int at_least) {
-  return count_of(is_bystander, since, shell) < at_least ? 0 : kill_all(is_bystander, since, shell);
+int processes_bystanders(Moment since, pid_t shell) {
+  int n = 0;
+  read_table();
+  for (int i = 0; i < count; i++) n += is_bystander(&table[i], since, shell);
+  return n;
 }
 
 // SIGSTOP to -1 reaches every process at once, also one that is about to fork; only then is the table complete.

@@ -23,11 +23,9 @@ int sweep(int signal, Moment since, pid_t shell);
 void sweep_between(int signal, Moment since, Moment until, pid_t shell);
 // The same with SIGKILL, and nothing escapes by forking: everything is stopped first.
 int sweep_kill(Moment since, pid_t shell);
-// The same of the bystanders alone, where there are at least so many: all but shell, keeper, and what the shell has started since
-// and is still its descendant.
-int sweep_kill_bystanders(Moment since, pid_t shell, int at_least);
-// All but keeper and shell.
-int processes_count(pid_t shell);
+// Bystanders are all but shell, keeper, and what the shell has started since and is still its descendant.
+int processes_bystanders(Moment since, pid_t shell);
+int sweep_kill_bystanders(Moment since, pid_t shell);
 // To every process of the session that this one leads, and to what descends from it. Returns how many there were.
 int signal_session(pid_t leader, int signal);
 // "pid command\0" of everything but keeper, shell, terminals, and what a sweep since then would reach, as much as fits. Returns the

@@ -1,25 +1,21 @@
 #define _GNU_SOURCE
 #include "terminal.h"
-#include "child.h"
 #include "clock.h"
 #include "link.h"
 #include "processes.h"
+#include "pty.h"
 #include "ring.h"
 #include "shell.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 // Small rings: what is in them is printed after Ctrl-C.
 enum { WINDOW_BYTES = 64 << 10, PIECE_BYTES = 16 << 10 };
-enum { FORGOTTEN_AFTER_MS = 60000, HANG_UP_MS = 1000, SOON_MS = 20, MOST_SIDE = 10000, NO_CODE = -1 };
+enum { FORGOTTEN_AFTER_MS = 60000, HANG_UP_MS = 1000, SOON_MS = 20, NO_CODE = -1 };
 enum { RESUME_ONLY = 1 };
 
 enum TerminalEnd { SHELL_EXITED = 0, SHELL_SIGNALLED = 1, HUNG_UP = 2, NO_TERMINAL = 3, TOO_MANY = 4, UNKNOWN = 5 };
@@ -72,79 +68,11 @@ static void refuse(const uint8_t *id, enum TerminalEnd reason, const char *words
   link_put(TERMINAL_ENDED, 0, 0, id, 0, payload, sizeof end + n);
 }
 
-typedef struct {
-  uint32_t rows, columns, env_bytes;
-  const uint8_t *env; // NAME=value\0 …
-} Opening;
-
-static int parse_opening(Cursor *cursor, Opening *opening) {
-  opening->rows = take_u32(cursor);
-  opening->columns = take_u32(cursor);
-  opening->env_bytes = take_u32(cursor);
-  opening->env = take_bytes(cursor, opening->env_bytes);
-  if (cursor->bad || cursor->left) return 0;
-  return !opening->env_bytes || !opening->env[opening->env_bytes - 1];
-}
-
-static void set_size(int fd, uint32_t rows, uint32_t columns) {
-  const struct winsize size = {.ws_row = rows < MOST_SIDE ? rows : MOST_SIDE, .ws_col = columns < MOST_SIDE ? columns : MOST_SIDE};
-  ioctl(fd, TIOCSWINSZ, &size);
-}
-
-// Both sides of a new pseudo-terminal; the program's side may not become the keeper's own terminal.
-static int open_pair(int *program_side) {
-  const int fd = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return -1;
-  int locked = 0;
-  unsigned number;
-  char path[32];
-  *program_side = -1;
-  if (!ioctl(fd, TIOCSPTLCK, &locked) && !ioctl(fd, TIOCGPTN, &number)) {
-    snprintf(path, sizeof path, "/dev/pts/%u", number);
-    *program_side = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
-  }
-  if (*program_side >= 0) return fd;
-  const int why = errno;
-  close(fd);
-  errno = why;
-  return -1;
-}
-
-static void become_shell(int program_side, const Opening *opening) {
-  char path[48];
-  // Where the session's shell is now.
-  snprintf(path, sizeof path, "/proc/%d/cwd", shell_pid());
-  child_setup();
-  setsid();
-  ioctl(program_side, TIOCSCTTY, 0);
-  for (int i = 0; i < 3; i++) dup2(program_side, i);
-  if (shell_pid() > 0 && chdir(path)) errno = 0; // then it begins where the keeper did
-  for (uint32_t at = 0; at < opening->env_bytes;) {
-    char *variable = (char *)opening->env + at;
-    at += strlen(variable) + 1;
-    if (strchr(variable, '=')) putenv(variable);
-  }
-  char *const arguments[] = {(char *)shell_program(), "-i", 0};
-  execvp(arguments[0], arguments);
-  _exit(errno == ENOENT ? 127 : 126);
-}
-
 static void open_terminal(Terminal *terminal, const uint8_t *id, const Opening *opening) {
   char words[160];
-  int program_side;
-  const int fd = open_pair(&program_side);
-  if (fd < 0) {
-    snprintf(words, sizeof words, "the sandbox has no pseudo-terminals: %s", strerror(errno));
-    refuse(id, NO_TERMINAL, words);
-    return;
-  }
-  set_size(fd, opening->rows, opening->columns);
-  const pid_t pid = fork();
-  if (!pid) become_shell(program_side, opening);
-  close(program_side);
-  if (pid < 0) {
-    snprintf(words, sizeof words, "the sandbox has no room for another process: %s", strerror(errno));
-    close(fd);
+  int fd;
+  const pid_t pid = pty_spawn(opening, &fd, words, sizeof words);
+  if (!pid) {
     refuse(id, NO_TERMINAL, words);
     return;
   }
@@ -160,7 +88,7 @@ static void open_terminal(Terminal *terminal, const uint8_t *id, const Opening *
 void terminal_start(const Header *header, const uint8_t *payload) {
   Cursor cursor = {.at = payload, .left = header->length};
   Opening opening;
-  if (!parse_opening(&cursor, &opening)) {
+  if (!opening_parse(&cursor, &opening)) {
     refuse(header->id, NO_TERMINAL, "the request was not valid");
     return;
   }
@@ -266,7 +194,7 @@ void terminal_resize(const Header *header, const uint8_t *payload) {
   const uint32_t rows = take_u32(&cursor), columns = take_u32(&cursor);
   if (!terminal || cursor.bad) return;
   terminal->heard_at = now_ms();
-  if (terminal->fd >= 0) set_size(terminal->fd, rows, columns);
+  if (terminal->fd >= 0) pty_set_size(terminal->fd, rows, columns);
 }
 
 void terminal_close(const Header *header) {

@@ -1,10 +1,9 @@
-import type { RunOptions, SessionSpec } from '@shellfleet/client';
+import type { RunOptions } from '@shellfleet/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { addSessionFlags, type SessionFlags } from './session-flags.ts';
 import { parseDuration } from './units.ts';
 
-export interface CommandFlags {
-  image?: string;
-  policy?: string;
+export interface CommandFlags extends SessionFlags {
   timeout?: number;
   stdin?: boolean;
   env?: Record<string, string>;
@@ -13,12 +12,8 @@ export interface CommandFlags {
 }
 
 /** Flags of the verbs that submit a command. Each has its variable. */
-export function addCommandFlags(verb: Command): Command {
-  return verb
-    .addOption(new Option('--image <name>', 'of the session, when this opens it').env('SHELLFLEET_IMAGE'))
-    .addOption(
-      new Option('--policy <name>', 'of the session, when this opens it: docker, host').env('SHELLFLEET_POLICY'),
-    )
+export function addCommandFlags(verb: Command, env: NodeJS.ProcessEnv): Command {
+  return addSessionFlags(verb, env)
     .addOption(
       new Option('--timeout <time>', 'of the command: 30s, 5m').env('SHELLFLEET_TIMEOUT').argParser(parseDuration),
     )
@@ -34,16 +29,6 @@ export function addCommandFlags(verb: Command): Command {
 
 export function jsonFlag(): Option {
   return new Option('--json', 'one JSON object a line on stdout').env('SHELLFLEET_JSON');
-}
-
-/** Undefined when no flag says anything of the session: then whatever lives is used. */
-export function toSpec({ image, policy }: CommandFlags): SessionSpec | undefined {
-  if (image === undefined && policy === undefined) return undefined;
-  return {
-    ...(image === undefined ? {} : { image }),
-    // The schema says which names there are.
-    ...(policy === undefined ? {} : { policy: policy as 'docker' | 'host' }),
-  };
 }
 
 export function toRunOptions(flags: CommandFlags): RunOptions {

@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
-import { addCommandFlags, type CommandFlags, leaveStdin, toRunOptions, toSpec } from './command-flags.ts';
+import { addCommandFlags, type CommandFlags, leaveStdin, toRunOptions } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { toScript } from './script-words.ts';
+import { toSpec } from './session-flags.ts';
 import { showOwnCommand } from './show-command.ts';
 
 export function registerExec(program: Command, context: Context): void {
@@ -10,7 +11,7 @@ export function registerExec(program: Command, context: Context): void {
     .description('run a script in a session, which is opened on first use')
     .argument('<session>')
     .argument('<script...>', 'one argument is a script; several are words, quoted and joined');
-  addCommandFlags(verb)
+  addCommandFlags(verb, context.config.env)
     .addOption(new Option('-d, --detach', 'print the id of the command and leave').env('SHELLFLEET_DETACH'))
     .action((session: string, words: string[], flags: CommandFlags & { detach?: boolean }) =>
       exec(context, session, toScript(words), flags),

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { addCommandFlags, type CommandFlags, leaveStdin, toRunOptions, toSpec } from './command-flags.ts';
+import { addCommandFlags, type CommandFlags, leaveStdin, toRunOptions } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { toScript } from './script-words.ts';
+import { toSpec } from './session-flags.ts';
 import { showOwnCommand } from './show-command.ts';
 
 export function registerRun(program: Command, context: Context): void {
@@ -10,7 +11,9 @@ export function registerRun(program: Command, context: Context): void {
     .command('run')
     .description('run a script in a fresh session of its own, which is closed afterwards')
     .argument('<script...>', 'one argument is a script; several are words, quoted and joined');
-  addCommandFlags(verb).action((words: string[], flags: CommandFlags) => run(context, toScript(words), flags));
+  addCommandFlags(verb, context.config.env).action((words: string[], flags: CommandFlags) =>
+    run(context, toScript(words), flags),
+  );
 }
 
 async function run(context: Context, script: string, flags: CommandFlags): Promise<void> {

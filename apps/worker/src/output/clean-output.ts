@@ -105,6 +105,11 @@ export class CleanOutput {
     return this.#waiting.length > 0 || this.#withheld;
   }
 
+  /** The stream carries nothing more of the command. */
+  get isOverBudget(): boolean {
+    return this.#streamBytesLeft <= 0;
+  }
+
   /** Why nothing more is given out. */
   get blocked(): Blocked | undefined {
     return this.#blocked;

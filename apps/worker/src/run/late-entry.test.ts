@@ -17,7 +17,7 @@ function after(position: LatePosition, entries: OutputEntry[]): LatePosition {
 }
 
 const shown = (entries: OutputEntry[]) =>
-  entries.map(({ data, ...entry }) => ({ ...entry, text: Buffer.from(data).toString() }));
+  entries.map(({ data, offset: _offset, ...entry }) => ({ ...entry, text: Buffer.from(data).toString() }));
 const gap = (seq: number, rawFrom: number, rawTo: number) => ({
   stream: 'stdout',
   seq,
@@ -25,6 +25,7 @@ const gap = (seq: number, rawFrom: number, rawTo: number) => ({
   rawTo,
   omittedBytes: rawTo - rawFrom,
   lines: 0,
+  offset: rawFrom,
   text: '',
 });
 
@@ -36,9 +37,9 @@ test('goes on where the stream ends, with what came before that was known', () =
   entry.place(behind, chain());
   entry.push('stdout', 14, bytes('three\n'), true);
   expect(shown(entry.release())).toEqual([
-    { stream: 'stdout', seq: 3, rawFrom: 10, rawTo: 14, omittedBytes: 0, lines: 1, text: 'one\n' },
-    { stream: 'stderr', seq: 4, rawFrom: 0, rawTo: 4, omittedBytes: 0, lines: 1, text: 'two\n' },
-    { stream: 'stdout', seq: 5, rawFrom: 14, rawTo: 20, omittedBytes: 0, lines: 2, text: 'three\n' },
+    { stream: 'stdout', seq: 3, rawFrom: 10, rawTo: 14, omittedBytes: 0, lines: 1, offset: 10, text: 'one\n' },
+    { stream: 'stderr', seq: 4, rawFrom: 0, rawTo: 4, omittedBytes: 0, lines: 1, offset: 0, text: 'two\n' },
+    { stream: 'stdout', seq: 5, rawFrom: 14, rawTo: 20, omittedBytes: 0, lines: 2, offset: 14, text: 'three\n' },
   ]);
   expect(entry.waitingBytes).toBe(0);
 });

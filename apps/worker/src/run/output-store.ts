@@ -13,6 +13,10 @@ import type { CleanOutput, Released } from '../output/clean-output.ts';
 
 const PAUSE_ABOVE_BYTES = 1 << 20;
 const RESUME_BELOW_BYTES = 1 << 18;
+/** Redacting takes time, and other sessions wait meanwhile: after so much of one command's output they have their turn. */
+const MOST_A_TURN_BYTES = 1 << 16;
+/** What nobody follows any more, because the stream does not carry it, rests so many times as long as it worked. */
+const REST_OVER_BUDGET = 2;
 /** The end of a short command comes right behind its output: waiting this long for it saves a call, and 64 KiB are worth one. */
 const SETTLE_MS = 2;
 const WORTH_A_CALL_BYTES = 1 << 16;
@@ -37,7 +41,10 @@ export class OutputStore {
   readonly #deps: OutputStoreDeps;
   #flushing: Promise<void> | undefined;
   #settle: (() => void) | undefined;
-  #paused = false;
+  readonly #pausedFor = new Set<'room' | 'others'>();
+  /** Since other sessions had their turn. */
+  #turnBytes = 0;
+  #turnMs = 0;
   #ending = false;
   #lost = false;
   #failure: unknown;
@@ -51,11 +58,11 @@ export class OutputStore {
     if (this.#lost) return;
     const { clean } = this.#deps;
     if (offset > clean.received[stream]) clean.lose(stream, offset);
+    const from = performance.now();
     clean.push(stream, offset, bytes);
-    if (!this.#paused && clean.waitingBytes > PAUSE_ABOVE_BYTES) {
-      this.#paused = true;
-      this.#deps.pause();
-    }
+    this.#turnMs += performance.now() - from;
+    if (clean.waitingBytes > PAUSE_ABOVE_BYTES) this.#pause('room');
+    this.#shareTurn(bytes.byteLength);
     this.#flushing ??= this.#settled()
       .then(() => this.#flush())
       .catch((error: unknown) => this.#fail(error));
@@ -83,6 +90,29 @@ export class OutputStore {
     return [...entries, ...clean.closingEntries()];
   }
 
+  #shareTurn(bytes: number): void {
+    if (this.#turnBytes === 0) setImmediate(() => this.#endTurn());
+    this.#turnBytes += bytes;
+    if (this.#turnBytes > MOST_A_TURN_BYTES) this.#pause('others');
+  }
+
+  #endTurn(): void {
+    const restMs = REST_OVER_BUDGET * this.#turnMs;
+    this.#turnBytes = 0;
+    this.#turnMs = 0;
+    if (this.#deps.clean.isOverBudget && !this.#ending) setTimeout(() => this.#resume('others'), restMs);
+    else this.#resume('others');
+  }
+
+  #pause(why: 'room' | 'others'): void {
+    if (this.#pausedFor.size === 0) this.#deps.pause();
+    this.#pausedFor.add(why);
+  }
+
+  #resume(why: 'room' | 'others'): void {
+    if (this.#pausedFor.delete(why) && this.#pausedFor.size === 0) this.#deps.resume();
+  }
+
   /** Resolves when output has come to rest for now. */
   #settled(): Promise<void> {
     return new Promise((resolve) => {
@@ -98,10 +128,7 @@ export class OutputStore {
     const { clean } = this.#deps;
     while (clean.isWaiting && !this.#lost && !(this.#ending && clean.waitingBytes <= MOST_IN_FINISH_BYTES)) {
       await this.#store(clean.release());
-      if (this.#paused && clean.waitingBytes < RESUME_BELOW_BYTES) {
-        this.#paused = false;
-        this.#deps.resume();
-      }
+      if (clean.waitingBytes < RESUME_BELOW_BYTES) this.#resume('room');
     }
     this.#flushing = undefined;
   }
@@ -139,8 +166,7 @@ export class OutputStore {
   #lose(reason: string): void {
     this.#lost = true;
     this.#deps.onLost(reason);
-    if (this.#paused) this.#deps.resume();
-    this.#paused = false;
+    this.#resume('room');
   }
 }
 

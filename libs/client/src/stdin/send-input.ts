@@ -44,6 +44,10 @@ export async function sendInput(place: InputPlace, call: InputCall): Promise<Exc
       signal?.throwIfAborted();
       const written = await writeInput(producer.redis, keys, entryId, write).catch((error: unknown) => {
         if (!isShellfleetError(error) || error.code !== 'QUEUE_UNAVAILABLE' || Date.now() > giveUpAt) throw error;
+        // A Redis that is full takes no chunk, but whoever streams is still there.
+        const { writer, number, offset, leaseMs } = write;
+        if (offset !== undefined && leaseMs !== undefined)
+          void writeInput(producer.redis, keys, entryId, { writer, number, offset, leaseMs }).catch(() => {});
         return { type: 'full' } as const;
       });
       if (written.type !== 'full') return written;

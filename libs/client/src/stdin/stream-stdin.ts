@@ -24,9 +24,11 @@ export async function streamStdin(
   /** False: the command has no use for more. */
   const send = async (call: InputCall): Promise<boolean> => {
     const written = await sendInput(place, { ...call, offset, leaseMs: LIMITS.inputLeaseMs });
-    if (written.type === 'misplaced') await sendInput(place, { closes: 'broken', offset: written.offset });
-    if (written.type === 'written') offset = written.offset;
-    return written.type === 'written';
+    if (written.type !== 'written' && written.type !== 'misplaced') return false;
+    offset += call.bytes?.byteLength ?? 0;
+    if (written.offset === offset) return true;
+    await sendInput(place, { closes: 'broken', offset: written.offset });
+    return false;
   };
   try {
     for (;;) {

@@ -12,15 +12,18 @@ if known[1] == 'ended' then return {-2} end
 -- What one process streams no other writes into.
 if not known[2] or (known[2] == 'streamed') ~= (ARGV[7] ~= '') then return {-3} end
 local written = tonumber(known[3] or 0)
-if tonumber(known[6] or 0) >= tonumber(ARGV[5]) then return {1, written} end
-if known[5] then return {-4} end
-if ARGV[7] ~= '' and tonumber(ARGV[7]) ~= written then return {-5, written} end
 local chunks = input_key(ARGV[3])
 local count, size = (#ARGV - 12) / 2, 0
 for i = 13, #ARGV, 2 do size = size + tonumber(ARGV[i]) end
+-- Without chunk or end it stores nothing that a second arrival could store again, so its number does not count.
+local is_renewal = size == 0 and ARGV[6] == ''
+if not is_renewal and tonumber(known[6] or 0) >= tonumber(ARGV[5]) then return {1, written} end
+if known[5] then return {-4} end
+if ARGV[7] ~= '' and not is_renewal and tonumber(ARGV[7]) ~= written then return {-5, written} end
 -- A lease, or the end, is no more for a full Redis to hold.
 if size == 0 then write_when_full() end
 if ARGV[8] ~= '' then redis.call('HSET', record, 'lease', string.format('%.0f', now_ms() + ARGV[8])) end
+if is_renewal then return {1, written} end
 if size > 0 and (written + size - tonumber(known[4] or 0) > tonumber(ARGV[9]) or redis.call('XLEN', chunks) + count > tonumber(ARGV[10])) then
   redis.call('HSET', record, 'full', '1')
   return {0, written}
@@ -32,7 +35,7 @@ for i = 13, #ARGV, 2 do
 end
 redis.call('HSET', record, 'written', string.format('%.0f', written), wrote, ARGV[5])
 if ARGV[6] ~= '' then redis.call('HSET', record, 'closed', ARGV[6]) end
-if known[1] == 'running' and (size > 0 or ARGV[6] ~= '') then
+if known[1] == 'running' then
   redis.call('PUBLISH', ARGV[11] .. (redis.call('HGET', state, 'host') or ''), ARGV[12] .. ' input')
 end
 return {1, written}

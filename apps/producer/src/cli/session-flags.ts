@@ -1,0 +1,64 @@
+import type { SessionSpec } from '@shellfleet/client';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+
+export interface SessionFlags {
+  image?: string;
+  policy?: string;
+  secret?: Record<string, string>;
+  redact?: NonNullable<SessionSpec['redaction']>;
+}
+
+/**
+ * Flags that say how a session is to be, when the verb opens it. Values of secrets come from the environment: what stands on a command
+ * line stands in every list of processes.
+ */
+export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command {
+  return verb
+    .addOption(new Option('--image <name>', 'of the session, when this opens it').env('SHELLFLEET_IMAGE'))
+    .addOption(
+      new Option('--policy <name>', 'of the session, when this opens it: docker, host').env('SHELLFLEET_POLICY'),
+    )
+    .addOption(
+      new Option(
+        '--secret <name>',
+        'variable of ours that the session gets and never shows, when this opens it; again for more',
+      )
+        .env('SHELLFLEET_SECRET')
+        .argParser((name, before?: Record<string, string>) => ({ ...before, [name]: readSecret(name, env) })),
+    )
+    .addOption(
+      new Option(
+        '--redact <type:strategy>',
+        'what the session never shows, when this opens it: email:mask; again for more',
+      )
+        .env('SHELLFLEET_REDACT')
+        .argParser(collectRule),
+    );
+}
+
+/** Undefined when no flag says anything of the session: then whatever lives is used. */
+export function toSpec({ image, policy, secret, redact }: SessionFlags): SessionSpec | undefined {
+  if (Object.values({ image, policy, secret, redact }).every((flag) => flag === undefined)) return undefined;
+  return {
+    ...(image === undefined ? {} : { image }),
+    // The schema says which names there are.
+    ...(policy === undefined ? {} : { policy: policy as 'docker' | 'host' }),
+    ...(secret === undefined ? {} : { secrets: secret }),
+    ...(redact === undefined ? {} : { redaction: redact }),
+  };
+}
+
+function readSecret(name: string, env: NodeJS.ProcessEnv): string {
+  const value = env[name];
+  if (value !== undefined) return value;
+  throw new InvalidArgumentError(
+    'Name a variable of our environment that is set; its value has no place on a command line.',
+  );
+}
+
+function collectRule(text: string, before: NonNullable<SessionSpec['redaction']> = []) {
+  const [type = '', strategy = 'redact', ...more] = text.split(':');
+  if (type === '' || more.length > 0) throw new InvalidArgumentError('Give it as type:strategy, such as email:mask.');
+  // The schema says which strategies there are.
+  return [...before, { type, strategy: strategy as 'redact' }];
+}

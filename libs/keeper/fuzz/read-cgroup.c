@@ -1,0 +1,12 @@
+// Says what the keeper's own reader of control groups finds under the root that is named.
+#include "../src/cgroup.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+  if (argc != 2) return 2;
+  cgroup_open(argv[1]);
+  printf("{\"pidsMax\":%ld,\"full\":%d,\"refused\":%" PRIu64 ",\"oomKills\":%" PRIu64 "}\n", cgroup_pids_max(),
+         cgroup_pids_full(), cgroup_pids_refused(), cgroup_oom_kills());
+  return 0;
+}

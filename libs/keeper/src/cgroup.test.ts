@@ -1,0 +1,72 @@
+// A machine has one version of control groups; the files of both were recorded, and the keeper's C reads them here.
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const run = promisify(execFile);
+const library = join(import.meta.dirname, '..');
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sf-cgroup-'));
+  const sources = [join(library, 'fuzz/read-cgroup.c'), join(library, 'src/cgroup.c')];
+  await run('cc', ['-std=gnu11', '-Wall', '-Wextra', '-Werror', '-o', join(folder, 'read-cgroup'), ...sources]);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function read(name: string, files: Record<string, string>): Promise<unknown> {
+  const root = join(folder, name);
+  await mkdir(root);
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
+  }
+  return JSON.parse((await run(join(folder, 'read-cgroup'), [root])).stdout);
+}
+
+test('version 2, at the limit, after kills', async () => {
+  const found = await read('v2', {
+    'cgroup.controllers': 'cpuset cpu io memory hugetlb pids rdma misc\n',
+    'pids.max': '64\n',
+    'pids.current': '63\n',
+    'pids.events': 'max 1207\n',
+    'memory.events': 'low 0\nhigh 0\nmax 1822\noom 3\noom_kill 2\noom_group_kill 0\n',
+  });
+  expect(found).toEqual({ pidsMax: 64, full: 1, refused: 1207, oomKills: 2 });
+});
+
+test('version 2, without limits', async () => {
+  const found = await read('v2-free', {
+    'pids.max': 'max\n',
+    'pids.current': '3\n',
+    'pids.events': 'max 0\n',
+    'memory.events': 'low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n',
+  });
+  expect(found).toEqual({ pidsMax: 0, full: 0, refused: 0, oomKills: 0 });
+});
+
+test('version 1, at the limit, after kills', async () => {
+  const found = await read('v1', {
+    'pids/pids.max': '256\n',
+    'pids/pids.current': '254\n',
+    'pids/pids.events': 'max 42\n',
+    'memory/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\noom_kill 5\n',
+  });
+  expect(found).toEqual({ pidsMax: 256, full: 1, refused: 42, oomKills: 5 });
+});
+
+test('version 1 of an old kernel, which counts neither', async () => {
+  const found = await read('v1-old', {
+    'pids/pids.max': '256\n',
+    'pids/pids.current': '12\n',
+    'memory/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\n',
+  });
+  expect(found).toEqual({ pidsMax: 256, full: 0, refused: 0, oomKills: 0 });
+});
+
+test('none at all', async () => {
+  expect(await read('none', {})).toEqual({ pidsMax: 0, full: 0, refused: 0, oomKills: 0 });
+});

@@ -1,0 +1,18 @@
+// A pseudo-terminal with a shell at it: the session's shell program, interactive, where the session's shell is at that moment.
+#ifndef PTY_H
+#define PTY_H
+#include "wire.h"
+#include <sys/types.h>
+
+typedef struct {
+  uint32_t rows, columns, env_bytes;
+  const uint8_t *env; // NAME=value\0 …
+} Opening;
+
+// Reads the payload; the variables stay in it. 0 when it is not valid.
+int opening_parse(Cursor *cursor, Opening *opening);
+// The shell's pid, and in fd the terminal's own side, which does not block. 0, with why in the words, when there can be none.
+pid_t pty_spawn(const Opening *opening, int *fd, char *words, size_t size);
+void pty_set_size(int fd, uint32_t rows, uint32_t columns);
+
+#endif
