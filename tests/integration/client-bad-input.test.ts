@@ -11,6 +11,8 @@ beforeAll(async () => {
   stage = await setClientStage();
   fleet = await stage.connect();
   session = await fleet.session('s');
+  // Its place in the index is written behind it.
+  await session.info();
 });
 afterAll(() => stage[Symbol.asyncDispose]());
 
