@@ -25,7 +25,7 @@ export class AnchorScan implements Source {
   readonly #readsLeft: boolean;
   readonly #shift: number;
   /** By hash of three bytes: 1 + the place in #chains, 0 for none. */
-  readonly #heads: Uint16Array;
+  readonly #heads: Uint32Array;
   readonly #chains: { trigram: number; anchors: Anchor[] }[][] = [[]];
   /** Anchors by their first byte and by their first two, for the end of the text. */
   readonly #byPrefix = new Map<number, Anchor[]>();
@@ -35,7 +35,7 @@ export class AnchorScan implements Source {
     this.#readsLeft = anchors.some(({ notAfter }) => notAfter !== undefined);
     const bits = Math.min(16, Math.max(12, 6 + Math.ceil(Math.log2(anchors.length + 1))));
     this.#shift = 32 - bits;
-    this.#heads = new Uint16Array(2 ** bits);
+    this.#heads = new Uint32Array(2 ** bits);
     for (const anchor of anchors) for (const trigram of trigramsOf(anchor)) this.#add(trigram, anchor);
   }
 
