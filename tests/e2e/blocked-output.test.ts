@@ -72,6 +72,30 @@ test('an adopted command stays blocked, and its match is counted once', async ()
   for (const name of ['alice', 'bob', 'carol']) expect(everything).not.toContain(`${name}@example.com`);
 });
 
+test.each(['the same worker', 'the next one'])('late output stays withheld behind a match, for %s', async (who) => {
+  const session = await stack.fleet.session(`late-${who === 'the next one'}`, SPEC);
+  const untilThere = (file: string) => `until [ -e ${file} ]; do sleep 0.02; done`;
+  const command = await session.submit(
+    `{ ${untilThere('go')}; echo alice@example.com; exec >&-; ${untilThere('on')}; echo more >&2; touch said; } &`,
+  );
+  expect(await command.result()).toMatchObject({ outcome: 'success' });
+  const readNow = async () => {
+    const chunks: OutputChunk[] = [];
+    for await (const chunk of command.output({ follow: false })) chunks.push(chunk);
+    return chunks;
+  };
+  const omitted = (chunks: OutputChunk[]) => chunks.reduce((sum, { omittedBytes = 0 }) => sum + omittedBytes, 0);
+  await session.run('touch go');
+  const matched = omitted(await until(readNow, (chunks) => omitted(chunks) > 0));
+  if (who === 'the next one') {
+    await stack.workers[0]?.kill();
+    await stack.workers[0]?.start();
+  }
+  await session.run(`touch on; ${untilThere('said')}`);
+  const chunks = await until(readNow, (read) => omitted(read) > matched || read.some(({ text }) => text !== ''));
+  expect(chunks.map(({ text }) => text).join('')).toBe('');
+});
+
 test('the command line leaves with 126, and says why', async () => {
   const session = await stack.fleet.session('line', SPEC);
   await session.run('true');

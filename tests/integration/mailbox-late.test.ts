@@ -56,6 +56,14 @@ test('late of an entry is for one that has ended and is still known', async () =
   expect(await addLate(owner, '01ARZ3NDEKTSV4RRFFQ69G5FAV', [])).toEqual({ type: 'unknown' });
 });
 
+test('late output that a rule has withheld stays so for whoever comes next', async () => {
+  const { owner, id } = await endOne();
+  const blocked = { type: 'email', reason: 'matched' as const };
+  await addLate(owner, id, [pieceAfter(behindOwn, '', { rawTo: 9, omittedBytes: 5, blocked })]);
+  const next = await own(redis, keys, 'h2');
+  expect(await addLate(next, id, [])).toMatchObject({ position: { offsets: { stdout: 9 }, outcome: 'blocked' } });
+});
+
 test('late of an earlier owner is refused (invariant 1)', async () => {
   const { owner, id } = await endOne();
   await own(redis, keys, 'h2');

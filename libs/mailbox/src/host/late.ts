@@ -11,6 +11,7 @@ export interface LatePosition {
   offsets: { stdout: number; stderr: number };
   seq: number;
   carriedBytes: number;
+  /** How the entry ended; `blocked` too when a rule has withheld what came late. */
   outcome: string;
 }
 
@@ -28,7 +29,8 @@ export async function addLate(
   entryId: string,
   entries: readonly OutputEntry[],
 ): Promise<LateAdded | Fenced> {
-  const args = [owner.fence, owner.host, entryId, ...toOutputArguments(entries)];
+  const withheld = entries.some(({ blocked }) => blocked !== undefined) ? '1' : '';
+  const args = [owner.fence, owner.host, entryId, withheld, ...toOutputArguments(entries)];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;
   if (reply[0] === -2) return { type: 'not-ended' };

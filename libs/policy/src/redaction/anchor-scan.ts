@@ -63,7 +63,10 @@ export class AnchorScan implements Source {
     for (let at = from; at < last; at += 1) {
       trigram = ((trigram << 8) | bytes[at + 2]!) & 0xffffff;
       const head = heads[Math.imul(trigram, HASH_FACTOR) >>> shift]!;
-      if (head !== 0) this.#judge(head, trigram, view, at, findings);
+      if (head === 0) continue;
+      // Whatever begins behind what is open is looked at again when that is decided.
+      if (at > findings.openAt) return;
+      this.#judge(head, trigram, view, at, findings);
     }
     if (!view.complete) this.#openAtEnd(view, findings);
   }

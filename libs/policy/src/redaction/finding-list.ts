@@ -17,17 +17,26 @@ export interface Span {
 /** What all sources found in one view, in order. */
 export class FindingList implements Findings {
   #findings: Finding[] = [];
+  readonly #lastEnds = new Map<Rule, number>();
   openAt = Number.POSITIVE_INFINITY;
   openRule: Rule | undefined;
 
   clear(): void {
-    if (this.#findings.length > 0) this.#findings = [];
+    if (this.#findings.length > 0) {
+      this.#findings = [];
+      this.#lastEnds.clear();
+    }
     this.openAt = Number.POSITIVE_INFINITY;
     this.openRule = undefined;
   }
 
   found(rule: Rule, from: number, start: number, end: number): void {
     this.#findings.push({ rule, from, start, end });
+    this.#lastEnds.set(rule, end);
+  }
+
+  covers(rule: Rule, at: number): boolean {
+    return (this.#lastEnds.get(rule) ?? 0) > at;
   }
 
   open(rule: Rule, at: number): void {

@@ -14,6 +14,7 @@ const WAYS: Record<string, (secret: string, random: Random) => Planted> = {
   'a line': (secret, random) => inFull(pick(random, linesOf(secret))),
   base64: (secret, random) => inBase64(secret, random, 'base64'),
   base64url: (secret, random) => inBase64(secret, random, 'base64url'),
+  'base64 in lines': (secret, random) => inLines(inBase64(secret, random, 'base64'), random),
   percent: (secret) => inFull(encodeURIComponent(secret)),
   'percent, lower': (secret) => inFull(encodeURIComponent(secret).replace(/%../g, (digits) => digits.toLowerCase())),
   form: (secret) => inFull(new URLSearchParams({ a: secret }).toString().slice(2)),
@@ -27,6 +28,13 @@ const WAYS: Record<string, (secret: string, random: Random) => Planted> = {
   xml: (secret) =>
     inFull(
       secret.replace(/[&<>"']/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' })[c]!),
+    ),
+  'bash, locale C': (secret) => inFull(inLocaleC(secret)),
+  'json of go': (secret) =>
+    inFull(
+      JSON.stringify(secret)
+        .slice(1, -1)
+        .replace(/[<>&]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`),
     ),
   shell: (secret) => inFull(secret.replaceAll("'", "'\\''")),
   hex: (secret) => inFull(Buffer.from(secret).toString('hex')),
@@ -50,6 +58,24 @@ function inBase64(secret: string, random: Random, encoding: 'base64' | 'base64ur
   const from = Math.ceil((8 * before.length) / 6);
   const to = Math.floor((8 * (before.length + Buffer.byteLength(secret))) / 6);
   return { text, hidden: text.slice(from, to) };
+}
+
+/** In lines of some length, as encoders cut them. */
+function inLines({ text, hidden }: Planted, random: Random): Planted {
+  const lines = new RegExp(`.{${8 + random(70)}}`, 'g');
+  const cut = (part: string): string => part.replaceAll(lines, '$&\n');
+  const from = text.indexOf(hidden);
+  const [before, whole] = [cut(text.slice(0, from)), cut(text.slice(0, from + hidden.length))];
+  return { text: cut(text), hidden: whole.slice(before.length).trim() };
+}
+
+/** As `printf %q` writes what it cannot print. */
+function inLocaleC(secret: string): string {
+  return Array.from(Buffer.from(secret), (byte) => {
+    if (byte === 0x0a) return '\\n';
+    if (byte < 0x20 || byte > 0x7e) return `\\${byte.toString(8).padStart(3, '0')}`;
+    return byte === 0x27 || byte === 0x5c ? `\\${String.fromCharCode(byte)}` : String.fromCharCode(byte);
+  }).join('');
 }
 
 function linesOf(secret: string): string[] {

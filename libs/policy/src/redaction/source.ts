@@ -21,6 +21,10 @@ export interface View {
 
 /** Takes what sources find. All positions are of `View.bytes`. */
 export interface Findings {
+  /** The earliest place that is open. */
+  readonly openAt: number;
+  /** Whether what `rule` has found last goes on behind `at`. */
+  covers(rule: Rule, at: number): boolean;
   /** [start, end) is to be replaced. What decided it begins at `from`, which is `start` unless a keyword stands before. */
   found(rule: Rule, from: number, start: number, end: number): void;
   /** Something that begins at `at` is neither found nor refused before more text comes. */

@@ -6,6 +6,7 @@ const NOT_AFTER = byteSet('A-Za-z0-9_.');
 const NUMBER = byteSet('0-9 -');
 const LEAST_DIGITS = 13;
 const MOST_DIGITS = 19;
+const STRIDE = 12;
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 const DOT = 0x2e;
@@ -24,11 +25,13 @@ const GROUPINGS = [
 export function creditCards(rule: Rule): Source {
   return {
     scan(view, findings) {
+      // A card that begins before `to` has shown a digit by then.
+      const limit = Math.min(view.end, view.to + STRIDE);
       for (let at = view.from; at < view.to; ) {
-        const digit = nextDigit(view, at);
+        const digit = nextDigit(view.bytes, at, limit);
         const start = runStart(view.bytes, digit, at, NUMBER);
         at = scanNumbers(rule, view, start, findings);
-        if (digit >= view.end) return;
+        if (digit >= limit) return;
       }
     },
     mayReadLeftOf: (bytes, at) => DIGITS[bytes[at]!] === 1,
@@ -36,15 +39,15 @@ export function creditCards(rule: Rule): Source {
 }
 
 /**
- * A digit of the next card, or the end. A card has 13 characters or more, and of two that stand side by side at least
+ * A digit of the next card, or `limit`. A card has 13 characters or more, and of two that stand side by side at least
  * one is a digit: it is enough to look at two of twelve.
  */
-function nextDigit({ bytes, end }: View, from: number): number {
-  for (let at = from; at < end; at += 12) {
+function nextDigit(bytes: Uint8Array, from: number, limit: number): number {
+  for (let at = from; at < limit; at += STRIDE) {
     if (DIGITS[bytes[at]!] === 1) return at;
-    if (DIGITS[bytes[at + 1]!] === 1 && at + 1 < end) return at + 1;
+    if (DIGITS[bytes[at + 1]!] === 1 && at + 1 < limit) return at + 1;
   }
-  return end;
+  return limit;
 }
 
 /** The numbers that follow each other from `from` on; answers with where they end. */

@@ -10,6 +10,10 @@ const NOT_BEFORE_HOST = byteSet('A-Za-z0-9_.@/:%-');
 /** What RFC 3986 lets stand in an address; it ends at blanks, quotes, angle brackets and everything that is not ASCII. */
 const URL_CHARS = byteSet(String.raw`A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%`);
 const TRAILING = byteSet(`.,;:!?'*`);
+const OPENING = new Map([
+  [0x29, 0x28],
+  [0x5d, 0x5b],
+]);
 const MOST_URL = 8192;
 const COLON = 0x3a;
 const SLASH = 0x2f;
@@ -48,7 +52,8 @@ function scanSchemes(rule: Rule, view: View, findings: Findings): void {
 /** A host is seen by what follows it or by how it begins: `host/`, `www.host`. */
 function scanHosts(rule: Rule, view: View, findings: Findings): void {
   const { bytes, from, to, end } = view;
-  const lastSlash = Math.min(end, to + MOST_HOST + 1);
+  // Behind the first slash from `to` on every host begins behind `to`.
+  const lastSlash = Math.min(end, indexOfByte(bytes, SLASH, to, Math.min(end, to + MOST_HOST)) + 1);
   for (
     let slash = indexOfByte(bytes, SLASH, from, lastSlash);
     slash < lastSlash;
@@ -91,21 +96,23 @@ function report(
 
 /** A comma, a full stop or a closing bracket that was not opened belongs to the sentence around the address. */
 function trim(bytes: Buffer, from: number, end: number): number {
-  const extra = new Map(
-    [')(', ']['].map((pair) => [pair.charCodeAt(0), unopened(bytes.toString('latin1', from, end), pair)]),
-  );
+  // Of each kind of bracket: how many more are closed than opened, from the first one at the end on.
+  const extra = new Map<number, number>();
   let last = end;
   for (; last > from; last -= 1) {
     const byte = bytes[last - 1]!;
-    const surplus = extra.get(byte) ?? 0;
-    if (TRAILING[byte] === 0 && surplus <= 0) break;
+    if (TRAILING[byte] === 1) continue;
+    const opening = OPENING.get(byte);
+    if (opening === undefined) break;
+    const surplus = extra.get(byte) ?? unopened(bytes.toString('latin1', from, last), byte, opening);
+    if (surplus <= 0) break;
     extra.set(byte, surplus - 1);
   }
   return last;
 }
 
-function unopened(text: string, [closing, opening]: string): number {
-  return text.split(closing!).length - text.split(opening!).length;
+function unopened(text: string, closing: number, opening: number): number {
+  return text.split(String.fromCharCode(closing)).length - text.split(String.fromCharCode(opening)).length;
 }
 
 /** A scheme with a part of `://`, or what may be a host: the last word. */

@@ -33,6 +33,7 @@ function quoted(value: string): string[] {
     json.replaceAll('/', '\\/'),
     ascii,
     ascii.replace(/\\u([0-9a-f]{4})/g, (_, digits: string) => `\\u${digits.toUpperCase()}`),
+    asPython(json),
     json.replaceAll('\\"', '"').replaceAll("'", "\\'"),
     value.replaceAll("'", `'\\''`),
     value.replaceAll("'", `'"'"'`),
@@ -40,6 +41,15 @@ function quoted(value: string): string[] {
     backslashed,
     backslashed.replaceAll('\n', "$'\\n'"),
   ];
+}
+
+/** What is not ASCII as Python's `ascii` writes it: a number of as many digits as it needs. */
+function asPython(json: string): string {
+  return json.replace(/[\x7f-\u{10ffff}]/gu, (character) => {
+    const digits = character.codePointAt(0)!.toString(16);
+    if (digits.length <= 2) return `\\x${digits}`;
+    return digits.length <= 4 ? `\\u${digits.padStart(4, '0')}` : `\\U${digits.padStart(8, '0')}`;
+  });
 }
 
 function markup(value: string): string[] {

@@ -1,14 +1,12 @@
 import type { Anchor } from '../anchor-scan.ts';
 import type { Rule } from '../source.ts';
 import { exactEncodings, wrappableEncodings } from './encodings.ts';
-import { percentForms, tolerantAnchors, wrappedForms } from './tolerant-needle.ts';
+import { escapedForms, percentForms, tolerantAnchors, wrappedForms } from './tolerant-needle.ts';
 
 /** A shorter secret would be found by chance all over the output. */
 export const SHORTEST_SECRET_CHARS = 6;
 /** A longer text is looked for in pieces: in all its forms none may be longer than what a redactor holds. */
 const LONGEST_NEEDLE_BYTES = 8 * 1024;
-/** No program breaks shorter lines. */
-const SHORTEST_WRAPPED_BYTES = 40;
 
 /** A value with more lines is looked for as a whole only: every line is compared wherever one begins like it. */
 const MOST_SINGLE_LINES = 200;
@@ -17,14 +15,15 @@ const MOST_SINGLE_LINES = 200;
 export function needlesOf(value: string, rule: Rule): Anchor[] | undefined {
   if (isShort(value)) return undefined;
   const texts = [...textsOf(value), ...linesOf(value)];
-  const wrappable = piecesOf(texts.flatMap(wrappableEncodings));
-  const wrapped = wrappable.filter(({ length }) => length >= SHORTEST_WRAPPED_BYTES);
   const exact = piecesOf(texts.flatMap(exactEncodings));
-  const percent = piecesOf(texts.filter((text) => /[^A-Za-z0-9]/.test(text)));
+  // However short: it may stand in the middle of something long, and a line end in the middle of it.
+  const wrappable = piecesOf(texts.flatMap(wrappableEncodings));
+  const special = piecesOf(texts.filter((text) => /[^A-Za-z0-9]/.test(text)));
   return [
-    ...[...exact, ...wrappable.filter((needle) => !wrapped.includes(needle))].map((bytes) => ({ rule, bytes })),
-    ...wrapped.flatMap((needle) => tolerantAnchors(rule, needle, wrappedForms)),
-    ...percent.flatMap((needle) => tolerantAnchors(rule, needle, percentForms)),
+    ...exact.map((bytes) => ({ rule, bytes })),
+    ...wrappable.flatMap((needle) => tolerantAnchors(rule, needle, wrappedForms)),
+    ...special.flatMap((needle) => tolerantAnchors(rule, needle, percentForms)),
+    ...special.flatMap((needle) => tolerantAnchors(rule, needle, escapedForms)),
   ];
 }
 

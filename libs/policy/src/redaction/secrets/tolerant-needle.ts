@@ -25,6 +25,36 @@ export const wrappedForms: Forms = byTable((byte) => [
   Buffer.of(0x0d, 0x0a, byte),
 ]);
 
+const LETTER_ESCAPES: Record<number, string> = {
+  7: 'a',
+  8: 'b',
+  9: 't',
+  10: 'n',
+  11: 'v',
+  12: 'f',
+  13: 'r',
+  27: 'eE',
+};
+
+/**
+ * Escapes with a backslash, as shells, JSON, C, Go, Perl and Python write them. Each escapes another set, and in the locale C
+ * bash writes every byte that is not ASCII as a number.
+ */
+export const escapedForms: Forms = byTable((byte) => {
+  const character = Buffer.of(byte);
+  if (isAlphanumeric(byte)) return [character];
+  const hex = byte.toString(16).padStart(2, '0');
+  const numbers = [`x${hex}`, `x${hex.toUpperCase()}`, byte.toString(8).padStart(3, '0')];
+  const units = byte < 0x80 ? [`u00${hex}`, `u00${hex.toUpperCase()}`] : [];
+  const escapes = [...numbers, ...units, ...(LETTER_ESCAPES[byte] ?? '')].map((text) => Buffer.from(`\\${text}`));
+  const itself = byte >= 0x20 && byte < 0x7f ? [Buffer.of(0x5c, byte)] : [];
+  return [...escapes, ...itself, character];
+});
+
+function isAlphanumeric(byte: number): boolean {
+  return /[A-Za-z0-9]/.test(String.fromCharCode(byte));
+}
+
 function byTable(formsOf: Forms): Forms {
   const table = Array.from({ length: 256 }, (_, byte) => formsOf(byte));
   return (byte) => table[byte]!;

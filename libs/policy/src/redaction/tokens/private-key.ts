@@ -5,6 +5,7 @@ export const PRIVATE_KEY_ANCHOR = '-----BEGIN ';
 const BEGIN = /^-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/;
 const END = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/;
 const MOST_BEGIN_BYTES = 80;
+const NEAR_BYTES = 1024;
 /** The end of a line as it is, or as an escape; JSON within JSON has several backslashes. */
 const LINE_END = /\r?\n|(?:\\{1,8}r)?\\{1,8}n/g;
 /** What loggers and programs write before and behind a line, and the line itself. */
@@ -15,15 +16,23 @@ const HEADER_LINE = /^[\s"'>|+]{0,40}(?:[A-Za-z-]{1,40}: .{0,200})?[\s"'+,;\\|]{
 
 /** A private key in PEM: from its first line to its last, or as far as its lines go where the last one is missing. */
 export function judgePrivateKey(rule: Rule, view: View, at: number, findings: Findings): void {
-  const text = view.bytes.toString('latin1', at, view.end);
-  const begin = BEGIN.exec(text.slice(0, MOST_BEGIN_BYTES));
+  if (findings.covers(rule, at)) return;
+  const text = view.bytes.toString('latin1', at, Math.min(view.end, at + MOST_BEGIN_BYTES));
+  const begin = BEGIN.exec(text);
   if (begin) {
-    const end = endOfKey(text, begin[0].length, view.complete);
+    const end = findEnd(view, at, begin[0].length);
     if (end === 'open') findings.open(rule, at);
     else if (end !== undefined) findings.found(rule, at, at, at + end);
   } else if (!view.complete && text.length < MOST_BEGIN_BYTES && /^-----BEGIN [A-Z0-9 ]*-{0,4}$/.test(text)) {
     findings.open(rule, at);
   }
+}
+
+/** Most of what begins as a key ends soon: more is only looked at where it goes on. */
+function findEnd({ bytes, end, complete }: View, at: number, bodyAt: number): number | 'open' | undefined {
+  const near = Math.min(end, at + NEAR_BYTES);
+  const found = endOfKey(bytes.toString('latin1', at, near), bodyAt, complete && near === end);
+  return found === 'open' && near < end ? endOfKey(bytes.toString('latin1', at, end), bodyAt, complete) : found;
 }
 
 function endOfKey(text: string, bodyAt: number, complete: boolean): number | 'open' | undefined {

@@ -55,6 +55,8 @@ function anchorsOfKind(kind: TokenKind, rule: Rule): Anchor[] {
 }
 
 function judge(kind: TokenKind, anchorBytes: number, rule: Rule, view: View, at: number, findings: Findings): void {
+  // Within a token of this kind there is no other one. A flood of beginnings takes no longer than one of tokens.
+  if (findings.covers(rule, at)) return;
   const { bytes, end, complete } = view;
   const behind = at + anchorBytes;
   const most = Math.min(end, behind + (kind.most ?? MOST_TOKEN_BYTES));

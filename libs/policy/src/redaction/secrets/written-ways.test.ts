@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest';
+import { compileRedaction } from '../compile.ts';
+
+const hashKey = Buffer.alloc(32, 7);
+const isFound = (secret: string, text: string) =>
+  compileRedaction({ secrets: { S: secret }, hashKey }).text(text).counts.secret !== undefined;
+
+function inLines(text: string, length: number): string {
+  return text.replace(new RegExp(`.{${length}}`, 'g'), '$&\n');
+}
+
+test('a short secret is found in base64 and hex wherever a line ends in it', () => {
+  const secret = 'Kq7vZ2mXw9RtL4bN8sYc';
+  const missed = Array.from({ length: 80 }, (_, before) => 'p'.repeat(before)).flatMap((before) =>
+    (['base64', 'hex'] as const).filter((encoding) => {
+      const encoded = Buffer.from(`${before}${secret}\n`).toString(encoding);
+      return !isFound(secret, inLines(encoded, encoding === 'hex' ? 60 : 76));
+    }),
+  );
+  expect(missed).toEqual([]);
+});
+
+describe('a secret is found as programs write it that escape', () => {
+  test.each([
+    ['printf %q, which leaves a # in the middle', 'p@$$w0rd#1{x}[y]*?', String.raw`p@\$\$w0rd#1\{x\}\[y\]\*\?`],
+    ['Go, whose JSON escapes for HTML', 'a<b>&c=secret&x', String.raw`{"S":"a\u003cb\u003e\u0026c=secret\u0026x"}`],
+    ['Perl', 'p@$$w0rd#1{x}', String.raw`"p\@\$\$w0rd#1{x}"`],
+    ['bash in the locale C', 'pässwörd', String.raw`bash: line 1: $'p\303\244ssw\303\266rd': command not found`],
+    ['bash, an escape character', 'esc\x1bape-secret', String.raw`declare -x S=$'esc\Eape-secret'`],
+    ['bash, a delete character', 'del\x7fete-secret', String.raw`+ : $'del\177ete-secret'`],
+    [
+      'bytes of Python',
+      '密碼密碼密碼',
+      String.raw`b'\xe5\xaf\x86\xe7\xa2\xbc\xe5\xaf\x86\xe7\xa2\xbc\xe5\xaf\x86\xe7\xa2\xbc'`,
+    ],
+    ['ascii of Python', 'clé密碼🔑-it', String.raw`'cl\xe9\u5bc6\u78bc\U0001f511-it'`],
+    ['Node', 'esc\x1bape-\x7fsecret', String.raw`{ a: 'esc\x1Bape-\x7Fsecret' }`],
+    ['dash', "it's-secret-val", String.raw`'it'"'"'s-secret-val'`],
+    ['a trace of bash', "it's-secret-val", String.raw`+ : 'it'\''s-secret-val'`],
+  ])('%s', (_name, secret, text) => {
+    expect(isFound(secret, text)).toBe(true);
+  });
+});
