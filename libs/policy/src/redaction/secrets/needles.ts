@@ -39,9 +39,9 @@ function piecesOf(texts: readonly string[]): Buffer[] {
 function textsOf(value: string): string[] {
   const lines = value.split(/\r?\n/);
   const unix = lines.join('\n');
-  const texts = [value, unix, unix.trim(), unix.replaceAll('\n', '\r\n'), unix.trim().replaceAll('\n', '\r\n')];
-  if (lines.length > 1) texts.push(...lines.flatMap((line) => [line, line.trim()]));
-  return [...new Set(texts)].filter((text) => !isShort(text));
+  const whole = [value, unix, unix.trim(), unix.replaceAll('\n', '\r\n'), unix.trim().replaceAll('\n', '\r\n')];
+  const single = lines.length > 1 ? lines.flatMap((line) => [line, line.trim()]) : [];
+  return [...new Set([...whole, ...single])].filter((text) => !isShort(text));
 }
 
 function isShort(text: string): boolean {

@@ -41,3 +41,12 @@ describe('a secret is found as programs write it that escape', () => {
     expect(isFound(secret, text)).toBe(true);
   });
 });
+
+test('a secret of many short lines is prepared in bounded memory, and each line is found', () => {
+  const lines = Array.from({ length: 16_000 }, (_, index) => `${(index + 2 ** 20).toString(36)}-$'`);
+  const before = process.memoryUsage().rss;
+  const redaction = compileRedaction({ secrets: { S: lines.join('\n') }, hashKey });
+  const missed = lines.filter((line) => !redaction.text(`x ${line} y`).text.startsWith('x [REDACTED_SECRET] y'));
+  expect(missed).toEqual([]);
+  expect(process.memoryUsage().rss - before).toBeLessThan(512 << 20);
+});
