@@ -71,8 +71,8 @@ test(
     });
     expect(most - residentBefore).toBeLessThan(64 * MIB);
     expect(carried).toBeLessThan(8.1 * MIB);
-    // How much slower depends on what else the machine does: the line above says it, docs/output.md explains it.
-    expect(during.p95Ms).toBeLessThan(1_000);
+    // The allowance is for what else the machine does meanwhile.
+    expect(during.p95Ms).toBeLessThan(2 * before.p95Ms + 50);
   },
   FLOOD_TIMEOUT_MS,
 );

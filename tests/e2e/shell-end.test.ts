@@ -98,23 +98,13 @@ describe.each(['socket', 'attach'] as const)('The end of a command over %s', (tr
     ['redefines builtins as functions', 'printf() { :; }; cd() { :; }; exit() { :; }; read() { :; }; trap() { :; }'],
     ['redefines builtins as aliases', 'shopt -s expand_aliases; alias printf=false exec=false read=false trap=false'],
     ['sets a trap on every step', 'trap "v=1" DEBUG ERR RETURN'],
+    ['takes away the word that finds builtins', 'command() { :; }'],
+    ['makes IFS something else, for good', 'IFS=0123456789; readonly IFS'],
     ['asks for unset variables, no globs, no overwriting', 'set -f -u -C; PROMPT_COMMAND="echo prompt"'],
   ])('a command that %s does not lose its own end, nor the next one its (S1-18)', async (what, script) => {
     const session = await stack.fleet.session(`hostile-${what.replaceAll(/[^a-z]/g, '-')}`);
     expect(await session.run(script, { timeoutMs: 3_000 })).toMatchObject({ outcome: 'success', stdout: '' });
     const next = await session.run('echo on; sh -c "exit 7"', { timeoutMs: 3_000 });
-    expect(next).toMatchObject({ exitCode: 7, stdout: 'on\n', stderr: '' });
-  });
-
-  test.each([
-    ['takes away the word that finds builtins', 'command() { :; }'],
-    ['makes IFS something else, for good', 'IFS=0123456789; readonly IFS'],
-  ])('a shell that %s cannot be used any more: it is replaced, and that is said', async (what, script) => {
-    const session = await stack.fleet.session(`broken-${what.replaceAll(/[^a-zA-Z]/g, '-')}`);
-    const said = [];
-    for (const next of [script, 'echo on'])
-      said.push((await session.run(next, { timeoutMs: 500, killGraceMs: 500 })).shell);
-    expect(said).toContainEqual({ state: 'lost', reason: expect.stringContaining('replaced'), epoch: 2 });
-    expect(await session.run('echo on')).toMatchObject({ stdout: 'on\n', shell: { state: 'kept', epoch: 2 } });
+    expect(next).toMatchObject({ exitCode: 7, stdout: 'on\n', stderr: '', shell: { state: 'kept', epoch: 1 } });
   });
 });

@@ -11,6 +11,8 @@ beforeAll(async () => {
   stage = await setClientStage();
   fleet = await stage.connect();
   session = await fleet.session('s');
+  // Its place in the index is written behind it.
+  await session.info();
 });
 afterAll(() => stage[Symbol.asyncDispose]());
 
@@ -176,8 +178,16 @@ const specs: [row: string, spec: unknown, words: RegExp][] = [
   ['44 an empty user', { user: '' }, /spec\.user: must be a non-empty string/],
   ['44 a user that is a command', { user: 'x;y' }, /spec\.user: is not a user/],
   ['a policy that is not there yet', { policy: 'codex' }, /spec\.policy/],
-  ['secrets, which are not there yet', { secrets: { A: 'x' } }, /spec\.secrets: unknown field/],
-  ['redaction, which is not there yet', { redaction: [] }, /spec\.redaction: unknown field/],
+  [
+    'a secret that is a variable as well',
+    { env: { A: 'y' }, secrets: { A: 'x' } },
+    /spec\.secrets\.A: is in env as well/,
+  ],
+  [
+    'a rule of redaction that is not known',
+    { redaction: [{ type: 'x', strategy: 'hide' }] },
+    /redaction\.0\.strategy: must be/,
+  ],
 ];
 test.each(specs)('refuses a session spec, row %s', async (_row, spec, words) => {
   await refused(() => fleet.session('new', any(spec)), 'SESSION_SPEC_INVALID', words);

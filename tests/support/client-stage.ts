@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ConnectOptions, Fleet } from '@shellfleet/client';
 import type { Redis } from 'ioredis';
-import { type MailboxHost, type MailboxHostOptions, startMailboxHost } from './mailbox-host.ts';
+import { type MailboxHost, type MailboxHostOptions, startMailboxHost } from './mailbox-host/mailbox-host.ts';
 import { type OwnRedis, startOwnRedis } from './own-redis.ts';
 
 /** A Redis of its own, and what a test of the client puts on it: producers and tiny hosts, each test in a namespace of its own. */

@@ -20,7 +20,7 @@ import { resultExpired } from './results/read-result.ts';
 import { Session } from './session.ts';
 import { beginClose } from './submit/close-session.ts';
 import { attachSession, openSession } from './submit/open-session.ts';
-import { parseCommand, type RunOptions } from './submit/parse-command.ts';
+import { checkCommand, type RunOptions } from './submit/parse-command.ts';
 import { Tools } from './tools/tools.ts';
 
 /** A connection to a fleet: at most five connections to Redis, whatever the number of sessions and readers. */
@@ -106,7 +106,7 @@ export class Fleet implements AsyncDisposable {
 
   /** A script that is refused leaves no session behind. */
   async #openFor(id: string, script: string, options: RunOptions, spec: SessionSpec | undefined) {
-    parseCommand(script, options, { commandTimeoutMs: 1 });
+    checkCommand(script, options);
     return openSession(this.#producer, id, spec);
   }
 }

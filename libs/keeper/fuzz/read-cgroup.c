@@ -7,6 +7,6 @@ int main(int argc, char **argv) {
   if (argc != 2) return 2;
   cgroup_open(argv[1]);
   printf("{\"pidsMax\":%ld,\"full\":%d,\"refused\":%" PRIu64 ",\"oomKills\":%" PRIu64 "}\n", cgroup_pids_max(),
-         cgroup_pids_full(), cgroup_pids_refused(), cgroup_oom_kills());
+         cgroup_is_full_with(cgroup_pids_current()), cgroup_pids_refused(), cgroup_oom_kills());
   return 0;
 }

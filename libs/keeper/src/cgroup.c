@@ -56,6 +56,6 @@ long cgroup_pids_current(void) {
   return read_text(pids_current, text, sizeof text) ? atol(text) : 0;
 }
 
-int cgroup_pids_full(void) { return pids_max > 0 && cgroup_pids_current() >= pids_max - SPARE_PIDS; }
+int cgroup_is_full_with(long pids) { return pids_max > 0 && pids >= pids_max - SPARE_PIDS; }
 
 uint64_t cgroup_oom_kills(void) { return read_field(memory_events, "oom_kill"); }

@@ -8,7 +8,7 @@ void cgroup_open(const char *root);
 long cgroup_pids_max(void);
 long cgroup_pids_current(void);
 // Few processes, if any, can still be made.
-int cgroup_pids_full(void);
+int cgroup_is_full_with(long pids);
 // How many forks the limit has refused so far; always 0 where the kernel does not count them.
 uint64_t cgroup_pids_refused(void);
 // How many processes of the container the kernel has killed for memory.

@@ -27,7 +27,7 @@ async function read(name: string, files: Record<string, string>): Promise<unknow
   return JSON.parse((await run(join(folder, 'read-cgroup'), [root])).stdout);
 }
 
-test('version 2, at the limit, after kills', async () => {
+test('of version 2 its limits and its kills are read', async () => {
   const found = await read('v2', {
     'cgroup.controllers': 'cpuset cpu io memory hugetlb pids rdma misc\n',
     'pids.max': '64\n',
@@ -38,7 +38,7 @@ test('version 2, at the limit, after kills', async () => {
   expect(found).toEqual({ pidsMax: 64, full: 1, refused: 1207, oomKills: 2 });
 });
 
-test('version 2, without limits', async () => {
+test('of version 2 without limits it is never at one', async () => {
   const found = await read('v2-free', {
     'pids.max': 'max\n',
     'pids.current': '3\n',
@@ -48,7 +48,7 @@ test('version 2, without limits', async () => {
   expect(found).toEqual({ pidsMax: 0, full: 0, refused: 0, oomKills: 0 });
 });
 
-test('version 1, at the limit, after kills', async () => {
+test('of version 1 its limits and its kills are read', async () => {
   const found = await read('v1', {
     'pids/pids.max': '256\n',
     'pids/pids.current': '254\n',
@@ -58,7 +58,7 @@ test('version 1, at the limit, after kills', async () => {
   expect(found).toEqual({ pidsMax: 256, full: 1, refused: 42, oomKills: 5 });
 });
 
-test('version 1 of an old kernel, which counts neither', async () => {
+test('of version 1 on an old kernel, which counts neither, nothing is claimed', async () => {
   const found = await read('v1-old', {
     'pids/pids.max': '256\n',
     'pids/pids.current': '12\n',
@@ -67,6 +67,6 @@ test('version 1 of an old kernel, which counts neither', async () => {
   expect(found).toEqual({ pidsMax: 256, full: 0, refused: 0, oomKills: 0 });
 });
 
-test('none at all', async () => {
+test('where there is none at all, nothing is claimed', async () => {
   expect(await read('none', {})).toEqual({ pidsMax: 0, full: 0, refused: 0, oomKills: 0 });
 });

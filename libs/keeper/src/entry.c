@@ -123,7 +123,14 @@ static void sweep_for_room(void) {
 
 // A background fork bomb is at the limit now and well below it the next moment. What tells it is that forks were refused while no
 // command ran, or while much of the room is taken by what the running one has not started.
-static int is_short_of_processes(void) { return cgroup_pids_full() || cgroup_pids_refused() != forks_refused; }
+static int is_short_of_processes(void) {
+  const uint64_t before = forks_refused;
+  const long now = cgroup_pids_current();
+  has_company = now > ALONE;
+  if (!has_company) return 0;
+  forks_refused = cgroup_pids_refused();
+  return forks_refused != before || cgroup_is_full_with(now);
+}
 
 static void look_for_a_bomb(void) {
   const uint64_t refused = cgroup_pids_refused();
@@ -241,8 +248,6 @@ void entry_start(const Header *header, const uint8_t *payload) {
     return;
   }
   if (is_short_of_processes()) sweep_for_room();
-  forks_refused = cgroup_pids_refused();
-  has_company = cgroup_pids_current() > ALONE;
   begun_add(header->id);
   lanes_begin(header->id);
   memcpy(id, header->id, ID_BYTES);

@@ -217,7 +217,7 @@ __sf_leave() {
 __sf_stop() {
   case $__sf_busy in
     '') __sf_stopped=$__sf_turn ;;
-    *) command exit 143 ;;
+    *) __sf_return 143 || { __sf_leave "$@"; } 2>/dev/null ;; # no exit: its trap may already have begun
   esac
 }
 

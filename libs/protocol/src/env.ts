@@ -24,3 +24,13 @@ export const envSchema = z
       context.addIssue({ code: 'custom', message: `is ${total} bytes in all; the limit is ${LIMITS.envTotalBytes}` });
     }
   });
+
+/** Variables whose values are looked for in everything that a session says, in every encoding: what that costs grows with their size. */
+export const secretsSchema = envSchema.superRefine((secrets, context) => {
+  for (const [name, value] of Object.entries(secrets)) {
+    const size = byteLength(value);
+    if (size <= LIMITS.secretBytes) continue;
+    const message = `is ${size} bytes; the limit is ${LIMITS.secretBytes}`;
+    context.addIssue({ code: 'custom', path: [name.slice(0, 64)], message });
+  }
+});

@@ -34,6 +34,7 @@ export const LIMITS = {
   /** A tool that no host has offered for so long is unknown: who calls it is told, instead of waiting for a host. */
   toolKnownMs: 86_400_000,
   toolMemoryBytes: 536_870_912,
+  secretBytes: 16_384,
   redactionRules: 64,
   redactionPatternChars: 1_000,
 } as const;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema } from './command.ts';
-import { envSchema } from './env.ts';
+import { envSchema, secretsSchema } from './env.ts';
 import { LIMITS } from './limits.ts';
 import { redactionRulesSchema } from './redaction.ts';
 
@@ -102,7 +102,7 @@ const fieldsSchema = z.strictObject({
   output: outputSchema.default(outputSchema.parse({})),
   redaction: redactionRulesSchema.default([]),
   /** Variables of the shell, too, which no text may show in any encoding. */
-  secrets: envSchema.default({}),
+  secrets: secretsSchema.default({}),
   limits: limitsSchema.default(limitsSchema.parse({})),
   idleTimeoutMs: durationSchema().default(1_800_000),
   maxLifetimeMs: durationSchema(1, 30 * 86_400_000).default(86_400_000),

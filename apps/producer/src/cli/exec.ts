@@ -1,3 +1,4 @@
+import { checkCommand } from '@shellfleet/client';
 import { type Command, Option } from 'commander';
 import { addCommandFlags, type CommandFlags, leaveStdin, toRunOptions } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -25,6 +26,8 @@ async function exec(
   flags: CommandFlags & { detach?: boolean },
 ): Promise<void> {
   const options = toRunOptions(flags);
+  // What no session would take opens none.
+  checkCommand(script, options);
   await context
     .withFleet(async (fleet) => {
       const session = await fleet.session(sessionId, toSpec(flags));

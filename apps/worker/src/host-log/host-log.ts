@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HostQuestion, LogPage, SessionKeys } from '@shellfleet/protocol';
-import type { OverflowPiece } from '../output/clean-output.ts';
+import type { OverflowPiece } from '../output/piece.ts';
 import { OverflowLog } from './overflow-log.ts';
 import { readPage } from './read-page.ts';
 import { sweepLogs } from './sweep-logs.ts';

@@ -2,7 +2,8 @@ import { appendFile, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CleanOutput, type OverflowPiece } from '../output/clean-output.ts';
+import { CleanOutput } from '../output/clean-output.ts';
+import type { OverflowPiece } from '../output/piece.ts';
 import { encodeFrame } from './overflow-frame.ts';
 import { OverflowLog } from './overflow-log.ts';
 

@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, readFile, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StreamName } from '@shellfleet/protocol';
-import type { OverflowPiece } from '../output/clean-output.ts';
+import type { OverflowPiece } from '../output/piece.ts';
 import { decodeFrames, encodeFrame, type OverflowFrame } from './overflow-frame.ts';
 
 // What a command prints beyond the budget of its session's stream, on the disk of its host, in segments per stream.

@@ -1,6 +1,7 @@
 import { decodeOutputEntry, encodeOutputEntry, type OutputEntry, type StreamName } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
-import { CleanOutput, type CleanOutputOptions, type OverflowPiece } from './clean-output.ts';
+import { CleanOutput, type CleanOutputOptions } from './clean-output.ts';
+import type { OverflowPiece } from './piece.ts';
 import type { Redactor } from './redactor.ts';
 
 const OPTIONS: CleanOutputOptions = {

@@ -1,9 +1,8 @@
 import type { OutputEntry, StreamName } from '@shellfleet/protocol';
-import { decodeUtf8 } from './decode.ts';
 import { Lane } from './lane.ts';
-import { countNewlines } from './lines.ts';
-import { addCounts, type Blocked, type CreateRedactor, totalOf } from './redactor.ts';
-import { Truncate, type Truncated } from './truncate.ts';
+import { type OverflowPiece, type Piece, toBytes, toNotes, toOverflow } from './piece.ts';
+import { addCounts, type Blocked, type CreateRedactor } from './redactor.ts';
+import { type ResultTexts, ResultTextsBuilder, type ResultTextsOptions } from './result-texts.ts';
 
 // One command's output on its way from the keeper: decode → redact → entries for the stream; and, cut, the Result.
 //
@@ -15,27 +14,11 @@ import { Truncate, type Truncated } from './truncate.ts';
 
 const MOST_ENTRY_BYTES = 64 * 1024;
 
-export interface CleanOutputOptions {
+export interface CleanOutputOptions extends ResultTextsOptions {
   /** Bytes of a command that the session's stream carries, both streams together. */
   streamBytes: number;
-  maxBytes: number;
-  maxLines: number;
-  keep: 'head' | 'tail' | 'head-tail';
-  encoding: 'utf8' | 'base64';
   /** Omitted: nothing is looked for. */
   createRedactor?: CreateRedactor;
-}
-
-/** A piece for the host's log: cleaned bytes beyond the budget, with the counters that were reached before it. */
-export interface OverflowPiece {
-  stream: StreamName;
-  rawFrom: number;
-  rawTo: number;
-  bytesBefore: number;
-  newlinesBefore: number;
-  /** Of its stream, up to and with this piece. */
-  redactions: Readonly<Record<string, number>>;
-  data: Buffer;
 }
 
 /** What is to be stored next, in order. */
@@ -46,34 +29,15 @@ export interface Released {
   upTo: Partial<Record<StreamName, number>>;
 }
 
-export interface ResultTexts {
-  stdout: string;
-  stderr: string;
-  output: string;
-  truncated: { bytes: boolean; lines: boolean };
-  totals: { stdoutBytes: number; stderrBytes: number; stdoutLines: number; stderrLines: number };
+/** The texts of a Result, and what was found in them. */
+export interface CleanTexts extends ResultTexts {
   redactions: Record<string, number>;
-}
-
-/** Cleaned bytes that wait to be given out: all of them go into the stream, or all into the host's log. */
-interface Piece {
-  stream: StreamName;
-  inBudget: boolean;
-  rawFrom: number;
-  rawTo: number;
-  bytesBefore: number;
-  newlinesBefore: number;
-  parts: Buffer[];
-  bytes: number;
-  newlines: number;
-  redactions: Readonly<Record<string, number>>;
-  blocked?: Blocked;
 }
 
 export class CleanOutput {
   readonly #options: CleanOutputOptions;
   readonly #lanes: Record<StreamName, Lane>;
-  readonly #truncates: Record<StreamName | 'merged', Truncate>;
+  readonly #texts: ResultTextsBuilder;
   /** Raw bytes that the stream accounts for: entries only. */
   readonly #rawInEntries: Record<StreamName, number> = { stdout: 0, stderr: 0 };
   #waiting: Piece[] = [];
@@ -88,11 +52,7 @@ export class CleanOutput {
     this.#options = options;
     this.#streamBytesLeft = options.streamBytes;
     this.#lanes = { stdout: new Lane(options.createRedactor), stderr: new Lane(options.createRedactor) };
-    this.#truncates = {
-      stdout: this.#createTruncate(),
-      stderr: this.#createTruncate(),
-      merged: this.#createTruncate(),
-    };
+    this.#texts = new ResultTextsBuilder(options);
   }
 
   /** Bytes that were not given out by `release` yet. */
@@ -193,30 +153,9 @@ export class CleanOutput {
   }
 
   /** What the Result says. `end` was called. */
-  texts(): ResultTexts {
-    const { stdout, stderr, merged } = {
-      stdout: this.#truncates.stdout.end(),
-      stderr: this.#truncates.stderr.end(),
-      merged: this.#truncates.merged.end(),
-    };
-    const cuts = [stdout, stderr, merged].map(({ cut }) => cut);
-    const isShown = this.#blocked === undefined;
-    return {
-      stdout: isShown ? this.#toText(stdout) : '',
-      stderr: isShown ? this.#toText(stderr) : '',
-      output: isShown ? this.#toText(merged) : '',
-      truncated: {
-        bytes: isShown && cuts.some(({ bytes }) => bytes),
-        lines: isShown && cuts.some(({ lines }) => lines),
-      },
-      totals: {
-        stdoutBytes: stdout.totalBytes,
-        stderrBytes: stderr.totalBytes,
-        stdoutLines: stdout.totalLines,
-        stderrLines: stderr.totalLines,
-      },
-      redactions: addCounts(this.#lanes.stdout.counts, this.#lanes.stderr.counts),
-    };
+  texts(): CleanTexts {
+    const texts = this.#texts.end(this.#blocked === undefined);
+    return { ...texts, redactions: addCounts(this.#lanes.stdout.counts, this.#lanes.stderr.counts) };
   }
 
   /** After a restart, before anything is pushed: the entries that the session's stream holds, in its order. */
@@ -227,7 +166,7 @@ export class CleanOutput {
     this.#nextSeq = entry.seq + 1;
     this.#streamBytesLeft -= data.length;
     this.#skip(stream, entry.offset - lane.bytes, 0);
-    lane.restore(entry.rawTo, data, this.#feedResult(stream, data), entry.redactions ?? {});
+    lane.restore(entry.rawTo, data, this.#texts.push(stream, data), entry.redactions ?? {});
     this.#rawInEntries[stream] = entry.rawTo;
     this.#blocked ??= entry.blocked;
   }
@@ -238,7 +177,7 @@ export class CleanOutput {
     if (piece.rawTo <= lane.rawReceived) return;
     this.#streamBytesLeft = 0;
     this.#skip(piece.stream, piece.bytesBefore - lane.bytes, piece.newlinesBefore - lane.newlines);
-    lane.restore(piece.rawTo, piece.data, this.#feedResult(piece.stream, piece.data), piece.redactions);
+    lane.restore(piece.rawTo, piece.data, this.#texts.push(piece.stream, piece.data), piece.redactions);
   }
 
   /** Never across the budget: with nothing that holds back or rewrites, the stream carries exactly its budget. */
@@ -252,7 +191,7 @@ export class CleanOutput {
     const lane = this.#lanes[stream];
     // A long match is swallowed while it comes: bytes that are let go, and nothing that stands for them.
     if (data.length === 0 && rawTo === lane.rawReleased) return;
-    const newlines = this.#feedResult(stream, data, merging);
+    const newlines = this.#texts.push(stream, data, merging);
     const inBudget = data.length <= this.#streamBytesLeft;
     this.#streamBytesLeft = inBudget ? this.#streamBytesLeft - data.length : 0;
     this.#waitingBytes += data.length;
@@ -303,20 +242,12 @@ export class CleanOutput {
   #mergeTails(tails: Buffer[]): void {
     const both = Buffer.concat(tails);
     const needsLook = this.#options.createRedactor !== undefined && tails.every(({ length }) => length > 0);
-    const merged = needsLook ? this.#redactAnew(both) : both;
-    this.#truncates.merged.push(merged, countNewlines(merged));
+    this.#texts.pushMerged(needsLook ? this.#redactAnew(both) : both);
   }
 
   #redactAnew(bytes: Buffer): Buffer {
     const redactor = this.#options.createRedactor!({});
     return Buffer.concat([redactor.push(bytes), redactor.end()]);
-  }
-
-  #feedResult(stream: StreamName, data: Buffer, merging: 'merged' | 'apart' = 'merged'): number {
-    const newlines = countNewlines(data);
-    this.#truncates[stream].push(data, newlines);
-    if (merging === 'merged') this.#truncates.merged.push(data, newlines);
-    return newlines;
   }
 
   /** Cleaned bytes that are known by their number alone. */
@@ -325,8 +256,7 @@ export class CleanOutput {
     const lane = this.#lanes[stream];
     lane.bytes += bytes;
     lane.newlines += newlines;
-    this.#truncates[stream].skip(bytes, newlines);
-    this.#truncates.merged.skip(bytes, newlines);
+    this.#texts.skip(stream, bytes, newlines);
   }
 
   #toEntry(piece: Piece): OutputEntry {
@@ -348,32 +278,7 @@ export class CleanOutput {
       data: toBytes(piece),
     };
   }
-
-  #toText({ bytes }: Truncated): string {
-    return this.#options.encoding === 'base64' ? bytes.toString('base64') : decodeUtf8(bytes);
-  }
-
-  #createTruncate(): Truncate {
-    const { maxBytes, maxLines, keep, encoding } = this.#options;
-    return new Truncate({ maxBytes, maxLines, keep, unit: encoding === 'utf8' ? 'characters' : 'bytes' });
-  }
 }
 
 const NOTHING = Buffer.alloc(0);
 const STREAMS: readonly StreamName[] = ['stdout', 'stderr'];
-
-function toOverflow(piece: Piece): OverflowPiece {
-  const { stream, rawFrom, rawTo, bytesBefore, newlinesBefore, redactions } = piece;
-  return { stream, rawFrom, rawTo, bytesBefore, newlinesBefore, redactions, data: toBytes(piece) };
-}
-
-function toNotes(redactions: Readonly<Record<string, number>>, blocked?: Blocked) {
-  return {
-    ...(totalOf(redactions) === 0 ? {} : { redactions }),
-    ...(blocked === undefined ? {} : { blocked }),
-  };
-}
-
-function toBytes({ parts }: Piece): Buffer {
-  return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
-}

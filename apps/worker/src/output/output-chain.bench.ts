@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { compileRedaction } from '@shellfleet/policy';
 import { CleanOutput } from './clean-output.ts';
 
@@ -13,7 +14,9 @@ const TYPES = ['email', 'credit_card', 'ip', 'mac_address', 'url'];
 const inputs: Record<string, Buffer> = {
   yes: repeat(Buffer.from('y\n')),
   numbers: Buffer.from(spawnSync('seq', ['1', '8500000'], { maxBuffer: 2 * BYTES }).stdout).subarray(0, BYTES),
-  'build log': repeat(Buffer.from(buildLog())),
+  'build logs': repeat(
+    readFileSync(new URL('../../../../libs/policy/src/redaction/bench/build-logs.txt', import.meta.url)),
+  ),
   binary: repeat(Buffer.from(Array.from({ length: 9_973 }, (_, at) => (at * at * 31 + (at >> 3)) % 256))),
 };
 
@@ -61,19 +64,4 @@ function rateOf(input: Buffer, createRedactor: ReturnType<typeof compileRedactio
 
 function repeat(part: Buffer): Buffer {
   return Buffer.alloc(BYTES, part);
-}
-
-function buildLog(): string {
-  return [
-    'npm warn deprecated inflight@1.0.6: This module is not supported, and leaks memory.',
-    'src/server/handlers/session-registry.ts(118,23): error TS2345: Argument of type string is not assignable.',
-    '[ 37%] Building CXX object lib/CMakeFiles/core.dir/parser/lexer.cpp.o',
-    '2026-03-14T09:26:53.589Z INFO  worker-7 request 8f14e45f-ceea-467f-a9ad-2b6f1c4d5e6f took 128 ms (200 OK)',
-    'Get:14 http://deb.debian.org/debian bookworm/main amd64 libssl3 amd64 3.0.15-1 [2,022 kB]',
-    'Successfully built 1f3870be274f6c49b3e31a0c6728957f',
-    '\u2713 handles 10,000 rows in one batch (412ms)',
-    'at Object.<anonymous> (/app/node_modules/pkg/lib/index.js:1024:17)',
-    'Contact ops@example.com from 10.1.2.3 for access to the registry.',
-    '',
-  ].join('\n');
 }

@@ -17,7 +17,7 @@ function after(position: LatePosition, entries: OutputEntry[]): LatePosition {
 }
 
 const shown = (entries: OutputEntry[]) =>
-  entries.map(({ data, offset: _offset, ...entry }) => ({ ...entry, text: Buffer.from(data).toString() }));
+  entries.map(({ data, ...entry }) => ({ ...entry, text: Buffer.from(data).toString() }));
 const gap = (seq: number, rawFrom: number, rawTo: number) => ({
   stream: 'stdout',
   seq,

@@ -1,6 +1,6 @@
 import type { Entry } from '@shellfleet/mailbox';
 import { emptyResult, type Outcome, type Reason, ShellfleetError, type WireResult } from '@shellfleet/protocol';
-import type { ResultTexts } from '../output/clean-output.ts';
+import type { CleanTexts } from '../output/clean-output.ts';
 import type { Blocked } from '../output/redactor.ts';
 import type { ShellEnd } from '../shell/shell.ts';
 
@@ -31,7 +31,7 @@ const OUTCOMES: Record<ShellEnd['reason'], { outcome: Outcome | 'by-exit-code'; 
 };
 
 /** The Result of a command that its shell ended. */
-export function toCommandResult(end: ShellEnd, texts: ResultTexts, frame: ResultFrame, cwd?: string): WireResult {
+export function toCommandResult(end: ShellEnd, texts: CleanTexts, frame: ResultFrame, cwd?: string): WireResult {
   const { outcome, reason } = OUTCOMES[end.reason];
   // What a shell that we stopped answers is our doing, not the command's.
   const exitCode = outcome === 'timeout' || outcome === 'cancellation' ? null : end.exitCode;
@@ -51,7 +51,7 @@ export function toCommandResult(end: ShellEnd, texts: ResultTexts, frame: Result
 export function toErrorResult(
   error: ShellfleetError,
   frame: ResultFrame,
-  texts?: ResultTexts,
+  texts?: CleanTexts,
   reason?: Reason,
 ): WireResult {
   return {

@@ -1,55 +1,33 @@
 import {
-  type Adopted,
   adopt,
-  announce,
   type Entry,
   type Fenced,
   type Finished,
   grant,
   type Owner,
   peek,
-  release,
-  rerun,
-  type Sealer,
   type Taken,
   take,
 } from '@shellfleet/mailbox';
-import {
-  ATTRIBUTES,
-  type AttachQuestion,
-  type EventType,
-  ensureShellfleetError,
-  type FleetKeys,
-  type HostAnswer,
-  type ResolvedSessionSpec,
-  type SessionKeys,
-  ShellfleetError,
-  sessionKeys,
-} from '@shellfleet/protocol';
-import type { Redis } from 'ioredis';
+import { ATTRIBUTES, type AttachQuestion, type HostAnswer, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
-import type { HostLog } from '../host-log/host-log.ts';
 import { ALIVE_MS } from '../lease/heartbeat.ts';
-import type { Lease, Leases } from '../lease/leases.ts';
+import type { Lease } from '../lease/leases.ts';
 import { untilAnswered } from '../patience.ts';
-import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
-import { createLateClean, LateOutput } from '../run/late-output.ts';
+import type { SessionJob } from '../queue/session-jobs.ts';
 import type { RunDeps } from '../run/run-deps.ts';
-import { finishFailed, finishLost, finishOverdue, runEntry } from '../run-command.ts';
-import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
+import { finishOverdue, runEntry } from '../run-command.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
-import { SessionTerminals } from '../terminals/session-terminals.ts';
-import { describeShell } from './describe-shell.ts';
-import type { Gate } from './gate.ts';
+import { abandon, endClosing, giveUp, handOver } from './end-session.ts';
 import { listBackground } from './list-background.ts';
-import { openSpec } from './open-spec.ts';
-import { runShutdownCommands } from './prepare-shell.ts';
-import { createSessionRedaction, redactLog, type SessionRedaction } from './session-redaction.ts';
-import { SessionShell } from './session-shell.ts';
+import { makeReady } from './make-ready.ts';
+import { createServedSession, type ServedSession, type SessionActor, type SessionDeps } from './served-session.ts';
+import { takeOver } from './take-over.ts';
 import { createWake } from './wake.ts';
 
-// One session on this host, from its job to its release: an actor that does one thing at a time. The file is long because the steps
-// share the actor's state, and are read in the order in which a session goes through them.
+// One session on this host, from its job to its release: an actor that does one thing at a time. Its state is here alone; how it takes
+// over, gets its shell ready, says so and ends are steps in files of their own.
 //
 // A1. It writes the mailbox only as the owner; the first answer `fenced` ends it, and its sandbox.
 // A2. Nothing is taken before the shell and its startup commands are ready, nor when the lease may have ended.
@@ -59,23 +37,6 @@ import { createWake } from './wake.ts';
 /** How long a lost bell can keep a command waiting. */
 const POLL_MS = 5_000;
 const LEASE_POLL_MS = 100;
-/** An engine that restarts is waited for this long before commands fail. */
-const ENGINE_PATIENCE_MS = 20_000;
-
-export interface SessionDeps {
-  redis: Redis;
-  fleet: FleetKeys;
-  hostId: string;
-  sealer: Sealer;
-  jobs: SessionJobs;
-  leases: Leases;
-  /** of a lock just taken */
-  lockMs: number;
-  sandboxes: Sandboxes;
-  openGate: Gate;
-  hostLog: HostLog;
-  logger: Logger;
-}
 
 /** What the session becomes when the worker stops: its shell lives on for the next worker, or ends. */
 export type Stop = 'hand-over' | 'end';
@@ -85,8 +46,6 @@ export class Session {
   readonly #deps: SessionDeps;
   readonly #keys: SessionKeys;
   #logger: Logger;
-  /** Of the spec, once that is known. */
-  #redaction: SessionRedaction | undefined;
   readonly #wake = createWake();
   readonly #fenced = new AbortController();
   /** Nobody waits any more for the shell that is being opened. */
@@ -96,12 +55,9 @@ export class Session {
   #closing = false;
   #running: { entryId: string; stop(): void } | undefined;
   #inputBell: (() => void) | undefined;
-  #shell: SessionShell | undefined;
-  #terminals: SessionTerminals | undefined;
-  #late: LateOutput | undefined;
-  #lease: Lease | undefined;
+  /** Since this host has adopted it. */
+  #served: ServedSession | undefined;
   #saidEpoch = 0;
-  #announcedEpoch = 0;
   #opened = { from: 0, to: 0 };
   #activeAt = Date.now();
   /** The step that ended the last entry has found nothing more, and nobody has rung since. */
@@ -140,22 +96,19 @@ export class Session {
 
   /** Opens a terminal, which then goes on beside the mailbox. */
   async attach(question: AttachQuestion): Promise<HostAnswer<'attach'>> {
-    return this.#shell?.ready === true && this.#terminals !== undefined
-      ? this.#terminals.open(question)
-      : { state: 'no-shell' };
+    return this.#served?.shell.ready === true ? this.#served.terminals.open(question) : { state: 'no-shell' };
   }
 
   /** The user of a terminal is there. */
   ringTerminal(id: string): void {
-    this.#terminals?.ring(id);
+    this.#served?.terminals.ring(id);
   }
 
   /** What runs in its sandbox besides the shell; nothing while there is no shell. Throws when there is one that cannot say. */
   async background(): Promise<BackgroundProcess[]> {
-    const shell = this.#shell;
-    const redaction = this.#redaction;
-    if (shell === undefined || redaction === undefined || !shell.hasSandbox || shell.death !== undefined) return [];
-    return listBackground(shell.turns.shell, redaction, this.#fenced.signal);
+    if (this.#served === undefined) return [];
+    const { shell, redaction, signal } = this.#served;
+    return shell.hasSandbox && shell.death === undefined ? listBackground(shell.turns.shell, redaction, signal) : [];
   }
 
   /** The worker stops. What runs goes on for the next worker, or is cancelled. */
@@ -177,13 +130,12 @@ export class Session {
    */
   async serve(found: Sandbox | undefined): Promise<'ended' | 'failed'> {
     const lease = this.#deps.leases.add(this.job, this.#deps.lockMs, () => this.#onFenced());
-    this.#lease = lease;
     try {
       await this.#serveUnder(lease, found);
       return 'ended';
     } catch (err) {
       this.#logger.error({ err }, 'session.failed');
-      await this.#shell?.discard();
+      await this.#served?.shell.discard();
       return 'failed';
     } finally {
       // A shell that is handed over keeps its lease until this process is gone.
@@ -200,56 +152,21 @@ export class Session {
       if (adopted.type === 'closed') await untilAnswered(() => this.#deps.jobs.remove(this.job), this.#fenced.signal);
       return;
     }
-    const spec = openSpec(adopted.spec, this.#keys, this.#deps.sealer);
-    const redaction = createSessionRedaction(spec, this.#keys, this.#deps.sealer);
-    this.#redaction = redaction;
-    this.#logger = redactLog(this.#logger, redaction);
-    if (redaction.warnings.length > 0) this.#logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
-    lease.own(owner.fence, ALIVE_MS + spec.hostGraceMs);
+    const deps = { ...this.#deps, logger: this.#logger };
+    const served = createServedSession(this.job, adopted, owner, lease, this.#toActor(), deps);
+    this.#served = served;
+    this.#logger = served.logger;
+    lease.own(owner.fence, ALIVE_MS + served.spec.hostGraceMs);
     this.#saidEpoch = adopted.saidEpoch;
-    this.#announcedEpoch = adopted.epoch;
     this.#closing ||= adopted.life === 'closing';
-    const terminals = new SessionTerminals({
-      owner,
-      sealer: this.#deps.sealer,
-      signal: this.#fenced.signal,
-      logger: this.#logger,
-      env: { ...spec.env, ...spec.secrets },
-      output: {
-        createStage: (before) => redaction.createRedactor({ before }),
-        secrets: Object.values(spec.secrets),
-      },
-      onFenced: () => this.#onFenced(),
+    if (adopted.running?.cancelReason !== undefined) this.#cancelled.add(adopted.running.id);
+    const next = await takeOver(adopted, found, served, {
+      makeReady: () => this.#makeReady(served),
+      run: (entry, from, run) => this.#run(entry, from, run),
+      noteFinished: (finished) => this.#noteFinished(finished, served),
     });
-    this.#terminals = terminals;
-    const late = new LateOutput({
-      owner,
-      streamBytes: spec.output.streamBytes,
-      createClean: (streamBytes) => createLateClean(streamBytes, redaction.createRedactor),
-      signal: this.#fenced.signal,
-      onFenced: () => this.#onFenced(),
-      logger: this.#logger,
-    });
-    this.#late = late;
-    const shell = new SessionShell(
-      {
-        ref: { namespace: this.#keys.namespace, tenant: this.#keys.tenant, session: this.#keys.session },
-        spec,
-        redaction,
-        fence: owner.fence,
-        sandboxes: this.#deps.sandboxes,
-        openGate: this.#deps.openGate,
-        late,
-        logger: this.#logger,
-        onGone: () => this.#wake.ring('shell-gone'),
-        onConnected: (shellTerminals) => terminals.connect(shellTerminals),
-      },
-      adopted.epoch,
-    );
-    this.#shell = shell;
-    const run = this.#toRunDeps(owner, spec, redaction, shell, lease);
-    const next = await this.#takeOver(adopted, found, run);
-    await this.#loop(next, run, lease);
+    served.terminals.settle();
+    await this.#loop(next, served);
   }
 
   async #becomeOwner(): Promise<Owner | undefined> {
@@ -262,106 +179,49 @@ export class Session {
     return { redis, keys: this.#keys, fence: granted.fence, host: hostId };
   }
 
-  /** A4: finds out what became of the shell and of what ran on it. Returns what the end of that has started next. */
-  async #takeOver(adopted: Adopted, found: Sandbox | undefined, run: RunDeps): Promise<Taken> {
-    const { running } = adopted;
-    if (running?.cancelReason !== undefined) this.#cancelled.add(running.id);
-    const { shell } = adopted;
-    if (found !== undefined && found.id === shell?.sandbox && shell.host === run.owner.host) {
-      const hello = await run.shell.adopt(found, adopted.epochBase, adopted.preparedEpoch).catch((err: unknown) => {
-        this.#logger.warn({ err }, 'session.adoption-failed');
-        return undefined;
-      });
-      if (hello !== undefined) {
-        await this.#announce(run, 'session.adopted');
-        if (running === undefined) return { type: 'empty' };
-        if (hello.entryId === running.id) return this.#run(running, 'resume', run);
-        // Started here and never begun: the worker died between the two. Elsewhere it may have run.
-        return running.host === run.owner.host ? this.#run(running, 'start', run) : this.#recover(running, run);
-      }
-      await run.shell.abandon();
-    } else {
-      // A sandbox whose shell was never ready has run nothing of the mailbox's.
-      await found?.remove();
-    }
-    const hostLost = shell !== undefined && shell.host !== run.owner.host;
-    if (adopted.epoch > 0 && (hostLost || running !== undefined)) {
-      const data = {
-        reason: hostLost ? 'host-lost' : 'container-removed',
-        hostId: shell?.host ?? adopted.previousHost,
-      };
-      await this.#say(run, 'starting', 'session.lost', data);
-    }
-    // What waits is judged after it.
-    if (running !== undefined) await this.#recover(running, { ...run, mayTakeNext: () => false });
-    if (hostLost && adopted.epoch > 0 && run.spec.onHostLoss === 'fail') {
-      await this.#failWaiting(
-        run,
-        new ShellfleetError(
-          'SESSION_LOST',
-          `Session ${this.#keys.session} was lost with its host ${shell.host} before this command started. Its next command gets a new shell.`,
-        ),
-        // Whoever submits now may know of the loss already.
-        adopted.waiting,
-      );
-    }
-    return { type: 'empty' };
-  }
-
-  /** What ran on a shell that is gone: run again only where its submitter said that this is safe. */
-  async #recover(entry: Entry, run: RunDeps): Promise<Taken> {
-    if (entry.retry === 'idempotent') {
-      const again = await untilAnswered(() => rerun(run.owner, entry.id), run.signal);
-      if (again.type === 'restarted' && (await this.#makeReady(run))) {
-        const offsets = { stdout: 0, stderr: 0 };
-        return this.#run({ ...entry, offsets, startedAt: Date.now() }, 'start', run);
-      }
-    }
-    return this.#noteFinished(await finishLost(entry, run), run);
-  }
-
-  async #loop(first: Taken, run: RunDeps, lease: Lease): Promise<void> {
+  async #loop(first: Taken, served: ServedSession): Promise<void> {
+    const { lease } = served;
     let next = first;
-    this.#terminals?.settle();
     for (;;) {
-      if (this.#fenced.signal.aborted) return this.#abandon(run);
+      if (this.#fenced.signal.aborted) return abandon(served);
       if (next.type === 'empty') {
-        if (this.#closing) return this.#end(run);
-        if (this.#stop === 'hand-over') return this.#leave(run);
-        if (this.#stop === 'end') return void (await this.#giveUp(run, 'the host was shut down'));
-        if (lease.held() && !this.#looked) next = await this.#takeWhenReady(run);
+        if (this.#closing) return endClosing(served);
+        if (this.#stop === 'hand-over') return handOver(served);
+        if (this.#stop === 'end') return void (await giveUp(served, 'the host was shut down'));
+        if (lease.held() && !this.#looked) next = await this.#takeWhenReady(served);
       }
       switch (next.type) {
         case 'empty': {
-          const why = this.#whyEnd(run);
-          if (why !== undefined && (await this.#giveUp(run, why)) !== undefined) return;
+          const why = this.#whyEnd(served);
+          if (why !== undefined && (await giveUp(served, why))) return;
           // Not given up because something waits: then only the lease can be what is waited for.
           const rests = why === undefined && lease.held();
-          await this.#wake.wait(rests ? Math.min(POLL_MS, run.spec.idleTimeoutMs) : LEASE_POLL_MS);
+          await this.#wake.wait(rests ? Math.min(POLL_MS, served.spec.idleTimeoutMs) : LEASE_POLL_MS);
           this.#looked = false;
           break;
         }
         case 'overdue':
-          next = this.#noteFinished(await finishOverdue(next.entry, run), run);
+          next = this.#noteFinished(await finishOverdue(next.entry, served), served);
           break;
         case 'started':
-          next = await this.#run(next.entry, 'start', run);
+          next = await this.#run(next.entry, 'start', served);
           break;
         // Taken by a call of ours whose reply was lost: the shell knows whether it ever got it.
         case 'running':
-          next = await this.#run(next.entry, 'start', run);
+          next = await this.#run(next.entry, 'start', served);
           break;
       }
     }
   }
 
   /** A2: the head of the mailbox, once there is a shell for it. */
-  async #takeWhenReady(run: RunDeps): Promise<Taken> {
-    if (!run.shell.ready) {
-      if ((await untilAnswered(() => peek(run.owner), run.signal)) === undefined) return { type: 'empty' };
-      if (!(await this.#makeReady(run))) return { type: 'empty' };
+  async #takeWhenReady(served: ServedSession): Promise<Taken> {
+    const { owner, shell, signal } = served;
+    if (!shell.ready) {
+      if ((await untilAnswered(() => peek(owner), signal)) === undefined) return { type: 'empty' };
+      if (!(await this.#makeReady(served))) return { type: 'empty' };
     }
-    const taken = await untilAnswered(() => take(run.owner), run.signal);
+    const taken = await untilAnswered(() => take(owner), signal);
     // A close whose call was lost is told by the mailbox.
     if (taken.type === 'empty' && taken.closing === true) this.close();
     if (taken.type !== 'fenced') return taken;
@@ -369,36 +229,10 @@ export class Session {
     return { type: 'empty' };
   }
 
-  /** Opens and prepares the shell. When that fails, what waits is told why. */
-  async #makeReady(run: RunDeps): Promise<boolean> {
-    const from = Date.now();
-    const signal = AbortSignal.any([run.signal, this.#unwanted.signal]);
-    if (!run.shell.hasSandbox) await this.#say(run, 'starting');
-    for (;;) {
-      try {
-        await run.shell.makeReady(signal);
-        this.#opened = { from, to: Date.now() };
-        if (run.shell.epoch !== this.#announcedEpoch)
-          await this.#announce(run, run.shell.epoch === 1 ? 'session.opened' : 'session.restarted');
-        else await this.#say(run, 'ready');
-        return true;
-      } catch (cause) {
-        const error = ensureShellfleetError(cause);
-        if (run.signal.aborted) return false;
-        if (signal.aborted) {
-          await run.shell.abandon();
-          return false;
-        }
-        if (error.code === 'DOCKER_UNAVAILABLE' && Date.now() - from < ENGINE_PATIENCE_MS) {
-          await new Promise((resolve) => setTimeout(resolve, 1_000));
-          continue;
-        }
-        this.#logger.warn({ err: error }, 'session.start-failed');
-        await run.shell.abandon();
-        await this.#failWaiting(run, error);
-        return false;
-      }
-    }
+  async #makeReady(served: ServedSession): Promise<boolean> {
+    const opened = await makeReady(served);
+    if (opened !== undefined) this.#opened = opened;
+    return opened !== undefined;
   }
 
   /** Runs one entry and returns what the step that ended it has started next. */
@@ -419,141 +253,51 @@ export class Session {
     return { type: 'empty' };
   }
 
-  async #failWaiting(run: RunDeps, error: ShellfleetError, most = Number.POSITIVE_INFINITY): Promise<void> {
-    for (let failed = 0; failed < most; failed += 1) {
-      const head = await untilAnswered(() => peek(run.owner), run.signal);
-      if (head === undefined) return;
-      const finished = await finishFailed(head, error, { ...run, mayTakeNext: () => false });
-      if (finished.type === 'fenced') return this.#onFenced();
-    }
-  }
-
   /** Why an idle session is given up, if it is. */
-  #whyEnd({ shell, spec }: RunDeps): string | undefined {
+  #whyEnd({ shell, spec, terminals }: ServedSession): string | undefined {
     if (!shell.hasSandbox) return 'nothing waits';
     if (shell.death !== undefined || !shell.turns.connected) return 'its container is gone';
     const now = Date.now();
-    if (this.#terminals !== undefined && this.#terminals.count > 0) this.#activeAt = now;
+    if (terminals.count > 0) this.#activeAt = now;
     if (now - this.#activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
     return now - shell.openedAt >= spec.maxLifetimeMs
       ? `it reached its lifetime of ${spec.maxLifetimeMs} ms`
       : undefined;
   }
 
-  /** A3. Returns undefined when something was submitted meanwhile: the session goes on. */
-  async #giveUp(run: RunDeps, why: string): Promise<'given-up' | undefined> {
-    const hadShell = run.shell.hasSandbox;
-    if (hadShell && (await untilAnswered(() => peek(run.owner), run.signal)) !== undefined && this.#stop === undefined)
-      return undefined;
-    if (hadShell) await this.#endShell(run);
-    const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
-    const released = await untilAnswered(() => release(run.owner, hadShell ? 'lost' : 'queued', event), run.signal);
-    if (released.type === 'busy' && this.#stop === undefined) return undefined;
-    this.#logger.info({ reason: why }, 'session.released');
-    await this.#removeJob(run);
-    return 'given-up';
-  }
-
-  /** Ends a closing session: shutdown commands, shell, sandbox, slot. */
-  async #end(run: RunDeps): Promise<void> {
-    await this.#endShell(run);
-    await untilAnswered(() => release(run.owner, 'queued'), run.signal);
-    this.#logger.info('session.closed');
-    await this.#removeJob(run);
-  }
-
-  /** In order: whoever gave shutdown commands counts on them whenever the fleet ends a shell, not only when a caller closes the session. */
-  async #endShell({ shell, spec, redaction }: RunDeps): Promise<void> {
-    // Of one that died its users are told that it is lost.
-    if (shell.ready) await this.#terminals?.hangUp();
-    if (shell.ready) {
-      for (const problem of await runShutdownCommands(shell.turns, spec, redaction))
-        this.#logger.warn({ problem }, 'session.shutdown-command-failed');
-    }
-    await shell.end(spec.terminationTimeoutMs);
-    await this.#late?.end();
-  }
-
-  /** The job goes first, then a second look: a submit in between has found an owner, and adds no job itself. */
-  async #removeJob(run: RunDeps): Promise<void> {
-    const { jobs } = this.#deps;
-    // A renewal behind this would lock a job that is gone.
-    this.#lease?.end();
-    await untilAnswered(() => jobs.remove(this.job), run.signal);
-    const head = await untilAnswered(() => peek(run.owner), run.signal);
-    if (head !== undefined) await untilAnswered(() => jobs.ensure(this.job, run.spec.priority), run.signal);
-  }
-
-  /** The shell lives on for the next owner. */
-  async #leave({ shell }: RunDeps): Promise<void> {
-    shell.leave();
-    await this.#late?.end();
-  }
-
-  /** A1: another host owns the session. Our shell must not go on beside its. */
-  async #abandon(run: RunDeps): Promise<void> {
-    this.#logger.warn({ [ATTRIBUTES.fence]: run.owner.fence }, 'lease.lost');
-    await run.shell.abandon();
+  /** Whether the step that ends an entry may start the next one. */
+  #mayTakeNext(): boolean {
+    const served = this.#served;
+    const isHeld = served?.lease.held() === true && served.shell.ready;
+    this.#looked = isHeld && !this.#closing && this.#stop === undefined && !this.#fenced.signal.aborted;
+    return this.#looked;
   }
 
   /** A1: at once, whatever runs. */
   #onFenced(): void {
     if (this.#fenced.signal.aborted) return;
     this.#fenced.abort();
-    void this.#shell?.discard();
+    void this.#served?.shell.discard();
     this.#wake.ring('fenced');
   }
 
-  #announce(run: RunDeps, type: EventType): Promise<void> {
-    const { epoch } = run.shell;
-    this.#announcedEpoch = epoch;
-    this.#logger.info({ epoch }, type);
-    return this.#say(run, run.shell.ready ? 'ready' : 'starting', type, { hostId: run.owner.host, epoch });
-  }
-
-  async #say(
-    run: RunDeps,
-    status: 'starting' | 'ready',
-    type?: EventType,
-    data: Record<string, unknown> = {},
-  ): Promise<void> {
-    const { epoch, epochBase } = run.shell;
-    const event = type === undefined ? undefined : { type, data: run.redaction.value(data) };
-    const shell = { epoch, epochBase, status, sandbox: status === 'ready' ? (run.shell.sandboxId ?? '') : '' };
-    const said = await untilAnswered(() => announce(run.owner, shell, event), run.signal);
-    if (said.type === 'fenced') this.#onFenced();
-  }
-
-  #toRunDeps(
-    owner: Owner,
-    spec: ResolvedSessionSpec,
-    redaction: SessionRedaction,
-    shell: SessionShell,
-    lease: Lease,
-  ): RunDeps {
+  #toActor(): SessionActor {
     return {
-      owner,
-      spec,
-      redaction,
-      shell,
-      sealer: this.#deps.sealer,
-      hostLog: this.#deps.hostLog,
-      logger: this.#logger,
       signal: this.#fenced.signal,
+      unwanted: this.#unwanted.signal,
       opened: () => this.#opened,
+      saidEpoch: () => this.#saidEpoch,
       isCancelled: (entryId) => this.#cancelled.has(entryId),
+      isStopping: () => this.#stop !== undefined,
       onTurn: (entryId, stop) => {
         this.#running = { entryId, stop };
       },
       onInputBell: (ring) => {
         this.#inputBell = ring;
       },
-      describeShell: (end) => describeShell(shell, this.#saidEpoch, end),
-      mayTakeNext: () => {
-        this.#looked =
-          lease.held() && shell.ready && !this.#closing && this.#stop === undefined && !this.#fenced.signal.aborted;
-        return this.#looked;
-      },
+      mayTakeNext: () => this.#mayTakeNext(),
+      onShellGone: () => this.#wake.ring('shell-gone'),
+      onFenced: () => this.#onFenced(),
     };
   }
 }

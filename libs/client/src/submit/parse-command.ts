@@ -48,6 +48,11 @@ export interface ParsedCommand {
 
 const commandSchema = z.object({ script: scriptSchema, options: runOptionsSchema });
 
+/** Throws COMMAND_INVALID for a command that no session would take: to be asked before one is opened for it. */
+export function checkCommand(script: unknown, options: RunOptions): void {
+  parseCommand(script, options, { commandTimeoutMs: 1 });
+}
+
 /** What is to run, with every default filled in. Throws COMMAND_INVALID with every field that is wrong. */
 export function parseCommand(
   script: unknown,

@@ -7,6 +7,9 @@ const V4 = byteSet('0-9.');
 const V6 = byteSet('0-9A-Fa-f:.');
 const V6_FIRST = byteSet('0-9A-Fa-f:');
 const MOST_V6 = 45;
+const LEAST_V4 = 7;
+/** Without `::` it has eight groups. */
+const LEAST_WHOLE_V6 = 15;
 const DOT = 0x2e;
 const COLON = 0x3a;
 
@@ -37,6 +40,7 @@ function scanV4(rule: Rule, view: View, findings: Findings): void {
     if (run === end && !view.complete) continue;
     const last = bytes[run - 1] === DOT ? run - 1 : run;
     if (run - start > 15 + (run - last) || WORD[byteAt(view, last)] === 1) continue;
+    if (last - start < LEAST_V4) continue;
     if (isV4(bytes.toString('latin1', start, last))) findings.found(rule, start, start, last);
   }
 }
@@ -55,8 +59,14 @@ function scanV6(rule: Rule, view: View, findings: Findings): void {
     if (run === end && !view.complete) continue;
     const last = trimPunctuation(bytes, start, run);
     if (last - start > MOST_V6 || WORD[byteAt(view, last)] === 1) continue;
+    if (last - start < LEAST_WHOLE_V6 && !hasDoubleColon(bytes, start, last)) continue;
     if (isV6(bytes.toString('latin1', start, last))) findings.found(rule, start, start, last);
   }
+}
+
+function hasDoubleColon(bytes: Uint8Array, from: number, to: number): boolean {
+  for (let at = from + 1; at < to; at += 1) if (bytes[at] === COLON && bytes[at - 1] === COLON) return true;
+  return false;
 }
 
 /** The end of a sentence or of a `key:` is not part of the address; `::` is. */

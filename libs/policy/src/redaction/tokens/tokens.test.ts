@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { compileRedaction } from '../compile.ts';
 import { cutAt, feed, feedRestarted } from '../every-chunking.ts';
@@ -10,6 +12,12 @@ const samples = tokenSamples(seededRandom(1));
 test('knows at least 40 kinds of tokens, and has a sample of each', () => {
   expect([...TOKEN_TYPES].sort()).toEqual([...new Set(samples.map(({ type }) => type))].sort());
   expect(TOKEN_TYPES.size).toBeGreaterThanOrEqual(40);
+});
+
+test('docs/output.md lists every kind', async () => {
+  const page = await readFile(join(import.meta.dirname, '../../../../../docs/output.md'), 'utf8');
+  const list = /The kinds of tokens: ([^.]+)\./.exec(page)?.[1] ?? '';
+  expect(list.match(/[a-z_]+/g)).toEqual([...TOKEN_TYPES].sort());
 });
 
 describe.each(samples.map((sample) => [sample.type, sample] as const))('%s', (type, { text, token }) => {

@@ -1,11 +1,7 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   adopt,
   announce,
-  append,
   connectRedis,
   createSealer,
   type Entry,
@@ -13,7 +9,6 @@ import {
   grant,
   notify,
   type Owner,
-  readInput,
   release,
   type Sealer,
   take,
@@ -24,22 +19,21 @@ import {
   emptyResult,
   entryPayloadSchema,
   type FileAnswer,
-  type FileOperation,
   fleetKeys,
   type HostBeat,
   hostCallSchema,
   hostKeys,
-  isShellfleetError,
-  type OutputEntry,
   parseSessionJobId,
   SESSIONS_QUEUE,
   type SessionKeys,
-  type StreamName,
   sessionKeys,
   type WireResult,
 } from '@shellfleet/protocol';
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { type MemoryFiles, runFileInMemory } from './memory-files.ts';
+import { runScript } from './run-script.ts';
+import { untilAnswered } from './until-answered.ts';
 
 /**
  * A tiny host for tests of the other side: real mailbox scripts, real sessions queue, real processes (`sh -c` each, so no shell state),
@@ -65,8 +59,6 @@ export interface MailboxHostOptions {
 
 const LOCK_MS = 65_000;
 const ALIVE_MS = 5_000;
-/** About how much of a stream a Result of this host holds. */
-const RESULT_BYTES = 262_144;
 
 export async function startMailboxHost(options: MailboxHostOptions): Promise<MailboxHost> {
   const host = new TinyHost(options);
@@ -74,13 +66,11 @@ export async function startMailboxHost(options: MailboxHostOptions): Promise<Mai
   return host;
 }
 
-interface OwnedSession {
+interface OwnedSession extends MemoryFiles {
   owner: Owner;
   job: Job;
   epoch: number;
   generation: string;
-  files: Map<string, Buffer>;
-  parts: Map<string, Buffer[]>;
   draining: boolean;
   again: boolean;
   running?: { entryId: string; stop: () => void };
@@ -308,86 +298,17 @@ class TinyHost implements MailboxHost {
         session.epoch++;
         return { result: emptyResult('success', { shell: { state: 'lost', epoch: session.epoch } }) };
       case 'file':
-        return runFileOperation(session, payload.operation);
-    }
-  }
-
-  /** An open stdin, read whenever the pipe has room. */
-  async #feed({ owner }: OwnedSession, entry: Entry, stdin: Writable): Promise<void> {
-    const { namespace, tenant, session } = owner.keys;
-    const place = { namespace, tenant, session, entry: entry.id, kind: 'input' as const };
-    for (let from = 0; ; ) {
-      const position = { taken: from, from, mostBytes: 1 };
-      const read = await untilAnswered(() => readInput(owner, entry.id, position));
-      if (read.type !== 'read') return;
-      for (const { end, sealed } of read.chunks) {
-        if (!stdin.write(this.#sealer.openBytes(sealed, place))) await once(stdin, 'drain');
-        from = end;
-      }
-      if (read.closed !== undefined && from === read.written) return void stdin.end();
-      if (read.chunks.length === 0) await delay(10);
+        return runFileInMemory(session, payload.operation);
     }
   }
 
   async #runScript(session: OwnedSession, entry: Entry, payload: CommandPayload): Promise<WireResult> {
-    const child = spawn('/bin/sh', ['-c', payload.script], { env: { ...process.env, ...payload.env }, detached: true });
-    const stop = () => {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    const onStarted = (stop: () => void) => {
+      session.running = { entryId: entry.id, stop };
     };
-    session.running = { entryId: entry.id, stop };
-    child.stdin.on('error', () => {});
-    if (payload.input === undefined)
-      child.stdin.end(payload.stdin === undefined ? undefined : Buffer.from(payload.stdin, 'base64'));
-    else void this.#feed(session, entry, child.stdin).catch(() => {});
-    const texts = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
-    const offsets = { stdout: 0, stderr: 0 };
-    const lines = { stdout: 0, stderr: 0 };
-    let seq = 0;
-    let storing = Promise.resolve();
-    const store = (stream: StreamName, data: Buffer) => {
-      if (offsets[stream] < RESULT_BYTES) texts[stream].push(data);
-      lines[stream] += countLines(data);
-      const rawFrom = offsets[stream];
-      offsets[stream] += data.byteLength;
-      const output: OutputEntry = {
-        stream,
-        seq: seq++,
-        rawFrom,
-        rawTo: offsets[stream],
-        omittedBytes: 0,
-        lines: lines[stream],
-        offset: rawFrom,
-        data,
-      };
-      storing = storing.then(() => untilAnswered(() => append(session.owner, entry.id, [output]))).then(() => {});
-    };
-    child.stdout.on('data', (data: Buffer) => store('stdout', data));
-    child.stderr.on('data', (data: Buffer) => store('stderr', data));
-    const deadline = setTimeout(stop, payload.timeoutMs);
-    const startedAt = Date.now();
-    const { code, signal } = await new Promise<{ code: number | null; signal: string | null }>((resolve) =>
-      child.on('close', (code, signal) => resolve({ code, signal })),
-    );
-    clearTimeout(deadline);
-    await storing;
+    const result = await runScript({ owner: session.owner, sealer: this.#sealer, onStarted }, entry, payload);
     delete session.running;
-    const timedOut = Date.now() - startedAt >= payload.timeoutMs;
-    const stdout = Buffer.concat(texts.stdout);
-    const stderr = Buffer.concat(texts.stderr);
-    const outcome = timedOut ? 'timeout' : code === 0 ? 'success' : 'failure';
-    return emptyResult(outcome, {
-      exitCode: code,
-      signal,
-      reason: timedOut ? 'wall' : 'exited',
-      stdout: stdout.toString(payload.encoding),
-      stderr: stderr.toString(payload.encoding),
-      totals: {
-        stdoutBytes: offsets.stdout,
-        stderrBytes: offsets.stderr,
-        stdoutLines: lines.stdout,
-        stderrLines: lines.stderr,
-      },
-    });
+    return result;
   }
 
   async #answerCalls(): Promise<void> {
@@ -413,63 +334,3 @@ class TinyHost implements MailboxHost {
     await this.#fetch();
   }
 }
-
-/** Every script may arrive twice, so a call without an answer is made again. Ends when Redis answers. */
-async function untilAnswered<T>(call: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await call();
-    } catch (error) {
-      if (!isShellfleetError(error) || error.code !== 'QUEUE_UNAVAILABLE') throw error;
-      await delay(100);
-    }
-  }
-}
-
-function runFileOperation(
-  session: OwnedSession,
-  operation: FileOperation,
-): { result: WireResult; answer?: FileAnswer } {
-  const { files, parts } = session;
-  const { path } = operation;
-  const missing = () => ({
-    result: emptyResult('error', {
-      error: { code: 'FILE_NOT_FOUND', message: `There is no ${path}.`, retryable: false, context: { path } },
-    }),
-  });
-  const done = emptyResult('success', { exitCode: 0 });
-  switch (operation.name) {
-    case 'read': {
-      const data = files.get(path);
-      if (data === undefined) return missing();
-      const part = data.subarray(operation.offset, operation.offset + operation.length);
-      return { result: done, answer: { data: part.toString('base64'), size: data.byteLength } };
-    }
-    case 'write': {
-      const list = [...(parts.get(operation.transfer) ?? []), Buffer.from(operation.data, 'base64')];
-      parts.set(operation.transfer, list);
-      if (operation.last) {
-        files.set(path, Buffer.concat(list));
-        parts.delete(operation.transfer);
-      }
-      return { result: done };
-    }
-    case 'list': {
-      const entries = [...files]
-        .filter(([name]) => name.startsWith(`${path.replace(/\/$/, '')}/`))
-        .map(([name, data]) => ({
-          name: name.split('/').at(-1) ?? '',
-          path: name,
-          type: 'file' as const,
-          size: data.byteLength,
-          mode: 0o644,
-          modifiedAt: new Date(0).toISOString(),
-        }));
-      return { result: done, answer: { entries } };
-    }
-    case 'remove':
-      return files.delete(path) ? { result: done } : missing();
-  }
-}
-
-const countLines = (bytes: Buffer) => bytes.toString('latin1').split('\n').length - 1;

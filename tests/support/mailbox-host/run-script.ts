@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { append, type Entry, type Owner, readInput, type Sealer } from '@shellfleet/mailbox';
+import {
+  type CommandPayload,
+  emptyResult,
+  type OutputEntry,
+  type StreamName,
+  type WireResult,
+} from '@shellfleet/protocol';
+import { untilAnswered } from './until-answered.ts';
+
+/** About how much of a stream a Result of this host holds. */
+const RESULT_BYTES = 262_144;
+
+export interface ScriptRun {
+  owner: Owner;
+  sealer: Sealer;
+  /** It runs, and can be killed. */
+  onStarted(stop: () => void): void;
+}
+
+/** A command of a mailbox host: `sh -c`, a process each. */
+export async function runScript(run: ScriptRun, entry: Entry, payload: CommandPayload): Promise<WireResult> {
+  const child = spawn('/bin/sh', ['-c', payload.script], { env: { ...process.env, ...payload.env }, detached: true });
+  const stop = () => {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  };
+  run.onStarted(stop);
+  child.stdin.on('error', () => {});
+  if (payload.input === undefined)
+    child.stdin.end(payload.stdin === undefined ? undefined : Buffer.from(payload.stdin, 'base64'));
+  else void feed(run, entry, child.stdin).catch(() => {});
+  const texts = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
+  const offsets = { stdout: 0, stderr: 0 };
+  const lines = { stdout: 0, stderr: 0 };
+  let seq = 0;
+  let storing = Promise.resolve();
+  const store = (stream: StreamName, data: Buffer) => {
+    if (offsets[stream] < RESULT_BYTES) texts[stream].push(data);
+    lines[stream] += countLines(data);
+    const rawFrom = offsets[stream];
+    offsets[stream] += data.byteLength;
+    const output: OutputEntry = {
+      stream,
+      seq: seq++,
+      rawFrom,
+      rawTo: offsets[stream],
+      omittedBytes: 0,
+      lines: lines[stream],
+      offset: rawFrom,
+      data,
+    };
+    storing = storing.then(() => untilAnswered(() => append(run.owner, entry.id, [output]))).then(() => {});
+  };
+  child.stdout.on('data', (data: Buffer) => store('stdout', data));
+  child.stderr.on('data', (data: Buffer) => store('stderr', data));
+  const deadline = setTimeout(stop, payload.timeoutMs);
+  const startedAt = Date.now();
+  const { code, signal } = await new Promise<{ code: number | null; signal: string | null }>((resolve) =>
+    child.on('close', (code, signal) => resolve({ code, signal })),
+  );
+  clearTimeout(deadline);
+  await storing;
+  const timedOut = Date.now() - startedAt >= payload.timeoutMs;
+  const stdout = Buffer.concat(texts.stdout);
+  const stderr = Buffer.concat(texts.stderr);
+  const outcome = timedOut ? 'timeout' : code === 0 ? 'success' : 'failure';
+  return emptyResult(outcome, {
+    exitCode: code,
+    signal,
+    reason: timedOut ? 'wall' : 'exited',
+    stdout: stdout.toString(payload.encoding),
+    stderr: stderr.toString(payload.encoding),
+    totals: {
+      stdoutBytes: offsets.stdout,
+      stderrBytes: offsets.stderr,
+      stdoutLines: lines.stdout,
+      stderrLines: lines.stderr,
+    },
+  });
+}
+
+/** An open stdin, read whenever the pipe has room. */
+async function feed({ owner, sealer }: ScriptRun, entry: Entry, stdin: Writable): Promise<void> {
+  const { namespace, tenant, session } = owner.keys;
+  const place = { namespace, tenant, session, entry: entry.id, kind: 'input' as const };
+  for (let from = 0; ; ) {
+    const position = { taken: from, from, mostBytes: 1 };
+    const read = await untilAnswered(() => readInput(owner, entry.id, position));
+    if (read.type !== 'read') return;
+    for (const { end, sealed } of read.chunks) {
+      if (!stdin.write(sealer.openBytes(sealed, place))) await once(stdin, 'drain');
+      from = end;
+    }
+    if (read.closed !== undefined && from === read.written) return void stdin.end();
+    if (read.chunks.length === 0) await delay(10);
+  }
+}
+
+const countLines = (bytes: Buffer) => bytes.toString('latin1').split('\n').length - 1;
