@@ -98,6 +98,7 @@ async function runCommand(
     ack: (stream, offset) => live()?.ack(entry.id, stream, offset),
     pause: () => live()?.pause(),
     resume: () => live()?.resumeReading(),
+    othersRun: deps.othersRun,
     onLost: () => live()?.stop(entry.id, { killGraceMs: 0 }),
   });
   const stop = () => live()?.stop(entry.id, { killGraceMs: payload.killGraceMs });

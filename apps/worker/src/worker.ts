@@ -82,6 +82,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   });
   const leases = createLeases(jobs);
   const heldTimes = createHeldTimes();
+  const running = new Set<string>();
   const openGate = createGate(2 * availableParallelism());
   const stopping = new AbortController();
   const wake = createWake();
@@ -116,7 +117,14 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     const before = sessions.get(key)?.done;
     if (before !== undefined) return void before.then(() => serve(job, found, failures));
     const { lockMs, ...shared } = { redis, fleet, hostId, sealer, jobs, leases, lockMs: FIRST_LOCK_MS, logger };
-    const session = new Session(job, { ...shared, lockMs, sandboxes: deps.sandboxes, openGate, hostLog: deps.hostLog });
+    const session = new Session(job, {
+      ...shared,
+      lockMs,
+      sandboxes: deps.sandboxes,
+      openGate,
+      hostLog: deps.hostLog,
+      running,
+    });
     const from = performance.now();
     const served = session.serve(found);
     const done = served.then(() => {

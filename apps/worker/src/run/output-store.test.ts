@@ -1,13 +1,18 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { Appended, Fenced } from '@shellfleet/mailbox';
 import type { OutputEntry } from '@shellfleet/protocol';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
 import { OutputStore } from './output-store.ts';
 
 const MIB = 1 << 20;
 const STORED: Appended = { type: 'stored', offsets: { stdout: 0, stderr: 0 } };
 
-function createStore(append: (entries: readonly OutputEntry[]) => Promise<Appended | Fenced>, streamBytes = 64 * MIB) {
+function createStore(
+  append: (entries: readonly OutputEntry[]) => Promise<Appended | Fenced>,
+  streamBytes = 64 * MIB,
+  othersRun = true,
+) {
   const said: string[] = [];
   const clean = new CleanOutput({ streamBytes, maxBytes: 100, maxLines: 100, keep: 'tail', encoding: 'utf8' });
   const log = { append: async () => void said.push('log'), restore: async () => [] };
@@ -22,6 +27,7 @@ function createStore(append: (entries: readonly OutputEntry[]) => Promise<Append
     ack: (_stream, offset) => said.push(`ack ${offset}`),
     pause: () => said.push('pause'),
     resume: () => said.push('resume'),
+    othersRun: () => othersRun,
     onLost: (reason) => said.push(`lost: ${reason}`),
   });
   return { store, said, log, clean };
@@ -67,4 +73,22 @@ test('a log that takes nothing ends no command: the gap is counted in the stream
   const last = await store.end();
   expect(said).toContain('log failed');
   expect(last).toMatchObject([{ rawTo: MIB / 2, omittedBytes: MIB / 2 - 1_000 }]);
+});
+
+test.each([
+  [true, ['pause']],
+  [false, ['pause', 'resume']],
+])('over its budget a flood rests when others run (%s), and not when it is alone', async (othersRun, expected) => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  try {
+    const { store, said } = createStore(async () => STORED, 1, othersRun);
+    store.push('stdout', 0, Buffer.alloc(MIB, 'x'));
+    await immediate();
+    expect(said.filter((word) => word === 'pause' || word === 'resume')).toEqual(expected);
+    vi.runAllTimers();
+    await store.end();
+    expect(said).toContain('resume');
+  } finally {
+    vi.useRealTimers();
+  }
 });

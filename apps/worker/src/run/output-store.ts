@@ -15,7 +15,7 @@ const PAUSE_ABOVE_BYTES = 1 << 20;
 const RESUME_BELOW_BYTES = 1 << 18;
 /** Redacting takes time, and other sessions wait meanwhile: after so much of one command's output they have their turn. */
 const MOST_A_TURN_BYTES = 1 << 16;
-/** What nobody follows any more, because the stream does not carry it, rests so many times as long as it worked. */
+/** Beside others, what nobody follows any more, because the stream does not carry it, rests so many times as long as it worked. */
 const REST_OVER_BUDGET = 2;
 /** The end of a short command comes right behind its output: waiting this long for it saves a call, and 64 KiB are worth one. */
 const SETTLE_MS = 2;
@@ -33,6 +33,8 @@ export interface OutputStoreDeps {
   ack(stream: StreamName, offset: number): void;
   pause(): void;
   resume(): void;
+  /** Something else runs on this host now. */
+  othersRun(): boolean;
   /** The entry is not ours any more, or the mailbox and the keeper disagree. */
   onLost(reason: string): void;
 }
@@ -100,7 +102,8 @@ export class OutputStore {
     const restMs = REST_OVER_BUDGET * this.#turnMs;
     this.#turnBytes = 0;
     this.#turnMs = 0;
-    if (this.#deps.clean.isOverBudget && !this.#ending) setTimeout(() => this.#resume('others'), restMs);
+    const { clean, othersRun } = this.#deps;
+    if (clean.isOverBudget && !this.#ending && othersRun()) setTimeout(() => this.#resume('others'), restMs);
     else this.#resume('others');
   }
 

@@ -21,6 +21,8 @@ export interface RunDeps {
   signal: AbortSignal;
   /** A caller has cancelled the entry. */
   isCancelled(entryId: string): boolean;
+  /** An entry of another session runs on this host now. */
+  othersRun(): boolean;
   /** The entry is on the shell now, and can be stopped. */
   onTurn(entryId: string, stop: () => void): void;
   /** Who is to be called when something was written to the stdin of what runs. */

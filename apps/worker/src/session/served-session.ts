@@ -29,6 +29,8 @@ export interface SessionDeps {
   sandboxes: Sandboxes;
   openGate: Gate;
   hostLog: HostLog;
+  /** entries that run on this host now */
+  running: Set<string>;
   logger: Logger;
 }
 
@@ -63,7 +65,7 @@ export function createServedSession(
   owner: Owner,
   lease: Lease,
   actor: SessionActor,
-  { sealer, sandboxes, openGate, hostLog, jobs, logger: plainLogger }: SessionDeps,
+  { sealer, sandboxes, openGate, hostLog, running, jobs, logger: plainLogger }: SessionDeps,
 ): ServedSession {
   const { keys } = owner;
   const { signal, onFenced } = actor;
@@ -112,6 +114,7 @@ export function createServedSession(
     ...actor,
     ...{ job, jobs, lease, owner, sealer, hostLog, logger },
     ...{ spec, redaction, shell, late, terminals, announcements },
+    othersRun: () => running.size > 1,
     describeShell: (end) => describeShell(shell, actor.saidEpoch(), end),
   };
 }
