@@ -15,6 +15,8 @@ export interface Anchor {
 }
 
 const HASH_FACTOR = 0x9e3779b1;
+/** Fewer hashes than a place in #heads can count. */
+const MOST_BITS = 15;
 
 /**
  * Looks for thousands of anchors in one pass: the first three bytes of each are in a hash table, and only a hit is
@@ -25,7 +27,7 @@ export class AnchorScan implements Source {
   readonly #readsLeft: boolean;
   readonly #shift: number;
   /** By hash of three bytes: 1 + the place in #chains, 0 for none. */
-  readonly #heads: Uint32Array;
+  readonly #heads: Uint16Array;
   readonly #chains: { trigram: number; anchors: Anchor[] }[][] = [[]];
   /** Anchors by their first byte and by their first two, for the end of the text. */
   readonly #byPrefix = new Map<number, Anchor[]>();
@@ -33,9 +35,9 @@ export class AnchorScan implements Source {
   constructor(anchors: readonly Anchor[]) {
     this.#anchors = anchors;
     this.#readsLeft = anchors.some(({ notAfter }) => notAfter !== undefined);
-    const bits = Math.min(16, Math.max(12, 6 + Math.ceil(Math.log2(anchors.length + 1))));
+    const bits = Math.min(MOST_BITS, Math.max(12, 6 + Math.ceil(Math.log2(anchors.length + 1))));
     this.#shift = 32 - bits;
-    this.#heads = new Uint32Array(2 ** bits);
+    this.#heads = new Uint16Array(2 ** bits);
     for (const anchor of anchors) for (const trigram of trigramsOf(anchor)) this.#add(trigram, anchor);
   }
 
@@ -63,10 +65,7 @@ export class AnchorScan implements Source {
     for (let at = from; at < last; at += 1) {
       trigram = ((trigram << 8) | bytes[at + 2]!) & 0xffffff;
       const head = heads[Math.imul(trigram, HASH_FACTOR) >>> shift]!;
-      if (head === 0) continue;
-      // Whatever begins behind what is open is looked at again when that is decided.
-      if (at > findings.openAt) return;
-      this.#judge(head, trigram, view, at, findings);
+      if (head !== 0) this.#judge(head, trigram, view, at, findings);
     }
     if (!view.complete) this.#openAtEnd(view, findings);
   }
@@ -80,6 +79,8 @@ export class AnchorScan implements Source {
   #judge(head: number, trigram: number, view: View, at: number, findings: Findings): void {
     for (const entry of this.#chains[head]!) {
       if (entry.trigram !== trigram) continue;
+      // What begins behind something open is looked at again when that is decided.
+      if (at > findings.openAt) return;
       for (const anchor of entry.anchors) judgeAnchor(anchor, view, at, findings);
     }
   }

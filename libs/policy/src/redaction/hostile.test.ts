@@ -50,6 +50,13 @@ describe('100 KB of hostile text take at most 50 ms', () => {
     ['domains of 250 characters', email, repeated(`a@${'b'.repeat(250)}`)],
     ['many addresses', email, repeated('a@b.co ')],
     ['addresses side by side', email, repeated('a@b.co,')],
+    [
+      'addresses side by side, and no digit for a card',
+      [...email, { type: 'credit_card', strategy: 'redact' }],
+      repeated('a@b.co,'),
+    ],
+    ['beginnings of keys', [], repeated('-----BEGIN PRIVATE KEY-----')],
+    ['beginnings of tokens', [], repeated('ops_eyJ')],
     ['(a+)+$', custom('(a+)+$'), `${'a'.repeat(BYTES - 1)}b`],
     ['(a|aa)+!', custom('(a|aa)+!'), repeated('a')],
     ['.*x.*y', custom('.*x.*y'), repeated('x')],

@@ -39,7 +39,8 @@ function quoted(value: string): string[] {
     value.replaceAll("'", `'"'"'`),
     value.replace(/["$`\\]/g, (character) => `\\${character}`),
     backslashed,
-    backslashed.replaceAll('\n', "$'\\n'"),
+    // A function: in a text `$'` would stand for all that follows.
+    backslashed.replaceAll('\n', () => "$'\\n'"),
   ];
 }
 

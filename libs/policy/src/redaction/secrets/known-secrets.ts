@@ -20,7 +20,7 @@ export function knownSecrets(
     if (needles === undefined) {
       const message = `is shorter than ${SHORTEST_SECRET_CHARS} characters, and is not masked`;
       warnings.push({ secret: name, message });
-    } else anchors.push(...needles);
+    } else for (const needle of needles) anchors.push(needle);
   }
   return { sources: anchors.length > 0 ? [new AnchorScan(anchors)] : [], warnings };
 }

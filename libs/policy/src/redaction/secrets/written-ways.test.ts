@@ -35,9 +35,17 @@ describe('a secret is found as programs write it that escape', () => {
     ],
     ['ascii of Python', 'clé密碼🔑-it', String.raw`'cl\xe9\u5bc6\u78bc\U0001f511-it'`],
     ['Node', 'esc\x1bape-\x7fsecret', String.raw`{ a: 'esc\x1Bape-\x7Fsecret' }`],
-    ['dash', "it's-secret-val", String.raw`'it'"'"'s-secret-val'`],
+    ['dash', "it's-secret-val", `'it'"'"'s-secret-val'`],
     ['a trace of bash', "it's-secret-val", String.raw`+ : 'it'\''s-secret-val'`],
   ])('%s', (_name, secret, text) => {
     expect(isFound(secret, text)).toBe(true);
   });
+});
+
+test('a secret of many short lines is found, and prepared in bounded memory', () => {
+  const lines = Array.from({ length: 16_000 }, (_, index) => `${(index + 2 ** 20).toString(36)}-$'`);
+  const before = process.memoryUsage().rss;
+  const secret = lines.join('\n');
+  expect(isFound(secret, `x ${secret} y`)).toBe(true);
+  expect(process.memoryUsage().rss - before).toBeLessThan(256 << 20);
 });
