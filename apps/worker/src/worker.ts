@@ -20,6 +20,7 @@ import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
 import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases } from './lease/leases.ts';
 import { createSessionJobs, type SessionJob } from './queue/session-jobs.ts';
+import { RunningEntries } from './run/running-entries.ts';
 import type { Sandbox, Sandboxes } from './sandbox/sandbox.ts';
 import { createGate } from './session/gate.ts';
 import { Session, type Stop } from './session/session.ts';
@@ -82,7 +83,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   });
   const leases = createLeases(jobs);
   const heldTimes = createHeldTimes();
-  const running = new Set<string>();
+  const running = new RunningEntries();
   const openGate = createGate(2 * availableParallelism());
   const stopping = new AbortController();
   const wake = createWake();

@@ -16,7 +16,7 @@ const RESUME_BELOW_BYTES = 1 << 18;
 /** Redacting takes time, and other sessions wait meanwhile: after so much of one command's output they have their turn. */
 const MOST_A_TURN_BYTES = 1 << 16;
 /** Beside others, what nobody follows any more, because the stream does not carry it, rests so many times as long as it worked. */
-const REST_OVER_BUDGET = 2;
+const REST_OVER_BUDGET = 5;
 /** The end of a short command comes right behind its output: waiting this long for it saves a call, and 64 KiB are worth one. */
 const SETTLE_MS = 2;
 const WORTH_A_CALL_BYTES = 1 << 16;

@@ -7,6 +7,7 @@ import type { Lease, Leases } from '../lease/leases.ts';
 import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
 import { createLateClean, LateOutput } from '../run/late-output.ts';
 import type { RunDeps } from '../run/run-deps.ts';
+import type { RunningEntries } from '../run/running-entries.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
 import { Announcements } from './announcements.ts';
@@ -29,8 +30,7 @@ export interface SessionDeps {
   sandboxes: Sandboxes;
   openGate: Gate;
   hostLog: HostLog;
-  /** entries that run on this host now */
-  running: Set<string>;
+  running: RunningEntries;
   logger: Logger;
 }
 
@@ -114,7 +114,7 @@ export function createServedSession(
     ...actor,
     ...{ job, jobs, lease, owner, sealer, hostLog, logger },
     ...{ spec, redaction, shell, late, terminals, announcements },
-    othersRun: () => running.size > 1,
+    othersRun: () => running.hasOthers,
     describeShell: (end) => describeShell(shell, actor.saidEpoch(), end),
   };
 }

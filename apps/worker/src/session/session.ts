@@ -237,9 +237,7 @@ export class Session {
 
   /** Runs one entry and returns what the step that ended it has started next. */
   async #run(entry: Entry, from: 'start' | 'resume', run: RunDeps): Promise<Taken> {
-    const { running } = this.#deps;
-    running.add(entry.id);
-    const finished = await runEntry(entry, from, run).finally(() => running.delete(entry.id));
+    const finished = await this.#deps.running.during(entry.id, () => runEntry(entry, from, run));
     this.#running = undefined;
     this.#cancelled.delete(entry.id);
     return this.#noteFinished(finished, run);

@@ -52,7 +52,7 @@ describe('100 KB of hostile text take at most 50 ms', () => {
     ['addresses side by side', email, repeated('a@b.co,')],
     [
       'addresses side by side, and no digit for a card',
-      [...email, { type: 'credit_card', strategy: 'redact' }],
+      [...email, { type: 'credit_card', strategy: 'redact' as const }],
       repeated('a@b.co,'),
     ],
     ['beginnings of keys', [], repeated('-----BEGIN PRIVATE KEY-----')],
