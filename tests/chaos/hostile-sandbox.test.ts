@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Session } from '@shellfleet/client';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import { residentBytes } from '../support/resident-bytes.ts';
 import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -27,11 +28,6 @@ afterEach(async () => {
   expect(await inspect.containers()).toEqual([]);
   await inspect[Symbol.asyncDispose]();
 });
-
-async function residentBytes(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
-}
 
 /** How long a session takes to answer, again and again until told to stop. */
 async function answerTimes(session: Session, stop: AbortSignal): Promise<number[]> {

@@ -1,15 +1,15 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Command } from '@shellfleet/client';
 import { recordKey, sessionKeys } from '@shellfleet/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import { md5 } from '../support/md5.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
 // Promise: what is written to a command's stdin reaches it once and whole, whoever dies or goes away in between, but for who streams it.
 
-const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
 const bytes = randomBytes(50_000_000);
 /** Takes its time, so that there is a middle. */
 const SCRIPT =

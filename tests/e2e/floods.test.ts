@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
-import { mostResident, p95While, resident } from '../support/flood-figures.ts';
+import { p95While } from '../support/flood-figures.ts';
 import { inspectFleet } from '../support/inspect-fleet.ts';
+import { mostResidentBytes, residentBytes } from '../support/resident-bytes.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
 const MIB = 2 ** 20;
@@ -51,11 +52,11 @@ test(
     await flooding.run('yes | head -c 30000000');
     // The same processes at work, and nothing of it for us.
     const before = await p95While(other, flooding.run('timeout 5 yes > /dev/null'));
-    const residentBefore = await resident(pid);
+    const residentBefore = await residentBytes(pid);
     const from = performance.now();
     const command = await flooding.submit(`yes | head -c ${FLOOD_BYTES}`);
     const ended = command.result();
-    const [most, during, result] = await Promise.all([mostResident(pid, ended), p95While(other, ended), ended]);
+    const [most, during, result] = await Promise.all([mostResidentBytes(pid, ended), p95While(other, ended), ended]);
     const seconds = (performance.now() - from) / 1_000;
     const events = await inspect.events('yes');
     const carried = events

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command, LogChunk, LogOptions } from '@shellfleet/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';
+import { md5 } from '../support/md5.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
 // Promise: the whole redacted output of a command is there to be read by offset, while its host keeps it; what is gone is said to be.
@@ -32,8 +32,6 @@ async function read(command: Command, options: LogOptions = {}) {
   const data = Buffer.concat(chunks.map((chunk) => chunk.data));
   return { chunks, data, omitted: chunks.reduce((sum, { omittedBytes = 0 }) => sum + omittedBytes, 0) };
 }
-
-const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
 
 test('what the stream does not carry comes from the host, also after its worker was killed', async () => {
   const session = await stack.fleet.session('logged', SPEC);

@@ -1,7 +1,6 @@
 // A command's stdin: none, given with it, streamed by its submitter, or held open and written to by anybody.
 import { execFile } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import type { Command, Session } from '@shellfleet/client';
 import { inputKey, LIMITS, recordKey, sessionKeys } from '@shellfleet/protocol';
@@ -10,11 +9,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { everythingInRedis } from '../support/everything-in-redis.ts';
 import { expectedResult } from '../support/expected-result.ts';
 import { FleetCli } from '../support/fleet-cli.ts';
+import { md5 } from '../support/md5.ts';
+import { residentBytes } from '../support/resident-bytes.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
 const MB = 1_000_000;
-const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
 const streamsAndStays = fileURLToPath(new URL('../fixtures/streams-and-stays.ts', import.meta.url));
 
 /** Resolves when the command has said so much. */
@@ -36,10 +36,6 @@ async function isPending(promise: Promise<unknown>, session: Session): Promise<b
   promise.then(settle, settle);
   for (let i = 0; i < 5; i += 1) await session.info();
   return !settled;
-}
-
-async function residentBytes(pid: number): Promise<number> {
-  return 1024 * Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]);
 }
 
 describe.each(['socket', 'attach'] as const)('over %s', (transport) => {

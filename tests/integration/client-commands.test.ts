@@ -1,8 +1,9 @@
 import { isShellfleetError, type Result } from '@shellfleet/client';
 import { sessionKeys } from '@shellfleet/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { setClientStage, until } from '../support/client-stage.ts';
+import { setClientStage } from '../support/client-stage.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { untilFound } from '../support/until.ts';
 
 let own: OwnRedis;
 beforeAll(async () => {
@@ -88,7 +89,7 @@ test('cancel ends a queued command unrun, a running one by its host, and tells a
   const session = await (await stage.connect()).session('s');
   const running = await session.submit('echo begun; exec sleep 60');
   const queued = await session.submit('echo never');
-  await until('the first began', async () => host.began.length === 1);
+  await untilFound('the first began', async () => host.began.length === 1);
   expect(await queued.cancel()).toBe(true);
   expect(await queued.result()).toMatchObject({ outcome: 'cancellation', reason: 'cancelled', stdout: '' });
   for await (const chunk of running.output()) if (chunk.text.includes('begun')) break;
@@ -132,7 +133,7 @@ test('a closed session refuses submits; its id starts a next life with any spec'
   const session = await fleet.session('s');
   const running = await session.submit('sleep 60');
   const queued = await session.submit('echo never');
-  await until('it runs', async () => (await session.info()).runningCommandId === running.id);
+  await untilFound('it runs', async () => (await session.info()).runningCommandId === running.id);
   await session.close();
   expect([(await running.result()).outcome, (await queued.result()).outcome]).toEqual(['cancellation', 'cancellation']);
   expect(codeOf(await session.run('echo').catch((caught: unknown) => caught))).toBe('SESSION_CLOSED');
@@ -149,7 +150,10 @@ test('a one-shot runs in a session of its own, which is closed afterwards', asyn
   const fleet = await stage.connect();
   const result = await fleet.run('echo one');
   expect(result.stdout).toBe('one\n');
-  await until('it is closed', async () => (await (await fleet.attach(result.sessionId))?.info())?.state === 'closed');
+  await untilFound(
+    'it is closed',
+    async () => (await (await fleet.attach(result.sessionId))?.info())?.state === 'closed',
+  );
 });
 
 test('restart is in order with the commands, and counts a shell', async () => {
@@ -195,7 +199,7 @@ test('a session lists with its state, and one that waits for a host with its pos
     { id: 'b', position: 2, queuedCommands: 1 },
   ]);
   await stage.startHost();
-  await until('both ran', async () => (await Array.fromAsync(fleet.sessions({ state: 'ready' }))).length === 2);
+  await untilFound('both ran', async () => (await Array.fromAsync(fleet.sessions({ state: 'ready' }))).length === 2);
   expect(await fleet.hosts()).toMatchObject([{ id: 'tiny-host', state: 'up', policies: ['docker'] }]);
 });
 
@@ -226,7 +230,7 @@ test('a batch stops a task at its first failure, uploads its files first, and le
   expect(results.get('wrong error')?.error?.code).toBe('COMMAND_INVALID');
   expect(batch.totals).toMatchObject({ tasks: 9, success: 6, failure: 1, error: 2 });
   expect(host.began.map(({ script }) => script)).not.toContain('echo never');
-  await until('its sessions are closed', async () =>
+  await untilFound('its sessions are closed', async () =>
     (await Array.fromAsync(fleet.sessions())).every(({ state }) => state === 'closed'),
   );
 });
@@ -245,7 +249,10 @@ test('a batch gives a result when its task ends, and an aborted one cancels what
   }
   const batch = fleet.batch(tasks(), { signal: stop.signal })[Symbol.asyncIterator]();
   expect((await batch.next()).value).toMatchObject({ id: 'quick', outcome: 'success' });
-  await until('the long one runs', async () => (await Array.fromAsync(fleet.sessions({ state: 'busy' }))).length === 1);
+  await untilFound(
+    'the long one runs',
+    async () => (await Array.fromAsync(fleet.sessions({ state: 'busy' }))).length === 1,
+  );
   stop.abort();
   more.resolve();
   expect((await batch.next()).value).toMatchObject({ id: 'long', outcome: 'cancellation' });

@@ -4,8 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { connectRedis, submit } from '@shellfleet/mailbox';
 import { fleetKeys, recordKey, SESSIONS_QUEUE, sessionJobId, sessionKeys } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
-import { setClientStage, until } from '../support/client-stage.ts';
+import { setClientStage } from '../support/client-stage.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
+import { untilFound } from '../support/until.ts';
 
 const firstSubmit = fileURLToPath(new URL('../support/first-submit.ts', import.meta.url));
 
@@ -126,7 +127,11 @@ test('readers and waiters outlive an absence of Redis', async () => {
 test('durable is refused before anything is sent where Redis cannot promise it', async () => {
   await using stage = await setClientStage();
   const session = await (await stage.connect()).session('s');
-  const before = await stage.keys();
+  // The index is told of a session beside its opening.
+  const before = await untilFound('the session is in the index', async () => {
+    const keys = await stage.keys();
+    return keys.some((key) => key.endsWith(':index')) && keys;
+  });
   await expect(session.submit('true', { durable: true })).rejects.toMatchObject({ code: 'DURABLE_UNSUPPORTED' });
   expect(await stage.keys()).toEqual(before);
 });
@@ -152,7 +157,7 @@ test('a session whose host died is unreachable; its close resolves at once, and 
   host.pause();
   const queued = await session.submit('echo never');
   await host[Symbol.asyncDispose]();
-  await until('its host is known to be away', async () => (await session.info()).state === 'unreachable');
+  await untilFound('its host is known to be away', async () => (await session.info()).state === 'unreachable');
   await session.close();
   expect(await queued.result()).toMatchObject({ outcome: 'cancellation' });
   expect((await session.info()).state).toBe('closed');
@@ -164,7 +169,9 @@ test('a closed connection tells those who wait, and leaves no inbox behind', asy
   const command = await (await fleet.session('s')).submit('true');
   const waiting = command.result();
   const reading = Array.fromAsync(command.output());
-  await until('it reads', async () => ((await stage.redis.client('LIST')) as string).includes('name=shellfleet-feeds'));
+  await untilFound('it reads', async () =>
+    ((await stage.redis.client('LIST')) as string).includes('name=shellfleet-feeds'),
+  );
   await Promise.all([
     fleet.close(),
     expect(reading).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' }),

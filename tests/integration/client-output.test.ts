@@ -2,8 +2,9 @@ import type { Command, OutputChunk } from '@shellfleet/client';
 import { connectRedis } from '@shellfleet/mailbox';
 import { sessionKeys } from '@shellfleet/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { setClientStage, until } from '../support/client-stage.ts';
+import { setClientStage } from '../support/client-stage.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { untilFound } from '../support/until.ts';
 
 let own: OwnRedis;
 beforeAll(async () => {
@@ -185,7 +186,7 @@ test('an inbox that Redis lost costs no result', async () => {
   const host = await stage.startHost({ paused: true });
   const session = await (await stage.connect()).session('s');
   const command = await session.submit('echo found');
-  const inbox = await until('the inbox is there', async () =>
+  const inbox = await untilFound('the inbox is there', async () =>
     (await stage.keys()).find((key) => key.startsWith(`${stage.namespace}:inbox:`)),
   );
   await stage.redis.del(inbox);

@@ -1,13 +1,12 @@
 // A worker dies and another takes over: the shell never noticed, and nothing is lost or doubled (invariants 1, 3; DESIGN 9).
-import { createHash } from 'node:crypto';
 import { encodeFrame, entryIdToBytes, FrameType } from '@shellfleet/keeper';
 import { FencedOff } from '@shellfleet/worker/shell';
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
+import { md5 } from '../support/md5.ts';
 import { host, openBox } from '../support/shell-box.ts';
 import { ShellClient } from '../support/shell-client.ts';
 
-const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
 const RING_BYTES = 4 << 20;
 
 describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => {

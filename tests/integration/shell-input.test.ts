@@ -1,14 +1,14 @@
 // An open stdin: what comes while the command runs reaches it in order and once, and holds nobody up.
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { INPUT_WINDOW_BYTES } from '@shellfleet/keeper';
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
+import { md5 } from '../support/md5.ts';
 import { type ShellBox, useBox } from '../support/shell-box.ts';
 import { ShellClient } from '../support/shell-client.ts';
 import { ShellFeed } from '../support/shell-feed.ts';
 import { until } from '../support/until.ts';
 
-const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
 const none = new Uint8Array(0);
 const text = (words: string) => Buffer.from(words);
 

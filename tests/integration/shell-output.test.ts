@@ -1,9 +1,7 @@
 // Output comes byte for byte, per stream, with its end, and never in another command's.
-import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { md5 } from '../support/md5.ts';
 import { host, useBox } from '../support/shell-box.ts';
-
-const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
 
 describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => {
   const it = useBox({ transport });

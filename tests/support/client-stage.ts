@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { type ConnectOptions, Fleet } from '@shellfleet/client';
 import type { Redis } from 'ioredis';
 import { type MailboxHost, type MailboxHostOptions, startMailboxHost } from './mailbox-host/mailbox-host.ts';
@@ -47,19 +46,4 @@ export async function setClientStage(own?: OwnRedis): Promise<ClientStage> {
       if (own === undefined) await redisServer[Symbol.asyncDispose]();
     },
   };
-}
-
-/** Waits until something holds, and says what did not. */
-export async function until<T>(
-  what: string,
-  look: () => Promise<T | undefined | false>,
-  timeoutMs = 10_000,
-): Promise<T> {
-  const deadline = Date.now() + timeoutMs;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined && found !== false) return found as T;
-    if (Date.now() > deadline) throw new Error(`It did not come to be: ${what}`);
-    await delay(10);
-  }
 }

@@ -15,3 +15,15 @@ export async function until<T>(
     await delay(20);
   }
 }
+
+/** Looks until it finds something, and returns that; otherwise says what did not come to be. */
+export async function untilFound<T>(
+  what: string,
+  look: () => Promise<T | undefined | false>,
+  withinMs = 10_000,
+): Promise<T> {
+  const found = await until(look, (answer) => answer !== undefined && answer !== false, withinMs).catch((cause) => {
+    throw new Error(`It did not come to be: ${what}`, { cause });
+  });
+  return found as T;
+}

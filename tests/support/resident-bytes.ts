@@ -1,0 +1,22 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** The memory that a process has resident now. */
+export async function residentBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024;
+}
+
+/** The most that it has while `work` runs. */
+export async function mostResidentBytes(pid: number, work: Promise<unknown>): Promise<number> {
+  let most = 0;
+  let going = true;
+  void work.finally(() => {
+    going = false;
+  });
+  while (going) {
+    most = Math.max(most, await residentBytes(pid));
+    await delay(50);
+  }
+  return most;
+}
