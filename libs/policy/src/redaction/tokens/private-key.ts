@@ -5,7 +5,6 @@ export const PRIVATE_KEY_ANCHOR = '-----BEGIN ';
 const BEGIN = /^-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/;
 const END = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/;
 const MOST_BEGIN_BYTES = 80;
-const NEAR_BYTES = 1024;
 /** The end of a line as it is, or as an escape; JSON within JSON has several backslashes. */
 const LINE_END = /\r?\n|(?:\\{1,8}r)?\\{1,8}n/g;
 /** What loggers and programs write before and behind a line, and the line itself. */
@@ -28,11 +27,11 @@ export function judgePrivateKey(rule: Rule, view: View, at: number, findings: Fi
   }
 }
 
-/** Most of what begins as a key ends soon: more is only looked at where it goes on. */
+/** As far as another key begins: a flood of beginnings takes no longer than one of keys. */
 function findEnd({ bytes, end, complete }: View, at: number, bodyAt: number): number | 'open' | undefined {
-  const near = Math.min(end, at + NEAR_BYTES);
-  const found = endOfKey(bytes.toString('latin1', at, near), bodyAt, complete && near === end);
-  return found === 'open' && near < end ? endOfKey(bytes.toString('latin1', at, end), bodyAt, complete) : found;
+  const next = bytes.subarray(at + bodyAt, end).indexOf(PRIVATE_KEY_ANCHOR);
+  const last = next === -1 ? end : at + bodyAt + next;
+  return endOfKey(bytes.toString('latin1', at, last), bodyAt, complete || next !== -1);
 }
 
 function endOfKey(text: string, bodyAt: number, complete: boolean): number | 'open' | undefined {
