@@ -233,6 +233,7 @@ describe('A session spec', () => {
     [42, { limits: { memoryBytes: 0 } }, 'spec.limits.memoryBytes', 'must be positive if provided'],
     [42, { limits: { memoryBytes: -1 } }, 'spec.limits.memoryBytes', 'must be positive if provided'],
     [42, { secrets: { KEY: 'x'.repeat(16_385) } }, 'spec.secrets.KEY', 'is 16385 bytes; the limit is 16384'],
+    [42, { secrets: { KEY: `begin${'ab'.repeat(50)}` } }, 'spec.secrets.KEY', 'repeats one piece for more than 64'],
     [42, { limits: { memoryBytes: 4 * MIB } }, 'spec.limits.memoryBytes', 'at least 33554432 bytes'],
     [43, { limits: { cpus: '' } }, 'spec.limits.cpus', 'must be a number'],
     [43, { limits: { cpus: 0 } }, 'spec.limits.cpus', 'at least 0.01'],

@@ -28,9 +28,25 @@ export const envSchema = z
 /** Variables whose values are looked for in everything that a session says, in every encoding: what that costs grows with their size. */
 export const secretsSchema = envSchema.superRefine((secrets, context) => {
   for (const [name, value] of Object.entries(secrets)) {
+    const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name.slice(0, 64)], message });
     const size = byteLength(value);
-    if (size <= LIMITS.secretBytes) continue;
-    const message = `is ${size} bytes; the limit is ${LIMITS.secretBytes}`;
-    context.addIssue({ code: 'custom', path: [name.slice(0, 64)], message });
+    if (size > LIMITS.secretBytes) refuse(`is ${size} bytes; the limit is ${LIMITS.secretBytes}`);
+    else if (repeatsItself(value))
+      refuse(`repeats one piece for more than ${MOST_REPEATED_CHARS} characters, and could not be looked for in time`);
   }
 });
+
+/** Output of the same piece would match at every byte, almost to the end. */
+const MOST_REPEATED_CHARS = 64;
+const LONGEST_PIECE_CHARS = 8;
+
+function repeatsItself(value: string): boolean {
+  for (let piece = 1; piece <= LONGEST_PIECE_CHARS; piece += 1) {
+    let same = 0;
+    for (let at = piece; at < value.length; at += 1) {
+      same = value[at] === value[at - piece] ? same + 1 : 0;
+      if (same > MOST_REPEATED_CHARS) return true;
+    }
+  }
+  return false;
+}
