@@ -2,8 +2,8 @@ import { announce, type Owner } from '@shellfleet/mailbox';
 import type { EventType } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { untilAnswered } from '../patience.ts';
-import type { SessionRedaction } from './session-redaction.ts';
-import type { SessionShell } from './session-shell.ts';
+import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import type { SessionShell } from '../shell/session-shell.ts';
 
 export interface AnnouncementsDeps {
   owner: Owner;

@@ -1,7 +1,7 @@
 import { peek } from '@shellfleet/mailbox';
 import type { ShellfleetError } from '@shellfleet/protocol';
 import { untilAnswered } from '../patience.ts';
-import { finishFailed } from '../run-command.ts';
+import { finishFailed } from '../run/run-command.ts';
 import type { ServedSession } from './served-session.ts';
 
 /** Ends what waits in the mailbox, unstarted: all of it, or its first `most` entries. */

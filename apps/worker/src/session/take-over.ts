@@ -1,8 +1,8 @@
 import { type Adopted, type Entry, type Fenced, type Finished, rerun, type Taken } from '@shellfleet/mailbox';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { untilAnswered } from '../patience.ts';
+import { finishLost } from '../run/run-command.ts';
 import type { RunDeps } from '../run/run-deps.ts';
-import { finishLost } from '../run-command.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { failWaiting } from './fail-waiting.ts';
 import type { ServedSession } from './served-session.ts';
