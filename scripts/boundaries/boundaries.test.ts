@@ -10,6 +10,7 @@ const check = (path: string, text: string): string[] => {
 test.each([
   ['libs/policy/src/a.ts', "import { Fleet } from '@shellfleet/client';", 'workspace imports'],
   ['apps/worker/src/a.ts', "import '@shellfleet/producer';", 'workspace imports'],
+  ['libs/concurrency/src/a.ts', "import { LIMITS } from '@shellfleet/protocol';", 'workspace imports'],
   ['apps/worker/src/a.ts', "import x from '@shellfleet/protocol/src/ids.ts';", 'front doors'],
   ['libs/client/src/a.ts', "export * from '../../protocol/src/ids.ts';", 'front doors'],
   ['apps/worker/src/a.ts', "import type { Queue } from 'bullmq';", 'bullmq in one folder'],

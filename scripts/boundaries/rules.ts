@@ -6,15 +6,16 @@ export type Rule = { name: string; check(file: SourceFile): string[] };
 
 const scope = '@shellfleet/';
 
-/** protocol ← policy ← client ← apps. Who is not in a list has to be reached through one who is. */
+/** protocol, concurrency ← policy ← mailbox ← client ← apps. A package may import only the packages in its list. */
 const mayImport: Record<string, string[]> = {
   'libs/protocol': [],
-  'libs/policy': ['protocol'],
-  'libs/mailbox': ['protocol'],
+  'libs/concurrency': [],
+  'libs/policy': ['protocol', 'concurrency'],
+  'libs/mailbox': ['protocol', 'concurrency'],
   'libs/keeper': ['protocol'],
-  'libs/client': ['protocol', 'policy', 'mailbox'],
-  'apps/worker': ['protocol', 'policy', 'mailbox', 'keeper'],
-  'apps/producer': ['protocol', 'mailbox', 'client', 'setup'],
+  'libs/client': ['protocol', 'concurrency', 'policy', 'mailbox'],
+  'apps/worker': ['protocol', 'concurrency', 'policy', 'mailbox', 'keeper'],
+  'apps/producer': ['protocol', 'concurrency', 'mailbox', 'client', 'setup'],
   'infra/setup': ['keeper'],
   'examples/npm-packages': ['client', 'protocol'],
 };

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { KeyedCallOrder } from '@shellfleet/concurrency';
 import { connectRedis, createSealer, type Sealer } from '@shellfleet/mailbox';
 import { type FleetKeys, fleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
@@ -12,7 +13,6 @@ import { PendingResults } from './results/pending-results.ts';
 import { Feeds } from './stream/feeds.ts';
 import { type Durability, detectDurability } from './submit/durability.ts';
 import { SendWindow } from './submit/send-window.ts';
-import { NamedTurns } from './submit/turns.ts';
 
 /** What everything in this process that speaks to one fleet shares. Three connections: main, inbox (blocking), feeds (subscriber). */
 export interface Producer {
@@ -33,7 +33,7 @@ export interface Producer {
   /** what goes to mailboxes */
   window: SendWindow;
   /** writes to open stdins */
-  inputTurns: NamedTurns;
+  inputOrder: KeyedCallOrder;
   /** Numbers of this process's calls on open stdins; they rise. */
   nextInputNumber(): number;
   /** Ids that rise in the order in which they are asked for. */
@@ -84,7 +84,7 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
     sessions,
     tools: new ToolsQueue(redis, fleet),
     window: new SendWindow(CALLS_UNDER_WAY),
-    inputTurns: new NamedTurns(),
+    inputOrder: new KeyedCallOrder(),
     nextInputNumber: () => ++inputNumber,
     nextId,
     keysOf: (sessionId) => sessionKeys(namespace, tenant, sessionId),

@@ -1,8 +1,8 @@
 import { announce, type Owner, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import type { EventType } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
-import type { SessionRedaction } from './session-redaction.ts';
-import type { SessionShell } from './session-shell.ts';
+import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import type { SessionShell } from '../shell/session-shell.ts';
 
 export interface AnnouncementsDeps {
   owner: Owner;

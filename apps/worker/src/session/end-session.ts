@@ -1,6 +1,6 @@
 import { peek, release, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import { ATTRIBUTES } from '@shellfleet/protocol';
-import { runShutdownCommands } from './prepare-shell.ts';
+import { runShutdownCommands } from '../shell/prepare-shell.ts';
 import type { ServedSession } from './served-session.ts';
 
 // The ways in which a session ends on this host. A1 and A3 are those of the session.

@@ -1,6 +1,6 @@
 import { peek, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import type { ShellfleetError } from '@shellfleet/protocol';
-import { finishFailed } from '../run-command.ts';
+import { finishFailed } from '../run/run-command.ts';
 import type { ServedSession } from './served-session.ts';
 
 /** Ends what waits in the mailbox, unstarted: all of it, or its first `most` entries. */

@@ -8,8 +8,8 @@ import {
   type Taken,
 } from '@shellfleet/mailbox';
 import { ShellfleetError } from '@shellfleet/protocol';
+import { finishLost } from '../run/run-command.ts';
 import type { RunDeps } from '../run/run-deps.ts';
-import { finishLost } from '../run-command.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { failWaiting } from './fail-waiting.ts';
 import type { ServedSession } from './served-session.ts';

@@ -1,5 +1,6 @@
 // From a sandbox to the live shell in it, over whichever transport the sandbox was made with.
 import type { Duplex } from 'node:stream';
+import { abortable } from '@shellfleet/concurrency';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { openKeeperShell } from './keeper-shell.ts';
@@ -60,16 +61,13 @@ async function connect(
   }
 }
 
-/** An engine that does not answer must not hold us for ever; what it brings too late is let go. */
-async function unlessAborted(opening: Promise<Duplex>, signal: AbortSignal): Promise<Duplex> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => {
-    void opening.then((stream) => stream.destroy()).catch(() => {});
-    aborted.reject(signal.reason);
+/** Waits for the stream until the signal aborts. A stream that is opened after that is closed at once. */
+function unlessAborted(opening: Promise<Duplex>, signal: AbortSignal): Promise<Duplex> {
+  const closeIfLate = (stream: Duplex) => {
+    if (signal.aborted) stream.destroy();
   };
-  signal.addEventListener('abort', abort, { once: true });
-  if (signal.aborted) abort();
-  return Promise.race([opening, aborted.promise]).finally(() => signal.removeEventListener('abort', abort));
+  void opening.then(closeIfLate, () => {});
+  return abortable(opening, signal);
 }
 
 function tooLate({ description }: Sandbox, deadlineMs: number): ShellfleetError {

@@ -1,3 +1,4 @@
+import { abortable } from '@shellfleet/concurrency';
 import { retryWhileRedisIsDown, sealPlace, type TypeAnswer } from '@shellfleet/mailbox';
 import {
   fromTerminalText,
@@ -14,7 +15,6 @@ import {
 import type { Producer } from '../producer.ts';
 import { isHostAlive } from '../submit/call-host.ts';
 import type { OpenSession } from '../submit/open-session.ts';
-import { waitWithSignal } from '../wait-with-signal.ts';
 import { ByteQueue } from './byte-queue.ts';
 import { Speech } from './speech.ts';
 
@@ -101,7 +101,7 @@ export class Terminal implements AsyncDisposable {
     this.#speech.close();
     // Nobody may be reading.
     this.#queue.discard();
-    await waitWithSignal(this.ended, AbortSignal.timeout(CLOSED_WITHIN_MS)).catch(() => {});
+    await abortable(this.ended, AbortSignal.timeout(CLOSED_WITHIN_MS)).catch(() => {});
     this.#finish();
   }
 
@@ -122,7 +122,7 @@ export class Terminal implements AsyncDisposable {
       });
       for (const [id, fields] of entries) this.#show(Number.parseInt(id, 10), fields[1] ?? '');
       if (this.#read - this.#saidRead >= SAY_AFTER) this.#speech.speak();
-      await waitWithSignal(this.#queue.hasRoom(), signal);
+      await abortable(this.#queue.hasRoom(), signal);
       if (entries.length === 0) await wake.next(signal);
     }
   }
@@ -165,12 +165,12 @@ export class Terminal implements AsyncDisposable {
 
   /** The host says how it ended, if it still can. */
   async #failAfterLastWords(error: unknown): Promise<void> {
-    await waitWithSignal(this.ended, AbortSignal.timeout(1_000)).catch(() => this.#fail(error));
+    await abortable(this.ended, AbortSignal.timeout(1_000)).catch(() => this.#fail(error));
   }
 
   #abort(reason: unknown): void {
     this.#speech.close();
-    void waitWithSignal(this.ended, AbortSignal.timeout(1_000))
+    void abortable(this.ended, AbortSignal.timeout(1_000))
       .catch(() => {})
       .then(() => this.#fail(reason));
   }

@@ -17,17 +17,17 @@ import {
   toCommandId,
   type WireResult,
 } from '@shellfleet/protocol';
-import { CleanOutput } from './output/clean-output.ts';
-import { failedEntry, frameOf } from './run/entry-frame.ts';
-import { runFileOperation } from './run/file-operation.ts';
-import { finishEntry, pauseClocksWhileDown } from './run/finish-entry.ts';
-import { InputFeed } from './run/input-feed.ts';
-import { OutputStore } from './run/output-store.ts';
-import { restoreOutput } from './run/restore-output.ts';
-import { toCommandResult, toErrorResult, toLostResult, withBlocked } from './run/results.ts';
-import type { Executed, RunDeps } from './run/run-deps.ts';
-import { takeTurn } from './run/take-turn.ts';
-import type { CommandStart } from './shell/shell.ts';
+import { CleanOutput } from '../output/clean-output.ts';
+import type { CommandStart } from '../shell/shell.ts';
+import { failedEntry, frameOf } from './entry-frame.ts';
+import { runFileOperation } from './file-operation.ts';
+import { finishEntry, pauseClocksWhileDown } from './finish-entry.ts';
+import { InputFeed } from './input-feed.ts';
+import { OutputStore } from './output-store.ts';
+import { restoreOutput } from './restore-output.ts';
+import { toCommandResult, toErrorResult, toLostResult, withBlocked } from './results.ts';
+import type { Executed, RunDeps } from './run-deps.ts';
+import { takeTurn } from './take-turn.ts';
 
 /**
  * One entry of the mailbox, from taken (so: started, durably) to finished.

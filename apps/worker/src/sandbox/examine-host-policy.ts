@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureShellfleetError } from '@shellfleet/protocol';
-import { readConfig } from './config.ts';
-import { openHost } from './sandbox/open-policies.ts';
+import { readConfig } from '../config.ts';
+import { openHost } from './open-policies.ts';
 
 // A program of its own, for `doctor`: whether a worker that is started like this could offer the host policy, found out by starting a
 // shell. One line of JSON; it leaves nothing behind.

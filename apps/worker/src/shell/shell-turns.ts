@@ -6,7 +6,7 @@ import type {
   ShellEnd,
   ShellStart,
   StreamOffsets,
-} from '../shell/shell.ts';
+} from './shell.ts';
 
 /** How an entry's turn on the shell ended. `gone`: the connection broke; what became of the entry is to be found out. */
 export type TurnEnd =

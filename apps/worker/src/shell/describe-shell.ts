@@ -1,6 +1,6 @@
 import type { WireResult } from '@shellfleet/protocol';
-import type { ShellEnd } from '../shell/shell.ts';
 import type { SessionShell } from './session-shell.ts';
+import type { ShellEnd } from './shell.ts';
 
 /** What a Result says of the shell. Invariant 5: a loss is said once, with the first Result after it. `saidEpoch`: the one that a Result last said. */
 export function describeShell(shell: SessionShell, saidEpoch: number, end?: ShellEnd): WireResult['shell'] {

@@ -1,8 +1,8 @@
 import { ensureShellfleetError, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import { ulid } from 'ulid';
 import { CleanOutput } from '../output/clean-output.ts';
-import type { ShellEnd } from '../shell/shell.ts';
-import type { SessionRedaction } from './session-redaction.ts';
+import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import type { ShellEnd } from './shell.ts';
 import type { ShellTurns } from './shell-turns.ts';
 
 /** What a message shows of a command of ours that failed; it is cut when it has been redacted. */

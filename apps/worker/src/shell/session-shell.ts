@@ -1,14 +1,12 @@
 import { ATTRIBUTES, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
-import type { LateOutput } from '../run/late-output.ts';
+import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
-import { connectShell } from '../shell/connect-shell.ts';
-import type { ShellHello } from '../shell/shell.ts';
-import type { ShellTerminals } from '../shell/shell-terminals.ts';
-import type { Gate } from './gate.ts';
+import { connectShell } from './connect-shell.ts';
 import { prepareShell } from './prepare-shell.ts';
-import type { SessionRedaction } from './session-redaction.ts';
-import { createShellTurns, type ShellTurns } from './shell-turns.ts';
+import type { ShellHello } from './shell.ts';
+import type { ShellTerminals } from './shell-terminals.ts';
+import { createShellTurns, type ShellTurns, type TurnsWatcher } from './shell-turns.ts';
 
 // The shell of one session on this host: its sandbox, the connection to it, and how many shells there have been.
 //
@@ -25,9 +23,12 @@ export interface SessionShellDeps {
   fence: number;
   sandboxes: Sandboxes;
   /** Of this host: starting many containers at once makes all of them late. */
-  openGate: Gate;
+  openGate<T>(open: () => Promise<T>): Promise<T>;
   logger: Logger;
-  late: LateOutput;
+  /** Output of a background process that outlived its entry. */
+  onLate: TurnsWatcher['onLate'];
+  /** The sandbox is given up: nothing more comes from it. */
+  onAbandoned(): void;
   /** The shell went away while nothing of the mailbox ran. */
   onGone(): void;
   /** There is a connection; or, with none, no sandbox any more. */
@@ -173,7 +174,7 @@ export class SessionShell {
     this.#turns?.shell.disconnect();
     this.#turns = undefined;
     this.#death = undefined;
-    void this.#deps.late.end();
+    this.#deps.onAbandoned();
     await Promise.all([this.#remove(sandbox), this.#deps.onConnected(undefined)]);
   }
 
@@ -225,7 +226,7 @@ export class SessionShell {
         this.noteGeneration(generation, reason);
         this.#deps.onGone();
       },
-      onLate: (entryId, stream, offset, bytes) => this.#deps.late.push(entryId, stream, offset, bytes),
+      onLate: this.#deps.onLate,
       onGone: () => this.#deps.onGone(),
     });
     void this.#deps.onConnected(shell.terminals);
