@@ -22,8 +22,10 @@ export { type Opened, open } from './producer/open.ts';
 export { type Submission, type Submitted, submit } from './producer/submit.ts';
 export { type TypeAnswer, type } from './producer/type.ts';
 export { type InputWrite, type InputWritten, writeInput } from './producer/write.ts';
+export { type AvailabilityListener, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
 export { loadMailboxScripts, toQueueError } from './script.ts';
-export { createSealer, createSealKey, type Sealer, type SealPlace } from './seal.ts';
+export { createSealer, createSealKey, type Sealer } from './seal.ts';
+export { type SealPlace, sealPlace } from './seal-place.ts';
 export {
   beginToolCall,
   endToolCall,

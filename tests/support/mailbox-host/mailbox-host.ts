@@ -10,7 +10,9 @@ import {
   notify,
   type Owner,
   release,
+  retryWhileRedisIsDown,
   type Sealer,
+  sealPlace,
   take,
 } from '@shellfleet/mailbox';
 import {
@@ -33,7 +35,6 @@ import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { type MemoryFiles, runFileInMemory } from './memory-files.ts';
 import { runScript } from './run-script.ts';
-import { untilAnswered } from './until-answered.ts';
 
 /**
  * A tiny host for tests of the other side: real mailbox scripts, real sessions queue, real processes (`sh -c` each, so no shell state),
@@ -251,15 +252,17 @@ class TinyHost implements MailboxHost {
   async #drain(session: OwnedSession): Promise<void> {
     while (session.again && !this.#stopped && !this.#paused) {
       session.again = false;
-      let next = await untilAnswered(() => take(session.owner));
+      let next = await retryWhileRedisIsDown(() => take(session.owner), undefined);
       while (next.type === 'started') next = await this.#run(session, next.entry);
     }
   }
 
   async #run(session: OwnedSession, entry: Entry): Promise<Awaited<ReturnType<typeof take>>> {
-    const { namespace, tenant, session: id } = session.owner.keys;
-    const place = { namespace, tenant, session: id, entry: entry.id, kind: 'payload' as const };
-    const payload = entryPayloadSchema.parse(JSON.parse(this.#sealer.open(entry.payload, place)));
+    const { keys } = session.owner;
+    const { namespace, tenant, session: id } = keys;
+    const payload = entryPayloadSchema.parse(
+      JSON.parse(this.#sealer.open(entry.payload, sealPlace('payload', keys, entry.id))),
+    );
     const { result, answer } = await this.#execute(session, entry, payload);
     const shell = { state: 'kept' as const, epoch: session.epoch };
     const timings = { queuedMs: entry.startedAt - entry.acceptedAt, startMs: 0, runMs: 0, totalMs: 0 };
@@ -270,13 +273,13 @@ class TinyHost implements MailboxHost {
         takeNext: !this.#paused && !this.#stopped,
         ...(answer === undefined
           ? {}
-          : { answer: this.#sealer.seal(JSON.stringify(answer), { ...place, kind: 'answer' }) }),
+          : { answer: this.#sealer.seal(JSON.stringify(answer), sealPlace('answer', keys, entry.id)) }),
       });
-    let finished = await untilAnswered(() => end(result));
+    let finished = await retryWhileRedisIsDown(() => end(result), undefined);
     let told = result;
     if (finished.type === 'cancelled') {
       told = { ...result, outcome: 'cancellation', exitCode: null, reason: 'cancelled' };
-      finished = await untilAnswered(() => end(told));
+      finished = await retryWhileRedisIsDown(() => end(told), undefined);
     }
     if (finished.type !== 'finished') throw new Error(`finish answered ${finished.type}`);
     const { event } = finished;

@@ -1,6 +1,13 @@
-import { type Adopted, type Entry, type Fenced, type Finished, rerun, type Taken } from '@shellfleet/mailbox';
+import {
+  type Adopted,
+  type Entry,
+  type Fenced,
+  type Finished,
+  rerun,
+  retryWhileRedisIsDown,
+  type Taken,
+} from '@shellfleet/mailbox';
 import { ShellfleetError } from '@shellfleet/protocol';
-import { untilAnswered } from '../patience.ts';
 import { finishLost } from '../run/run-command.ts';
 import type { RunDeps } from '../run/run-deps.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
@@ -65,7 +72,7 @@ export async function takeOver(
 /** What ran on a shell that is gone: run again only where its submitter said that this is safe. */
 async function recover(entry: Entry, run: RunDeps, steps: TakeOverSteps): Promise<Taken> {
   if (entry.retry === 'idempotent') {
-    const again = await untilAnswered(() => rerun(run.owner, entry.id), run.signal);
+    const again = await retryWhileRedisIsDown(() => rerun(run.owner, entry.id), run.signal);
     if (again.type === 'restarted' && (await steps.makeReady())) {
       const offsets = { stdout: 0, stderr: 0 };
       return steps.run({ ...entry, offsets, startedAt: Date.now() }, 'start', run);

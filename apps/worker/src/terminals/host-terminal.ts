@@ -1,5 +1,13 @@
 import type { TerminalEnd as KeeperEnd } from '@shellfleet/keeper';
-import { type Fenced, type Owner, type Sealer, type ShowAnswer, show } from '@shellfleet/mailbox';
+import {
+  type Fenced,
+  type Owner,
+  retryWhileRedisIsDown,
+  type Sealer,
+  type ShowAnswer,
+  sealPlace,
+  show,
+} from '@shellfleet/mailbox';
 import {
   fromTerminalText,
   isShellfleetError,
@@ -14,7 +22,6 @@ import {
   typedSchema,
 } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
-import { untilAnswered } from '../patience.ts';
 import { createWake } from '../session/wake.ts';
 import type { ShellTerminal, ShellTerminals, TerminalStart } from '../shell/shell-terminals.ts';
 import { TerminalInput } from './terminal-input.ts';
@@ -212,7 +219,7 @@ export class HostTerminal {
     for (;;) {
       this.#toldTaken = this.#input.taken;
       const showing = { terminal: this.#id, taken: this.#toldTaken, number: this.#number, rawTo, messages };
-      const answer = await untilAnswered(() => show(this.#deps.owner, showing), this.#deps.signal);
+      const answer = await retryWhileRedisIsDown(() => show(this.#deps.owner, showing), this.#deps.signal);
       if (isStored(answer, this.#number + messages.length)) return true;
       this.#isFull = answer.type === 'full' && !this.#over;
       if (this.#isFull) {
@@ -235,17 +242,16 @@ export class HostTerminal {
   }
 
   #seal(message: Shown, number: number): string {
-    return this.#deps.sealer.seal(JSON.stringify(message), this.#place(number, 'shown'));
+    return this.#deps.sealer.seal(JSON.stringify(message), this.#place(number, 'terminal-output'));
   }
 
   #openTyped(id: string, sealed: string): Typed {
-    const plain = this.#deps.sealer.open(sealed, this.#place(Number.parseInt(id, 10), 'typed'));
+    const plain = this.#deps.sealer.open(sealed, this.#place(Number.parseInt(id, 10), 'terminal-input'));
     return parseOrThrow(typedSchema, JSON.parse(plain), 'INTERNAL', 'What was typed at a terminal');
   }
 
-  #place(number: number, kind: 'typed' | 'shown') {
-    const { namespace, tenant, session } = this.#deps.owner.keys;
-    return { namespace, tenant, session, entry: `${this.#id}.${number}`, kind };
+  #place(number: number, kind: 'terminal-input' | 'terminal-output') {
+    return sealPlace(kind, this.#deps.owner.keys, { terminal: this.#id, number });
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Sealer, type TypeAnswer, toQueueError, type } from '@shellfleet/mailbox';
+import { type Sealer, sealPlace, type TypeAnswer, toQueueError, type } from '@shellfleet/mailbox';
 import {
   isShellfleetError,
   ShellfleetError,
@@ -18,8 +18,6 @@ const AGAIN_MS = 100;
 export interface SpeechDeps {
   redis: Redis;
   sealer: Sealer;
-  namespace: string;
-  tenant: string;
   session: OpenSession;
   terminal: string;
   /** the last shown message that was read */
@@ -146,9 +144,8 @@ export class Speech {
   }
 
   #seal(message: Typed, number: number): string {
-    const { sealer, namespace, tenant, session, terminal } = this.#deps;
-    const place = { namespace, tenant, session: session.id, entry: `${terminal}.${number}`, kind: 'typed' as const };
-    return sealer.seal(JSON.stringify(message), place);
+    const { sealer, session, terminal } = this.#deps;
+    return sealer.seal(JSON.stringify(message), sealPlace('terminal-input', session.keys, { terminal, number }));
   }
 
   #tellHeard(): void {

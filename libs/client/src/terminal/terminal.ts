@@ -1,5 +1,5 @@
 import { abortable } from '@shellfleet/concurrency';
-import type { TypeAnswer } from '@shellfleet/mailbox';
+import { retryWhileRedisIsDown, sealPlace, type TypeAnswer } from '@shellfleet/mailbox';
 import {
   fromTerminalText,
   parseOrThrow,
@@ -13,7 +13,6 @@ import {
   terminalSizeSchema,
 } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
-import { patiently } from '../stream/patiently.ts';
 import { isHostAlive } from '../submit/call-host.ts';
 import type { OpenSession } from '../submit/open-session.ts';
 import { ByteQueue } from './byte-queue.ts';
@@ -63,7 +62,7 @@ export class Terminal implements AsyncDisposable {
     size: { rows: number; cols: number },
     signal: AbortSignal | undefined,
   ) {
-    const { redis, sealer, namespace, tenant } = producer;
+    const { redis, sealer } = producer;
     this.#producer = producer;
     this.#session = session;
     this.#id = id;
@@ -71,7 +70,7 @@ export class Terminal implements AsyncDisposable {
     this.ended = this.#end.promise;
     this.ended.catch(() => {});
     this.#speech = new Speech({
-      ...{ redis, sealer, namespace, tenant, session, terminal: id },
+      ...{ redis, sealer, session, terminal: id },
       read: () => {
         this.#sayingRead = this.#read;
         return this.#read;
@@ -117,7 +116,10 @@ export class Terminal implements AsyncDisposable {
     using wake = await feeds.follow(feed);
     while (!signal.aborted) {
       const read = () => redis.xrange(shown, `(${this.#read}-0`, '+', 'COUNT', MESSAGES_A_READ);
-      const entries = await patiently(read, wake, signal);
+      const entries = await retryWhileRedisIsDown(read, signal, {
+        errorReplies: 'throw',
+        waitBeforeRetry: () => wake.next(signal),
+      });
       for (const [id, fields] of entries) this.#show(Number.parseInt(id, 10), fields[1] ?? '');
       if (this.#read - this.#saidRead >= SAY_AFTER) this.#speech.speak();
       await abortable(this.#queue.hasRoom(), signal);
@@ -126,15 +128,8 @@ export class Terminal implements AsyncDisposable {
   }
 
   #show(number: number, sealed: string): void {
-    const { namespace, tenant, sealer } = this.#producer;
-    const place = {
-      namespace,
-      tenant,
-      session: this.#session.id,
-      entry: `${this.#id}.${number}`,
-      kind: 'shown' as const,
-    };
-    const plain: unknown = JSON.parse(sealer.open(sealed, place));
+    const place = sealPlace('terminal-output', this.#session.keys, { terminal: this.#id, number });
+    const plain: unknown = JSON.parse(this.#producer.sealer.open(sealed, place));
     const message: Shown = parseOrThrow(shownSchema, plain, 'INTERNAL', 'What a terminal shows');
     if (number !== this.#read + 1) throw this.#lost('something that it showed was lost');
     this.#read = number;
