@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import { createSessionJobs, type SessionJob } from '@shellfleet/admission';
 import { type Connected, createSealer, REDIS_DEADLINE_MS } from '@shellfleet/mailbox';
 import {
   type AskCall,
@@ -21,7 +22,6 @@ import { claimHostId } from './lease/boot-claim.ts';
 import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
 import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases } from './lease/leases.ts';
-import { createSessionJobs, type SessionJob } from './queue/session-jobs.ts';
 import { RunningEntries } from './run/running-entries.ts';
 import type { Sandbox, Sandboxes } from './sandbox/sandbox.ts';
 import { createGate } from './session/gate.ts';

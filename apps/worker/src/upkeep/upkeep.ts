@@ -1,3 +1,4 @@
+import type { SessionJobs } from '@shellfleet/admission';
 import { forget, notify, recordNotice, sweep } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
@@ -12,7 +13,6 @@ import {
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { SessionJobs } from '../queue/session-jobs.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
 
 // What keeps the fleet's promises when a process dies between two steps. Every worker does it; a short lock spares Redis the repetition.
