@@ -23,3 +23,4 @@ export * from './terminal.ts';
 export * from './text.ts';
 export * from './tool.ts';
 export * from './version.ts';
+export * from './wake-up.ts';

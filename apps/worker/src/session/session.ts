@@ -1,3 +1,4 @@
+import type { SessionJob } from '@shellfleet/admission';
 import {
   adopt,
   type Entry,
@@ -14,7 +15,6 @@ import { ATTRIBUTES, type AttachQuestion, type HostAnswer, type SessionKeys, ses
 import type { Logger } from 'pino';
 import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease } from '../lease/leases.ts';
-import type { SessionJob } from '../queue/session-jobs.ts';
 import { finishOverdue, runEntry } from '../run/run-command.ts';
 import type { RunDeps } from '../run/run-deps.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
