@@ -1,5 +1,6 @@
 import { relock, toQueueError } from '@shellfleet/mailbox';
 import {
+  encodeWakeUp,
   type FleetKeys,
   parseSessionJobId,
   SESSIONS_QUEUE,
@@ -112,7 +113,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     async ensure(job, priority) {
       try {
         await queue.add('session', {}, { jobId: toJobId(job), priority });
-        await redis.publish(fleet.sessionsBell, '1');
+        await redis.publish(fleet.sessionsWakeUps, encodeWakeUp({ type: 'sessions' }));
       } catch (error) {
         throw toQueueError(error);
       }

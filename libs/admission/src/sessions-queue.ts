@@ -1,4 +1,4 @@
-import { type FleetKeys, SESSIONS_QUEUE, sessionJobId } from '@shellfleet/protocol';
+import { encodeWakeUp, type FleetKeys, SESSIONS_QUEUE, sessionJobId } from '@shellfleet/protocol';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 
@@ -37,9 +37,7 @@ export class SessionsQueue {
     const jobId = sessionJobId(ref.tenant, ref.session);
     const current = this.#adding.get(jobId);
     if (current === undefined) {
-      const running = this.#limit
-        .enter(() => this.#add(jobId, ref, priority))
-        .finally(() => this.#adding.delete(jobId));
+      const running = this.#limit.enter(() => this.#add(jobId, priority)).finally(() => this.#adding.delete(jobId));
       this.#adding.set(jobId, { running });
       return running;
     }
@@ -57,10 +55,10 @@ export class SessionsQueue {
     while (this.#adding.size > 0) await Promise.allSettled([...this.#adding.values()].map(({ running }) => running));
   }
 
-  async #add(jobId: string, ref: SessionRef, priority: number): Promise<void> {
+  async #add(jobId: string, priority: number): Promise<void> {
     // The wake-up must follow the job, and `add` does work of its own before it writes.
     await this.#queue().add('session', {}, { jobId, removeOnComplete: true, removeOnFail: true, priority });
-    await this.#redis.publish(this.#fleet.sessionsBell, `${ref.tenant}:${ref.session}`);
+    await this.#redis.publish(this.#fleet.sessionsWakeUps, encodeWakeUp({ type: 'sessions' }));
   }
 
   #queue(): Queue {
