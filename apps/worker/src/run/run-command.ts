@@ -1,4 +1,12 @@
-import { append, type Entry, type Fenced, type Finished, readInput } from '@shellfleet/mailbox';
+import {
+  append,
+  type Entry,
+  type Fenced,
+  type Finished,
+  readInput,
+  retryWhileRedisIsDown,
+  sealPlace,
+} from '@shellfleet/mailbox';
 import {
   type CommandPayload,
   type EntryPayload,
@@ -10,11 +18,10 @@ import {
   type WireResult,
 } from '@shellfleet/protocol';
 import { CleanOutput } from '../output/clean-output.ts';
-import { untilAnswered } from '../patience.ts';
 import type { CommandStart } from '../shell/shell.ts';
 import { failedEntry, frameOf } from './entry-frame.ts';
 import { runFileOperation } from './file-operation.ts';
-import { finishEntry, storageWatcher } from './finish-entry.ts';
+import { finishEntry, pauseClocksWhileDown } from './finish-entry.ts';
 import { InputFeed } from './input-feed.ts';
 import { OutputStore } from './output-store.ts';
 import { restoreOutput } from './restore-output.ts';
@@ -94,7 +101,10 @@ async function runCommand(
     clean,
     log,
     onLogFailed: (err) => deps.logger.warn({ err }, 'host-log.append-failed'),
-    append: (entries) => untilAnswered(() => append(owner, entry.id, entries), signal, storageWatcher(deps)),
+    append: (entries) =>
+      retryWhileRedisIsDown(() => append(owner, entry.id, entries), signal, {
+        availability: pauseClocksWhileDown(deps),
+      }),
     ack: (stream, offset) => live()?.ack(entry.id, stream, offset),
     pause: () => live()?.pause(),
     resume: () => live()?.resumeReading(),
@@ -125,18 +135,18 @@ async function runCommand(
 /** What is written to the entry's open stdin, from the mailbox to whatever connection its shell has. */
 function feedInput(entry: Entry, stop: () => void, deps: RunDeps): InputFeed {
   const { owner, sealer, signal } = deps;
-  const { namespace, tenant, session } = owner.keys;
-  const place = { namespace, tenant, session, entry: entry.id, kind: 'input' } as const;
-  const storage = storageWatcher(deps);
+  const place = sealPlace('input', owner.keys, entry.id);
+  const clocks = pauseClocksWhileDown(deps);
   const feed = new InputFeed({
     entryId: entry.id,
-    commandId: toCommandId(session, entry.id),
+    commandId: toCommandId(owner.keys.session, entry.id),
     read(position, onAway) {
-      const away = () => {
+      const onDown = () => {
         onAway();
-        storage.away();
+        clocks.onDown();
       };
-      return untilAnswered(() => readInput(owner, entry.id, position), signal, { away, back: storage.back });
+      const availability = { onDown, onUp: clocks.onUp };
+      return retryWhileRedisIsDown(() => readInput(owner, entry.id, position), signal, { availability });
     },
     openChunk: (sealed) => sealer.openBytes(sealed, place),
     stop,
@@ -178,7 +188,11 @@ function toStart(entry: Entry, payload: CommandPayload): CommandStart {
 }
 
 function openPayload(entry: Entry, { owner, sealer }: RunDeps): EntryPayload {
-  const { namespace, tenant, session } = owner.keys;
-  const plain = sealer.open(entry.payload, { namespace, tenant, session, entry: entry.id, kind: 'payload' });
-  return parseOrThrow(entryPayloadSchema, JSON.parse(plain), 'INTERNAL', `The payload of ${session}.${entry.id}`);
+  const plain = sealer.open(entry.payload, sealPlace('payload', owner.keys, entry.id));
+  return parseOrThrow(
+    entryPayloadSchema,
+    JSON.parse(plain),
+    'INTERNAL',
+    `The payload of ${owner.keys.session}.${entry.id}`,
+  );
 }
