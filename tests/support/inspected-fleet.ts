@@ -22,6 +22,6 @@ export async function endInspectedFleet(stack: TestFleet | undefined, inspect: F
     await stack.end();
     expect(await inspect.containers()).toEqual([]);
   } finally {
-    await stack[Symbol.asyncDispose]().finally(() => inspect[Symbol.asyncDispose]());
+    await Promise.allSettled([stack[Symbol.asyncDispose](), inspect[Symbol.asyncDispose]()]);
   }
 }
