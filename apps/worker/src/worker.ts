@@ -23,7 +23,7 @@ import { createSessionJobs, type SessionJob } from './queue/session-jobs.ts';
 import { RunningEntries } from './run/running-entries.ts';
 import type { Sandbox, Sandboxes } from './sandbox/sandbox.ts';
 import { createGate } from './session/gate.ts';
-import { Session, type Stop } from './session/session.ts';
+import { HostedSession, type Stop } from './session/hosted-session.ts';
 import { createWake } from './session/wake.ts';
 import type { Tool } from './tools/load-tools.ts';
 import { createToolHost } from './tools/tool-host.ts';
@@ -73,7 +73,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const sealer = createSealer(deps.sealKeys);
   await claimHostId(redis, namespace, claim);
 
-  const sessions = new Map<string, { session: Session; done: Promise<void> }>();
+  const sessions = new Map<string, { session: HostedSession; done: Promise<void> }>();
   const jobs = await createSessionJobs({
     redis,
     fleet,
@@ -118,13 +118,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     const before = sessions.get(key)?.done;
     if (before !== undefined) return void before.then(() => serve(job, found, failures));
     const { lockMs, ...shared } = { redis, fleet, hostId, sealer, jobs, leases, lockMs: FIRST_LOCK_MS, logger };
-    const session = new Session(job, {
+    const session = new HostedSession(job, {
       ...shared,
       lockMs,
       sandboxes: deps.sandboxes,
-      openGate,
+      limitOpening: openGate,
       hostLog: deps.hostLog,
-      running,
+      hostEntries: running,
     });
     const from = performance.now();
     const served = session.serve(found);
@@ -215,9 +215,9 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       if (channel === fleet.sessionsBell) wake.ring('bell');
       else if (channel === fleet.toolsBell) tools.ring(message);
       else if (message === 'calls') void answerCalls();
-      else if (message.endsWith(' input')) sessions.get(message.slice(0, -' input'.length))?.session.ringInput();
+      else if (message.endsWith(' input')) sessions.get(message.slice(0, -' input'.length))?.session.wakeInput();
       else if (message.startsWith('terminal ')) ringTerminal(message);
-      else sessions.get(message)?.session.ring();
+      else sessions.get(message)?.session.wakeUp();
     });
     await subscriber.connect();
     await subscriber.subscribe(own, fleet.sessionsBell, fleet.toolsBell);
@@ -228,7 +228,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   /** `terminal <tenant>:<session> <terminal>` */
   function ringTerminal(message: string): void {
     const [, member = '', terminal = ''] = message.split(' ');
-    sessions.get(member)?.session.ringTerminal(terminal);
+    sessions.get(member)?.session.wakeTerminal(terminal);
   }
 
   async function answerCalls(): Promise<void> {
