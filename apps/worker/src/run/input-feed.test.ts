@@ -158,7 +158,7 @@ test('a lost bell delays what was written by a second', async () => {
   feed.wakeUp = () => {};
   await say({ written: 3, chunks: [{ end: 3, sealed: 'abc' }] });
   expect(given).toEqual([]);
-  feed.wakeUp = ring;
+  feed.wakeUp = wakeUp;
   await vi.advanceTimersByTimeAsync(1_000);
   expect(given).toEqual(['0 abc']);
   feed.close();
