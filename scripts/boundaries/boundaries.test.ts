@@ -14,6 +14,8 @@ test.each([
   ['apps/worker/src/a.ts', "import x from '@shellfleet/protocol/src/ids.ts';", 'front doors'],
   ['libs/client/src/a.ts', "export * from '../../protocol/src/ids.ts';", 'front doors'],
   ['apps/worker/src/a.ts', "import type { Queue } from 'bullmq';", 'bullmq in one folder'],
+  ['libs/client/src/queue/a.ts', "import { Queue } from 'bullmq';", 'bullmq in one folder'],
+  ['libs/mailbox/src/a.ts', "import { grant } from '@shellfleet/admission';", 'workspace imports'],
   ['apps/worker/src/a.ts', "import Docker from 'dockerode';", 'dockerode in one folder'],
   ['infra/setup/src/a.ts', "import Docker from 'dockerode';", 'dockerode in one folder'],
   ['libs/protocol/src/a.ts', "import { createHash } from 'node:crypto';", 'protocol is bare'],
@@ -30,7 +32,7 @@ test.each([
 });
 
 test.each([
-  ['libs/client/src/queue/a.ts', "import { Queue } from 'bullmq';"],
+  ['libs/admission/src/a.ts', "import { Queue } from 'bullmq';"],
   ['apps/worker/src/sandbox/docker/a.ts', "import Docker from 'dockerode';"],
   ['apps/worker/src/output/a.ts', "import { cut } from './cut.ts';"],
   ['apps/worker/src/config.ts', 'export const level = process.env.LEVEL;'],

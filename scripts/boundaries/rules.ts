@@ -6,15 +6,16 @@ export type Rule = { name: string; check(file: SourceFile): string[] };
 
 const scope = '@shellfleet/';
 
-/** protocol, concurrency ← policy ← mailbox ← client ← apps. A package may import only the packages in its list. */
+/** protocol, concurrency ← policy ← mailbox ← admission ← client ← apps. A package may import only the packages in its list. */
 const mayImport: Record<string, string[]> = {
   'libs/protocol': [],
   'libs/concurrency': [],
   'libs/policy': ['protocol', 'concurrency'],
   'libs/mailbox': ['protocol', 'concurrency'],
+  'libs/admission': ['protocol', 'concurrency', 'mailbox'],
   'libs/keeper': ['protocol'],
-  'libs/client': ['protocol', 'concurrency', 'policy', 'mailbox'],
-  'apps/worker': ['protocol', 'concurrency', 'policy', 'mailbox', 'keeper'],
+  'libs/client': ['protocol', 'concurrency', 'policy', 'mailbox', 'admission'],
+  'apps/worker': ['protocol', 'concurrency', 'policy', 'mailbox', 'admission', 'keeper'],
   'apps/producer': ['protocol', 'concurrency', 'mailbox', 'client', 'setup'],
   'infra/setup': ['keeper'],
   'examples/npm-packages': ['client', 'protocol'],
@@ -54,8 +55,8 @@ const frontDoors: Rule = {
 
 const bullmqInQueue: Rule = onlyIn(
   'bullmq',
-  ['libs/client/src/queue/', 'apps/worker/src/queue/'],
-  'add what you need there',
+  ['libs/admission/src/', 'libs/client/src/queue/tools-queue.ts', 'apps/worker/src/queue/tool-jobs.ts'],
+  'sessions go through libs/admission',
 );
 const dockerodeInSandbox: Rule = onlyIn(
   'dockerode',

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { SessionsQueue } from '@shellfleet/admission';
 import { KeyedCallOrder } from '@shellfleet/concurrency';
 import { connectRedis, createSealer, type Sealer } from '@shellfleet/mailbox';
 import { type FleetKeys, fleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { monotonicFactory } from 'ulid';
 import type { ConnectSettings } from './connect-settings.ts';
-import { SessionsQueue } from './queue/sessions-queue.ts';
 import { ToolsQueue } from './queue/tools-queue.ts';
 import { Answers } from './results/answers.ts';
 import { Inbox } from './results/inbox.ts';
@@ -44,6 +44,8 @@ export interface Producer {
 
 /** At the speed of a slow Redis, well within the deadline of a call. */
 const CALLS_UNDER_WAY = 1_000;
+/** Session jobs that are being added at once. */
+const JOBS_UNDER_WAY = 200;
 
 export async function createProducer(settings: ConnectSettings): Promise<Producer> {
   const { namespace, tenant } = settings;
@@ -63,7 +65,7 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
     answers,
   });
   const feeds = new Feeds(() => duplicate('host', `shellfleet-feeds-${id}`));
-  const sessions = new SessionsQueue(redis, fleet);
+  const sessions = new SessionsQueue(redis, fleet, new SendWindow(JOBS_UNDER_WAY));
   let inputNumber = 0;
   redis.on('ready', () => {
     void pending.look().catch(() => {});

@@ -1,3 +1,4 @@
+import type { SessionJob } from '@shellfleet/admission';
 import {
   adopt,
   type Entry,
@@ -13,7 +14,6 @@ import { ATTRIBUTES, type AttachQuestion, type HostAnswer, type SessionKeys, ses
 import type { Logger } from 'pino';
 import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease } from '../lease/leases.ts';
-import type { SessionJob } from '../queue/session-jobs.ts';
 import { EntryRun } from '../run/entry-run.ts';
 import type { EntryFinished } from '../run/finish-entry.ts';
 import { finishLost, finishOverdue, runEntry } from '../run/run-entry.ts';

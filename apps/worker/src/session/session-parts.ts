@@ -1,10 +1,10 @@
+import type { SessionJob, SessionJobs } from '@shellfleet/admission';
 import type { Adopted, Owner, Sealer } from '@shellfleet/mailbox';
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
-import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
 import { createSessionRedaction, redactLog } from '../redaction/session-redaction.ts';
 import { createLateClean, LateOutput } from '../run/late-output.ts';
 import type { RunningEntries } from '../run/running-entries.ts';

@@ -1,5 +1,5 @@
 import { type Adopted, type Entry, rerun, retryWhileRedisIsDown, type Taken } from '@shellfleet/mailbox';
-import { ShellfleetError } from '@shellfleet/protocol';
+import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ShellHello } from '../shell/shell.ts';
 import { failWaiting } from './fail-waiting.ts';
@@ -72,7 +72,7 @@ async function adoptShell(
     return await shell.adopt(found, epochBase, preparedEpoch);
   } catch (err) {
     context.logger.warn({ err }, 'session.adoption-failed');
-    await shell.abandon();
+    await shell.abandon(isShellfleetError(err) && err.code === 'PROTOCOL_MISMATCH' ? err.message : undefined);
     return undefined;
   }
 }

@@ -137,11 +137,17 @@ export class SessionShell {
 
   /** Takes over a sandbox that is alive. `epochBase` and `preparedEpoch`: as announced when it was opened. */
   async adopt(sandbox: Sandbox, epochBase: number, preparedEpoch: number): Promise<ShellHello> {
+    const reached = this.epoch;
     this.#hold(sandbox);
     this.#epochBase = epochBase;
     // A shell that replaced another while no worker was connected is not prepared.
     this.#preparedShellNumber = preparedEpoch - epochBase;
-    return this.#connect(sandbox, CONNECT_DEADLINE_MS);
+    return this.#connect(sandbox, CONNECT_DEADLINE_MS).catch((error: unknown) => {
+      // The session's earlier shells still count; otherwise the next shell would have the epoch of the lost one.
+      this.#epochBase = reached;
+      this.#shellNumber = 0;
+      throw error;
+    });
   }
 
   /** After a broken connection: the keeper's hello, or undefined when the sandbox is gone. */
@@ -184,11 +190,11 @@ export class SessionShell {
     await this.abandon();
   }
 
-  /** Ends the sandbox without ending the shell in order. Never rejects. */
-  async abandon(): Promise<void> {
+  /** Ends the sandbox without ending the shell in order. Never rejects. `reason`: why the shell is lost, when the sandbox is alive. */
+  async abandon(reason = describeDeath(this.#death)): Promise<void> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined) return;
-    this.#lossReason = describeDeath(this.#death);
+    this.#lossReason = reason;
     this.#epochBase = this.epoch;
     this.#shellNumber = 0;
     this.#preparedShellNumber = 0;

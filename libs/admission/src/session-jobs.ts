@@ -1,20 +1,21 @@
 import { relock, toQueueError } from '@shellfleet/mailbox';
 import {
+  encodeWakeUp,
   type FleetKeys,
   parseSessionJobId,
   SESSIONS_QUEUE,
   sessionJobId,
   sessionJobLockKey,
 } from '@shellfleet/protocol';
-import { type Job, Queue, Worker } from 'bullmq';
+import { createRedisBackend, type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 
-// The sessions queue: BullMQ admits sessions to hosts, and its job lock is the lease.
+// A host's side of the sessions queue: BullMQ admits sessions to hosts, and the lock of a job is the lease.
 //
-// J1. An active job per session with a slot; the token is the host's id, so a restarted worker still owns its jobs.
-// J2. A stalled job (its lock ran out) is handed out again by getNextJob: it means take over, never fail.
+// ADMISSION-1. A session that holds a slot has one active job. The token of its lock is the host's id, so a restarted worker still owns it.
+// ADMISSION-2. A job whose lock ran out (stalled) is handed out again: its next host takes the session over. It never fails.
 
-/** A session that this host may run: it holds the lock of its job. */
+/** A session that this host may run, because the host holds the lock of its job. */
 export interface SessionJob {
   tenant: string;
   session: string;
@@ -27,18 +28,18 @@ interface HeldLock {
 }
 
 export interface SessionJobs {
-  /** The next session that waits, with its job's lock ours for `lockMs`; undefined when none does. */
+  /** Takes the next waiting session and locks its job for `lockMs`. Undefined when none waits. */
   fetch(): Promise<SessionJob | undefined>;
-  /** Sessions whose lock still names this host: what it owned before it restarted. */
+  /** Sessions whose lock names this host: those that it owned before it restarted. */
   listOwn(): Promise<SessionJob[]>;
   /**
-   * Extends the locks, one call per distinct duration, and sets those again that ran out while nobody took them. Returns the
-   * sessions whose lock is not ours any more. `fence`: under which this host owns the session already.
+   * Extends the locks, with one call per distinct duration. A lock that ran out is set again if no other host took the job since.
+   * Returns the sessions whose lock this host has lost. `fence`: the fence under which this host owns the session already.
    */
   renew(leases: readonly HeldLock[]): Promise<SessionJob[]>;
-  /** Ends the job: the session holds no slot. Throws QUEUE_UNAVAILABLE. */
+  /** Ends the job; the session then holds no slot. Throws QUEUE_UNAVAILABLE. */
   remove(job: SessionJob): Promise<void>;
-  /** Adds a job for a session that has none. Throws QUEUE_UNAVAILABLE. */
+  /** Adds a job unless the session has one. Throws QUEUE_UNAVAILABLE. */
   ensure(job: SessionJob, priority: number): Promise<void>;
   /** Whether the session has a job, waiting or active. */
   has(job: SessionJob): Promise<boolean>;
@@ -49,9 +50,9 @@ export interface SessionJobsOptions {
   redis: Redis;
   fleet: FleetKeys;
   hostId: string;
-  /** of a lock just taken, until its session's own grace is known */
+  /** length of a lock just taken, until the session's own grace period is known */
   lockMs: number;
-  /** how often jobs whose lock ran out are looked for */
+  /** how often stalled jobs are searched for */
   stalledIntervalMs: number;
 }
 
@@ -63,16 +64,18 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     streams: { events: { maxLen: 0 } },
     defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
   });
-  const worker = new Worker(SESSIONS_QUEUE, null, {
+  const workerOptions = {
     ...shared,
     autorun: false,
     name: hostId,
     lockDuration: options.lockMs,
     stalledInterval: options.stalledIntervalMs,
-    // J2: no number of take-overs makes a session a failed job.
+    // ADMISSION-2: however often its host is lost, a session's job never fails.
     maxStalledCount: 1_000_000,
-  });
-  // Failures reach whoever made the call.
+  };
+  // Without this factory BullMQ opens a second connection for blocking calls, of which there are none.
+  const worker = new Worker(SESSIONS_QUEUE, null, workerOptions, (name, opts) => createRedisBackend(name, opts));
+  // A failure rejects the call that met it.
   queue.on('error', () => {});
   worker.on('error', () => {});
   await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
@@ -102,7 +105,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
         const stored = await queue.getJob(toJobId(job));
         await stored?.moveToCompleted(null, hostId, false);
       } catch (error) {
-        // Gone or another host's by now: either way it is not ours to end.
+        // The job is gone, or another host has it: in both cases this host has nothing to end.
         if (!isNotOurs(error)) throw toQueueError(error);
       }
     },
@@ -110,7 +113,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     async ensure(job, priority) {
       try {
         await queue.add('session', {}, { jobId: toJobId(job), priority });
-        await redis.publish(fleet.sessionsBell, '1');
+        await redis.publish(fleet.sessionsWakeUps, encodeWakeUp({ type: 'sessions' }));
       } catch (error) {
         throw toQueueError(error);
       }

@@ -1,43 +1,43 @@
-import { type FleetKeys, SESSIONS_QUEUE, sessionJobId } from '@shellfleet/protocol';
+import { encodeWakeUp, type FleetKeys, SESSIONS_QUEUE, sessionJobId } from '@shellfleet/protocol';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { SendWindow } from '../submit/send-window.ts';
 
-/** Sessions that are counted for a position in the queue; further ones only know that they wait. */
+/** The most sessions whose position in the queue is reported. A session behind them is reported without a position. */
 const POSITIONS = 1_000;
 
-/** Jobs that are being added at once. */
-const JOBS_UNDER_WAY = 200;
+/** Limits how many additions are in flight at once. */
+export interface AddLimit {
+  enter<T>(call: () => Promise<T>): Promise<T>;
+}
 
 export interface SessionRef {
   tenant: string;
   session: string;
 }
 
-/** The queue through which sessions get to hosts. It shares the producer's main connection: no connection of its own. */
+/** A producer's side of the sessions queue: adds jobs and reads the order of those that wait. It shares the producer's main connection. */
 export class SessionsQueue {
   readonly #redis: Redis;
   readonly #fleet: FleetKeys;
   readonly #adding = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
-  readonly #window = new SendWindow(JOBS_UNDER_WAY);
+  readonly #limit: AddLimit;
   #opened?: Queue;
 
-  constructor(redis: Redis, fleet: FleetKeys) {
+  constructor(redis: Redis, fleet: FleetKeys, limit: AddLimit) {
     this.#redis = redis;
     this.#fleet = fleet;
+    this.#limit = limit;
   }
 
   /**
-   * Makes sure that the session has a job, and says so. Calls for one session share an addition that has not begun;
-   * one that has may have looked before the caller's entry was there, so it does not count.
+   * Adds a job for the session unless it has one, and wakes the hosts. Calls for one session share an addition that has not begun.
+   * They never share one that has begun: it may have found the old job just before that was removed.
    */
   ensureJob(ref: SessionRef, priority: number): Promise<void> {
     const jobId = sessionJobId(ref.tenant, ref.session);
     const current = this.#adding.get(jobId);
     if (current === undefined) {
-      const running = this.#window
-        .enter(() => this.#add(jobId, ref, priority))
-        .finally(() => this.#adding.delete(jobId));
+      const running = this.#limit.enter(() => this.#add(jobId, priority)).finally(() => this.#adding.delete(jobId));
       this.#adding.set(jobId, { running });
       return running;
     }
@@ -50,15 +50,15 @@ export class SessionsQueue {
     return this.#queue().getRanges(['waiting', 'prioritized'], 0, POSITIONS - 1, true);
   }
 
-  /** Waits for additions that are under way. */
+  /** Resolves when no addition is in flight. */
   async settled(): Promise<void> {
     while (this.#adding.size > 0) await Promise.allSettled([...this.#adding.values()].map(({ running }) => running));
   }
 
-  async #add(jobId: string, ref: SessionRef, priority: number): Promise<void> {
-    // The bell must follow the job: `add` does work of its own before it writes.
+  async #add(jobId: string, priority: number): Promise<void> {
+    // The wake-up must follow the job, and `add` does work of its own before it writes.
     await this.#queue().add('session', {}, { jobId, removeOnComplete: true, removeOnFail: true, priority });
-    await this.#redis.publish(this.#fleet.sessionsBell, `${ref.tenant}:${ref.session}`);
+    await this.#redis.publish(this.#fleet.sessionsWakeUps, encodeWakeUp({ type: 'sessions' }));
   }
 
   #queue(): Queue {
@@ -68,7 +68,7 @@ export class SessionsQueue {
         prefix: this.#fleet.admission,
         streams: { events: { maxLen: 0 } },
       });
-      // Failures reach whoever made the call.
+      // A failure rejects the call that met it.
       this.#opened.on('error', () => {});
     }
     return this.#opened;
