@@ -1,3 +1,4 @@
+import { abortable } from '@shellfleet/concurrency';
 import { fromWireResult, type LogChunk, type OutputChunk, type Result, toCommandId } from '@shellfleet/protocol';
 import type { Producer } from './producer.ts';
 import type { Pending } from './results/pending-results.ts';
@@ -6,7 +7,6 @@ import { type LogOptions, readLog } from './stream/command-log.ts';
 import { followOutput } from './stream/command-output.ts';
 import { parseCursor } from './stream/stream-reader.ts';
 import { cancelEntry } from './submit/cancel-entry.ts';
-import { waitWithSignal } from './wait-with-signal.ts';
 
 export interface FollowOptions {
   /** Go on behind this chunk or event. */
@@ -67,7 +67,7 @@ export class Command {
     const { signal } = options;
     if (this.#state.foreign) await this.#watch(signal);
     const wire = await this.#pending.result(signal);
-    if (this.#told !== undefined) await waitWithSignal(this.#told, signal);
+    if (this.#told !== undefined) await abortable(this.#told, signal);
     return fromWireResult({ commandId: this.id, sessionId: this.sessionId }, wire, this.#state.deduplicated);
   }
 

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { SessionsQueue } from '@shellfleet/admission';
+import { KeyedCallOrder } from '@shellfleet/concurrency';
 import { connectRedis, createSealer, type Sealer } from '@shellfleet/mailbox';
 import { type FleetKeys, fleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { monotonicFactory } from 'ulid';
 import type { ConnectSettings } from './connect-settings.ts';
-import { SessionsQueue } from './queue/sessions-queue.ts';
 import { ToolsQueue } from './queue/tools-queue.ts';
 import { Answers } from './results/answers.ts';
 import { Inbox } from './results/inbox.ts';
@@ -12,7 +13,6 @@ import { PendingResults } from './results/pending-results.ts';
 import { Feeds } from './stream/feeds.ts';
 import { type Durability, detectDurability } from './submit/durability.ts';
 import { SendWindow } from './submit/send-window.ts';
-import { NamedTurns } from './submit/turns.ts';
 
 /** What everything in this process that speaks to one fleet shares. Three connections: main, inbox (blocking), feeds (subscriber). */
 export interface Producer {
@@ -33,7 +33,7 @@ export interface Producer {
   /** what goes to mailboxes */
   window: SendWindow;
   /** writes to open stdins */
-  inputTurns: NamedTurns;
+  inputOrder: KeyedCallOrder;
   /** Numbers of this process's calls on open stdins; they rise. */
   nextInputNumber(): number;
   /** Ids that rise in the order in which they are asked for. */
@@ -44,6 +44,8 @@ export interface Producer {
 
 /** At the speed of a slow Redis, well within the deadline of a call. */
 const CALLS_UNDER_WAY = 1_000;
+/** Session jobs that are being added at once. */
+const JOBS_UNDER_WAY = 200;
 
 export async function createProducer(settings: ConnectSettings): Promise<Producer> {
   const { namespace, tenant } = settings;
@@ -63,7 +65,7 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
     answers,
   });
   const feeds = new Feeds(() => duplicate('host', `shellfleet-feeds-${id}`));
-  const sessions = new SessionsQueue(redis, fleet);
+  const sessions = new SessionsQueue(redis, fleet, new SendWindow(JOBS_UNDER_WAY));
   let inputNumber = 0;
   redis.on('ready', () => {
     void pending.look().catch(() => {});
@@ -84,7 +86,7 @@ export async function createProducer(settings: ConnectSettings): Promise<Produce
     sessions,
     tools: new ToolsQueue(redis, fleet),
     window: new SendWindow(CALLS_UNDER_WAY),
-    inputTurns: new NamedTurns(),
+    inputOrder: new KeyedCallOrder(),
     nextInputNumber: () => ++inputNumber,
     nextId,
     keysOf: (sessionId) => sessionKeys(namespace, tenant, sessionId),

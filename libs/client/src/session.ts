@@ -1,3 +1,4 @@
+import { CallOrder } from '@shellfleet/concurrency';
 import type { FileInfo, Result, SessionEvent, SessionInfo } from '@shellfleet/protocol';
 import { Command, type FollowOptions } from './command.ts';
 import { throwUnlessDone } from './files/run-operation.ts';
@@ -11,7 +12,6 @@ import { closeSession } from './submit/close-session.ts';
 import type { OpenSession } from './submit/open-session.ts';
 import { parseCommand, type RunOptions } from './submit/parse-command.ts';
 import { sendEntry } from './submit/send-entry.ts';
-import { Turns } from './submit/turns.ts';
 import { type AttachOptions, openTerminal } from './terminal/open-terminal.ts';
 import type { Terminal } from './terminal/terminal.ts';
 
@@ -33,14 +33,14 @@ export class Session {
   readonly files: Files;
   readonly #producer: Producer;
   readonly #open: OpenSession;
-  readonly #turns = new Turns();
+  readonly #order = new CallOrder();
 
   /** @internal */
   constructor(producer: Producer, open: OpenSession) {
     this.#producer = producer;
     this.#open = open;
     this.id = open.id;
-    this.files = new SessionFiles(producer, open, this.#turns);
+    this.files = new SessionFiles(producer, open, this.#order);
   }
 
   /** submit, then result. A command that fails is data: this rejects only when the command was not accepted, or the signal aborts. */
@@ -53,7 +53,7 @@ export class Session {
   async submit(script: string, options: RunOptions = {}): Promise<Command> {
     options.signal?.throwIfAborted();
     const { payload, stream, options: parsed } = parseCommand(script, options, this.#open.spec);
-    const { pending, deduplicated } = await this.#turns.take(() =>
+    const { pending, deduplicated } = await this.#order.run(() =>
       sendEntry(this.#producer, this.#open, payload, {
         durable: parsed.durable,
         retry: parsed.retry,
@@ -73,12 +73,12 @@ export class Session {
 
   /** An interactive terminal in the sandbox: a shell of its own, beside the commands. */
   attach(options: AttachOptions = {}): Promise<Terminal> {
-    return openTerminal(this.#producer, this.#open, this.#turns, options);
+    return openTerminal(this.#producer, this.#open, this.#order, options);
   }
 
   /** Replaces the shell with a fresh one, in order with the commands. */
   async restart(): Promise<void> {
-    const { pending } = await this.#turns.take(() => sendEntry(this.#producer, this.#open, { type: 'restart' }));
+    const { pending } = await this.#order.run(() => sendEntry(this.#producer, this.#open, { type: 'restart' }));
     throwUnlessDone(await pending.result(), `the restart of session ${this.id}`);
   }
 

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSealer, createSealKey, type SealPlace } from './seal.ts';
+import { createSealer, createSealKey } from './seal.ts';
+import { type SealPlace, sealPlace } from './seal-place.ts';
 
-const place: SealPlace = { namespace: 'ns', tenant: 't', session: 's', entry: '01E', kind: 'payload' };
+const place = sealPlace('payload', { namespace: 'ns', tenant: 't', session: 's' }, '01E');
 const key = createSealKey();
 const sealer = createSealer([key]);
 const placeOf = fc.record({

@@ -8,6 +8,7 @@ import {
   randomBytes,
 } from 'node:crypto';
 import { ShellfleetError } from '@shellfleet/protocol';
+import type { SealPlace } from './seal-place.ts';
 
 /** Sealed values: `1.<key id>.<base64url of nonce, ciphertext, tag>`; AES-256-GCM bound to where the value stands. */
 export interface Sealer {
@@ -19,16 +20,6 @@ export interface Sealer {
   digest(value: string): string;
   /** 32 bytes for another use, the same wherever the first key is: what is made with them tells nothing of the key. */
   deriveKey(purpose: readonly string[]): Uint8Array;
-}
-
-export interface SealPlace {
-  namespace: string;
-  tenant: string;
-  /** the session, or the tool */
-  session: string;
-  /** entry id, call id, or empty for the session itself */
-  entry: string;
-  kind: 'spec' | 'payload' | 'answer' | 'input' | 'typed' | 'shown' | 'tool-args' | 'tool-result';
 }
 
 interface Key {

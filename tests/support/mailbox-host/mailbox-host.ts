@@ -10,7 +10,9 @@ import {
   notify,
   type Owner,
   release,
+  retryWhileRedisIsDown,
   type Sealer,
+  sealPlace,
   take,
 } from '@shellfleet/mailbox';
 import {
@@ -24,16 +26,17 @@ import {
   hostCallSchema,
   hostKeys,
   parseSessionJobId,
+  parseWakeUp,
   SESSIONS_QUEUE,
   type SessionKeys,
   sessionKeys,
+  type WakeUp,
   type WireResult,
 } from '@shellfleet/protocol';
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { type MemoryFiles, runFileInMemory } from './memory-files.ts';
 import { runScript } from './run-script.ts';
-import { untilAnswered } from './until-answered.ts';
 
 /**
  * A tiny host for tests of the other side: real mailbox scripts, real sessions queue, real processes (`sh -c` each, so no shell state),
@@ -103,7 +106,7 @@ class TinyHost implements MailboxHost {
     const { redisUrl, namespace } = this.#options;
     const { redis, duplicate } = await connectRedis(redisUrl, 'host', this.id);
     this.#redis = redis;
-    this.#subscriber = duplicate('host', `${this.id}-bells`);
+    this.#subscriber = duplicate('host', `${this.id}-wakeups`);
     const fleet = fleetKeys(namespace);
     this.#worker = new Worker(SESSIONS_QUEUE, null, {
       connection: redis,
@@ -117,8 +120,8 @@ class TinyHost implements MailboxHost {
     this.#queue = new Queue(SESSIONS_QUEUE, { connection: redis, prefix: fleet.admission });
     this.#queue.on('error', () => {});
     await this.#beat();
-    this.#subscriber.on('message', (_channel: string, message: string) => this.#hear(message));
-    await this.#subscriber.subscribe(fleet.sessionsBell, hostKeys(namespace, this.id).bell);
+    this.#subscriber.on('message', (_channel: string, message: string) => this.#receive(parseWakeUp(message)));
+    await this.#subscriber.subscribe(fleet.sessionsWakeUps, hostKeys(namespace, this.id).wakeUps);
     this.#timer = setInterval(() => void this.#look().catch(() => {}), 500);
     await this.#look();
   }
@@ -164,11 +167,11 @@ class TinyHost implements MailboxHost {
       .exec();
   }
 
-  #hear(message: string): void {
-    if (message === 'calls') return void this.#answerCalls().catch(() => {});
-    const session = this.#owned.get(message);
+  #receive(wakeUp: WakeUp | undefined): void {
+    if (wakeUp?.type === 'calls') return void this.#answerCalls().catch(() => {});
+    if (wakeUp?.type === 'sessions') return void this.#fetch().catch(() => {});
+    const session = wakeUp?.type === 'session' ? this.#owned.get(`${wakeUp.tenant}:${wakeUp.session}`) : undefined;
     if (session !== undefined) this.#kick(session);
-    else void this.#fetch().catch(() => {});
   }
 
   async #look(): Promise<void> {
@@ -251,15 +254,17 @@ class TinyHost implements MailboxHost {
   async #drain(session: OwnedSession): Promise<void> {
     while (session.again && !this.#stopped && !this.#paused) {
       session.again = false;
-      let next = await untilAnswered(() => take(session.owner));
+      let next = await retryWhileRedisIsDown(() => take(session.owner), undefined);
       while (next.type === 'started') next = await this.#run(session, next.entry);
     }
   }
 
   async #run(session: OwnedSession, entry: Entry): Promise<Awaited<ReturnType<typeof take>>> {
-    const { namespace, tenant, session: id } = session.owner.keys;
-    const place = { namespace, tenant, session: id, entry: entry.id, kind: 'payload' as const };
-    const payload = entryPayloadSchema.parse(JSON.parse(this.#sealer.open(entry.payload, place)));
+    const { keys } = session.owner;
+    const { namespace, tenant, session: id } = keys;
+    const payload = entryPayloadSchema.parse(
+      JSON.parse(this.#sealer.open(entry.payload, sealPlace('payload', keys, entry.id))),
+    );
     const { result, answer } = await this.#execute(session, entry, payload);
     const shell = { state: 'kept' as const, epoch: session.epoch };
     const timings = { queuedMs: entry.startedAt - entry.acceptedAt, startMs: 0, runMs: 0, totalMs: 0 };
@@ -270,13 +275,13 @@ class TinyHost implements MailboxHost {
         takeNext: !this.#paused && !this.#stopped,
         ...(answer === undefined
           ? {}
-          : { answer: this.#sealer.seal(JSON.stringify(answer), { ...place, kind: 'answer' }) }),
+          : { answer: this.#sealer.seal(JSON.stringify(answer), sealPlace('answer', keys, entry.id)) }),
       });
-    let finished = await untilAnswered(() => end(result));
+    let finished = await retryWhileRedisIsDown(() => end(result), undefined);
     let told = result;
     if (finished.type === 'cancelled') {
       told = { ...result, outcome: 'cancellation', exitCode: null, reason: 'cancelled' };
-      finished = await untilAnswered(() => end(told));
+      finished = await retryWhileRedisIsDown(() => end(told), undefined);
     }
     if (finished.type !== 'finished') throw new Error(`finish answered ${finished.type}`);
     const { event } = finished;

@@ -2,7 +2,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { append, type Entry, type Owner, readInput, type Sealer } from '@shellfleet/mailbox';
+import {
+  append,
+  type Entry,
+  type Owner,
+  readInput,
+  retryWhileRedisIsDown,
+  type Sealer,
+  sealPlace,
+} from '@shellfleet/mailbox';
 import {
   type CommandPayload,
   emptyResult,
@@ -10,7 +18,6 @@ import {
   type StreamName,
   type WireResult,
 } from '@shellfleet/protocol';
-import { untilAnswered } from './until-answered.ts';
 
 /** About how much of a stream a Result of this host holds. */
 const RESULT_BYTES = 262_144;
@@ -53,7 +60,9 @@ export async function runScript(run: ScriptRun, entry: Entry, payload: CommandPa
       offset: rawFrom,
       data,
     };
-    storing = storing.then(() => untilAnswered(() => append(run.owner, entry.id, [output]))).then(() => {});
+    storing = storing
+      .then(() => retryWhileRedisIsDown(() => append(run.owner, entry.id, [output]), undefined))
+      .then(() => {});
   };
   child.stdout.on('data', (data: Buffer) => store('stdout', data));
   child.stderr.on('data', (data: Buffer) => store('stderr', data));
@@ -85,11 +94,10 @@ export async function runScript(run: ScriptRun, entry: Entry, payload: CommandPa
 
 /** An open stdin, read whenever the pipe has room. */
 async function feed({ owner, sealer }: ScriptRun, entry: Entry, stdin: Writable): Promise<void> {
-  const { namespace, tenant, session } = owner.keys;
-  const place = { namespace, tenant, session, entry: entry.id, kind: 'input' as const };
+  const place = sealPlace('input', owner.keys, entry.id);
   for (let from = 0; ; ) {
     const position = { taken: from, from, mostBytes: 1 };
-    const read = await untilAnswered(() => readInput(owner, entry.id, position));
+    const read = await retryWhileRedisIsDown(() => readInput(owner, entry.id, position), undefined);
     if (read.type !== 'read') return;
     for (const { end, sealed } of read.chunks) {
       if (!stdin.write(sealer.openBytes(sealed, place))) await once(stdin, 'drain');

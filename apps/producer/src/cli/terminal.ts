@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { abortable } from '@shellfleet/concurrency';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import pc from 'picocolors';
 import type { Config } from '../config.ts';
@@ -30,7 +31,7 @@ export class Terminal {
     this.clearProgress();
     if (stream === 'stdout' && this.readerGone.aborted) return;
     if (process[stream].write(data)) return;
-    await Promise.race([once(process[stream], 'drain').catch(() => {}), aborted(this.readerGone)]);
+    await abortable(once(process[stream], 'drain'), this.readerGone).catch(() => {});
   }
 
   /** One line for a program, or what a person asked for. Text of others is to be made printable before. */
@@ -88,8 +89,3 @@ export class Terminal {
 
 /** Messages of ours that end with what to do next say it better than the general hint; those that list the fields have said it. */
 const isInstruction = (message: string) => /\. [A-Z`][^.]*\.$/.test(message);
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-}

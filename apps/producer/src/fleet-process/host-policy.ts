@@ -15,7 +15,7 @@ const GIVES_AWAY =
 /** Whether a worker of this machine could offer the host policy: asked of the worker, which tries. Where nobody lists it, it is no fault that it cannot. */
 export async function examineHostPolicy(env: NodeJS.ProcessEnv): Promise<Finding> {
   const isListed = (env.SHELLFLEET_POLICIES ?? '').split(',').some((policy) => policy.trim() === 'host');
-  const args = sourceProgram('apps/worker/src/examine-host-policy.ts');
+  const args = sourceProgram('apps/worker/src/sandbox/examine-host-policy.ts');
   const answer = await promisify(execFile)(process.execPath, args, { env, timeout: 30_000 }).catch(() => undefined);
   const word = wordSchema.safeParse(parseJson(answer?.stdout ?? '')).data;
   if (word === undefined) return { name, state: 'missing', detail: 'the worker could not be asked', fix: 'npm ci' };

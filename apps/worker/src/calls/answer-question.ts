@@ -1,4 +1,4 @@
-import { type Sealer, sendAnswer } from '@shellfleet/mailbox';
+import { type Sealer, sealPlace, sendAnswer } from '@shellfleet/mailbox';
 import { type AskCall, ensureShellfleetError, type SealedAnswer } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
@@ -17,6 +17,6 @@ export async function answerQuestion(call: AskCall, { redis, namespace, sealer, 
     (error: unknown) => ({ type: 'refusal', error: ensureShellfleetError(error).toJSON() }),
   );
   const { tenant, session, id, inbox } = call;
-  const sealed = sealer.seal(JSON.stringify(answer), { namespace, tenant, session, entry: id, kind: 'answer' });
+  const sealed = sealer.seal(JSON.stringify(answer), sealPlace('answer', { namespace, tenant, session }, id));
   await sendAnswer(redis, namespace, inbox, { id, sealed });
 }

@@ -1,4 +1,4 @@
-import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
+import type { SessionJob, SessionJobs } from '@shellfleet/admission';
 
 // The leases of this host, as its own clock sees them.
 //

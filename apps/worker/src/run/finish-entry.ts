@@ -1,17 +1,26 @@
 import { SpanKind, trace } from '@opentelemetry/api';
-import { type Entry, type Fenced, type Finished, finish, notify, type Owner } from '@shellfleet/mailbox';
+import {
+  type AvailabilityListener,
+  type Entry,
+  type Fenced,
+  type Finished,
+  finish,
+  notify,
+  type Owner,
+  retryWhileRedisIsDown,
+  sealPlace,
+} from '@shellfleet/mailbox';
 import { ATTRIBUTES, ShellfleetError, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
 import { totalOf } from '../output/redactor.ts';
-import { untilAnswered } from '../patience.ts';
 import { failedEntry } from './entry-frame.ts';
 import type { Executed, RunDeps } from './run-deps.ts';
 
 /** Records how an entry came out: once, whatever has to be tried again for it. The only place where one becomes terminal here. */
 export async function finishEntry(entry: Entry, executed: Executed, deps: RunDeps): Promise<Finished | Fenced> {
   const { owner, sealer, signal, redaction } = deps;
-  const { namespace, tenant, session } = owner.keys;
+  const { session } = owner.keys;
   let { result, output } = executed;
-  const place = { namespace, tenant, session, entry: entry.id, kind: 'answer' } as const;
+  const place = sealPlace('answer', owner.keys, entry.id);
   const answer = executed.answer === undefined ? {} : { answer: sealer.seal(executed.answer, place) };
   for (;;) {
     const call = () => {
@@ -26,7 +35,7 @@ export async function finishEntry(entry: Entry, executed: Executed, deps: RunDep
         inbox: entry.inbox,
       });
     };
-    const finished = await untilAnswered(call, signal, storageWatcher(deps));
+    const finished = await retryWhileRedisIsDown(call, signal, { availability: pauseClocksWhileDown(deps) });
     if (finished.type === 'cancelled') {
       result = { ...result, outcome: 'cancellation', reason: 'cancelled' };
     } else if (finished.type === 'misplaced') {
@@ -55,12 +64,12 @@ function tellProducer(entry: Entry, event: string, { redis, keys }: Owner): void
   void notify(redis, namespace, entry.inbox, { tenant, session, entryId: entry.id, event, result: '' }).catch(() => {});
 }
 
-/** Tells the keeper that its clocks are to stand still while nothing can be stored. */
-export function storageWatcher({ shell }: RunDeps) {
+/** Stops the keeper's clocks while Redis is down and nothing can be stored. */
+export function pauseClocksWhileDown({ shell }: RunDeps): AvailabilityListener {
   const say = (state: 'away' | 'back') => {
     if (shell.hasSandbox && shell.turns.connected) shell.turns.shell.storage(state);
   };
-  return { away: () => say('away'), back: () => say('back') };
+  return { onDown: () => say('away'), onUp: () => say('back') };
 }
 
 /** One wide line, and one span, for each entry. Never its text, nor its output. */

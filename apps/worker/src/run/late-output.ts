@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { addLate, type Owner } from '@shellfleet/mailbox';
+import { addLate, type Owner, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import type { OutputEntry, StreamName } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { CleanOutput } from '../output/clean-output.ts';
 import type { CreateRedactor } from '../output/redactor.ts';
-import { untilAnswered } from '../patience.ts';
 import { LateEntry } from './late-entry.ts';
 
 // What processes that outlived their entry print, on its way into the session's stream.
@@ -148,7 +147,7 @@ export class LateOutput {
 
   async #add(entryId: string, entries: OutputEntry[]) {
     const { owner, signal, onFenced } = this.#deps;
-    const added = await untilAnswered(() => addLate(owner, entryId, entries), signal);
+    const added = await retryWhileRedisIsDown(() => addLate(owner, entryId, entries), signal);
     if (added.type === 'fenced') onFenced();
     return added;
   }

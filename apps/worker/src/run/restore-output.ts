@@ -1,8 +1,7 @@
-import { type Entry, type Owner, toQueueError } from '@shellfleet/mailbox';
+import { type Entry, type Owner, retryWhileRedisIsDown, toQueueError } from '@shellfleet/mailbox';
 import { decodeOutputEntry } from '@shellfleet/protocol';
 import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
-import { untilAnswered } from '../patience.ts';
 
 const PAGE = 200;
 
@@ -17,7 +16,7 @@ export async function restoreOutput(
   const id = Buffer.from(entry.id);
   let after = `${entry.startedAt > 0 ? entry.startedAt - 1 : 0}`;
   for (;;) {
-    const page = await untilAnswered(() => readPage(owner, after), signal);
+    const page = await retryWhileRedisIsDown(() => readPage(owner, after), signal);
     for (const [, fields] of page) {
       const [, type, , command, , data] = fields;
       if (type?.toString() !== 'command.output' || command === undefined || !command.equals(id) || data === undefined)

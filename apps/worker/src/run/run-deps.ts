@@ -2,8 +2,8 @@ import type { Owner, Sealer } from '@shellfleet/mailbox';
 import type { OutputEntry, ResolvedSessionSpec, WireResult } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { HostLog } from '../host-log/host-log.ts';
-import type { SessionRedaction } from '../session/session-redaction.ts';
-import type { SessionShell } from '../session/session-shell.ts';
+import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import type { SessionShell } from '../shell/session-shell.ts';
 import type { ShellEnd } from '../shell/shell.ts';
 
 /** What one entry needs of the session that runs it. */

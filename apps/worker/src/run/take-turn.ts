@@ -6,9 +6,9 @@ import {
   withDefaultLimits,
 } from '@shellfleet/protocol';
 import type { SandboxDeath } from '../sandbox/sandbox.ts';
-import type { SessionShell } from '../session/session-shell.ts';
-import type { OnOutput, TurnEnd } from '../session/shell-turns.ts';
+import type { SessionShell } from '../shell/session-shell.ts';
 import type { Shell, ShellEnd, ShellHello, ShellStart, StreamOffsets } from '../shell/shell.ts';
+import type { OnOutput, TurnEnd } from '../shell/shell-turns.ts';
 
 /** How an entry's turn came out when every way to find out was tried. */
 export type Turned =

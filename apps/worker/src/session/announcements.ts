@@ -1,9 +1,8 @@
-import { announce, type Owner } from '@shellfleet/mailbox';
+import { announce, type Owner, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import type { EventType } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
-import { untilAnswered } from '../patience.ts';
-import type { SessionRedaction } from './session-redaction.ts';
-import type { SessionShell } from './session-shell.ts';
+import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import type { SessionShell } from '../shell/session-shell.ts';
 
 export interface AnnouncementsDeps {
   owner: Owner;
@@ -61,7 +60,7 @@ export class Announcements {
     const { epoch, epochBase } = shell;
     const event = type === undefined ? undefined : { type, data: redaction.value(data) };
     const told = { epoch, epochBase, status, sandbox: status === 'ready' ? (shell.sandboxId ?? '') : '' };
-    const said = await untilAnswered(() => announce(owner, told, event), signal);
+    const said = await retryWhileRedisIsDown(() => announce(owner, told, event), signal);
     if (said.type === 'fenced') onFenced();
   }
 }

@@ -1,7 +1,6 @@
-import { peek, release } from '@shellfleet/mailbox';
+import { peek, release, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import { ATTRIBUTES } from '@shellfleet/protocol';
-import { untilAnswered } from '../patience.ts';
-import { runShutdownCommands } from './prepare-shell.ts';
+import { runShutdownCommands } from '../shell/prepare-shell.ts';
 import type { ServedSession } from './served-session.ts';
 
 // The ways in which a session ends on this host. A1 and A3 are those of the session.
@@ -10,10 +9,11 @@ import type { ServedSession } from './served-session.ts';
 export async function giveUp(served: ServedSession, why: string): Promise<boolean> {
   const { owner, shell, signal } = served;
   const hadShell = shell.hasSandbox;
-  if (hadShell && (await untilAnswered(() => peek(owner), signal)) !== undefined && !served.isStopping()) return false;
+  if (hadShell && (await retryWhileRedisIsDown(() => peek(owner), signal)) !== undefined && !served.isStopping())
+    return false;
   if (hadShell) await endShell(served);
   const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
-  const released = await untilAnswered(() => release(owner, hadShell ? 'lost' : 'queued', event), signal);
+  const released = await retryWhileRedisIsDown(() => release(owner, hadShell ? 'lost' : 'queued', event), signal);
   if (released.type === 'busy' && !served.isStopping()) return false;
   served.logger.info({ reason: why }, 'session.released');
   await removeJob(served);
@@ -23,7 +23,7 @@ export async function giveUp(served: ServedSession, why: string): Promise<boolea
 /** Ends a closing session: shutdown commands, shell, sandbox, slot. */
 export async function endClosing(served: ServedSession): Promise<void> {
   await endShell(served);
-  await untilAnswered(() => release(served.owner, 'queued'), served.signal);
+  await retryWhileRedisIsDown(() => release(served.owner, 'queued'), served.signal);
   served.logger.info('session.closed');
   await removeJob(served);
 }
@@ -56,7 +56,7 @@ async function endShell({ shell, spec, redaction, terminals, late, logger }: Ser
 async function removeJob({ job, jobs, lease, owner, spec, signal }: ServedSession): Promise<void> {
   // A renewal behind this would lock a job that is gone.
   lease.end();
-  await untilAnswered(() => jobs.remove(job), signal);
-  const head = await untilAnswered(() => peek(owner), signal);
-  if (head !== undefined) await untilAnswered(() => jobs.ensure(job, spec.priority), signal);
+  await retryWhileRedisIsDown(() => jobs.remove(job), signal);
+  const head = await retryWhileRedisIsDown(() => peek(owner), signal);
+  if (head !== undefined) await retryWhileRedisIsDown(() => jobs.ensure(job, spec.priority), signal);
 }

@@ -1,9 +1,9 @@
 import { createSealer, createSealKey } from '@shellfleet/mailbox';
 import { sessionKeys } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
+import { createSessionRedaction } from '../redaction/session-redaction.ts';
 import type { Shell } from '../shell/shell.ts';
 import { listBackground } from './list-background.ts';
-import { createSessionRedaction } from './session-redaction.ts';
 
 const TOKEN = 'correct-horse-battery-staple';
 

@@ -1,5 +1,5 @@
+import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { BackgroundProcess, Shell } from '../shell/shell.ts';
-import type { SessionRedaction } from './session-redaction.ts';
 
 const SHOWN_CHARS = 200;
 /** The keeper tells 511 bytes of a command line, less where a character would be cut. */

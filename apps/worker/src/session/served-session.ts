@@ -1,21 +1,21 @@
+import type { SessionJob, SessionJobs } from '@shellfleet/admission';
 import type { Adopted, Owner, Sealer } from '@shellfleet/mailbox';
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
-import type { SessionJob, SessionJobs } from '../queue/session-jobs.ts';
+import { createSessionRedaction, redactLog } from '../redaction/session-redaction.ts';
 import { createLateClean, LateOutput } from '../run/late-output.ts';
 import type { RunDeps } from '../run/run-deps.ts';
 import type { RunningEntries } from '../run/running-entries.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
+import { describeShell } from '../shell/describe-shell.ts';
+import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
 import { Announcements } from './announcements.ts';
-import { describeShell } from './describe-shell.ts';
 import type { Gate } from './gate.ts';
 import { openSpec } from './open-spec.ts';
-import { createSessionRedaction, redactLog } from './session-redaction.ts';
-import { SessionShell } from './session-shell.ts';
 
 /** What the worker gives each of its sessions. */
 export interface SessionDeps {
@@ -102,7 +102,8 @@ export function createServedSession(
       fence: owner.fence,
       sandboxes,
       openGate,
-      late,
+      onLate: late.push.bind(late),
+      onAbandoned: () => void late.end(),
       logger,
       onGone: actor.onShellGone,
       onConnected: (shellTerminals) => terminals.connect(shellTerminals),

@@ -1,3 +1,4 @@
+import type { SessionJob } from '@shellfleet/admission';
 import {
   adopt,
   type Entry,
@@ -6,6 +7,7 @@ import {
   grant,
   type Owner,
   peek,
+  retryWhileRedisIsDown,
   type Taken,
   take,
 } from '@shellfleet/mailbox';
@@ -13,10 +15,8 @@ import { ATTRIBUTES, type AttachQuestion, type HostAnswer, type SessionKeys, ses
 import type { Logger } from 'pino';
 import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease } from '../lease/leases.ts';
-import { untilAnswered } from '../patience.ts';
-import type { SessionJob } from '../queue/session-jobs.ts';
+import { finishOverdue, runEntry } from '../run/run-command.ts';
 import type { RunDeps } from '../run/run-deps.ts';
-import { finishOverdue, runEntry } from '../run-command.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { abandon, endClosing, giveUp, handOver } from './end-session.ts';
@@ -146,10 +146,11 @@ export class Session {
   async #serveUnder(lease: Lease, found: Sandbox | undefined): Promise<void> {
     const owner = await this.#becomeOwner();
     if (owner === undefined) return found?.remove();
-    const adopted = await untilAnswered(() => adopt(owner), this.#fenced.signal);
+    const adopted = await retryWhileRedisIsDown(() => adopt(owner), this.#fenced.signal);
     if (adopted.type !== 'adopted') {
       await found?.remove();
-      if (adopted.type === 'closed') await untilAnswered(() => this.#deps.jobs.remove(this.job), this.#fenced.signal);
+      if (adopted.type === 'closed')
+        await retryWhileRedisIsDown(() => this.#deps.jobs.remove(this.job), this.#fenced.signal);
       return;
     }
     const deps = { ...this.#deps, logger: this.#logger };
@@ -171,7 +172,10 @@ export class Session {
 
   async #becomeOwner(): Promise<Owner | undefined> {
     const { redis, fleet, hostId, lockMs } = this.#deps;
-    const granted = await untilAnswered(() => grant(redis, fleet, this.job, hostId, lockMs), this.#fenced.signal);
+    const granted = await retryWhileRedisIsDown(
+      () => grant(redis, fleet, this.job, hostId, lockMs),
+      this.#fenced.signal,
+    );
     if (granted.type === 'refused') {
       this.#logger.warn({ holder: granted.holder }, 'lease.refused');
       return undefined;
@@ -218,10 +222,10 @@ export class Session {
   async #takeWhenReady(served: ServedSession): Promise<Taken> {
     const { owner, shell, signal } = served;
     if (!shell.ready) {
-      if ((await untilAnswered(() => peek(owner), signal)) === undefined) return { type: 'empty' };
+      if ((await retryWhileRedisIsDown(() => peek(owner), signal)) === undefined) return { type: 'empty' };
       if (!(await this.#makeReady(served))) return { type: 'empty' };
     }
-    const taken = await untilAnswered(() => take(owner), signal);
+    const taken = await retryWhileRedisIsDown(() => take(owner), signal);
     // A close whose call was lost is told by the mailbox.
     if (taken.type === 'empty' && taken.closing === true) this.close();
     if (taken.type !== 'fenced') return taken;

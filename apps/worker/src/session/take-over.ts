@@ -1,8 +1,15 @@
-import { type Adopted, type Entry, type Fenced, type Finished, rerun, type Taken } from '@shellfleet/mailbox';
-import { ShellfleetError } from '@shellfleet/protocol';
-import { untilAnswered } from '../patience.ts';
+import {
+  type Adopted,
+  type Entry,
+  type Fenced,
+  type Finished,
+  rerun,
+  retryWhileRedisIsDown,
+  type Taken,
+} from '@shellfleet/mailbox';
+import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+import { finishLost } from '../run/run-command.ts';
 import type { RunDeps } from '../run/run-deps.ts';
-import { finishLost } from '../run-command.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { failWaiting } from './fail-waiting.ts';
 import type { ServedSession } from './served-session.ts';
@@ -28,8 +35,10 @@ export async function takeOver(
   const { owner, announcements } = served;
   const { running, shell } = adopted;
   if (found !== undefined && found.id === shell?.sandbox && shell.host === owner.host) {
+    let mismatch: string | undefined;
     const hello = await served.shell.adopt(found, adopted.epochBase, adopted.preparedEpoch).catch((err: unknown) => {
       served.logger.warn({ err }, 'session.adoption-failed');
+      if (isShellfleetError(err) && err.code === 'PROTOCOL_MISMATCH') mismatch = err.message;
       return undefined;
     });
     if (hello !== undefined) {
@@ -39,7 +48,7 @@ export async function takeOver(
       // Started here and never begun: the worker died between the two. Elsewhere it may have run.
       return running.host === owner.host ? steps.run(running, 'start', served) : recover(running, served, steps);
     }
-    await served.shell.abandon();
+    await served.shell.abandon(mismatch);
   } else {
     // A sandbox whose shell was never ready has run nothing of the mailbox's.
     await found?.remove();
@@ -65,7 +74,7 @@ export async function takeOver(
 /** What ran on a shell that is gone: run again only where its submitter said that this is safe. */
 async function recover(entry: Entry, run: RunDeps, steps: TakeOverSteps): Promise<Taken> {
   if (entry.retry === 'idempotent') {
-    const again = await untilAnswered(() => rerun(run.owner, entry.id), run.signal);
+    const again = await retryWhileRedisIsDown(() => rerun(run.owner, entry.id), run.signal);
     if (again.type === 'restarted' && (await steps.makeReady())) {
       const offsets = { stdout: 0, stderr: 0 };
       return steps.run({ ...entry, offsets, startedAt: Date.now() }, 'start', run);

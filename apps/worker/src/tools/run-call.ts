@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
-import { beginToolCall, endToolCall, type Sealer, sayToolEvent, type ToolCallRef } from '@shellfleet/mailbox';
+import {
+  beginToolCall,
+  endToolCall,
+  retryWhileRedisIsDown,
+  type Sealer,
+  sayToolEvent,
+  sealPlace,
+  type ToolCallRef,
+} from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
   type FleetKeys,
@@ -13,7 +21,6 @@ import {
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { untilAnswered } from '../patience.ts';
 import type { FoundToolJob } from '../queue/tool-jobs.ts';
 import type { Tool } from './load-tools.ts';
 import { redactJsonText } from './redact-json.ts';
@@ -57,7 +64,7 @@ export async function runCall(
   const ref: ToolCallRef = { id: job.call, tenant: job.tenant, name: tool.name, inbox: job.inbox };
   const timeoutMs = timeoutOf(tool, job);
   const by = `${hostId} ${deps.boot} ${randomUUID()}`;
-  const begun = await untilAnswered(() => beginToolCall(redis, fleet, ref, by, timeoutMs), deps.abandoned);
+  const begun = await retryWhileRedisIsDown(() => beginToolCall(redis, fleet, ref, by, timeoutMs), deps.abandoned);
   await found.remove();
   if (!begun) return;
   logger.debug({ [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.started');
@@ -66,7 +73,7 @@ export async function runCall(
     logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed');
     return fail('error', `host ${hostId} failed to run the tool; its log says why`);
   });
-  await untilAnswered(() => endToolCall(redis, fleet, ref, toEnd(ref, outcome, deps)), deps.abandoned);
+  await retryWhileRedisIsDown(() => endToolCall(redis, fleet, ref, toEnd(ref, outcome, deps)), deps.abandoned);
   logger.debug(
     {
       [ATTRIBUTES.toolName]: tool.name,
@@ -167,9 +174,8 @@ function toEnd(ref: ToolCallRef, outcome: Outcome, { sealer, fleet, hostId }: Ca
   const text = outcome.ok
     ? `{"ok":true,"hostId":${host},"output":${outcome.output}}`
     : JSON.stringify({ ok: false, hostId, error: outcome.error });
-  const place = { namespace: fleet.namespace, tenant: ref.tenant, session: ref.name, entry: ref.id };
   return {
-    sealed: sealer.seal(text, { ...place, kind: 'tool-result' }),
+    sealed: sealer.seal(text, sealPlace('tool-result', fleet, ref)),
     hostId,
     ok: outcome.ok,
     code: outcome.ok ? undefined : outcome.error.code,
@@ -177,9 +183,8 @@ function toEnd(ref: ToolCallRef, outcome: Outcome, { sealer, fleet, hostId }: Ca
 }
 
 function openArgs(job: ToolJob, ref: ToolCallRef, { sealer, fleet, logger }: CallDeps): string | undefined {
-  const place = { namespace: fleet.namespace, tenant: ref.tenant, session: ref.name, entry: ref.id };
   try {
-    return sealer.open(job.args, { ...place, kind: 'tool-args' });
+    return sealer.open(job.args, sealPlace('tool-args', fleet, ref));
   } catch (err) {
     logger.warn({ err, [ATTRIBUTES.toolName]: ref.name, [ATTRIBUTES.toolCall]: ref.id }, 'tool.arguments-unopened');
     return undefined;

@@ -1,4 +1,5 @@
-import { forget, note, notify, sweep } from '@shellfleet/mailbox';
+import type { SessionJobs } from '@shellfleet/admission';
+import { forget, notify, recordNotice, sweep } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
   type FleetKeys,
@@ -12,7 +13,6 @@ import {
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { SessionJobs } from '../queue/session-jobs.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
 
 // What keeps the fleet's promises when a process dies between two steps. Every worker does it; a short lock spares Redis the repetition.
@@ -154,7 +154,7 @@ async function giveJob(keys: SessionKeys, { jobs, logger }: UpkeepDeps): Promise
 
 /** U2: known by the key that a live host keeps alive. */
 async function sayUnreachable({ keys, host, fence }: Look, { redis, logger }: UpkeepDeps): Promise<void> {
-  if (fence === '' || !(await note(redis, keys, Number(fence), 'host.unreachable', { hostId: host }))) return;
+  if (fence === '' || !(await recordNotice(redis, keys, Number(fence), 'host.unreachable', { hostId: host }))) return;
   logger.warn({ 'host.id': host, [ATTRIBUTES.sessionId]: keys.session }, 'host.unreachable');
 }
 

@@ -1,4 +1,4 @@
-import { toQueueError } from '@shellfleet/mailbox';
+import { sealPlace, toQueueError } from '@shellfleet/mailbox';
 import {
   answerKey,
   type FileAnswer,
@@ -50,9 +50,13 @@ async function readAnswer(
     throw toQueueError(error);
   });
   if (sealed === null) return {};
-  const { namespace, tenant, sealer } = producer;
-  const place = { namespace, tenant, session: session.id, entry: pending.entryId, kind: 'answer' as const };
-  return parseOrThrow(fileAnswerSchema, JSON.parse(sealer.open(sealed, place)), 'INTERNAL', `The answer to ${what}`);
+  const place = sealPlace('answer', session.keys, pending.entryId);
+  return parseOrThrow(
+    fileAnswerSchema,
+    JSON.parse(producer.sealer.open(sealed, place)),
+    'INTERNAL',
+    `The answer to ${what}`,
+  );
 }
 
 /** A file operation, or a restart, that did not succeed is an error: it has no exit code that could be data. */

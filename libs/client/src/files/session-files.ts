@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs';
 import { open, rename, rm, stat } from 'node:fs/promises';
+import type { CallOrder } from '@shellfleet/concurrency';
 import { type FileInfo, ShellfleetError } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
 import type { Files } from '../session.ts';
 import type { OpenSession } from '../submit/open-session.ts';
-import type { Turns } from '../submit/turns.ts';
 import { parseSandboxPath, type SentOperation, sendOperation } from './run-operation.ts';
 
 /** Bytes of a file that one entry carries. */
@@ -18,12 +18,12 @@ const READ_BYTES = 268_435_456;
 export class SessionFiles implements Files {
   readonly #producer: Producer;
   readonly #session: OpenSession;
-  readonly #turns: Turns;
+  readonly #order: CallOrder;
 
-  constructor(producer: Producer, session: OpenSession, turns: Turns) {
+  constructor(producer: Producer, session: OpenSession, order: CallOrder) {
     this.#producer = producer;
     this.#session = session;
-    this.#turns = turns;
+    this.#order = order;
   }
 
   async read(path: string): Promise<Uint8Array> {
@@ -57,13 +57,13 @@ export class SessionFiles implements Files {
 
   async list(path: string): Promise<FileInfo[]> {
     const operation = { name: 'list', path: parseSandboxPath(path) } as const;
-    const sent = await this.#turns.take(() => sendOperation(this.#producer, this.#session, operation));
+    const sent = await this.#order.run(() => sendOperation(this.#producer, this.#session, operation));
     return (await sent.answer()).entries ?? [];
   }
 
   async remove(path: string): Promise<void> {
     const operation = { name: 'remove', path: parseSandboxPath(path) } as const;
-    const sent = await this.#turns.take(() => sendOperation(this.#producer, this.#session, operation));
+    const sent = await this.#order.run(() => sendOperation(this.#producer, this.#session, operation));
     await sent.answer();
   }
 
@@ -97,7 +97,7 @@ export class SessionFiles implements Files {
     const readAt = (offset: number) =>
       sendOperation(this.#producer, this.#session, { name: 'read', path, offset, length: PART_BYTES });
     const first = Promise.withResolvers<SentOperation>();
-    const turn = this.#turns.hold(async () => {
+    const turn = this.#order.runExclusive(async () => {
       const sending = readAt(0);
       sending.then(first.resolve, first.reject);
       await sending;
@@ -121,7 +121,7 @@ export class SessionFiles implements Files {
   async #writeParts(path: string, parts: Iterable<Part> | AsyncIterable<Part>): Promise<void> {
     const transfer = this.#producer.nextId();
     const answers: Promise<unknown>[] = [];
-    await this.#turns.hold(async () => {
+    await this.#order.runExclusive(async () => {
       let offset = 0;
       for await (const { data, last } of parts) {
         const operation = { name: 'write', path, offset, last, transfer, data: data.toString('base64') } as const;

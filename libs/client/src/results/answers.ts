@@ -1,3 +1,4 @@
+import { abortable } from '@shellfleet/concurrency';
 import type { ShellfleetError } from '@shellfleet/protocol';
 
 /** Questions of this process that hosts have not answered yet. An answer that nobody waits for any more is dropped. */
@@ -7,14 +8,10 @@ export class Answers {
   /** The sealed answer to the question `id`; rejects with the signal's reason. */
   async expect(id: string, signal: AbortSignal): Promise<string> {
     const answer = Promise.withResolvers<string>();
-    const abort = () => answer.reject(signal.reason);
     this.#waiting.set(id, answer);
-    signal.addEventListener('abort', abort, { once: true });
     try {
-      signal.throwIfAborted();
-      return await answer.promise;
+      return await abortable(answer.promise, signal);
     } finally {
-      signal.removeEventListener('abort', abort);
       this.#waiting.delete(id);
     }
   }

@@ -1,3 +1,4 @@
+import { abortable } from '@shellfleet/concurrency';
 import {
   isShellfleetError,
   type SessionKeys,
@@ -6,7 +7,6 @@ import {
   type WireResult,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { waitWithSignal } from '../wait-with-signal.ts';
 import { parseWireResult, readResult, resultExpired } from './read-result.ts';
 
 // R1. Every accepted entry that this process waits for settles once: with its Result, or with why there is none.
@@ -45,7 +45,7 @@ export class Pending {
   }
 
   async result(signal?: AbortSignal): Promise<WireResult> {
-    const settled = await waitWithSignal(this.#end.promise, signal);
+    const settled = await abortable(this.#end.promise, signal);
     if (settled.type === 'error') throw settled.error;
     return settled.wire;
   }

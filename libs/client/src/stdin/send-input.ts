@@ -1,4 +1,4 @@
-import { type InputWrite, type InputWritten, writeInput } from '@shellfleet/mailbox';
+import { type InputWrite, type InputWritten, sealPlace, writeInput } from '@shellfleet/mailbox';
 import { isShellfleetError, LIMITS, type SessionKeys, ShellfleetError, toCommandId } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
 import { resultExpired } from '../results/read-result.ts';
@@ -26,9 +26,8 @@ export type InputCall = Omit<InputWrite, 'writer' | 'number' | 'chunks'> & { byt
 export async function sendInput(place: InputPlace, call: InputCall): Promise<Exclude<InputWritten, { type: 'full' }>> {
   const { producer, keys, entryId, signal } = place;
   const { bytes = NOTHING, ...rest } = call;
-  const { namespace, tenant, session } = keys;
   const seal = (plain: Uint8Array) => ({
-    sealed: producer.sealer.seal(plain, { namespace, tenant, session, entry: entryId, kind: 'input' }),
+    sealed: producer.sealer.seal(plain, sealPlace('input', keys, entryId)),
     bytes: plain.byteLength,
   });
   const write: InputWrite = {

@@ -45,6 +45,6 @@ export class OpenStdin {
   ): Promise<void> {
     const [producer, keys, entryId] = [this.#producer, this.#keys, this.#entryId];
     const turn = () => send({ producer, keys, entryId, patienceMs: PATIENCE_MS });
-    return producer.inputTurns.hold(`${keys.session}\n${entryId}`, turn);
+    return producer.inputOrder.runExclusive(`${keys.session}\n${entryId}`, turn);
   }
 }

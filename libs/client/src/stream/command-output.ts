@@ -1,3 +1,4 @@
+import { retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import {
   decodeOutputEntry,
   type OutputChunk,
@@ -10,7 +11,6 @@ import type { Redis } from 'ioredis';
 import type { Producer } from '../producer.ts';
 import { resultExpired } from '../results/read-result.ts';
 import { ChunkAssembler, type RawOffsets } from './chunk-assembler.ts';
-import { patiently } from './patiently.ts';
 import { isBefore, type Position, StreamReader, toStreamEntry } from './stream-reader.ts';
 
 // O1. A reader that resumes at the id of a chunk has the same bytes as one that stayed.
@@ -61,8 +61,10 @@ export async function* followEntries(
   entryId: string,
   { after, signal, follow = true }: Position,
 ): AsyncGenerator<EntryStep> {
+  signal?.throwIfAborted();
   using wake = await producer.feeds.follow(keys.feed);
-  const read = <T>(call: () => Promise<T>) => patiently(call, wake, signal);
+  const read = <T>(call: () => Promise<T>) =>
+    retryWhileRedisIsDown(call, signal, { errorReplies: 'throw', waitBeforeRetry: () => wake.next(signal) });
   const look = () => read(() => readRecord(producer.redis, keys, entryId));
 
   let record = await look();

@@ -1,3 +1,4 @@
+import { Notifier } from '@shellfleet/concurrency';
 import type { Redis } from 'ioredis';
 
 /** Pub/sub may lose a message, so every reader looks again this often. */
@@ -77,17 +78,15 @@ export class Feeds {
 
 class Reader implements Wake {
   readonly #leave: () => void;
-  #hinted = false;
+  readonly #hints = new Notifier();
   #failed?: Error;
-  #wake?: () => void;
 
   constructor(leave: () => void) {
     this.#leave = leave;
   }
 
   hint(): void {
-    this.#hinted = true;
-    this.#wake?.();
+    this.#hints.notify();
   }
 
   fail(error: Error): void {
@@ -96,18 +95,7 @@ class Reader implements Wake {
   }
 
   async next(signal?: AbortSignal): Promise<void> {
-    signal?.throwIfAborted();
-    if (!this.#hinted) {
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const abort = () => reject(signal?.reason);
-      this.#wake = resolve;
-      signal?.addEventListener('abort', abort, { once: true });
-      await promise.finally(() => {
-        signal?.removeEventListener('abort', abort);
-        this.#wake = undefined;
-      });
-    }
-    this.#hinted = false;
+    if (this.#failed === undefined) await this.#hints.wait({ signal });
     if (this.#failed !== undefined) throw this.#failed;
   }
 

@@ -1,3 +1,4 @@
+import { retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import {
   decodeOutputEntry,
   eventTypeSchema,
@@ -9,7 +10,6 @@ import {
 import type { Producer } from '../producer.ts';
 import { parseWireResult } from '../results/read-result.ts';
 import { ChunkAssemblers } from './chunk-assemblers.ts';
-import { patiently } from './patiently.ts';
 import { type Position, type StreamEntry, StreamReader } from './stream-reader.ts';
 
 /**
@@ -23,7 +23,8 @@ export async function* followEvents(
   { after, signal, follow = true }: Position,
 ): AsyncGenerator<SessionEvent> {
   using wake = await producer.feeds.follow(keys.feed);
-  const read = <T>(call: () => Promise<T>) => patiently(call, wake, signal);
+  const read = <T>(call: () => Promise<T>) =>
+    retryWhileRedisIsDown(call, signal, { errorReplies: 'throw', waitBeforeRetry: () => wake.next(signal) });
   const hasEnded = async () => {
     const [life, now] = await read(() => producer.redis.hmget(keys.state, 'life', 'gen'));
     return now !== generation || life === 'closed';

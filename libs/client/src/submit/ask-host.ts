@@ -1,3 +1,4 @@
+import { sealPlace } from '@shellfleet/mailbox';
 import {
   fromWireError,
   type HostAnswer,
@@ -43,8 +44,8 @@ export async function askHost<Q extends HostQuestion>(
   }
 }
 
-function open(producer: Producer, { namespace, tenant, session }: SessionKeys, id: string, sealed: string) {
-  const plain = producer.sealer.open(sealed, { namespace, tenant, session, entry: id, kind: 'answer' });
+function open(producer: Producer, keys: SessionKeys, id: string, sealed: string) {
+  const plain = producer.sealer.open(sealed, sealPlace('answer', keys, id));
   return parseOrThrow(sealedAnswerSchema, JSON.parse(plain), 'INTERNAL', 'The answer of a host');
 }
 

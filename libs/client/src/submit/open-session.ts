@@ -1,4 +1,4 @@
-import { open, toQueueError } from '@shellfleet/mailbox';
+import { open, sealPlace, toQueueError } from '@shellfleet/mailbox';
 import { compileRedaction } from '@shellfleet/policy';
 import {
   parseOrThrow,
@@ -71,7 +71,7 @@ async function record(
   specMatters: boolean,
 ): Promise<OpenSession | undefined> {
   const canonical = toCanonicalJson(spec);
-  const sealed = producer.sealer.seal(canonical, placeOf(producer, keys));
+  const sealed = producer.sealer.seal(canonical, sealPlace('spec', keys));
   const digest = producer.sealer.digest(canonical);
   const opened = await producer.window.enter(() => open(producer.redis, keys, sealed, digest));
   switch (opened.type) {
@@ -111,7 +111,7 @@ async function readLife(
       throw toQueueError(error);
     });
   if (!life || !states.includes(life) || !generation || !sealed) return undefined;
-  const spec = sessionSpecSchema.parse(JSON.parse(producer.sealer.open(sealed, placeOf(producer, keys))));
+  const spec = sessionSpecSchema.parse(JSON.parse(producer.sealer.open(sealed, sealPlace('spec', keys))));
   return { id: keys.session, keys, generation, spec, indexedAt: 0 };
 }
 
@@ -133,9 +133,4 @@ async function afterTheLifeBefore(
     { sessionId: keys.session },
     { retryable: true },
   );
-}
-
-function placeOf(producer: Producer, keys: SessionKeys) {
-  const { namespace, tenant } = producer;
-  return { namespace, tenant, session: keys.session, entry: '', kind: 'spec' as const };
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { SpanKind, trace } from '@opentelemetry/api';
-import { type Submission, type Submitted, submit } from '@shellfleet/mailbox';
+import { type Submission, type Submitted, sealPlace, submit } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
   type EntryPayload,
@@ -80,19 +80,13 @@ function toSubmission(
   payload: EntryPayload,
   options: SendOptions,
 ): Submission {
-  const { namespace, tenant, sealer } = producer;
+  const { sealer } = producer;
   const { idempotencyKey, startDeadlineMs } = options;
   return {
     entryId,
     generation: session.generation,
     kind: payload.type,
-    payload: sealer.seal(JSON.stringify(payload), {
-      namespace,
-      tenant,
-      session: session.id,
-      entry: entryId,
-      kind: 'payload',
-    }),
+    payload: sealer.seal(JSON.stringify(payload), sealPlace('payload', session.keys, entryId)),
     // Only an idempotency key compares payloads.
     payloadHash: idempotencyKey === undefined ? '' : sealer.digest(toCanonicalJson(payload)),
     ...(idempotencyKey === undefined

@@ -1,12 +1,12 @@
-import { type } from '@shellfleet/mailbox';
+import type { CallOrder } from '@shellfleet/concurrency';
+import { abortable } from '@shellfleet/concurrency';
+import { appendTerminalInput } from '@shellfleet/mailbox';
 import { isShellfleetError, parseOrThrow, ShellfleetError, terminalSizeSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { sendOperation } from '../files/run-operation.ts';
 import type { Producer } from '../producer.ts';
 import { askHost } from '../submit/ask-host.ts';
 import type { OpenSession } from '../submit/open-session.ts';
-import type { Turns } from '../submit/turns.ts';
-import { waitWithSignal } from '../wait-with-signal.ts';
 import { sessionClosed, Terminal } from './terminal.ts';
 
 export interface AttachOptions {
@@ -37,7 +37,7 @@ const optionsSchema = z.object({
 export async function openTerminal(
   producer: Producer,
   session: OpenSession,
-  turns: Turns,
+  order: CallOrder,
   { signal, ...given }: AttachOptions,
 ): Promise<Terminal> {
   signal?.throwIfAborted();
@@ -45,7 +45,7 @@ export async function openTerminal(
   const { keys, generation } = session;
   const terminal = producer.nextId();
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const begun = await type(producer.redis, keys, {
+    const begun = await appendTerminalInput(producer.redis, keys, {
       terminal,
       generation,
       begin: true,
@@ -61,7 +61,7 @@ export async function openTerminal(
       const { state } = await asked.catch(toNoShell);
       if (state === 'open') return new Terminal(producer, session, terminal, { rows, cols: columns }, signal);
     }
-    await askForShell(producer, session, turns, signal);
+    await askForShell(producer, session, order, signal);
   }
   throw new ShellfleetError(
     'SESSION_LOST',
@@ -82,9 +82,9 @@ function toNoShell(error: unknown): { state: 'no-shell' } {
 async function askForShell(
   producer: Producer,
   session: OpenSession,
-  turns: Turns,
+  order: CallOrder,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const sent = await turns.take(() => sendOperation(producer, session, { name: 'list', path: '/' }));
-  await waitWithSignal(sent.answer(), signal);
+  const sent = await order.run(() => sendOperation(producer, session, { name: 'list', path: '/' }));
+  await abortable(sent.answer(), signal);
 }

@@ -1,21 +1,20 @@
-import type { TypeAnswer } from '@shellfleet/mailbox';
+import { abortable } from '@shellfleet/concurrency';
+import { retryWhileRedisIsDown, sealPlace, type TerminalInputAnswer } from '@shellfleet/mailbox';
 import {
   fromTerminalText,
   parseOrThrow,
   ShellfleetError,
-  type Shown,
-  shownSchema,
   TERMINAL_BEAT_MS,
   TERMINAL_MESSAGES,
   TERMINAL_TTL_MS,
+  type TerminalOutputMessage,
   terminalKeys,
+  terminalOutputMessageSchema,
   terminalSizeSchema,
 } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
-import { patiently } from '../stream/patiently.ts';
 import { isHostAlive } from '../submit/call-host.ts';
 import type { OpenSession } from '../submit/open-session.ts';
-import { waitWithSignal } from '../wait-with-signal.ts';
 import { ByteQueue } from './byte-queue.ts';
 import { Speech } from './speech.ts';
 
@@ -63,7 +62,7 @@ export class Terminal implements AsyncDisposable {
     size: { rows: number; cols: number },
     signal: AbortSignal | undefined,
   ) {
-    const { redis, sealer, namespace, tenant } = producer;
+    const { redis, sealer } = producer;
     this.#producer = producer;
     this.#session = session;
     this.#id = id;
@@ -71,7 +70,7 @@ export class Terminal implements AsyncDisposable {
     this.ended = this.#end.promise;
     this.ended.catch(() => {});
     this.#speech = new Speech({
-      ...{ redis, sealer, namespace, tenant, session, terminal: id },
+      ...{ redis, sealer, session, terminal: id },
       read: () => {
         this.#sayingRead = this.#read;
         return this.#read;
@@ -102,7 +101,7 @@ export class Terminal implements AsyncDisposable {
     this.#speech.close();
     // Nobody may be reading.
     this.#queue.discard();
-    await waitWithSignal(this.ended, AbortSignal.timeout(CLOSED_WITHIN_MS)).catch(() => {});
+    await abortable(this.ended, AbortSignal.timeout(CLOSED_WITHIN_MS)).catch(() => {});
     this.#finish();
   }
 
@@ -113,36 +112,37 @@ export class Terminal implements AsyncDisposable {
   async #follow(): Promise<void> {
     const { redis, feeds } = this.#producer;
     const { signal } = this.#over;
-    const { shown, feed } = terminalKeys(this.#session.keys, this.#id);
+    const { output, feed } = terminalKeys(this.#session.keys, this.#id);
     using wake = await feeds.follow(feed);
     while (!signal.aborted) {
-      const read = () => redis.xrange(shown, `(${this.#read}-0`, '+', 'COUNT', MESSAGES_A_READ);
-      const entries = await patiently(read, wake, signal);
+      const read = () => redis.xrange(output, `(${this.#read}-0`, '+', 'COUNT', MESSAGES_A_READ);
+      const entries = await retryWhileRedisIsDown(read, signal, {
+        errorReplies: 'throw',
+        waitBeforeRetry: () => wake.next(signal),
+      });
       for (const [id, fields] of entries) this.#show(Number.parseInt(id, 10), fields[1] ?? '');
       if (this.#read - this.#saidRead >= SAY_AFTER) this.#speech.speak();
-      await waitWithSignal(this.#queue.hasRoom(), signal);
+      await abortable(this.#queue.hasRoom(), signal);
       if (entries.length === 0) await wake.next(signal);
     }
   }
 
   #show(number: number, sealed: string): void {
-    const { namespace, tenant, sealer } = this.#producer;
-    const place = {
-      namespace,
-      tenant,
-      session: this.#session.id,
-      entry: `${this.#id}.${number}`,
-      kind: 'shown' as const,
-    };
-    const plain: unknown = JSON.parse(sealer.open(sealed, place));
-    const message: Shown = parseOrThrow(shownSchema, plain, 'INTERNAL', 'What a terminal shows');
+    const place = sealPlace('terminal-output', this.#session.keys, { terminal: this.#id, number });
+    const plain: unknown = JSON.parse(this.#producer.sealer.open(sealed, place));
+    const message: TerminalOutputMessage = parseOrThrow(
+      terminalOutputMessageSchema,
+      plain,
+      'INTERNAL',
+      'What a terminal shows',
+    );
     if (number !== this.#read + 1) throw this.#lost('something that it showed was lost');
     this.#read = number;
     if (message.type === 'output') this.#queue.push(fromTerminalText(message.data));
     else this.#noteEnd(message);
   }
 
-  #noteEnd({ reason, exitCode, signal }: Extract<Shown, { type: 'end' }>): void {
+  #noteEnd({ reason, exitCode, signal }: Extract<TerminalOutputMessage, { type: 'end' }>): void {
     if (reason === 'lost') throw this.#lost('its sandbox is gone');
     this.#end.resolve({ reason, exitCode, signal });
     this.#finish();
@@ -159,7 +159,7 @@ export class Terminal implements AsyncDisposable {
     }
   }
 
-  #hear(answer: TypeAnswer): void {
+  #hear(answer: TerminalInputAnswer): void {
     if (answer.type === 'closed') void this.#failAfterLastWords(sessionClosed(this.#session.id));
     else if (answer.type === 'unknown') this.#fail(this.#lost('nobody was heard of for 30 s, so it was closed'));
     else {
@@ -170,12 +170,12 @@ export class Terminal implements AsyncDisposable {
 
   /** The host says how it ended, if it still can. */
   async #failAfterLastWords(error: unknown): Promise<void> {
-    await waitWithSignal(this.ended, AbortSignal.timeout(1_000)).catch(() => this.#fail(error));
+    await abortable(this.ended, AbortSignal.timeout(1_000)).catch(() => this.#fail(error));
   }
 
   #abort(reason: unknown): void {
     this.#speech.close();
-    void waitWithSignal(this.ended, AbortSignal.timeout(1_000))
+    void abortable(this.ended, AbortSignal.timeout(1_000))
       .catch(() => {})
       .then(() => this.#fail(reason));
   }

@@ -1,4 +1,4 @@
-import { beginToolCall, readToolCall, type ToolCallRef, toQueueError } from '@shellfleet/mailbox';
+import { beginToolCall, readToolCall, sealPlace, type ToolCallRef, toQueueError } from '@shellfleet/mailbox';
 import {
   entryIdSchema,
   LIMITS,
@@ -101,13 +101,12 @@ function toArguments(name: string, args: unknown): string | { code: ToolErrorCod
 }
 
 async function toJob(producer: Producer, call: ToolCallRef, text: string, request: z.infer<typeof requestSchema>) {
-  const place = { namespace: producer.namespace, tenant: call.tenant, session: call.name, entry: call.id };
   const { timeoutMs, startDeadlineMs } = request;
   return {
     call: entryIdSchema.parse(call.id),
     tenant: tenantIdSchema.parse(call.tenant),
     inbox: entryIdSchema.parse(call.inbox),
-    args: producer.sealer.seal(text, { ...place, kind: 'tool-args' }),
+    args: producer.sealer.seal(text, sealPlace('tool-args', producer, call)),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(startDeadlineMs === undefined ? {} : { deadline: (await redisTimeMs(producer)) + startDeadlineMs }),
   };

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { beginToolCall, endToolCall, readToolCall, type ToolCallRef } from '@shellfleet/mailbox';
+import { beginToolCall, endToolCall, readToolCall, sealPlace, type ToolCallRef } from '@shellfleet/mailbox';
 import {
   hostBeatSchema,
   hostKeys,
@@ -120,7 +120,10 @@ async function endLost(
   { hostId, message }: { hostId: string | null; message: string },
 ) {
   const error = { code: 'lost', message: `Shellfleet: ${message}` } as const;
-  const sealed = producer.sealer.seal(JSON.stringify({ ok: false, hostId, error }), placeOf(producer, call));
+  const sealed = producer.sealer.seal(
+    JSON.stringify({ ok: false, hostId, error }),
+    sealPlace('tool-result', producer, call),
+  );
   const end = { sealed, hostId, ok: false, code: error.code };
   return endToolCall(producer.redis, producer.fleet, { ...call, inbox: '' }, end).catch(() => false);
 }
@@ -129,14 +132,12 @@ function open(producer: Producer, call: ToolCallRef, sealed: string): ToolResult
   // Nobody else reads it.
   void producer.redis.unlink(toolResultKey(producer.fleet, call.id)).catch(() => {});
   try {
-    const wire = wireToolResultSchema.parse(JSON.parse(producer.sealer.open(sealed, placeOf(producer, call))));
+    const wire = wireToolResultSchema.parse(
+      JSON.parse(producer.sealer.open(sealed, sealPlace('tool-result', producer, call))),
+    );
     return { callId: call.id, ...wire };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return toolFailure(call.id, 'error', `the result of tool '${call.name}' cannot be read: ${reason}`);
   }
-}
-
-function placeOf({ namespace }: Producer, { tenant, name, id }: ToolCallRef) {
-  return { namespace, tenant, session: name, entry: id, kind: 'tool-result' } as const;
 }

@@ -1,3 +1,4 @@
+import { retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import {
   type ToolCallEvent,
   type ToolEvent,
@@ -6,23 +7,25 @@ import {
   toolEventsKey,
 } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
-import { patiently } from '../stream/patiently.ts';
 import { listTools } from './list-tools.ts';
 
 const PAGE = 500;
 
 /** First what is offered, as added; then what changes. Calls of this tenant are said from now on. */
 export async function* watchTools(producer: Producer, signal: AbortSignal | undefined): AsyncGenerator<ToolEvent> {
+  signal?.throwIfAborted();
   const key = toolEventsKey(producer.fleet, producer.tenant);
   using wake = await producer.feeds.follow(key);
-  let last = await patiently(() => newestOf(producer, key), wake, signal);
+  const read = <T>(call: () => Promise<T>) =>
+    retryWhileRedisIsDown(call, signal, { errorReplies: 'throw', waitBeforeRetry: () => wake.next(signal) });
+  let last = await read(() => newestOf(producer, key));
   let known = new Map<string, ToolInfo>();
   for (;;) {
-    const tools = await patiently(() => listTools(producer), wake, signal);
+    const tools = await read(() => listTools(producer));
     const now = new Map(tools.map((tool) => [tool.name, tool]));
     yield* differences(known, now);
     known = now;
-    const { events, next } = await patiently(() => readEvents(producer, key, last), wake, signal);
+    const { events, next } = await read(() => readEvents(producer, key, last));
     yield* events;
     last = next;
     // There may be more than a page.

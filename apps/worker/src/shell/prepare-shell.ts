@@ -1,0 +1,108 @@
+import { ensureShellfleetError, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import { ulid } from 'ulid';
+import { CleanOutput } from '../output/clean-output.ts';
+import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import type { ShellEnd } from './shell.ts';
+import type { ShellTurns } from './shell-turns.ts';
+
+/** What a message shows of a command of ours that failed; it is cut when it has been redacted. */
+const KEPT_OUTPUT = { streamBytes: 1, maxBytes: 4_096, maxLines: 100, keep: 'tail', encoding: 'utf8' } as const;
+
+/**
+ * Gives a fresh shell the session's variables and directory, and runs the startup commands. Throws SESSION_START_FAILED, also when another
+ * shell than `generation` ran one of them: that one has had nothing of what came before.
+ */
+export async function prepareShell(
+  turns: ShellTurns,
+  spec: ResolvedSessionSpec,
+  redaction: SessionRedaction,
+  sessionId: string,
+  generation: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (turns.shell.hello.state === 'no-shell') throw noShell(sessionId, turns.shell.hello.problem);
+  const timeoutMs = spec.startupTimeoutMs;
+  const run = async (script: string, what: string) => {
+    const { shell } = await runOwn(turns, redaction, script, what, timeoutMs, signal);
+    if (shell.generation === generation) return;
+    throw failed(redaction.text(`${what} replaced the shell: ${shell.reason ?? 'it ended'}.`));
+  };
+  await run(toSetUp(spec), `Setting up session ${sessionId}`);
+  for (const command of spec.startupCommands) await run(command, `Startup command '${command}'`);
+}
+
+/** Runs the shutdown commands; what fails is returned in words, without its output, and stops nothing. */
+export async function runShutdownCommands(
+  turns: ShellTurns,
+  spec: ResolvedSessionSpec,
+  redaction: SessionRedaction,
+): Promise<string[]> {
+  const problems: string[] = [];
+  for (const command of spec.shutdownCommands) {
+    const what = `Shutdown command '${command}'`;
+    await runOwn(turns, redaction, command, what, spec.commandTimeoutMs).catch((error: unknown) =>
+      problems.push(ensureShellfleetError(error).message),
+    );
+  }
+  return problems;
+}
+
+function toSetUp(spec: ResolvedSessionSpec): string {
+  const exports = Object.entries({ ...spec.env, ...spec.secrets }).map(
+    ([name, value]) => `export ${name}=${quote(value)}`,
+  );
+  // A variable that the shell refuses (readonly ones) is a failure, not a warning.
+  return [...exports, `cd -- ${quote(spec.cwd)}`].join(' &&\n');
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** A command of the session's own, not of its mailbox. The signal stops it. */
+async function runOwn(
+  turns: ShellTurns,
+  redaction: SessionRedaction,
+  script: string,
+  what: string,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<ShellEnd> {
+  const fail = (message: string) => failed(redaction.text(message));
+  if (signal?.aborted) throw fail(`${what} was not run: nobody waits for it any more.`);
+  const entryId = ulid();
+  const stop = () => turns.shell.stop(entryId, { killGraceMs: 0 });
+  signal?.addEventListener('abort', stop, { once: true });
+  const clean = new CleanOutput({ ...KEPT_OUTPUT, createRedactor: redaction.createRedactor });
+  const ended = turns.start({ type: 'command', entryId, script, timeoutMs }, (stream, offset, bytes) => {
+    clean.push(stream, offset, bytes);
+    clean.release();
+    turns.shell.ack(entryId, stream, offset + bytes.byteLength);
+  });
+  const turn = await ended.finally(() => signal?.removeEventListener('abort', stop));
+  if (turn.type !== 'ended') throw fail(`${what} was not run: the shell answered ${turn.reason}.`);
+  const how = describeFailure(turn.end, timeoutMs);
+  if (how === undefined) return turn.end;
+  clean.end();
+  const kept = clean.blocked === undefined ? clean.texts().output.trim() : `withheld: detected ${clean.blocked.type}`;
+  throw fail(`${what} ${how}.${kept === '' ? '' : ` Its output: ${kept}`}`);
+}
+
+/** Undefined: it did what it should. */
+function describeFailure({ reason, exitCode, signal }: ShellEnd, timeoutMs: number): string | undefined {
+  if (reason === 'wall') return `took longer than ${timeoutMs} ms`;
+  if (reason === 'oom') return 'ran out of memory';
+  if (reason === 'cancelled') return 'was stopped: nobody waits for it any more';
+  if (exitCode !== 0) return `failed with exit code ${exitCode}`;
+  return reason === 'exited' ? undefined : `was ended by ${signal ?? reason}`;
+}
+
+function noShell(sessionId: string, problem: string | undefined): ShellfleetError {
+  return failed(
+    `Session ${sessionId} cannot start: ${problem ?? 'its image has no /bin/sh'}. Choose an image with a POSIX shell.`,
+  );
+}
+
+function failed(message: string): ShellfleetError {
+  return new ShellfleetError('SESSION_START_FAILED', message);
+}

@@ -1,0 +1,23 @@
+/**
+ * Waits for a promise until the signal aborts.
+ *
+ * Resolves or rejects as the promise does. Rejects with the signal's reason as soon as the signal aborts, at once when it has aborted before.
+ * The promise itself is not cancelled: when the signal wins, its later value or error is dropped. Without a signal, this is the promise.
+ *
+ * ```ts
+ * const stream = await abortable(socket.open(), signal);
+ * ```
+ */
+export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    // The signal comes first: when both have settled, the caller learns that it aborted.
+    return await Promise.race([aborted.promise, promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

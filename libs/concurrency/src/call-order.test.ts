@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { CallOrder, KeyedCallOrder } from './call-order.ts';
+
+function recorder() {
+  const order: string[] = [];
+  const call = (name: string) => async () => {
+    order.push(name);
+  };
+  return { order, call };
+}
+
+test('a call starts in the same step when no exclusive call is under way', () => {
+  const { order, call } = recorder();
+  const calls = new CallOrder();
+  void calls.run(call('a'));
+  void calls.run(call('b'));
+  expect(order).toEqual(['a', 'b']);
+});
+
+test('calls behind an exclusive call wait for its last step, and keep their order', async () => {
+  const { order, call } = recorder();
+  const calls = new CallOrder();
+  const step = Promise.withResolvers<void>();
+  const long = calls.runExclusive(async () => {
+    order.push('first part');
+    await step.promise;
+    order.push('last part');
+  });
+  const after = [calls.run(call('b')), calls.runExclusive(call('c')), calls.run(call('d'))];
+  expect(order).toEqual(['first part']);
+  step.resolve();
+  await Promise.all([long, ...after]);
+  expect(order).toEqual(['first part', 'last part', 'b', 'c', 'd']);
+  void calls.run(call('e'));
+  expect(order.at(-1)).toBe('e');
+});
+
+test('an exclusive call that fails holds no other call up', async () => {
+  const { order, call } = recorder();
+  const calls = new CallOrder();
+  const failing = calls.runExclusive(async () => {
+    throw new Error('no');
+  });
+  const after = calls.run(call('b'));
+  await expect(failing).rejects.toThrow('no');
+  await after;
+  expect(order).toEqual(['b']);
+});
+
+test('keyed calls wait for calls of their own key only', async () => {
+  const { order, call } = recorder();
+  const calls = new KeyedCallOrder();
+  const step = Promise.withResolvers<void>();
+  const first = calls.runExclusive('a', () => step.promise.then(call('a1')));
+  const second = calls.runExclusive('a', call('a2'));
+  await calls.runExclusive('b', call('b1'));
+  expect(order).toEqual(['b1']);
+  step.resolve();
+  await Promise.all([first, second]);
+  expect(order).toEqual(['b1', 'a1', 'a2']);
+});

@@ -1,0 +1,42 @@
+/**
+ * Keeps the order of calls where some calls take several steps.
+ *
+ * A call normally starts in the same step in which it is made, so calls start in the order in which they are made. While an exclusive call
+ * runs, later calls wait for its end and then start in order.
+ */
+export class CallOrder {
+  #exclusive: Promise<unknown> | undefined;
+
+  /** Starts the call at once, or behind the exclusive calls that were made before. Settles as the call does. */
+  run<T>(call: () => Promise<T>): Promise<T> {
+    return this.#exclusive === undefined ? call() : this.#exclusive.then(call, call);
+  }
+
+  /** Starts the call as run() does. Calls that are made later start when this one has ended, also when it has failed. */
+  runExclusive<T>(call: () => Promise<T>): Promise<T> {
+    const running = this.run(call);
+    const ended = running
+      .catch(() => {})
+      .then(() => {
+        if (this.#exclusive === ended) this.#exclusive = undefined;
+      });
+    this.#exclusive = ended;
+    return running;
+  }
+}
+
+/** A CallOrder for each key. A key without a call under way takes no memory. */
+export class KeyedCallOrder {
+  readonly #orders = new Map<string, { order: CallOrder; calls: number }>();
+
+  /** Runs the call when all calls that were made before under this key have ended. */
+  runExclusive<T>(key: string, call: () => Promise<T>): Promise<T> {
+    const keyed = this.#orders.get(key) ?? { order: new CallOrder(), calls: 0 };
+    this.#orders.set(key, keyed);
+    keyed.calls++;
+    return keyed.order.runExclusive(call).finally(() => {
+      keyed.calls--;
+      if (keyed.calls === 0) this.#orders.delete(key);
+    });
+  }
+}

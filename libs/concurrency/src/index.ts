@@ -1,0 +1,3 @@
+export { abortable } from './abortable.ts';
+export { CallOrder, KeyedCallOrder } from './call-order.ts';
+export { Notifier, type WaitOptions } from './notifier.ts';

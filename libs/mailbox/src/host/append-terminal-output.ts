@@ -1,0 +1,49 @@
+import { TERMINAL_MESSAGES, terminalKeys } from '@shellfleet/protocol';
+import { asArray, asNumber, unexpected } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/append-terminal-output');
+
+interface TerminalOutputCall {
+  terminal: string;
+  /** the last input message that the terminal has taken whole */
+  taken: number;
+  /** of the first message, from 1 */
+  number: number;
+  /** raw bytes of the terminal's output that all messages so far cover */
+  rawTo: number;
+  /** sealed */
+  messages: readonly string[];
+}
+
+export type TerminalOutputAnswer =
+  /** `next`: the number of the message that comes next. */
+  | { type: 'stored' | 'misplaced' | 'full'; next: number }
+  /** Its user is gone, so it has expired. */
+  | { type: 'expired' };
+
+/** Stores output of a terminal, or, without messages, only checks that its user is still there. */
+export async function appendTerminalOutput(
+  owner: Owner,
+  { terminal, taken, number, rawTo, messages }: TerminalOutputCall,
+): Promise<TerminalOutputAnswer | Fenced> {
+  const { feed } = terminalKeys(owner.keys, terminal);
+  const args = [owner.fence, owner.host, terminal, taken, number, rawTo, TERMINAL_MESSAGES, feed, ...messages];
+  const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
+  const next = asNumber(reply[1]);
+  switch (reply[0]) {
+    case 1:
+      return { type: 'stored', next };
+    case 0:
+      return { type: 'misplaced', next };
+    case -1:
+      return FENCED;
+    case -2:
+      return { type: 'expired' };
+    case -3:
+      return { type: 'full', next };
+    default:
+      throw unexpected(reply, script.name);
+  }
+}

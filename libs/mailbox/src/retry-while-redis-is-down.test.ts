@@ -1,0 +1,72 @@
+import { ShellfleetError } from '@shellfleet/protocol';
+import { describe, expect, test, vi } from 'vitest';
+import { retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
+import { toQueueError } from './script.ts';
+
+const closed = () => new Error('Connection is closed.');
+const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
+
+/** Fails with each of the errors in turn, then answers. */
+function callThatFails(...errors: unknown[]) {
+  return vi.fn(async () => {
+    if (errors.length > 0) throw errors.shift();
+    return 'answer';
+  });
+}
+
+const atOnce = { waitBeforeRetry: async () => {} };
+
+describe('a write', () => {
+  test('is made again until Redis answers, and the listener learns of both ends of the absence, once', async () => {
+    const call = callThatFails(toQueueError(closed()), toQueueError(reply('OOM command not allowed')));
+    const availability = { onDown: vi.fn(), onUp: vi.fn() };
+    expect(await retryWhileRedisIsDown(call, undefined, { ...atOnce, availability })).toBe('answer');
+    expect([call, availability.onDown, availability.onUp].map(({ mock }) => mock.calls.length)).toEqual([3, 1, 1]);
+  });
+
+  test('that Redis answers at once concerns no listener', async () => {
+    const availability = { onDown: vi.fn(), onUp: vi.fn() };
+    await retryWhileRedisIsDown(callThatFails(), undefined, { availability });
+    expect([availability.onDown, availability.onUp].map(({ mock }) => mock.calls.length)).toEqual([0, 0]);
+  });
+
+  test.each([new ShellfleetError('LEASE_LOST', 'another host has it'), new TypeError('a bug')])(
+    'ends with an error of another kind: %s',
+    async (error) => {
+      const call = callThatFails(error);
+      await expect(retryWhileRedisIsDown(call, undefined, atOnce)).rejects.toBe(error);
+      expect(call).toHaveBeenCalledOnce();
+    },
+  );
+
+  test('is made once under an aborted signal, and not again', async () => {
+    const call = callThatFails(toQueueError(closed()));
+    await expect(retryWhileRedisIsDown(call, AbortSignal.abort())).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    expect(call).toHaveBeenCalledOnce();
+  });
+});
+
+describe('a read, for which error replies are thrown', () => {
+  const options = { ...atOnce, errorReplies: 'throw' } as const;
+
+  test('is made again while Redis is away or starting', async () => {
+    const call = callThatFails(closed(), toQueueError(closed()), reply('LOADING Redis is loading the dataset'));
+    expect(await retryWhileRedisIsDown(call, undefined, options)).toBe('answer');
+  });
+
+  test.each([reply('WRONGTYPE Operation against a key'), toQueueError(reply('WRONGTYPE Operation against a key'))])(
+    'ends with QUEUE_UNAVAILABLE when Redis refuses it: %s',
+    async (error) => {
+      const refused = retryWhileRedisIsDown(callThatFails(error), undefined, options);
+      await expect(refused).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    },
+  );
+
+  test('ends with the reason of its wait', async () => {
+    const reason = new Error('nobody reads any more');
+    const waitBeforeRetry = () => Promise.reject(reason);
+    await expect(
+      retryWhileRedisIsDown(callThatFails(closed()), undefined, { ...options, waitBeforeRetry }),
+    ).rejects.toBe(reason);
+  });
+});

@@ -1,0 +1,61 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isShellfleetError } from '@shellfleet/protocol';
+import { toQueueError } from './script.ts';
+
+/** Is notified when Redis becomes unavailable to a call, and when it answers again. */
+export interface AvailabilityListener {
+  onDown(): void;
+  onUp(): void;
+}
+
+export interface RetryOptions {
+  availability?: AvailabilityListener;
+  /** Waits before the next attempt; a rejection ends the retries with its reason. Default: a backoff from 50 ms to 1 s. */
+  waitBeforeRetry?: () => Promise<void>;
+  /**
+   * Whether an error that Redis itself replied with is retried. `retry` (the default) suits writes of a host: Redis may be full, read-only or
+   * starting. `throw` suits reads, where any reply but "not ready yet" would only be repeated.
+   */
+  errorReplies?: 'retry' | 'throw';
+}
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;
+
+/**
+ * Repeats a mailbox call until Redis answers it. Every script may arrive twice, so a call whose reply was lost can be made again.
+ * Ends with the call's error when the signal is aborted, or when the error is anything but an absence of Redis.
+ */
+export async function retryWhileRedisIsDown<T>(
+  call: () => Promise<T>,
+  signal: AbortSignal | undefined,
+  { availability, errorReplies = 'retry', waitBeforeRetry }: RetryOptions = {},
+): Promise<T> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      const answer = await call();
+      if (attempt > 0) availability?.onUp();
+      return answer;
+    } catch (error) {
+      if (!isRedisDown(error, errorReplies))
+        throw errorReplies === 'throw' && !isShellfleetError(error) ? toQueueError(error) : error;
+      if (signal?.aborted) throw error;
+      if (attempt === 0) availability?.onDown();
+      await (waitBeforeRetry?.() ?? backOff(attempt, signal));
+    }
+  }
+}
+
+async function backOff(attempt: number, signal: AbortSignal | undefined): Promise<void> {
+  const ms = Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS);
+  await delay(ms, undefined, signal === undefined ? {} : { signal }).catch(() => {});
+}
+
+function isRedisDown(error: unknown, errorReplies: 'retry' | 'throw'): boolean {
+  const isOurs = isShellfleetError(error);
+  if (isOurs && error.code !== 'QUEUE_UNAVAILABLE') return false;
+  if (errorReplies === 'retry') return isOurs;
+  const cause = isOurs ? error.cause : error;
+  if (!(cause instanceof Error) || cause instanceof TypeError || cause instanceof RangeError) return false;
+  return cause.name !== 'ReplyError' || /^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)/.test(cause.message);
+}

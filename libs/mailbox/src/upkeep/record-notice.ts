@@ -1,0 +1,16 @@
+import type { EventType, SessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+
+const script = defineMailboxScript('upkeep/record-notice');
+
+/** Adds an event about the session's owner to its stream, once per type and fence, on behalf of any process. True when this call added it. */
+export async function recordNotice(
+  redis: Redis,
+  keys: SessionKeys,
+  fence: number,
+  type: EventType,
+  data: Record<string, unknown>,
+): Promise<boolean> {
+  return (await runOnSession(redis, script, keys, [fence, type, JSON.stringify(data)])) === 1;
+}
