@@ -1,4 +1,4 @@
-import { open, sealPlace, toQueueError } from '@shellfleet/mailbox';
+import { open, readSealedSpec, sealPlace } from '@shellfleet/mailbox';
 import { compileRedaction } from '@shellfleet/policy';
 import {
   parseOrThrow,
@@ -38,7 +38,7 @@ export async function openSession(producer: Producer, id: string, spec?: Session
   refuseHopeless(wanted);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined) {
-      const living = await readLife(producer, keys, ['open']);
+      const living = await findLife(producer, keys, ['open']);
       if (living !== undefined) return living;
     }
     return record(producer, keys, wanted, request.spec !== undefined);
@@ -54,7 +54,7 @@ function refuseHopeless({ redaction: rules, secrets }: ResolvedSessionSpec): voi
 /** The newest life of a session, closed or not; undefined when nothing is known of it. Writes nothing. */
 export function attachSession(producer: Producer, id: string): Promise<OpenSession | undefined> {
   const request = parseOrThrow(requestSchema, { id }, 'SESSION_SPEC_INVALID', 'The session');
-  return readLife(producer, producer.keysOf(request.id), ['open', 'closing', 'closed']);
+  return findLife(producer, producer.keysOf(request.id), ['open', 'closing', 'closed']);
 }
 
 /** Redis lost the session: record it again, with the same spec, under a new generation. */
@@ -84,7 +84,7 @@ async function record(
     case 'closing':
       return undefined;
     case 'conflict': {
-      const living = await readLife(producer, keys, ['open']);
+      const living = await findLife(producer, keys, ['open']);
       // It ended in between: begin again.
       if (living === undefined) return record(producer, keys, spec, specMatters);
       const fields = specDifference(spec, living.spec);
@@ -100,19 +100,15 @@ async function record(
 }
 
 /** The newest life, when it is in one of these states. */
-async function readLife(
+async function findLife(
   producer: Producer,
   keys: SessionKeys,
   states: readonly string[],
 ): Promise<OpenSession | undefined> {
-  const [life, generation, sealed] = await producer.window
-    .enter(() => producer.redis.hmget(keys.state, 'life', 'gen', 'spec'))
-    .catch((error: unknown) => {
-      throw toQueueError(error);
-    });
-  if (!life || !states.includes(life) || !generation || !sealed) return undefined;
-  const spec = sessionSpecSchema.parse(JSON.parse(producer.sealer.open(sealed, sealPlace('spec', keys))));
-  return { id: keys.session, keys, generation, spec, indexedAt: 0 };
+  const found = await producer.window.enter(() => readSealedSpec(producer.redis, keys));
+  if (found === undefined || !states.includes(found.life)) return undefined;
+  const spec = sessionSpecSchema.parse(JSON.parse(producer.sealer.open(found.spec, sealPlace('spec', keys))));
+  return { id: keys.session, keys, generation: found.generation, spec, indexedAt: 0 };
 }
 
 async function afterTheLifeBefore(

@@ -106,7 +106,7 @@ async function accept(producer: Producer, session: OpenSession, pending: Pending
     case 'accepted-before': {
       pending.accepted = true;
       // Failing here is no failure of the entry: upkeep finds a mailbox that waits with no job.
-      if (submitted.host === '') await ensureJob(producer, session).catch(() => {});
+      if (submitted.needsJob) await ensureJob(producer, session).catch(() => {});
       return { pending, deduplicated: false };
     }
     case 'deduplicated': {
