@@ -1,7 +1,7 @@
 import { type ResolvedSessionSpec, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { FakeSandbox } from '../../test-support/fake-sandboxes.ts';
+import { FakeSandbox } from '../../test-support/fake-sandbox.ts';
 import { connectShell } from '../shell/connect-shell.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import type { CommandStart } from '../shell/shell.ts';
