@@ -25,7 +25,7 @@ import { createLeases } from './lease/leases.ts';
 import { RunningEntries } from './run/running-entries.ts';
 import type { Sandbox, Sandboxes } from './sandbox/sandbox.ts';
 import { createGate } from './session/gate.ts';
-import { Session, type Stop } from './session/session.ts';
+import { HostedSession, type Stop } from './session/hosted-session.ts';
 import { createWake } from './session/wake.ts';
 import type { Tool } from './tools/load-tools.ts';
 import { createToolHost } from './tools/tool-host.ts';
@@ -75,7 +75,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const sealer = createSealer(deps.sealKeys);
   await claimHostId(redis, namespace, claim);
 
-  const sessions = new Map<string, { session: Session; done: Promise<void> }>();
+  const sessions = new Map<string, { session: HostedSession; done: Promise<void> }>();
   const jobs = await createSessionJobs({
     redis,
     fleet,
@@ -120,13 +120,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     const before = sessions.get(key)?.done;
     if (before !== undefined) return void before.then(() => serve(job, found, failures));
     const { lockMs, ...shared } = { redis, fleet, hostId, sealer, jobs, leases, lockMs: FIRST_LOCK_MS, logger };
-    const session = new Session(job, {
+    const session = new HostedSession(job, {
       ...shared,
       lockMs,
       sandboxes: deps.sandboxes,
-      openGate,
+      limitOpening: openGate,
       hostLog: deps.hostLog,
-      running,
+      hostEntries: running,
     });
     const from = performance.now();
     const served = session.serve(found);
@@ -234,13 +234,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
         void answerCalls();
         break;
       case 'session':
-        sessions.get(memberOf(wakeUp))?.session.ring();
+        sessions.get(memberOf(wakeUp))?.session.wakeUp();
         break;
       case 'input':
-        sessions.get(memberOf(wakeUp))?.session.ringInput();
+        sessions.get(memberOf(wakeUp))?.session.wakeInput();
         break;
       case 'terminal':
-        sessions.get(memberOf(wakeUp))?.session.ringTerminal(wakeUp.terminal);
+        sessions.get(memberOf(wakeUp))?.session.wakeTerminal(wakeUp.terminal);
         break;
     }
   }

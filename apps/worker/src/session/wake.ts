@@ -1,5 +1,5 @@
 /** Why an idle session looks up. */
-type WakeReason = 'bell' | 'closing' | 'idle' | 'lifetime' | 'shell-gone' | 'fenced' | 'draining' | 'poll';
+type WakeReason = 'bell' | 'state' | 'shell-gone' | 'draining' | 'poll';
 
 /** A session's doorbell: rings are kept until somebody waits, so none is lost between two looks. */
 export interface Wake {

@@ -7,17 +7,15 @@ import type { HostLog } from '../host-log/host-log.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
 import { createSessionRedaction, redactLog } from '../redaction/session-redaction.ts';
 import { createLateClean, LateOutput } from '../run/late-output.ts';
-import type { RunDeps } from '../run/run-deps.ts';
 import type { RunningEntries } from '../run/running-entries.ts';
+import type { SessionContext } from '../run/session-context.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
-import { describeShell } from '../shell/describe-shell.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
 import { Announcements } from './announcements.ts';
-import type { Gate } from './gate.ts';
 import { openSpec } from './open-spec.ts';
 
-/** What the worker gives each of its sessions. */
+/** Everything that the worker gives each of its sessions. */
 export interface SessionDeps {
   redis: Redis;
   fleet: FleetKeys;
@@ -25,97 +23,80 @@ export interface SessionDeps {
   sealer: Sealer;
   jobs: SessionJobs;
   leases: Leases;
-  /** of a lock just taken */
+  /** Of a lock that was just taken, before the session's own grace is known. */
   lockMs: number;
   sandboxes: Sandboxes;
-  openGate: Gate;
+  /** Limits how many sandboxes of the host are opened at a time. */
+  limitOpening<T>(open: () => Promise<T>): Promise<T>;
   hostLog: HostLog;
-  running: RunningEntries;
+  hostEntries: RunningEntries;
   logger: Logger;
 }
 
-/** What the parts of a session ask its actor, and tell it. */
-export interface SessionActor
-  extends Pick<RunDeps, 'signal' | 'opened' | 'isCancelled' | 'onTurn' | 'onInputBell' | 'mayTakeNext'> {
-  /** The epoch that a Result last said. */
-  saidEpoch(): number;
-  /** The worker stops. */
-  isStopping(): boolean;
-  /** Aborts when nobody waits any more for the shell that is being opened. */
-  unwanted: AbortSignal;
+export interface SessionEvents {
+  /** The mailbox refused a write because another host owns the session. */
   onFenced(): void;
-  /** The shell went away while nothing of the mailbox ran. */
+  /** The shell ended while no entry of the mailbox ran. */
   onShellGone(): void;
 }
 
-/** A session that this host owns: its parts, and its actor, in the hands of each step. */
-export interface ServedSession extends RunDeps, SessionActor {
-  job: SessionJob;
-  jobs: SessionJobs;
-  lease: Lease;
-  late: LateOutput;
-  terminals: SessionTerminals;
-  announcements: Announcements;
+/** The parts of a session that this host has adopted, for the steps of its loop. */
+export interface SessionParts {
+  readonly context: SessionContext;
+  readonly shell: SessionShell;
+  readonly late: LateOutput;
+  readonly terminals: SessionTerminals;
+  readonly announcements: Announcements;
+  readonly job: SessionJob;
+  readonly jobs: SessionJobs;
+  readonly lease: Lease;
 }
 
-/** Puts together what serves a session that was just adopted. `logger`: its own. */
-export function createServedSession(
+/** Creates the parts of a session that was just adopted. `signal` aborts when the host loses the session. */
+export function createSessionParts(
   job: SessionJob,
   adopted: Adopted,
   owner: Owner,
   lease: Lease,
-  actor: SessionActor,
-  { sealer, sandboxes, openGate, hostLog, running, jobs, logger: plainLogger }: SessionDeps,
-): ServedSession {
+  signal: AbortSignal,
+  { onFenced, onShellGone }: SessionEvents,
+  deps: SessionDeps,
+): SessionParts {
   const { keys } = owner;
-  const { signal, onFenced } = actor;
+  const { sealer, hostLog, hostEntries, sandboxes, jobs } = deps;
   const spec = openSpec(adopted.spec, keys, sealer);
   const redaction = createSessionRedaction(spec, keys, sealer);
-  const logger = redactLog(plainLogger, redaction);
+  const logger = redactLog(deps.logger, redaction);
   if (redaction.warnings.length > 0) logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
-
+  const context: SessionContext = {
+    ...{ owner, spec, sealer, redaction, hostLog, hostEntries, logger, signal, onFenced },
+  };
   const terminals = new SessionTerminals({
-    owner,
-    sealer,
-    signal,
-    logger,
+    ...{ owner, sealer, signal, logger, onFenced },
     env: { ...spec.env, ...spec.secrets },
     output: {
       createStage: (before) => redaction.createRedactor({ before }),
       secrets: Object.values(spec.secrets),
     },
-    onFenced,
   });
   const late = new LateOutput({
-    owner,
+    ...{ owner, signal, logger, onFenced },
     streamBytes: spec.output.streamBytes,
     createClean: (streamBytes) => createLateClean(streamBytes, redaction.createRedactor),
-    signal,
-    onFenced,
-    logger,
   });
   const shell = new SessionShell(
     {
       ref: { namespace: keys.namespace, tenant: keys.tenant, session: keys.session },
-      spec,
-      redaction,
+      ...{ spec, redaction, sandboxes, logger },
       fence: owner.fence,
-      sandboxes,
-      openGate,
+      limitOpening: deps.limitOpening,
       onLate: late.push.bind(late),
       onAbandoned: () => void late.end(),
-      logger,
-      onGone: actor.onShellGone,
+      onGone: onShellGone,
       onConnected: (shellTerminals) => terminals.connect(shellTerminals),
     },
-    adopted.epoch,
+    { epoch: adopted.epoch, reportedEpoch: adopted.saidEpoch },
   );
-  const announcements = new Announcements({ owner, shell, redaction, signal, onFenced, logger }, adopted.epoch);
-  return {
-    ...actor,
-    ...{ job, jobs, lease, owner, sealer, hostLog, logger },
-    ...{ spec, redaction, shell, late, terminals, announcements },
-    othersRun: () => running.hasOthers,
-    describeShell: (end) => describeShell(shell, actor.saidEpoch(), end),
-  };
+  const announcements = new Announcements(context, shell, adopted.epoch);
+  return { context, shell, late, terminals, announcements, job, jobs, lease };
 }
