@@ -1,5 +1,5 @@
 import { open, readSealedSpec, sealPlace } from '@shellfleet/mailbox';
-import { compileRedaction } from '@shellfleet/policy';
+import { validateRedaction } from '@shellfleet/policy';
 import {
   parseOrThrow,
   type ResolvedSessionSpec,
@@ -35,7 +35,7 @@ export async function openSession(producer: Producer, id: string, spec?: Session
   const request = parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
   const keys = producer.keysOf(request.id);
   const wanted = request.spec ?? sessionSpecSchema.parse({});
-  refuseHopeless(wanted);
+  validateRedaction(wanted);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined) {
       const living = await findLife(producer, keys, ['open']);
@@ -44,11 +44,6 @@ export async function openSession(producer: Producer, id: string, spec?: Session
     return record(producer, keys, wanted, request.spec !== undefined);
   };
   return (await tryOpen()) ?? afterTheLifeBefore(producer, keys, tryOpen);
-}
-
-/** Rules that can never work are refused here, not when the first command has printed something. */
-function refuseHopeless({ redaction: rules, secrets }: ResolvedSessionSpec): void {
-  if (rules.length > 0) compileRedaction({ rules, secrets, hashKey: new Uint8Array(32) });
 }
 
 /** The newest life of a session, closed or not; undefined when nothing is known of it. Writes nothing. */
