@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { envSchema, secretsSchema } from './env.ts';
+import { DEFAULT_POLICY, executionPolicySchema } from './execution-policy.ts';
 import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema } from './field-schemas.ts';
 import { LIMITS } from './limits.ts';
 import { redactionRulesSchema } from './redaction.ts';
@@ -67,23 +68,8 @@ export function withDefaultLimits(limits: z.infer<typeof limitsSchema>) {
   };
 }
 
-/** The docker policy and its options. What of it a host grants is its operator's word. */
-const dockerPolicySchema = z.strictObject({ type: z.literal('docker'), readOnlyRootfs: z.boolean().default(false) });
-
-/** The host itself, without a container. Everything about it is its operator's word. */
-const hostPolicySchema = z.strictObject({ type: z.literal('host') });
-
-const policySchema = z.preprocess(
-  (policy) => (typeof policy === 'string' ? { type: policy } : policy),
-  z.discriminatedUnion(
-    'type',
-    [dockerPolicySchema, hostPolicySchema],
-    "must be 'docker' or 'host', or { type: 'docker', … }",
-  ),
-);
-
 const fieldsSchema = z.strictObject({
-  policy: policySchema.default({ type: 'docker', readOnlyRootfs: false }),
+  policy: executionPolicySchema.default(executionPolicySchema.parse(DEFAULT_POLICY)),
   image: imageSchema.optional(),
   env: envSchema.default({}),
   cwd: sandboxPathSchema.default('/workspace'),

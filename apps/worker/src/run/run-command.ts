@@ -1,6 +1,7 @@
 import { append, readInput, retryWhileRedisIsDown, sealPlace } from '@shellfleet/mailbox';
 import { type CommandPayload, toCommandId, type WireResult } from '@shellfleet/protocol';
-import { CleanOutput } from '../output/clean-output.ts';
+import type { CleanOutput } from '../output/clean-output.ts';
+import { createCommandChain } from '../output/output-chains.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
 import { InputFeed } from './input-feed.ts';
@@ -20,11 +21,8 @@ export async function runCommand(
 ): Promise<EntryResult> {
   const { entry } = run;
   const { killGraceMs } = payload;
-  const clean = new CleanOutput({
-    ...session.spec.output,
-    encoding: payload.encoding,
-    createRedactor: session.redaction.createRedactor,
-  });
+  const { encoding } = payload;
+  const clean = createCommandChain(session.redaction.createRedactor, { ...session.spec.output, encoding });
   const store = await openOutputStore(run, clean, session, shell);
   const input = payload.input === undefined ? undefined : feedInput(run, killGraceMs, session, shell);
   const end = await runOnShell({ ...payload, entryId: entry.id, stdin: toStdin(payload) }, run, session, shell, {

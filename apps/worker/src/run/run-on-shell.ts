@@ -95,7 +95,7 @@ async function follow(
         idleConnections = now > receivedBefore ? 0 : idleConnections + 1;
         receivedBefore = now;
         const hello = idleConnections > MOST_IDLE_CONNECTIONS ? await shell.giveUp() : await shell.reconnect();
-        if (hello === undefined) return died(shell.death, session);
+        if (hello === undefined) return shell.unresponsive ? unresponsive(session) : died(shell.death, session);
         // The hello shows whether the start frame reached the keeper.
         ended = await begin(hello.entryId === entryId ? 'resume' : 'start');
       }
@@ -126,6 +126,11 @@ function refused(reason: string, { owner }: Pick<SessionContext, 'owner'>): RunE
   const message = `The shell of session ${owner.keys.session} refused a command: ${reason}.`;
   const code = reason === 'no-shell' ? 'SESSION_START_FAILED' : 'INTERNAL';
   return { type: 'failed', error: new ShellfleetError(code, message) };
+}
+
+function unresponsive({ owner }: Pick<SessionContext, 'owner'>): RunEnd {
+  const message = `The keeper of session ${owner.keys.session} did not answer any more while the command ran, so its sandbox was ended. Whether the command took effect is not known. The next command gets a new shell.`;
+  return { type: 'failed', error: new ShellfleetError('SHELL_UNRESPONSIVE', message), reason: 'container-removed' };
 }
 
 function died(death: SandboxDeath | undefined, { owner, spec }: Pick<SessionContext, 'owner' | 'spec'>): RunEnd {

@@ -1,4 +1,5 @@
 import type { SessionJob } from '@shellfleet/admission';
+import { Notifier } from '@shellfleet/concurrency';
 import {
   adopt,
   type Entry,
@@ -24,7 +25,6 @@ import { listBackground } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
 import { createSessionParts, type SessionDeps, type SessionParts } from './session-parts.ts';
 import { takeOver } from './take-over.ts';
-import { createWake } from './wake.ts';
 
 // One session on this host, from its job to its release. One loop does one step at a time; the steps are in files of their own, the state
 // of the session is here alone.
@@ -62,7 +62,8 @@ export class HostedSession {
   readonly #deps: SessionDeps;
   readonly #keys: SessionKeys;
   readonly #logger: Logger;
-  readonly #wake = createWake();
+  /** Ends the wait of an idle session. */
+  readonly #wakeUps = new Notifier();
   readonly #fenced = new AbortController();
   /** Aborts the opening of a shell when no entry will run on it. */
   readonly #opening = new AbortController();
@@ -85,7 +86,7 @@ export class HostedSession {
 
   /** Something was submitted. */
   wakeUp(): void {
-    this.#wake.ring('bell');
+    this.#wakeUps.notify();
   }
 
   /** Something was written to the stdin of the entry that runs. */
@@ -95,7 +96,7 @@ export class HostedSession {
 
   /** Something was typed at a terminal, or its output was read. */
   wakeTerminal(id: string): void {
-    this.#parts?.terminals.ring(id);
+    this.#parts?.terminals.wakeUp(id);
   }
 
   /** A caller cancels an entry, which may be about to start. */
@@ -158,7 +159,7 @@ export class HostedSession {
       if (adopted.type === 'closed') await retryWhileRedisIsDown(() => this.#deps.jobs.remove(this.job), signal);
       return;
     }
-    const events = { onFenced: () => this.#become('fenced'), onShellGone: () => this.#wake.ring('shell-gone') };
+    const events = { onFenced: () => this.#become('fenced'), onShellGone: () => this.#wakeUps.notify() };
     const parts = createSessionParts(this.job, adopted, owner, lease, signal, events, {
       ...this.#deps,
       logger: this.#logger,
@@ -269,7 +270,8 @@ export class HostedSession {
     if (why !== undefined && (await giveUp(parts, why, () => this.#isStopping()))) return true;
     // Refused because an entry waits: then the session waits for its lease, a short time.
     const isIdle = why === undefined && parts.lease.held();
-    await this.#wake.wait(isIdle ? Math.min(POLL_MS, parts.context.spec.idleTimeoutMs) : LEASE_POLL_MS);
+    const timeoutMs = isIdle ? Math.min(POLL_MS, parts.context.spec.idleTimeoutMs) : LEASE_POLL_MS;
+    await this.#wakeUps.wait({ timeoutMs });
     this.#mailboxEmpty = false;
     return false;
   }
@@ -309,7 +311,7 @@ export class HostedSession {
       this.#fenced.abort();
       void this.#parts?.shell.discard();
     }
-    if (state !== 'serving') this.#wake.ring('state');
+    if (state !== 'serving') this.#wakeUps.notify();
   }
 }
 

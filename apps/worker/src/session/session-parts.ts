@@ -5,8 +5,9 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
+import { createTerminalChain } from '../output/output-chains.ts';
 import { createSessionRedaction, redactLog } from '../redaction/session-redaction.ts';
-import { createLateClean, LateOutput } from '../run/late-output.ts';
+import { LateOutput } from '../run/late-output.ts';
 import type { RunningEntries } from '../run/running-entries.ts';
 import type { SessionContext } from '../run/session-context.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
@@ -75,14 +76,14 @@ export function createSessionParts(
     ...{ owner, sealer, signal, logger, onFenced },
     env: { ...spec.env, ...spec.secrets },
     output: {
-      createStage: (before) => redaction.createRedactor({ before }),
+      createStage: (before) => createTerminalChain(redaction.createRedactor, before),
       secrets: Object.values(spec.secrets),
     },
   });
   const late = new LateOutput({
     ...{ owner, signal, logger, onFenced },
     streamBytes: spec.output.streamBytes,
-    createClean: (streamBytes) => createLateClean(streamBytes, redaction.createRedactor),
+    createRedactor: redaction.createRedactor,
   });
   const shell = new SessionShell(
     {

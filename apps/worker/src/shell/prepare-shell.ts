@@ -1,12 +1,9 @@
 import { ensureShellfleetError, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import { ulid } from 'ulid';
-import { CleanOutput } from '../output/clean-output.ts';
+import { createOwnCommandChain } from '../output/output-chains.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { LiveShell } from './live-shell.ts';
 import type { ShellEnd } from './shell.ts';
-
-/** What a message shows of a command of ours that failed; it is cut when it has been redacted. */
-const KEPT_OUTPUT = { streamBytes: 1, maxBytes: 4_096, maxLines: 100, keep: 'tail', encoding: 'utf8' } as const;
 
 /**
  * Gives a fresh shell the session's variables and directory, and runs the startup commands. Throws SESSION_START_FAILED, also when another
@@ -73,13 +70,12 @@ async function runOwn(
   const entryId = ulid();
   const stop = () => live.stop(entryId, { killGraceMs: 0 });
   signal?.addEventListener('abort', stop, { once: true });
-  const clean = new CleanOutput({ ...KEPT_OUTPUT, createRedactor: redaction.createRedactor });
+  const clean = createOwnCommandChain(redaction.createRedactor);
   const running = live.start(
     { type: 'command', entryId, script, timeoutMs },
     {
       onOutput: (stream, offset, bytes) => {
         clean.push(stream, offset, bytes);
-        clean.release();
         live.ack(entryId, stream, offset + bytes.byteLength);
       },
     },

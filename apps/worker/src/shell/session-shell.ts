@@ -38,6 +38,8 @@ export class SessionShell {
   readonly #deps: SessionShellDeps;
   #sandbox: Sandbox | undefined;
   #death: SandboxDeath | undefined;
+  /** This host ended the sandbox because its keeper did not answer. */
+  #unresponsive = false;
   #live: LiveShell | undefined;
   #epochBase: number;
   #shellNumber = 0;
@@ -98,6 +100,11 @@ export class SessionShell {
 
   get death(): SandboxDeath | undefined {
     return this.#death;
+  }
+
+  /** This host ended the sandbox because its keeper did not answer. */
+  get unresponsive(): boolean {
+    return this.#unresponsive;
   }
 
   /** The last connection to the shell, possibly broken; a reconnection replaces it. Undefined without a sandbox. */
@@ -164,6 +171,7 @@ export class SessionShell {
   async giveUp(): Promise<undefined> {
     if (this.#sandbox === undefined || this.#death !== undefined) return;
     this.#deps.logger.warn(describe(this.#sandbox), 'shell.unresponsive');
+    this.#unresponsive = true;
     await this.discard();
     this.#death ??= { reason: 'killed', exitCode: null };
   }
@@ -191,7 +199,7 @@ export class SessionShell {
   }
 
   /** Ends the sandbox without ending the shell in order. Never rejects. `reason`: why the shell is lost, when the sandbox is alive. */
-  async abandon(reason = describeDeath(this.#death)): Promise<void> {
+  async abandon(reason = this.#unresponsive ? 'its keeper did not answer' : describeDeath(this.#death)): Promise<void> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined) return;
     this.#lossReason = reason;
@@ -237,6 +245,7 @@ export class SessionShell {
   #hold(sandbox: Sandbox): void {
     this.#sandbox = sandbox;
     this.#death = undefined;
+    this.#unresponsive = false;
     void sandbox.died.then((death) => {
       if (this.#sandbox !== sandbox) return;
       this.#death = death;
