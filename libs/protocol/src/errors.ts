@@ -8,7 +8,6 @@ export const ERRORS = {
     retryable: false,
     hint: 'Fix the session spec; context.issues lists the fields and their limits.',
   },
-  POLICY_INVALID: { retryable: false, hint: 'Fix the policy; context.issues lists the fields.' },
   SESSION_CLOSED: { retryable: false, hint: 'Open a new session: fleet.session(id) starts the next life of this id.' },
   SESSION_NOT_FOUND: { retryable: false, hint: 'Open a new session.' },
   SESSION_CONFLICT: {

@@ -1,5 +1,5 @@
 import { open, type Sealer, sealPlace, toQueueError } from '@shellfleet/mailbox';
-import { compileRedaction } from '@shellfleet/policy';
+import { validateRedaction } from '@shellfleet/policy';
 import {
   parseOrThrow,
   type ResolvedSessionSpec,
@@ -44,7 +44,7 @@ export async function openSession(context: OpenContext, id: string, spec?: Sessi
   const request = parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
   const keys = context.keysOf(request.id);
   const wanted = request.spec ?? sessionSpecSchema.parse({});
-  refuseHopeless(wanted);
+  validateRedaction(wanted);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined) {
       const living = await readLife(context, keys, ['open']);
@@ -53,11 +53,6 @@ export async function openSession(context: OpenContext, id: string, spec?: Sessi
     return record(context, keys, wanted, request.spec !== undefined);
   };
   return (await tryOpen()) ?? afterTheLifeBefore(context, keys, tryOpen);
-}
-
-/** Rules that can never work are refused here, not when the first command has printed something. */
-function refuseHopeless({ redaction: rules, secrets }: ResolvedSessionSpec): void {
-  if (rules.length > 0) compileRedaction({ rules, secrets, hashKey: new Uint8Array(32) });
 }
 
 /** The newest life of a session, closed or not; undefined when nothing is known of it. Writes nothing. */
