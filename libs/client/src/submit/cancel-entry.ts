@@ -40,5 +40,5 @@ export async function cancelEntry(
 async function ensureJob(producer: Producer, keys: SessionKeys): Promise<void> {
   const session = await attachSession(producer, keys.session);
   if (session === undefined) return;
-  await producer.sessions.ensureJob({ tenant: keys.tenant, session: keys.session }, session.spec.priority);
+  await producer.ensureJob(session);
 }
