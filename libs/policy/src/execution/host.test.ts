@@ -33,7 +33,7 @@ describe('planHost', () => {
     });
   });
 
-  test('S0-15: applies nothing that nobody asked for where this host has no control groups', () => {
+  test('S0-15: applies nothing that nobody asked for where this host has no control groups (S0-04, S0-09)', () => {
     expect(plan({}, without)).toEqual({
       workspace: undefined,
       group: undefined,
@@ -41,7 +41,7 @@ describe('planHost', () => {
     });
   });
 
-  test('S0-14: bounds memory by process where it cannot by session, and CPU seconds always', () => {
+  test('S0-14, S0-18: bounds memory by process where it cannot by session, and CPU seconds always', () => {
     const limits = { memoryBytes: 64 * MIB, cpuTimeSeconds: 7 };
     expect(plan({ limits }, without).process).toEqual({ addressSpaceBytes: 64 * MIB, cpuTimeSeconds: 7 });
     expect(plan({ limits })).toEqual({
