@@ -7,6 +7,7 @@
 // Sh4. onEnd comes after the last output of its entry. What its background processes print later comes as onLate.
 // Sh5. After onDisconnect no other handler is called; the shell itself lives on and waits to be adopted.
 
+import type { ExecutionOptions } from '@shellfleet/protocol';
 import type { ShellTerminals } from './shell-terminals.ts';
 
 /** The ULID of a command id (`<sessionId>.<ULID>`): 26 characters. Entries of the worker's own (startup commands) take a fresh one. */
@@ -19,21 +20,13 @@ export interface StreamOffsets {
   stderr: number;
 }
 
-export interface CommandStart {
+/** Without a `timeoutMs` there is no limit. A `cwd` that does not exist ends the entry with the reason `cwd`, and nothing runs. */
+export interface CommandStart extends ExecutionOptions {
   type: 'command';
   entryId: EntryId;
   script: string | Uint8Array;
-  /** For this command only; does not stick. Names `[A-Za-z_][A-Za-z0-9_]*`, values without NUL. */
-  env?: Record<string, string>;
-  /** For this command only; the shell's own directory is what it was before, afterwards. A missing one ends as reason `cwd`, nothing run. */
-  cwd?: string;
-  /** Default: /dev/null. Open: what input() brings. */
-  stdin?: Uint8Array | 'open';
-  /** From the first byte to the shell. Omitted: no limit. */
-  timeoutMs?: number;
-  noOutputTimeoutMs?: number;
-  /** The whole stop ladder, for a deadline and for stop() without its own. */
-  killGraceMs?: number;
+  /** Default: /dev/null. `open`: the bytes that input() sends. */
+  stdin?: Uint8Array | 'open' | undefined;
 }
 
 /** Runs as the container's user. Its bytes come as stdout of the entry. Paths are absolute. */
