@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { connectRedis, submit } from '@shellfleet/mailbox';
+import { connectRedis, readLife, submit } from '@shellfleet/mailbox';
 import { fleetKeys, recordKey, SESSIONS_QUEUE, sessionJobId, sessionKeys } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { setClientStage } from '../support/client-stage.ts';
@@ -11,7 +11,7 @@ import { untilFound } from '../support/until.ts';
 const firstSubmit = fileURLToPath(new URL('../support/first-submit.ts', import.meta.url));
 
 test.each(['index', 'submit', 'job'])(
-  'a producer killed before the %s of its first command leaves no command that waits for ever (S2)',
+  'a producer killed before the %s of its first command leaves no command that waits for ever (SUBMIT-2)',
   async (step) => {
     await using stage = await setClientStage();
     const { namespace, sealKey } = stage;
@@ -52,7 +52,7 @@ test('a submit that is sent again runs once (I4)', async () => {
   const { redis } = await connectRedis(stage.own.url, 'producer', 'again');
   const again = await submit(redis, keys, {
     entryId,
-    generation: (await stage.redis.hget(keys.state, 'gen')) ?? '',
+    generation: (await readLife(stage.redis, keys))?.generation ?? '',
     kind: 'command',
     payload: payload ?? '',
     payloadHash: '',

@@ -20,6 +20,10 @@ export const ERRORS = {
     hint: 'See the message: a startup command failed, or the image has no shell.',
   },
   IDEMPOTENCY_CONFLICT: { retryable: false, hint: 'The key was used for another payload; use a new key.' },
+  INTERCEPTOR_FAILED: {
+    retryable: false,
+    hint: 'An interceptor of this process refused the submit or failed; see the cause. context.accepted is true when the command runs all the same.',
+  },
   QUEUE_UNAVAILABLE: {
     retryable: true,
     hint: 'Redis is out of reach or full; the same idempotency key makes a retry safe.',

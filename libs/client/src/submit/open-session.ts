@@ -1,4 +1,4 @@
-import { open, sealPlace, toQueueError } from '@shellfleet/mailbox';
+import { open, readSealedSpec, type Sealer, sealPlace } from '@shellfleet/mailbox';
 import { validateRedaction } from '@shellfleet/policy';
 import {
   parseOrThrow,
@@ -11,8 +11,9 @@ import {
   toCanonicalJson,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
-import type { Producer } from '../producer.ts';
-import { noteInIndex } from './note-in-index.ts';
+import type { Feeds } from '../connection/feeds.ts';
+import type { SendWindow } from '../connection/send-window.ts';
+import { type IndexContext, noteInIndex } from './note-in-index.ts';
 import { specDifference } from './spec-difference.ts';
 
 /** One life of a session, as this process uses it. */
@@ -25,63 +26,71 @@ export interface OpenSession {
   indexedAt: number;
 }
 
+/** What opening a session needs of a view. */
+export interface OpenContext extends IndexContext {
+  readonly sealer: Sealer;
+  readonly window: SendWindow;
+  readonly feeds: Feeds;
+  keysOf(sessionId: string): SessionKeys;
+}
+
 /** How long the life before may take to end: its shutdown commands, and freeing its sandbox. */
 const ENDING_MS = 60_000;
 
 const requestSchema = z.object({ id: sessionIdSchema, spec: sessionSpecSchema.optional() });
 
 /** Records a session, or attaches to the one that lives. Without a spec it attaches to whatever lives. */
-export async function openSession(producer: Producer, id: string, spec?: SessionSpec): Promise<OpenSession> {
+export async function openSession(context: OpenContext, id: string, spec?: SessionSpec): Promise<OpenSession> {
   const request = parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
-  const keys = producer.keysOf(request.id);
+  const keys = context.keysOf(request.id);
   const wanted = request.spec ?? sessionSpecSchema.parse({});
   validateRedaction(wanted);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined) {
-      const living = await readLife(producer, keys, ['open']);
+      const living = await findLife(context, keys, ['open']);
       if (living !== undefined) return living;
     }
-    return record(producer, keys, wanted, request.spec !== undefined);
+    return record(context, keys, wanted, request.spec !== undefined);
   };
-  return (await tryOpen()) ?? afterTheLifeBefore(producer, keys, tryOpen);
+  return (await tryOpen()) ?? afterTheLifeBefore(context, keys, tryOpen);
 }
 
 /** The newest life of a session, closed or not; undefined when nothing is known of it. Writes nothing. */
-export function attachSession(producer: Producer, id: string): Promise<OpenSession | undefined> {
+export function attachSession(context: OpenContext, id: string): Promise<OpenSession | undefined> {
   const request = parseOrThrow(requestSchema, { id }, 'SESSION_SPEC_INVALID', 'The session');
-  return readLife(producer, producer.keysOf(request.id), ['open', 'closing', 'closed']);
+  return findLife(context, context.keysOf(request.id), ['open', 'closing', 'closed']);
 }
 
 /** Redis lost the session: record it again, with the same spec, under a new generation. */
-export async function reopenAfterLoss(producer: Producer, session: OpenSession): Promise<void> {
-  const opened = await record(producer, session.keys, session.spec, true);
+export async function reopenAfterLoss(context: OpenContext, session: OpenSession): Promise<void> {
+  const opened = await record(context, session.keys, session.spec, true);
   if (opened !== undefined) session.generation = opened.generation;
 }
 
 /** Undefined while the life before is still ending. */
 async function record(
-  producer: Producer,
+  context: OpenContext,
   keys: SessionKeys,
   spec: ResolvedSessionSpec,
   specMatters: boolean,
 ): Promise<OpenSession | undefined> {
   const canonical = toCanonicalJson(spec);
-  const sealed = producer.sealer.seal(canonical, sealPlace('spec', keys));
-  const digest = producer.sealer.digest(canonical);
-  const opened = await producer.window.enter(() => open(producer.redis, keys, sealed, digest));
+  const sealed = context.sealer.seal(canonical, sealPlace('spec', keys));
+  const digest = context.sealer.digest(canonical);
+  const opened = await context.window.enter(() => open(context.redis, keys, sealed, digest));
   switch (opened.type) {
     case 'created':
     case 'attached': {
       const session = { id: keys.session, keys, generation: opened.generation, spec, indexedAt: 0 };
-      noteInIndex(producer, session);
+      noteInIndex(context, session);
       return session;
     }
     case 'closing':
       return undefined;
     case 'conflict': {
-      const living = await readLife(producer, keys, ['open']);
+      const living = await findLife(context, keys, ['open']);
       // It ended in between: begin again.
-      if (living === undefined) return record(producer, keys, spec, specMatters);
+      if (living === undefined) return record(context, keys, spec, specMatters);
       const fields = specDifference(spec, living.spec);
       // Equal specs with different digests were sealed with different keys.
       if (!specMatters || fields.length === 0) return living;
@@ -95,27 +104,23 @@ async function record(
 }
 
 /** The newest life, when it is in one of these states. */
-async function readLife(
-  producer: Producer,
+async function findLife(
+  context: OpenContext,
   keys: SessionKeys,
   states: readonly string[],
 ): Promise<OpenSession | undefined> {
-  const [life, generation, sealed] = await producer.window
-    .enter(() => producer.redis.hmget(keys.state, 'life', 'gen', 'spec'))
-    .catch((error: unknown) => {
-      throw toQueueError(error);
-    });
-  if (!life || !states.includes(life) || !generation || !sealed) return undefined;
-  const spec = sessionSpecSchema.parse(JSON.parse(producer.sealer.open(sealed, sealPlace('spec', keys))));
-  return { id: keys.session, keys, generation, spec, indexedAt: 0 };
+  const found = await context.window.enter(() => readSealedSpec(context.redis, keys));
+  if (found === undefined || !states.includes(found.life)) return undefined;
+  const spec = sessionSpecSchema.parse(JSON.parse(context.sealer.open(found.spec, sealPlace('spec', keys))));
+  return { id: keys.session, keys, generation: found.generation, spec, indexedAt: 0 };
 }
 
 async function afterTheLifeBefore(
-  producer: Producer,
+  context: OpenContext,
   keys: SessionKeys,
   tryOpen: () => Promise<OpenSession | undefined>,
 ): Promise<OpenSession> {
-  using wake = await producer.feeds.follow(keys.feed);
+  using wake = await context.feeds.follow(keys.feed);
   const deadline = Date.now() + ENDING_MS;
   while (Date.now() < deadline) {
     const session = await tryOpen();
