@@ -1,11 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type AttachQuestion,
-  type HostAnswer,
-  ShellfleetError,
-  type TerminalEnd,
-  terminalKeys,
-} from '@shellfleet/protocol';
+import { readTerminalProgress } from '@shellfleet/mailbox';
+import { type AttachQuestion, type HostAnswer, ShellfleetError, type TerminalEnd } from '@shellfleet/protocol';
 import type { ShellTerminals, TerminalStart } from '../shell/shell-terminals.ts';
 import { HostTerminal, type HostTerminalDeps, type TerminalProgress } from './host-terminal.ts';
 
@@ -88,10 +83,10 @@ export class SessionTerminals {
 
   async #resume(id: string): Promise<void> {
     const { redis, keys } = this.#deps.owner;
-    const [typed, shown, raw] = await redis.hmget(terminalKeys(keys, id).terminal, 'input', 'output', 'rawTo');
-    // Without any input it was never open: its user is about to open it.
-    if (!typed || typed === '0' || this.#open.has(id)) return;
-    const progress = { shown: Number(shown), rawTo: Number(raw) };
+    const stored = await readTerminalProgress(redis, keys, id);
+    // Before the first input the terminal is not open: its user is about to send the question `attach`.
+    if (stored === undefined || stored.input === 0 || this.#open.has(id)) return;
+    const progress = { shown: stored.output, rawTo: stored.rawTo };
     // The keeper keeps the size of the open terminal.
     const start = { id, rows: 1, columns: 1, env: {}, from: progress.rawTo, resumeOnly: true };
     const terminal = this.#follow(start, progress);
