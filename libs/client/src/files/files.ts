@@ -15,7 +15,7 @@ export interface Files {
   write(path: string, data: string | Uint8Array): Promise<void>;
   /** The entries of a directory. */
   list(path: string): Promise<FileInfo[]>;
-  /** Removes a file or an empty directory. */
+  /** Removes a file, or a directory with everything in it. */
   remove(path: string): Promise<void>;
   /** Copies a file of this machine into the sandbox, as `write` does. Any size; memory stays bounded. */
   upload(localPath: string, path: string): Promise<void>;
