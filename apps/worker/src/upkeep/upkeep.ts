@@ -1,5 +1,5 @@
 import type { SessionJobs } from '@shellfleet/admission';
-import { forget, notify, recordNotice, sweep } from '@shellfleet/mailbox';
+import { forget, notify, readSessionState, recordNotice, type SessionState, sweep } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
   type FleetKeys,
@@ -17,7 +17,7 @@ import { nextStreamBytes, parseMemory } from './stream-budget.ts';
 
 // What keeps the fleet's promises when a process dies between two steps. Every worker does it; a short lock spares Redis the repetition.
 //
-// U1. A session in which something waits, without owner and job, gets a job.
+// U1. A session that has work, but neither owner nor job, gets a job.
 // U2. A session whose owner is silent is said to be unreachable, once per fence.
 // U3. What is older than its retention, or over its budget, goes.
 
@@ -47,11 +47,7 @@ interface Look {
   /** when the index says that it was last submitted to */
   score: string;
   keys: SessionKeys;
-  life: string | null;
-  host: string;
-  fence: string;
-  /** Something runs, waits, or is being closed. */
-  unfinished: boolean;
+  state: SessionState | undefined;
 }
 
 export function startUpkeep(deps: UpkeepDeps): { close(): Promise<void> } {
@@ -96,43 +92,37 @@ async function lookAt(members: readonly string[], { redis, fleet }: UpkeepDeps):
     if (keys === undefined) await redis.zrem(fleet.index, member);
     else looks.push({ member, keys, score });
   }
-  return Promise.all(
-    looks.map(async (look) => {
-      const [[life = null, host, fence, run], waiting] = await Promise.all([
-        redis.hmget(look.keys.state, 'life', 'host', 'fence', 'run'),
-        redis.llen(look.keys.queue),
-      ]);
-      const unfinished = Boolean(run) || waiting > 0 || life === 'closing';
-      return { ...look, life, host: host ?? '', fence: fence ?? '', unfinished };
-    }),
-  );
+  return Promise.all(looks.map(async (look) => ({ ...look, state: await readSessionState(redis, look.keys) })));
 }
 
 /** Hosts that a key says to be alive. */
 async function findAlive(looks: readonly Look[], { redis, fleet }: UpkeepDeps): Promise<Set<string>> {
-  const hosts = [...new Set(looks.map(({ host }) => host))].filter((host) => host !== '');
+  const hosts = [...new Set(looks.map(({ state }) => state?.host ?? ''))].filter((host) => host !== '');
   const beats = await Promise.all(hosts.map((host) => redis.exists(hostKeys(fleet.namespace, host).alive)));
   return new Set(hosts.filter((_, index) => beats[index] === 1));
 }
 
 async function lookAfter(look: Look, alive: Set<string>, deps: UpkeepDeps, memory: Memory): Promise<void> {
   const { redis, fleet } = deps;
-  const { member, keys, host, unfinished } = look;
-  if (look.life !== 'open' && look.life !== 'closing') {
+  const { member, keys, state } = look;
+  if (state === undefined || state.life === 'closed') {
     memory.sweptAt.delete(member);
     await forget(redis, fleet, member, look.score);
     return;
   }
+  const { host, hasWork } = state;
   const owned = host !== '' && alive.has(host);
-  if (host !== '' && !owned) await sayUnreachable(look, deps);
+  if (host !== '' && !owned) await sayUnreachable(keys, state, deps);
   const now = performance.now();
+  // A held head is no work for a host, but its start deadline may pass.
+  const unfinished = hasWork || state.waiting > 0;
   const due =
     now - (memory.sweptAt.get(member) ?? -SWEEP_IDLE_MS) >= (unfinished ? SWEEP_UNFINISHED_MS : SWEEP_IDLE_MS);
   if (due) {
     memory.sweptAt.set(member, now);
     await sweepAndTell(keys, deps, memory.streamBytes);
   }
-  if (unfinished && (due || !owned)) await giveJob(keys, deps);
+  if (hasWork && (due || !owned)) await giveJob(keys, deps);
 }
 
 /** U3 */
@@ -153,8 +143,12 @@ async function giveJob(keys: SessionKeys, { jobs, logger }: UpkeepDeps): Promise
 }
 
 /** U2: known by the key that a live host keeps alive. */
-async function sayUnreachable({ keys, host, fence }: Look, { redis, logger }: UpkeepDeps): Promise<void> {
-  if (fence === '' || !(await recordNotice(redis, keys, Number(fence), 'host.unreachable', { hostId: host }))) return;
+async function sayUnreachable(
+  keys: SessionKeys,
+  { host, fence }: SessionState,
+  { redis, logger }: UpkeepDeps,
+): Promise<void> {
+  if (!(await recordNotice(redis, keys, fence, 'host.unreachable', { hostId: host }))) return;
   logger.warn({ 'host.id': host, [ATTRIBUTES.sessionId]: keys.session }, 'host.unreachable');
 }
 

@@ -1,4 +1,4 @@
-import { toQueueError } from '@shellfleet/mailbox';
+import { readSessionState, type SessionState as StoredState, toQueueError } from '@shellfleet/mailbox';
 import {
   hostKeys,
   isShellfleetError,
@@ -9,19 +9,23 @@ import {
   sessionJobId,
   toCommandId,
 } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
-import { askHost } from '../submit/ask-host.ts';
+import type { AskContext } from '../hosts/ask-host.ts';
+import { askHost } from '../hosts/ask-host.ts';
+import type { LineContext } from './waiting-line.ts';
 import { readWaitingLine, type WaitingLine } from './waiting-line.ts';
+
+/** What reading about sessions needs of a view. */
+export interface InfoContext extends AskContext, LineContext {
+  readonly tenant: string;
+  keysOf(sessionId: string): SessionKeys;
+}
 
 const BACKGROUND_WITHIN_MS = 1_000;
 
-const FIELDS = ['life', 'status', 'host', 'run', 'epoch', 'created', 'active'] as const;
-type StateFields = { [name in (typeof FIELDS)[number]]: string | null };
-
 /** Throws SESSION_NOT_FOUND. */
-export async function readSessionInfo(producer: Producer, keys: SessionKeys): Promise<SessionInfo> {
-  const [info] = await readSessionInfos(producer, [keys]);
-  if (info !== undefined) return withBackground(producer, keys, info);
+export async function readSessionInfo(context: InfoContext, keys: SessionKeys): Promise<SessionInfo> {
+  const [info] = await readSessionInfos(context, [keys]);
+  if (info !== undefined) return withBackground(context, keys, info);
   throw new ShellfleetError(
     'SESSION_NOT_FOUND',
     `There is no session ${keys.session}. \`shellfleet ps\` lists those that there are.`,
@@ -30,12 +34,12 @@ export async function readSessionInfo(producer: Producer, keys: SessionKeys): Pr
 }
 
 /** What runs in the background is known to the shell alone, so its host is asked. */
-async function withBackground(producer: Producer, keys: SessionKeys, info: SessionInfo): Promise<SessionInfo> {
+async function withBackground(context: InfoContext, keys: SessionKeys, info: SessionInfo): Promise<SessionInfo> {
   const { backgroundUnknown, ...known } = info;
   if (info.hostId === null || !['starting', 'ready', 'busy'].includes(info.state)) return info;
   try {
     const question = { type: 'background' } as const;
-    const background = await askHost(producer, info.hostId, keys, question, { timeoutMs: BACKGROUND_WITHIN_MS });
+    const background = await askHost(context, info.hostId, keys, question, { timeoutMs: BACKGROUND_WITHIN_MS });
     return { ...known, background };
   } catch (error) {
     // Everything else of the session is known all the same.
@@ -45,42 +49,35 @@ async function withBackground(producer: Producer, keys: SessionKeys, info: Sessi
 }
 
 /** Infos of those that exist, in the given order. */
-export async function readSessionInfos(producer: Producer, all: readonly SessionKeys[]): Promise<SessionInfo[]> {
+export async function readSessionInfos(context: InfoContext, all: readonly SessionKeys[]): Promise<SessionInfo[]> {
   try {
-    const known = await Promise.all(
+    const found = await Promise.all(
       all.map(async (keys) => {
-        const [values, queued] = await Promise.all([
-          producer.redis.hmget(keys.state, ...FIELDS),
-          producer.redis.llen(keys.queue),
-        ]);
-        const state = Object.fromEntries(FIELDS.map((name, index) => [name, values[index] ?? null])) as StateFields;
-        return { keys, state, queued };
+        const state = await readSessionState(context.redis, keys);
+        return state === undefined ? [] : [{ keys, state }];
       }),
     );
-    const there = known.filter(({ state }) => state.life !== null);
-    const hosts = new Set(there.flatMap(({ state }) => (state.host ? [state.host] : [])));
-    const alive = await aliveHosts(producer, [...hosts]);
-    const waits = there.some(({ state, queued }) => isQueued(state) && queued > 0);
-    const line = waits ? await readWaitingLine(producer) : undefined;
-    return there.map(({ keys, state, queued }) => toInfo(keys, state, queued, alive, line));
+    const existing = found.flat();
+    const hosts = new Set(existing.flatMap(({ state }) => (state.host === '' ? [] : [state.host])));
+    const alive = await aliveHosts(context, [...hosts]);
+    const hasJob = existing.some(({ state }) => isQueued(state) && state.hasWork);
+    const line = hasJob ? await readWaitingLine(context) : undefined;
+    return existing.map(({ keys, state }) => toInfo(keys, state, alive, line));
   } catch (error) {
     throw toQueueError(error);
   }
 }
 
-async function aliveHosts(producer: Producer, hosts: string[]): Promise<Set<string>> {
-  const answers = await Promise.all(
-    hosts.map((host) => producer.redis.exists(hostKeys(producer.namespace, host).alive)),
-  );
+async function aliveHosts(context: InfoContext, hosts: string[]): Promise<Set<string>> {
+  const answers = await Promise.all(hosts.map((host) => context.redis.exists(hostKeys(context.namespace, host).alive)));
   return new Set(hosts.filter((_host, index) => answers[index] === 1));
 }
 
-const isQueued = (state: StateFields) => state.life === 'open' && !state.host;
+const isQueued = (state: StoredState) => state.life === 'open' && !state.host;
 
 function toInfo(
   keys: SessionKeys,
-  state: StateFields,
-  queuedCommands: number,
+  state: StoredState,
   alive: ReadonlySet<string>,
   line: WaitingLine | undefined,
 ): SessionInfo {
@@ -90,26 +87,26 @@ function toInfo(
     id: keys.session,
     state: toSessionState(state, alive),
     hostId: state.host || null,
-    epoch: Number(state.epoch ?? 0),
-    queuedCommands,
+    epoch: state.epoch,
+    queuedCommands: state.waiting,
     ...(position === undefined ? {} : { position }),
     ...(etaMs === undefined ? {} : { etaMs }),
-    ...(state.run ? { runningCommandId: toCommandId(keys.session, state.run) } : {}),
+    ...(state.running ? { runningCommandId: toCommandId(keys.session, state.running) } : {}),
     background: [],
     ...(state.host ? { backgroundUnknown: true as const } : {}),
-    createdAt: toTime(state.created),
-    lastActiveAt: toTime(state.active),
+    createdAt: toTime(state.createdAt),
+    lastActiveAt: toTime(state.activeAt),
   };
 }
 
-function toSessionState(state: StateFields, alive: ReadonlySet<string>): SessionState {
+function toSessionState(state: StoredState, alive: ReadonlySet<string>): SessionState {
   if (state.life === 'closed') return 'closed';
   if (state.life === 'closing') return 'closing';
   if (!state.host) return state.status === 'lost' ? 'lost' : 'queued';
   // Its host is out of reach for everybody, whoever notices first.
   if (!alive.has(state.host)) return 'unreachable';
-  if (state.run) return 'busy';
+  if (state.running) return 'busy';
   return state.status === 'ready' ? 'ready' : 'starting';
 }
 
-const toTime = (ms: string | null) => new Date(Number(ms ?? 0)).toISOString();
+const toTime = (ms: number) => new Date(ms).toISOString();

@@ -1,5 +1,10 @@
+import type { SessionsQueue } from '@shellfleet/admission';
 import { type HostBeat, hostBeatSchema, hostKeys } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
+import type { FleetContext } from '../connection/fleet-context.ts';
+
+export interface LineContext extends FleetContext {
+  readonly sessions: Pick<SessionsQueue, 'waiting'>;
+}
 
 /** Sessions that wait for a slot. */
 export interface WaitingLine {
@@ -9,8 +14,8 @@ export interface WaitingLine {
   etaOf(position: number): number | undefined;
 }
 
-export async function readWaitingLine(producer: Producer): Promise<WaitingLine> {
-  const [waiting, beats] = await Promise.all([producer.sessions.waiting(), readBeats(producer)]);
+export async function readWaitingLine(context: LineContext): Promise<WaitingLine> {
+  const [waiting, beats] = await Promise.all([context.sessions.waiting(), readBeats(context)]);
   const positions = new Map(waiting.map((jobId, index) => [jobId, index + 1]));
   return { positionOf: (jobId) => positions.get(jobId), etaOf: (position) => estimateWait(position, beats) };
 }
@@ -26,9 +31,9 @@ export function estimateWait(position: number, hosts: readonly Slots[]): number 
   return perMs === 0 ? undefined : Math.round((position - free) / perMs);
 }
 
-async function readBeats(producer: Producer): Promise<HostBeat[]> {
-  const ids = await producer.redis.zrange(producer.fleet.hosts, '0', '-1');
-  const texts = await Promise.all(ids.map((id) => producer.redis.get(hostKeys(producer.namespace, id).alive)));
+async function readBeats(context: LineContext): Promise<HostBeat[]> {
+  const ids = await context.redis.zrange(context.fleet.hosts, '0', '-1');
+  const texts = await Promise.all(ids.map((id) => context.redis.get(hostKeys(context.namespace, id).alive)));
   return texts.flatMap((text) => {
     try {
       return [hostBeatSchema.parse(JSON.parse(text ?? ''))];

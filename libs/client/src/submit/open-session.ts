@@ -1,4 +1,4 @@
-import { open, type Sealer, sealPlace, toQueueError } from '@shellfleet/mailbox';
+import { open, readSealedSpec, type Sealer, sealPlace } from '@shellfleet/mailbox';
 import { validateRedaction } from '@shellfleet/policy';
 import {
   parseOrThrow,
@@ -12,18 +12,15 @@ import {
 } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { Feeds } from '../connection/feeds.ts';
-import type { SendWindow } from '../connection/send-window.ts';
-import { type IndexContext, noteInIndex } from './note-in-index.ts';
+import type { SendWindow } from '../queue/send-window.ts';
+import { type IndexContext, type IndexedSession, noteInIndex } from './note-in-index.ts';
 import { specDifference } from './spec-difference.ts';
 
 /** One life of a session, as this process uses it. */
-export interface OpenSession {
+export interface OpenSession extends IndexedSession {
   id: string;
-  keys: SessionKeys;
   generation: string;
   spec: ResolvedSessionSpec;
-  /** when the index was last told of it, by the clock of this process */
-  indexedAt: number;
 }
 
 /** What opening a session needs of a view. */
@@ -47,7 +44,7 @@ export async function openSession(context: OpenContext, id: string, spec?: Sessi
   validateRedaction(wanted);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined) {
-      const living = await readLife(context, keys, ['open']);
+      const living = await findLife(context, keys, ['open']);
       if (living !== undefined) return living;
     }
     return record(context, keys, wanted, request.spec !== undefined);
@@ -58,7 +55,7 @@ export async function openSession(context: OpenContext, id: string, spec?: Sessi
 /** The newest life of a session, closed or not; undefined when nothing is known of it. Writes nothing. */
 export function attachSession(context: OpenContext, id: string): Promise<OpenSession | undefined> {
   const request = parseOrThrow(requestSchema, { id }, 'SESSION_SPEC_INVALID', 'The session');
-  return readLife(context, context.keysOf(request.id), ['open', 'closing', 'closed']);
+  return findLife(context, context.keysOf(request.id), ['open', 'closing', 'closed']);
 }
 
 /** Redis lost the session: record it again, with the same spec, under a new generation. */
@@ -88,7 +85,7 @@ async function record(
     case 'closing':
       return undefined;
     case 'conflict': {
-      const living = await readLife(context, keys, ['open']);
+      const living = await findLife(context, keys, ['open']);
       // It ended in between: begin again.
       if (living === undefined) return record(context, keys, spec, specMatters);
       const fields = specDifference(spec, living.spec);
@@ -104,19 +101,15 @@ async function record(
 }
 
 /** The newest life, when it is in one of these states. */
-async function readLife(
+async function findLife(
   context: OpenContext,
   keys: SessionKeys,
   states: readonly string[],
 ): Promise<OpenSession | undefined> {
-  const [life, generation, sealed] = await context.window
-    .enter(() => context.redis.hmget(keys.state, 'life', 'gen', 'spec'))
-    .catch((error: unknown) => {
-      throw toQueueError(error);
-    });
-  if (!life || !states.includes(life) || !generation || !sealed) return undefined;
-  const spec = sessionSpecSchema.parse(JSON.parse(context.sealer.open(sealed, sealPlace('spec', keys))));
-  return { id: keys.session, keys, generation, spec, indexedAt: 0 };
+  const found = await context.window.enter(() => readSealedSpec(context.redis, keys));
+  if (found === undefined || !states.includes(found.life)) return undefined;
+  const spec = sessionSpecSchema.parse(JSON.parse(context.sealer.open(found.spec, sealPlace('spec', keys))));
+  return { id: keys.session, keys, generation: found.generation, spec, indexedAt: 0 };
 }
 
 async function afterTheLifeBefore(

@@ -6,7 +6,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/release');
 
-/** Gives the session up. Refused (`busy`) while anything runs or waits. A closing session is closed by it. */
+/** Releases the session. Refused (`busy`) while it has work. A closing session is closed by it. */
 export async function release(
   owner: Owner,
   status: 'queued' | 'lost',
