@@ -67,6 +67,10 @@ export function withDefaultLimits(limits: z.infer<typeof limitsSchema>) {
   };
 }
 
+/** The execution policies that exist. Each host offers those that its operator lists. */
+export const POLICY_NAMES = ['docker', 'host'] as const;
+export type PolicyName = (typeof POLICY_NAMES)[number];
+
 /** The docker policy and its options. What of it a host grants is its operator's word. */
 const dockerPolicySchema = z.strictObject({ type: z.literal('docker'), readOnlyRootfs: z.boolean().default(false) });
 
@@ -81,6 +85,24 @@ const policySchema = z.preprocess(
     "must be 'docker' or 'host', or { type: 'docker', … }",
   ),
 );
+
+/** 0 is first. Sessions of one priority are taken in the order in which they began to wait. */
+export const prioritySchema = z
+  .number('must be a number')
+  .int('must be a whole number')
+  .min(0, 'must be 0 to 2097152')
+  .max(2_097_152, 'must be 0 to 2097152');
+
+const LABEL_PATTERN = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
+const LABEL_MESSAGE = 'must be 1 to 63 of A-Z a-z 0-9 . _ / - and begin and end with a letter or digit';
+
+/** Names and values for placement and lists. They are stored in clear, so they must hold no secret. */
+export const labelsSchema = z
+  .record(
+    z.string().regex(LABEL_PATTERN, LABEL_MESSAGE),
+    z.string('must be a string').regex(LABEL_PATTERN, LABEL_MESSAGE),
+  )
+  .refine((labels) => Object.keys(labels).length <= 32, 'must hold at most 32 labels');
 
 const fieldsSchema = z.strictObject({
   policy: policySchema.default({ type: 'docker', readOnlyRootfs: false }),
@@ -108,13 +130,8 @@ const fieldsSchema = z.strictObject({
   maxLifetimeMs: durationSchema(1, 30 * 86_400_000).default(86_400_000),
   onHostLoss: z.enum(['fail', 'recreate'], "must be 'fail' or 'recreate'").default('fail'),
   hostGraceMs: durationSchema(0, 3_600_000).default(60_000),
-  /** 0 waits least; BullMQ's order. */
-  priority: z
-    .number('must be a number')
-    .int('must be a whole number')
-    .min(0, 'must be 0 to 2097152')
-    .max(2_097_152, 'must be 0 to 2097152')
-    .default(0),
+  priority: prioritySchema.default(0),
+  labels: labelsSchema.default({}),
 });
 
 /** A name that is both would be shown, or not, by the order in which they are exported. */
@@ -155,9 +172,12 @@ export interface SessionInfo {
   hostId: string | null;
   epoch: number;
   queuedCommands: number;
+  /** Its place in the line for a slot, from 1, among the sessions that wait for the same execution policy. */
   position?: number;
   /** An estimate, by how long sessions lately held a slot; absent before any has given one back. */
   etaMs?: number;
+  /** Why no live host can run the session, in a sentence. Absent when one can, or when its own host is alive. Its commands wait meanwhile. */
+  noHostReason?: string;
   runningCommandId?: string;
   /** What outlived the command that started it, by pids of the sandbox. */
   background: { pid: number; command: string }[];

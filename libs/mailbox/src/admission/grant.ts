@@ -6,17 +6,24 @@ import { defineScript, runScript } from '../script.ts';
 
 const script = defineScript('admission/grant', readFileSync(new URL('./grant.lua', import.meta.url), 'utf8'));
 
-/** Asks for a fence: the host must hold the lock of the session's job, or have been its last owner while nobody does. */
+/**
+ * Asks for a fence. The host must hold the lock of the session's job, or have been the last owner of a session whose job nobody has locked.
+ * `otherClasses`: the session may have a job in one of these queues that was left from an earlier life of its id; while another host holds
+ * the lock of one, the grant is refused.
+ */
 export async function grant(
   redis: Redis,
   fleet: FleetKeys,
-  session: { tenant: string; session: string },
+  job: { tenant: string; session: string; placementClass: string },
   host: string,
   lockMs: number,
+  otherClasses: readonly string[] = [],
 ): Promise<{ type: 'granted'; fence: number } | { type: 'refused'; holder: string }> {
-  const lock = sessionJobLockKey(fleet, sessionJobId(session.tenant, session.session));
-  const args = [`${session.tenant}:${session.session}`, host, lockMs];
-  const reply = asArray(await runScript(redis, script, [fleet.owners, fleet.fence, lock], args), script.name);
+  const lockOf = (placementClass: string) =>
+    sessionJobLockKey(fleet, placementClass, sessionJobId(job.tenant, job.session));
+  const locks = [job.placementClass, ...otherClasses].map(lockOf);
+  const args = [`${job.tenant}:${job.session}`, host, lockMs];
+  const reply = asArray(await runScript(redis, script, [fleet.owners, fleet.fence, ...locks], args), script.name);
   return reply[0] === 1
     ? { type: 'granted', fence: asNumber(reply[1]) }
     : { type: 'refused', holder: asString(reply[1]) };
