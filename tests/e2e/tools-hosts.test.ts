@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ToolEvent } from '@shellfleet/client';
+import { encodeWakeUp, fleetKeys } from '@shellfleet/protocol';
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -230,7 +231,7 @@ describe('What is in Redis', () => {
     await stack.workers[0]?.start();
     expect(await calling).toMatchObject({ ok: true });
     for (const job of jobs) await queue.add('call', job.data, { jobId: job.id ?? '' });
-    await redis.publish(`${stack.namespace}:{tools}:bell`, 'mark');
+    await redis.publish(fleetKeys(stack.namespace).toolsWakeUps, encodeWakeUp({ type: 'tool', name: 'mark' }));
     await until(
       () => queue.getJobCountByTypes('waiting', 'active'),
       (count) => count === 0,

@@ -12,7 +12,7 @@ import {
   take,
   writeInput,
 } from '@shellfleet/mailbox';
-import { inputKey, LIMITS, recordKey, type SessionKeys } from '@shellfleet/protocol';
+import { encodeWakeUp, hostKeys, inputKey, LIMITS, recordKey, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createHostileRedis } from '../support/hostile-redis.ts';
@@ -200,20 +200,21 @@ describe('write', () => {
   });
 
   test('wakes the host of a running entry, and nobody for one that waits', async () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     const listener = redis.duplicate();
-    listener.on('message', (_, message: string) => heard.push(message));
-    await listener.subscribe(`${keys.namespace}:bell:h1`);
+    listener.on('message', (_, message: string) => received.push(message));
+    await listener.subscribe(hostKeys(keys.namespace, 'h1').wakeUps);
     const entryId = await running();
     const later = await accepted();
     await write(later, { text: 'x' });
     await write(entryId, { text: 'x' });
     await write(entryId, { closes: 'end' });
     await until(
-      () => heard,
+      () => received,
       (all) => all.length >= 2,
     );
-    expect(heard).toEqual([`${keys.member} input`, `${keys.member} input`]);
+    const wakeUp = encodeWakeUp({ type: 'input', tenant: keys.tenant, session: keys.session });
+    expect(received).toEqual([wakeUp, wakeUp]);
     listener.disconnect();
   });
 });

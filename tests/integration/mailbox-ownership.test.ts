@@ -1,4 +1,16 @@
-import { adopt, announce, append, close, finish, note, open, release, rerun, submit, take } from '@shellfleet/mailbox';
+import {
+  adopt,
+  announce,
+  append,
+  close,
+  finish,
+  open,
+  recordNotice,
+  release,
+  rerun,
+  submit,
+  take,
+} from '@shellfleet/mailbox';
 
 import type { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
@@ -198,13 +210,13 @@ describe('release', () => {
 describe('note', () => {
   test('is said once per type and fence, and only of the owner that it is about', async () => {
     const owner = await own(redis, keys);
-    expect(await note(redis, keys, owner.fence - 1, 'host.unreachable', {})).toBe(false);
-    expect(await note(redis, keys, owner.fence, 'host.unreachable', {})).toBe(true);
-    expect(await note(redis, keys, owner.fence, 'host.unreachable', {})).toBe(false);
+    expect(await recordNotice(redis, keys, owner.fence - 1, 'host.unreachable', {})).toBe(false);
+    expect(await recordNotice(redis, keys, owner.fence, 'host.unreachable', {})).toBe(true);
+    expect(await recordNotice(redis, keys, owner.fence, 'host.unreachable', {})).toBe(false);
     const next = await own(redis, keys, 'h2');
-    expect(await note(redis, keys, next.fence, 'host.unreachable', {})).toBe(true);
+    expect(await recordNotice(redis, keys, next.fence, 'host.unreachable', {})).toBe(true);
     await release(next, 'queued');
-    expect(await note(redis, keys, next.fence, 'host.unreachable', {})).toBe(false);
+    expect(await recordNotice(redis, keys, next.fence, 'host.unreachable', {})).toBe(false);
     expect(await typesOf()).toEqual(['host.unreachable', 'host.unreachable']);
   });
 });

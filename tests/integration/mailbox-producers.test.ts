@@ -1,5 +1,5 @@
 import { cancel, close, finish, open, release, submit, take } from '@shellfleet/mailbox';
-import { hostKeys, idempotencyKey, recordKey } from '@shellfleet/protocol';
+import { encodeWakeUp, hostKeys, idempotencyKey, recordKey } from '@shellfleet/protocol';
 
 import { describe, expect, test } from 'vitest';
 import { idsOf, keysWithoutExpiry, leftovers, outcomesOf, readEvents } from '../support/invariants.ts';
@@ -18,6 +18,8 @@ async function listen(channel: string) {
     [Symbol.dispose]: () => subscriber.disconnect(),
   };
 }
+
+const sessionWakeUp = () => encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session });
 
 describe('open', () => {
   test('records a life that goes after the retention, unless somebody submits to it or owns it', async () => {
@@ -110,14 +112,14 @@ describe('submit', () => {
     await redis.del(keys.queue);
   });
 
-  test('rings an idle owner once, and never a busy one', async () => {
+  test('wakes an idle owner once, and never a busy one', async () => {
     const owner = await own(redis, keys, 'h5');
-    using bell = await listen(hostKeys(keys.namespace, 'h5').bell);
+    using wakeUps = await listen(hostKeys(keys.namespace, 'h5').wakeUps);
     await submitSome(redis, keys, generation, 2);
     await take(owner);
     await submitSome(redis, keys, generation, 1);
-    await bell.settled();
-    expect(bell.messages).toEqual([keys.member]);
+    await wakeUps.settled();
+    expect(wakeUps.messages).toEqual([sessionWakeUp()]);
   });
 
   test('tells followers the newest entry of the stream, once a call', async () => {
@@ -196,11 +198,11 @@ describe('close', () => {
     expect(await keysWithoutExpiry(redis, keys.prefix)).toEqual([]);
   });
 
-  test('with a host leaves it the running entry, which can end only as a cancellation, and rings it', async () => {
+  test('with a host leaves it the running entry, which can end only as a cancellation, and wakes it', async () => {
     const owner = await own(redis, keys, 'h6');
     const [running = '', waiting = ''] = await submitSome(redis, keys, generation, 2);
     await take(owner);
-    using bell = await listen(hostKeys(keys.namespace, 'h6').bell);
+    using wakeUps = await listen(hostKeys(keys.namespace, 'h6').wakeUps);
     expect(await close(redis, keys, generation, false)).toMatchObject({
       type: 'closing',
       host: 'h6',
@@ -211,8 +213,8 @@ describe('close', () => {
       next: { type: 'empty', closing: true },
     });
     expect(await release(owner, 'queued')).toEqual({ type: 'released', life: 'closed' });
-    await bell.settled();
-    expect(bell.messages).toEqual([keys.member]);
+    await wakeUps.settled();
+    expect(wakeUps.messages).toEqual([sessionWakeUp()]);
     expect((await readEvents(redis, keys)).at(-1)?.type).toBe('session.closed');
     expect(await keysWithoutExpiry(redis, keys.prefix)).toEqual([]);
   });

@@ -1,4 +1,4 @@
-import { cancel, close, note, open, submit, sweep } from '@shellfleet/mailbox';
+import { cancel, close, open, recordNotice, submit, sweep } from '@shellfleet/mailbox';
 import { type SessionKeys, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { createHostileRedis, isCrash } from './hostile-redis.ts';
@@ -154,7 +154,7 @@ async function bystander(trial: Trial): Promise<void> {
   for (let index = 0; index < 4; index += 1) {
     await survive(trial, () => sweep(hostile, keys));
     const fence = Number((await calm.hget(keys.state, 'fence')) ?? 0) - random.below(2);
-    await survive(trial, () => note(hostile, keys, fence, 'host.unreachable', {}));
+    await survive(trial, () => recordNotice(hostile, keys, fence, 'host.unreachable', {}));
   }
 }
 

@@ -9,8 +9,10 @@ import {
   type HostCall,
   hostKeys,
   PROTOCOL_VERSION,
+  parseWakeUp,
   ShellfleetError,
   sessionKeys,
+  type WakeUp,
 } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { answerQuestion } from './calls/answer-question.ts';
@@ -29,7 +31,7 @@ import type { Tool } from './tools/load-tools.ts';
 import { createToolHost } from './tools/tool-host.ts';
 import { startUpkeep } from './upkeep/upkeep.ts';
 
-/** How often the queue is looked at without a bell. */
+/** How often the queue is looked at without a wake-up. */
 const POLL_MS = 1_000;
 /** Of a lock just taken, until the session's own grace is known. */
 const FIRST_LOCK_MS = ALIVE_MS + 60_000;
@@ -155,7 +157,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     slots: toolSlots,
     env: toolEnv,
   });
-  const bell = await listen();
+  const subscriber = await subscribe();
   const fetching = fetchWhileFree();
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, intervalMs: UPKEEP_INTERVAL_MS });
   const sweepLogs = () =>
@@ -179,7 +181,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       clearInterval(logSweeping);
       await upkeep.close();
       await heartbeat.close();
-      bell.disconnect();
+      subscriber.disconnect();
       await jobs.close();
       await deps.sandboxes.close();
       redis.disconnect();
@@ -207,28 +209,40 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     return { leftovers: Promise.all(removed) };
   }
 
-  /** One subscriber for everything that rings this host. */
-  async function listen() {
-    const own = hostKeys(namespace, hostId).bell;
-    const subscriber = deps.connected.duplicate('host', `shellfleet-worker:${hostId}:bell`);
-    subscriber.on('message', (channel: string, message: string) => {
-      if (channel === fleet.sessionsBell) wake.ring('bell');
-      else if (channel === fleet.toolsBell) tools.ring(message);
-      else if (message === 'calls') void answerCalls();
-      else if (message.endsWith(' input')) sessions.get(message.slice(0, -' input'.length))?.session.ringInput();
-      else if (message.startsWith('terminal ')) ringTerminal(message);
-      else sessions.get(message)?.session.ring();
+  /** One subscriber for all wake-ups of this host. */
+  async function subscribe() {
+    const subscriber = deps.connected.duplicate('host', `shellfleet-worker:${hostId}:wakeups`);
+    subscriber.on('message', (_channel: string, message: string) => {
+      const wakeUp = parseWakeUp(message);
+      if (wakeUp !== undefined) receive(wakeUp);
     });
     await subscriber.connect();
-    await subscriber.subscribe(own, fleet.sessionsBell, fleet.toolsBell);
+    await subscriber.subscribe(hostKeys(namespace, hostId).wakeUps, fleet.sessionsWakeUps, fleet.toolsWakeUps);
     await answerCalls();
     return subscriber;
   }
 
-  /** `terminal <tenant>:<session> <terminal>` */
-  function ringTerminal(message: string): void {
-    const [, member = '', terminal = ''] = message.split(' ');
-    sessions.get(member)?.session.ringTerminal(terminal);
+  function receive(wakeUp: WakeUp): void {
+    switch (wakeUp.type) {
+      case 'sessions':
+        wake.ring('bell');
+        break;
+      case 'tool':
+        tools.ring(wakeUp.name);
+        break;
+      case 'calls':
+        void answerCalls();
+        break;
+      case 'session':
+        sessions.get(memberOf(wakeUp))?.session.ring();
+        break;
+      case 'input':
+        sessions.get(memberOf(wakeUp))?.session.ringInput();
+        break;
+      case 'terminal':
+        sessions.get(memberOf(wakeUp))?.session.ringTerminal(wakeUp.terminal);
+        break;
+    }
   }
 
   async function answerCalls(): Promise<void> {

@@ -1,5 +1,4 @@
-import type { FleetKeys } from '@shellfleet/protocol';
-import { sessionsQueue } from '@shellfleet/protocol';
+import { encodeWakeUp, type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { PlacementClass } from './placement.ts';
@@ -23,9 +22,10 @@ export class SessionQueues {
   async add(job: NewSessionJob): Promise<void> {
     const { priority } = job.data;
     const options = { jobId: jobIdOf(job), removeOnComplete: true, removeOnFail: true, priority };
-    await this.of(classOf(job)).add('session', job.data, options);
+    const placementClass = classOf(job);
+    await this.of(placementClass).add('session', job.data, options);
     // The wake-up must follow the job, and `add` does work of its own before it writes.
-    await this.#redis.publish(this.#fleet.sessionsBell, classOf(job));
+    await this.#redis.publish(this.#fleet.sessionsWakeUps, encodeWakeUp({ type: 'sessions', placementClass }));
   }
 
   async has(job: SessionJob | NewSessionJob): Promise<boolean> {

@@ -6,6 +6,7 @@ export type { Entry, Taken } from './entry.ts';
 export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';
+export { appendTerminalOutput, type TerminalOutputAnswer } from './host/append-terminal-output.ts';
 export { type Finished, type FinishOptions, finish } from './host/finish.ts';
 export { type InputRead, readInput } from './host/input.ts';
 export { addLate, type LateAdded, type LatePosition } from './host/late.ts';
@@ -13,14 +14,13 @@ export type { Fenced, Owner } from './host/owner.ts';
 export { peek } from './host/peek.ts';
 export { release } from './host/release.ts';
 export { rerun } from './host/rerun.ts';
-export { type ShowAnswer, show } from './host/show.ts';
 export { take } from './host/take.ts';
 export { type InboxNotice, keepInbox, notify, sendAnswer } from './inbox.ts';
+export { appendTerminalInput, type TerminalInputAnswer } from './producer/append-terminal-input.ts';
 export { type Cancelled, cancel } from './producer/cancel.ts';
 export { type Closed, close } from './producer/close.ts';
 export { type Opened, open } from './producer/open.ts';
 export { type Submission, type Submitted, submit } from './producer/submit.ts';
-export { type TypeAnswer, type } from './producer/type.ts';
 export { type InputWrite, type InputWritten, writeInput } from './producer/write.ts';
 export { type AvailabilityListener, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
 export { loadMailboxScripts, toQueueError } from './script.ts';
@@ -34,5 +34,5 @@ export {
   type ToolCallRef,
   type ToolEnd,
 } from './tool-calls.ts';
-export { note } from './upkeep/note.ts';
+export { recordNotice } from './upkeep/record-notice.ts';
 export { type SweepLimits, type Swept, sweep } from './upkeep/sweep.ts';

@@ -13,13 +13,13 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Followers hear of the newest entry once a script, after everything it says is there.
+-- The feed receives the id of the newest entry, once a script and after all of its entries are in the stream.
 local newest = false
 local function emit(type, id, data)
   newest = redis.call('XADD', stream, '*', 't', type, 'c', id, 'd', data)
   return newest
 end
-local function ring() if newest then redis.call('PUBLISH', feed, newest) end end
+local function publish_newest() if newest then redis.call('PUBLISH', feed, newest) end end
 
 -- A full Redis refuses a script's first write, unless that one frees memory: what brings an entry or a life to its end goes on.
 local function write_when_full() redis.call('DEL', prefix .. 'nothing') end

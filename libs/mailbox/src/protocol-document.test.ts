@@ -7,7 +7,7 @@ const folder = new URL('.', import.meta.url).pathname;
 const scripts = globSync('*/*.lua', { cwd: folder }).map((path) => path.replace(/\.lua$/, ''));
 
 test('docs/protocol.md lists every script, and no other', () => {
-  const listed = [...document.matchAll(/^\| `((?:host|producer|upkeep|admission)\/[a-z]+)` \|/gm)].map(
+  const listed = [...document.matchAll(/^\| `((?:host|producer|upkeep|admission)\/[a-z-]+)` \|/gm)].map(
     ([, name]) => name,
   );
   expect(listed.sort()).toEqual(scripts.sort());

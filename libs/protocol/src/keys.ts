@@ -15,8 +15,10 @@ export interface SessionKeys {
   stream: string;
   /** pub/sub: the id of the newest stream entry */
   feed: string;
-  /** what other keys and channels call the session: `<tenant>:<session>` */
+  /** the session in other keys and channels: `<tenant>:<session>` */
   member: string;
+  /** Prefix of every host's `hostKeys().wakeUps`: a script learns the session's host only when it runs. */
+  wakeUpsPrefix: string;
 }
 
 export function sessionKeys(namespace: string, tenant: string, session: string): SessionKeys {
@@ -32,8 +34,11 @@ export function sessionKeys(namespace: string, tenant: string, session: string):
     stream: `${prefix}stream`,
     feed: `${namespace}:feed:${member}`,
     member,
+    wakeUpsPrefix: wakeUpsPrefix(namespace),
   };
 }
+
+const wakeUpsPrefix = (namespace: string) => `${namespace}:wakeups:`;
 
 /** hash, kept for the retention after its end: kind, state, sealed payload until it ends, owner's fence, stored offsets, outcome, id of the terminal event */
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
@@ -44,19 +49,19 @@ export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}inp
 /** string, for the retention: `<payload hash> <entry id>` */
 export const idempotencyKey = (keys: SessionKeys, keyHash: string) => `${keys.prefix}key:${keyHash}`;
 
-/** Of one terminal at a session. They expire together, 30 s after its user was last there. */
+/** Of one terminal at a session. They expire together, 30 s after the last call of its user. */
 export const terminalKeys = (keys: SessionKeys, terminal: string) => ({
-  /** hash: how many messages were typed and shown, and up to which raw offset */
+  /** hash: numbers of the last messages in and out, and the raw offset behind the output */
   terminal: `${keys.prefix}terminal:${terminal}`,
-  /** stream, ids from 1-0: what its user says, sealed */
-  typed: `${keys.prefix}terminal:${terminal}:typed`,
-  /** stream, ids from 1-0: what it shows, sealed */
-  shown: `${keys.prefix}terminal:${terminal}:shown`,
-  /** pub/sub: it has shown something */
+  /** stream, ids from 1-0: messages of its user, sealed */
+  input: `${keys.prefix}terminal:${terminal}:input`,
+  /** stream, ids from 1-0: its output and its end, sealed */
+  output: `${keys.prefix}terminal:${terminal}:output`,
+  /** pub/sub: the number of its newest output message */
   feed: `${keys.feed}:${terminal}`,
 });
 
-/** Keys of a namespace that belong to no session: admission (one shard for now), hosts, inboxes, bells. */
+/** Keys of a namespace that belong to no session: admission (one shard for now), hosts, inboxes, wake-ups. */
 export interface FleetKeys {
   namespace: string;
   /** prefix of the BullMQ queues of sessions, one for each placement class */
@@ -69,14 +74,14 @@ export interface FleetKeys {
   fence: string;
   /** sorted set: host id → when it last said that it lives (ms) */
   hosts: string;
-  /** pub/sub: a session job was added */
-  sessionsBell: string;
+  /** pub/sub: wake-ups of all hosts, for the sessions queue */
+  sessionsWakeUps: string;
   /** prefix of the BullMQ queues of tools, a queue each: on a slot of their own */
   tools: string;
   /** sorted set: name of a tool → when a host last offered it (ms) */
   knownTools: string;
-  /** pub/sub: a call of the named tool was added */
-  toolsBell: string;
+  /** pub/sub: wake-ups of all hosts, for the queues of tools */
+  toolsWakeUps: string;
 }
 
 export function fleetKeys(namespace: string): FleetKeys {
@@ -89,10 +94,10 @@ export function fleetKeys(namespace: string): FleetKeys {
     owners: `${admission}:owners`,
     fence: `${admission}:fence`,
     hosts: `${admission}:hosts`,
-    sessionsBell: `${namespace}:bell:sessions`,
+    sessionsWakeUps: `${admission}:wakeups`,
     tools,
     knownTools: `${tools}:known`,
-    toolsBell: `${tools}:bell`,
+    toolsWakeUps: `${tools}:wakeups`,
   };
 }
 
@@ -130,8 +135,8 @@ export const hostKeys = (namespace: string, host: string) => ({
   calls: `${namespace}:host:${host}:calls`,
   /** string with JSON, 5 s: the tools that it offers */
   tools: `${namespace}:host:${host}:tools`,
-  /** pub/sub: `<tenant>:<session>` has work, or `calls` has */
-  bell: `${namespace}:bell:${host}`,
+  /** pub/sub: wake-ups of this host */
+  wakeUps: `${wakeUpsPrefix(namespace)}${host}`,
 });
 
 /** stream, expires when its producer is gone: hints that a command ended */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema } from './command.ts';
 import { envSchema, secretsSchema } from './env.ts';
+import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema } from './field-schemas.ts';
 import { LIMITS } from './limits.ts';
 import { redactionRulesSchema } from './redaction.ts';
 

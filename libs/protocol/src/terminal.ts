@@ -19,13 +19,13 @@ export type TerminalSize = z.infer<typeof terminalSizeSchema>;
 /** Bytes travel as the characters U+0000 to U+00FF. */
 const bytesSchema = z.string().max(TERMINAL_MESSAGE_BYTES);
 
-/** What a terminal's user says. `from`: how many bytes were typed before. */
-export const typedSchema = z.discriminatedUnion('type', [
+/** A message of a terminal's user. `from`: the number of bytes of input before it. */
+export const terminalInputMessageSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('input'), from: z.int().min(0), data: bytesSchema }),
   z.object({ type: z.literal('resize'), ...terminalSizeSchema.shape }),
   z.object({ type: z.literal('close') }),
 ]);
-export type Typed = z.infer<typeof typedSchema>;
+export type TerminalInputMessage = z.infer<typeof terminalInputMessageSchema>;
 
 /** How a terminal ended: its shell did, it was hung up, a rule blocks what it shows, or it is gone with its sandbox. */
 export const terminalEndSchema = z.object({
@@ -35,12 +35,12 @@ export const terminalEndSchema = z.object({
 });
 export type TerminalEnd = z.infer<typeof terminalEndSchema>;
 
-/** What a terminal shows. */
-export const shownSchema = z.discriminatedUnion('type', [
+/** A message to a terminal's user: its output, and last its end. */
+export const terminalOutputMessageSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('output'), data: bytesSchema }),
   z.object({ type: z.literal('end'), ...terminalEndSchema.shape }),
 ]);
-export type Shown = z.infer<typeof shownSchema>;
+export type TerminalOutputMessage = z.infer<typeof terminalOutputMessageSchema>;
 
 export const toTerminalText = (bytes: Uint8Array) =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');

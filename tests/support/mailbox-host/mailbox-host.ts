@@ -26,9 +26,11 @@ import {
   hostCallSchema,
   hostKeys,
   parseSessionJobId,
+  parseWakeUp,
   SESSIONS_QUEUE,
   type SessionKeys,
   sessionKeys,
+  type WakeUp,
   type WireResult,
 } from '@shellfleet/protocol';
 import { type Job, Queue, Worker } from 'bullmq';
@@ -104,7 +106,7 @@ class TinyHost implements MailboxHost {
     const { redisUrl, namespace } = this.#options;
     const { redis, duplicate } = await connectRedis(redisUrl, 'host', this.id);
     this.#redis = redis;
-    this.#subscriber = duplicate('host', `${this.id}-bells`);
+    this.#subscriber = duplicate('host', `${this.id}-wakeups`);
     const fleet = fleetKeys(namespace);
     this.#worker = new Worker(SESSIONS_QUEUE, null, {
       connection: redis,
@@ -118,8 +120,8 @@ class TinyHost implements MailboxHost {
     this.#queue = new Queue(SESSIONS_QUEUE, { connection: redis, prefix: fleet.admission });
     this.#queue.on('error', () => {});
     await this.#beat();
-    this.#subscriber.on('message', (_channel: string, message: string) => this.#hear(message));
-    await this.#subscriber.subscribe(fleet.sessionsBell, hostKeys(namespace, this.id).bell);
+    this.#subscriber.on('message', (_channel: string, message: string) => this.#receive(parseWakeUp(message)));
+    await this.#subscriber.subscribe(fleet.sessionsWakeUps, hostKeys(namespace, this.id).wakeUps);
     this.#timer = setInterval(() => void this.#look().catch(() => {}), 500);
     await this.#look();
   }
@@ -165,11 +167,11 @@ class TinyHost implements MailboxHost {
       .exec();
   }
 
-  #hear(message: string): void {
-    if (message === 'calls') return void this.#answerCalls().catch(() => {});
-    const session = this.#owned.get(message);
+  #receive(wakeUp: WakeUp | undefined): void {
+    if (wakeUp?.type === 'calls') return void this.#answerCalls().catch(() => {});
+    if (wakeUp?.type === 'sessions') return void this.#fetch().catch(() => {});
+    const session = wakeUp?.type === 'session' ? this.#owned.get(`${wakeUp.tenant}:${wakeUp.session}`) : undefined;
     if (session !== undefined) this.#kick(session);
-    else void this.#fetch().catch(() => {});
   }
 
   async #look(): Promise<void> {

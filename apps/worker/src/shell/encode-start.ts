@@ -1,8 +1,8 @@
 // An entry in the keeper's words.
 import { EntryKind, encodeCommand, encodeFile, encodeRestart, FileFlag } from '@shellfleet/keeper';
+import { DEFAULT_KILL_GRACE_MS } from '@shellfleet/protocol';
 import type { FileOperation, ShellStart } from './shell.ts';
 
-const DEFAULT_KILL_GRACE_MS = 1_500;
 const NOTHING = new Uint8Array(0);
 
 export function encodeStart(entry: ShellStart): { kind: number; payload: Uint8Array } {

@@ -1,25 +1,25 @@
 import type { TerminalEnd as KeeperEnd } from '@shellfleet/keeper';
 import {
+  appendTerminalOutput,
   type Fenced,
   type Owner,
   retryWhileRedisIsDown,
   type Sealer,
-  type ShowAnswer,
   sealPlace,
-  show,
+  type TerminalOutputAnswer,
 } from '@shellfleet/mailbox';
 import {
   fromTerminalText,
   isShellfleetError,
   parseOrThrow,
-  type Shown,
   TERMINAL_BEAT_MS,
   TERMINAL_MESSAGES,
   type TerminalEnd,
-  type Typed,
+  type TerminalInputMessage,
+  type TerminalOutputMessage,
+  terminalInputMessageSchema,
   terminalKeys,
   toTerminalText,
-  typedSchema,
 } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { createWake } from '../session/wake.ts';
@@ -145,10 +145,10 @@ export class HostTerminal {
 
   async #readTyped(): Promise<void> {
     const { redis, keys } = this.#deps.owner;
-    const { typed } = terminalKeys(keys, this.#id);
+    const { input } = terminalKeys(keys, this.#id);
     while (this.#terminal !== undefined && this.#end === undefined && this.#input.hasRoom) {
       const from = `(${this.#input.read}-0`;
-      const entries = await redis.xrange(typed, from, '+', 'COUNT', MESSAGES_A_READ);
+      const entries = await redis.xrange(input, from, '+', 'COUNT', MESSAGES_A_READ);
       for (const [id, fields] of entries) {
         if (!this.#input.hasRoom) return;
         this.#take(Number.parseInt(id, 10), this.#openTyped(id, fields[1] ?? ''));
@@ -164,7 +164,7 @@ export class HostTerminal {
     this.#terminal?.close();
   }
 
-  #take(number: number, typed: Typed): void {
+  #take(number: number, typed: TerminalInputMessage): void {
     const terminal = this.#terminal;
     switch (typed.type) {
       case 'input': {
@@ -201,7 +201,7 @@ export class HostTerminal {
     do {
       const ending = this.#end;
       const { pieces, rawTo } = this.#output.take();
-      const shown: Shown[] = pieces.map((data) => ({ type: 'output', data: toTerminalText(data) }));
+      const shown: TerminalOutputMessage[] = pieces.map((data) => ({ type: 'output', data: toTerminalText(data) }));
       if (ending !== undefined) shown.push({ type: 'end', ...ending });
       const messages = shown.map((message, index) => this.#seal(message, this.#number + index));
       if (!(await this.#store(messages, rawTo))) return;
@@ -219,7 +219,10 @@ export class HostTerminal {
     for (;;) {
       this.#toldTaken = this.#input.taken;
       const showing = { terminal: this.#id, taken: this.#toldTaken, number: this.#number, rawTo, messages };
-      const answer = await retryWhileRedisIsDown(() => show(this.#deps.owner, showing), this.#deps.signal);
+      const answer = await retryWhileRedisIsDown(
+        () => appendTerminalOutput(this.#deps.owner, showing),
+        this.#deps.signal,
+      );
       if (isStored(answer, this.#number + messages.length)) return true;
       this.#isFull = answer.type === 'full' && !this.#over;
       if (this.#isFull) {
@@ -241,13 +244,13 @@ export class HostTerminal {
     this.#showing.ring('bell');
   }
 
-  #seal(message: Shown, number: number): string {
+  #seal(message: TerminalOutputMessage, number: number): string {
     return this.#deps.sealer.seal(JSON.stringify(message), this.#place(number, 'terminal-output'));
   }
 
-  #openTyped(id: string, sealed: string): Typed {
+  #openTyped(id: string, sealed: string): TerminalInputMessage {
     const plain = this.#deps.sealer.open(sealed, this.#place(Number.parseInt(id, 10), 'terminal-input'));
-    return parseOrThrow(typedSchema, JSON.parse(plain), 'INTERNAL', 'What was typed at a terminal');
+    return parseOrThrow(terminalInputMessageSchema, JSON.parse(plain), 'INTERNAL', 'What was typed at a terminal');
   }
 
   #place(number: number, kind: 'terminal-input' | 'terminal-output') {
@@ -261,6 +264,6 @@ function toTerminalEnd({ reason, exitCode, signal }: KeeperEnd): TerminalEnd {
 }
 
 /** A call whose reply was lost is made again, and finds what it stored. */
-function isStored(answer: ShowAnswer | Fenced, next: number): boolean {
+function isStored(answer: TerminalOutputAnswer | Fenced, next: number): boolean {
   return answer.type === 'stored' || (answer.type === 'misplaced' && answer.next === next);
 }

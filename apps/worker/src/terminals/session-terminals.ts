@@ -87,7 +87,7 @@ export class SessionTerminals {
 
   async #resume(id: string): Promise<void> {
     const { redis, keys } = this.#deps.owner;
-    const [typed, shown, raw] = await redis.hmget(terminalKeys(keys, id).terminal, 'typed', 'shown', 'raw');
+    const [typed, shown, raw] = await redis.hmget(terminalKeys(keys, id).terminal, 'input', 'output', 'rawTo');
     // Nothing is typed before it is open: its user is about to ask for it.
     if (!typed || typed === '0' || this.#open.has(id)) return;
     const progress = { shown: Number(shown), rawTo: Number(raw) };

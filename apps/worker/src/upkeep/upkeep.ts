@@ -1,5 +1,5 @@
 import type { SessionJobs } from '@shellfleet/admission';
-import { forget, note, notify, sweep } from '@shellfleet/mailbox';
+import { forget, notify, recordNotice, sweep } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
   type FleetKeys,
@@ -154,7 +154,7 @@ async function giveJob(keys: SessionKeys, { jobs, logger }: UpkeepDeps): Promise
 
 /** U2: known by the key that a live host keeps alive. */
 async function sayUnreachable({ keys, host, fence }: Look, { redis, logger }: UpkeepDeps): Promise<void> {
-  if (fence === '' || !(await note(redis, keys, Number(fence), 'host.unreachable', { hostId: host }))) return;
+  if (fence === '' || !(await recordNotice(redis, keys, Number(fence), 'host.unreachable', { hostId: host }))) return;
   logger.warn({ 'host.id': host, [ATTRIBUTES.sessionId]: keys.session }, 'host.unreachable');
 }
 

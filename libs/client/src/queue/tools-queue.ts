@@ -1,5 +1,5 @@
 import { toQueueError } from '@shellfleet/mailbox';
-import { type FleetKeys, type ToolJob, toolJobId, toolQueue } from '@shellfleet/protocol';
+import { encodeWakeUp, type FleetKeys, type ToolJob, toolJobId, toolQueue } from '@shellfleet/protocol';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { SendWindow } from '../submit/send-window.ts';
@@ -40,8 +40,8 @@ export class ToolsQueue {
   async #add(name: string, job: ToolJob): Promise<void> {
     const options = { jobId: toolJobId(job.call), attempts: 1, removeOnComplete: true, removeOnFail: true };
     await this.#queue(name).add('call', job, options);
-    // The bell must follow the job.
-    await this.#redis.publish(this.#fleet.toolsBell, name);
+    // The wake-up must follow the job.
+    await this.#redis.publish(this.#fleet.toolsWakeUps, encodeWakeUp({ type: 'tool', name }));
   }
 
   #queue(name: string): Queue {

@@ -1,13 +1,10 @@
-import { LIMITS, type SessionKeys } from '@shellfleet/protocol';
+import { LIMITS, type SessionKeys, type StdinSource } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
 import { type InputCall, type InputPlace, sendInput, toWrites } from './send-input.ts';
 
 // T1. While it streams, its submitter is heard at least every second; a host that misses it for long enough stops the command.
 // T2. Each chunk names its offset, so that none is put behind a gap that Redis left.
 // T3. What is read of the source is bounded: a chunk is asked for when the one before is stored.
-
-/** What a caller may give as a stdin of any length. */
-export type StdinSource = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>;
 
 const RENEW_EVERY_MS = 1_000;
 

@@ -6,36 +6,18 @@ import {
   type ParsedRunOptions,
   parseOrThrow,
   type ResolvedSessionSpec,
+  type RunOptionsInput,
   runOptionsSchema,
+  type StdinSource,
   scriptSchema,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
-import type { StdinSource } from '../stdin/stream-stdin.ts';
 
-export interface RunOptions {
-  /** From the first byte to the shell; default: the session's `commandTimeoutMs`. */
-  timeoutMs?: number;
-  noOutputTimeoutMs?: number;
-  /** The whole stop ladder; default 1,500. */
-  killGraceMs?: number;
-  env?: Record<string, string>;
-  cwd?: string;
-  /**
-   * Up to 1 MiB of text or bytes travel with the command. More of them, and what an iterable or a Readable brings, is streamed by this process while the
-   * command runs: bytes are not to be changed until then, and should this process go away first, the command is stopped (STDIN_INCOMPLETE).
-   * 'open' (this very word): what `command.write` brings, from any process, until `command.closeStdin`.
-   */
-  stdin?: string | Uint8Array | StdinSource;
-  idempotencyKey?: string;
-  /** Resolves only when the command is on the disk of Redis. */
-  durable?: boolean;
-  retry?: 'never' | 'idempotent';
-  /** Of stdout, stderr and output in the Result. */
-  encoding?: 'utf8' | 'base64';
-  /** A command that has not started by then ends as a timeout. */
-  startDeadlineMs?: number;
+/** How one command is run. Durations are in milliseconds, sizes in bytes. */
+export interface RunOptions extends RunOptionsInput {
+  /** Receives the output as it is stored, chunk by chunk, before the Result resolves. An error that it throws rejects the Result. */
   onOutput?: (chunk: OutputChunk) => void;
-  /** Ends the wait, not the command. */
+  /** Ends the caller's wait with the reason of the signal. The command itself goes on; `command.cancel` ends it. */
   signal?: AbortSignal;
 }
 
@@ -61,27 +43,34 @@ export function parseCommand(
 ): ParsedCommand {
   const { onOutput: _onOutput, signal: _signal, ...rest } = given ?? {};
   const { options } = parseOrThrow(commandSchema, { script, options: rest }, 'COMMAND_INVALID', 'The command');
-  const { timeoutMs, noOutputTimeoutMs, killGraceMs, env, cwd, stdin, encoding } = options;
-  const { stream, ...input } = toInput(stdin, options);
+  const { stream, ...input } = toInput(options);
   return {
     options,
     ...(stream === undefined ? {} : { stream }),
     payload: {
       type: 'command',
       script: script as string,
-      timeoutMs: timeoutMs ?? spec.commandTimeoutMs,
-      ...(noOutputTimeoutMs === undefined ? {} : { noOutputTimeoutMs }),
-      killGraceMs,
-      ...(env === undefined ? {} : { env }),
-      ...(cwd === undefined ? {} : { cwd }),
+      ...toExecution(options, spec.commandTimeoutMs),
       ...input,
-      encoding,
+      encoding: options.encoding,
     },
   };
 }
 
-/** How the stdin reaches the command. An idempotency key compares what is streamed by its hash. */
-function toInput(stdin: ParsedRunOptions['stdin'], { idempotencyKey }: ParsedRunOptions) {
+/** The options that the shell carries out; absent ones are left out, so that equal commands have equal payloads. */
+function toExecution(options: ParsedRunOptions, defaultTimeoutMs: number) {
+  const { timeoutMs = defaultTimeoutMs, noOutputTimeoutMs, killGraceMs, env, cwd } = options;
+  return {
+    timeoutMs,
+    killGraceMs,
+    ...(noOutputTimeoutMs === undefined ? {} : { noOutputTimeoutMs }),
+    ...(env === undefined ? {} : { env }),
+    ...(cwd === undefined ? {} : { cwd }),
+  };
+}
+
+/** How the stdin reaches the command. A streamed one is hashed when an idempotency key has to compare it. */
+function toInput({ stdin, idempotencyKey }: ParsedRunOptions) {
   if (stdin === undefined) return {};
   if (stdin === 'open') return { input: 'open' as const };
   if (typeof stdin !== 'string' && !(stdin instanceof Uint8Array)) return { input: 'streamed' as const, stream: stdin };

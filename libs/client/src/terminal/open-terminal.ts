@@ -1,6 +1,6 @@
 import type { CallOrder } from '@shellfleet/concurrency';
 import { abortable } from '@shellfleet/concurrency';
-import { type } from '@shellfleet/mailbox';
+import { appendTerminalInput } from '@shellfleet/mailbox';
 import { isShellfleetError, parseOrThrow, ShellfleetError, terminalSizeSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { sendOperation } from '../files/run-operation.ts';
@@ -45,7 +45,7 @@ export async function openTerminal(
   const { keys, generation } = session;
   const terminal = producer.nextId();
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const begun = await type(producer.redis, keys, {
+    const begun = await appendTerminalInput(producer.redis, keys, {
       terminal,
       generation,
       begin: true,

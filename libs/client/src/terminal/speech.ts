@@ -1,11 +1,17 @@
-import { type Sealer, sealPlace, type TypeAnswer, toQueueError, type } from '@shellfleet/mailbox';
+import {
+  appendTerminalInput,
+  type Sealer,
+  sealPlace,
+  type TerminalInputAnswer,
+  toQueueError,
+} from '@shellfleet/mailbox';
 import {
   isShellfleetError,
   ShellfleetError,
   TERMINAL_MESSAGE_BYTES,
   TERMINAL_TTL_MS,
+  type TerminalInputMessage,
   type TerminalSize,
-  type Typed,
   toTerminalText,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
@@ -23,7 +29,7 @@ export interface SpeechDeps {
   /** the last shown message that was read */
   read(): number;
   /** What the mailbox answered, each time. */
-  onAnswer(answer: TypeAnswer): void;
+  onAnswer(answer: TerminalInputAnswer): void;
   onFailed(error: unknown): void;
 }
 
@@ -95,8 +101,8 @@ export class Speech {
     this.#speaking = false;
   }
 
-  #compose(): { messages: Typed[]; bytes: number } {
-    const messages: Typed[] = [];
+  #compose(): { messages: TerminalInputMessage[]; bytes: number } {
+    const messages: TerminalInputMessage[] = [];
     if (this.#size !== undefined) messages.push({ type: 'resize', ...this.#size });
     this.#size = undefined;
     const all = Buffer.concat(this.#bytes);
@@ -119,13 +125,13 @@ export class Speech {
     const { redis, session, terminal, read, onAnswer } = this.#deps;
     while (!this.#over) {
       const place = { terminal, generation: session.generation, begin: false, number: this.#number, read: read() };
-      const answer = await type(redis, session.keys, { ...place, messages }).catch((error: unknown) =>
+      const answer = await appendTerminalInput(redis, session.keys, { ...place, messages }).catch((error: unknown) =>
         this.#orAgain(error),
       );
       if (answer !== undefined) {
         this.#saidAt = Date.now();
         onAnswer(answer);
-        if (answer.type === 'said') return;
+        if (answer.type === 'stored') return;
         if (answer.type === 'misplaced' && answer.next === this.#number + messages.length) return;
         if (answer.type === 'misplaced')
           throw new ShellfleetError(
@@ -143,7 +149,7 @@ export class Speech {
     if (!away || Date.now() - this.#saidAt > TERMINAL_TTL_MS) throw away ? error : toQueueError(error);
   }
 
-  #seal(message: Typed, number: number): string {
+  #seal(message: TerminalInputMessage, number: number): string {
     const { sealer, session, terminal } = this.#deps;
     return sealer.seal(JSON.stringify(message), sealPlace('terminal-input', session.keys, { terminal, number }));
   }

@@ -1,15 +1,15 @@
 import { abortable } from '@shellfleet/concurrency';
-import { retryWhileRedisIsDown, sealPlace, type TypeAnswer } from '@shellfleet/mailbox';
+import { retryWhileRedisIsDown, sealPlace, type TerminalInputAnswer } from '@shellfleet/mailbox';
 import {
   fromTerminalText,
   parseOrThrow,
   ShellfleetError,
-  type Shown,
-  shownSchema,
   TERMINAL_BEAT_MS,
   TERMINAL_MESSAGES,
   TERMINAL_TTL_MS,
+  type TerminalOutputMessage,
   terminalKeys,
+  terminalOutputMessageSchema,
   terminalSizeSchema,
 } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
@@ -112,10 +112,10 @@ export class Terminal implements AsyncDisposable {
   async #follow(): Promise<void> {
     const { redis, feeds } = this.#producer;
     const { signal } = this.#over;
-    const { shown, feed } = terminalKeys(this.#session.keys, this.#id);
+    const { output, feed } = terminalKeys(this.#session.keys, this.#id);
     using wake = await feeds.follow(feed);
     while (!signal.aborted) {
-      const read = () => redis.xrange(shown, `(${this.#read}-0`, '+', 'COUNT', MESSAGES_A_READ);
+      const read = () => redis.xrange(output, `(${this.#read}-0`, '+', 'COUNT', MESSAGES_A_READ);
       const entries = await retryWhileRedisIsDown(read, signal, {
         errorReplies: 'throw',
         waitBeforeRetry: () => wake.next(signal),
@@ -130,14 +130,19 @@ export class Terminal implements AsyncDisposable {
   #show(number: number, sealed: string): void {
     const place = sealPlace('terminal-output', this.#session.keys, { terminal: this.#id, number });
     const plain: unknown = JSON.parse(this.#producer.sealer.open(sealed, place));
-    const message: Shown = parseOrThrow(shownSchema, plain, 'INTERNAL', 'What a terminal shows');
+    const message: TerminalOutputMessage = parseOrThrow(
+      terminalOutputMessageSchema,
+      plain,
+      'INTERNAL',
+      'What a terminal shows',
+    );
     if (number !== this.#read + 1) throw this.#lost('something that it showed was lost');
     this.#read = number;
     if (message.type === 'output') this.#queue.push(fromTerminalText(message.data));
     else this.#noteEnd(message);
   }
 
-  #noteEnd({ reason, exitCode, signal }: Extract<Shown, { type: 'end' }>): void {
+  #noteEnd({ reason, exitCode, signal }: Extract<TerminalOutputMessage, { type: 'end' }>): void {
     if (reason === 'lost') throw this.#lost('its sandbox is gone');
     this.#end.resolve({ reason, exitCode, signal });
     this.#finish();
@@ -154,7 +159,7 @@ export class Terminal implements AsyncDisposable {
     }
   }
 
-  #hear(answer: TypeAnswer): void {
+  #hear(answer: TerminalInputAnswer): void {
     if (answer.type === 'closed') void this.#failAfterLastWords(sessionClosed(this.#session.id));
     else if (answer.type === 'unknown') this.#fail(this.#lost('nobody was heard of for 30 s, so it was closed'));
     else {

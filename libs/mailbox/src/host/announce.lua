@@ -16,5 +16,5 @@ local announced = ARGV[3] .. ' ' .. ARGV[11] .. ' ' .. ARGV[5] .. ' ' .. types
 redis.call('HSET', state, 'epoch', ARGV[5], 'status', ARGV[6], 'base', ARGV[9], 'announced', announced)
 -- Only a shell that is ready is given anything to run: from here on this is the one that an adopter has to find.
 if ARGV[6] == 'ready' then redis.call('HSET', state, 'shell', ARGV[4] .. ' ' .. ARGV[10]) end
-ring()
+publish_newest()
 return {1}

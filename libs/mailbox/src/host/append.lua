@@ -10,5 +10,5 @@ local follow, offsets, seq = follows(6, stored[1], stored[2], stored[3])
 if not follow then return {0, offsets[1], offsets[2]} end
 emit_output(ARGV[5], 6)
 redis.call('HSET', record, 'stdout', offsets[1], 'stderr', offsets[2], 'seq', seq)
-ring()
+publish_newest()
 return {1, offsets[1], offsets[2]}

@@ -40,5 +40,5 @@ if ARGV[9] == '1' then
 end
 if #changes > 0 then redis.call('HSET', state, unpack(changes)) end
 if before == 0 and reply[1] ~= 1 then redis.call('HDEL', state, 'run') end
-ring()
+publish_newest()
 return {event, reply, before}

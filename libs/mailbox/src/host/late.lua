@@ -19,6 +19,6 @@ if follow and #ARGV > 6 then
   -- Its own offsets stay what they were at its end: readers compare them with what they have seen of it until then.
   redis.call('HSET', record, 'late', string.format('%s %.0f %.0f %.0f %.0f', newest, offsets[1], offsets[2], next_seq, carried))
   if ARGV[6] == '1' then redis.call('HSET', record, 'withheld', 1) end
-  ring()
+  publish_newest()
 end
 return {follow and 1 or 0, offsets[1], offsets[2], next_seq, own + carried, (entry[7] or ARGV[6] == '1') and 'blocked' or entry[2] or ''}

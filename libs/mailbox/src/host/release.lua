@@ -21,6 +21,6 @@ if not busy then
     emit(ARGV[6], '', ARGV[7])
   end
 end
-ring()
+publish_newest()
 if busy then return {0} end
 return {1, life}

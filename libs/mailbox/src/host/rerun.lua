@@ -12,5 +12,5 @@ redis.call('HSET', record, 'fence', ARGV[3], 'host', ARGV[4], 'again', ARGV[3], 
 -- Whatever shell is left of the run before, no adopter may follow that one.
 redis.call('HDEL', state, 'shell')
 emit('command.started', ARGV[5], '{"hostId":"' .. ARGV[4] .. '","again":true}')
-ring()
+publish_newest()
 return {1}

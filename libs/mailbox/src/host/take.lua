@@ -7,5 +7,5 @@ if known[3] then return to_reply(2, known[3], read_entry(known[3])) end
 local changes = {}
 local reply = start_next(ARGV[3], ARGV[4], known[4], changes)
 if #changes > 0 then redis.call('HSET', state, unpack(changes)) end
-ring()
+publish_newest()
 return reply

@@ -13,7 +13,7 @@ if known[1] == 'waiting' then
   redis.call('LREM', queue, 1, ARGV[3])
   local event = complete(ARGV[3], 'cancellation', ARGV[5], ARGV[6])
   redis.call('HSET', record, 'canceller', ARGV[7])
-  ring()
+  publish_newest()
   return {1, event, known[2]}
 end
 redis.call('HSETNX', record, 'cancel', ARGV[4])

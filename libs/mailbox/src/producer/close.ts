@@ -1,4 +1,4 @@
-import { emptyResult, LIMITS, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { emptyResult, encodeWakeUp, LIMITS, type SessionKeys, toWireResult } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
 import { defineMailboxScript, runOnSession, throwQueueError } from '../script.ts';
@@ -41,8 +41,8 @@ export async function close(
     CANCELLED_OUT_OF_REACH,
     LIMITS.retentionMs,
     CANCELLED_IN_ONE_CALL,
-    `${keys.namespace}:bell:`,
-    keys.member,
+    keys.wakeUpsPrefix,
+    encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),
   ];
   const ended: Closed['ended'] = [];
   for (;;) {

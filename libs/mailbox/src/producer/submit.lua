@@ -1,6 +1,6 @@
 -- submit: accept an entry, once, whatever arrives twice.
 -- ARGV 3 entry · 4 generation · 5 kind · 6 sealed payload · 7 hash of the payload · 8 idempotency key (hashed) or '' · 9 inbox · 10 retry
---      11 start deadline in ms from now, or '' · 12 the most that may wait · 13 retention ms · 14 bell prefix · 15 member
+--      11 start deadline in ms from now, or '' · 12 the most that may wait · 13 retention ms · 14 channel prefix of hosts' wake-ups · 15 wake-up
 --      16 its stdin (open, streamed), or '' · 17 lease ms of who streams it
 -- Returns {1, waiting, host or ''} accepted · {2, waiting, host or ''} this entry was accepted before · {3, entry} the key stands for that entry
 --         {-1} closed · {-2} unknown session · {-3, entry} the key was used for another payload · {-4, waiting} too many wait
@@ -37,6 +37,6 @@ if ARGV[16] ~= '' then redis.call('HSET', record, 'input', ARGV[16]) end
 if ARGV[16] == 'streamed' then redis.call('HSET', record, 'lease', string.format('%.0f', at + tonumber(ARGV[17]))) end
 if ARGV[8] ~= '' then redis.call('SET', key, ARGV[7] .. ' ' .. id, 'PX', ARGV[13]) end
 if not known[3] and waiting == 0 then emit('session.queued', '', '{}') end
-ring()
+publish_newest()
 if known[3] and not known[4] and waiting == 0 then redis.call('PUBLISH', ARGV[14] .. known[3], ARGV[15]) end
 return {1, waiting, known[3] or ''}

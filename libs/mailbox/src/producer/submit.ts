@@ -1,4 +1,4 @@
-import { type EntryKind, LIMITS, type SessionKeys } from '@shellfleet/protocol';
+import { type EntryKind, encodeWakeUp, LIMITS, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asNumber, asString, unexpected } from '../reply.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
@@ -33,7 +33,7 @@ export type Submitted =
   | { type: 'unknown-session' }
   | { type: 'too-many'; waiting: number };
 
-/** Puts an entry at the end of the mailbox, once, and rings the owner when it sleeps. */
+/** Puts an entry at the end of the mailbox, once, and wakes an idle owner. */
 export async function submit(redis: Redis, keys: SessionKeys, submission: Submission): Promise<Submitted> {
   const reply = asArray(
     await runOnSession(redis, script, keys, [
@@ -48,8 +48,8 @@ export async function submit(redis: Redis, keys: SessionKeys, submission: Submis
       submission.startDeadlineMs ?? '',
       LIMITS.queuedPerSession,
       LIMITS.retentionMs,
-      `${keys.namespace}:bell:`,
-      keys.member,
+      keys.wakeUpsPrefix,
+      encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),
       submission.input ?? '',
       LIMITS.inputLeaseMs,
     ]),

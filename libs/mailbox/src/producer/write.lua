@@ -1,7 +1,7 @@
 -- write: add to the open stdin of a command that waits or runs, close it, or keep up the lease of who streams it.
 -- ARGV 3 entry · 4 writer · 5 number of the call, which rises over all calls of the writer · 6 how this closes it (end, broken), or ''
 --      7 the offset at which it must begin, or '' · 8 lease ms from now, or '' · 9 the most bytes, and 10 the most chunks, that may be unread
---      11 bell prefix · 12 member · 13… chunks, in twos: bytes in clear · the chunk, sealed. All are stored, or none.
+--      11 channel prefix of hosts' wake-ups · 12 wake-up · 13… chunks, in twos: bytes in clear · the chunk, sealed. All are stored, or none.
 -- Returns {1, written} stored (again, when it arrives twice) · {0, written} no room: the feed says when there is · {-1} unknown · {-2} it has ended
 --         {-3} its stdin is not open to this call · {-4} it was closed before · {-5, written} what is written does not end at that offset
 local record = record_key(ARGV[3])
@@ -36,6 +36,6 @@ end
 redis.call('HSET', record, 'written', string.format('%.0f', written), wrote, ARGV[5])
 if ARGV[6] ~= '' then redis.call('HSET', record, 'closed', ARGV[6]) end
 if known[1] == 'running' then
-  redis.call('PUBLISH', ARGV[11] .. (redis.call('HGET', state, 'host') or ''), ARGV[12] .. ' input')
+  redis.call('PUBLISH', ARGV[11] .. (redis.call('HGET', state, 'host') or ''), ARGV[12])
 end
 return {1, written}

@@ -1,4 +1,4 @@
-import { LIMITS, type SessionKeys } from '@shellfleet/protocol';
+import { encodeWakeUp, LIMITS, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asNumber, unexpected } from '../reply.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
@@ -48,8 +48,8 @@ export async function writeInput(
       leaseMs ?? '',
       LIMITS.inputUnreadBytes,
       LIMITS.inputUnreadChunks,
-      `${keys.namespace}:bell:`,
-      keys.member,
+      keys.wakeUpsPrefix,
+      encodeWakeUp({ type: 'input', tenant: keys.tenant, session: keys.session }),
       ...chunks.flatMap(({ bytes, sealed }) => [bytes, sealed]),
     ]),
     script.name,

@@ -115,6 +115,6 @@ if life then
     if from == '-' then redis.call('HDEL', state, 'dropped') else redis.call('HSET', state, 'dropped', from) end
   end
 end
-ring()
+publish_newest()
 local waiting = redis.call('LLEN', queue)
 return {trimmed, waiting, host or '', ended, (run or waiting > 0 or life == 'closing') and 1 or 0}

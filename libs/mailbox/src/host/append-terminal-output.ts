@@ -3,29 +3,31 @@ import { asArray, asNumber, unexpected } from '../reply.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
-const script = defineMailboxScript('host/show');
+const script = defineMailboxScript('host/append-terminal-output');
 
-export interface Showing {
+interface TerminalOutputCall {
   terminal: string;
-  /** the last typed message that the terminal has taken whole */
+  /** the last input message that the terminal has taken whole */
   taken: number;
   /** of the first message, from 1 */
   number: number;
-  /** raw bytes of the terminal that all messages so far stand for */
+  /** raw bytes of the terminal's output that all messages so far cover */
   rawTo: number;
   /** sealed */
   messages: readonly string[];
 }
 
-export type ShowAnswer =
+export type TerminalOutputAnswer =
   /** `next`: the number of the message that comes next. */
   | { type: 'stored' | 'misplaced' | 'full'; next: number }
-  /** Its user has left it. */
-  | { type: 'deserted' };
+  /** Its user is gone, so it has expired. */
+  | { type: 'expired' };
 
-/** Stores what a terminal shows, or only looks whether somebody is there. */
-export async function show(owner: Owner, showing: Showing): Promise<ShowAnswer | Fenced> {
-  const { terminal, taken, number, rawTo, messages } = showing;
+/** Stores output of a terminal, or, without messages, only checks that its user is still there. */
+export async function appendTerminalOutput(
+  owner: Owner,
+  { terminal, taken, number, rawTo, messages }: TerminalOutputCall,
+): Promise<TerminalOutputAnswer | Fenced> {
   const { feed } = terminalKeys(owner.keys, terminal);
   const args = [owner.fence, owner.host, terminal, taken, number, rawTo, TERMINAL_MESSAGES, feed, ...messages];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
@@ -38,7 +40,7 @@ export async function show(owner: Owner, showing: Showing): Promise<ShowAnswer |
     case -1:
       return FENCED;
     case -2:
-      return { type: 'deserted' };
+      return { type: 'expired' };
     case -3:
       return { type: 'full', next };
     default:

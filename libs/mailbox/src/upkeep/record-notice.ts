@@ -2,10 +2,10 @@ import type { EventType, SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 
-const script = defineMailboxScript('upkeep/note');
+const script = defineMailboxScript('upkeep/record-notice');
 
-/** Says something of the session's owner, once per type and fence. True when this call said it. */
-export async function note(
+/** Adds an event about the session's owner to its stream, once per type and fence, on behalf of any process. True when this call added it. */
+export async function recordNotice(
   redis: Redis,
   keys: SessionKeys,
   fence: number,

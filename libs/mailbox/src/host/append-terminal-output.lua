@@ -1,0 +1,24 @@
+-- append-terminal-output: stores what a terminal printed, each message once and in order, and how much of its input it has taken.
+-- ARGV 3 fence · 4 host · 5 terminal · 6 number of the last input message that the terminal has taken · 7 number of the first message, from 1
+--      8 raw offset behind the messages · 9 the most messages that may wait · 10 channel of the terminal's feed · 11… messages, sealed
+-- Returns {1, next} stored; next: the number of the message that comes next · {0, next} not the next one (a call that arrived twice)
+--         {-1} fenced · {-2} its user is gone · {-3, next} too many wait
+if not owns(ARGV[3], ARGV[4]) then return {-1} end
+local terminal = prefix .. 'terminal:' .. ARGV[5]
+local input, output = terminal .. ':input', terminal .. ':output'
+local left = redis.call('PTTL', terminal)
+if left < 1 then return {-2} end
+redis.call('XTRIM', input, 'MINID', (tonumber(ARGV[6]) + 1) .. '-0')
+local next = tonumber(redis.call('HGET', terminal, 'output') or 0) + 1
+local messages = #ARGV - 10
+if messages == 0 then return {1, next} end
+if tonumber(ARGV[7]) ~= next then return {0, next} end
+if redis.call('XLEN', output) + messages > tonumber(ARGV[9]) then return {-3, next} end
+for i = 11, #ARGV do
+  redis.call('XADD', output, next .. '-0', 'd', ARGV[i])
+  next = next + 1
+end
+redis.call('HSET', terminal, 'output', next - 1, 'rawTo', ARGV[8])
+redis.call('PEXPIRE', output, left)
+redis.call('PUBLISH', ARGV[10], next - 1)
+return {1, next}

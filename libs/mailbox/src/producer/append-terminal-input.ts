@@ -1,0 +1,63 @@
+import { encodeWakeUp, type SessionKeys, TERMINAL_MESSAGES, TERMINAL_TTL_MS } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { asArray, asNumber, asString, unexpected } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+
+const script = defineMailboxScript('producer/append-terminal-input');
+
+interface TerminalInputCall {
+  terminal: string;
+  generation: string;
+  /** Set in the first call of a terminal: it creates the terminal. */
+  begin: boolean;
+  /** of the first message, from 1 */
+  number: number;
+  /** the last output message that the user has read */
+  read: number;
+  /** sealed */
+  messages: readonly string[];
+}
+
+export type TerminalInputAnswer =
+  /** `next`: the number of the message that comes next. */
+  | { type: 'stored' | 'misplaced' | 'full'; host: string; next: number }
+  | { type: 'closed' }
+  /** It has expired, or was never created. */
+  | { type: 'unknown' };
+
+/** Stores messages of a terminal's user, or, without any, only renews the terminal's time to live. Wakes its host. */
+export async function appendTerminalInput(
+  redis: Redis,
+  keys: SessionKeys,
+  { terminal, generation, begin, number, read, messages }: TerminalInputCall,
+): Promise<TerminalInputAnswer> {
+  const { tenant, session } = keys;
+  const args = [
+    terminal,
+    generation,
+    begin ? 1 : 0,
+    number,
+    read,
+    TERMINAL_TTL_MS,
+    TERMINAL_MESSAGES,
+    keys.wakeUpsPrefix,
+    encodeWakeUp({ type: 'terminal', tenant, session, terminal }),
+    ...messages,
+  ];
+  const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
+  const progress = { host: asString(reply[1]), next: asNumber(reply[2]) };
+  switch (reply[0]) {
+    case 1:
+      return { type: 'stored', ...progress };
+    case 0:
+      return { type: 'misplaced', ...progress };
+    case -3:
+      return { type: 'full', ...progress };
+    case -1:
+      return { type: 'closed' };
+    case -2:
+      return { type: 'unknown' };
+    default:
+      throw unexpected(reply, script.name);
+  }
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { LIMITS } from './limits.ts';
+import { byteLength, hasLoneSurrogate } from './text.ts';
+
+/** Whole milliseconds, by default 1 to 86,400,000 (a day): timers of most systems overflow at longer ones. */
+export function durationSchema(minimum = 1, maximum: number = LIMITS.timeoutMs) {
+  return z
+    .number('must be a number of milliseconds')
+    .int('must be a whole number of milliseconds')
+    .min(minimum, `must be ${minimum} to ${maximum} ms`)
+    .max(maximum, `must be ${minimum} to ${maximum} ms`);
+}
+
+/** Text that can be given to a shell: valid Unicode without NUL, at most `limitBytes` bytes in UTF-8. */
+export function shellTextSchema(limitBytes: number) {
+  return z.string('must be a string').superRefine((text, context) => {
+    const refuse = (message: string) => context.addIssue({ code: 'custom', message });
+    if (text.includes('\0')) refuse(`holds a NUL byte at offset ${text.indexOf('\0')}`);
+    if (hasLoneSurrogate(text)) refuse('is not valid Unicode (lone surrogate)');
+    const size = byteLength(text);
+    if (size > limitBytes) refuse(`is ${size} bytes; the limit is ${limitBytes}`);
+  });
+}
+
+/** A shell script that is not blank, at most 1 MiB. */
+export const scriptSchema = shellTextSchema(LIMITS.scriptBytes).refine(
+  (script) => script.trim() !== '',
+  'must not be empty',
+);
+
+/** An absolute path inside the sandbox, at most 4,096 bytes. The sandbox resolves it; it may not exist. */
+export const sandboxPathSchema = shellTextSchema(LIMITS.pathBytes).refine(
+  (path) => path.startsWith('/'),
+  'must be an absolute path',
+);
+
+/** How text of a Result is encoded. Invalid UTF-8 becomes U+FFFD in `utf8`. */
+export const encodingSchema = z.enum(['utf8', 'base64'], "must be 'utf8' or 'base64'");

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { sessionIdSchema, tenantIdSchema } from './ids.ts';
+import { POLICY_NAMES } from './session.ts';
+import { terminalIdSchema } from './terminal.ts';
+import { toolNameSchema } from './tool.ts';
+
+const sessionFields = { tenant: tenantIdSchema, session: sessionIdSchema };
+
+/**
+ * A pub/sub message to hosts: work may be there. It may be lost, so its receiver also looks by itself, and it may be unfounded, so its
+ * receiver looks before it acts.
+ */
+export const wakeUpSchema = z.discriminatedUnion('type', [
+  /** To its host: an idle session has work, or is closing. */
+  z.object({ type: z.literal('session'), ...sessionFields }),
+  /** To its host: something was written to the stdin of the running command. */
+  z.object({ type: z.literal('input'), ...sessionFields }),
+  /** To its host: the user of a terminal has typed or read something, or is still there. */
+  z.object({ type: z.literal('terminal'), ...sessionFields, terminal: terminalIdSchema }),
+  /** To one host: its stream of calls has entries. */
+  z.object({ type: z.literal('calls') }),
+  /** To all hosts: a session job was added. Hosts that do not offer its placement class ignore it. */
+  z.object({ type: z.literal('sessions'), placementClass: z.enum(POLICY_NAMES) }),
+  /** To all hosts: a call of the tool was added. */
+  z.object({ type: z.literal('tool'), name: toolNameSchema }),
+]);
+export type WakeUp = z.infer<typeof wakeUpSchema>;
+
+/** The only format of a wake-up. Scripts receive it as an argument and publish it unchanged. */
+export const encodeWakeUp = (wakeUp: z.input<typeof wakeUpSchema>): string => JSON.stringify(wakeUp);
+
+/** Undefined when the message is no wake-up: anybody who reaches Redis can publish. */
+export function parseWakeUp(message: string): WakeUp | undefined {
+  try {
+    return wakeUpSchema.safeParse(JSON.parse(message)).data;
+  } catch {
+    return undefined;
+  }
+}
