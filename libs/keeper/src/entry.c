@@ -454,7 +454,7 @@ void entry_hello(void) {
     uint64_t received[LANES], acked[LANES];
     char token[TOKEN_BYTES];
     char problem[256];
-  } hello = {.version = PROTOCOL_VERSION, .generation = shell_generation(), .begun = begun_count()};
+  } hello = {.version = KEEPER_PROTOCOL_VERSION, .generation = shell_generation(), .begun = begun_count()};
   const char *problem = shell_problem();
   hello.state = is_busy() ? HELLO_RUNNING : problem ? HELLO_NO_SHELL : phase == ENDED ? HELLO_ENDED : HELLO_IDLE;
   for (int s = 0; s < LANES; s++) {

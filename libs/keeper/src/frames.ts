@@ -6,7 +6,7 @@
 //     frame that was cut short costs no other frame.
 import { crc32 } from 'node:zlib';
 
-export const PROTOCOL_VERSION = 2;
+export const KEEPER_PROTOCOL_VERSION = 2;
 export const HEADER_BYTES = 40;
 export const SYNC_BYTES = 8;
 const CRC_BYTES = 4;

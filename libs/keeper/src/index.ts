@@ -5,15 +5,15 @@ export {
   FrameDecoder,
   FrameType,
   HEADER_BYTES,
+  KEEPER_PROTOCOL_VERSION,
   MAX_FROM_KEEPER,
   MAX_TO_KEEPER,
   MalformedFrame,
-  PROTOCOL_VERSION,
   SYNC_BYTES,
 } from './frames.ts';
 export { keeperPath, launcherPath } from './keeper-path.ts';
 export {
-  type CommandPayload,
+  type CommandStartPayload,
   decodeEnd,
   decodeHello,
   decodeProcesses,
@@ -24,8 +24,8 @@ export {
   encodeFile,
   encodeRestart,
   FileFlag,
-  type FilePayload,
   type FileRecord,
+  type FileStartPayload,
   type Hello,
   INPUT_END,
   INPUT_WINDOW_BYTES,

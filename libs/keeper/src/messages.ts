@@ -29,7 +29,7 @@ interface Limits {
   killGraceMs: number;
 }
 
-export interface CommandPayload extends Limits {
+export interface CommandStartPayload extends Limits {
   script: Uint8Array;
   cwd: string;
   env: Record<string, string>;
@@ -37,7 +37,7 @@ export interface CommandPayload extends Limits {
   stdin: Uint8Array | 'open' | undefined;
 }
 
-export function encodeCommand(command: CommandPayload): Buffer {
+export function encodeCommand(command: CommandStartPayload): Buffer {
   const { stdin } = command;
   const cwd = Buffer.from(command.cwd);
   const env = Buffer.from(
@@ -58,7 +58,7 @@ export function encodeCommand(command: CommandPayload): Buffer {
   return Buffer.concat([numbers, command.script, cwd, env, given]);
 }
 
-export interface FilePayload extends Limits {
+export interface FileStartPayload extends Limits {
   operation: keyof typeof FileOperationCode;
   flags: number;
   path: string;
@@ -68,7 +68,7 @@ export interface FilePayload extends Limits {
   data: Uint8Array;
 }
 
-export function encodeFile(file: FilePayload): Buffer {
+export function encodeFile(file: FileStartPayload): Buffer {
   const path = Buffer.from(file.path);
   const renameTo = Buffer.from(file.renameTo);
   const numbers = uint32s(

@@ -36,8 +36,8 @@ export interface Sandbox {
   readonly description: string;
   /** ms, by the clock of this host */
   readonly createdAt: number;
-  /** Version of the protocol that its keeper speaks. */
-  readonly protocolVersion: number;
+  /** KEEPER_PROTOCOL_VERSION of the worker that made it, so of its keeper. Compared on adoption. */
+  readonly keeperProtocol: number;
   readonly link: KeeperLink;
   /** Resolves once, when it is gone, whoever ended it; never rejects. */
   readonly died: Promise<SandboxDeath>;

@@ -7,7 +7,7 @@ import {
   retryWhileRedisIsDown,
   type Taken,
 } from '@shellfleet/mailbox';
-import { ShellfleetError } from '@shellfleet/protocol';
+import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import { finishLost } from '../run/run-command.ts';
 import type { RunDeps } from '../run/run-deps.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
@@ -35,8 +35,10 @@ export async function takeOver(
   const { owner, announcements } = served;
   const { running, shell } = adopted;
   if (found !== undefined && found.id === shell?.sandbox && shell.host === owner.host) {
+    let mismatch: string | undefined;
     const hello = await served.shell.adopt(found, adopted.epochBase, adopted.preparedEpoch).catch((err: unknown) => {
       served.logger.warn({ err }, 'session.adoption-failed');
+      if (isShellfleetError(err) && err.code === 'PROTOCOL_MISMATCH') mismatch = err.message;
       return undefined;
     });
     if (hello !== undefined) {
@@ -46,7 +48,7 @@ export async function takeOver(
       // Started here and never begun: the worker died between the two. Elsewhere it may have run.
       return running.host === owner.host ? steps.run(running, 'start', served) : recover(running, served, steps);
     }
-    await served.shell.abandon();
+    await served.shell.abandon(mismatch);
   } else {
     // A sandbox whose shell was never ready has run nothing of the mailbox's.
     await found?.remove();

@@ -1,8 +1,10 @@
 // From a sandbox to the live shell in it, over whichever transport the sandbox was made with.
 import type { Duplex } from 'node:stream';
 import { abortable } from '@shellfleet/concurrency';
+import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Sandbox } from '../sandbox/sandbox.ts';
+import { protocolMismatch } from './keeper-connection.ts';
 import { openKeeperShell } from './keeper-shell.ts';
 import type { Shell } from './shell.ts';
 import { attachTransport } from './transport/attach.ts';
@@ -15,8 +17,12 @@ export interface ConnectOptions {
   start: boolean;
 }
 
-/** Rejects when the sandbox dies, when its keeper does not answer in time, and when a higher fence owns it (FencedOff). */
+/**
+ * Rejects with PROTOCOL_MISMATCH, without a connection, when a worker of another version made the sandbox. Also rejects when the sandbox dies, when its keeper
+ * does not answer in time, and when a higher fence owns it (FencedOff).
+ */
 export async function connectShell(sandbox: Sandbox, options: ConnectOptions): Promise<Shell> {
+  if (sandbox.keeperProtocol !== KEEPER_PROTOCOL_VERSION) throw protocolMismatch(sandbox.keeperProtocol);
   const giveUp = new AbortController();
   const setDeadline = () => setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs)), options.deadlineMs);
   let timer = setDeadline();

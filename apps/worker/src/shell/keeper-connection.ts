@@ -6,10 +6,11 @@ import {
   FrameDecoder,
   FrameType,
   type Hello,
+  KEEPER_PROTOCOL_VERSION,
   MAX_FROM_KEEPER,
   MalformedFrame,
-  PROTOCOL_VERSION,
 } from '@shellfleet/keeper';
+import { ShellfleetError } from '@shellfleet/protocol';
 import type { DisconnectReason } from './shell.ts';
 import { isToken } from './transport/socket.ts';
 import type { Transport } from './transport/transport.ts';
@@ -63,12 +64,8 @@ export function claimKeeper(
       frame: (frame) => {
         if (frame.type !== FrameType.hello) return;
         const hello = decodeHello(frame.payload);
-        if (hello.version !== PROTOCOL_VERSION) {
-          fail(
-            new Error(
-              `The keeper speaks version ${hello.version} of the protocol, this worker version ${PROTOCOL_VERSION}.`,
-            ),
-          );
+        if (hello.version !== KEEPER_PROTOCOL_VERSION) {
+          fail(protocolMismatch(hello.version));
         } else if (!isToken(hello.token, Buffer.from(options.token))) {
           fail(new Error('The keeper has another token than this session.'));
         } else if (frame.fence > options.fence) {
@@ -86,6 +83,13 @@ export function claimKeeper(
     claim();
     if (options.signal?.aborted) abort();
   });
+}
+
+/** For a sandbox of a worker of another version: its keeper cannot be used, so its shell is lost. */
+export function protocolMismatch(keeper: number): ShellfleetError {
+  const worker = KEEPER_PROTOCOL_VERSION;
+  const message = `Its keeper uses protocol version ${keeper}, and this worker uses version ${worker}.`;
+  return new ShellfleetError('PROTOCOL_MISMATCH', message, { keeper, worker });
 }
 
 export class KeeperConnection {

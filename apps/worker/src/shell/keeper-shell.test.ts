@@ -5,8 +5,8 @@ import {
   type Frame,
   FrameDecoder,
   FrameType,
+  KEEPER_PROTOCOL_VERSION,
   MAX_TO_KEEPER,
-  PROTOCOL_VERSION,
   uint32s,
   uint64s,
 } from '@shellfleet/keeper';
@@ -24,7 +24,7 @@ function helloPayload(changes: { token?: string; state?: number; version?: numbe
   const word = Buffer.alloc(64);
   word.write(changes.token ?? token);
   return Buffer.concat([
-    uint32s(changes.version ?? PROTOCOL_VERSION, changes.state ?? 0, 1, 0),
+    uint32s(changes.version ?? KEEPER_PROTOCOL_VERSION, changes.state ?? 0, 1, 0),
     uint64s(0, 0, 0, 0),
     word,
   ]);
@@ -151,7 +151,7 @@ test('what comes right after the hello waits for the handlers', async () => {
 
 test.each([
   ['another token', { token: 'b'.repeat(64) }, 'token'],
-  ['another version', { version: PROTOCOL_VERSION - 1 }, 'version'],
+  ['another version', { version: KEEPER_PROTOCOL_VERSION - 1 }, 'protocol version'],
 ])('a keeper with %s is not claimed', async (_, changes, words) => {
   const keeper = new FakeKeeper((_frame, it) => it.say({ type: FrameType.hello, payload: helloPayload(changes) }));
   await expect(openKeeperShell({ transport: keeper, fence, token })).rejects.toThrow(words);

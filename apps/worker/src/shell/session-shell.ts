@@ -115,11 +115,17 @@ export class SessionShell {
 
   /** Takes over a sandbox that lives from before. `epochBase` and `preparedEpoch` are what was announced of it. */
   async adopt(sandbox: Sandbox, epochBase: number, preparedEpoch: number): Promise<ShellHello> {
+    const reached = this.epoch;
     this.#hold(sandbox);
     this.#epochBase = epochBase;
     // A shell that took the place of another while no worker was there has had no preparation.
     this.#preparedGeneration = preparedEpoch - epochBase;
-    return this.#connect(sandbox, CONNECT_DEADLINE_MS);
+    return this.#connect(sandbox, CONNECT_DEADLINE_MS).catch((error: unknown) => {
+      // The shells that the session had still count: otherwise the next shell would pass for the one that was lost.
+      this.#epochBase = reached;
+      this.#generation = 0;
+      throw error;
+    });
   }
 
   /** After a broken connection: the keeper's hello, or undefined when the sandbox is gone. */
@@ -162,11 +168,11 @@ export class SessionShell {
     await this.abandon();
   }
 
-  /** Ends the sandbox as it is. Never rejects. */
-  async abandon(): Promise<void> {
+  /** Ends the sandbox as it is. Never rejects. `reason`: why its shell is lost, where the sandbox itself is still alive. */
+  async abandon(reason = describeDeath(this.#death)): Promise<void> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined) return;
-    this.#lossReason = describeDeath(this.#death);
+    this.#lossReason = reason;
     this.#epochBase = this.epoch;
     this.#generation = 0;
     this.#preparedGeneration = 0;

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
+import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from '@shellfleet/policy';
-import { PROTOCOL_VERSION, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import { type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import Docker from 'dockerode';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
@@ -77,7 +78,7 @@ class DockerSandboxes implements Sandboxes {
     const plan = planDocker(await withRealWorkspace(spec), this.#options.allowances);
     const { hostId, transport } = this.#options;
     const sandboxId = randomBytes(6).toString('hex');
-    const labels = { session, hostId, sandboxId, transport, protocolVersion: PROTOCOL_VERSION };
+    const labels = { session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION };
     const folder = await this.#folders.create(nameOf(labels));
     try {
       const containerId = await this.#createContainer(plan, spec.shell ?? [], labels, folder.path, options.signal);
@@ -176,7 +177,7 @@ class DockerSandboxes implements Sandboxes {
       containerId,
       description: `container ${containerId.slice(0, 12)} of the image ${image}`,
       createdAt,
-      protocolVersion: labels.protocolVersion,
+      keeperProtocol: labels.keeperProtocol,
       link: this.#toLink(container, folder.socketPath, labels),
       died: died.promise,
       start: async () => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { SandboxTransport, SessionRef } from '../sandbox.ts';
 
-// What a container says about itself. Ids only: labels are readable by everyone who may look at the engine.
+// The labels of a session's container. They hold ids and no secret: everybody with access to the engine can read them.
 
 const PREFIX = 'shellfleet.';
 
@@ -10,7 +10,7 @@ export interface SandboxLabels {
   hostId: string;
   sandboxId: string;
   transport: SandboxTransport;
-  protocolVersion: number;
+  keeperProtocol: number;
 }
 
 const schema = z.object({
@@ -20,27 +20,33 @@ const schema = z.object({
   host: z.string().min(1),
   sandbox: z.string().regex(/^[0-9a-f]{12}$/),
   transport: z.enum(['socket', 'attach']),
-  protocol: z.string().regex(/^[0-9]{1,6}$/),
+  'keeper-protocol': z.string().regex(/^[0-9]{1,6}$/),
 });
 
 export function toLabels(labels: SandboxLabels): Record<string, string> {
-  const { session, hostId, sandboxId, transport, protocolVersion } = labels;
-  const values = { ...session, host: hostId, sandbox: sandboxId, transport, protocol: String(protocolVersion) };
+  const { session, hostId, sandboxId, transport, keeperProtocol } = labels;
+  const values = { ...session, host: hostId, sandbox: sandboxId, transport, 'keeper-protocol': String(keeperProtocol) };
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [PREFIX + name, value]));
 }
 
-/** Undefined for a container that is not one of ours, whatever it calls itself. */
+/** Undefined where a label is missing or invalid: then the container is not one of this project's. */
 export function parseLabels(labels: Record<string, string>): SandboxLabels | undefined {
   const ours = Object.entries(labels).filter(([name]) => name.startsWith(PREFIX));
   const values = schema.safeParse(
     Object.fromEntries(ours.map(([name, value]) => [name.slice(PREFIX.length), value])),
   ).data;
   if (!values) return undefined;
-  const { namespace, tenant, session, host: hostId, sandbox: sandboxId, transport, protocol } = values;
-  return { session: { namespace, tenant, session }, hostId, sandboxId, transport, protocolVersion: Number(protocol) };
+  const { namespace, tenant, session, host: hostId, sandbox: sandboxId, transport } = values;
+  return {
+    session: { namespace, tenant, session },
+    hostId,
+    sandboxId,
+    transport,
+    keeperProtocol: Number(values['keeper-protocol']),
+  };
 }
 
-/** As the engine's list and events filter by them. */
+/** Filters of the engine's list and events, for the containers of one host. */
 export function hostFilter(namespace: string, hostId: string): string[] {
   return [`${PREFIX}namespace=${namespace}`, `${PREFIX}host=${hostId}`];
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type HostPlan, planHost, WORKSPACE_PATH } from '@shellfleet/policy';
-import { PROTOCOL_VERSION, type ResolvedSessionSpec, withDefaultLimits } from '@shellfleet/protocol';
+import { type ResolvedSessionSpec, withDefaultLimits } from '@shellfleet/protocol';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
 import type { FoundSandbox, Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox.ts';
@@ -109,7 +110,7 @@ export class HostSandboxes implements Sandboxes {
     });
     const sandboxId = randomBytes(6).toString('hex');
     const name = sandboxName(session, sandboxId);
-    const record: HostRecord = { session, sandboxId, protocolVersion: PROTOCOL_VERSION, createdAt: Date.now() };
+    const record: HostRecord = { session, sandboxId, keeperProtocol: KEEPER_PROTOCOL_VERSION, createdAt: Date.now() };
     try {
       await records.at(name).write(record); // H1
       const folder = await folders.create(name);
@@ -156,7 +157,7 @@ export class HostSandboxes implements Sandboxes {
     record: HostRecord,
     life: { start?: () => Promise<LiveProcess>; running?: LiveProcess },
   ): Sandbox {
-    const { session, sandboxId, protocolVersion, createdAt } = record;
+    const { session, sandboxId, keeperProtocol, createdAt } = record;
     const { token } = deriveKeeperSecrets(this.#options.hostKey, session, sandboxId);
     const died = Promise.withResolvers<SandboxDeath>();
     const watch = (process_: LiveProcess) =>
@@ -167,7 +168,7 @@ export class HostSandboxes implements Sandboxes {
       session,
       description: `host shell ${sandboxId}`,
       createdAt,
-      protocolVersion,
+      keeperProtocol,
       link: { type: 'socket', path: this.#parts.folders.at(name).socketPath, token },
       died: died.promise,
       start: async () => {

@@ -29,7 +29,7 @@ export async function probe(
     await record.write({
       session: { namespace: 'probe', tenant: 'probe', session: 'probe' },
       sandboxId: name.slice(-12),
-      protocolVersion: 0,
+      keeperProtocol: 0,
       createdAt: Date.now(),
     });
     const workspace = await workspaces.create(name);

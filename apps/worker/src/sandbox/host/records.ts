@@ -9,7 +9,7 @@ import type { LiveProcess } from './live-process.ts';
 const recordSchema = z.object({
   session: z.object({ namespace: z.string().min(1), tenant: z.string().min(1), session: z.string().min(1) }),
   sandboxId: z.string().regex(/^[0-9a-f]{12}$/),
-  protocolVersion: z.number().int(),
+  keeperProtocol: z.number().int(),
   createdAt: z.number(),
 });
 export type HostRecord = z.infer<typeof recordSchema>;
