@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createSessionJobs, type SessionJob } from '@shellfleet/admission';
+import { createSessionJobs, offeredClasses, type SessionJob } from '@shellfleet/admission';
 import { type Connected, createSealer, REDIS_DEADLINE_MS } from '@shellfleet/mailbox';
 import {
   type AskCall,
@@ -76,10 +76,12 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   await claimHostId(redis, namespace, claim);
 
   const sessions = new Map<string, { session: Session; done: Promise<void> }>();
+  const offers = offeredClasses(deps.policies);
   const jobs = await createSessionJobs({
     redis,
     fleet,
     hostId,
+    offers,
     lockMs: FIRST_LOCK_MS,
     stalledIntervalMs: STALLED_INTERVAL_MS,
   });
@@ -127,6 +129,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       openGate,
       hostLog: deps.hostLog,
       running,
+      offers,
     });
     const from = performance.now();
     const served = session.serve(found);
@@ -225,7 +228,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   function receive(wakeUp: WakeUp): void {
     switch (wakeUp.type) {
       case 'sessions':
-        wake.ring('bell');
+        if (offers.includes(wakeUp.placementClass)) wake.ring('bell');
         break;
       case 'tool':
         tools.ring(wakeUp.name);

@@ -88,7 +88,9 @@ export async function createFetcher(options: FetcherOptions, queues: SessionQueu
       maxStalledCount: 1_000_000,
     };
     // ADMISSION-4: without this factory BullMQ opens a second connection for blocking calls, of which there are none.
-    const worker = new Worker(sessionsQueue(name), null, workerOptions, (queue, opts) => createRedisBackend(queue, opts));
+    const worker = new Worker(sessionsQueue(name), null, workerOptions, (queue, opts) =>
+      createRedisBackend(queue, opts),
+    );
     // A failure rejects the call that met it.
     worker.on('error', () => {});
     workers.set(name, worker);

@@ -4,10 +4,10 @@ export {
   PLACEMENT_CLASSES,
   type Placement,
   type PlacementClass,
+  parsePlacement,
   placementClass,
-  placementSchema,
   toPlacement,
 } from './placement.ts';
-export { differences, newSessionJob, type NewSessionJob, type SessionJob } from './session-job.ts';
-export { createSessionJobs, type Granted, type SessionJobs } from './session-jobs.ts';
+export { differences, type NewSessionJob, newSessionJob, type SessionJob } from './session-job.ts';
+export { createSessionJobs, type SessionJobs } from './session-jobs.ts';
 export { SessionsQueue } from './sessions-queue.ts';

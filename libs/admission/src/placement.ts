@@ -1,4 +1,10 @@
-import { labelsSchema, POLICY_NAMES, type PolicyName, prioritySchema, type ResolvedSessionSpec } from '@shellfleet/protocol';
+import {
+  labelsSchema,
+  POLICY_NAMES,
+  type PolicyName,
+  prioritySchema,
+  type ResolvedSessionSpec,
+} from '@shellfleet/protocol';
 import { z } from 'zod';
 
 /**
@@ -29,4 +35,13 @@ export function placementClass({ policy }: Pick<Placement, 'policy'>): Placement
 /** The classes that a host offers. `policies` may come from another process; names that do not exist are left out. */
 export function offeredClasses(policies: readonly string[]): PlacementClass[] {
   return PLACEMENT_CLASSES.filter((name) => policies.includes(name));
+}
+
+/** Reads the copy of a placement in a session's state; undefined when it is not valid. */
+export function parsePlacement(json: string): Placement | undefined {
+  try {
+    return placementSchema.safeParse(JSON.parse(json)).data;
+  } catch {
+    return undefined;
+  }
 }

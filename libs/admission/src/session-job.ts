@@ -22,7 +22,11 @@ export interface NewSessionJob extends SessionRef {
   data: SessionJobData;
 }
 
-export function newSessionJob({ tenant, session }: SessionRef, generation: string, placement: Placement): NewSessionJob {
+export function newSessionJob(
+  { tenant, session }: SessionRef,
+  generation: string,
+  placement: Placement,
+): NewSessionJob {
   return { tenant, session, data: { ...placement, generation } };
 }
 

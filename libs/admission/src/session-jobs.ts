@@ -1,4 +1,4 @@
-import { grant, relock, toQueueError } from '@shellfleet/mailbox';
+import { type Granted, grant, relock, toQueueError } from '@shellfleet/mailbox';
 import { type FleetKeys, sessionJobLockKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { createFetcher } from './fetcher.ts';
@@ -18,8 +18,6 @@ interface HeldLock {
   lockMs: number;
   fence?: number;
 }
-
-export type Granted = Awaited<ReturnType<typeof grant>>;
 
 export interface SessionJobs {
   /** Takes the next waiting session that this host can run and locks its job for `lockMs`. Undefined when none waits. */

@@ -31,6 +31,8 @@ async function queue(context: Context, json: boolean): Promise<void> {
     await terminal.table([['POSITION', 'SESSION', 'STATE', 'COMMANDS', 'IN ABOUT'], ...rows]);
     const commands = waiting.reduce((total, info) => total + info.queuedCommands, 0);
     const sessions = waiting.filter(({ state }) => state === 'queued' || state === 'lost').length;
+    for (const { id, noHostReason } of waiting)
+      if (noHostReason !== undefined) terminal.say(`${id} waits for a host: ${noHostReason}`);
     terminal.say(`${sessions} sessions wait for a slot, ${commands} commands for their turn.`);
   });
 }

@@ -1,3 +1,4 @@
+import { newSessionJob, toPlacement } from '@shellfleet/admission';
 import { peek, release, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import { ATTRIBUTES } from '@shellfleet/protocol';
 import { runShutdownCommands } from '../shell/prepare-shell.ts';
@@ -28,6 +29,16 @@ export async function endClosing(served: ServedSession): Promise<void> {
   await removeJob(served);
 }
 
+/** Gives the session up with everything that waits, because this host no longer offers its execution policy. */
+export async function leaveToOthers(served: ServedSession): Promise<void> {
+  const { owner, shell, signal, spec } = served;
+  const reason = `the host stopped offering the policy ${spec.policy.type}`;
+  const event = shell.epoch > 0 ? { type: 'session.lost' as const, data: { reason } } : undefined;
+  await retryWhileRedisIsDown(() => release(owner, event === undefined ? 'queued' : 'lost', event, 'leave'), signal);
+  served.logger.info({ reason }, 'session.released');
+  await removeJob(served);
+}
+
 /** The shell lives on for the next owner. */
 export async function handOver({ shell, late }: ServedSession): Promise<void> {
   shell.leave();
@@ -53,10 +64,11 @@ async function endShell({ shell, spec, redaction, terminals, late, logger }: Ser
 }
 
 /** The job goes first, then a second look: a submit in between has found an owner, and adds no job itself. */
-async function removeJob({ job, jobs, lease, owner, spec, signal }: ServedSession): Promise<void> {
+async function removeJob({ job, jobs, generation, lease, owner, spec, signal }: ServedSession): Promise<void> {
   // A renewal behind this would lock a job that is gone.
   lease.end();
   await retryWhileRedisIsDown(() => jobs.remove(job), signal);
   const head = await retryWhileRedisIsDown(() => peek(owner), signal);
-  if (head !== undefined) await retryWhileRedisIsDown(() => jobs.ensure(job, spec.priority), signal);
+  if (head !== undefined)
+    await retryWhileRedisIsDown(() => jobs.ensure(newSessionJob(job, generation, toPlacement(spec))), signal);
 }

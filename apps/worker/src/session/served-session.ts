@@ -1,4 +1,4 @@
-import type { SessionJob, SessionJobs } from '@shellfleet/admission';
+import type { PlacementClass, SessionJob, SessionJobs } from '@shellfleet/admission';
 import type { Adopted, Owner, Sealer } from '@shellfleet/mailbox';
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
@@ -27,6 +27,8 @@ export interface SessionDeps {
   leases: Leases;
   /** of a lock just taken */
   lockMs: number;
+  /** the placement classes that this host offers */
+  offers: readonly PlacementClass[];
   sandboxes: Sandboxes;
   openGate: Gate;
   hostLog: HostLog;
@@ -52,6 +54,8 @@ export interface SessionActor
 export interface ServedSession extends RunDeps, SessionActor {
   job: SessionJob;
   jobs: SessionJobs;
+  /** names this life of the session id */
+  generation: string;
   lease: Lease;
   late: LateOutput;
   terminals: SessionTerminals;
@@ -113,7 +117,7 @@ export function createServedSession(
   const announcements = new Announcements({ owner, shell, redaction, signal, onFenced, logger }, adopted.epoch);
   return {
     ...actor,
-    ...{ job, jobs, lease, owner, sealer, hostLog, logger },
+    ...{ job, jobs, generation: adopted.generation, lease, owner, sealer, hostLog, logger },
     ...{ spec, redaction, shell, late, terminals, announcements },
     othersRun: () => running.hasOthers,
     describeShell: (end) => describeShell(shell, actor.saidEpoch(), end),

@@ -1,10 +1,9 @@
-import type { SessionJob } from '@shellfleet/admission';
+import { differences, type SessionJob, toPlacement } from '@shellfleet/admission';
 import {
   adopt,
   type Entry,
   type Fenced,
   type Finished,
-  grant,
   type Owner,
   peek,
   retryWhileRedisIsDown,
@@ -19,9 +18,10 @@ import { finishOverdue, runEntry } from '../run/run-command.ts';
 import type { RunDeps } from '../run/run-deps.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
-import { abandon, endClosing, giveUp, handOver } from './end-session.ts';
+import { abandon, endClosing, giveUp, handOver, leaveToOthers } from './end-session.ts';
 import { listBackground } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
+import { heldInOtherClass, refuse } from './refuse-session.ts';
 import { createServedSession, type ServedSession, type SessionActor, type SessionDeps } from './served-session.ts';
 import { takeOver } from './take-over.ts';
 import { createWake } from './wake.ts';
@@ -146,10 +146,13 @@ export class Session {
   async #serveUnder(lease: Lease, found: Sandbox | undefined): Promise<void> {
     const owner = await this.#becomeOwner();
     if (owner === undefined) return found?.remove();
-    const adopted = await retryWhileRedisIsDown(() => adopt(owner), this.#fenced.signal);
+    const adopted = await retryWhileRedisIsDown(
+      () => adopt(owner, { placementClass: this.job.placementClass, generation: this.job.data?.generation }),
+      this.#fenced.signal,
+    );
     if (adopted.type !== 'adopted') {
       await found?.remove();
-      if (adopted.type === 'closed')
+      if (adopted.type !== 'fenced')
         await retryWhileRedisIsDown(() => this.#deps.jobs.remove(this.job), this.#fenced.signal);
       return;
     }
@@ -161,22 +164,23 @@ export class Session {
     this.#saidEpoch = adopted.saidEpoch;
     this.#closing ||= adopted.life === 'closing';
     if (adopted.running?.cancelReason !== undefined) this.#cancelled.add(adopted.running.id);
+    const differing = differences(this.job, adopted.generation, toPlacement(served.spec));
+    if (differing.length > 0) return refuse(differing, adopted, found, served);
     const next = await takeOver(adopted, found, served, {
       makeReady: () => this.#makeReady(served),
       run: (entry, from, run) => this.#run(entry, from, run),
       noteFinished: (finished) => this.#noteFinished(finished, served),
     });
     served.terminals.settle();
+    if (!this.#deps.offers.includes(this.job.placementClass)) return leaveToOthers(served);
     await this.#loop(next, served);
   }
 
   async #becomeOwner(): Promise<Owner | undefined> {
-    const { redis, fleet, hostId, lockMs } = this.#deps;
-    const granted = await retryWhileRedisIsDown(
-      () => grant(redis, fleet, this.job, hostId, lockMs),
-      this.#fenced.signal,
-    );
-    if (granted.type === 'refused') {
+    const { redis, hostId, jobs } = this.#deps;
+    const granted = await retryWhileRedisIsDown(() => jobs.grant(this.job), this.#fenced.signal);
+    if (granted.type === 'held-in-other-class') throw heldInOtherClass(this.job, granted.holder);
+    if (granted.type !== 'granted') {
       this.#logger.warn({ holder: granted.holder }, 'lease.refused');
       return undefined;
     }

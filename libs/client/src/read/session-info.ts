@@ -1,3 +1,4 @@
+import { noHostReason, PLACEMENT_CLASSES } from '@shellfleet/admission';
 import { toQueueError } from '@shellfleet/mailbox';
 import {
   hostKeys,
@@ -11,11 +12,11 @@ import {
 } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
 import { askHost } from '../submit/ask-host.ts';
-import { readWaitingLine, type WaitingLine } from './waiting-line.ts';
+import { readBeats, readWaitingLines, type WaitingLine } from './waiting-line.ts';
 
 const BACKGROUND_WITHIN_MS = 1_000;
 
-const FIELDS = ['life', 'status', 'host', 'run', 'epoch', 'created', 'active'] as const;
+const FIELDS = ['life', 'status', 'host', 'run', 'epoch', 'created', 'active', 'class'] as const;
 type StateFields = { [name in (typeof FIELDS)[number]]: string | null };
 
 /** Throws SESSION_NOT_FOUND. */
@@ -60,9 +61,21 @@ export async function readSessionInfos(producer: Producer, all: readonly Session
     const there = known.filter(({ state }) => state.life !== null);
     const hosts = new Set(there.flatMap(({ state }) => (state.host ? [state.host] : [])));
     const alive = await aliveHosts(producer, [...hosts]);
-    const waits = there.some(({ state, queued }) => isQueued(state) && queued > 0);
-    const line = waits ? await readWaitingLine(producer) : undefined;
-    return there.map(({ keys, state, queued }) => toInfo(keys, state, queued, alive, line));
+    const homeless = there.filter(({ state }) => needsHost(state, alive));
+    const beats = homeless.length > 0 ? await readBeats(producer) : [];
+    const waiting = homeless.filter(({ state, queued }) => isQueued(state) && queued > 0);
+    const lines = await readWaitingLines(
+      producer,
+      new Set(waiting.flatMap(({ state }) => classOf(state) ?? [])),
+      beats,
+    );
+    return there.map(({ keys, state, queued }) => {
+      const name = classOf(state);
+      const reason = name !== undefined && needsHost(state, alive) ? noHostReason(name, beats) : undefined;
+      const line = name !== undefined && isQueued(state) ? lines.get(name) : undefined;
+      const info = toInfo(keys, state, queued, alive, line);
+      return reason === undefined ? info : { ...info, noHostReason: reason };
+    });
   } catch (error) {
     throw toQueueError(error);
   }
@@ -77,6 +90,13 @@ async function aliveHosts(producer: Producer, hosts: string[]): Promise<Set<stri
 
 const isQueued = (state: StateFields) => state.life === 'open' && !state.host;
 
+/** It has no host, or one that is not alive. */
+const needsHost = (state: StateFields, alive: ReadonlySet<string>) =>
+  state.life === 'open' && !(state.host && alive.has(state.host));
+
+/** Undefined when the copy in clear is not valid. */
+const classOf = (state: StateFields) => PLACEMENT_CLASSES.find((name) => name === state.class);
+
 function toInfo(
   keys: SessionKeys,
   state: StateFields,
@@ -84,7 +104,7 @@ function toInfo(
   alive: ReadonlySet<string>,
   line: WaitingLine | undefined,
 ): SessionInfo {
-  const position = isQueued(state) ? line?.positionOf(sessionJobId(keys.tenant, keys.session)) : undefined;
+  const position = line?.positionOf(sessionJobId(keys.tenant, keys.session));
   const etaMs = position === undefined ? undefined : line?.etaOf(position);
   return {
     id: keys.session,

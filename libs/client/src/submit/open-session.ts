@@ -1,3 +1,4 @@
+import { placementClass, toPlacement } from '@shellfleet/admission';
 import { open, sealPlace, toQueueError } from '@shellfleet/mailbox';
 import { compileRedaction } from '@shellfleet/policy';
 import {
@@ -73,7 +74,9 @@ async function record(
   const canonical = toCanonicalJson(spec);
   const sealed = producer.sealer.seal(canonical, sealPlace('spec', keys));
   const digest = producer.sealer.digest(canonical);
-  const opened = await producer.window.enter(() => open(producer.redis, keys, sealed, digest));
+  const placement = toPlacement(spec);
+  const clear = { placementClass: placementClass(placement), json: JSON.stringify(placement) };
+  const opened = await producer.window.enter(() => open(producer.redis, keys, sealed, digest, 'same-spec', clear));
   switch (opened.type) {
     case 'created':
     case 'attached': {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { SpanKind, trace } from '@opentelemetry/api';
+import { newSessionJob, toPlacement } from '@shellfleet/admission';
 import { type Submission, type Submitted, sealPlace, submit } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
@@ -141,7 +142,7 @@ async function accept(producer: Producer, session: OpenSession, pending: Pending
 }
 
 function ensureJob(producer: Producer, session: OpenSession): Promise<void> {
-  return producer.sessions.ensureJob({ tenant: producer.tenant, session: session.id }, session.spec.priority);
+  return producer.sessions.ensureJob(newSessionJob(session.keys, session.generation, toPlacement(session.spec)));
 }
 
 /** Redis lost an accepted entry, perhaps with its whole session: it goes in again under the same id. A host that began it refuses the id. */

@@ -42,7 +42,10 @@ export interface AdoptedJob {
 /**
  * `misplaced`: the job was left from an earlier life of the session and waited in a queue in which this life does not belong.
  * Becomes the owner under `owner.fence`, unless a newer owner is known. The first step of every take-over and every reconnection. */
-export async function adopt(owner: Owner, job?: AdoptedJob): Promise<Adopted | { type: 'closed' | 'misplaced' } | Fenced> {
+export async function adopt(
+  owner: Owner,
+  job?: AdoptedJob,
+): Promise<Adopted | { type: 'closed' | 'misplaced' } | Fenced> {
   const args = [owner.fence, owner.host, job?.generation ?? '', job?.placementClass ?? ''];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;

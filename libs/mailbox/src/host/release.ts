@@ -6,11 +6,15 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/release');
 
-/** Gives the session up. Refused (`busy`) while anything runs or waits. A closing session is closed by it. */
+/**
+ * Gives the session up. Refused (`busy`) while an entry runs, and while entries wait unless `waiting` is `leave`: they stay for the next owner.
+ * The release of a closing session closes it.
+ */
 export async function release(
   owner: Owner,
   status: 'queued' | 'lost',
   event?: { type: EventType; data: Record<string, unknown> },
+  waiting: 'refuse' | 'leave' = 'refuse',
 ): Promise<{ type: 'released'; life: string } | { type: 'busy' } | Fenced> {
   const args = [
     owner.fence,
@@ -21,6 +25,7 @@ export async function release(
     LIMITS.retentionMs,
     CANCELLED_UNSTARTED,
     CANCELLED_IN_ONE_CALL,
+    waiting === 'leave' ? '1' : '0',
   ];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;

@@ -21,7 +21,14 @@ export async function open(
   attachTo: 'same-spec' | 'any' = digest === undefined ? 'any' : 'same-spec',
   placement = { placementClass: '', json: '' },
 ): Promise<Opened> {
-  const args = [sealedSpec, digest ?? '', attachTo === 'any' ? '1' : '0', LIMITS.retentionMs, placement.placementClass, placement.json];
+  const args = [
+    sealedSpec,
+    digest ?? '',
+    attachTo === 'any' ? '1' : '0',
+    LIMITS.retentionMs,
+    placement.placementClass,
+    placement.json,
+  ];
   const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
   if (reply[0] === 0) return { type: 'closing' };
   if (reply[0] === -1) return { type: 'conflict', spec: asString(reply[1]), generation: asString(reply[2]) };

@@ -1,0 +1,43 @@
+import type { SessionJob } from '@shellfleet/admission';
+import type { Adopted } from '@shellfleet/mailbox';
+import { ShellfleetError } from '@shellfleet/protocol';
+import { finishLost } from '../run/run-command.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+import { giveUp } from './end-session.ts';
+import { failWaiting } from './fail-waiting.ts';
+import type { ServedSession } from './served-session.ts';
+
+/**
+ * Ends everything that waits in a session whose job differs from its sealed spec, and gives the session up. Nothing is started. A session
+ * that is submitted to afterwards gets a new job, made from the sealed spec.
+ */
+export async function refuse(
+  differing: readonly string[],
+  adopted: Adopted,
+  found: Sandbox | undefined,
+  served: ServedSession,
+): Promise<void> {
+  served.logger.error({ differing }, 'session.refused');
+  await found?.remove();
+  // An earlier owner started it, under a job that was right.
+  if (adopted.running !== undefined) await finishLost(adopted.running, { ...served, mayTakeNext: () => false });
+  const error = jobRefused(served.job, differing);
+  do await failWaiting(served, error);
+  while (!served.signal.aborted && !(await giveUp(served, 'its job was refused')));
+}
+
+/** Thrown while two queues hold a job of the session: the other one was left from an earlier life of its id, and goes when it is fetched. */
+export function heldInOtherClass({ session }: SessionJob, holder: string): ShellfleetError {
+  return new ShellfleetError(
+    'LEASE_LOST',
+    `Host ${holder} holds session ${session} through a job in the queue of another execution policy.`,
+  );
+}
+
+function jobRefused({ session }: SessionJob, differing: readonly string[]): ShellfleetError {
+  return new ShellfleetError(
+    'SESSION_SPEC_INVALID',
+    `The job of session ${session} does not match its sealed spec (${differing.join(', ')}), so nothing was run. Something else than Shellfleet has changed it in Redis. Submit the command again; if the same error comes back, find out what writes to Redis.`,
+    { issues: differing.map((message) => ({ path: 'job', message })) },
+  );
+}
