@@ -10,7 +10,6 @@ export const checks = {
   types: [bin('tsc'), '-p', 'tsconfig.json'],
   format: [bin('biome'), 'ci', '--linter-enabled=false', ...colors, '.'],
   lint: [bin('biome'), 'lint', '--error-on-warnings', ...colors, '.'],
-  'import boundaries': [process.execPath, '--no-warnings', 'scripts/check-boundaries.ts'],
   'dead code': [bin('knip'), '--no-config-hints'],
 } satisfies Record<string, Step>;
 

@@ -1,0 +1,163 @@
+import { spawnSync } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { root } from '../steps.ts';
+
+// Each import rule is given violations, in a folder that holds the rules and the violations alone. Biome reads all of
+// them in one run.
+
+type Seed = [path: string, text: string];
+
+const workspace = / Move whatever both need down /;
+const violations: [...Seed, message: RegExp][] = [
+  ['libs/protocol/src/a.ts', "import { createHash } from 'node:crypto';", /libs\/protocol imports zod alone/],
+  ['libs/concurrency/src/a.ts', "import { z } from 'zod';", /libs\/concurrency imports Node alone/],
+  ['libs/concurrency/src/b.ts', "import '@shellfleet/protocol';", /libs\/concurrency imports Node alone/],
+  ['libs/policy/src/a.ts', "import { Fleet } from '@shellfleet/client';", workspace],
+  ['libs/policy/src/b.ts', "import {\n  readFile,\n} from 'node:fs/promises';", /decides and does nothing/],
+  ['libs/policy/src/c.ts', 'export const now = () => Date.now();', /no clock/],
+  ['libs/policy/src/d.ts', 'setTimeout(() => {}, 10);', /no clock/],
+  ['libs/policy/a.ts', "import '@shellfleet/mailbox';", workspace],
+  ['libs/mailbox/src/a.ts', "import '@shellfleet/admission';", workspace],
+  ['libs/keeper/src/a.ts', "import '@shellfleet/mailbox';", workspace],
+  ['libs/admission/src/a.ts', "import '@shellfleet/client';", workspace],
+  ['libs/client/src/a.ts', "import '@shellfleet/worker';", workspace],
+  ['libs/client/src/b.test.ts', "import '@shellfleet/worker/shell';", workspace],
+  ['apps/worker/src/a.ts', "import '@shellfleet/producer';", workspace],
+  ['apps/worker/src/b.ts', "import type { Fleet } from '@shellfleet/client';", workspace],
+  ['apps/producer/src/a.ts', "export * from '@shellfleet/worker';", workspace],
+  ['infra/setup/src/a.ts', "await import('@shellfleet/client');", workspace],
+  ['examples/npm-packages/src/a.ts', "import '@shellfleet/mailbox';", workspace],
+  ['apps/worker/src/c.ts', "import x from '@shellfleet/protocol/src/ids.ts';", /reaches into another package/],
+  ['libs/client/src/c.ts', "export * from '../../protocol/src/ids.ts';", /reaches into another package/],
+  ['libs/client/src/deep/d.ts', "export * from '../../../protocol/src/ids.ts';", /reaches into another package/],
+  ['tests/e2e/a.ts', "import '../../apps/worker/src/worker.ts';", /reaches into another package/],
+  ['tests/e2e/b.ts', "await import('../../apps/worker/src/worker.ts');", /reaches into another package/],
+  ['libs/mailbox/src/b.ts', "import '../../../tests/support/until.ts';", /reaches into another package/],
+  ['apps/worker/src/session/a.ts', "import type { Queue } from 'bullmq';", /bullmq is used in libs\/admission/],
+  ['libs/client/src/queue/a.ts', "import { Queue } from 'bullmq';", /bullmq is used in libs\/admission/],
+  ['apps/worker/src/sandbox/a.ts', "import Docker from 'dockerode';", /dockerode is used in/],
+  ['apps/producer/src/b.ts', "import Docker from 'dockerode';", /dockerode is used in/],
+  ['apps/worker/src/output/a.ts', "import { log } from '../log.ts';", /output stages are pure/],
+  ['apps/worker/src/output/b.ts', "await import('pino');", /output stages are pure/],
+  ['apps/worker/src/d.ts', 'const debug = process.env.DEBUG;', /Only config.ts reads process.env/],
+  ['apps/worker/src/e.ts', "const debug = process.env['DEBUG'];", /Only config.ts reads process.env/],
+  ['apps/worker/src/f.ts', 'const { DEBUG } = process.env;', /Only config.ts reads process.env/],
+  ['apps/worker/src/main.ts', 'const debug = process.env.DEBUG;', /Only config.ts reads process.env/],
+  ['libs/client/src/e.ts', 'await redis.xadd(sessionKeys(ns, t, s).stream);', /Only the scripts of libs\/mailbox/],
+  ['apps/worker/src/g.ts', 'await redis.hset(keys.state, field, 1);', /Only the scripts of libs\/mailbox/],
+];
+
+const allowed: Seed[] = [
+  ['libs/admission/src/z.ts', "import { Queue } from 'bullmq';"],
+  ['libs/client/src/queue/tools-queue.ts', "import { Queue } from 'bullmq';"],
+  ['apps/worker/src/queue/tool-jobs.ts', "import { Queue } from 'bullmq';"],
+  ['apps/worker/src/sandbox/docker/z.ts', "import Docker from 'dockerode';"],
+  ['apps/worker/src/output/z.ts', "import { cut } from './cut.ts';\nimport '@shellfleet/protocol';"],
+  ['apps/worker/src/config.ts', 'export const level = process.env.LEVEL;'],
+  ['apps/producer/src/main.ts', 'await main(process.env);'],
+  ['apps/worker/src/z.ts', 'await redis.hdel(fleet.owners, member);\nawait redis.xread(keys.stream);'],
+  ['infra/setup/src/z.ts', "import { buildKeeper } from '@shellfleet/keeper/build';\nimport Docker from 'dockerode';"],
+  ['libs/policy/src/z.ts', "// import x from 'node:fs';\nconst text = 'Date.now()';\nconst s = `import 'bullmq'`;"],
+  ['libs/policy/src/z.test.ts', "import { readFile } from 'node:fs/promises';\nDate.now();"],
+  ['libs/client/src/z.ts', "import '@shellfleet/admission';\nimport '@shellfleet/protocol/plain';"],
+  ['libs/client/src/deep/z.ts', "import { a } from '../z.ts';"],
+  ['tests/e2e/z.ts', "import { Queue } from 'bullmq';\nimport '../support/until.ts';"],
+];
+
+/** The order of scripts/lint/worker-folders.grit, which is also that of ARCHITECTURE.md. */
+const workerOrder = [
+  ['main.ts'],
+  ['start-worker.ts', 'index.ts'],
+  ['worker.ts'],
+  ['calls', 'session', 'tools', 'upkeep'],
+  ['run', 'terminals'],
+  ['shell'],
+  ['host-log', 'lease', 'redaction', 'sandbox'],
+  ['host', 'output', 'queue'],
+  ['config.ts'],
+];
+
+type Finding = { category: string; message: string; location: { path: string; start: { line: number } } };
+
+const folders: string[] = [];
+afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
+
+/** The findings of the import rules in a folder that holds nothing but the rules and these files. */
+async function lint(seeds: Seed[]): Promise<Finding[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-lint-'));
+  folders.push(folder);
+  for (const name of ['biome.jsonc', '.gitignore', 'scripts/lint'])
+    await cp(join(root, name), join(folder, name), { recursive: true });
+  for (const [path, text] of seeds) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
+  const args = ['lint', '--reporter=json', '--max-diagnostics=none', '.'];
+  const run = spawnSync(join(root, 'node_modules/.bin/biome'), args, { cwd: folder, encoding: 'utf8' });
+  const { diagnostics } = JSON.parse(run.stdout) as { diagnostics: Finding[] };
+  return diagnostics.filter(({ category }) => category === 'plugin' || category === 'lint/style/noRestrictedImports');
+}
+
+describe('the rules', () => {
+  let findings: Finding[];
+
+  beforeAll(async () => {
+    findings = await lint([...violations.map(([path, text]): Seed => [path, text]), ...allowed]);
+  }, 60_000);
+
+  const messagesOf = (path: string) => [
+    ...new Set(findings.filter(({ location }) => location.path === path).map(({ message }) => message)),
+  ];
+
+  test.each(violations)('find in %s: %s', (path, _text, message) => {
+    expect(messagesOf(path)).toContainEqual(expect.stringMatching(message));
+  });
+
+  test.each(allowed)('accept in %s: %s', (path) => {
+    expect(messagesOf(path)).toEqual([]);
+  });
+});
+
+describe('the folders of the worker', () => {
+  const members = workerOrder.flat();
+  const stepOf = (member: string) => workerOrder.findIndex((step) => step.includes(member));
+  // What a member must not import: the members before it and the others of its step.
+  const forbidden = (importer: string) =>
+    members.filter((member) => member !== importer && stepOf(member) <= stepOf(importer));
+
+  test('have a place in the order, every one', async () => {
+    const names = await readdir(join(root, 'apps/worker/src'));
+    expect(names.filter((name) => !name.endsWith('.test.ts') && !members.includes(name))).toEqual([]);
+  });
+
+  test('import only what comes after them', { timeout: 60_000 }, async () => {
+    const pathOf = (importer: string) => `apps/worker/src/${isFile(importer) ? importer : `${importer}/seeded.ts`}`;
+    const importOf = (importer: string, member: string) =>
+      `import '${isFile(importer) ? './' : '../'}${isFile(member) ? member : `${member}/a.ts`}';\n`;
+    const others = (importer: string) => members.filter((member) => member !== importer);
+    const findings = await lint(
+      members.map((importer) => [
+        pathOf(importer),
+        others(importer)
+          .map((member) => importOf(importer, member))
+          .join(''),
+      ]),
+    );
+    const lines = (importer: string) =>
+      findings
+        .filter(({ category, location }) => category === 'plugin' && location.path === pathOf(importer))
+        .map(({ location }) => location.start.line);
+    const refused = members.map((importer) => [
+      importer,
+      others(importer).filter((_, index) => lines(importer).includes(index + 1)),
+    ]);
+    expect(refused).toEqual(members.map((importer) => [importer, forbidden(importer)]));
+  });
+});
+
+function isFile(member: string): boolean {
+  return member.endsWith('.ts');
+}

@@ -1,0 +1,103 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { copyCheckout } from './mutants/checkout-copy.ts';
+import { drawMutants, type Mutant } from './mutants/draw.ts';
+import { checkBaseline, type Judgement, judge } from './mutants/judge.ts';
+import { type Part, parts } from './mutants/parts.ts';
+import { type JudgedMutant, printTable } from './mutants/table.ts';
+import { root } from './steps.ts';
+
+// `npm run mutants`: makes small faults in the code, one at a time, and counts those that the tests notice.
+
+const USAGE = `npm run mutants -- [options]
+  --part NAME    one part (${Object.keys(parts).join(', ')}); default: all
+  --seed N       which mutants are drawn; default: 1
+  --count N      mutants over all parts; default: 200
+  --jobs N       mutants at a time; default: 1
+  --again        judge survivors and timeouts once more
+  --fresh        forget earlier results of this seed
+Results: .cache/mutants/seed-N.json. A run that was stopped goes on where it was.`;
+
+const { values } = parseArgs({
+  options: {
+    part: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    count: { type: 'string', default: '200' },
+    jobs: { type: 'string', default: '1' },
+    again: { type: 'boolean', default: false },
+    fresh: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+async function main(): Promise<void> {
+  if (values.help) return console.log(USAGE);
+  const names = values.part === undefined ? Object.keys(parts) : values.part.split(',');
+  const unknown = names.find((name) => parts[name] === undefined);
+  if (unknown !== undefined) throw new Error(`no part has the name ${unknown}\n${USAGE}`);
+  const judged: JudgedMutant[] = [];
+  for (const name of names) judged.push(...(await judgePart(name, parts[name]!)));
+  printTable(judged);
+}
+
+async function judgePart(name: string, part: Part): Promise<JudgedMutant[]> {
+  const results = await Results.open(join(root, `.cache/mutants/seed-${values.seed}-${name}.json`));
+  const order = await drawMutants(root, part, Number(values.seed));
+  const wanted = Math.round((part.share * Number(values.count)) / 200);
+  const judged: JudgedMutant[] = [];
+  let next = 0;
+  let underWay = 0;
+  const job = async (number: number): Promise<void> => {
+    let copy: Awaited<ReturnType<typeof copyCheckout>> | undefined;
+    while (next < order.length && judged.length + underWay < wanted) {
+      const mutant = order[next++]!;
+      underWay += 1;
+      let result = results.of(mutant);
+      if (result === undefined || (values.again && result.verdict !== 'killed' && result.verdict !== 'invalid')) {
+        if (copy === undefined) {
+          copy = await copyCheckout(root, number);
+          console.log(
+            `${name}: ${order.length} possible mutants; the tests take ${await checkBaseline(copy, part)} ms`,
+          );
+        }
+        result = await judge(copy, part, mutant);
+        await results.add(mutant, result);
+        console.log(`${result.verdict} ${mutant.file}:${mutant.line} (${mutant.operator}, ${result.ms} ms)`);
+      }
+      underWay -= 1;
+      if (result.verdict !== 'invalid') judged.push({ part: name, ...mutant, ...result });
+    }
+  };
+  await Promise.all(Array.from({ length: Number(values.jobs) }, (_, index) => job(index)));
+  return judged;
+}
+
+/** What is known of a seed's mutants, on disk after each of them. */
+class Results {
+  readonly #path: string;
+  readonly #known: Record<string, Mutant & Judgement>;
+
+  private constructor(path: string, known: Record<string, Mutant & Judgement>) {
+    this.#path = path;
+    this.#known = known;
+  }
+
+  static async open(path: string): Promise<Results> {
+    const text = values.fresh ? '{}' : await readFile(path, 'utf8').catch(() => '{}');
+    return new Results(path, JSON.parse(text) as Record<string, Mutant & Judgement>);
+  }
+
+  of({ id }: Mutant): Judgement | undefined {
+    return this.#known[id];
+  }
+
+  async add(mutant: Mutant, judgement: Judgement): Promise<void> {
+    this.#known[mutant.id] = { ...mutant, ...judgement };
+    await mkdir(dirname(this.#path), { recursive: true });
+    await writeFile(`${this.#path}.new`, `${JSON.stringify(this.#known, null, 2)}\n`);
+    await rename(`${this.#path}.new`, this.#path);
+  }
+}
+
+await main();

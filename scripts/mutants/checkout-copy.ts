@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import type { Mutant } from './draw.ts';
+
+const run = promisify(execFile);
+
+/** A copy of the checkout in which files are changed, so that a run that is killed leaves the checkout as it was. */
+export interface CheckoutCopy {
+  folder: string;
+  /** Runs `work` while the mutant is in place, and puts the file back. */
+  withMutant<T>(mutant: Mutant, work: () => Promise<T>): Promise<T>;
+}
+
+/**
+ * Copies the files that git knows or would add. The copy lies in the checkout, so that packages are found in the folder
+ * above it; the workspaces' own packages are linked to the copy.
+ */
+export async function copyCheckout(root: string, number: number): Promise<CheckoutCopy> {
+  const folder = join(root, `.cache/mutants/copy-${number}`);
+  await rm(folder, { recursive: true, force: true });
+  const listed = await run('git', ['ls-files', '-z', '-co', '--exclude-standard', '--deduplicate'], { cwd: root });
+  const paths = listed.stdout.split('\0').filter((path) => path !== '');
+  for (const path of paths) await copyFile(root, folder, path);
+  await linkWorkspaces(folder, paths);
+  return {
+    folder,
+    async withMutant(mutant, work) {
+      const path = join(folder, mutant.file);
+      const source = await readFile(path, 'utf8');
+      await writeFile(path, source.slice(0, mutant.from) + mutant.text + source.slice(mutant.to));
+      try {
+        return await work();
+      } finally {
+        await writeFile(path, source);
+      }
+    },
+  };
+}
+
+async function copyFile(root: string, folder: string, path: string): Promise<void> {
+  await mkdir(dirname(join(folder, path)), { recursive: true });
+  // A file that was deleted and not yet committed is still listed.
+  await cp(join(root, path), join(folder, path), { verbatimSymlinks: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+}
+
+async function linkWorkspaces(folder: string, paths: readonly string[]): Promise<void> {
+  for (const path of paths.filter((one) => one.endsWith('/package.json'))) {
+    const { name } = JSON.parse(await readFile(join(folder, path), 'utf8')) as { name?: string };
+    if (!name?.startsWith('@shellfleet/')) continue;
+    const link = join(folder, 'node_modules', name);
+    await mkdir(dirname(link), { recursive: true });
+    await symlink(relative(dirname(link), join(folder, dirname(path))), link).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  }
+}

@@ -1,0 +1,115 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { CheckoutCopy } from './checkout-copy.ts';
+import { withoutTypes } from './code-mask.ts';
+import type { Mutant } from './draw.ts';
+import { languageOf, type Part } from './parts.ts';
+import { runProgram } from './run-program.ts';
+
+const run = promisify(execFile);
+
+/**
+ * `invalid`: does not compile or parse, or compiles to the same code; another mutant takes its place.
+ * `timeout`: the tests did not end in time, which counts as noticed.
+ */
+type Verdict = 'killed' | 'timeout' | 'survived' | 'invalid';
+
+export interface Judgement {
+  verdict: Verdict;
+  ms: number;
+  /** The first test that failed. */
+  by?: string;
+}
+
+const TIMEOUT_MS = 60_000;
+
+/** Runs the part's tests on the mutant, for 60 s at most over all steps. */
+export async function judge(copy: CheckoutCopy, part: Part, mutant: Mutant): Promise<Judgement> {
+  const startedAt = performance.now();
+  const original = languageOf(mutant.file) === 'c' ? await compiled(copy, mutant.file) : undefined;
+  return copy.withMutant(mutant, async () => {
+    const end = (verdict: Verdict, by?: string): Judgement => {
+      return { verdict, ms: Math.round(performance.now() - startedAt), ...(by === undefined ? {} : { by }) };
+    };
+    const changed = await compiled(copy, mutant.file).catch(() => undefined);
+    if (changed === undefined || changed === original) return end('invalid');
+    const testsAt = performance.now();
+    for (const filters of part.tests) {
+      const tests = await runTests(copy, filters, TIMEOUT_MS - (performance.now() - testsAt));
+      if (tests.output.includes('Error compiling script')) return end('invalid');
+      if (tests.status === 'timeout') return end('timeout');
+      if (tests.status === 'failed') return end('killed', firstFailure(tests.output));
+    }
+    return end('survived');
+  });
+}
+
+/** Runs the tests of a part on the copy as it is. Throws, with their output, where one fails. */
+export async function checkBaseline(copy: CheckoutCopy, part: Part): Promise<number> {
+  const startedAt = performance.now();
+  for (const filters of part.tests) {
+    const { status, output } = await runTests(copy, filters, TIMEOUT_MS);
+    if (status !== 'passed') throw new Error(`The tests ${filters.join(' ')} without a mutant: ${status}\n${output}`);
+  }
+  return Math.round(performance.now() - startedAt);
+}
+
+async function runTests({ folder }: CheckoutCopy, filters: readonly string[], timeoutMs: number) {
+  const temporary = await mkdtemp(join(tmpdir(), 'sf-mutant-'));
+  const vitest = join(folder, '../../../node_modules/.bin/vitest');
+  const args = ['run', '--bail=1', '--reporter=dot', '--no-color', ...filters];
+  try {
+    return await runProgram(vitest, args, { cwd: folder, timeoutMs, env: { ...process.env, TMPDIR: temporary } });
+  } finally {
+    await removeContainers(temporary);
+    await rm(temporary, { recursive: true, force: true });
+  }
+}
+
+/** Containers of tests that were killed; theirs are those that have something of the tests' folder mounted. */
+async function removeContainers(folder: string): Promise<void> {
+  const docker = async (...args: string[]): Promise<string> => (await run('docker', args)).stdout.trim();
+  try {
+    const ids = (await docker('ps', '-aq', '--filter', 'label=shellfleet.test')).split('\n').filter((id) => id !== '');
+    for (const id of ids) {
+      const binds = await docker('inspect', '--format', '{{.HostConfig.Binds}}', id);
+      if (binds.includes(folder)) await docker('rm', '-f', id);
+    }
+  } catch {
+    // Without an engine there are none.
+  }
+}
+
+function firstFailure(output: string): string {
+  return / FAIL {2}(.*)/.exec(output)?.[1]?.trim() ?? output.trim().split('\n').at(-1) ?? '';
+}
+
+/**
+ * Throws where the file does not compile. Returns its object code where there is one: two sources with the same code are one
+ * program. Lua is compiled by Redis alone, so what it thinks of a script is in the tests' output.
+ */
+async function compiled({ folder }: CheckoutCopy, file: string): Promise<string> {
+  const path = join(folder, file);
+  switch (languageOf(file)) {
+    case 'typescript': {
+      withoutTypes(await readFile(path, 'utf8'));
+      await run(join(folder, '../../../node_modules/.bin/tsc'), ['-p', 'tsconfig.json'], { cwd: folder });
+      return '';
+    }
+    case 'shell':
+      await run('sh', ['-n', path]);
+      return '';
+    case 'lua':
+      return '';
+    case 'c': {
+      const builds = join(folder, 'libs/keeper/build');
+      const includes = (await readdir(builds).catch(() => [])).flatMap((name) => ['-I', join(builds, name)]);
+      const object = join(folder, '.cache-object.o');
+      await run('cc', ['-std=gnu11', '-Os', '-Wall', '-Wextra', ...includes, '-c', '-o', object, path]);
+      return (await readFile(object)).toString('latin1');
+    }
+  }
+}

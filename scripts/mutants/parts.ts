@@ -1,0 +1,58 @@
+import type { Language } from './code-mask.ts';
+
+/** Code that is mutated together, and the tests that have to notice. */
+export interface Part {
+  /** Paths from the root of the repository, as `fs.glob` takes them; tests among them are left out. */
+  files: readonly string[];
+  /** How many of 200 mutants fall to it. */
+  share: number;
+  /** Filters of vitest, cheapest first: a mutant that one step notices never reaches the next. */
+  tests: readonly (readonly string[])[];
+}
+
+export const parts: Record<string, Part> = {
+  mailbox: {
+    files: ['libs/mailbox/src/**/*.lua'],
+    share: 60,
+    tests: [['libs/mailbox/src', 'tests/integration/mailbox-']],
+  },
+  keeper: {
+    files: [
+      'libs/keeper/src/ladder.c',
+      'libs/keeper/src/processes.c',
+      'libs/keeper/src/shell.c',
+      'libs/keeper/src/shell.sh',
+    ],
+    share: 50,
+    tests: [['tests/integration/shell-stop', 'tests/integration/shell-state', 'tests/integration/shell-semantics']],
+  },
+  lease: {
+    files: ['apps/worker/src/lease/*.ts'],
+    share: 20,
+    tests: [['apps/worker/src/lease']],
+  },
+  policy: {
+    files: ['libs/policy/src/**/*.ts'],
+    share: 45,
+    tests: [
+      ['execution', 'secrets', 'detectors', 'redaction/compile', 'redaction/redactor', 'false-alarms'].map(inPolicy),
+      ['tokens', 'patterns', 'hostile'].map(inPolicy),
+      ['leaks'].map(inPolicy),
+    ],
+  },
+  output: {
+    files: ['apps/worker/src/output/*.ts'],
+    share: 25,
+    tests: [['apps/worker/src/output', 'apps/worker/src/run']],
+  },
+};
+
+function inPolicy(name: string): string {
+  return `libs/policy/src/${name.includes('/') || name === 'execution' ? '' : 'redaction/'}${name}`;
+}
+
+export function languageOf(path: string): Language {
+  if (path.endsWith('.c')) return 'c';
+  if (path.endsWith('.lua')) return 'lua';
+  return path.endsWith('.sh') ? 'shell' : 'typescript';
+}
