@@ -8,14 +8,11 @@ export interface QueueHead {
 
 /**
  * The order in which a host that offers several queues fetches from them: by priority, then by how long the head has waited. So a host with
- * two policies takes sessions in the order in which it would take them from one line. Empty queues come last: one may have got a job since
- * the heads were read.
+ * two policies takes sessions in the order in which it would take them from one line. Empty queues are left out.
  *
  * Fairness between tenants belongs here: with a queue per class and tenant, this function weighs their heads.
  */
-export function fetchOrder<T extends { head?: QueueHead | undefined }>(queues: readonly T[]): T[] {
-  return queues.toSorted(({ head: a }, { head: b }) => {
-    if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
-    return a.priority - b.priority || a.addedAt - b.addedAt;
-  });
+export function fetchOrder<T>(queues: readonly { name: T; head: QueueHead | undefined }[]): T[] {
+  const waiting = queues.flatMap(({ name, head }) => (head === undefined ? [] : [{ name, ...head }]));
+  return waiting.sort((a, b) => a.priority - b.priority || a.addedAt - b.addedAt).map(({ name }) => name);
 }

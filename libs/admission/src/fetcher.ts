@@ -54,7 +54,7 @@ export async function createFetcher(options: FetcherOptions, queues: SessionQueu
   async function inOrder(): Promise<readonly PlacementClass[]> {
     if (offers.length < 2) return offers;
     const heads = await Promise.all(offers.map(async (name) => ({ name, head: await readHead(name) })));
-    return fetchOrder(heads).map(({ name }) => name);
+    return fetchOrder(heads);
   }
 
   async function readHead(name: PlacementClass): Promise<QueueHead | undefined> {

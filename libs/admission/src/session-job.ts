@@ -50,17 +50,17 @@ export function parseSessionJob(
 }
 
 /**
- * Compares a job with the placement that the session's sealed spec asks for, and returns what differs; empty when nothing does.
+ * Compares a job with the placement that the session's sealed spec asks for. Returns the parts of the job that differ: `queue`, `data` (not
+ * valid), or fields of its data.
  * A job that was added for an earlier life of the id (another `generation`) is only compared by its class, which decides the host.
  */
 export function differences(job: SessionJob, generation: string, wanted: Placement): string[] {
-  if (job.data === undefined) return ['its data is not valid'];
+  if (job.data === undefined) return ['data'];
   const { generation: added, ...placement } = job.data;
-  const wrongQueue =
-    job.placementClass === placementClass(wanted) ? [] : [`it is in the queue of '${job.placementClass}'`];
+  const wrongQueue = job.placementClass === placementClass(wanted) ? [] : ['queue'];
   if (added !== generation) return wrongQueue;
   const fields = (['policy', 'priority', 'labels'] as const).filter(
     (field) => toCanonicalJson(placement[field]) !== toCanonicalJson(wanted[field]),
   );
-  return [...wrongQueue, ...fields.map((field) => `its ${field} differs`)];
+  return [...wrongQueue, ...fields];
 }

@@ -37,7 +37,7 @@ export function heldInOtherClass({ session }: SessionJob, holder: string): Shell
 function jobRefused({ session }: SessionJob, differing: readonly string[]): ShellfleetError {
   return new ShellfleetError(
     'SESSION_SPEC_INVALID',
-    `The job of session ${session} does not match its sealed spec (${differing.join(', ')}), so nothing was run. Something else than Shellfleet has changed it in Redis. Submit the command again; if the same error comes back, find out what writes to Redis.`,
-    { issues: differing.map((message) => ({ path: 'job', message })) },
+    `The job of session ${session} differs from its sealed spec in its ${differing.join(', ')}, so nothing was run. It was changed in Redis, and not by Shellfleet. Find out what else writes there, then submit the command again.`,
+    { issues: differing.map((part) => ({ path: `job.${part}`, message: 'differs from the sealed spec' })) },
   );
 }
