@@ -1,54 +1,56 @@
 import { spawnSync } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checks } from './check.ts';
+import { appendFile, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from './steps.ts';
+import { copyCheckout, toolEnvironment } from './testing/copy-checkout.ts';
 
-// A check that cannot fail protects nothing: each is fed one violation, in a copy of this checkout.
+// A check that cannot fail protects nothing. Each check runs once in a copy of this checkout that holds a violation of
+// each kind, and has to report every one. The import rules have a test of their own, lint/lint.test.ts.
+
+const violations = {
+  types: [
+    ['libs/policy/src/index.ts', "export const seeded: number = 'a text';\n"],
+    ['libs/protocol/src/ids.test.ts', "export const seeded: number = 'a text';\n"],
+  ],
+  format: [['libs/policy/src/seeded.ts', 'export const seeded = "a text"\n']],
+  lint: [
+    ['libs/policy/src/seeded.ts', 'export const unequal = (a: unknown): boolean => a == 1;\n'],
+    ['libs/policy/src/clock.ts', 'export const now = (): number => Date.now();\n'],
+    ['libs/policy/src/imports.ts', "import '@shellfleet/client';\n"],
+  ],
+  'dead-code': [
+    ['libs/policy/src/unused.ts', "export const seeded = 'no file imports this';\n"],
+    ['infra/setup/src/setup-error.ts', "export const seeded = 'no file imports this';\n"],
+    ['libs/policy/src/limits.ts', "import 'bullmq';\n"],
+    ['libs/concurrency/src/index.ts', "export * from './cycle.ts';\n"],
+    ['libs/concurrency/src/cycle.ts', "export * from './index.ts';\n"],
+  ],
+} as const;
 
 let copy: string;
 
 beforeAll(async () => {
-  copy = await mkdtemp(join(tmpdir(), 'shellfleet-check-'));
-  const leftOut = ['node_modules', '.git', 'dist', '.cache', '.nx', 'bench-results', 'build'];
-  await cp(root, copy, { recursive: true, filter: (path) => path === root || !leftOut.includes(basename(path)) });
-  await linkModules(join(root, 'node_modules'), join(copy, 'node_modules'));
-}, 30_000);
+  copy = await copyCheckout();
+  for (const [path, text] of Object.values(violations).flat()) await appendFile(join(copy, path), text);
+}, 60_000);
 
 afterAll(() => rm(copy, { recursive: true, force: true }));
 
-// Links of workspaces are relative, so the copy's lead into the copy; everything else is shared.
-async function linkModules(from: string, to: string): Promise<void> {
-  await mkdir(to);
-  for (const name of await readdir(from)) {
-    if (name === '@shellfleet') await cp(join(from, name), join(to, name), { recursive: true, verbatimSymlinks: true });
-    else if (name !== '.cache') await symlink(join(from, name), join(to, name));
-  }
-}
-
-const unused = "export const seeded = 'nobody imports this';\n";
-
-test.each<[keyof typeof checks, string, string]>([
-  ['types', 'libs/policy/src/seeded.ts', "export const seeded: number = 'a text';\n"],
-  ['types', 'libs/policy/src/seeded.test.ts', "export const seeded: number = 'a text';\n"],
-  ['format', 'libs/policy/src/seeded.ts', 'export const seeded = "a text"\n'],
-  ['lint', 'libs/policy/src/seeded.ts', 'export const seeded = (a: unknown): boolean => a == 1;\n'],
-  ['lint', 'libs/policy/src/seeded.ts', "import 'bullmq';\n"],
-  ['lint', 'libs/policy/src/seeded.ts', "import '@shellfleet/client';\n"],
-  ['lint', 'libs/policy/src/seeded.ts', 'export const now = (): number => Date.now();\n'],
-  ['dead code', 'libs/policy/src/seeded.ts', unused],
-  ['dead code', 'infra/setup/src/setup-error.ts', unused],
-])('%s finds what is wrong in %s: %s', { timeout: 60_000 }, async (name, path, text) => {
-  const seeded = join(copy, path);
-  const before = await readFile(seeded, 'utf8').catch(() => undefined);
-  await mkdir(dirname(seeded), { recursive: true });
-  await writeFile(seeded, (before ?? '') + text);
-  const [file, ...args] = checks[name];
-  const run = spawnSync(file!, args, { cwd: copy, encoding: 'utf8' });
-  if (before === undefined) await rm(seeded);
-  else await writeFile(seeded, before);
-  expect(run.stdout + run.stderr).toContain(path);
-  expect(run.status).not.toBe(0);
+describe.each(Object.entries(violations))('%s', (check, seeds) => {
+  test('reports every violation', { timeout: 120_000 }, async () => {
+    const run = spawnSync(await commandOf(check), { cwd: copy, encoding: 'utf8', shell: true, env: toolEnvironment() });
+    const report = run.stdout + run.stderr;
+    expect(seeds.map(([path]) => path).filter((path) => !report.includes(path))).toEqual([]);
+    expect(run.status).not.toBe(0);
+  });
 });
+
+/** The command of a check, as Nx would run it for the whole checkout or for libs/policy. */
+async function commandOf(check: string): Promise<string> {
+  const [manifest, nx] = await Promise.all(
+    ['package.json', 'nx.json'].map(async (name) => JSON.parse(await readFile(join(root, name), 'utf8'))),
+  );
+  const command: string = check === 'lint' ? nx.targetDefaults.lint.command : manifest.nx.targets[check].command;
+  return command.replace('{projectRoot}', 'libs/policy');
+}

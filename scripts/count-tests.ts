@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+
 /** The part of vitest's JSON report that the closing line is made from. */
 export type TestReport = {
   testResults: {
@@ -8,11 +10,20 @@ export type TestReport = {
   }[];
 };
 
-export type Count = { passed: number; failed: number; notRun: string[] };
+export type Tally = { passed: number; failed: number };
+
+/** `notRun` has the full names of the tests that were skipped. */
+export type Count = Tally & { notRun: string[] };
+
+/** Reads a report; one that does not exist has no tests. */
+export async function readReport(path: string): Promise<TestReport> {
+  const text = await readFile(path, 'utf8').catch(() => '{"testResults":[]}');
+  return JSON.parse(text) as TestReport;
+}
 
 /**
- * Counts what really ran. A file that could not be loaded has no tests in the report and is one failure; so is a run
- * that ended badly though no test did (an error outside of any test).
+ * Counts the tests that ran. One failure more is counted for a file that could not be loaded, since it has no tests in
+ * the report, and for a run that failed although no test did (an error outside of any test).
  */
 export function countTests(report: TestReport, endedWell: boolean): Count {
   const count: Count = { passed: 0, failed: 0, notRun: [] };

@@ -15,6 +15,7 @@ const USAGE = `npm run mutants -- [options]
   --seed N       which mutants are drawn; default: 1
   --count N      mutants over all parts; default: 200
   --jobs N       mutants at a time; default: 1
+  --timeout S    seconds that the tests of one mutant may take; default: 60. More on a busy machine: a timeout counts as noticed
   --again        judge survivors and timeouts once more
   --fresh        forget earlier results of this seed
 Results: .cache/mutants/seed-N.json. A run that was stopped goes on where it was.`;
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     count: { type: 'string', default: '200' },
     jobs: { type: 'string', default: '1' },
+    timeout: { type: 'string', default: '60' },
     again: { type: 'boolean', default: false },
     fresh: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -46,6 +48,7 @@ async function judgePart(name: string, part: Part): Promise<JudgedMutant[]> {
   const order = await drawMutants(root, part, Number(values.seed));
   const wanted = Math.round((part.share * Number(values.count)) / 200);
   const judged: JudgedMutant[] = [];
+  const timeoutMs = Number(values.timeout) * 1000;
   let next = 0;
   let underWay = 0;
   const job = async (number: number): Promise<void> => {
@@ -56,12 +59,12 @@ async function judgePart(name: string, part: Part): Promise<JudgedMutant[]> {
       let result = results.of(mutant);
       if (result === undefined || (values.again && result.verdict !== 'killed' && result.verdict !== 'invalid')) {
         if (copy === undefined) {
-          copy = await copyCheckout(root, number);
+          copy = await copyCheckout(root, `${name}-${number}`);
           console.log(
-            `${name}: ${order.length} possible mutants; the tests take ${await checkBaseline(copy, part)} ms`,
+            `${name}: ${order.length} possible mutants; the tests take ${await checkBaseline(copy, part, timeoutMs)} ms`,
           );
         }
-        result = await judge(copy, part, mutant);
+        result = await judge(copy, part, mutant, timeoutMs);
         await results.add(mutant, result);
         console.log(`${result.verdict} ${mutant.file}:${mutant.line} (${mutant.operator}, ${result.ms} ms)`);
       }

@@ -1,36 +1,33 @@
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensureMachine, type Machine, SetupError, stopDocker } from '@shellfleet/setup';
-import { runChecks } from './check.ts';
-import { countTests, type TestReport } from './count-tests.ts';
+import { countTests, readReport, type Tally } from './count-tests.ts';
+import { runChecksAndUnitTests } from './nx/run-tasks.ts';
 import { root, runStep } from './steps.ts';
 
-// `npm test`: everything, on a real engine and a real Redis. The last line has the counts, for people and for CI.
+// `npm test`: checks, unit tests, and the tests on a real engine and a real Redis. The last line has the counts.
 
-type Tally = { passed: number; failed: number };
-
-/** A part that did not come to run is a failure: nothing is skipped silently. */
-const cutShort: Tally = { passed: 0, failed: 1 };
+/** A part that did not run is a failure: nothing is skipped silently. */
+const notRun: Tally = { passed: 0, failed: 1 };
 
 async function main(filters: string[]): Promise<number> {
   let interrupted = false;
-  // Interrupted, it still stops what it started, and says how far it came.
+  // On an interrupt, this process still stops the engine that it started, and prints the counts so far.
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.on(signal, () => {
       interrupted = true;
     });
-  const checks = await runChecks();
-  const machine = interrupted ? undefined : await setUp();
-  if (!machine) return close(checks, cutShort);
+  // Set-up waits for downloads and disks, while checks and unit tests compute.
+  const [machine, tasks] = await Promise.all([setUp(), filters.length === 0 ? runChecksAndUnitTests() : undefined]);
+  if (!machine) return close(tasks, notRun);
   try {
-    const tests = interrupted ? cutShort : await runTests(filters);
-    return close(checks, tests);
+    return close(tasks, interrupted ? notRun : await runTests(filters));
   } finally {
     if (machine.engine.startedHere) await stopDocker(process.env);
   }
 }
 
-// Brought up here and not by vitest alone: what is missing is said in one line, and not by every test.
+// Done here, before vitest: a missing prerequisite is reported in one line, and not by every test.
 async function setUp(): Promise<Machine | undefined> {
   try {
     return await ensureMachine(process.env, (line) => console.error(line));
@@ -40,28 +37,25 @@ async function setUp(): Promise<Machine | undefined> {
   }
 }
 
+/** With filters, the tests that match them, of every project; without, the projects that Nx does not run. */
 async function runTests(filters: string[]): Promise<Tally> {
-  const reportPath = join(root, '.cache/vitest.json');
+  const report = join(root, '.cache/vitest.json');
   await mkdir(join(root, '.cache'), { recursive: true });
-  await rm(reportPath, { force: true });
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportPath}`];
+  await rm(report, { force: true });
+  const projects = filters.length === 0 ? ['--project=!unit'] : filters;
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   const endedWell = await runStep(
-    ['node_modules/.bin/vitest', 'run', '--allowOnly=false', ...reporters, ...filters],
+    ['node_modules/.bin/vitest', 'run', '--allowOnly=false', ...reporters, ...projects],
     root,
   );
-  const count = countTests(await readReport(reportPath), endedWell);
+  const count = countTests(await readReport(report), endedWell);
   for (const name of count.notRun) console.log(`not run: ${name}`);
   return count;
 }
 
-async function readReport(path: string): Promise<TestReport> {
-  const text = await readFile(path, 'utf8').catch(() => '{"testResults":[]}');
-  return JSON.parse(text) as TestReport;
-}
-
-function close(...tallies: Tally[]): number {
-  const passed = tallies.reduce((sum, tally) => sum + tally.passed, 0);
-  const failed = tallies.reduce((sum, tally) => sum + tally.failed, 0);
+function close(...tallies: (Tally | undefined)[]): number {
+  const passed = tallies.reduce((sum, tally) => sum + (tally?.passed ?? 0), 0);
+  const failed = tallies.reduce((sum, tally) => sum + (tally?.failed ?? 0), 0);
   console.log(`${passed} passed, ${failed} failed`);
   return failed === 0 ? 0 : 1;
 }

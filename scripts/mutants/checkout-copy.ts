@@ -15,10 +15,10 @@ export interface CheckoutCopy {
 
 /**
  * Copies the files that git knows or would add. The copy lies in the checkout, so that packages are found in the folder
- * above it; the workspaces' own packages are linked to the copy.
+ * above it; the workspaces' own packages are linked to the copy. `name` keeps the copies of runs at the same time apart.
  */
-export async function copyCheckout(root: string, number: number): Promise<CheckoutCopy> {
-  const folder = join(root, `.cache/mutants/copy-${number}`);
+export async function copyCheckout(root: string, name: string): Promise<CheckoutCopy> {
+  const folder = join(root, `.cache/mutants/copy-${name}`);
   await rm(folder, { recursive: true, force: true });
   const listed = await run('git', ['ls-files', '-z', '-co', '--exclude-standard', '--deduplicate'], { cwd: root });
   const paths = listed.stdout.split('\0').filter((path) => path !== '');

@@ -24,10 +24,8 @@ export interface Judgement {
   by?: string;
 }
 
-const TIMEOUT_MS = 60_000;
-
-/** Runs the part's tests on the mutant, for 60 s at most over all steps. */
-export async function judge(copy: CheckoutCopy, part: Part, mutant: Mutant): Promise<Judgement> {
+/** Runs the part's tests on the mutant, for at most `timeoutMs` over all steps. */
+export async function judge(copy: CheckoutCopy, part: Part, mutant: Mutant, timeoutMs: number): Promise<Judgement> {
   const startedAt = performance.now();
   const original = languageOf(mutant.file) === 'c' ? await compiled(copy, mutant.file) : undefined;
   return copy.withMutant(mutant, async () => {
@@ -38,7 +36,7 @@ export async function judge(copy: CheckoutCopy, part: Part, mutant: Mutant): Pro
     if (changed === undefined || changed === original) return end('invalid');
     const testsAt = performance.now();
     for (const filters of part.tests) {
-      const tests = await runTests(copy, filters, TIMEOUT_MS - (performance.now() - testsAt));
+      const tests = await runTests(copy, filters, timeoutMs - (performance.now() - testsAt));
       if (tests.output.includes('Error compiling script')) return end('invalid');
       if (tests.status === 'timeout') return end('timeout');
       if (tests.status === 'failed') return end('killed', firstFailure(tests.output));
@@ -48,10 +46,10 @@ export async function judge(copy: CheckoutCopy, part: Part, mutant: Mutant): Pro
 }
 
 /** Runs the tests of a part on the copy as it is. Throws, with their output, where one fails. */
-export async function checkBaseline(copy: CheckoutCopy, part: Part): Promise<number> {
+export async function checkBaseline(copy: CheckoutCopy, part: Part, timeoutMs: number): Promise<number> {
   const startedAt = performance.now();
   for (const filters of part.tests) {
-    const { status, output } = await runTests(copy, filters, TIMEOUT_MS);
+    const { status, output } = await runTests(copy, filters, timeoutMs);
     if (status !== 'passed') throw new Error(`The tests ${filters.join(' ')} without a mutant: ${status}\n${output}`);
   }
   return Math.round(performance.now() - startedAt);

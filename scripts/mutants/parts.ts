@@ -6,7 +6,7 @@ export interface Part {
   files: readonly string[];
   /** How many of 200 mutants fall to it. */
   share: number;
-  /** Filters of vitest, cheapest first: a mutant that one step notices never reaches the next. */
+  /** Arguments of vitest for each step, cheapest first: a mutant that one step notices never reaches the next. */
   tests: readonly (readonly string[])[];
 }
 
@@ -37,7 +37,7 @@ export const parts: Record<string, Part> = {
     tests: [
       ['execution', 'secrets', 'detectors', 'redaction/compile', 'redaction/redactor', 'false-alarms'].map(inPolicy),
       ['tokens', 'patterns', 'hostile'].map(inPolicy),
-      ['leaks'].map(inPolicy),
+      [inPolicy('leaks'), '--testNamePattern=^2000 '],
     ],
   },
   output: {

@@ -32,13 +32,20 @@ async function removeContainer({ id }: Session, { docker, containers } = inspect
   await docker.getContainer(container?.id ?? '').remove({ force: true });
 }
 
-/** What it takes to lose a shell, and the epoch of the one that follows. */
+async function timeOutFatally(session: Session): Promise<void> {
+  const ignoresTheStop = "trap '' URG; while :; do :; done";
+  expect(await session.run(ignoresTheStop, { timeoutMs: 300, killGraceMs: 300 })).toMatchObject({
+    outcome: 'timeout',
+    reason: 'wall',
+    shell: { state: 'lost', epoch: 2 },
+  });
+}
+
+/** Ways to lose the first shell of a session. */
 const WAYS: [string, (session: Session) => Promise<unknown>][] = [
   ['restart', (session) => session.restart()],
-  [
-    'a timeout that the shell does not survive',
-    (session) => session.run('set -n', { timeoutMs: 300, killGraceMs: 300 }),
-  ],
+  ['a timeout that the shell does not survive', timeOutFatally],
+  ['set -n, after which a shell runs nothing', (session) => session.run('set -n')],
   ['kill -9 of the shell by its command', (session) => session.run('kill -9 $$')],
   ['exec of another program', (session) => session.run('exec true')],
   ['kill -9 of the shell from the background', (session) => session.run('shell=$$; (sleep 0.2; kill -9 $shell) & :')],

@@ -1,4 +1,4 @@
-import { isShellfleetError, type Session } from '@shellfleet/client';
+import { isShellfleetError, type Result, type Session } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
@@ -81,22 +81,36 @@ describe('A directory', () => {
 test.each([
   ['its workspace', '/workspace'],
   ['/tmp', '/tmp'],
-  ['the folder of its keeper', '/run/shellfleet'],
-])('a session that fills %s goes on, and can clear it up', async (_what, folder) => {
-  const id = `fills-${folder.replaceAll('/', '-')}`;
+])('a session that writes 200 MB to %s goes on, and can remove them', async (_what, folder) => {
+  const id = `writes-${folder.replaceAll('/', '-')}`;
   const session = await stack.fleet.session(id, { limits: { memoryBytes: 256 << 20 } });
-  // No more than the machine can spare, where nothing else sets a limit.
-  await session.run(`head -c 200M /dev/zero > ${folder}/filler`, { timeoutMs: 20_000 });
-  const answer = await session.run('echo on; echo error >&2');
-  // A keeper without room for the script says so, and runs nothing.
-  if (answer.outcome !== 'success')
-    expect(answer.error?.code ?? answer.outcome).toMatch(/INTERNAL|SESSION_START_FAILED|failure/);
-  await session.run(`rm -f ${folder}/filler`);
-  await until(
-    () => session.run('echo on'),
-    ({ stdout }) => stdout === 'on\n',
+  const write = await session.run(`head -c 200M /dev/zero > ${folder}/filler`, { timeoutMs: 20_000 });
+  expect(write).toEqual(expectedResult(id));
+  const remove = `echo on; echo error >&2; wc -c < ${folder}/filler; rm ${folder}/filler`;
+  expect(await session.run(remove)).toEqual(
+    expectedResult(id, { stdout: 'on\n209715200\n', stderr: 'error\n', output: expect.any(String) as never }),
   );
-  await session.close();
+});
+
+test('a session that fills the folder of its keeper loses what it put there, and its Result reports that', async () => {
+  const session = await stack.fleet.session('fills-keeper');
+  await session.run('kept=yes');
+  expect(await session.run('head -c 200M /dev/zero > /run/shellfleet/filler', { timeoutMs: 20_000 })).toMatchObject({
+    outcome: 'failure',
+    stderr: expect.stringContaining('No space left on device'),
+    shell: { state: 'kept' },
+  });
+  expect(await session.run('echo $kept; echo error >&2')).toMatchObject({
+    outcome: 'success',
+    stdout: 'yes\n',
+    stderr: 'error\n',
+    shell: {
+      state: 'partial',
+      reason: "the session's own folder was full: what was not the keeper's was removed from it",
+    },
+  });
+  expect((await session.run('ls /run/shellfleet/filler')).outcome).toBe('failure');
+  await goesOn(session, { shell: { state: 'kept', epoch: 1 } });
 });
 
 test('fifty restarts in a row are fifty fresh shells, in one sandbox', async () => {
@@ -104,10 +118,7 @@ test('fifty restarts in a row are fifty fresh shells, in one sandbox', async () 
   await session.run('sleep 4321 &');
   for (let index = 0; index < 50; index += 1) await session.restart();
   const result = await session.run('wc -l < /tmp/ups; pgrep -x sleep | wc -l');
-  // What one restart leaves is prepared when something is to run on it.
-  expect(result).toMatchObject({ outcome: 'success', shell: { state: 'kept', epoch: 51 } });
-  expect(result.stdout.split('\n')[1]).toBe('0');
-  expect(Number(result.stdout.split('\n')[0])).toBeGreaterThanOrEqual(2);
+  expect(result).toMatchObject({ outcome: 'success', stdout: '51\n0\n', shell: { state: 'kept', epoch: 51 } });
   expect(await inspect.containers('restarts')).toHaveLength(1);
 });
 
@@ -197,32 +208,34 @@ describe('A one-shot command', () => {
   });
 });
 
-test('a session that is out of memory says so, and the next command has a shell', async () => {
+test('a command that runs out of memory ends with that reason, and the shell is kept', async () => {
   const session = await stack.fleet.session('out-of-memory', { limits: { memoryBytes: 64 << 20 } });
   await session.run('kept=yes');
   const eats = await session.run('python3 -c "b = bytearray(1 << 30)"', { timeoutMs: 20_000 });
-  expect(eats).toMatchObject({ outcome: expect.stringMatching(/^(failure|error)$/), reason: 'oom' });
-  await goesOn(session);
+  expect(eats).toMatchObject({ outcome: 'failure', exitCode: 137, reason: 'oom', shell: { state: 'kept', epoch: 1 } });
+  expect(await session.run('echo $kept')).toEqual(expectedResult('out-of-memory', { stdout: 'yes\n' }));
 });
 
-test('a command that sets the clock, its limits or its signals on fire ends, and the session goes on', async () => {
-  const session = await stack.fleet.session('fire');
-  for (const script of [
-    'date -s "2000-01-01" 2>/dev/null; TZ=Mars/Olympus date >/dev/null; :',
-    'ulimit -t 1 -n 16 -f 0 -u 20; :',
-    "trap '' TERM INT HUP CHLD PWR USR1 USR2 PIPE; :",
-    'kill -STOP $$ & :',
-    'stty -echo 2>/dev/null; set +m; disown -a; :',
-    'exec 3>&- 4>&- 5>&- 9>&- 10>&- 255>&-; :',
-  ]) {
+describe('The shell is kept and runs the next command after one that', () => {
+  const keeps = async (id: string, script: string, own: Partial<Result>) => {
+    const session = await stack.fleet.session(id);
+    await session.run('kept=yes');
     const result = await session.run(script, { timeoutMs: 3_000, killGraceMs: 500 });
-    expect(['success', 'failure', 'timeout'], script).toContain(result.outcome);
-    expect(await session.run('echo on', { timeoutMs: 5_000, killGraceMs: 500 }), script).toMatchObject({
-      sessionId: 'fire',
-    });
-    await session.restart();
-    await goesOn(session);
-  }
+    expect(result).toEqual(expectedResult(id, own));
+    const next = await session.run('echo $kept; seq 3 | tail -n 1', { timeoutMs: 5_000, killGraceMs: 500 });
+    expect(next).toEqual(expectedResult(id, { stdout: 'yes\n3\n' }));
+  };
+
+  test.each([
+    ['tries to set the clock', 'date -s "2000-01-01" >/dev/null 2>&1; TZ=Mars/Olympus date >/dev/null'],
+    ['sets narrow limits', 'ulimit -t 1 -n 16 -f 0'],
+    ['ignores every signal that it may', "trap '' TERM INT HUP CHLD PWR USR1 USR2 PIPE"],
+    ['changes what a terminal would have', 'stty -echo 2>/dev/null; set +m; disown -a'],
+    ['closes descriptors that shells use for themselves', 'exec 3>&- 4>&- 5>&- 9>&- 10>&- 255>&-'],
+  ])('%s', (what, script) => keeps(what.replaceAll(' ', '-'), script, {}));
+
+  test('stops its shell, which ends as a timeout', () =>
+    keeps('stops-itself', 'kill -STOP $$; echo never', { outcome: 'timeout', exitCode: null, reason: 'wall' }));
 });
 
 test('per-command variables and directories do not stick, however the command ends', async () => {

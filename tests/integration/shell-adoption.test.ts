@@ -15,7 +15,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     await it.client.run('cd /dev; X=kept; f() { echo "$X"; }');
     it.client.shell.disconnect();
     const next = new ShellClient(await it.box.connect());
-    expect(next.shell.hello).toMatchObject({ state: 'ended', generation: 1, begunCount: 1 });
+    expect(next.shell.hello).toMatchObject({ state: 'ended', shellNumber: 1, begunCount: 1 });
     expect((await next.run('pwd; f')).out).toBe('/dev\nkept\n');
   });
 
@@ -141,9 +141,9 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     await it.client.run('(sleep 0.2; kill -9 $$) & X=1');
     it.client.shell.disconnect();
     const next = new ShellClient(await it.box.connect());
-    await expect.poll(async () => next.shell.hello.generation + next.shells.length).toBe(2);
-    expect((await next.run('echo "[$X]"')).end.shell).toMatchObject({ state: 'lost', generation: 2 });
-    expect((await next.run('true')).end.shell).toMatchObject({ state: 'kept', generation: 2 });
+    await expect.poll(async () => next.shell.hello.shellNumber + next.shells.length).toBe(2);
+    expect((await next.run('echo "[$X]"')).end.shell).toMatchObject({ state: 'lost', shellNumber: 2 });
+    expect((await next.run('true')).end.shell).toMatchObject({ state: 'kept', shellNumber: 2 });
   });
 
   test('while storage is away the clocks stand still', async () => {

@@ -44,7 +44,7 @@ describe.each(shells)('%s', (name, image, timeouts) => {
     const script = 'J=1; f() { f | f & }; f; while :; do :; done';
     const bomb = await it.client.run(script, { timeoutMs: 800, killGraceMs });
     expect(['wall', 'exited']).toContain(bomb.end.reason); // ash ends a command that it cannot fork for
-    expect(bomb.end.shell).toMatchObject({ generation: 1 });
+    expect(bomb.end.shell).toMatchObject({ shellNumber: 1 });
     expect((await it.client.run('(echo "forked $J")')).out).toBe('forked 1\n');
     await bombIsGone(it);
   });
@@ -78,7 +78,7 @@ describe.each(shells)('%s', (name, image, timeouts) => {
       if (i % 10 === 0) expect(await it.client.run('echo "alive ${C+set}"')).toMatchObject({ code: 0 });
     }
     expect(outcomes).not.toHaveProperty('lost');
-    expect(await it.client.run('echo $-')).toMatchObject({ code: 0, end: { shell: { generation: 1 } } });
+    expect(await it.client.run('echo $-')).toMatchObject({ code: 0, end: { shell: { shellNumber: 1 } } });
   });
 
   test('a restart that follows a stop, and a hundred cancels of one command, are all answered', async () => {

@@ -54,7 +54,7 @@ describe.each(shells)('%s', (name, options) => {
     if (code !== undefined) expect(ended.code).toBe(code);
     expect(ended.code).not.toBe(0);
     expect(ended.out).not.toContain('b\n');
-    expect(ended.end.shell.generation).toBe(1);
+    expect(ended.end.shell.shellNumber).toBe(1);
     // dash and ash come back from an expansion error without re-executing themselves.
     expect(ended.state).toBe(bash || code === undefined ? 'kept' : 'partial');
     expect((await run('set +u; pwd; echo "$X"; echo $Y')).out).toMatch(/^\/dev\nkept .*\nexported\n$/);
@@ -64,10 +64,10 @@ describe.each(shells)('%s', (name, options) => {
     await run('f() { echo fn; }');
     const { end } = await run('exit 0');
     if (bash) {
-      expect(end.shell).toEqual({ state: 'kept', generation: 1 });
+      expect(end.shell).toEqual({ state: 'kept', shellNumber: 1 });
       expect((await run('f')).out).toBe('fn\n');
     } else {
-      expect(end.shell).toEqual({ state: 'partial', generation: 1, reason: expect.stringContaining('functions') });
+      expect(end.shell).toEqual({ state: 'partial', shellNumber: 1, reason: expect.stringContaining('functions') });
     }
   });
 
@@ -103,7 +103,7 @@ describe.each(shells)('%s', (name, options) => {
       const ended = await run(script);
       expect(ended.code).not.toBe(0);
       expect(ended.ms).toBeLessThan(1_500);
-      expect(ended.end.shell.generation).toBe(1);
+      expect(ended.end.shell.shellNumber).toBe(1);
       expect((await run('echo ok')).out).toBe('ok\n');
     },
   );
@@ -150,7 +150,7 @@ describe.each(shells)('%s', (name, options) => {
     expect(restarted).toMatchObject({
       out: 'bye\n',
       code: 0,
-      end: { reason: 'exited', shell: { state: 'lost', generation: before.end.shell.generation + 1 } },
+      end: { reason: 'exited', shell: { state: 'lost', shellNumber: before.end.shell.shellNumber + 1 } },
     });
     expect((await run('echo ${X-fresh}')).out).toBe('fresh\n');
   });
@@ -159,9 +159,9 @@ describe.each(shells)('%s', (name, options) => {
     '%s ends the shell, and that is said (invariant 5)',
     async (script) => {
       await run('V=1');
-      const { generation } = (await run('echo $V')).end.shell;
+      const { shellNumber } = (await run('echo $V')).end.shell;
       const ended = await run(script);
-      expect(ended.end.shell).toEqual({ state: 'lost', generation: generation + 1, reason: expect.any(String) });
+      expect(ended.end.shell).toEqual({ state: 'lost', shellNumber: shellNumber + 1, reason: expect.any(String) });
       expect(ended.code).toBe(script.includes('9 $$') ? 137 : script.includes('9') ? 9 : 0);
       expect((await run('echo "[$V]"')).out).toBe('[]\n');
     },

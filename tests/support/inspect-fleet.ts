@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { hostKeys, sessionKeys } from '@shellfleet/protocol';
 import Docker from 'dockerode';
 import { Redis } from 'ioredis';
@@ -14,6 +15,7 @@ import {
   startedTwice,
 } from './invariants.ts';
 import type { TestFleet } from './start-fleet.ts';
+import { until } from './until.ts';
 
 interface SandboxContainer {
   id: string;
@@ -22,13 +24,21 @@ interface SandboxContainer {
   state: string;
 }
 
-/** A fleet seen from behind its back: what Redis and the engine say of it, whatever its processes do. */
+/** The state of a fleet as Redis and the engine have it, read past all of its processes. */
 export interface FleetInspector extends AsyncDisposable {
   readonly redis: Redis;
   readonly docker: Docker;
   containers(sessionId?: string): Promise<SandboxContainer[]>;
+  /** The only container of a session. */
+  container(sessionId: string): Promise<Docker.Container>;
+  /** Command lines of all processes in a session's container but the keeper and the shell, from the process table of the machine. */
+  processes(sessionId: string): Promise<string[]>;
+  /** Waits until the file exists in the container. */
+  untilFile(container: Docker.Container, path: string): Promise<void>;
   events(sessionId: string): Promise<StreamEvent[]>;
-  /** Every promise about a session's stream that is broken, in words. `accepted`: command ids that submitters were given. */
+  /** Waits until the stream of the session has output. */
+  untilOutput(sessionId: string): Promise<void>;
+  /** Every invariant of a session's stream that does not hold, as a sentence. `accepted`: command ids that submitters received. */
   broken(sessionId: string, accepted?: Iterable<string>, idempotent?: ReadonlySet<string>): Promise<string[]>;
   isAlive(hostId: string): Promise<boolean>;
 }
@@ -38,20 +48,43 @@ export function inspectFleet({ namespace, redisUrl }: Pick<TestFleet, 'namespace
   redis.on('error', () => {});
   const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
   const events = (sessionId: string) => readEvents(redis, sessionKeys(namespace, 'default', sessionId));
+  const containers = async (sessionId?: string): Promise<SandboxContainer[]> => {
+    const label = [`shellfleet.namespace=${namespace}`];
+    if (sessionId !== undefined) label.push(`shellfleet.session=${sessionId}`);
+    const found = await docker.listContainers({ all: true, filters: { label } });
+    return found.map(({ Id, Labels, State }) => ({
+      id: Id,
+      session: Labels['shellfleet.session'] ?? '',
+      hostId: Labels['shellfleet.host'] ?? '',
+      state: State,
+    }));
+  };
+  const container = async (sessionId: string) => {
+    const [only, ...others] = await containers(sessionId);
+    if (only === undefined || others.length > 0)
+      throw new Error(`Session ${sessionId} has ${others.length + (only === undefined ? 0 : 1)} containers, not one.`);
+    return docker.getContainer(only.id);
+  };
   return {
     redis,
     docker,
     events,
-    async containers(sessionId) {
-      const label = [`shellfleet.namespace=${namespace}`];
-      if (sessionId !== undefined) label.push(`shellfleet.session=${sessionId}`);
-      const found = await docker.listContainers({ all: true, filters: { label } });
-      return found.map(({ Id, Labels, State }) => ({
-        id: Id,
-        session: Labels['shellfleet.session'] ?? '',
-        hostId: Labels['shellfleet.host'] ?? '',
-        state: State,
-      }));
+    containers,
+    container,
+    async processes(sessionId) {
+      return listProcesses(await container(sessionId));
+    },
+    async untilFile(sandbox, path) {
+      await until(
+        () => exitCodeIn(sandbox, ['test', '-e', path]),
+        (code) => code === 0,
+      );
+    },
+    async untilOutput(sessionId) {
+      await until(
+        () => events(sessionId),
+        (all) => all.some(({ type }) => type === 'command.output'),
+      );
     },
     async broken(sessionId, accepted = [], idempotent = new Set()) {
       const all = await events(sessionId);
@@ -73,4 +106,29 @@ export function inspectFleet({ namespace, redisUrl }: Pick<TestFleet, 'namespace
       redis.disconnect();
     },
   };
+}
+
+/** The keeper is the first process of the container, and the shell the only child of it that runs the keeper's loop. */
+async function listProcesses(container: Docker.Container): Promise<string[]> {
+  const { Processes } = await container.top({ ps_args: '-ww -o pid,ppid,stat,args' });
+  const { State } = await container.inspect();
+  const all = (Processes as string[][]).map(([pid, parent, state = '', line = '']) => ({ pid, parent, state, line }));
+  return all
+    .filter(({ pid, state }) => Number(pid) !== State.Pid && !state.startsWith('Z'))
+    .filter(({ parent, line }) => !(Number(parent) === State.Pid && / -c \. \S+\/loop /.test(line)))
+    .map(({ line }) => line)
+    .sort();
+}
+
+async function exitCodeIn(container: Docker.Container, command: string[]): Promise<number | null> {
+  const run = await container.exec({ Cmd: command, AttachStdout: true });
+  const stream = await run.start({});
+  stream.resume();
+  await new Promise((resolve) => stream.once('end', resolve));
+  // The engine may close the stream before it has recorded the exit code.
+  for (;;) {
+    const { Running, ExitCode } = await run.inspect();
+    if (!Running) return ExitCode;
+    await delay(10);
+  }
 }

@@ -41,7 +41,7 @@ export class ShellClient {
   readonly late: { entryId: EntryId; stream: OutputStream; offset: number; text: string }[] = [];
   /** Streams of which nothing more comes. */
   readonly lateEnds: { entryId: EntryId; stream: OutputStream; offset: number }[] = [];
-  readonly shells: { generation: number; reason: string }[] = [];
+  readonly shells: { shellNumber: number; reason: string }[] = [];
   disconnected: string | undefined;
   /** Who feeds an open stdin. */
   onInputTaken: (entryId: EntryId, offset: number, deaf: boolean) => void = () => {};

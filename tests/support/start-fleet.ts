@@ -4,36 +4,41 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Fleet } from '@shellfleet/client';
+import Docker from 'dockerode';
 import { inject } from 'vitest';
 
 const workerMain = fileURLToPath(new URL('../../apps/worker/src/main.ts', import.meta.url));
 const endWithParent = new URL('./end-with-parent.ts', import.meta.url).href;
+/** A worker that has not ended its sessions by then is killed. */
+const END_WITHIN_MS = 30_000;
 
 export interface FleetOptions {
   workers?: number;
   slots?: number;
   transport?: 'socket' | 'attach';
-  /** Another Redis than the run's: for tests that stop it. */
+  /** A Redis of the test's own, for tests that stop it. Default: the one of the run. */
   redisUrl?: string;
+  /** Variables of every worker. */
   env?: Record<string, string>;
-  /** What a worker has besides, by its number. */
+  /** Further variables of single workers, by index. */
   envs?: readonly Record<string, string>[];
 }
 
-/** One worker as its own process: what a host is, seen from outside. */
+/** A worker in a process of its own. */
 export interface TestWorker {
   readonly hostId: string;
   readonly pid: number;
-  /** Everything it has logged, over all its lives. */
+  /** Everything that its processes have logged so far. */
   readonly log: string;
   signal(signal: NodeJS.Signals): void;
-  /** SIGKILL, and wait until it is gone. */
+  /** Sends SIGKILL and waits until the process has ended. */
   kill(): Promise<void>;
-  /** Sends the signal, and waits until it is gone. */
+  /** Sends the signal and waits until the process has ended. */
   stop(signal: NodeJS.Signals): Promise<void>;
-  /** A new process with the same host id and state folder; `env` replaces some of its settings from now on. */
+  /** Starts a new process with the same host id and state folder. `env` replaces some of its settings from now on. */
   start(env?: Record<string, string>): Promise<void>;
 }
 
@@ -41,16 +46,21 @@ export interface TestFleet extends AsyncDisposable {
   readonly fleet: Fleet;
   readonly namespace: string;
   readonly redisUrl: string;
-  /** Seals what is sent: for producers in processes of their own. */
+  /** For producers in processes of their own. */
   readonly sealKey: string;
-  /** Where its hosts keep what they write. */
+  /** The state folder of its hosts. */
   readonly stateFolder: string;
   readonly workers: TestWorker[];
-  /** Another producer, as another process would be. */
+  /** A further producer with connections of its own. */
   connect(options?: { tenant?: string }): Promise<Fleet>;
+  /** Ends the producers and the workers, and with SIGINT their sessions. Containers should not be left after it. */
+  end(): Promise<void>;
 }
 
-/** A fleet of its own for one test: own namespace, own hosts, the run's Redis and engine. It ends with everything that it made. */
+/**
+ * A fleet for one test: its own namespace and hosts, on the Redis and the engine of the run. Disposing of it ends it and removes what is
+ * left, also after a test that failed half-way.
+ */
 export async function startFleet(options: FleetOptions = {}): Promise<TestFleet> {
   const namespace = `t-${randomBytes(5).toString('hex')}`;
   const redisUrl = options.redisUrl ?? inject('redisUrl');
@@ -79,16 +89,20 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
   const workers = Array.from({ length: options.workers ?? 1 }, (_, index) =>
     createTestWorker(`h${index + 1}`, { ...env, ...options.envs?.[index] }),
   );
-  const dispose = async () => {
-    await Promise.allSettled(producers.map((producer) => producer.close()));
-    await Promise.all(workers.map((worker) => worker.end()));
+  let ended: Promise<void> | undefined;
+  const end = () => {
+    ended ??= endAll(producers, workers);
+    return ended;
+  };
+  const removeLeftovers = async () => {
+    await removeContainersOf(namespace);
     await rm(stateFolder, { recursive: true, force: true });
   };
   const started = await Promise.allSettled(workers.map((worker) => worker.start()));
   const failed = started.find((start) => start.status === 'rejected');
   if (failed !== undefined) {
     await Promise.all(workers.map((worker) => worker.kill()));
-    await rm(stateFolder, { recursive: true, force: true });
+    await removeLeftovers();
     throw failed.reason;
   }
   const fleet = await connect();
@@ -100,11 +114,31 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     stateFolder,
     workers,
     connect,
-    [Symbol.asyncDispose]: dispose,
+    end,
+    [Symbol.asyncDispose]: () => end().finally(removeLeftovers),
   };
 }
 
-function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv): TestWorker & { end(): Promise<void> } {
+async function endAll(producers: Fleet[], workers: EndingWorker[]): Promise<void> {
+  await Promise.allSettled(producers.map((producer) => producer.close()));
+  const ends = await Promise.allSettled(workers.map((worker) => worker.end()));
+  const failed = ends.find((end) => end.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}
+
+/** Without a worker that ends its sessions in order nobody else removes them. */
+async function removeContainersOf(namespace: string): Promise<void> {
+  const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
+  const filters = { label: [`shellfleet.namespace=${namespace}`] };
+  const left = await docker.listContainers({ all: true, filters });
+  await Promise.allSettled(left.map(({ Id }) => docker.getContainer(Id).remove({ force: true })));
+}
+
+interface EndingWorker extends TestWorker {
+  end(): Promise<void>;
+}
+
+function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv): EndingWorker {
   const env: NodeJS.ProcessEnv = { ...baseEnv, SHELLFLEET_HOST_ID: hostId };
   let child: ChildProcess | undefined;
   let log = '';
@@ -147,11 +181,18 @@ function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv): TestWorke
     kill: () => stop('SIGKILL'),
     stop,
     start,
-    /** Its sessions end with it: a test leaves no container behind. */
+    /** A worker that the test has killed is started once more: only a worker ends its host's sessions. */
     async end() {
-      if (!isRunning()) await start();
-      child?.kill('SIGCONT');
-      await stop('SIGINT');
+      const ending = async () => {
+        if (!isRunning()) await start();
+        child?.kill('SIGCONT');
+        await stop('SIGINT');
+        return true;
+      };
+      const inTime = await Promise.race([ending(), delay(END_WITHIN_MS, false, { ref: false })]);
+      if (inTime) return;
+      await stop('SIGKILL');
+      throw new Error(`The worker ${hostId} did not end within ${END_WITHIN_MS} ms:\n${log}`);
     },
   };
 }

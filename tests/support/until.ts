@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Asks until the answer is one that `accept` takes, and returns it. What a test waits for has no event of its own. */
+/** Calls `ask` again and again until `accept` takes its answer, and returns that answer. For conditions that raise no event. */
 export async function until<T>(
   ask: () => T | Promise<T>,
   accept: (answer: T) => boolean,
@@ -16,14 +16,14 @@ export async function until<T>(
   }
 }
 
-/** Looks until it finds something, and returns that; otherwise says what did not come to be. */
+/** Calls `look` until it finds something, and returns that. The error names what was looked for. */
 export async function untilFound<T>(
   what: string,
   look: () => Promise<T | undefined | false>,
   withinMs = 10_000,
 ): Promise<T> {
   const found = await until(look, (answer) => answer !== undefined && answer !== false, withinMs).catch((cause) => {
-    throw new Error(`It did not come to be: ${what}`, { cause });
+    throw new Error(`Not found in time: ${what}`, { cause });
   });
   return found as T;
 }

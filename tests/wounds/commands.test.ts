@@ -11,20 +11,27 @@ afterAll(() => stack?.[Symbol.asyncDispose]());
 /** Long before any limit of a command. */
 const AT_ONCE_MS = 3_000;
 
-test('daytona#4230 (a session hangs on a heredoc, and on a command that starts long-running processes): both end at once, with what they did', async () => {
+test('daytona#4230 (a session hangs on a here-document at the end of a script): it ends at once, with its delimiter as the last bytes of the script', async () => {
   const session = await stack.fleet.session('daytona-4230');
-  const heredoc = "cat << 'EOF' > /tmp/test.txt\nhello $world\n`it's` \"quoted\"\nEOF\ncat /tmp/test.txt";
-  expect(await session.run(heredoc, { timeoutMs: AT_ONCE_MS })).toEqual(
-    expectedResult('daytona-4230', { stdout: 'hello $world\n`it\'s` "quoted"\n' }),
+  const heredoc = "cat << 'EOF' > /tmp/test.txt\nhello $world\n`it's` \"quoted\"\nEOF";
+  expect(await session.run(heredoc, { timeoutMs: AT_ONCE_MS })).toEqual(expectedResult('daytona-4230'));
+  expect((await session.run('cat /tmp/test.txt')).stdout).toBe('hello $world\n`it\'s` "quoted"\n');
+  expect(await session.run('name=world; cat <<EOF\nhello $name\nEOF', { timeoutMs: AT_ONCE_MS })).toEqual(
+    expectedResult('daytona-4230', { stdout: 'hello world\n' }),
   );
+});
+
+test('daytona#4230 (a session hangs on a command that starts long-running processes): it ends at once, and they go on', async () => {
+  const session = await stack.fleet.session('daytona-4230-starts');
   const starts = 'sh -c "sleep 4321 & sleep 4322 & echo installed"';
   expect(await session.run(starts, { timeoutMs: AT_ONCE_MS })).toEqual(
-    expectedResult('daytona-4230', { stdout: 'installed\n' }),
+    expectedResult('daytona-4230-starts', { stdout: 'installed\n' }),
   );
   const running = (await session.info()).background.map(({ command }) => command);
   expect(running.sort()).toEqual(['sleep 4321', 'sleep 4322']);
 });
 
+// The keeper checks a script before it runs when more parentheses are opened than closed, or when it has a here-document.
 test.each([
   [
     'globs of an option that an earlier command has switched on',
@@ -32,15 +39,15 @@ test.each([
     '/etc/hostname\n',
   ],
   ['a here-document in a command substitution', 'x=$(cat <<A\n(one\nA\n); echo "$x"', '(one\n'],
-  ['nested awk with quotes of both kinds', `printf 'a b\\n' | awk '{ printf "%s\\"%s\\n", $1, "'"'"'" }'`, 'a"\'\n'],
-  ['a word that ends our own here-document, if we had one', "cat <<'EOF'\nSWEREX\nEOF\necho 'EOF'", 'SWEREX\nEOF\n'],
-  ['a case in a command substitution', 'echo "$(case x in x) echo "it is" ;; esac)"', 'it is\n'],
-  ['an alias that makes it right', 'begin\necho in the loop\nend', 'in the loop\n'],
+  ['nested awk with quotes of both kinds', `printf '(a b\\n' | awk '{ printf "%s\\"%s\\n", $1, "'"'"'" }'`, '(a"\'\n'],
+  ['a here-document whose text is like a delimiter', "cat <<'EOF'\nSWEREX\nEOF\necho 'EOF'", 'SWEREX\nEOF\n'],
+  ['a case in a command substitution', 'echo "$(case x in x) echo "((it is" ;; esac)"', '((it is\n'],
+  ['an alias, without which it is a syntax error', 'loop i in 1; do\necho "in the loop"\ndone', 'in the loop\n'],
 ])(
   'SWE-ReX#286 (a syntax check of its own refuses what the shell would run): %s is run',
   async (what, script, stdout) => {
     const session = await stack.fleet.session(`swe-rex-286-${what.replaceAll(/[^a-z]+/g, '-')}`);
-    await session.run("shopt -s extglob expand_aliases; alias begin='for i in 1; do' end=done");
+    await session.run('shopt -s extglob expand_aliases; alias loop=for');
     expect(await session.run(script)).toEqual(expectedResult(session.id, { stdout }));
   },
 );

@@ -10,6 +10,9 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
+/** Longer than every deadline between a reader and a shell; the longest are 15 s at the link of the keeper. */
+const SILENT_SECONDS = 17;
+
 const textOf = (chunks: OutputChunk[]) => chunks.map(({ text }) => text).join('');
 
 test('E2B#1074 (after a while a running command cannot be found again): by its id it is found from any process, running or ended, with all its output', async () => {
@@ -44,6 +47,24 @@ test('E2B#1074 (after a while a running command cannot be found again): by its i
   const third = await (await stack.connect()).command(id);
   const rest = await Array.fromAsync(third.output({ after: chunks.at(-1)?.id as string }));
   expect(textOf(rest)).toBe('6\n7\n8\n9\n10\n');
+});
+
+test('E2B#1074 (the stream of a running command ends at a deadline, and the command cannot be found again): readers of a long silent command have its end and its output', async () => {
+  const session = await (await stack.connect()).session('e2b-1074-silent');
+  const { id } = await session.submit(`echo begun; sleep ${SILENT_SECONDS}; echo over; (exit 7)`, {
+    timeoutMs: 60_000,
+  });
+  const [reader, waiting] = await Promise.all([stack.connect(), stack.connect()]);
+  const streamed = Array.fromAsync((await reader.command(id)).output());
+  expect(await (await waiting.command(id)).result()).toMatchObject({
+    outcome: 'failure',
+    exitCode: 7,
+    stdout: 'begun\nover\n',
+    shell: { state: 'kept' },
+  });
+  expect(textOf(await streamed)).toBe('begun\nover\n');
+  const later = await (await stack.connect()).command(id);
+  expect(textOf(await Array.fromAsync(later.output()))).toBe('begun\nover\n');
 });
 
 test('E2B#1074 (whoever finds it again can only watch): it is written to, and its stdin closed, from another process than it was submitted from', async () => {

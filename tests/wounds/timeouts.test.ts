@@ -1,18 +1,27 @@
 import type { Session } from '@shellfleet/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
-import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import type { TestFleet } from '../support/start-fleet.ts';
 
 let stack: TestFleet;
+let inspect: FleetInspector;
 beforeAll(async () => {
-  stack = await startFleet({ slots: 32 });
+  ({ stack, inspect } = await startInspectedFleet({ slots: 32 }));
 });
-afterAll(() => stack?.[Symbol.asyncDispose]());
+afterAll(() => endInspectedFleet(stack, inspect));
 
 const timedOut = { outcome: 'timeout', exitCode: null, reason: 'wall' } as const;
 
-/** Processes of the session besides its shell. */
-const leftIn = async (session: Session) => (await session.info()).background;
+/** Processes of the session besides its shell, by the process table of the machine; the session has to report the same ones. */
+async function leftIn(session: Session): Promise<string[]> {
+  const left = await inspect.processes(session.id);
+  const info = await session.info();
+  const reported = info.background.map(({ command }) => command).sort();
+  expect({ reported, unknown: info.backgroundUnknown }).toEqual({ reported: left, unknown: undefined });
+  return left;
+}
 
 test('cloudflare/sandbox-sdk#438 (a stuck command never times out, and the session never works again): it ends at its time, and the next runs in the same shell', async () => {
   const session = await stack.fleet.session('cf-438');
@@ -60,7 +69,7 @@ test('claude-code#62978 (children of a timed-out pipeline run on for hours): eve
   // And only those: what earlier commands left running on purpose stays.
   await session.run('sleep 4321 & :');
   expect(await session.run(pipeline, { timeoutMs: 500 })).toMatchObject(timedOut);
-  expect((await leftIn(session)).map(({ command }) => command)).toEqual(['sleep 4321']);
+  expect(await leftIn(session)).toEqual(['sleep 4321']);
 });
 
 test('inspect_ai#2605 (the limit is kept outside, and the loop runs on in the container): an endless loop burns nothing after its timeout', async () => {
@@ -104,15 +113,33 @@ test('codex#34742 (output that was flushed before the timeout is discarded): eac
   expect(live.join('')).toBe(result.stdout);
 });
 
-test('langchain#39953 (a timeout silently resets the session and does not run its startup commands again): a timeout keeps the shell; where it cannot, that is said and they have run', async () => {
-  const startupCommands = ['activate() { echo active; }', 'cd /tmp'];
-  const session = await stack.fleet.session('langchain-39953', { startupCommands });
+test('langchain#39953 (a timeout resets the session without a word and does not run the startup commands again): a timeout keeps the shell', async () => {
+  const session = await stack.fleet.session('langchain-39953', {
+    startupCommands: ['activate() { echo active; }', 'cd /tmp'],
+  });
   await session.run('count=1');
   expect(await session.run('sleep 4321', { timeoutMs: 300 })).toMatchObject({ ...timedOut, shell: { state: 'kept' } });
   expect((await session.run('activate; pwd; echo $count')).stdout).toBe('active\n/tmp\n1\n');
-  const fatal = await session.run('set -n', { timeoutMs: 300, killGraceMs: 300 });
-  const next = await session.run('activate; pwd; echo "[$count]"', { timeoutMs: 2_000 });
-  const last = await session.run('activate; pwd; echo "[$count]"');
-  expect(last).toMatchObject({ stdout: 'active\n/tmp\n[]\n', shell: { state: 'kept', epoch: 2 } });
-  expect([fatal.shell, next.shell]).toContainEqual({ state: 'lost', reason: expect.any(String), epoch: 2 });
+});
+
+test('langchain#39953 (the same, where the shell does not survive the timeout): the Result reports the loss, and the next shell has run the startup commands', async () => {
+  const startupCommands = ['activate() { echo active; }', 'cd /tmp'];
+  const session = await stack.fleet.session('langchain-39953-fatal', { startupCommands });
+  await session.run('count=1');
+  const fatal = await session.run("trap '' URG; while :; do :; done", { timeoutMs: 300, killGraceMs: 300 });
+  expect(fatal).toMatchObject({
+    ...timedOut,
+    shell: {
+      state: 'lost',
+      reason: 'the shell did not come back when it was stopped, and was replaced',
+      epoch: 2,
+    },
+  });
+  expect(await session.run('activate; pwd; echo "[$count]"', { timeoutMs: 2_000 })).toEqual(
+    expectedResult('langchain-39953-fatal', {
+      stdout: 'active\n/tmp\n[]\n',
+      shell: { state: 'kept', epoch: 2 },
+    }),
+  );
+  expect(await leftIn(session)).toEqual([]);
 });

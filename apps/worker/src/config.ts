@@ -1,6 +1,13 @@
 import { cpus, homedir, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { hostIdSchema, namespaceSchema } from '@shellfleet/protocol';
+import {
+  DEFAULT_POLICY,
+  hostIdSchema,
+  listPolicyNames,
+  namespaceSchema,
+  POLICY_NAMES,
+  type PolicyName,
+} from '@shellfleet/protocol';
 import { z } from 'zod';
 
 // The only reader of the environment in this app. Each knob: its default, its unit, and a line of doc (describe).
@@ -57,9 +64,9 @@ const environmentSchema = z.object({
     .default(Math.max(1, Math.min(32, Math.floor(totalmem() / SLOT_BYTES))))
     .describe('Open sessions at a time; default: 32, or memory / 64 MiB if that is less'),
   SHELLFLEET_POLICIES: list
-    .pipe(z.array(z.enum(['docker', 'host'], "knows 'docker' and 'host'")).min(1, 'must name a policy'))
-    .default(['docker'])
-    .describe('Execution policies that sessions may ask for, comma-separated: docker, host'),
+    .pipe(z.array(z.enum(POLICY_NAMES, `knows ${listPolicyNames('and')}`)).min(1, 'must name a policy'))
+    .default([DEFAULT_POLICY])
+    .describe(`Execution policies that sessions may ask for, comma-separated: ${POLICY_NAMES.join(', ')}`),
   SHELLFLEET_HOST_USER: z
     .string()
     .regex(
@@ -138,7 +145,7 @@ export interface WorkerConfig {
   namespace: string;
   hostId: string | undefined;
   slots: number;
-  policies: ('docker' | 'host')[];
+  policies: PolicyName[];
   hostUser: { user: string | undefined; sharedUid: boolean };
   workspaces: string[];
   users: ('root' | 'image')[];

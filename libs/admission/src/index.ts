@@ -8,6 +8,6 @@ export {
   placementClass,
   toPlacement,
 } from './placement.ts';
-export { differences, type NewSessionJob, newSessionJob, type SessionJob } from './session-job.ts';
+export { differences, type NewSessionJob, newSessionJob, type SessionJob, type SessionRef } from './session-job.ts';
 export { createSessionJobs, type SessionJobs } from './session-jobs.ts';
 export { SessionsQueue } from './sessions-queue.ts';

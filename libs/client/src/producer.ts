@@ -1,105 +1,121 @@
-import { randomBytes } from 'node:crypto';
-import { SessionsQueue } from '@shellfleet/admission';
+import type { SessionsQueue } from '@shellfleet/admission';
 import { KeyedCallOrder } from '@shellfleet/concurrency';
-import { connectRedis, createSealer, type Sealer } from '@shellfleet/mailbox';
-import { type FleetKeys, fleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
+import { createSealer, type Sealer } from '@shellfleet/mailbox';
+import { type FleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { monotonicFactory } from 'ulid';
 import type { ConnectSettings } from './connect-settings.ts';
-import { ToolsQueue } from './queue/tools-queue.ts';
+import type { Connection, ConnectionUser, NamespaceLink } from './connection/connection.ts';
+import { type Durability, detectDurability } from './connection/durability.ts';
+import { Feeds } from './connection/feeds.ts';
+import type { SendWindow } from './connection/send-window.ts';
+import { acquireConnection, type ConnectionLease } from './connection/shared-connections.ts';
+import type { ToolsQueue } from './queue/tools-queue.ts';
 import { Answers } from './results/answers.ts';
-import { Inbox } from './results/inbox.ts';
 import { PendingResults } from './results/pending-results.ts';
-import { Feeds } from './stream/feeds.ts';
-import { type Durability, detectDurability } from './submit/durability.ts';
-import { SendWindow } from './submit/send-window.ts';
 
-/** What everything in this process that speaks to one fleet shares. Three connections: main, inbox (blocking), feeds (subscriber). */
-export interface Producer {
-  /** names its inbox */
-  id: string;
-  redis: Redis;
-  namespace: string;
-  tenant: string;
-  fleet: FleetKeys;
-  sealer: Sealer;
-  durability: Durability;
-  inbox: Inbox;
-  pending: PendingResults;
-  answers: Answers;
-  feeds: Feeds;
-  sessions: SessionsQueue;
-  tools: ToolsQueue;
-  /** what goes to mailboxes */
-  window: SendWindow;
-  /** writes to open stdins */
-  inputOrder: KeyedCallOrder;
-  /** Numbers of this process's calls on open stdins; they rise. */
-  nextInputNumber(): number;
-  /** Ids that rise in the order in which they are asked for. */
-  nextId(): string;
-  keysOf(sessionId: string): SessionKeys;
-  close(): Promise<void>;
+// VIEW-1. What is pending, asked or followed belongs to the view in which it was begun. Closing a view ends these waits, and no other view's.
+// VIEW-2. A closed view sends nothing more, though its connection may live on.
+
+/** One tenant of one namespace, as this process uses it over a connection that it may share. */
+export class Producer {
+  /** Names this view in writes to an open stdin: their numbers rise per view. */
+  readonly id: string;
+  readonly inboxId: string;
+  readonly namespace: string;
+  readonly tenant: string;
+  readonly sealer: Sealer;
+  readonly durability: Durability;
+  readonly fleet: FleetKeys;
+  readonly sessions: SessionsQueue;
+  readonly tools: ToolsQueue;
+  readonly pending: PendingResults;
+  readonly answers = new Answers();
+  readonly feeds: Feeds;
+  /** Limits the mailbox calls in flight on the connection. */
+  readonly window: SendWindow;
+  /** Orders writes to open stdins. */
+  readonly inputOrder = new KeyedCallOrder();
+  /** Makes ULIDs that rise in the order of the calls. */
+  readonly nextId: () => string;
+  readonly #connection: Connection;
+  readonly #lease: ConnectionLease;
+  readonly #user: ConnectionUser;
+  #inputNumber = 0;
+  #closed?: ShellfleetError;
+
+  constructor(settings: ConnectSettings, sealer: Sealer, durability: Durability, lease: ConnectionLease) {
+    const { connection } = lease;
+    this.id = connection.nextId();
+    this.inboxId = connection.id;
+    this.namespace = settings.namespace;
+    this.tenant = settings.tenant;
+    this.sealer = sealer;
+    this.durability = durability;
+    this.pending = new PendingResults(connection.redis);
+    this.feeds = new Feeds(connection.subscriber);
+    this.window = connection.window;
+    this.nextId = connection.nextId;
+    this.#connection = connection;
+    this.#lease = lease;
+    this.#user = {
+      tenant: settings.tenant,
+      onEnded: (notice) => void this.pending.notice(notice),
+      onAnswer: (questionId, sealed) => this.answers.settle(questionId, sealed),
+      onReconnected: () => {
+        void this.pending.look().catch(() => {});
+        this.feeds.wakeAll();
+      },
+    };
+    const link: NamespaceLink = connection.join(settings.namespace, this.#user);
+    this.fleet = link.fleet;
+    this.sessions = link.sessions;
+    this.tools = link.tools;
+  }
+
+  /** The main connection. Throws QUEUE_UNAVAILABLE when this view is closed. */
+  get redis(): Redis {
+    if (this.#closed !== undefined) throw this.#closed;
+    return this.#connection.redis;
+  }
+
+  /** Reads the inbox from now on: to be called before anything is sent that a notice answers. */
+  openInbox(): void {
+    this.#connection.openInbox(this.namespace);
+  }
+
+  /** Creates the inbox again where Redis lost it. */
+  keepInbox(): void {
+    this.#connection.inboxes.keep(this.namespace);
+  }
+
+  /** Numbers of this view's calls on open stdins; they rise. */
+  nextInputNumber(): number {
+    return ++this.#inputNumber;
+  }
+
+  readonly keysOf = (sessionId: string): SessionKeys => sessionKeys(this.namespace, this.tenant, sessionId);
+
+  /** Ends every wait of this view with QUEUE_UNAVAILABLE. The last view to be closed closes the connection. */
+  async close(): Promise<void> {
+    if (this.#closed !== undefined) return;
+    this.#closed = closedHere();
+    this.feeds.close(this.#closed);
+    this.pending.close(this.#closed);
+    this.answers.close(this.#closed);
+    await this.#connection.leave(this.namespace, this.#user);
+    await this.#lease.release();
+  }
 }
 
-/** At the speed of a slow Redis, well within the deadline of a call. */
-const CALLS_UNDER_WAY = 1_000;
-/** Session jobs that are being added at once. */
-const JOBS_UNDER_WAY = 200;
-
 export async function createProducer(settings: ConnectSettings): Promise<Producer> {
-  const { namespace, tenant } = settings;
   const sealer = createSealer(settings.sealKeys);
-  const nextId = monotonicFactory(pooledRandom());
-  const id = nextId();
-  const { redis, duplicate } = await connectRedis(settings.redisUrl, 'producer', `shellfleet-producer-${id}`);
-  const durability = await detectDurability(redis).catch((error: unknown) => {
-    redis.disconnect();
+  const lease = await acquireConnection(settings.redisUrl);
+  try {
+    return new Producer(settings, sealer, await detectDurability(lease.connection.redis), lease);
+  } catch (error) {
+    await lease.release();
     throw error;
-  });
-  const fleet = fleetKeys(namespace);
-  const pending = new PendingResults(redis);
-  const answers = new Answers();
-  const inbox = new Inbox(() => duplicate('blocking', `shellfleet-inbox-${id}`), redis, namespace, id, {
-    pending,
-    answers,
-  });
-  const feeds = new Feeds(() => duplicate('host', `shellfleet-feeds-${id}`));
-  const sessions = new SessionsQueue(redis, fleet, new SendWindow(JOBS_UNDER_WAY));
-  let inputNumber = 0;
-  redis.on('ready', () => {
-    void pending.look().catch(() => {});
-    feeds.wakeAll();
-  });
-  return {
-    id,
-    redis,
-    namespace,
-    tenant,
-    fleet,
-    sealer,
-    durability,
-    inbox,
-    pending,
-    answers,
-    feeds,
-    sessions,
-    tools: new ToolsQueue(redis, fleet),
-    window: new SendWindow(CALLS_UNDER_WAY),
-    inputOrder: new KeyedCallOrder(),
-    nextInputNumber: () => ++inputNumber,
-    nextId,
-    keysOf: (sessionId) => sessionKeys(namespace, tenant, sessionId),
-    async close() {
-      await sessions.settled();
-      inbox.close();
-      const closed = closedHere();
-      feeds.close(closed);
-      pending.close(closed);
-      answers.close(closed);
-      await redis.quit().catch(() => redis.disconnect());
-    },
-  };
+  }
 }
 
 function closedHere(): ShellfleetError {
@@ -107,17 +123,4 @@ function closedHere(): ShellfleetError {
     'QUEUE_UNAVAILABLE',
     'This connection to the fleet was closed. Accepted commands go on; fleet.command(id) of a new connection finds them.',
   );
-}
-
-/** Fractions as `ulid` wants them, drawn from the system many at a time: alone, one costs as much as a small call to Redis. */
-function pooledRandom(): () => number {
-  let pool = Buffer.alloc(0);
-  let used = 0;
-  return () => {
-    if (used === pool.length) {
-      pool = randomBytes(1_024);
-      used = 0;
-    }
-    return pool.readUInt8(used++) / 256;
-  };
 }

@@ -59,3 +59,20 @@ test('a notification that an aborted waiter did not receive is kept for the next
   await expect(notifier.wait({ signal: AbortSignal.abort() })).rejects.toThrow();
   expect(await notifier.wait({ timeoutMs: 1 })).toBe(true);
 });
+
+test('NOTIFIER-1: a notification after a wait that timed out is kept for the next', async () => {
+  const notifier = new Notifier();
+  expect(await notifier.wait({ timeoutMs: 1 })).toBe(false);
+  notifier.notify();
+  expect(await notifier.wait({ timeoutMs: 1 })).toBe(true);
+});
+
+test('NOTIFIER-1: a notification after a wait that was aborted is kept for the next', async () => {
+  const notifier = new Notifier();
+  const controller = new AbortController();
+  const aborted = notifier.wait({ signal: controller.signal });
+  controller.abort();
+  notifier.notify();
+  await expect(aborted).rejects.toThrow();
+  expect(await notifier.wait({ timeoutMs: 1 })).toBe(true);
+});

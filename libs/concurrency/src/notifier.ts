@@ -1,5 +1,3 @@
-import { abortable } from './abortable.ts';
-
 export interface WaitOptions {
   /** Ends the wait with the signal's reason. */
   signal?: AbortSignal | undefined;
@@ -22,15 +20,11 @@ export interface WaitOptions {
  */
 export class Notifier {
   #kept = false;
-  #waiting: PromiseWithResolvers<void> | undefined;
+  readonly #waiters = new Set<() => void>();
 
   notify(): void {
-    if (this.#waiting === undefined) {
-      this.#kept = true;
-      return;
-    }
-    this.#waiting.resolve();
-    this.#waiting = undefined;
+    this.#kept = this.#waiters.size === 0;
+    for (const wake of this.#waiters) wake();
   }
 
   /**
@@ -43,11 +37,28 @@ export class Notifier {
       this.#kept = false;
       return true;
     }
-    this.#waiting ??= Promise.withResolvers();
-    const notified = this.#waiting.promise.then(() => true);
-    if (timeoutMs === undefined) return abortable(notified, signal);
-    const timeout = Promise.withResolvers<boolean>();
-    const timer = setTimeout(() => timeout.resolve(false), timeoutMs);
-    return abortable(Promise.race([notified, timeout.promise]), signal).finally(() => clearTimeout(timer));
+    return new Promise((resolve, reject) => {
+      // A waiter leaves in the step in which its wait ends, so a notification right behind that is kept.
+      const leave = () => {
+        this.#waiters.delete(wake);
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', abort);
+      };
+      const wake = () => {
+        leave();
+        resolve(true);
+      };
+      const abort = () => {
+        leave();
+        reject(signal?.reason);
+      };
+      const expire = () => {
+        leave();
+        resolve(false);
+      };
+      const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs);
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#waiters.add(wake);
+    });
   }
 }

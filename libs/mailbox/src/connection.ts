@@ -57,17 +57,29 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     await loadMailboxScripts(redis);
   } catch (error) {
     redis.disconnect();
-    if (error instanceof ShellfleetError) throw error;
-    const reason = describeFailure(networkError ?? error);
-    throw new ShellfleetError(
-      'QUEUE_UNAVAILABLE',
-      `Redis at ${place} cannot be reached: ${reason}. Start it, or set SHELLFLEET_REDIS_URL.`,
-      { place },
-      { cause: error },
-    );
+    throw toConnectError(error, place, networkError);
   }
   redis.off('error', remember);
   return { redis, duplicate: connection };
+}
+
+/** Throws, as connectRedis does, when Redis does not answer on this connection or has become unsuitable since it was opened. */
+export async function checkRedis(redis: Redis, url: string): Promise<void> {
+  const place = describeRedis(url);
+  await refuseUnsuitable(redis, place).catch((error: unknown) => {
+    throw toConnectError(error, place);
+  });
+}
+
+function toConnectError(error: unknown, place: string, networkError?: Error): ShellfleetError {
+  if (error instanceof ShellfleetError) return error;
+  const reason = describeFailure(networkError ?? error);
+  return new ShellfleetError(
+    'QUEUE_UNAVAILABLE',
+    `Redis at ${place} cannot be reached: ${reason}. Start it, or set SHELLFLEET_REDIS_URL.`,
+    { place },
+    { cause: error },
+  );
 }
 
 /** `host:port` of a Redis URL: what may be said of it, without its password. Throws REDIS_UNSUITABLE when it is no Redis URL. */

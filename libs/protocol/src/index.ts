@@ -4,6 +4,7 @@ export * from './env.ts';
 export * from './errors.ts';
 export * from './events.ts';
 export * from './execution-options.ts';
+export * from './execution-policy.ts';
 export * from './field-issues.ts';
 export * from './field-schemas.ts';
 export * from './file.ts';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { envSchema, secretsSchema } from './env.ts';
+import { DEFAULT_POLICY, executionPolicySchema } from './execution-policy.ts';
 import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema } from './field-schemas.ts';
 import { LIMITS } from './limits.ts';
 import { redactionRulesSchema } from './redaction.ts';
@@ -67,25 +68,6 @@ export function withDefaultLimits(limits: z.infer<typeof limitsSchema>) {
   };
 }
 
-/** The execution policies that exist. Each host offers those that its operator lists. */
-export const POLICY_NAMES = ['docker', 'host'] as const;
-export type PolicyName = (typeof POLICY_NAMES)[number];
-
-/** The docker policy and its options. What of it a host grants is its operator's word. */
-const dockerPolicySchema = z.strictObject({ type: z.literal('docker'), readOnlyRootfs: z.boolean().default(false) });
-
-/** The host itself, without a container. Everything about it is its operator's word. */
-const hostPolicySchema = z.strictObject({ type: z.literal('host') });
-
-const policySchema = z.preprocess(
-  (policy) => (typeof policy === 'string' ? { type: policy } : policy),
-  z.discriminatedUnion(
-    'type',
-    [dockerPolicySchema, hostPolicySchema],
-    "must be 'docker' or 'host', or { type: 'docker', … }",
-  ),
-);
-
 /** 0 is first. Sessions of one priority are taken in the order in which they began to wait. */
 export const prioritySchema = z
   .number('must be a number')
@@ -105,7 +87,7 @@ export const labelsSchema = z
   .refine((labels) => Object.keys(labels).length <= 32, 'must hold at most 32 labels');
 
 const fieldsSchema = z.strictObject({
-  policy: policySchema.default({ type: 'docker', readOnlyRootfs: false }),
+  policy: executionPolicySchema.default(executionPolicySchema.parse(DEFAULT_POLICY)),
   image: imageSchema.optional(),
   env: envSchema.default({}),
   cwd: sandboxPathSchema.default('/workspace'),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { POLICY_NAMES } from './execution-policy.ts';
 import { sessionIdSchema, tenantIdSchema } from './ids.ts';
-import { POLICY_NAMES } from './session.ts';
 import { terminalIdSchema } from './terminal.ts';
 import { toolNameSchema } from './tool.ts';
 

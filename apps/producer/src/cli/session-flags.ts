@@ -1,4 +1,5 @@
 import type { SessionSpec } from '@shellfleet/client';
+import { POLICY_NAMES, type PolicyName } from '@shellfleet/protocol';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 export interface SessionFlags {
@@ -16,7 +17,9 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
   return verb
     .addOption(new Option('--image <name>', 'of the session, when this opens it').env('SHELLFLEET_IMAGE'))
     .addOption(
-      new Option('--policy <name>', 'of the session, when this opens it: docker, host').env('SHELLFLEET_POLICY'),
+      new Option('--policy <name>', `of the session, when this opens it: ${POLICY_NAMES.join(', ')}`).env(
+        'SHELLFLEET_POLICY',
+      ),
     )
     .addOption(
       new Option(
@@ -42,7 +45,7 @@ export function toSpec({ image, policy, secret, redact }: SessionFlags): Session
   return {
     ...(image === undefined ? {} : { image }),
     // The schema says which names there are.
-    ...(policy === undefined ? {} : { policy: policy as 'docker' | 'host' }),
+    ...(policy === undefined ? {} : { policy: policy as PolicyName }),
     ...(secret === undefined ? {} : { secrets: secret }),
     ...(redact === undefined ? {} : { redaction: redact }),
   };

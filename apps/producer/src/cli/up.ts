@@ -3,6 +3,7 @@ import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Fleet } from '@shellfleet/client';
+import { DEFAULT_POLICY, POLICY_NAMES, type PolicyName } from '@shellfleet/protocol';
 import { makeStateFolder, SetupError } from '@shellfleet/setup';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { runFirstCommand } from '../fleet-process/first-command.ts';
@@ -74,16 +75,22 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
 async function greet(report: (line: string) => void): Promise<void> {
   await using fleet = await Fleet.connect();
   const before = await fleet.hosts();
-  const onHost = before.length > 0 && before.every(({ policies }) => !policies.includes('docker'));
-  await runFirstCommand(fleet, onHost ? 'host' : 'docker', report);
+  const policy = policyFor(before.flatMap(({ policies }) => policies));
+  await runFirstCommand(fleet, policy, report);
   const free = (await fleet.hosts()).reduce((sum, host) => sum + host.free, 0);
-  const exec = `npx shellfleet exec${onHost ? ' --policy host' : ''} demo`;
+  const exec = `npx shellfleet exec${policy === DEFAULT_POLICY ? '' : ` --policy ${policy}`} demo`;
   report(`The fleet is up, with ${free} free slots. In another terminal:
   ${exec} -- 'cd /tmp && export GREETING=hello'
   ${exec} -- 'echo "$GREETING from $PWD"'
   npx shellfleet ps
   npm run example        # twenty npm packages, each exercised in its own session
   npx shellfleet down`);
+}
+
+/** The default policy if a host offers it, and else the first that one offers. */
+function policyFor(offered: readonly string[]): PolicyName {
+  const policies = POLICY_NAMES.filter((name) => offered.includes(name));
+  return policies.includes(DEFAULT_POLICY) ? DEFAULT_POLICY : (policies[0] ?? DEFAULT_POLICY);
 }
 
 /** The same, in a process of its own; its progress is shown until it is ready. */

@@ -1,14 +1,11 @@
 import type { Fleet } from '@shellfleet/client';
+import type { PolicyName } from '@shellfleet/protocol';
 import { ulid } from 'ulid';
 
 const SLOT_PATIENCE_MS = 20_000;
 
 /** Runs a command in a session of its own, to see that everything works together. Without a free slot that is said, and is no failure. */
-export async function runFirstCommand(
-  fleet: Fleet,
-  policy: 'docker' | 'host',
-  report: (line: string) => void,
-): Promise<void> {
+export async function runFirstCommand(fleet: Fleet, policy: PolicyName, report: (line: string) => void): Promise<void> {
   const startedAt = performance.now();
   const session = await fleet.session(`hello-${ulid().toLowerCase()}`, { policy, idleTimeoutMs: 60_000 });
   const command = await session.submit('echo "Hello from $(hostname), a shell of its own"');

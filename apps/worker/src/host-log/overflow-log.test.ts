@@ -71,7 +71,8 @@ test('H2: beyond its quota the log keeps the first segment and the last of each 
 });
 
 test('an adopter rebuilds the same Result from the stream and the log', async () => {
-  const options = { streamBytes: 500, maxBytes: 1000, maxLines: 50, keep: 'head-tail', encoding: 'utf8' } as const;
+  const texts = { maxBytes: 1000, maxLines: 50, keep: 'head-tail', encoding: 'utf8' } as const;
+  const options = { streamBytes: 500, texts };
   const whole = new CleanOutput(options);
   const before = new CleanOutput(options);
   const after = new CleanOutput(options);

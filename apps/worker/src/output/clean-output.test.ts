@@ -3,14 +3,23 @@ import { describe, expect, test } from 'vitest';
 import { CleanOutput, type CleanOutputOptions } from './clean-output.ts';
 import type { OverflowPiece } from './piece.ts';
 import type { Redactor } from './redactor.ts';
+import type { ResultTextsOptions } from './result-texts.ts';
 
-const OPTIONS: CleanOutputOptions = {
+type Options = Required<Pick<CleanOutputOptions, 'streamBytes'>> &
+  Pick<CleanOutputOptions, 'createRedactor'> &
+  ResultTextsOptions;
+
+const OPTIONS: Options = {
   streamBytes: 1_000_000,
   maxBytes: 1000,
   maxLines: 100,
   keep: 'head-tail',
   encoding: 'utf8',
 };
+
+function create({ streamBytes, createRedactor, ...texts }: Options): CleanOutput {
+  return new CleanOutput({ streamBytes, createRedactor, texts });
+}
 
 type Step = [StreamName, string | Buffer];
 
@@ -29,8 +38,8 @@ function drain(output: CleanOutput): { entries: OutputEntry[]; overflow: Overflo
   }
 }
 
-function run(steps: Step[], options: Partial<CleanOutputOptions> = {}) {
-  const output = new CleanOutput({ ...OPTIONS, ...options });
+function run(steps: Step[], options: Partial<Options> = {}) {
+  const output = create({ ...OPTIONS, ...options });
   feed(output, steps);
   output.end();
   const released = drain(output);
@@ -64,10 +73,10 @@ describe('CleanOutput', () => {
     });
   });
 
-  test('O1: releases the same bytes for every split point and every repetition', () => {
+  test('OUTPUT-1: releases the same bytes for every split point and every repetition', () => {
     const bytes = Buffer.from('héllo €uro 😀\nline');
     for (let at = 0; at <= bytes.length; at += 1) {
-      const output = new CleanOutput(OPTIONS);
+      const output = create(OPTIONS);
       output.push('stdout', 0, bytes.subarray(0, at));
       const first = drain(output).entries;
       output.push('stdout', 0, bytes);
@@ -79,13 +88,13 @@ describe('CleanOutput', () => {
     }
   });
 
-  test('O1: refuses a gap', () => {
-    const output = new CleanOutput(OPTIONS);
+  test('OUTPUT-1: refuses a gap', () => {
+    const output = create(OPTIONS);
     expect(() => output.push('stderr', 5, Buffer.from('x'))).toThrow('stderr continues at 5, but ended at 0');
   });
 
-  test('O2: an entry does not cover the bytes of an unfinished character', () => {
-    const output = new CleanOutput(OPTIONS);
+  test('OUTPUT-2: an entry does not cover the bytes of an unfinished character', () => {
+    const output = create(OPTIONS);
     output.push('stdout', 0, Buffer.from('ab\u20ac').subarray(0, 4));
     expect(drain(output).entries.map(({ rawTo, data }) => [rawTo, Buffer.from(data).toString()])).toEqual([[2, 'ab']]);
     output.push('stdout', 4, Buffer.from('ab\u20ac').subarray(4));
@@ -102,7 +111,7 @@ describe('CleanOutput', () => {
     expect(Buffer.from(texts.stdout, 'base64').equals(bytes)).toBe(true);
   });
 
-  test('O3: the stream carries exactly its budget, and one closing entry counts the rest', () => {
+  test('OUTPUT-3: the stream carries exactly its budget, and one closing entry counts the rest', () => {
     const { entries, overflow, closing, texts } = run(
       [
         ['stdout', 'x\n'.repeat(40)],
@@ -150,7 +159,7 @@ describe('CleanOutput', () => {
     expect(texts.totals).toEqual({ stdoutBytes: 84, stderrBytes: 50, stdoutLines: 41, stderrLines: 1 });
   });
 
-  test('O4: after a restart at any point the Result and the entries are what they would have been', () => {
+  test('OUTPUT-4: after a restart at any point the Result and the entries are what they would have been', () => {
     const steps: Step[] = Array.from({ length: 60 }, (_unused, at) => [
       at % 3 === 0 ? 'stderr' : 'stdout',
       `line ${at} €\n`.repeat(at % 5),
@@ -158,10 +167,10 @@ describe('CleanOutput', () => {
     const options = { streamBytes: 700, maxBytes: 300, maxLines: 40 };
     const whole = run(steps, options);
     for (let at = 0; at <= steps.length; at += 1) {
-      const before = new CleanOutput({ ...OPTIONS, ...options });
+      const before = create({ ...OPTIONS, ...options });
       feed(before, steps.slice(0, at));
       const stored = drain(before);
-      const after = new CleanOutput({ ...OPTIONS, ...options });
+      const after = create({ ...OPTIONS, ...options });
       for (const entry of stored.entries) after.restoreEntry(entry);
       for (const piece of stored.overflow) after.restoreOverflow(piece);
       expect(after.received).toEqual(before.received);
@@ -178,9 +187,9 @@ describe('CleanOutput', () => {
     }
   });
 
-  test('O4: counts what the log no longer has', () => {
+  test('OUTPUT-4: counts what the log no longer has', () => {
     const whole = run([['stdout', 'y\n'.repeat(5000)]], { streamBytes: 100, maxBytes: 50 });
-    const output = new CleanOutput({ ...OPTIONS, streamBytes: 100, maxBytes: 50 });
+    const output = create({ ...OPTIONS, streamBytes: 100, maxBytes: 50 });
     for (const entry of whole.entries) output.restoreEntry(entry);
     const [piece] = whole.overflow;
     const last = {
@@ -197,7 +206,7 @@ describe('CleanOutput', () => {
   });
 
   test('says what was lost with the host log itself', () => {
-    const output = new CleanOutput(OPTIONS);
+    const output = create(OPTIONS);
     feed(output, [['stdout', 'one\n']]);
     output.lose('stdout', 100);
     feed(output, [['stdout', 'two\n']]);
@@ -260,7 +269,7 @@ function heldLength(text: string): number {
 describe('CleanOutput with a redactor', () => {
   const redacted = { createRedactor: createTestRedactor };
 
-  test('O5: redacts before it cuts, in both streams and in their merged order (S1-49)', () => {
+  test('OUTPUT-5: redacts before it cuts, in both streams and in their merged order (S1-49)', () => {
     const steps: Step[] = [
       ['stdout', 'a SEC'],
       ['stderr', 'b SECRET\n'],
@@ -282,15 +291,15 @@ describe('CleanOutput with a redactor', () => {
     });
   });
 
-  test('O2: what is held back is neither covered by an entry nor lost at the end', () => {
-    const output = new CleanOutput({ ...OPTIONS, ...redacted });
+  test('OUTPUT-2: what is held back is neither covered by an entry nor lost at the end', () => {
+    const output = create({ ...OPTIONS, ...redacted });
     output.push('stdout', 0, Buffer.from('quiet SEC'));
     expect(drain(output).entries).toMatchObject([{ rawFrom: 0, rawTo: 6 }]);
     output.end();
     expect(drain(output).entries).toMatchObject([{ rawFrom: 6, rawTo: 9, data: Buffer.from('SEC') }]);
   });
 
-  test('O5: what both streams held back does not become a secret side by side', () => {
+  test('OUTPUT-5: what both streams held back does not become a secret side by side', () => {
     const steps: Step[] = [
       ['stdout', 'SEC'],
       ['stderr', 'BLO'],
@@ -303,17 +312,17 @@ describe('CleanOutput with a redactor', () => {
     expect(run(steps, { createRedactor }).texts).toMatchObject({ stdout: 'SEC', stderr: 'BLO', output: '[X]' });
   });
 
-  test('O4: after a restart at any point everything is redacted, and counted, exactly once', () => {
+  test('OUTPUT-4: after a restart at any point everything is redacted, and counted, exactly once', () => {
     const text = 'one SECRET two\nSECSECRETRET é SECRET\n'.repeat(4);
     const bytes = Buffer.from(text);
     const options = { ...redacted, streamBytes: 60, maxBytes: 100 };
     const whole = run([['stdout', bytes]], options);
     expect(whole.texts.redactions).toEqual({ secret: 12 });
     for (let at = 0; at <= bytes.length; at += 1) {
-      const before = new CleanOutput({ ...OPTIONS, ...options });
+      const before = create({ ...OPTIONS, ...options });
       before.push('stdout', 0, bytes.subarray(0, at));
       const stored = drain(before);
-      const after = new CleanOutput({ ...OPTIONS, ...options });
+      const after = create({ ...OPTIONS, ...options });
       for (const entry of stored.entries) after.restoreEntry(decodeOutputEntry(encodeOutputEntry(entry))!);
       for (const piece of stored.overflow) after.restoreOverflow(piece);
       after.push('stdout', after.received.stdout, bytes.subarray(after.received.stdout));
@@ -324,8 +333,8 @@ describe('CleanOutput with a redactor', () => {
     }
   });
 
-  test('O5: nothing of either stream follows a match that blocks, and everything is acknowledged', () => {
-    const output = new CleanOutput({ ...OPTIONS, ...redacted });
+  test('OUTPUT-5: nothing of either stream follows a match that blocks, and everything is acknowledged', () => {
+    const output = create({ ...OPTIONS, ...redacted });
     feed(output, [
       ['stdout', 'shown\n'],
       ['stderr', 'err BLOCK more'],
@@ -363,10 +372,10 @@ describe('CleanOutput with a redactor', () => {
     });
   });
 
-  test('O5: an adopted command stays blocked', () => {
-    const before = new CleanOutput({ ...OPTIONS, ...redacted });
+  test('OUTPUT-5: an adopted command stays blocked', () => {
+    const before = create({ ...OPTIONS, ...redacted });
     feed(before, [['stdout', 'x BLOCK']]);
-    const after = new CleanOutput({ ...OPTIONS, ...redacted });
+    const after = create({ ...OPTIONS, ...redacted });
     for (const entry of drain(before).entries) after.restoreEntry(entry);
     feed(after, [['stderr', 'more']]);
     after.lose('stdout', 50);
@@ -378,7 +387,7 @@ describe('CleanOutput with a redactor', () => {
 
   test('what a rule swallows is acknowledged, though nothing stands for it', () => {
     const swallow = { push: () => Buffer.alloc(0), end: () => Buffer.alloc(0), heldBytes: 0, counts: {} };
-    const output = new CleanOutput({ ...OPTIONS, createRedactor: () => ({ ...swallow, blocked: undefined }) });
+    const output = create({ ...OPTIONS, createRedactor: () => ({ ...swallow, blocked: undefined }) });
     output.push('stdout', 0, Buffer.alloc(500_000, 'x'));
     expect(output.release()).toMatchObject({ entries: [{ rawFrom: 0, rawTo: 500_000 }], upTo: { stdout: 500_000 } });
   });

@@ -10,10 +10,7 @@ const redaction = compileRedaction({ secrets: { TOKEN: SECRET }, hashKey: new Ui
 function run(parts: readonly Uint8Array[], between = '', encoding: 'utf8' | 'base64' = 'utf8') {
   const clean = new CleanOutput({
     streamBytes: 64 << 20,
-    maxBytes: 16 << 20,
-    maxLines: 1_000_000,
-    keep: 'head-tail',
-    encoding,
+    texts: { maxBytes: 16 << 20, maxLines: 1_000_000, keep: 'head-tail', encoding },
     createRedactor: redaction.redactor,
   });
   const data: Uint8Array[] = [];

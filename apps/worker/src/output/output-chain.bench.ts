@@ -45,10 +45,7 @@ for (const [name, input] of Object.entries(inputs)) {
 function rateOf(input: Buffer, createRedactor: ReturnType<typeof compileRedaction>['redactor'] | undefined): number {
   const clean = new CleanOutput({
     streamBytes: 8 << 20,
-    maxBytes: 262_144,
-    maxLines: 10_000,
-    keep: 'head-tail',
-    encoding: 'utf8',
+    texts: { maxBytes: 262_144, maxLines: 10_000, keep: 'head-tail', encoding: 'utf8' },
     ...(createRedactor && { createRedactor }),
   });
   const from = process.cpuUsage();

@@ -18,7 +18,7 @@ export interface ResultTexts {
   totals: { stdoutBytes: number; stderrBytes: number; stdoutLines: number; stderrLines: number };
 }
 
-/** What the Result shows of redacted output: each stream, and both in the order of their release, cut. */
+/** The texts of a Result: each redacted stream, and both merged in the order of their release, cut to the limits. */
 export class ResultTextsBuilder {
   readonly #encoding: ResultTextsOptions['encoding'];
   readonly #truncates: Record<StreamName | 'merged', Truncate>;
@@ -30,25 +30,23 @@ export class ResultTextsBuilder {
     this.#truncates = { stdout: createTruncate(), stderr: createTruncate(), merged: createTruncate() };
   }
 
-  /** Returns how many newlines there are. `apart`: the caller sees to the merged order, with `pushMerged`. */
-  push(stream: StreamName, data: Buffer, merging: 'merged' | 'apart' = 'merged'): number {
-    const newlines = countNewlines(data);
+  /** `newlines`: in `data`. `apart`: the caller adds the bytes to the merged text, with `pushMerged`. */
+  push(stream: StreamName, data: Buffer, newlines: number, merging: 'merged' | 'apart'): void {
     this.#truncates[stream].push(data, newlines);
     if (merging === 'merged') this.#truncates.merged.push(data, newlines);
-    return newlines;
   }
 
   pushMerged(data: Buffer): void {
     this.#truncates.merged.push(data, countNewlines(data));
   }
 
-  /** Bytes that are known by their number alone. */
+  /** Bytes of which only the number is known. */
   skip(stream: StreamName, bytes: number, newlines: number): void {
     this.#truncates[stream].skip(bytes, newlines);
     this.#truncates.merged.skip(bytes, newlines);
   }
 
-  /** Without `isShown` only the totals are told. */
+  /** Without `isShown` only the totals are given. */
   end(isShown: boolean): ResultTexts {
     const stdout = this.#truncates.stdout.end();
     const stderr = this.#truncates.stderr.end();

@@ -1,24 +1,26 @@
 import { dirname } from 'node:path/posix';
 import { type FileRecord, parseFileRecords } from '@shellfleet/keeper';
-import type { Entry } from '@shellfleet/mailbox';
 import { emptyResult, type FileAnswer, type FileInfo, type FileOperation, ShellfleetError } from '@shellfleet/protocol';
+import type { SessionShell } from '../shell/session-shell.ts';
 import type { FileFailure, FileStart, OutputStream } from '../shell/shell.ts';
-import { type ResultFrame, toErrorResult } from './results.ts';
-import type { Executed, RunDeps } from './run-deps.ts';
-import { takeTurn } from './take-turn.ts';
+import type { EntryResult, EntryRun } from './entry-run.ts';
+import { resultBase, toErrorResult } from './results.ts';
+import { runOnShell } from './run-on-shell.ts';
+import type { SessionContext } from './session-context.ts';
 
 const FILE_TIMEOUT_MS = 60_000;
-/** A directory's listing is held in memory; a larger one is refused. */
+/** A directory's listing is held in memory; one of more bytes is refused. */
 const MOST_BYTES = 3 << 20;
 
-/** A file operation: carried out by the keeper as the sandbox's user; its bytes come as stdout and are handed back sealed, not streamed. */
+/** Has the keeper run a file operation as the sandbox's user. Its bytes arrive as stdout and are returned sealed, not streamed. */
 export async function runFileOperation(
-  entry: Entry,
+  run: EntryRun,
   operation: FileOperation,
-  from: 'start' | 'resume',
-  deps: RunDeps,
-  frame: ResultFrame,
-): Promise<Executed> {
+  session: SessionContext,
+  shell: SessionShell,
+): Promise<EntryResult> {
+  const { entry } = run;
+  const base = resultBase(entry, session, shell);
   const parts: Record<OutputStream, Uint8Array[]> = { stdout: [], stderr: [] };
   const received = { stdout: 0, stderr: 0 };
   const start: FileStart = {
@@ -27,30 +29,28 @@ export async function runFileOperation(
     operation: toKeeperOperation(operation),
     timeoutMs: FILE_TIMEOUT_MS,
   };
-  const turn = await takeTurn(start, from, deps, {
+  const end = await runOnShell(start, run, session, shell, {
     onOutput(stream, offset, bytes) {
       if (offset < received[stream]) return;
-      // A jump is of a listing that was too large already.
+      // An offset jumps only in a listing that was over the limit before.
       received[stream] = offset + bytes.byteLength;
-      // Unacknowledged: an adopter gets everything again. A listing too large for that is acknowledged and refused below.
+      // Kept bytes are not acknowledged, so a host that adopts the shell receives all of them again. A listing over the limit is
+      // acknowledged, and refused below.
       if (received[stream] <= MOST_BYTES) parts[stream].push(Uint8Array.from(bytes));
-      else deps.shell.turns.shell.ack(entry.id, stream, received[stream]);
+      else shell.live?.ack(entry.id, stream, received[stream]);
     },
     received: () => ({ stdout: received.stdout, stderr: received.stderr }),
   });
-  if (turn.type !== 'ended') {
+  if (end.type !== 'ended') {
     const error =
-      turn.type === 'failed'
-        ? turn.error
+      end.type === 'failed'
+        ? end.error
         : new ShellfleetError('CONTAINER_LOST', `What became of ${operation.path} is not known: its shell is gone.`);
-    return { result: toErrorResult(error, frame), output: [] };
+    return { result: toErrorResult(error, base), output: [] };
   }
-  if (turn.end.reason !== 'exited' || turn.end.exitCode !== 0) {
+  if (end.end.reason !== 'exited' || end.end.exitCode !== 0) {
     return {
-      result: toErrorResult(
-        toFileError(operation, turn.end.fileFailure, Buffer.concat(parts.stderr).toString()),
-        frame,
-      ),
+      result: toErrorResult(toFileError(operation, end.end.fileFailure, Buffer.concat(parts.stderr).toString()), base),
       output: [],
     };
   }
@@ -59,10 +59,10 @@ export async function runFileOperation(
       'FILE_TOO_LARGE',
       `The listing of ${operation.path} is larger than ${MOST_BYTES} bytes. List a smaller directory.`,
     );
-    return { result: toErrorResult(error, frame), output: [] };
+    return { result: toErrorResult(error, base), output: [] };
   }
-  const { shell, timings, hostId } = frame;
-  const result = emptyResult('success', { exitCode: 0, reason: 'exited', shell, timings, hostId });
+  const { timings, hostId } = base;
+  const result = emptyResult('success', { exitCode: 0, reason: 'exited', shell: base.shell, timings, hostId });
   return { result, output: [], answer: JSON.stringify(toAnswer(operation, Buffer.concat(parts.stdout))) };
 }
 

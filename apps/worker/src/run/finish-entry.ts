@@ -1,6 +1,5 @@
 import { SpanKind, trace } from '@opentelemetry/api';
 import {
-  type AvailabilityListener,
   type Entry,
   type Fenced,
   type Finished,
@@ -12,30 +11,42 @@ import {
 } from '@shellfleet/mailbox';
 import { ATTRIBUTES, ShellfleetError, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
 import { totalOf } from '../output/redactor.ts';
-import { failedEntry } from './entry-frame.ts';
-import type { Executed, RunDeps } from './run-deps.ts';
+import type { SessionShell } from '../shell/session-shell.ts';
+import type { EndingEntry, EntryResult } from './entry-run.ts';
+import { pauseClocksWhileDown } from './pause-clocks.ts';
+import { failedEntry } from './results.ts';
+import type { SessionContext } from './session-context.ts';
 
-/** Records how an entry came out: once, whatever has to be tried again for it. The only place where one becomes terminal here. */
-export async function finishEntry(entry: Entry, executed: Executed, deps: RunDeps): Promise<Finished | Fenced> {
-  const { owner, sealer, signal, redaction } = deps;
+/** `triedNext`: the call asked for the next entry too, so an empty `next` means an empty mailbox. */
+export type EntryFinished = Finished & { triedNext: boolean };
+
+/** Stores the Result of an entry, once, over any number of attempts. The only place where this host makes an entry terminal. */
+export async function finishEntry(
+  { entry, mayTakeNext }: EndingEntry,
+  ended: EntryResult,
+  context: SessionContext,
+  shell: SessionShell,
+): Promise<EntryFinished | Fenced> {
+  const { owner, sealer, signal, redaction } = context;
   const { session } = owner.keys;
-  let { result, output } = executed;
+  let { result, output } = ended;
   const place = sealPlace('answer', owner.keys, entry.id);
-  const answer = executed.answer === undefined ? {} : { answer: sealer.seal(executed.answer, place) };
+  const answer = ended.answer === undefined ? {} : { answer: sealer.seal(ended.answer, place) };
+  let triedNext = false;
   for (;;) {
     const call = () => {
-      const takeNext = deps.mayTakeNext();
+      triedNext = mayTakeNext();
       return finish(owner, entry.id, {
-        // Paths, scripts and what the shell said of itself: texts of the session that are no output.
+        // Paths, scripts and messages of the shell may hold secrets as output does.
         result: { ...result, ...redaction.value({ shell: result.shell, ...pick(result.error) }) },
         output,
         ...answer,
         epoch: result.shell.epoch,
-        takeNext,
+        takeNext: triedNext,
         inbox: entry.inbox,
       });
     };
-    const finished = await retryWhileRedisIsDown(call, signal, { availability: pauseClocksWhileDown(deps) });
+    const finished = await retryWhileRedisIsDown(call, signal, { availability: pauseClocksWhileDown(shell) });
     if (finished.type === 'cancelled') {
       result = { ...result, outcome: 'cancellation', reason: 'cancelled' };
     } else if (finished.type === 'misplaced') {
@@ -44,36 +55,28 @@ export async function finishEntry(entry: Entry, executed: Executed, deps: RunDep
       if (rest.length < output.length) output = rest;
       else {
         const message = `The output of ${session}.${entry.id} does not follow what is stored.`;
-        ({ result, output } = failedEntry(entry, new ShellfleetError('INTERNAL', message), deps));
+        ({ result, output } = failedEntry(entry, new ShellfleetError('INTERNAL', message), context, shell));
       }
     } else {
       if (finished.type === 'finished') {
-        if (finished.endedBefore) tellProducer(entry, finished.event, owner);
-        else describe(entry, result, deps);
+        if (finished.endedBefore) notifyProducer(entry, finished.event, owner);
+        else describe(entry, result, context);
       }
-      return finished;
+      return finished.type === 'fenced' ? finished : { ...finished, triedNext };
     }
   }
 }
 
 const pick = (error: WireResult['error']) => (error === undefined ? {} : { error });
 
-/** The call that ended it may have told nobody. Only a hint, so nobody waits for it; which Result counts stands in the session. */
-function tellProducer(entry: Entry, event: string, { redis, keys }: Owner): void {
+/** The call that ended the entry may have notified nobody. Only a hint, so it is not waited for: the Result that counts is in the session's stream. */
+function notifyProducer(entry: Entry, event: string, { redis, keys }: Owner): void {
   const { namespace, tenant, session } = keys;
   void notify(redis, namespace, entry.inbox, { tenant, session, entryId: entry.id, event, result: '' }).catch(() => {});
 }
 
-/** Stops the keeper's clocks while Redis is down and nothing can be stored. */
-export function pauseClocksWhileDown({ shell }: RunDeps): AvailabilityListener {
-  const say = (state: 'away' | 'back') => {
-    if (shell.hasSandbox && shell.turns.connected) shell.turns.shell.storage(state);
-  };
-  return { onDown: () => say('away'), onUp: () => say('back') };
-}
-
-/** One wide line, and one span, for each entry. Never its text, nor its output. */
-function describe(entry: Entry, result: WireResult, { owner, logger }: RunDeps): void {
+/** Logs one wide line and one span for each entry, without its script or output. */
+function describe(entry: Entry, result: WireResult, { owner, logger }: SessionContext): void {
   const { runMs } = result.timings;
   const attributes = {
     [ATTRIBUTES.sessionId]: owner.keys.session,

@@ -1,7 +1,7 @@
 import type { InputRead } from '@shellfleet/mailbox';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Shell } from '../shell/shell.ts';
+import type { LiveShell } from '../shell/live-shell.ts';
 import { InputFeed } from './input-feed.ts';
 
 type Answer = Extract<InputRead, { type: 'read' }>;
@@ -17,7 +17,7 @@ function stage() {
     input: (_entryId: string, offset: number, bytes: Uint8Array, end: boolean) => {
       given.push(`${offset} ${Buffer.from(bytes).toString()}${end ? '.' : ''}`);
     },
-  } as unknown as Shell;
+  } as unknown as LiveShell;
   const feed = new InputFeed({
     entryId: 'e',
     commandId: 's.e',
@@ -37,7 +37,7 @@ function stage() {
   });
   const say = async (next: Partial<Answer>) => {
     answer = { ...answer, ...next };
-    feed.ring();
+    feed.wakeUp();
     await vi.advanceTimersByTimeAsync(0);
   };
   const away = (now: boolean) => {
@@ -154,11 +154,11 @@ test('a lost bell delays what was written by a second', async () => {
   const { feed, shell, say, given } = stage();
   feed.connected(shell, 'start');
   await vi.advanceTimersByTimeAsync(10);
-  const { ring } = feed;
-  feed.ring = () => {};
+  const { wakeUp } = feed;
+  feed.wakeUp = () => {};
   await say({ written: 3, chunks: [{ end: 3, sealed: 'abc' }] });
   expect(given).toEqual([]);
-  feed.ring = ring;
+  feed.wakeUp = wakeUp;
   await vi.advanceTimersByTimeAsync(1_000);
   expect(given).toEqual(['0 abc']);
   feed.close();

@@ -1,8 +1,8 @@
 import { INPUT_WINDOW_BYTES } from '@shellfleet/keeper';
 import type { Fenced, InputRead } from '@shellfleet/mailbox';
 import { ensureShellfleetError, LIMITS, ShellfleetError } from '@shellfleet/protocol';
-import type { Shell } from '../shell/shell.ts';
-import type { TurnInput } from './take-turn.ts';
+import type { LiveShell } from '../shell/live-shell.ts';
+import type { InputListener } from './run-on-shell.ts';
 
 // One entry's open stdin, from the mailbox to the shell.
 //
@@ -27,14 +27,14 @@ interface InputFeedDeps {
   stop(): void;
 }
 
-export class InputFeed implements TurnInput {
+export class InputFeed implements InputListener {
   /** Why the command was stopped. */
   failure: ShellfleetError | undefined;
   readonly #deps: InputFeedDeps;
-  #shell: Shell | undefined;
+  #shell: LiveShell | undefined;
   /** On this connection: where the pipe is, and up to where bytes are under way. Unknown until the keeper has said it. */
   #place: { taken: number; sent: number } | undefined;
-  #deaf = false;
+  #readerClosed = false;
   #endSent = false;
   #closed = false;
   #lapsedSince: number | undefined;
@@ -46,22 +46,22 @@ export class InputFeed implements TurnInput {
     void this.#run().catch((error: unknown) => this.#fail(ensureShellfleetError(error)));
   }
 
-  connected(shell: Shell, how: 'start' | 'resume'): void {
+  connected(shell: LiveShell, how: 'start' | 'resume'): void {
     this.#shell = shell;
     this.#place = how === 'start' ? { taken: 0, sent: 0 } : undefined;
     this.#endSent = false;
     if (this.failure !== undefined) this.#deps.stop();
-    this.ring();
+    this.wakeUp();
   }
 
-  taken(offset: number, deaf: boolean): void {
+  taken(offset: number, readerClosed: boolean): void {
     this.#place = { taken: offset, sent: Math.max(offset, this.#place?.sent ?? 0) };
-    this.#deaf = deaf;
-    this.ring();
+    this.#readerClosed = readerClosed;
+    this.wakeUp();
   }
 
   /** Something was written. */
-  ring(): void {
+  wakeUp(): void {
     this.#rung = true;
     this.#wake?.();
   }
@@ -69,7 +69,7 @@ export class InputFeed implements TurnInput {
   /** The entry has ended. */
   close(): void {
     this.#closed = true;
-    this.ring();
+    this.wakeUp();
   }
 
   async #run(): Promise<void> {
@@ -86,9 +86,9 @@ export class InputFeed implements TurnInput {
     if (place === undefined || this.#endSent) return false;
     const room = place.taken + INPUT_WINDOW_BYTES - place.sent;
     // A reading ends with the chunk that reaches beyond what was asked for: so it fits.
-    const mostBytes = this.#deaf ? 0 : Math.max(0, room - LIMITS.inputChunkBytes + 1);
+    const mostBytes = this.#readerClosed ? 0 : Math.max(0, room - LIMITS.inputChunkBytes + 1);
     const from = place.sent;
-    const position = { taken: this.#deaf ? Number.MAX_SAFE_INTEGER : place.taken, from, mostBytes };
+    const position = { taken: this.#readerClosed ? Number.MAX_SAFE_INTEGER : place.taken, from, mostBytes };
     const read = await this.#deps.read(position, () => this.#forgetLapse());
     // Of a connection that has ended meanwhile: the next one says where it is.
     if (this.#closed || this.#place?.sent !== from) return true;
@@ -96,8 +96,8 @@ export class InputFeed implements TurnInput {
       this.close();
       return false;
     }
-    // Who has closed its stdin misses nothing.
-    if (this.#deaf) return false;
+    // Input that the command will not read cannot be incomplete for it.
+    if (this.#readerClosed) return false;
     if (read.written < from) this.#fail(lostInput(this.#deps.commandId, read.written, from));
     else if (read.closed === 'broken') this.#fail(brokenInput(this.#deps.commandId, read.written));
     else if (this.#isGone(read.lapsedMs)) this.#fail(submitterGone(this.#deps.commandId, read.written));

@@ -5,8 +5,7 @@ import { CleanOutput } from '../output/clean-output.ts';
 import { LateEntry } from './late-entry.ts';
 
 const bytes = (text: string) => Buffer.from(text);
-const chain = (streamBytes = 1_000) =>
-  new CleanOutput({ streamBytes, maxBytes: 0, maxLines: 0, keep: 'tail', encoding: 'base64' });
+const chain = (streamBytes = 1_000) => new CleanOutput({ streamBytes });
 const behind: LatePosition = { offsets: { stdout: 10, stderr: 0 }, seq: 3, carriedBytes: 10, outcome: 'success' };
 
 /** Stored: the place behind the entries. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { addLate, type Owner, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import type { OutputEntry, StreamName } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
-import { CleanOutput } from '../output/clean-output.ts';
+import { createLateChain } from '../output/output-chains.ts';
 import type { CreateRedactor } from '../output/redactor.ts';
 import { LateEntry } from './late-entry.ts';
 
@@ -25,16 +25,11 @@ export interface LateOutputDeps {
   owner: Owner;
   /** Of an entry, with its own output. */
   streamBytes: number;
-  createClean(streamBytes: number): CleanOutput;
+  createRedactor: CreateRedactor;
   /** Aborts when this host must not write the session any more. */
   signal: AbortSignal;
   onFenced(): void;
   logger: Logger;
-}
-
-/** The chain that late output goes through: the one of a command, without texts for a Result. */
-export function createLateClean(streamBytes: number, createRedactor: CreateRedactor): CleanOutput {
-  return new CleanOutput({ streamBytes, maxBytes: 0, maxLines: 0, keep: 'tail', encoding: 'base64', createRedactor });
 }
 
 export class LateOutput {
@@ -118,7 +113,7 @@ export class LateOutput {
       const { outcome, carriedBytes } = added.position;
       // Of a command whose output was withheld nothing is shown.
       const left = outcome === 'blocked' ? 0 : this.#deps.streamBytes - carriedBytes;
-      entry.place(added.position, left > 0 ? this.#deps.createClean(left) : undefined);
+      entry.place(added.position, left > 0 ? createLateChain(this.#deps.createRedactor, left) : undefined);
     }
     do {
       if (!(await this.#addAll(entryId, entry, entry.release()))) return 'over';

@@ -14,7 +14,8 @@ function createStore(
   othersRun = true,
 ) {
   const said: string[] = [];
-  const clean = new CleanOutput({ streamBytes, maxBytes: 100, maxLines: 100, keep: 'tail', encoding: 'utf8' });
+  const texts = { maxBytes: 100, maxLines: 100, keep: 'tail', encoding: 'utf8' } as const;
+  const clean = new CleanOutput({ streamBytes, texts });
   const log = { append: async () => void said.push('log'), restore: async () => [] };
   const store = new OutputStore({
     clean,

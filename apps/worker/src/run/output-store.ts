@@ -1,7 +1,8 @@
 import type { Appended, Fenced } from '@shellfleet/mailbox';
 import { type OutputEntry, ShellfleetError, type StreamName } from '@shellfleet/protocol';
 import type { CommandLog } from '../host-log/host-log.ts';
-import type { CleanOutput, Released } from '../output/clean-output.ts';
+import type { CleanOutput } from '../output/clean-output.ts';
+import type { Released } from '../output/output-queue.ts';
 
 // One entry's output, from the keeper to where it is stored.
 //

@@ -2,20 +2,44 @@ import type { Entry } from '@shellfleet/mailbox';
 import { emptyResult, type Outcome, type Reason, ShellfleetError, type WireResult } from '@shellfleet/protocol';
 import type { CleanTexts } from '../output/clean-output.ts';
 import type { Blocked } from '../output/redactor.ts';
+import { describeShell } from '../shell/describe-shell.ts';
+import type { SessionShell } from '../shell/session-shell.ts';
 import type { ShellEnd } from '../shell/shell.ts';
+import type { EntryResult } from './entry-run.ts';
+import type { SessionContext } from './session-context.ts';
 
-/** What every result of this host carries. */
-export interface ResultFrame {
+/** The fields that every Result of an entry has, however it ended. */
+export interface ResultBase {
   sessionId: string;
   hostId: string;
   shell: WireResult['shell'];
   timings: WireResult['timings'];
 }
 
-/** When an entry waited, and for what. Clocks of Redis and host are both meant to be right; what is not is never negative. */
-export function toTimings(entry: Entry, openedFrom: number, openedTo: number, runMs: number): WireResult['timings'] {
+/** `end`: when the shell reported one. */
+export function resultBase(entry: Entry, session: SessionContext, shell: SessionShell, end?: ShellEnd): ResultBase {
+  return {
+    sessionId: session.owner.keys.session,
+    hostId: session.owner.host,
+    shell: describeShell(shell, end),
+    timings: toTimings(entry, shell.opened, end?.runMs ?? 0),
+  };
+}
+
+/** An entry that ends with an error of the fleet, without output or answer. */
+export function failedEntry(
+  entry: Entry,
+  error: ShellfleetError,
+  session: SessionContext,
+  shell: SessionShell,
+): EntryResult {
+  return { result: toErrorResult(error, resultBase(entry, session, shell)), output: [] };
+}
+
+/** Splits the time since acceptance into queueing, opening the shell and running. Clocks of Redis and of the host may differ, so each is at least 0. */
+function toTimings(entry: Entry, opened: SessionShell['opened'], runMs: number): WireResult['timings'] {
   const waited = Math.max(0, entry.startedAt - entry.acceptedAt);
-  const startMs = Math.min(waited, Math.max(0, openedTo - Math.max(entry.acceptedAt, openedFrom)));
+  const startMs = Math.min(waited, Math.max(0, opened.to - Math.max(entry.acceptedAt, opened.from)));
   return { queuedMs: waited - startMs, startMs, runMs, totalMs: waited + runMs };
 }
 
@@ -31,7 +55,7 @@ const OUTCOMES: Record<ShellEnd['reason'], { outcome: Outcome | 'by-exit-code'; 
 };
 
 /** The Result of a command that its shell ended. */
-export function toCommandResult(end: ShellEnd, texts: CleanTexts, frame: ResultFrame, cwd?: string): WireResult {
+export function toCommandResult(end: ShellEnd, texts: CleanTexts, base: ResultBase, cwd?: string): WireResult {
   const { outcome, reason } = OUTCOMES[end.reason];
   // What a shell that we stopped answers is our doing, not the command's.
   const exitCode = outcome === 'timeout' || outcome === 'cancellation' ? null : end.exitCode;
@@ -39,18 +63,18 @@ export function toCommandResult(end: ShellEnd, texts: CleanTexts, frame: ResultF
     ...emptyResult(outcome === 'by-exit-code' ? (exitCode === 0 ? 'success' : 'failure') : outcome),
     exitCode,
     signal: end.signal,
-    ...(end.reason === 'cwd' ? { error: missingCwd(frame.sessionId, cwd ?? '') } : { reason }),
+    ...(end.reason === 'cwd' ? { error: missingCwd(base.sessionId, cwd ?? '') } : { reason }),
     ...texts,
-    shell: frame.shell,
-    timings: frame.timings,
-    hostId: frame.hostId,
+    shell: base.shell,
+    timings: base.timings,
+    hostId: base.hostId,
   };
 }
 
 /** The Result of an entry that we failed. What its output was so far is kept. */
 export function toErrorResult(
   error: ShellfleetError,
-  frame: ResultFrame,
+  base: ResultBase,
   texts?: CleanTexts,
   reason?: Reason,
 ): WireResult {
@@ -59,9 +83,9 @@ export function toErrorResult(
     ...texts,
     ...(reason === undefined ? {} : { reason }),
     error: error.toJSON(),
-    shell: frame.shell,
-    timings: frame.timings,
-    hostId: frame.hostId,
+    shell: base.shell,
+    timings: base.timings,
+    hostId: base.hostId,
   };
 }
 
@@ -90,7 +114,7 @@ function missingCwd(sessionId: string, cwd: string) {
 }
 
 /** The Result of an entry that started, and whose end nobody saw. */
-export function toLostResult(frame: ResultFrame): WireResult {
-  const { shell, timings, hostId } = frame;
+export function toLostResult(base: ResultBase): WireResult {
+  const { shell, timings, hostId } = base;
   return emptyResult('lost', { reason: 'host-lost', shell, timings, hostId });
 }

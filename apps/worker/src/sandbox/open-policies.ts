@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { keeperPath, launcherPath } from '@shellfleet/keeper';
+import type { PolicyName } from '@shellfleet/protocol';
 import type { WorkerConfig } from '../config.ts';
 import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
 import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';
@@ -18,18 +19,22 @@ export interface SandboxFolders {
   hostSandboxes: string;
 }
 
-/** Opens what the operator lists, and nothing else: a host without the docker policy needs no engine. Throws when one of them cannot be had. */
+/** Opens the policies that the operator lists and no other: a host without the docker policy needs no engine. Throws when one cannot be opened. */
 export async function openPolicies(config: WorkerConfig, folders: SandboxFolders): Promise<Sandboxes> {
-  const sandboxes = createPolicySandboxes({
-    ...(config.policies.includes('docker') ? { docker: await openDocker(config, folders) } : {}),
-    ...(config.policies.includes('host') ? { host: await openHost(config, folders) } : {}),
-  });
+  const offered: Partial<Record<PolicyName, Sandboxes>> = {};
+  for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, folders);
+  const sandboxes = createPolicySandboxes(offered);
   await sandboxes.check().catch(async (error: unknown) => {
     await sandboxes.close();
     throw error;
   });
   return sandboxes;
 }
+
+const OPENERS: Record<PolicyName, (config: WorkerConfig, folders: SandboxFolders) => Promise<Sandboxes>> = {
+  docker: openDocker,
+  host: openHost,
+};
 
 async function openDocker(config: WorkerConfig, { hostId, hostKey, sandboxes }: SandboxFolders): Promise<Sandboxes> {
   return createDockerSandboxes({

@@ -1,7 +1,5 @@
-import { type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import { type PolicyName, ShellfleetError } from '@shellfleet/protocol';
 import type { Sandboxes } from './sandbox.ts';
-
-type PolicyName = ResolvedSessionSpec['policy']['type'];
 
 /** The policies that this host offers, as one. What a session asks for is run by its own policy, or refused: never by another. */
 export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandboxes>>): Sandboxes {

@@ -1,18 +1,18 @@
 import { peek, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import type { ShellfleetError } from '@shellfleet/protocol';
-import { finishFailed } from '../run/run-command.ts';
-import type { ServedSession } from './served-session.ts';
+import { finishFailed } from '../run/run-entry.ts';
+import type { SessionParts } from './session-parts.ts';
 
-/** Ends what waits in the mailbox, unstarted: all of it, or its first `most` entries. */
+/** Ends waiting entries of the mailbox unstarted, with an error: all of them, or the first `most`. */
 export async function failWaiting(
-  served: ServedSession,
+  { context, shell }: SessionParts,
   error: ShellfleetError,
   most = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   for (let failed = 0; failed < most; failed += 1) {
-    const head = await retryWhileRedisIsDown(() => peek(served.owner), served.signal);
+    const head = await retryWhileRedisIsDown(() => peek(context.owner), context.signal);
     if (head === undefined) return;
-    const finished = await finishFailed(head, error, { ...served, mayTakeNext: () => false });
-    if (finished.type === 'fenced') return served.onFenced();
+    const finished = await finishFailed({ entry: head, mayTakeNext: () => false }, error, context, shell);
+    if (finished.type === 'fenced') return context.onFenced();
   }
 }

@@ -1,5 +1,6 @@
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
-import type { BackgroundProcess, Shell } from '../shell/shell.ts';
+import type { LiveShell } from '../shell/live-shell.ts';
+import type { BackgroundProcess } from '../shell/shell.ts';
 
 const SHOWN_CHARS = 200;
 /** The keeper tells 511 bytes of a command line, less where a character would be cut. */
@@ -7,7 +8,7 @@ const CUT_FROM_BYTES = 508;
 
 /** What runs beside the shell, as it may be shown: command lines hold what a caller gave, secrets too. */
 export async function listBackground(
-  shell: Shell,
+  shell: LiveShell,
   redaction: SessionRedaction,
   signal: AbortSignal,
 ): Promise<BackgroundProcess[]> {

@@ -1,39 +1,42 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { failWaiting } from './fail-waiting.ts';
-import type { ServedSession } from './served-session.ts';
+import type { SessionParts } from './session-parts.ts';
 
-/** An engine that restarts is waited for this long before commands fail. */
-const ENGINE_PATIENCE_MS = 20_000;
+/** How long an unreachable engine, which may be restarting, is retried before commands fail. */
+const ENGINE_RETRY_MS = 20_000;
 const ENGINE_POLL_MS = 1_000;
 
-/** Opens and prepares the shell, and returns how long that took. When it fails, what waits is told why. */
-export async function makeReady(served: ServedSession): Promise<{ from: number; to: number } | undefined> {
-  const { shell, announcements } = served;
+/**
+ * Opens and prepares the shell, and returns whether it is ready. When it cannot be opened, the waiting entries fail with the error.
+ * `unwanted` aborts the opening when no entry will run on the shell.
+ */
+export async function makeReady(parts: SessionParts, unwanted: AbortSignal): Promise<boolean> {
+  const { context, shell, announcements } = parts;
   const from = Date.now();
-  const signal = AbortSignal.any([served.signal, served.unwanted]);
+  const signal = AbortSignal.any([context.signal, unwanted]);
   if (!shell.hasSandbox) await announcements.starting();
   for (;;) {
     try {
       await shell.makeReady(signal);
-      const opened = { from, to: Date.now() };
+      shell.recordOpened({ from, to: Date.now() });
       await announcements.ready();
-      return opened;
+      return true;
     } catch (cause) {
       const error = ensureShellfleetError(cause);
-      if (served.signal.aborted) return undefined;
+      if (context.signal.aborted) return false;
       if (signal.aborted) {
         await shell.abandon();
-        return undefined;
+        return false;
       }
-      if (error.code === 'DOCKER_UNAVAILABLE' && Date.now() - from < ENGINE_PATIENCE_MS) {
+      if (error.code === 'DOCKER_UNAVAILABLE' && Date.now() - from < ENGINE_RETRY_MS) {
         await delay(ENGINE_POLL_MS);
         continue;
       }
-      served.logger.warn({ err: error }, 'session.start-failed');
+      context.logger.warn({ err: error }, 'session.start-failed');
       await shell.abandon();
-      await failWaiting(served, error);
-      return undefined;
+      await failWaiting(parts, error);
+      return false;
     }
   }
 }

@@ -1,11 +1,11 @@
 import type { SessionJob } from '@shellfleet/admission';
 import type { Adopted } from '@shellfleet/mailbox';
 import { ShellfleetError } from '@shellfleet/protocol';
-import { finishLost } from '../run/run-command.ts';
+import { finishLost } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { giveUp } from './end-session.ts';
 import { failWaiting } from './fail-waiting.ts';
-import type { ServedSession } from './served-session.ts';
+import type { SessionParts } from './session-parts.ts';
 
 /**
  * Ends everything that waits in a session whose job differs from its sealed spec, and gives the session up. Nothing is started. A session
@@ -15,15 +15,18 @@ export async function refuse(
   differing: readonly string[],
   adopted: Adopted,
   found: Sandbox | undefined,
-  served: ServedSession,
+  parts: SessionParts,
 ): Promise<void> {
-  served.logger.error({ differing }, 'session.refused');
+  const { context, shell, job } = parts;
+  context.logger.error({ differing }, 'session.refused');
   await found?.remove();
-  // An earlier owner started it, under a job that was right.
-  if (adopted.running !== undefined) await finishLost(adopted.running, { ...served, mayTakeNext: () => false });
-  const error = jobRefused(served.job, differing);
-  do await failWaiting(served, error);
-  while (!served.signal.aborted && !(await giveUp(served, 'its job was refused')));
+  // An earlier owner started it, from a job that did not differ.
+  if (adopted.running !== undefined) {
+    await finishLost({ entry: adopted.running, mayTakeNext: () => false }, context, shell);
+  }
+  const error = jobRefused(job, differing);
+  do await failWaiting(parts, error);
+  while (!context.signal.aborted && !(await giveUp(parts, 'its job was refused', () => false)));
 }
 
 /** Thrown while two queues hold a job of the session: the other one was left from an earlier life of its id, and goes when it is fetched. */

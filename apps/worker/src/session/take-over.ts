@@ -1,84 +1,90 @@
-import {
-  type Adopted,
-  type Entry,
-  type Fenced,
-  type Finished,
-  rerun,
-  retryWhileRedisIsDown,
-  type Taken,
-} from '@shellfleet/mailbox';
+import { type Adopted, type Entry, rerun, retryWhileRedisIsDown, type Taken } from '@shellfleet/mailbox';
 import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
-import { finishLost } from '../run/run-command.ts';
-import type { RunDeps } from '../run/run-deps.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
+import type { ShellHello } from '../shell/shell.ts';
 import { failWaiting } from './fail-waiting.ts';
-import type { ServedSession } from './served-session.ts';
+import type { SessionParts } from './session-parts.ts';
 
-/** Steps of the actor, which keeps the state that they change. */
+/** Steps of the session's loop, which writes the session's state. */
 export interface TakeOverSteps {
+  /** The living shell was adopted: entries may be started from here on. */
+  serve(): void;
   makeReady(): Promise<boolean>;
-  /** Runs one entry and returns what the step that ended it has started next. */
-  run(entry: Entry, from: 'start' | 'resume', deps: RunDeps): Promise<Taken>;
-  noteFinished(finished: Finished | Fenced): Taken;
+  /** Runs one entry and returns the entry that was started with its end. */
+  run(entry: Entry, from: 'start' | 'resume'): Promise<Taken>;
+  finishLost(entry: Entry): Promise<Taken>;
 }
 
+const EMPTY: Taken = { type: 'empty' };
+
 /**
- * A4 of the session: finds out what became of the shell and of what ran on it. Returns what the end of that has started next.
- * `found`: its sandbox, alive from before.
+ * SESSION-4: takes over the shell and the entry that ran on it. Returns what the end of that entry started next.
+ * `found`: the session's sandbox, when one is alive on this host.
  */
 export async function takeOver(
   adopted: Adopted,
   found: Sandbox | undefined,
-  served: ServedSession,
+  parts: SessionParts,
   steps: TakeOverSteps,
 ): Promise<Taken> {
-  const { owner, announcements } = served;
-  const { running, shell } = adopted;
-  if (found !== undefined && found.id === shell?.sandbox && shell.host === owner.host) {
-    let mismatch: string | undefined;
-    const hello = await served.shell.adopt(found, adopted.epochBase, adopted.preparedEpoch).catch((err: unknown) => {
-      served.logger.warn({ err }, 'session.adoption-failed');
-      if (isShellfleetError(err) && err.code === 'PROTOCOL_MISMATCH') mismatch = err.message;
-      return undefined;
-    });
-    if (hello !== undefined) {
-      await announcements.adopted();
-      if (running === undefined) return { type: 'empty' };
-      if (hello.entryId === running.id) return steps.run(running, 'resume', served);
-      // Started here and never begun: the worker died between the two. Elsewhere it may have run.
-      return running.host === owner.host ? steps.run(running, 'start', served) : recover(running, served, steps);
-    }
-    await served.shell.abandon(mismatch);
-  } else {
-    // A sandbox whose shell was never ready has run nothing of the mailbox's.
-    await found?.remove();
+  const { running, shell: before } = adopted;
+  const { owner } = parts.context;
+  const hello = await adoptShell(adopted, found, parts);
+  if (hello !== undefined) {
+    await parts.announcements.adopted();
+    steps.serve();
+    if (running === undefined) return EMPTY;
+    if (hello.entryId === running.id) return steps.run(running, 'resume');
+    // This host started it and its keeper never began it: the worker died in between. Started by another host, it may have run there.
+    return running.host === owner.host ? steps.run(running, 'start') : recover(running, parts, steps);
   }
-  const hostLost = shell !== undefined && shell.host !== owner.host;
+  const hostLost = before !== undefined && before.host !== owner.host;
   if (adopted.epoch > 0 && (hostLost || running !== undefined)) {
     const reason = hostLost ? 'host-lost' : 'container-removed';
-    await announcements.lost({ reason, hostId: shell?.host ?? adopted.previousHost });
+    await parts.announcements.lost({ reason, hostId: before?.host ?? adopted.previousHost });
   }
-  // What waits is judged after it.
-  if (running !== undefined) await recover(running, { ...served, mayTakeNext: () => false }, steps);
-  if (hostLost && adopted.epoch > 0 && served.spec.onHostLoss === 'fail') {
+  // Its end starts no waiting entry: those are judged below.
+  if (running !== undefined) await recover(running, parts, steps);
+  if (hostLost && adopted.epoch > 0 && parts.context.spec.onHostLoss === 'fail') {
     const error = new ShellfleetError(
       'SESSION_LOST',
-      `Session ${owner.keys.session} was lost with its host ${shell.host} before this command started. Its next command gets a new shell.`,
+      `Session ${owner.keys.session} was lost with its host ${before.host} before this command started. Its next command gets a new shell.`,
     );
-    // Whoever submits now may know of the loss already.
-    await failWaiting(served, error, adopted.waiting);
+    // Later entries were submitted when the loss may have been known.
+    await failWaiting(parts, error, adopted.waiting);
   }
-  return { type: 'empty' };
+  return EMPTY;
 }
 
-/** What ran on a shell that is gone: run again only where its submitter said that this is safe. */
-async function recover(entry: Entry, run: RunDeps, steps: TakeOverSteps): Promise<Taken> {
+/** The keeper's hello when the living sandbox is the session's and could be adopted. Otherwise the sandbox is removed. */
+async function adoptShell(
+  { shell: before, epochBase, preparedEpoch }: Adopted,
+  found: Sandbox | undefined,
+  { context, shell }: SessionParts,
+): Promise<ShellHello | undefined> {
+  if (found === undefined) return undefined;
+  if (found.id !== before?.sandbox || before.host !== context.owner.host) {
+    // Its shell was never announced as ready, so no entry of the mailbox has run on it.
+    await found.remove();
+    return undefined;
+  }
+  try {
+    return await shell.adopt(found, epochBase, preparedEpoch);
+  } catch (err) {
+    context.logger.warn({ err }, 'session.adoption-failed');
+    await shell.abandon(isShellfleetError(err) && err.code === 'PROTOCOL_MISMATCH' ? err.message : undefined);
+    return undefined;
+  }
+}
+
+/** The shell of a running entry is gone: the entry is run again if its submitter declared it idempotent, and ends as `lost` otherwise. */
+async function recover(entry: Entry, { context }: SessionParts, steps: TakeOverSteps): Promise<Taken> {
   if (entry.retry === 'idempotent') {
-    const again = await retryWhileRedisIsDown(() => rerun(run.owner, entry.id), run.signal);
+    const again = await retryWhileRedisIsDown(() => rerun(context.owner, entry.id), context.signal);
     if (again.type === 'restarted' && (await steps.makeReady())) {
       const offsets = { stdout: 0, stderr: 0 };
-      return steps.run({ ...entry, offsets, startedAt: Date.now() }, 'start', run);
+      return steps.run({ ...entry, offsets, startedAt: Date.now() }, 'start');
     }
   }
-  return steps.noteFinished(await finishLost(entry, run));
+  return steps.finishLost(entry);
 }

@@ -82,7 +82,7 @@ function follow(shell: Shell): string[] {
     onLate: (_, stream, offset, bytes) => log.push(`late ${stream} ${offset} ${Buffer.from(bytes).toString()}`),
     onEnd: (_, end) => log.push(`end ${end.reason} ${end.exitCode}`),
     onRefused: (_, reason) => log.push(`refused ${reason}`),
-    onShell: ({ generation }) => log.push(`shell ${generation}`),
+    onShell: ({ shellNumber }) => log.push(`shell ${shellNumber}`),
     onDisconnect: (reason) => log.push(`gone ${reason}`),
   });
   return log;

@@ -165,7 +165,7 @@ class KeeperShell implements Shell {
         handlers.onRefused(entryIdFromBytes(frame.id), decodeRefusal(frame.flags));
         break;
       case FrameType.shell:
-        handlers.onShell({ generation: frame.offset, reason: Buffer.from(frame.payload).toString() });
+        handlers.onShell({ shellNumber: frame.offset, reason: Buffer.from(frame.payload).toString() });
         break;
       case FrameType.pong:
         this.#questions.get(frame.offset)?.resolve(decodeProcesses(frame.payload));
@@ -223,7 +223,7 @@ function toShellHello(hello: Hello, id: Uint8Array): ShellHello {
     entryId: id.some((byte) => byte !== 0) ? entryIdFromBytes(id) : null,
     received: hello.received,
     acked: hello.acked,
-    generation: hello.generation,
+    shellNumber: hello.generation,
     begunCount: hello.begunCount,
     ...(hello.problem && { problem: hello.problem }),
   };

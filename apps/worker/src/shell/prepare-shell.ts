@@ -1,30 +1,27 @@
 import { ensureShellfleetError, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import { ulid } from 'ulid';
-import { CleanOutput } from '../output/clean-output.ts';
+import { createOwnCommandChain } from '../output/output-chains.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import type { LiveShell } from './live-shell.ts';
 import type { ShellEnd } from './shell.ts';
-import type { ShellTurns } from './shell-turns.ts';
-
-/** What a message shows of a command of ours that failed; it is cut when it has been redacted. */
-const KEPT_OUTPUT = { streamBytes: 1, maxBytes: 4_096, maxLines: 100, keep: 'tail', encoding: 'utf8' } as const;
 
 /**
  * Gives a fresh shell the session's variables and directory, and runs the startup commands. Throws SESSION_START_FAILED, also when another
- * shell than `generation` ran one of them: that one has had nothing of what came before.
+ * shell than `shellNumber` ran one of them: that one has had nothing of what came before.
  */
 export async function prepareShell(
-  turns: ShellTurns,
+  live: LiveShell,
   spec: ResolvedSessionSpec,
   redaction: SessionRedaction,
   sessionId: string,
-  generation: number,
+  shellNumber: number,
   signal: AbortSignal,
 ): Promise<void> {
-  if (turns.shell.hello.state === 'no-shell') throw noShell(sessionId, turns.shell.hello.problem);
+  if (live.hello.state === 'no-shell') throw noShell(sessionId, live.hello.problem);
   const timeoutMs = spec.startupTimeoutMs;
   const run = async (script: string, what: string) => {
-    const { shell } = await runOwn(turns, redaction, script, what, timeoutMs, signal);
-    if (shell.generation === generation) return;
+    const { shell } = await runOwn(live, redaction, script, what, timeoutMs, signal);
+    if (shell.shellNumber === shellNumber) return;
     throw failed(redaction.text(`${what} replaced the shell: ${shell.reason ?? 'it ended'}.`));
   };
   await run(toSetUp(spec), `Setting up session ${sessionId}`);
@@ -33,14 +30,14 @@ export async function prepareShell(
 
 /** Runs the shutdown commands; what fails is returned in words, without its output, and stops nothing. */
 export async function runShutdownCommands(
-  turns: ShellTurns,
+  live: LiveShell,
   spec: ResolvedSessionSpec,
   redaction: SessionRedaction,
 ): Promise<string[]> {
   const problems: string[] = [];
   for (const command of spec.shutdownCommands) {
     const what = `Shutdown command '${command}'`;
-    await runOwn(turns, redaction, command, what, spec.commandTimeoutMs).catch((error: unknown) =>
+    await runOwn(live, redaction, command, what, spec.commandTimeoutMs).catch((error: unknown) =>
       problems.push(ensureShellfleetError(error).message),
     );
   }
@@ -61,7 +58,7 @@ function quote(text: string): string {
 
 /** A command of the session's own, not of its mailbox. The signal stops it. */
 async function runOwn(
-  turns: ShellTurns,
+  live: LiveShell,
   redaction: SessionRedaction,
   script: string,
   what: string,
@@ -71,18 +68,22 @@ async function runOwn(
   const fail = (message: string) => failed(redaction.text(message));
   if (signal?.aborted) throw fail(`${what} was not run: nobody waits for it any more.`);
   const entryId = ulid();
-  const stop = () => turns.shell.stop(entryId, { killGraceMs: 0 });
+  const stop = () => live.stop(entryId, { killGraceMs: 0 });
   signal?.addEventListener('abort', stop, { once: true });
-  const clean = new CleanOutput({ ...KEPT_OUTPUT, createRedactor: redaction.createRedactor });
-  const ended = turns.start({ type: 'command', entryId, script, timeoutMs }, (stream, offset, bytes) => {
-    clean.push(stream, offset, bytes);
-    clean.release();
-    turns.shell.ack(entryId, stream, offset + bytes.byteLength);
-  });
-  const turn = await ended.finally(() => signal?.removeEventListener('abort', stop));
-  if (turn.type !== 'ended') throw fail(`${what} was not run: the shell answered ${turn.reason}.`);
-  const how = describeFailure(turn.end, timeoutMs);
-  if (how === undefined) return turn.end;
+  const clean = createOwnCommandChain(redaction.createRedactor);
+  const running = live.start(
+    { type: 'command', entryId, script, timeoutMs },
+    {
+      onOutput: (stream, offset, bytes) => {
+        clean.push(stream, offset, bytes);
+        live.ack(entryId, stream, offset + bytes.byteLength);
+      },
+    },
+  );
+  const ended = await running.finally(() => signal?.removeEventListener('abort', stop));
+  if (ended.type !== 'ended') throw fail(`${what} was not run: the shell answered ${ended.reason}.`);
+  const how = describeFailure(ended.end, timeoutMs);
+  if (how === undefined) return ended.end;
   clean.end();
   const kept = clean.blocked === undefined ? clean.texts().output.trim() : `withheld: detected ${clean.blocked.type}`;
   throw fail(`${what} ${how}.${kept === '' ? '' : ` Its output: ${kept}`}`);

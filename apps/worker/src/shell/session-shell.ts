@@ -3,17 +3,17 @@ import type { Logger } from 'pino';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
 import { connectShell } from './connect-shell.ts';
+import { LiveShell, type LiveShellEvents } from './live-shell.ts';
 import { prepareShell } from './prepare-shell.ts';
 import type { ShellHello } from './shell.ts';
 import type { ShellTerminals } from './shell-terminals.ts';
-import { createShellTurns, type ShellTurns, type TurnsWatcher } from './shell-turns.ts';
 
-// The shell of one session on this host: its sandbox, the connection to it, and how many shells there have been.
+// The shell of one session on this host: its sandbox, the connection to it, and the count of shells so far.
 //
-// Sh1. The epoch counts shells over all sandboxes of the session; it is `epochBase` plus what the keeper counts.
-// Sh2. A shell is prepared (variables, directory, startup commands) once, before anything is taken for it.
+// EPOCH-1. The epoch counts shells over all sandboxes of the session: `epochBase` plus the number that the keeper gives the shell.
+// EPOCH-2. A shell is prepared (variables, directory, startup commands) once, before any entry of the mailbox starts on it.
 
-/** A living keeper dials within milliseconds; a busy machine may make it wait. */
+/** A living keeper connects within milliseconds; on a busy machine it may take seconds. */
 const CONNECT_DEADLINE_MS = 15_000;
 
 export interface SessionShellDeps {
@@ -22,16 +22,15 @@ export interface SessionShellDeps {
   redaction: SessionRedaction;
   fence: number;
   sandboxes: Sandboxes;
-  /** Of this host: starting many containers at once makes all of them late. */
-  openGate<T>(open: () => Promise<T>): Promise<T>;
+  /** Limits how many sandboxes this host starts at a time: many at once make all of them late. */
+  limitOpening<T>(open: () => Promise<T>): Promise<T>;
   logger: Logger;
-  /** Output of a background process that outlived its entry. */
-  onLate: TurnsWatcher['onLate'];
-  /** The sandbox is given up: nothing more comes from it. */
+  onLate: LiveShellEvents['onLate'];
+  /** The sandbox is given up: no more late output comes from it. */
   onAbandoned(): void;
-  /** The shell went away while nothing of the mailbox ran. */
+  /** The shell ended while no entry of the mailbox ran. */
   onGone(): void;
-  /** There is a connection; or, with none, no sandbox any more. */
+  /** A connection was made; without terminals: the sandbox is gone. */
   onConnected(terminals: ShellTerminals | undefined): Promise<void>;
 }
 
@@ -39,24 +38,39 @@ export class SessionShell {
   readonly #deps: SessionShellDeps;
   #sandbox: Sandbox | undefined;
   #death: SandboxDeath | undefined;
-  #turns: ShellTurns | undefined;
+  /** This host ended the sandbox because its keeper did not answer. */
+  #unresponsive = false;
+  #live: LiveShell | undefined;
   #epochBase: number;
-  #generation = 0;
-  #preparedGeneration = 0;
+  #shellNumber = 0;
+  #preparedShellNumber = 0;
   #lossReason = '';
+  #reportedEpoch: number;
+  #opened = { from: 0, to: 0 };
 
-  /** `epoch`: shells before this one. */
-  constructor(deps: SessionShellDeps, epoch: number) {
+  /** `epoch`: shells of the session so far. `reportedEpoch`: the one in its last Result. */
+  constructor(deps: SessionShellDeps, { epoch, reportedEpoch }: { epoch: number; reportedEpoch: number }) {
     this.#deps = deps;
     this.#epochBase = epoch;
+    this.#reportedEpoch = reportedEpoch;
   }
 
   get epoch(): number {
-    return this.#epochBase + this.#generation;
+    return this.#epochBase + this.#shellNumber;
   }
 
   get epochBase(): number {
     return this.#epochBase;
+  }
+
+  /** The epoch in the session's last Result. */
+  get reportedEpoch(): number {
+    return this.#reportedEpoch;
+  }
+
+  /** When the last opening of a shell began and ended, by the host's clock; zeros when this host has opened none. */
+  get opened(): { from: number; to: number } {
+    return this.#opened;
   }
 
   /** Why the shell before this one is gone, in words for a Result. */
@@ -64,10 +78,10 @@ export class SessionShell {
     return this.#lossReason;
   }
 
-  /** Something can be started on it now. */
+  /** An entry can be started on it now. */
   get ready(): boolean {
     return (
-      this.#turns?.connected === true && this.#death === undefined && this.#preparedGeneration === this.#generation
+      this.#live?.connected === true && this.#death === undefined && this.#preparedShellNumber === this.#shellNumber
     );
   }
 
@@ -79,7 +93,7 @@ export class SessionShell {
     return this.#sandbox !== undefined;
   }
 
-  /** When its sandbox was made, also by an earlier life of this worker. */
+  /** When its sandbox was created, also by an earlier process of this worker. */
   get openedAt(): number {
     return this.#sandbox?.createdAt ?? Date.now();
   }
@@ -88,42 +102,57 @@ export class SessionShell {
     return this.#death;
   }
 
-  get turns(): ShellTurns {
-    if (this.#turns === undefined) throw new Error('the session has no shell');
-    return this.#turns;
+  /** This host ended the sandbox because its keeper did not answer. */
+  get unresponsive(): boolean {
+    return this.#unresponsive;
   }
 
-  /** Opens or prepares whatever is missing before an entry can be started. Throws what a Result then says. */
+  /** The last connection to the shell, possibly broken; a reconnection replaces it. Undefined without a sandbox. */
+  get live(): LiveShell | undefined {
+    return this.#live;
+  }
+
+  /** A Result with the current epoch is stored. */
+  recordReported(): void {
+    this.#reportedEpoch = this.epoch;
+  }
+
+  recordOpened(opened: { from: number; to: number }): void {
+    this.#opened = opened;
+  }
+
+  /** Opens or prepares whatever is missing before an entry can be started. Throws the error for the Results of waiting entries. */
   async makeReady(signal: AbortSignal): Promise<void> {
-    if (this.#sandbox !== undefined && (this.#death !== undefined || this.#turns?.connected !== true)) {
+    if (this.#sandbox !== undefined && (this.#death !== undefined || this.#live?.connected !== true)) {
       if (this.#death !== undefined || (await this.reconnect()) === undefined) await this.abandon();
     }
     if (this.#sandbox === undefined) await this.#open(signal);
-    if (this.#preparedGeneration !== this.#generation) await this.#prepare(signal);
+    if (this.#preparedShellNumber !== this.#shellNumber) await this.#prepare(signal);
   }
 
-  /** Sh2: of whatever shell takes its place meanwhile nothing is known. */
+  /** EPOCH-2: throws when another shell replaces this one meanwhile, since that one is not prepared. */
   async #prepare(signal: AbortSignal): Promise<void> {
-    const generation = this.#generation;
+    const shellNumber = this.#shellNumber;
     const { session } = this.#deps.ref;
-    await prepareShell(this.turns, this.#deps.spec, this.#deps.redaction, session, generation, signal);
-    if (this.#generation !== generation) {
+    if (this.#live === undefined) throw new Error('the session has no shell');
+    await prepareShell(this.#live, this.#deps.spec, this.#deps.redaction, session, shellNumber, signal);
+    if (this.#shellNumber !== shellNumber) {
       throw new ShellfleetError('SESSION_START_FAILED', `The shell of session ${session} ended while it was prepared.`);
     }
-    this.#preparedGeneration = generation;
+    this.#preparedShellNumber = shellNumber;
   }
 
-  /** Takes over a sandbox that lives from before. `epochBase` and `preparedEpoch` are what was announced of it. */
+  /** Takes over a sandbox that is alive. `epochBase` and `preparedEpoch`: as announced when it was opened. */
   async adopt(sandbox: Sandbox, epochBase: number, preparedEpoch: number): Promise<ShellHello> {
     const reached = this.epoch;
     this.#hold(sandbox);
     this.#epochBase = epochBase;
-    // A shell that took the place of another while no worker was there has had no preparation.
-    this.#preparedGeneration = preparedEpoch - epochBase;
+    // A shell that replaced another while no worker was connected is not prepared.
+    this.#preparedShellNumber = preparedEpoch - epochBase;
     return this.#connect(sandbox, CONNECT_DEADLINE_MS).catch((error: unknown) => {
-      // The shells that the session had still count: otherwise the next shell would pass for the one that was lost.
+      // The session's earlier shells still count; otherwise the next shell would have the epoch of the lost one.
       this.#epochBase = reached;
-      this.#generation = 0;
+      this.#shellNumber = 0;
       throw error;
     });
   }
@@ -132,66 +161,67 @@ export class SessionShell {
   async reconnect(): Promise<ShellHello | undefined> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined || this.#death !== undefined) return undefined;
-    this.#turns?.shell.disconnect();
+    this.#live?.disconnect();
     const connected = this.#connect(sandbox, CONNECT_DEADLINE_MS).catch(() => undefined);
     const hello = await Promise.race([connected, sandbox.died.then(() => undefined)]);
     return hello ?? this.giveUp();
   }
 
-  /** Ends a sandbox whose keeper cannot be spoken with, unless it is gone already. */
+  /** Ends a sandbox whose keeper does not answer, unless it is gone already. */
   async giveUp(): Promise<undefined> {
     if (this.#sandbox === undefined || this.#death !== undefined) return;
     this.#deps.logger.warn(describe(this.#sandbox), 'shell.unresponsive');
+    this.#unresponsive = true;
     await this.discard();
     this.#death ??= { reason: 'killed', exitCode: null };
   }
 
-  /** Ends the sandbox under whatever still uses it, which then finds out. Never rejects. */
+  /** Ends the sandbox while it may be in use; its users see the connection break. Never rejects. */
   async discard(): Promise<void> {
     if (this.#sandbox !== undefined) await this.#remove(this.#sandbox);
   }
 
-  /** What an entry's end says of the shells: a fresh one has to be prepared. */
-  noteGeneration(generation: number, reason: string): void {
-    if (generation === this.#generation) return;
-    this.#generation = generation;
+  /** Records which shell an entry ended on. Another number than before: a fresh shell, which has to be prepared. */
+  recordShell(shellNumber: number, reason: string): void {
+    if (shellNumber === this.#shellNumber) return;
+    this.#shellNumber = shellNumber;
     this.#lossReason = reason;
   }
 
   /** Ends the shell in order, then its sandbox. */
   async end(terminationTimeoutMs: number): Promise<void> {
-    if (this.#turns?.connected === true && this.#death === undefined) {
-      await this.#turns.shell
+    if (this.#live?.connected === true && this.#death === undefined) {
+      await this.#live
         .end({ terminationTimeoutMs })
         .catch((err: unknown) => this.#deps.logger.warn({ err }, 'shell.end-failed'));
     }
     await this.abandon();
   }
 
-  /** Ends the sandbox as it is. Never rejects. `reason`: why its shell is lost, where the sandbox itself is still alive. */
-  async abandon(reason = describeDeath(this.#death)): Promise<void> {
+  /** Ends the sandbox without ending the shell in order. Never rejects. `reason`: why the shell is lost, when the sandbox is alive. */
+  async abandon(reason = this.#unresponsive ? 'its keeper did not answer' : describeDeath(this.#death)): Promise<void> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined) return;
     this.#lossReason = reason;
     this.#epochBase = this.epoch;
-    this.#generation = 0;
-    this.#preparedGeneration = 0;
+    this.#shellNumber = 0;
+    this.#preparedShellNumber = 0;
     this.#sandbox = undefined;
-    this.#turns?.shell.disconnect();
-    this.#turns = undefined;
+    this.#live?.disconnect();
+    this.#live = undefined;
     this.#death = undefined;
     this.#deps.onAbandoned();
     await Promise.all([this.#remove(sandbox), this.#deps.onConnected(undefined)]);
   }
 
-  /** Leaves the sandbox to the next owner or the next life of this worker. */
+  /** Leaves the sandbox to the next owner or the next process of this worker. */
   leave(): void {
-    this.#turns?.shell.disconnect();
+    this.#live?.disconnect();
   }
 
-  /** The time in line is nobody's timeout: the deadline begins with the start of the container. */
+  /** Queueing does not use up startupTimeoutMs: its clock begins with the start of the container. */
   #open(signal: AbortSignal): Promise<void> {
-    return this.#deps.openGate(() => this.#openNow(signal));
+    return this.#deps.limitOpening(() => this.#openNow(signal));
   }
 
   async #openNow(signal: AbortSignal): Promise<void> {
@@ -207,7 +237,7 @@ export class SessionShell {
 
   async #remove(sandbox: Sandbox): Promise<void> {
     await sandbox.remove().catch((err: unknown) => {
-      // What is left is removed when the worker starts again.
+      // The next start of the worker removes what is left.
       this.#deps.logger.warn({ err, ...describe(sandbox) }, 'sandbox.remove-failed');
     });
   }
@@ -215,6 +245,7 @@ export class SessionShell {
   #hold(sandbox: Sandbox): void {
     this.#sandbox = sandbox;
     this.#death = undefined;
+    this.#unresponsive = false;
     void sandbox.died.then((death) => {
       if (this.#sandbox !== sandbox) return;
       this.#death = death;
@@ -224,12 +255,12 @@ export class SessionShell {
 
   async #connect(sandbox: Sandbox, deadlineMs: number, start = false): Promise<ShellHello> {
     const shell = await connectShell(sandbox, { fence: this.#deps.fence, deadlineMs, start });
-    const known = this.#generation || this.#preparedGeneration;
-    this.#generation = shell.hello.generation;
-    if (known !== 0 && known !== this.#generation) this.#lossReason = 'the shell ended while its worker was away';
-    this.#turns = createShellTurns(shell, {
-      onShell: ({ generation, reason }) => {
-        this.noteGeneration(generation, reason);
+    const known = this.#shellNumber || this.#preparedShellNumber;
+    this.#shellNumber = shell.hello.shellNumber;
+    if (known !== 0 && known !== this.#shellNumber) this.#lossReason = 'the shell ended while its worker was away';
+    this.#live = new LiveShell(shell, {
+      onShell: ({ shellNumber, reason }) => {
+        this.recordShell(shellNumber, reason);
         this.#deps.onGone();
       },
       onLate: this.#deps.onLate,

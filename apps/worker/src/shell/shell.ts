@@ -95,7 +95,7 @@ export interface ShellEnd {
   /** `SIGKILL`, …: only where the keeper itself saw it. */
   signal: string | null;
   /** Covers the span since the end of the entry before. */
-  shell: { state: ShellState; reason?: string; generation: number };
+  shell: { state: ShellState; reason?: string; shellNumber: number };
   totals: StreamOffsets;
   runMs: number;
   /** A file operation that failed; the text is on stderr. */
@@ -113,7 +113,7 @@ export interface ShellHello {
   /** Acknowledged as stored so far: the least offset that resume() may name. */
   acked: StreamOffsets;
   /** Counts the shells of this sandbox, from 1; rises when a fresh shell replaces one. */
-  generation: number;
+  shellNumber: number;
   /** How many entries have begun, ever. */
   begunCount: number;
   /** With `no-shell`: why. */
@@ -144,11 +144,11 @@ export interface ShellHandlers {
   /** Output of a background process that outlived its command. The offset goes on from the command's own: a jump is a loss. Empty: nothing more comes. */
   onLate(entryId: EntryId, stream: OutputStream, offset: number, bytes: Uint8Array): void;
   onEnd(entryId: EntryId, end: ShellEnd): void;
-  /** Of an open stdin: so much was given to its pipe, since the entry's start. Comes after every resume() too. `deaf`: nobody reads it any more. */
-  onInputTaken?(entryId: EntryId, offset: number, deaf: boolean): void;
+  /** Of an open stdin: so much was given to its pipe, since the entry's start. Comes after every resume() too. `readerClosed`: nobody reads it any more. */
+  onInputTaken?(entryId: EntryId, offset: number, readerClosed: boolean): void;
   onRefused(entryId: EntryId, reason: RefusalReason): void;
   /** A fresh shell took the place of one that died while nothing ran, or at a restart. */
-  onShell(shell: { generation: number; reason: string }): void;
+  onShell(shell: { shellNumber: number; reason: string }): void;
   onDisconnect(reason: DisconnectReason): void;
 }
 

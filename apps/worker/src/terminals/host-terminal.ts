@@ -1,3 +1,4 @@
+import { Notifier } from '@shellfleet/concurrency';
 import type { TerminalEnd as KeeperEnd } from '@shellfleet/keeper';
 import {
   appendTerminalOutput,
@@ -22,7 +23,6 @@ import {
   toTerminalText,
 } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
-import { createWake } from '../session/wake.ts';
 import type { ShellTerminal, ShellTerminals, TerminalStart } from '../shell/shell-terminals.ts';
 import { TerminalInput } from './terminal-input.ts';
 import { TerminalOutput, type TerminalOutputOptions } from './terminal-output.ts';
@@ -65,13 +65,15 @@ export class HostTerminal {
   readonly #input = new TerminalInput();
   readonly #output: TerminalOutput;
   readonly #opening = Promise.withResolvers<Opened>();
-  readonly #hearing = createWake();
-  readonly #showing = createWake();
+  readonly #inputWakeUps = new Notifier();
+  readonly #outputWakeUps = new Notifier();
   #start: TerminalStart;
   #terminal: ShellTerminal | undefined;
   #number: number;
   #isFull = false;
   #toldTaken = 0;
+  /** The next look stores the position of the input even when there is no output. */
+  #storeAlways = false;
   #end: TerminalEnd | undefined;
   #over = false;
 
@@ -82,7 +84,7 @@ export class HostTerminal {
     this.#number = progress.shown + 1;
     this.#output = new TerminalOutput(progress.rawTo, {
       ...deps.output,
-      onReady: () => this.#showing.ring('bell'),
+      onReady: () => this.#outputWakeUps.notify(),
       onBlocked: () => this.end({ reason: 'blocked', exitCode: null, signal: null }),
     });
     this.opened = this.#opening.promise;
@@ -110,13 +112,13 @@ export class HostTerminal {
     };
     this.#terminal = terminals.open({ ...this.#start, from: this.#output.restart() }, handlers);
     this.#input.restart();
-    this.#hearing.ring('bell');
+    this.#inputWakeUps.notify();
   }
 
   /** Its user has typed or read something. */
-  ring(): void {
-    this.#hearing.ring('bell');
-    if (this.#isFull) this.#showing.ring('bell');
+  wakeUp(): void {
+    this.#inputWakeUps.notify();
+    if (this.#isFull) this.#outputWakeUps.notify();
   }
 
   end(end: TerminalEnd): void {
@@ -124,21 +126,23 @@ export class HostTerminal {
     this.#opening.resolve({ type: 'ended' });
     this.#end = end;
     this.#output.end();
-    this.#showing.ring('bell');
+    this.#outputWakeUps.notify();
   }
 
   #noteTyped(typed: number): void {
-    if (this.#input.noteTyped(typed)) this.#hearing.ring('bell');
+    if (this.#input.noteTyped(typed)) this.#inputWakeUps.notify();
     // What is typed and not shown, a password, must make room for more.
-    if (this.#input.taken - this.#toldTaken >= TERMINAL_MESSAGES / 4) this.#showing.ring('poll');
+    if (this.#input.taken - this.#toldTaken < TERMINAL_MESSAGES / 4) return;
+    this.#storeAlways = true;
+    this.#outputWakeUps.notify();
   }
 
   /** From Redis to the keeper. */
   async #hear(): Promise<void> {
     while (!this.#over) {
-      const why = await this.#hearing.wait(TERMINAL_BEAT_MS);
-      // So that the keeper knows of us, whatever Redis does.
-      if (why.has('poll')) this.#terminal?.input(0, new Uint8Array(0));
+      const notified = await this.#inputWakeUps.wait({ timeoutMs: TERMINAL_BEAT_MS });
+      // The keeper sees a host that is connected, also while Redis is down.
+      if (!notified) this.#terminal?.input(0, new Uint8Array(0));
       await this.#readTyped().catch((error: unknown) => this.#onUnread(error));
     }
   }
@@ -190,10 +194,11 @@ export class HostTerminal {
   /** From the keeper to Redis. */
   async #show(): Promise<void> {
     while (!this.#over) {
-      const why = await this.#showing.wait(TERMINAL_BEAT_MS);
-      // So that we know whether somebody is there.
-      const look = why.has('poll');
-      if (look || !this.#output.isEmpty || this.#end !== undefined) await this.#showAll().catch(() => this.#finish());
+      const notified = await this.#outputWakeUps.wait({ timeoutMs: TERMINAL_BEAT_MS });
+      // Also without output, to learn whether the user is still there.
+      const always = !notified || this.#storeAlways;
+      this.#storeAlways = false;
+      if (always || !this.#output.isEmpty || this.#end !== undefined) await this.#showAll().catch(() => this.#finish());
     }
   }
 
@@ -226,7 +231,7 @@ export class HostTerminal {
       if (isStored(answer, this.#number + messages.length)) return true;
       this.#isFull = answer.type === 'full' && !this.#over;
       if (this.#isFull) {
-        await this.#showing.wait(TERMINAL_BEAT_MS);
+        await this.#outputWakeUps.wait({ timeoutMs: TERMINAL_BEAT_MS });
         continue;
       }
       if (answer.type === 'fenced') this.#deps.onFenced();
@@ -240,8 +245,8 @@ export class HostTerminal {
   #finish(): void {
     this.#over = true;
     this.#opening.resolve({ type: 'ended' });
-    this.#hearing.ring('bell');
-    this.#showing.ring('bell');
+    this.#inputWakeUps.notify();
+    this.#outputWakeUps.notify();
   }
 
   #seal(message: TerminalOutputMessage, number: number): string {

@@ -74,14 +74,14 @@ export class SessionTerminals {
     throw new ShellfleetError('SANDBOX_UNAVAILABLE', `Session ${session} can have no terminal: ${opened.problem}.`);
   }
 
-  /** ST1: somebody is at a terminal. */
-  ring(id: string): void {
+  /** The user of a terminal has typed or read something. SESSION_TERMINALS-1 */
+  wakeUp(id: string): void {
     const terminal = this.#open.get(id);
-    terminal?.ring();
+    terminal?.wakeUp();
     if (terminal !== undefined || !this.#knowsShell || this.#resuming.has(id)) return;
     this.#resuming.add(id);
     void this.#resume(id)
-      .catch(() => {}) // at the next ring
+      .catch(() => {}) // tried again at the next wake-up
       .finally(() => this.#resuming.delete(id));
   }
 

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { Notifier } from '@shellfleet/concurrency';
 import { REDIS_DEADLINE_MS, type Sealer } from '@shellfleet/mailbox';
 import { ATTRIBUTES, type FleetKeys, type ToolJob } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { createToolJobs, type FoundToolJob } from '../queue/tool-jobs.ts';
-import { createWake } from '../session/wake.ts';
 import type { Tool } from './load-tools.ts';
 import { offerTools } from './offer-tools.ts';
 import { createTokenRedactor } from './redact-tokens.ts';
@@ -30,13 +30,13 @@ export interface ToolHostDeps {
 
 export interface ToolHost {
   /** A call of this tool was added. */
-  ring(tool: string): void;
+  wakeUp(tool: string): void;
   cancel(call: string): void;
   /** Takes nothing new, and ends after `graceMs` what still runs. */
   close(graceMs: number): Promise<void>;
 }
 
-/** How often every queue is looked at without a bell. */
+/** How often every queue is read without a wake-up. */
 const POLL_MS = 2_000;
 
 /** What every process of this host's calls carries in its environment. */
@@ -50,13 +50,13 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   // What the worker before has left: nobody waits for it any more.
   const strays = await endStrays(toolMark(fleet.namespace, hostId), (found) => found.startsWith(mark));
   if (strays > 0) logger.warn({ processes: strays }, 'tools.strays-ended');
-  if (tools.length === 0) return { ring() {}, cancel() {}, close: async () => {} };
+  if (tools.length === 0) return { wakeUp() {}, cancel() {}, close: async () => {} };
 
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   const jobs = await createToolJobs({ redis, fleet, hostId, tools: [...byName.keys()] });
   const redact = createTokenRedactor();
   const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
-  const wake = createWake();
+  const wakeUps = new Notifier();
   const stopping = new AbortController();
   const abandoned = new AbortController();
   /** Tools that may have a call waiting, the next in turn first. */
@@ -67,17 +67,17 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   logger.info({ tools: [...byName.keys()], slots }, 'tools.offered');
 
   return {
-    ring(name) {
+    wakeUp(name) {
       if (!byName.has(name)) return;
       noteWaiting(name);
-      wake.ring('bell');
+      wakeUps.notify();
     },
     cancel(call) {
       running.get(call)?.stop.abort('cancelled' satisfies StopReason);
     },
     async close(graceMs) {
       stopping.abort();
-      wake.ring('draining');
+      wakeUps.notify();
       await Promise.all([serving, offered.close()]);
       const all = [...running.values()];
       await Promise.race([Promise.all(all.map(({ done }) => done)), delay(graceMs, undefined, { ref: false })]);
@@ -92,8 +92,8 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   async function serve(): Promise<void> {
     while (!stopping.signal.aborted) {
       if (running.size < slots && (await takeNext())) continue;
-      const reasons = await wake.wait(POLL_MS);
-      if (reasons.has('poll')) for (const name of byName.keys()) noteWaiting(name);
+      const notified = await wakeUps.wait({ timeoutMs: POLL_MS });
+      if (!notified) for (const name of byName.keys()) noteWaiting(name);
     }
   }
 
@@ -128,7 +128,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
       )
       .finally(() => {
         running.delete(job.call);
-        wake.ring('bell');
+        wakeUps.notify();
       });
     running.set(job.call, { stop, done });
   }

@@ -1,4 +1,5 @@
 import { abortable } from '@shellfleet/concurrency';
+import type { InboxNotice } from '@shellfleet/mailbox';
 import {
   isShellfleetError,
   type SessionKeys,
@@ -57,6 +58,7 @@ export class PendingResults {
   #timer?: NodeJS.Timeout;
   #looking = false;
   #turn = 0;
+  #closed?: ShellfleetError;
 
   constructor(redis: Redis) {
     this.#redis = redis;
@@ -68,6 +70,10 @@ export class PendingResults {
     const known = this.#pending.get(name);
     if (known !== undefined) return known;
     const pending = new Pending(keys, entryId);
+    if (this.#closed !== undefined) {
+      pending.settle({ type: 'error', error: this.#closed });
+      return pending;
+    }
     this.#pending.set(name, pending);
     this.#timer ??= setInterval(() => void this.look().catch(() => {}), LOOK_AGAIN_MS).unref();
     return pending;
@@ -82,7 +88,7 @@ export class PendingResults {
   }
 
   /** What the inbox said: the Result itself, or the event that holds it. */
-  async notice(session: string, entryId: string, event: string, json: string): Promise<void> {
+  async notice({ session, entryId, event, result: json }: InboxNotice): Promise<void> {
     const pending = this.#pending.get(nameOf(session, entryId));
     if (pending === undefined) return;
     await this.#settleWith(pending, async () =>
@@ -114,7 +120,9 @@ export class PendingResults {
     );
   }
 
+  /** Entries that are waited for now or later settle with the error. */
   close(error: ShellfleetError): void {
+    this.#closed = error;
     clearInterval(this.#timer);
     for (const pending of this.#pending.values()) pending.settle({ type: 'error', error });
     this.#pending.clear();

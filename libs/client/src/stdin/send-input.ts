@@ -1,8 +1,8 @@
 import { type InputWrite, type InputWritten, sealPlace, writeInput } from '@shellfleet/mailbox';
 import { isShellfleetError, LIMITS, type SessionKeys, ShellfleetError, toCommandId } from '@shellfleet/protocol';
+import type { Wake } from '../connection/feeds.ts';
 import type { Producer } from '../producer.ts';
 import { resultExpired } from '../results/read-result.ts';
-import type { Wake } from '../stream/feeds.ts';
 
 const NOTHING = new Uint8Array(0);
 

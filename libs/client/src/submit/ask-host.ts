@@ -31,11 +31,11 @@ export async function askHost<Q extends HostQuestion>(
   if (!(await isHostAlive(producer, host))) throw unreachable(host, keys);
   const { tenant, session } = keys;
   const id = producer.nextId();
-  producer.inbox.open();
+  producer.openInbox();
   const late = AbortSignal.timeout(timeoutMs);
   const answer = producer.answers.expect(id, signal === undefined ? late : AbortSignal.any([late, signal]));
   try {
-    const asked = callHost(producer, host, { type: 'ask', tenant, session, id, inbox: producer.id, question });
+    const asked = callHost(producer, host, { type: 'ask', tenant, session, id, inbox: producer.inboxId, question });
     const [sealed] = await Promise.all([answer, asked]);
     return toValue(open(producer, keys, id, sealed), question) as HostAnswer<Q['type']>;
   } catch (error) {

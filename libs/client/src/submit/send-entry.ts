@@ -12,9 +12,9 @@ import {
   toCanonicalJson,
   toCommandId,
 } from '@shellfleet/protocol';
+import { requireDurability, waitUntilOnDisk } from '../connection/durability.ts';
 import type { Producer } from '../producer.ts';
 import type { Pending } from '../results/pending-results.ts';
-import { requireDurability, waitUntilOnDisk } from './durability.ts';
 import { noteInIndex } from './note-in-index.ts';
 import type { OpenSession } from './open-session.ts';
 import { reopenAfterLoss } from './open-session.ts';
@@ -49,7 +49,7 @@ export async function sendEntry(
   const span = startSpan(session, entryId);
   const pending = producer.pending.expect(keys, entryId);
   pending.resubmit = () => resubmit(producer, session, pending, submission);
-  producer.inbox.open();
+  producer.openInbox();
   let onDisk: Promise<void> | undefined;
   const sending = producer.window.enter(() => {
     noteInIndex(producer, session);
@@ -93,7 +93,7 @@ function toSubmission(
     ...(idempotencyKey === undefined
       ? {}
       : { idempotencyKey: createHash('sha256').update(idempotencyKey).digest('base64url') }),
-    inbox: producer.id,
+    inbox: producer.inboxId,
     retry: options.retry ?? 'never',
     ...(payload.type === 'command' && payload.input !== undefined ? { input: payload.input } : {}),
     ...(startDeadlineMs === undefined ? {} : { startDeadlineMs }),
@@ -154,7 +154,7 @@ async function resubmit(
 ): Promise<void> {
   // The index and the inbox are gone as well.
   session.indexedAt = 0;
-  producer.inbox.keep();
+  producer.keepInbox();
   noteInIndex(producer, session);
   let submitted = await submit(producer.redis, session.keys, { ...submission, generation: session.generation });
   if (submitted.type === 'unknown-session') {

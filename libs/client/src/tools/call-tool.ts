@@ -45,13 +45,13 @@ export async function callTool(
   const request = parseOrThrow(requestSchema, { name, ...options }, 'COMMAND_INVALID', 'The tool call');
   signal?.throwIfAborted();
   const { tenant } = producer;
-  const call = { id: producer.nextId(), tenant, name, inbox: producer.id };
+  const call = { id: producer.nextId(), tenant, name, inbox: producer.inboxId };
   const fail = (code: ToolErrorCode, message: string) => toolFailure(call.id, code, message);
   if (!(await isKnown(producer, name))) return fail('unknown-tool', `unknown tool: ${name.slice(0, 200)}`);
   const text = toArguments(name, args);
   if (typeof text !== 'string') return fail(text.code, text.message);
 
-  producer.inbox.open();
+  producer.openInbox();
   const ended = new AbortController();
   const nextHint = () => {
     const next = producer.answers.expect(call.id, ended.signal);

@@ -1,7 +1,7 @@
 import type { RedactionRule } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
+import { cutAt, feed } from '../../test-support/every-chunking.ts';
 import { compileRedaction } from './compile.ts';
-import { cutAt, feed } from './every-chunking.ts';
 
 const hashKey = Buffer.alloc(32, 7);
 const BYTES = 100_000;

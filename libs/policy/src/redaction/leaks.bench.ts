@@ -1,4 +1,4 @@
-import { runTrials } from './planted-trial.ts';
+import { runTrials } from '../../test-support/planted-trial.ts';
 
 // node_modules/.bin/node --conditions=@shellfleet/source libs/policy/src/redaction/leaks.bench.ts [TRIALS] [SEED]
 // The trials of leaks.test.ts, as many as there is time for.

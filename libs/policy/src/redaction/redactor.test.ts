@@ -1,7 +1,7 @@
 import type { RedactionRule } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
+import { cutAt, feed, feedRestarted } from '../../test-support/every-chunking.ts';
 import { compileRedaction } from './compile.ts';
-import { cutAt, feed, feedRestarted } from './every-chunking.ts';
 
 const hashKey = Buffer.alloc(32, 7);
 const secrets = { TOKEN: 'hunter2-swordfish', NESTED: 'swordfish-and-chips', KEY: 'first line of it\nsecond line' };

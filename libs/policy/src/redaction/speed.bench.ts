@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pick, seededRandom } from '../../test-support/token-samples.ts';
 import { compileRedaction } from './compile.ts';
-import { pick, seededRandom } from './tokens/samples.ts';
 
 // node_modules/.bin/node --conditions=@shellfleet/source libs/policy/src/redaction/speed.bench.ts FOLDER
 // How fast text passes that has next to nothing to redact. FOLDER: what bench/collect-logs.sh collected.

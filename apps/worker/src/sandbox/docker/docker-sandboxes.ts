@@ -162,7 +162,7 @@ class DockerSandboxes implements Sandboxes {
       entries.push({ path: 'etc/hosts', mode: 0o644, uid: 0, gid: 0, data: Buffer.from(HOSTS) });
     }
     if (entries.length === 0) return;
-    await this.#docker.getContainer(containerId).putArchive(createTar(entries), { path: '/' });
+    await this.#docker.getContainer(containerId).putArchive(await createTar(entries), { path: '/' });
   }
 
   #toSandbox(containerId: string, image: string, labels: SandboxLabels, createdAt: number, isRunning = false): Sandbox {

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { createTar } from './tar.ts';
 
-test('makes archives that tar reads, with owners, modes and contents', () => {
-  const archive = createTar([
+test('creates archives that tar reads, with owners, modes and contents', async () => {
+  const archive = await createTar([
     { path: 'workspace/', mode: 0o755, uid: 1000, gid: 1000 },
     { path: 'keeper', mode: 0o555, uid: 0, gid: 0, data: Buffer.from('x'.repeat(700)) },
     { path: 'far/', mode: 0o700, uid: 999_999_999, gid: 3_000_000 },

@@ -1,6 +1,6 @@
 import { MatcherInput } from 're2js';
 import { expect, test } from 'vitest';
-import { pick, type Random, seededRandom } from '../tokens/samples.ts';
+import { pick, type Random, seededRandom } from '../../../test-support/token-samples.ts';
 import { Machine } from './machine.ts';
 import { compilePattern, type Pattern } from './program.ts';
 

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { cutAt, feed, feedRestarted } from '../../../test-support/every-chunking.ts';
+import { seededRandom, tokenSamples } from '../../../test-support/token-samples.ts';
 import { compileRedaction } from '../compile.ts';
-import { cutAt, feed, feedRestarted } from '../every-chunking.ts';
-import { seededRandom, tokenSamples } from './samples.ts';
 import { TOKEN_TYPES } from './tokens.ts';
 
 const redaction = compileRedaction({ hashKey: Buffer.alloc(32) });

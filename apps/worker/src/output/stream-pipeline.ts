@@ -4,28 +4,30 @@ import { addCounts, type Blocked, CONTEXT_BYTES, type CreateRedactor, type Redac
 const NOTHING: Buffer = Buffer.alloc(0);
 
 /**
- * One stream's way through decoding and redaction. Everything that a restart has to know of it is in its counters: what came, what was
- * let go, and what was found in that.
+ * Decodes and redacts one stream of one command. Its counters are all that a new pipeline needs to continue after a restart: how much was
+ * received, how much was released, and what was found in that.
  */
-export class Lane {
-  /** Raw bytes that came in; the next push has to begin here. */
+export class StreamPipeline {
+  /** Raw bytes that were received: the next push begins here. */
   rawReceived = 0;
-  /** Raw bytes that were let go: from here a new chain can go on. */
+  /** Raw bytes that were released: a new pipeline can continue from here. */
   rawReleased = 0;
-  /** Cleaned bytes and newlines that were let go, or are known to be missing. */
+  /** Cleaned bytes and newlines that were released, or that are known to be missing. */
   bytes = 0;
   newlines = 0;
   readonly #createRedactor: CreateRedactor | undefined;
   #boundary = createCharacterBoundary();
   #redactor: Redactor | undefined;
-  /** Found by redactors before this one. */
+  /** Counts of the redactors before the current one. */
   #countsBefore: Readonly<Record<string, number>> = {};
+  /** The last cleaned bytes that an earlier pipeline released. */
   #before: Buffer = NOTHING;
 
   constructor(createRedactor: CreateRedactor | undefined) {
     this.#createRedactor = createRedactor;
   }
 
+  /** Raw bytes that were received and are not released yet, because they may be part of a character or of a finding. */
   get heldBytes(): number {
     return this.#boundary.heldBytes + (this.#redactor?.heldBytes ?? 0);
   }
@@ -46,22 +48,21 @@ export class Lane {
     return this.#createRedactor === undefined || text.length === 0 ? text : this.#redact().push(text);
   }
 
-  /** What was held back. What comes after it has nothing to do with what came before. */
+  /** Releases what was held. Bytes that are pushed later are unrelated to it. */
   end(): Buffer {
     const rest = this.#boundary.end();
-    const released =
-      this.#createRedactor === undefined ? rest : Buffer.concat([this.#redact().push(rest), this.#redact().end()]);
-    return released;
+    if (this.#createRedactor === undefined) return rest;
+    return Buffer.concat([this.#redact().push(rest), this.#redact().end()]);
   }
 
-  /** After `end`: begins anew behind a gap. */
+  /** After `end`: continues behind a gap with a new redactor. The counts go on. */
   restart(): void {
     this.#countsBefore = this.counts;
     this.#redactor = undefined;
     this.#before = NOTHING;
   }
 
-  /** Stored by a chain before this one: cleaned bytes that stand for all raw bytes up to `rawTo`. */
+  /** Continues an earlier pipeline, which stored `data` for all raw bytes up to `rawTo`. */
   restore(rawTo: number, data: Buffer, newlines: number, counts: Readonly<Record<string, number>>): void {
     this.rawReceived = rawTo;
     this.rawReleased = rawTo;

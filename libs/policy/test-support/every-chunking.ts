@@ -1,5 +1,5 @@
-import type { Redaction } from './compile.ts';
-import { REDACTION_CONTEXT_BYTES, type Redactor } from './redactor.ts';
+import type { Redaction } from '../src/redaction/compile.ts';
+import { REDACTION_CONTEXT_BYTES, type Redactor } from '../src/redaction/redactor.ts';
 
 /** What tests compare: everything that a redactor says of one input. */
 export interface Fed {

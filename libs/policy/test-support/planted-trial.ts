@@ -1,6 +1,6 @@
-import { compileRedaction, type Redaction } from './compile.ts';
+import { compileRedaction, type Redaction } from '../src/redaction/compile.ts';
 import { cutAt, feed, feedRestarted } from './every-chunking.ts';
-import { pick, type Random, seededRandom, tokenSamples } from './tokens/samples.ts';
+import { pick, type Random, seededRandom, tokenSamples } from './token-samples.ts';
 
 // Trials for tests: a secret, written in some way, planted in some text, fed in some pieces. The encodings here are those
 // of the platform, not those of the redactor.

@@ -1,0 +1,19 @@
+import { compileRedaction } from '@shellfleet/policy';
+import { expect, test } from 'vitest';
+import { CleanOutput } from './clean-output.ts';
+
+const SECRET = 'hunter2-correct-horse';
+const { redactor: createRedactor } = compileRedaction({ secrets: { TOKEN: SECRET }, hashKey: new Uint8Array(32) });
+const texts = { maxBytes: 1_000, maxLines: 100, keep: 'head-tail', encoding: 'utf8' } as const;
+
+test('a secret on each side of a gap is counted twice, in the Result and in the last entry', () => {
+  const clean = new CleanOutput({ createRedactor, streamBytes: 1_000, texts });
+  const line = Buffer.from(`${SECRET}\n`);
+  clean.push('stdout', 0, line);
+  clean.lose('stdout', line.length + 50);
+  clean.push('stdout', line.length + 50, line);
+  clean.end();
+  const { entries } = clean.release();
+  expect(entries.at(-1)?.redactions).toEqual({ secret: 2 });
+  expect(clean.texts().redactions).toEqual({ secret: 2 });
+});

@@ -1,0 +1,52 @@
+import type { Entry } from '@shellfleet/mailbox';
+import type { OutputEntry, WireResult } from '@shellfleet/protocol';
+
+/** An entry that is about to get its Result. */
+export interface EndingEntry {
+  readonly entry: Entry;
+  /** Whether the step that stores the Result may start the next entry. */
+  mayTakeNext(): boolean;
+}
+
+/** One entry on this host, from started to finished: how it begins, and the calls that reach it while it runs. */
+export class EntryRun implements EndingEntry {
+  readonly entry: Entry;
+  /** `resume`: an earlier owner, or an earlier process of this worker, has started it, and its shell is alive. */
+  readonly from: 'start' | 'resume';
+  readonly mayTakeNext: () => boolean;
+  readonly #cancel = new AbortController();
+  #onInput: (() => void) | undefined;
+
+  constructor(entry: Entry, from: 'start' | 'resume', mayTakeNext: () => boolean) {
+    this.entry = entry;
+    this.from = from;
+    this.mayTakeNext = mayTakeNext;
+  }
+
+  /** Aborts when a caller cancels the entry. */
+  get cancelled(): AbortSignal {
+    return this.#cancel.signal;
+  }
+
+  cancel(): void {
+    this.#cancel.abort();
+  }
+
+  /** Something was written to the entry's open stdin. */
+  wakeInput(): void {
+    this.#onInput?.();
+  }
+
+  onInput(listener: () => void): void {
+    this.#onInput = listener;
+  }
+}
+
+/** How an entry ended, before that is stored. */
+export interface EntryResult {
+  result: WireResult;
+  /** output that is not stored yet */
+  output: OutputEntry[];
+  /** the answer of a file operation, as JSON */
+  answer?: string;
+}

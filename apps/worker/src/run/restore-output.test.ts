@@ -1,0 +1,68 @@
+import type { Entry, Owner } from '@shellfleet/mailbox';
+import { encodeOutputEntry, type OutputEntry, sessionKeys } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import { CleanOutput } from '../output/clean-output.ts';
+import type { OverflowPiece } from '../output/piece.ts';
+import { restoreOutput } from './restore-output.ts';
+
+const entry = { id: '01ENTRY', startedAt: 1_000 } as Entry;
+const texts = { maxBytes: 100_000, maxLines: 10_000, keep: 'head-tail', encoding: 'utf8' } as const;
+const createClean = () => new CleanOutput({ streamBytes: 2_500, texts });
+
+/** The session's stream in memory, read as Redis reads it: exclusive of `after`, at most `count` at a time. */
+function streamOf(events: { type: string; command: string; data?: Uint8Array }[]) {
+  const stored = events.map(({ type, command, data }, index) => {
+    const fields = ['type', type, 'command', command, ...(data === undefined ? [] : ['data', data])];
+    return [Buffer.from(`${1_000 + index}-0`), fields.map((field) => Buffer.from(field as Uint8Array))] as const;
+  });
+  const reads: string[] = [];
+  const redis = {
+    async xrangeBuffer(_key: string, after: string, _to: string, _count: string, count: number) {
+      reads.push(after);
+      const from = Number.parseInt(after.slice(1), 10);
+      return stored.filter(([id]) => Number.parseInt(id.toString(), 10) > from).slice(0, count);
+    },
+  };
+  return { owner: { redis, keys: sessionKeys('ns', 't', 's') } as unknown as Owner, reads };
+}
+
+const logOf = (pieces: OverflowPiece[]) => ({ append: async () => {}, restore: async () => pieces });
+
+test('a chain that was fed what is stored continues as the one that stored it', async () => {
+  const before = createClean();
+  const stored: OutputEntry[] = [];
+  const overflow: OverflowPiece[] = [];
+  // 300 entries: more than one page. The last go over the budget of the stream, into the log.
+  for (let line = 0; line < 300; line += 1) {
+    before.push('stdout', before.received.stdout, Buffer.from(`line ${line}\n`));
+    const released = before.release();
+    stored.push(...released.entries);
+    overflow.push(...released.overflow);
+  }
+  expect(overflow.length).toBeGreaterThan(0);
+  const foreign = { type: 'command.output', command: '01OTHER', data: encodeOutputEntry({ ...stored[0]! }) };
+  const events = stored.flatMap((output, index) => [
+    ...(index % 50 === 0 ? [foreign, { type: 'command.started', command: entry.id }] : []),
+    { type: 'command.output', command: entry.id, data: encodeOutputEntry(output) },
+  ]);
+  const { owner, reads } = streamOf(events);
+  const after = createClean();
+  await restoreOutput(after, entry, owner, logOf(overflow), new AbortController().signal);
+  expect(reads.length).toBeGreaterThan(1);
+  expect(reads[0]).toBe('(999');
+  expect(after.received).toEqual(before.received);
+  for (const chain of [before, after]) {
+    chain.push('stdout', chain.received.stdout, Buffer.from('the end\n'));
+    chain.end();
+  }
+  expect(after.release()).toEqual(before.release());
+  expect(after.closingEntries()).toEqual(before.closingEntries());
+  expect(after.texts()).toEqual(before.texts());
+});
+
+test('an entry that has stored nothing begins at 0', async () => {
+  const clean = createClean();
+  const { owner } = streamOf([]);
+  await restoreOutput(clean, { ...entry, startedAt: 0 }, owner, logOf([]), new AbortController().signal);
+  expect(clean.received).toEqual({ stdout: 0, stderr: 0 });
+});

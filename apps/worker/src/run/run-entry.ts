@@ -1,0 +1,84 @@
+import { type Entry, type Fenced, sealPlace } from '@shellfleet/mailbox';
+import {
+  type EntryPayload,
+  ensureShellfleetError,
+  entryPayloadSchema,
+  parseOrThrow,
+  type ShellfleetError,
+} from '@shellfleet/protocol';
+import type { SessionShell } from '../shell/session-shell.ts';
+import type { EndingEntry, EntryResult, EntryRun } from './entry-run.ts';
+import { runFileOperation } from './file-operation.ts';
+import { type EntryFinished, finishEntry } from './finish-entry.ts';
+import { failedEntry, resultBase, toLostResult } from './results.ts';
+import { runCommand } from './run-command.ts';
+import { runRestart } from './run-restart.ts';
+import type { SessionContext } from './session-context.ts';
+
+/** Runs one entry of the mailbox that is durably started, and stores its Result. */
+export async function runEntry(
+  run: EntryRun,
+  session: SessionContext,
+  shell: SessionShell,
+): Promise<EntryFinished | Fenced> {
+  const ended = await execute(run, session, shell).catch((error: unknown) =>
+    failedEntry(run.entry, ensureShellfleetError(error), session, shell),
+  );
+  return finishEntry(run, ended, session, shell); // the only place where an entry that was started becomes terminal
+}
+
+/** Ends an entry as `lost`: its shell is gone, and whether it ran is not known, so it is never run again. */
+export function finishLost(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
+  return finishEntry(
+    ending,
+    { result: toLostResult(resultBase(ending.entry, session, shell)), output: [] },
+    session,
+    shell,
+  );
+}
+
+/** Ends an entry with an error of the fleet. Also for the head of the mailbox, unstarted. */
+export function finishFailed(
+  ending: EndingEntry,
+  error: ShellfleetError,
+  session: SessionContext,
+  shell: SessionShell,
+): Promise<EntryFinished | Fenced> {
+  return finishEntry(ending, failedEntry(ending.entry, error, session, shell), session, shell);
+}
+
+/** Ends an entry as `timeout`: its start deadline passed while it waited. */
+export function finishOverdue(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
+  const lost = toLostResult(resultBase(ending.entry, session, shell));
+  return finishEntry(ending, { result: { ...lost, outcome: 'timeout', reason: 'wall' }, output: [] }, session, shell);
+}
+
+async function execute(run: EntryRun, session: SessionContext, shell: SessionShell): Promise<EntryResult> {
+  let begun = run.from === 'resume';
+  try {
+    const payload = openPayload(run.entry, session);
+    begun = true;
+    return await executePayload(run, payload, session, shell);
+  } catch (error) {
+    // It may still run on this shell, and the next entry must not run beside it.
+    if (begun) await shell.abandon();
+    throw error;
+  }
+}
+
+function executePayload(run: EntryRun, payload: EntryPayload, session: SessionContext, shell: SessionShell) {
+  switch (payload.type) {
+    case 'command':
+      return runCommand(run, payload, session, shell);
+    case 'file':
+      return runFileOperation(run, payload.operation, session, shell);
+    case 'restart':
+      return runRestart(run, session, shell);
+  }
+}
+
+function openPayload(entry: Entry, { owner, sealer }: SessionContext): EntryPayload {
+  const plain = sealer.open(entry.payload, sealPlace('payload', owner.keys, entry.id));
+  const name = `The payload of ${owner.keys.session}.${entry.id}`;
+  return parseOrThrow(entryPayloadSchema, JSON.parse(plain), 'INTERNAL', name);
+}

@@ -1,0 +1,181 @@
+import { type ResolvedSessionSpec, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
+import { pino } from 'pino';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { FakeSandbox } from '../../test-support/fake-sandbox.ts';
+import { connectShell } from '../shell/connect-shell.ts';
+import { SessionShell } from '../shell/session-shell.ts';
+import type { CommandStart } from '../shell/shell.ts';
+import { runOnShell } from './run-on-shell.ts';
+
+// The session's shell is real; only the way to its keeper is replaced.
+vi.mock('../shell/connect-shell.ts', () => ({ connectShell: vi.fn() }));
+
+const ref = { namespace: 'ns', tenant: 't', session: 's' };
+const spec: ResolvedSessionSpec = sessionSpecSchema.parse({});
+const HOLD: CommandStart = { type: 'command', entryId: '01HOLD', script: 'hold', killGraceMs: 1_500 };
+
+beforeEach(() => {
+  vi.mocked(connectShell).mockReset();
+  vi.mocked(connectShell).mockImplementation(async (sandbox) => (sandbox as FakeSandbox).keeper.connect());
+});
+
+async function openShell() {
+  const sandbox = new FakeSandbox('sandbox-1', ref);
+  const deps = {
+    ...{ ref, spec, fence: 1, logger: pino({ level: 'silent' }) },
+    ...{ redaction: undefined as never, sandboxes: undefined as never, limitOpening: undefined as never },
+    onLate() {},
+    onAbandoned() {},
+    onGone() {},
+    onConnected: async () => {},
+  };
+  const shell = new SessionShell(deps, { epoch: 1, reportedEpoch: 1 });
+  await shell.adopt(sandbox, 0, 1);
+  const cancel = new AbortController();
+  let received = '';
+  const run = (from: 'start' | 'resume', start = HOLD) =>
+    runOnShell(
+      start,
+      { from, cancelled: cancel.signal },
+      { owner: { keys: sessionKeys('ns', 't', 's') } as never, spec },
+      shell,
+      {
+        onOutput: (_stream, _offset, bytes) => {
+          received += Buffer.from(bytes).toString();
+        },
+        received: () => ({ stdout: received.length, stderr: 0 }),
+      },
+    );
+  return { sandbox, keeper: sandbox.keeper, shell, cancel, run, received: () => received };
+}
+
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('an entry that was cancelled before', () => {
+  test('its start is stopped in the same step', async () => {
+    const { keeper, cancel, run } = await openShell();
+    cancel.abort();
+    expect(await run('start')).toMatchObject({ type: 'ended', end: { reason: 'cancelled' } });
+    expect(keeper.stops).toEqual([HOLD.entryId]);
+  });
+
+  test('its resumption is stopped in the same step', async () => {
+    const { keeper, cancel, run, shell } = await openShell();
+    keeper.begin(HOLD.entryId);
+    await shell.reconnect();
+    cancel.abort();
+    expect(await run('resume')).toMatchObject({ type: 'ended', end: { reason: 'cancelled' } });
+    expect(keeper.stops).toEqual([HOLD.entryId]);
+  });
+});
+
+test('a cancel stops the entry while it runs, and on every connection anew', async () => {
+  const { keeper, cancel, run } = await openShell();
+  keeper.ignoresStops = true;
+  const running = run('start');
+  await settle();
+  expect(keeper.stops).toEqual([]);
+  cancel.abort();
+  await settle();
+  expect(keeper.stops).toHaveLength(1);
+  for (const stops of [2, 3]) {
+    keeper.print('x');
+    keeper.breakConnection();
+    await expect.poll(() => keeper.stops.length).toBe(stops);
+  }
+  keeper.end();
+  await running;
+});
+
+test('a broken connection is made anew, and the output goes on where it was', async () => {
+  const { keeper, run, received } = await openShell();
+  const running = run('start');
+  await settle();
+  keeper.print('one ');
+  keeper.breakConnection();
+  keeper.print('two ');
+  await settle();
+  keeper.print('three');
+  keeper.end({ exitCode: 3 });
+  expect(await running).toMatchObject({ type: 'ended', end: { exitCode: 3 } });
+  expect(received()).toBe('one two three');
+  expect(keeper.begun).toEqual([HOLD.entryId]);
+});
+
+test('a start that never reached the keeper is sent again', async () => {
+  const { keeper, run } = await openShell();
+  keeper.losesNextStart = true;
+  const running = run('start');
+  await settle();
+  expect(keeper.begun).toEqual([]);
+  keeper.breakConnection();
+  await expect.poll(() => keeper.begun).toEqual([HOLD.entryId]);
+  keeper.end();
+  expect(await running).toMatchObject({ type: 'ended' });
+});
+
+test('an entry that the keeper knows is followed, whichever way it was to begin', async () => {
+  const { keeper, run } = await openShell();
+  const first = run('start');
+  await settle();
+  keeper.print('out');
+  keeper.end();
+  await first;
+  expect(await run('start')).toMatchObject({ type: 'ended', end: { totals: { stdout: 3 } } });
+  expect(keeper.begun).toEqual([HOLD.entryId]);
+});
+
+test('an entry that began on a shell before this one is lost, never begun again', async () => {
+  const { keeper, run } = await openShell();
+  keeper.begun.push(HOLD.entryId);
+  expect(await run('start')).toEqual({ type: 'lost' });
+});
+
+test('a shell that a fresh one replaced is recorded', async () => {
+  const { keeper, run, shell } = await openShell();
+  const running = run('start');
+  await settle();
+  keeper.shellNumber = 2;
+  keeper.end({ shell: { state: 'lost', shellNumber: 2, reason: 'it was killed' } });
+  await running;
+  expect([shell.epoch, shell.ready, shell.lossReason]).toEqual([2, false, 'it was killed']);
+});
+
+test.each([
+  ['oom', { error: { code: 'CONTAINER_LOST', context: { reason: 'oom' } }, reason: 'oom' }],
+  ['removed', { error: { code: 'CONTAINER_LOST', context: { reason: 'removed' } }, reason: 'container-removed' }],
+] as const)('a sandbox that ended (%s) ends the entry with the reason', async (reason, expected) => {
+  const { sandbox, run } = await openShell();
+  const running = run('start');
+  await settle();
+  sandbox.die(reason);
+  expect(await running).toMatchObject({ type: 'failed', ...expected });
+});
+
+describe('SHELL_UNRESPONSIVE', () => {
+  test('a keeper that cannot be reached while its sandbox is alive: the sandbox is ended', async () => {
+    const { sandbox, keeper, shell, run } = await openShell();
+    const running = run('start');
+    await settle();
+    vi.mocked(connectShell).mockRejectedValue(new Error('no answer'));
+    keeper.breakConnection();
+    expect(await running).toMatchObject({ type: 'failed', error: { code: 'SHELL_UNRESPONSIVE' } });
+    expect(sandbox.removed).toBe(true);
+    await shell.abandon();
+    expect(shell.lossReason).toBe('its keeper did not answer');
+  });
+
+  test('a keeper whose connections break without any output in between', async () => {
+    const { sandbox, keeper, run } = await openShell();
+    vi.mocked(connectShell).mockImplementation(async () => {
+      const connection = keeper.connect();
+      setImmediate(() => keeper.breakConnection());
+      return connection;
+    });
+    const running = run('start');
+    await settle();
+    keeper.breakConnection();
+    expect(await running).toMatchObject({ type: 'failed', error: { code: 'SHELL_UNRESPONSIVE' } });
+    expect(sandbox.removed).toBe(true);
+  });
+});

@@ -1,0 +1,22 @@
+import type { Owner, Sealer } from '@shellfleet/mailbox';
+import type { ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
+import type { HostLog } from '../host-log/host-log.ts';
+import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import type { RunningEntries } from './running-entries.ts';
+
+/** Everything of a session that stays the same while this host owns it. */
+export interface SessionContext {
+  readonly owner: Owner;
+  readonly spec: ResolvedSessionSpec;
+  readonly sealer: Sealer;
+  readonly redaction: SessionRedaction;
+  readonly hostLog: HostLog;
+  /** The entries that run on this host, in all sessions. */
+  readonly hostEntries: RunningEntries;
+  readonly logger: Logger;
+  /** Aborts when this host lost the session: it must not write to it any more. */
+  readonly signal: AbortSignal;
+  /** To be called when the mailbox refused a write because another host owns the session. */
+  onFenced(): void;
+}

@@ -1,0 +1,323 @@
+import { differences, type SessionJob, toPlacement } from '@shellfleet/admission';
+import { Notifier } from '@shellfleet/concurrency';
+import {
+  adopt,
+  type Entry,
+  type Fenced,
+  type Owner,
+  peek,
+  retryWhileRedisIsDown,
+  type Taken,
+  take,
+} from '@shellfleet/mailbox';
+import { ATTRIBUTES, type AttachQuestion, type HostAnswer, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
+import { ALIVE_MS } from '../lease/heartbeat.ts';
+import type { Lease } from '../lease/leases.ts';
+import { EntryRun } from '../run/entry-run.ts';
+import type { EntryFinished } from '../run/finish-entry.ts';
+import { finishLost, finishOverdue, runEntry } from '../run/run-entry.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+import type { BackgroundProcess } from '../shell/shell.ts';
+import { abandon, endClosing, giveUp, handOver, leaveToOthers } from './end-session.ts';
+import { listBackground } from './list-background.ts';
+import { makeReady } from './make-ready.ts';
+import { heldInOtherClass, refuse } from './refuse-session.ts';
+import { createSessionParts, type SessionDeps, type SessionParts } from './session-parts.ts';
+import { takeOver } from './take-over.ts';
+
+// One session on this host, from its job to its release. One loop does one step at a time; the steps are in files of their own, the state
+// of the session is here alone.
+//
+// SESSION-1. It writes the mailbox only as the owner; the first reply `fenced` ends it and its sandbox.
+// SESSION-2. No entry is taken before the shell and its startup commands are ready, nor when the lease may have run out.
+// SESSION-3. It is given up only through `release`, which the mailbox refuses while entries wait.
+// SESSION-4. Taking over, on this host or from a lost one, begins with `adopt`; a running entry is then resumed, run again or reported lost.
+
+/** Longest wait of a command whose wake-up was lost. */
+const POLL_MS = 5_000;
+const LEASE_POLL_MS = 100;
+
+/** What the session becomes when the worker stops: its shell is left to the next worker, or ended. */
+export type Stop = 'hand-over' | 'end';
+
+/**
+ * `starting`: gets ownership and takes over what is there. `serving`: runs entries, or waits for them. The others end the session, with the
+ * entry that runs when it was asked for.
+ */
+type SessionState = 'starting' | 'serving' | 'handing-over' | 'shutting-down' | 'closing' | 'fenced';
+
+/** A session only moves to a state of a higher rank: a close outranks a stop of the worker, a lost lease outranks both. */
+const RANK: Record<SessionState, number> = {
+  starting: 0,
+  serving: 1,
+  'handing-over': 2,
+  'shutting-down': 2,
+  closing: 3,
+  fenced: 4,
+};
+
+export class HostedSession {
+  readonly job: SessionJob;
+  readonly #deps: SessionDeps;
+  readonly #keys: SessionKeys;
+  readonly #logger: Logger;
+  /** Ends the wait of an idle session. */
+  readonly #wakeUps = new Notifier();
+  readonly #fenced = new AbortController();
+  /** Aborts the opening of a shell when no entry will run on it. */
+  readonly #opening = new AbortController();
+  /** Entries that a caller cancelled and that have not ended here. */
+  readonly #cancelled = new Set<string>();
+  #state: SessionState = 'starting';
+  /** The parts that exist once this host has adopted the session. */
+  #parts: SessionParts | undefined;
+  #run: EntryRun | undefined;
+  #activeAt = Date.now();
+  /** True when the last finish() found the mailbox empty and no wake-up has arrived since: take() can be skipped. */
+  #mailboxEmpty = false;
+
+  constructor(job: SessionJob, deps: SessionDeps) {
+    this.job = job;
+    this.#deps = deps;
+    this.#keys = sessionKeys(deps.fleet.namespace, job.tenant, job.session);
+    this.#logger = deps.logger.child({ [ATTRIBUTES.sessionId]: job.session });
+  }
+
+  /** Something was submitted. */
+  wakeUp(): void {
+    this.#wakeUps.notify();
+  }
+
+  /** Something was written to the stdin of the entry that runs. */
+  wakeInput(): void {
+    this.#run?.wakeInput();
+  }
+
+  /** Something was typed at a terminal, or its output was read. */
+  wakeTerminal(id: string): void {
+    this.#parts?.terminals.wakeUp(id);
+  }
+
+  /** A caller cancels an entry, which may be about to start. */
+  cancel(entryId: string): void {
+    this.#cancelled.add(entryId);
+    if (this.#run?.entry.id === entryId) this.#run.cancel();
+  }
+
+  /** A caller closes the session: the entry that runs is cancelled. */
+  close(): void {
+    this.#become('closing');
+    this.#stopRunning();
+  }
+
+  /** The worker stops. `hand-over` leaves the entry that runs to the next worker, `end` cancels it. */
+  stop(how: Stop): void {
+    this.#become(how === 'end' ? 'shutting-down' : 'handing-over');
+    if (how === 'end') this.#stopRunning();
+  }
+
+  /** Opens a terminal beside the mailbox. */
+  async attach(question: AttachQuestion): Promise<HostAnswer<'attach'>> {
+    return this.#parts?.shell.ready === true ? this.#parts.terminals.open(question) : { state: 'no-shell' };
+  }
+
+  /** The processes in its sandbox besides the shell; none while there is no shell. Rejects when its keeper does not answer. */
+  async background(): Promise<BackgroundProcess[]> {
+    if (this.#parts === undefined) return [];
+    const { shell, context } = this.#parts;
+    if (shell.live === undefined || shell.death !== undefined) return [];
+    return listBackground(shell.live, context.redaction, context.signal);
+  }
+
+  /**
+   * Serves the session until it is given up. `found`: its sandbox, when one is alive. Never rejects: `failed` means that the session could
+   * not continue here and its sandbox was ended.
+   */
+  async serve(found: Sandbox | undefined): Promise<'ended' | 'failed'> {
+    const lease = this.#deps.leases.add(this.job, this.#deps.lockMs, () => this.#become('fenced'));
+    try {
+      await this.#serveUnder(lease, found);
+      return 'ended';
+    } catch (err) {
+      (this.#parts?.context.logger ?? this.#logger).error({ err }, 'session.failed');
+      await this.#parts?.shell.discard();
+      return 'failed';
+    } finally {
+      // A shell that is handed over keeps its lease until this process has ended.
+      if (this.#state !== 'handing-over') lease.end();
+    }
+  }
+
+  async #serveUnder(lease: Lease, found: Sandbox | undefined): Promise<void> {
+    const { signal } = this.#fenced;
+    const owner = await this.#becomeOwner();
+    if (owner === undefined) return found?.remove();
+    const { placementClass, data } = this.job;
+    const adopted = await retryWhileRedisIsDown(
+      () => adopt(owner, { placementClass, generation: data?.generation }),
+      signal,
+    );
+    if (adopted.type !== 'adopted') {
+      await found?.remove();
+      if (adopted.type !== 'fenced') await retryWhileRedisIsDown(() => this.#deps.jobs.remove(this.job), signal);
+      return;
+    }
+    const events = { onFenced: () => this.#become('fenced'), onShellGone: () => this.#wakeUps.notify() };
+    const parts = createSessionParts(this.job, adopted, owner, lease, signal, events, {
+      ...this.#deps,
+      logger: this.#logger,
+    });
+    this.#parts = parts;
+    lease.own(owner.fence, ALIVE_MS + parts.context.spec.hostGraceMs);
+    if (adopted.life === 'closing') this.#become('closing');
+    if (adopted.running?.cancelReason !== undefined) this.#cancelled.add(adopted.running.id);
+    const differing = differences(this.job, adopted.generation, toPlacement(parts.context.spec));
+    if (differing.length > 0) return refuse(differing, adopted, found, parts);
+    const next = await takeOver(adopted, found, parts, {
+      serve: () => this.#become('serving'),
+      makeReady: () => makeReady(parts, this.#opening.signal),
+      run: (entry, from) => this.#runEntry(entry, from, parts),
+      finishLost: (entry) => this.#finishUnrun(entry, finishLost, parts),
+    });
+    parts.terminals.settle();
+    if (!this.#deps.offers.includes(placementClass)) return leaveToOthers(parts);
+    this.#become('serving');
+    await this.#loop(next, parts);
+  }
+
+  async #becomeOwner(): Promise<Owner | undefined> {
+    const { redis, hostId, jobs } = this.#deps;
+    const granted = await retryWhileRedisIsDown(() => jobs.grant(this.job), this.#fenced.signal);
+    if (granted.type === 'held-in-other-class') throw heldInOtherClass(this.job, granted.holder);
+    if (granted.type === 'refused') {
+      this.#logger.warn({ holder: granted.holder }, 'lease.refused');
+      return undefined;
+    }
+    return { redis, keys: this.#keys, fence: granted.fence, host: hostId };
+  }
+
+  /** Each step returns what it took from the mailbox. Ends when the session has ended here. */
+  async #loop(first: Taken, parts: SessionParts): Promise<void> {
+    let next = first;
+    while (this.#state !== 'fenced') {
+      switch (next.type) {
+        case 'empty':
+          if (this.#state !== 'serving') return this.#end(parts);
+          next = await this.#takeWhenReady(parts);
+          if (next.type === 'empty' && (await this.#waitOrGiveUp(parts))) return;
+          break;
+        case 'overdue':
+          next = await this.#finishUnrun(next.entry, finishOverdue, parts);
+          break;
+        case 'started':
+        // A take() whose reply was lost has started it: the keeper knows whether it ever received the entry.
+        case 'running':
+          next = await this.#runEntry(next.entry, 'start', parts);
+          break;
+      }
+    }
+    await abandon(parts);
+  }
+
+  /** SESSION-2: takes the head of the mailbox when the shell is ready for it. */
+  async #takeWhenReady(parts: SessionParts): Promise<Taken> {
+    const { context, lease, shell } = parts;
+    if (this.#mailboxEmpty || !lease.held()) return EMPTY;
+    const { owner, signal } = context;
+    if (!shell.ready) {
+      if ((await retryWhileRedisIsDown(() => peek(owner), signal)) === undefined) return EMPTY;
+      if (!(await makeReady(parts, this.#opening.signal))) return EMPTY;
+    }
+    const taken = await retryWhileRedisIsDown(() => take(owner), signal);
+    // The call of a close may have been lost; the mailbox reports it.
+    if (taken.type === 'empty' && taken.closing === true) this.close();
+    if (taken.type !== 'fenced') return taken;
+    this.#become('fenced');
+    return EMPTY;
+  }
+
+  /** Runs one entry and returns the entry that was started with its end. */
+  async #runEntry(entry: Entry, from: 'start' | 'resume', { context, shell }: SessionParts): Promise<Taken> {
+    const run = new EntryRun(entry, from, () => this.#mayTakeNext());
+    this.#run = run;
+    if (this.#cancelled.has(entry.id) || this.#state === 'shutting-down') run.cancel();
+    const finished = await context.hostEntries.during(entry.id, () => runEntry(run, context, shell));
+    this.#run = undefined;
+    this.#cancelled.delete(entry.id);
+    return this.#recordFinished(finished, shell);
+  }
+
+  async #finishUnrun(entry: Entry, finish: typeof finishLost, { context, shell }: SessionParts): Promise<Taken> {
+    const ending = { entry, mayTakeNext: () => this.#mayTakeNext() };
+    return this.#recordFinished(await finish(ending, context, shell), shell);
+  }
+
+  #recordFinished(finished: EntryFinished | Fenced, shell: SessionParts['shell']): Taken {
+    this.#activeAt = Date.now();
+    if (finished.type === 'fenced') this.#become('fenced');
+    if (finished.type !== 'finished') return EMPTY;
+    shell.recordReported();
+    const { next, triedNext } = finished;
+    this.#mailboxEmpty = triedNext && next.type === 'empty';
+    if (next.type === 'empty' && next.closing === true) this.close();
+    return next;
+  }
+
+  /** Whether the step that ends an entry may start the next one. */
+  #mayTakeNext(): boolean {
+    return this.#state === 'serving' && this.#parts?.lease.held() === true && this.#parts.shell.ready;
+  }
+
+  /** An idle session is given up, or waits. Returns whether it was given up. */
+  async #waitOrGiveUp(parts: SessionParts): Promise<boolean> {
+    const why = this.#whyGiveUp(parts);
+    if (why !== undefined && (await giveUp(parts, why, () => this.#isStopping()))) return true;
+    // Refused because an entry waits: then the session waits for its lease, a short time.
+    const isIdle = why === undefined && parts.lease.held();
+    const timeoutMs = isIdle ? Math.min(POLL_MS, parts.context.spec.idleTimeoutMs) : LEASE_POLL_MS;
+    await this.#wakeUps.wait({ timeoutMs });
+    this.#mailboxEmpty = false;
+    return false;
+  }
+
+  #whyGiveUp({ shell, context: { spec }, terminals }: SessionParts): string | undefined {
+    if (!shell.hasSandbox) return 'nothing waits';
+    if (shell.death !== undefined || shell.live?.connected !== true) return 'its container is gone';
+    const now = Date.now();
+    if (terminals.count > 0) this.#activeAt = now;
+    if (now - this.#activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
+    return now - shell.openedAt >= spec.maxLifetimeMs
+      ? `it reached its lifetime of ${spec.maxLifetimeMs} ms`
+      : undefined;
+  }
+
+  async #end(parts: SessionParts): Promise<void> {
+    if (this.#state === 'closing') return endClosing(parts);
+    if (this.#state === 'handing-over') return handOver(parts);
+    await giveUp(parts, 'the host was shut down', () => true);
+  }
+
+  #isStopping(): boolean {
+    return this.#state === 'handing-over' || this.#state === 'shutting-down';
+  }
+
+  #stopRunning(): void {
+    this.#opening.abort();
+    if (this.#run !== undefined) this.cancel(this.#run.entry.id);
+  }
+
+  /** The only writer of the state. */
+  #become(state: SessionState): void {
+    if (RANK[state] <= RANK[this.#state]) return;
+    this.#state = state;
+    if (state === 'fenced') {
+      // SESSION-1: at once, whatever runs.
+      this.#fenced.abort();
+      void this.#parts?.shell.discard();
+    }
+    if (state !== 'serving') this.#wakeUps.notify();
+  }
+}
+
+const EMPTY: Taken = { type: 'empty' };

@@ -1,0 +1,107 @@
+import type { PlacementClass, SessionJob, SessionJobs } from '@shellfleet/admission';
+import type { Adopted, Owner, Sealer } from '@shellfleet/mailbox';
+import type { FleetKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { HostLog } from '../host-log/host-log.ts';
+import type { Lease, Leases } from '../lease/leases.ts';
+import { createTerminalChain } from '../output/output-chains.ts';
+import { createSessionRedaction, redactLog } from '../redaction/session-redaction.ts';
+import { LateOutput } from '../run/late-output.ts';
+import type { RunningEntries } from '../run/running-entries.ts';
+import type { SessionContext } from '../run/session-context.ts';
+import type { Sandboxes } from '../sandbox/sandbox.ts';
+import { SessionShell } from '../shell/session-shell.ts';
+import { SessionTerminals } from '../terminals/session-terminals.ts';
+import { Announcements } from './announcements.ts';
+import { openSpec } from './open-spec.ts';
+
+/** Everything that the worker gives each of its sessions. */
+export interface SessionDeps {
+  redis: Redis;
+  fleet: FleetKeys;
+  hostId: string;
+  sealer: Sealer;
+  jobs: SessionJobs;
+  leases: Leases;
+  /** The placement classes that this host offers. */
+  offers: readonly PlacementClass[];
+  /** Of a lock that was just taken, before the session's own grace is known. */
+  lockMs: number;
+  sandboxes: Sandboxes;
+  /** Limits how many sandboxes of the host are opened at a time. */
+  limitOpening<T>(open: () => Promise<T>): Promise<T>;
+  hostLog: HostLog;
+  hostEntries: RunningEntries;
+  logger: Logger;
+}
+
+export interface SessionEvents {
+  /** The mailbox refused a write because another host owns the session. */
+  onFenced(): void;
+  /** The shell ended while no entry of the mailbox ran. */
+  onShellGone(): void;
+}
+
+/** The parts of a session that this host has adopted, for the steps of its loop. */
+export interface SessionParts {
+  readonly context: SessionContext;
+  readonly shell: SessionShell;
+  readonly late: LateOutput;
+  readonly terminals: SessionTerminals;
+  readonly announcements: Announcements;
+  readonly job: SessionJob;
+  readonly jobs: SessionJobs;
+  readonly lease: Lease;
+  /** Names this life of the session id. */
+  readonly generation: string;
+}
+
+/** Creates the parts of a session that was just adopted. `signal` aborts when the host loses the session. */
+export function createSessionParts(
+  job: SessionJob,
+  adopted: Adopted,
+  owner: Owner,
+  lease: Lease,
+  signal: AbortSignal,
+  { onFenced, onShellGone }: SessionEvents,
+  deps: SessionDeps,
+): SessionParts {
+  const { keys } = owner;
+  const { sealer, hostLog, hostEntries, sandboxes, jobs } = deps;
+  const spec = openSpec(adopted.spec, keys, sealer);
+  const redaction = createSessionRedaction(spec, keys, sealer);
+  const logger = redactLog(deps.logger, redaction);
+  if (redaction.warnings.length > 0) logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
+  const context: SessionContext = {
+    ...{ owner, spec, sealer, redaction, hostLog, hostEntries, logger, signal, onFenced },
+  };
+  const terminals = new SessionTerminals({
+    ...{ owner, sealer, signal, logger, onFenced },
+    env: { ...spec.env, ...spec.secrets },
+    output: {
+      createStage: (before) => createTerminalChain(redaction.createRedactor, before),
+      secrets: Object.values(spec.secrets),
+    },
+  });
+  const late = new LateOutput({
+    ...{ owner, signal, logger, onFenced },
+    streamBytes: spec.output.streamBytes,
+    createRedactor: redaction.createRedactor,
+  });
+  const shell = new SessionShell(
+    {
+      ref: { namespace: keys.namespace, tenant: keys.tenant, session: keys.session },
+      ...{ spec, redaction, sandboxes, logger },
+      fence: owner.fence,
+      limitOpening: deps.limitOpening,
+      onLate: late.push.bind(late),
+      onAbandoned: () => void late.end(),
+      onGone: onShellGone,
+      onConnected: (shellTerminals) => terminals.connect(shellTerminals),
+    },
+    { epoch: adopted.epoch, reportedEpoch: adopted.saidEpoch },
+  );
+  const announcements = new Announcements(context, shell, adopted.epoch);
+  return { context, shell, late, terminals, announcements, job, jobs, lease, generation: adopted.generation };
+}

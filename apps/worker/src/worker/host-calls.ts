@@ -1,0 +1,61 @@
+import type { Sealer } from '@shellfleet/mailbox';
+import { type AskCall, type HostCall, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { answerQuestion } from '../calls/answer-question.ts';
+import { readCalls } from '../calls/read-calls.ts';
+import type { HostLog } from '../host-log/host-log.ts';
+import type { ToolHost } from '../tools/tool-host.ts';
+import type { HostedSessions } from './hosted-sessions.ts';
+
+export interface HostCallDeps {
+  redis: Redis;
+  namespace: string;
+  hostId: string;
+  sealer: Sealer;
+  sessions: HostedSessions;
+  tools: ToolHost;
+  hostLog: HostLog;
+  logger: Logger;
+}
+
+/** Reads the calls to this host and carries each out. Never rejects. */
+export async function readHostCalls(deps: HostCallDeps): Promise<void> {
+  const { redis, namespace, hostId, logger } = deps;
+  await readCalls(redis, namespace, hostId, logger, (call) => carryOut(call, deps)).catch((err: unknown) =>
+    logger.warn({ err }, 'calls.failed'),
+  );
+}
+
+function carryOut(call: HostCall, deps: HostCallDeps): void {
+  switch (call.type) {
+    case 'cancel-tool':
+      deps.tools.cancel(call.call);
+      break;
+    case 'close':
+      deps.sessions.find(call)?.close();
+      break;
+    case 'cancel':
+      deps.sessions.find(call)?.cancel(call.entry);
+      break;
+    case 'ask':
+      void answerQuestion(call, { ...deps, find: (asked) => find(asked, deps) }).catch((err: unknown) =>
+        deps.logger.warn({ err }, 'calls.failed'),
+      );
+      break;
+  }
+}
+
+/** The answer to a question about a session. Throws LEASE_LOST when the session is not here. */
+async function find({ tenant, session, question }: AskCall, deps: HostCallDeps): Promise<unknown> {
+  // Logs stay on this host after their session has left it.
+  if (question.type === 'log') return deps.hostLog.read(sessionKeys(deps.namespace, tenant, session), question);
+  const found = deps.sessions.find({ tenant, session });
+  if (found === undefined) throw new ShellfleetError('LEASE_LOST', `Session ${session} is not on host ${deps.hostId}.`);
+  switch (question.type) {
+    case 'background':
+      return found.background();
+    case 'attach':
+      return found.attach(question);
+  }
+}

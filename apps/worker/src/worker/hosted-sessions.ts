@@ -1,0 +1,70 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SessionJob, SessionRef } from '@shellfleet/admission';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+import { HostedSession, type Stop } from '../session/hosted-session.ts';
+import type { SessionDeps } from '../session/session-parts.ts';
+
+/** A session that failed here is served again after these pauses; then its lease runs out and any host may take it. */
+const RETRY_PAUSES_MS = [500, 1_000, 2_000];
+
+interface HostedSessionsOptions {
+  /** A session has left its slot. */
+  onEnded(heldMs: number): void;
+  /** Aborts when the worker stops: no session is served any more. */
+  stopping: AbortSignal;
+}
+
+/** The sessions that hold a slot of this host. */
+export class HostedSessions {
+  readonly #sessions = new Map<string, { session: HostedSession; done: Promise<void> }>();
+  readonly #deps: SessionDeps;
+  readonly #options: HostedSessionsOptions;
+
+  constructor(deps: SessionDeps, options: HostedSessionsOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  find(ref: SessionRef): HostedSession | undefined {
+    return this.#sessions.get(memberOf(ref))?.session;
+  }
+
+  /** Serves a session until it leaves its slot. `found`: its sandbox, when one is alive. */
+  serve(job: SessionJob, found?: Sandbox, failures = 0): void {
+    const { stopping, onEnded } = this.#options;
+    if (stopping.aborted) return;
+    const member = memberOf(job);
+    // Its job can be back before its previous life here has ended.
+    const previous = this.#sessions.get(member)?.done;
+    if (previous !== undefined) return void previous.then(() => this.serve(job, found, failures));
+    const session = new HostedSession(job, this.#deps);
+    const from = performance.now();
+    const served = session.serve(found);
+    const done = served.then(() => {
+      this.#sessions.delete(member);
+      onEnded(performance.now() - from);
+    });
+    this.#sessions.set(member, { session, done });
+    void served.then(async (how) => {
+      const pauseMs = RETRY_PAUSES_MS[failures];
+      if (how === 'ended' || pauseMs === undefined) return;
+      await delay(pauseMs, undefined, { ref: false });
+      this.serve(job, found, failures + 1);
+    });
+  }
+
+  /** Stops every session. Returns how many there were, and when all of them have ended. */
+  stop(how: Stop): { count: number; ended: Promise<unknown> } {
+    const all = [...this.#sessions.values()];
+    for (const { session } of all) session.stop(how);
+    return { count: all.length, ended: Promise.all(all.map(({ done }) => done)) };
+  }
+}
+
+export function memberOf({ tenant, session }: SessionRef): string {
+  return `${tenant}:${session}`;
+}

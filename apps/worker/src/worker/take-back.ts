@@ -1,0 +1,38 @@
+import type { SessionJobs } from '@shellfleet/admission';
+import type { Logger } from 'pino';
+import type { Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
+import { type HostedSessions, memberOf } from './hosted-sessions.ts';
+
+export interface TakeBackDeps {
+  jobs: SessionJobs;
+  sandboxes: Sandboxes;
+  sessions: HostedSessions;
+  logger: Logger;
+}
+
+/**
+ * After a restart: continues the sessions whose job lock names this host, with their living sandboxes. Other sandboxes of this host are
+ * removed; `removed` resolves when they are gone, and never rejects.
+ */
+export async function takeBack({
+  jobs,
+  sandboxes,
+  sessions,
+  logger,
+}: TakeBackDeps): Promise<{ removed: Promise<unknown> }> {
+  const [own, found] = await Promise.all([jobs.listOwn(), sandboxes.list()]);
+  const owned = new Set(own.map(memberOf));
+  const living = new Map<string, Sandbox>();
+  const leftovers: Sandbox[] = [];
+  for (const { sandbox, state } of found) {
+    const member = memberOf(sandbox.session);
+    if (state === 'running' && owned.has(member) && !living.has(member)) living.set(member, sandbox);
+    else leftovers.push(sandbox);
+  }
+  for (const job of own) sessions.serve(job, living.get(memberOf(job)));
+  if (own.length > 0) logger.info({ sessions: own.length, adoptable: living.size }, 'worker.restarted');
+  const removals = leftovers.map((sandbox) =>
+    sandbox.remove().catch((err: unknown) => logger.warn({ err }, 'sandbox.remove-failed')),
+  );
+  return { removed: Promise.all(removals) };
+}

@@ -1,0 +1,57 @@
+import type { PlacementClass } from '@shellfleet/admission';
+import type { Notifier } from '@shellfleet/concurrency';
+import type { Connected } from '@shellfleet/mailbox';
+import { type FleetKeys, hostKeys, parseWakeUp, type WakeUp } from '@shellfleet/protocol';
+import type { ToolHost } from '../tools/tool-host.ts';
+import type { HostedSessions } from './hosted-sessions.ts';
+
+export interface WakeUpTargets {
+  sessions: HostedSessions;
+  tools: ToolHost;
+  /** Of the loop that fetches sessions. */
+  jobs: Notifier;
+  /** The placement classes whose sessions this host fetches. */
+  offers: readonly PlacementClass[];
+  readCalls(): Promise<void>;
+}
+
+/** Subscribes to all wake-ups for this host, over one connection, and hands each to its target. */
+export async function subscribeToWakeUps(
+  connected: Connected,
+  fleet: FleetKeys,
+  hostId: string,
+  targets: WakeUpTargets,
+): Promise<{ close(): void }> {
+  const subscriber = connected.duplicate('host', `shellfleet-worker:${hostId}:wakeups`);
+  subscriber.on('message', (_channel: string, message: string) => {
+    const wakeUp = parseWakeUp(message);
+    if (wakeUp !== undefined) deliver(wakeUp, targets);
+  });
+  await subscriber.connect();
+  const own = hostKeys(fleet.namespace, hostId).wakeUps;
+  await subscriber.subscribe(own, fleet.sessionsWakeUps, fleet.toolsWakeUps);
+  return { close: () => subscriber.disconnect() };
+}
+
+function deliver(wakeUp: WakeUp, { sessions, tools, jobs, offers, readCalls }: WakeUpTargets): void {
+  switch (wakeUp.type) {
+    case 'sessions':
+      if (offers.includes(wakeUp.placementClass)) jobs.notify();
+      break;
+    case 'tool':
+      tools.wakeUp(wakeUp.name);
+      break;
+    case 'calls':
+      void readCalls();
+      break;
+    case 'session':
+      sessions.find(wakeUp)?.wakeUp();
+      break;
+    case 'input':
+      sessions.find(wakeUp)?.wakeInput();
+      break;
+    case 'terminal':
+      sessions.find(wakeUp)?.wakeTerminal(wakeUp.terminal);
+      break;
+  }
+}

@@ -1,0 +1,191 @@
+import type {
+  BackgroundProcess,
+  RefusalReason,
+  Shell,
+  ShellEnd,
+  ShellHandlers,
+  ShellHello,
+  ShellStart,
+  StreamOffsets,
+} from '../src/shell/shell.ts';
+import type { ShellTerminals } from '../src/shell/shell-terminals.ts';
+
+/**
+ * A keeper with a shell in memory. It follows the rules of shell.ts over any number of connections: an id begins once, output stays until it
+ * is acknowledged, and events arrive after the call that caused them. A script that begins with `hold` runs until the test ends or cancels
+ * it; every other entry ends at once with exit code 0.
+ */
+export class FakeKeeper {
+  readonly begun: string[] = [];
+  /** Entries that a stop arrived for, in order. */
+  readonly stops: string[] = [];
+  shellNumber = 1;
+  /** Drops the next START, as when the connection breaks while it is on its way. */
+  losesNextStart = false;
+  /** A stop is received and has no effect. */
+  ignoresStops = false;
+  #connection: FakeConnection | undefined;
+  #running: { entryId: string; output: string } | undefined;
+  #ended: { entryId: string; output: string; end: ShellEnd } | undefined;
+
+  /** A new connection; the one before breaks. */
+  connect(): Shell {
+    this.breakConnection();
+    this.#connection = new FakeConnection(this, this.#hello());
+    return this.#connection;
+  }
+
+  breakConnection(): void {
+    this.#connection?.disconnected();
+    this.#connection = undefined;
+  }
+
+  /** The running entry prints to its stdout. */
+  print(text: string): void {
+    const entry = this.#running;
+    if (entry === undefined) throw new Error('nothing runs');
+    const offset = entry.output.length;
+    entry.output += text;
+    this.#connection?.handlers?.onOutput(entry.entryId, 'stdout', offset, Buffer.from(text));
+  }
+
+  /** The running entry ends. */
+  end(how: Partial<ShellEnd> = {}): void {
+    const entry = this.#running;
+    if (entry === undefined) throw new Error('nothing runs');
+    this.#running = undefined;
+    const end: ShellEnd = {
+      reason: 'exited',
+      exitCode: 0,
+      signal: null,
+      shell: { state: 'kept', shellNumber: this.shellNumber },
+      totals: { stdout: entry.output.length, stderr: 0 },
+      runMs: 1,
+      ...how,
+    };
+    this.#ended = { ...entry, end };
+    this.#connection?.handlers?.onEnd(entry.entryId, end);
+  }
+
+  /** An entry begins, on a connection that the test does not show. */
+  begin(entryId: string): void {
+    this.begun.push(entryId);
+    this.#running = { entryId, output: '' };
+  }
+
+  start(from: FakeConnection, entry: ShellStart): void {
+    if (this.losesNextStart) {
+      this.losesNextStart = false;
+      return;
+    }
+    const refusal = this.#refusal(entry.entryId);
+    if (refusal !== undefined) {
+      from.handlers?.onRefused(entry.entryId, refusal);
+      return;
+    }
+    this.begin(entry.entryId);
+    const holds = entry.type === 'command' && String(entry.script).startsWith('hold');
+    if (!holds) this.end();
+  }
+
+  resume(from: FakeConnection, entryId: string, { stdout }: StreamOffsets): void {
+    const known = [this.#running, this.#ended].find((entry) => entry?.entryId === entryId);
+    if (known === undefined) {
+      from.handlers?.onRefused(entryId, 'begun-before');
+      return;
+    }
+    const rest = known.output.slice(stdout);
+    if (rest !== '') from.handlers?.onOutput(entryId, 'stdout', stdout, Buffer.from(rest));
+    if (this.#ended?.entryId === entryId) from.handlers?.onEnd(entryId, this.#ended.end);
+  }
+
+  stop(entryId: string): void {
+    this.stops.push(entryId);
+    if (this.#running?.entryId !== entryId || this.ignoresStops) return;
+    this.end({ reason: 'cancelled', exitCode: null });
+  }
+
+  #refusal(entryId: string): RefusalReason | undefined {
+    if (this.#running?.entryId === entryId) return 'running';
+    if (this.#ended?.entryId === entryId) return 'ended';
+    if (this.begun.includes(entryId)) return 'begun-before';
+    return this.#running === undefined ? undefined : 'busy';
+  }
+
+  #hello(): ShellHello {
+    const entry = this.#running ?? this.#ended;
+    return {
+      state: this.#running !== undefined ? 'running' : this.#ended !== undefined ? 'ended' : 'idle',
+      entryId: entry?.entryId ?? null,
+      received: { stdout: entry?.output.length ?? 0, stderr: 0 },
+      acked: { stdout: 0, stderr: 0 },
+      shellNumber: this.shellNumber,
+      begunCount: this.begun.length,
+    };
+  }
+}
+
+class FakeConnection implements Shell {
+  readonly hello: ShellHello;
+  readonly terminals: ShellTerminals = {
+    open() {
+      throw new Error('this keeper has no terminals');
+    },
+  };
+  handlers: ShellHandlers | undefined;
+  readonly #keeper: FakeKeeper;
+  #broken = false;
+
+  constructor(keeper: FakeKeeper, hello: ShellHello) {
+    this.#keeper = keeper;
+    this.hello = hello;
+  }
+
+  on(handlers: ShellHandlers): void {
+    this.handlers = handlers;
+  }
+
+  start(entry: ShellStart): void {
+    this.#send(() => this.#keeper.start(this, entry));
+  }
+
+  resume(entryId: string, offsets: StreamOffsets): void {
+    this.#send(() => this.#keeper.resume(this, entryId, offsets));
+  }
+
+  stop(entryId: string): void {
+    this.#send(() => this.#keeper.stop(entryId));
+  }
+
+  ack(): void {}
+  input(): void {}
+  storage(): void {}
+  pause(): void {}
+  resumeReading(): void {}
+
+  async background(): Promise<BackgroundProcess[]> {
+    return [];
+  }
+
+  async end(): Promise<void> {
+    this.disconnect();
+  }
+
+  disconnect(): void {
+    this.disconnected();
+  }
+
+  disconnected(): void {
+    if (this.#broken) return;
+    this.#broken = true;
+    const { handlers } = this;
+    this.handlers = undefined;
+    handlers?.onDisconnect('closed');
+  }
+
+  #send(frame: () => void): void {
+    queueMicrotask(() => {
+      if (!this.#broken) frame();
+    });
+  }
+}

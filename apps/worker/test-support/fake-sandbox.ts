@@ -1,0 +1,36 @@
+import type { Sandbox, SandboxDeath, SessionRef } from '../src/sandbox/sandbox.ts';
+import { FakeKeeper } from './fake-keeper.ts';
+
+/** A sandbox in memory, with a keeper. It ends for the reason that the test gives, or as `removed`. */
+export class FakeSandbox implements Sandbox {
+  readonly id: string;
+  readonly session: SessionRef;
+  readonly description = 'fake sandbox';
+  readonly createdAt = Date.now();
+  readonly keeperProtocol = 0;
+  readonly link = { type: 'socket', path: '/nowhere', token: 'token' } as const;
+  readonly keeper = new FakeKeeper();
+  removed = false;
+  readonly #death = Promise.withResolvers<SandboxDeath>();
+
+  constructor(id: string, session: SessionRef) {
+    this.id = id;
+    this.session = session;
+  }
+
+  get died(): Promise<SandboxDeath> {
+    return this.#death.promise;
+  }
+
+  die(reason: SandboxDeath['reason']): void {
+    this.#death.resolve({ reason, exitCode: null });
+    this.keeper.breakConnection();
+  }
+
+  async start(): Promise<void> {}
+
+  async remove(): Promise<void> {
+    this.removed = true;
+    this.die('removed');
+  }
+}

@@ -1,0 +1,115 @@
+import { SessionsQueue } from '@shellfleet/admission';
+import { connectRedis } from '@shellfleet/mailbox';
+import { type FleetKeys, fleetKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { ToolsQueue } from '../queue/tools-queue.ts';
+import { FeedSubscriber } from './feed-subscriber.ts';
+import { createIds } from './ids.ts';
+import { InboxReader, type NoticeReceiver } from './inbox-reader.ts';
+import { SendWindow } from './send-window.ts';
+
+/** Calls that may be in flight on the main connection: even a slow Redis answers as many well within the deadline of a call. */
+const CALLS_IN_FLIGHT = 1_000;
+/** Session jobs that are added at once, in each namespace. */
+const JOBS_IN_FLIGHT = 200;
+
+/** A view as its connection sees it. */
+export interface ConnectionUser extends NoticeReceiver {
+  tenant: string;
+  /** Redis is back after it was down: notices and hints may have been lost. */
+  onReconnected(): void;
+}
+
+/** The part of a connection that the views of one namespace share. */
+export interface NamespaceLink {
+  readonly fleet: FleetKeys;
+  readonly sessions: SessionsQueue;
+  readonly tools: ToolsQueue;
+  readonly users: Set<ConnectionUser>;
+}
+
+/** Three Redis connections: the main one, a blocking one for inboxes, a subscriber for feeds. The last two are made when they are needed. */
+export class Connection {
+  /** Names the inboxes of this process. */
+  readonly id: string;
+  readonly redis: Redis;
+  readonly nextId: () => string;
+  readonly window = new SendWindow(CALLS_IN_FLIGHT);
+  readonly subscriber: FeedSubscriber;
+  readonly inboxes: InboxReader;
+  readonly #namespaces = new Map<string, NamespaceLink>();
+
+  /** Throws QUEUE_UNAVAILABLE when Redis is out of reach, REDIS_UNSUITABLE when it would lose commands. */
+  static async open(redisUrl: string): Promise<Connection> {
+    const nextId = createIds();
+    const id = nextId();
+    const { redis, duplicate } = await connectRedis(redisUrl, 'producer', `shellfleet-producer-${id}`);
+    return new Connection(id, nextId, redis, duplicate);
+  }
+
+  private constructor(
+    id: string,
+    nextId: () => string,
+    redis: Redis,
+    duplicate: (role: 'blocking' | 'host', name: string) => Redis,
+  ) {
+    this.id = id;
+    this.nextId = nextId;
+    this.redis = redis;
+    this.subscriber = new FeedSubscriber(() => duplicate('host', `shellfleet-feeds-${id}`));
+    this.inboxes = new InboxReader(() => duplicate('blocking', `shellfleet-inbox-${id}`), redis, id);
+    // Every queue of every namespace listens on it.
+    redis.setMaxListeners(0);
+    redis.on('ready', () => this.#reconnected());
+  }
+
+  /** Adds a view to its namespace. */
+  join(namespace: string, user: ConnectionUser): NamespaceLink {
+    const link = this.#namespaces.get(namespace) ?? this.#createLink(namespace);
+    link.users.add(user);
+    return link;
+  }
+
+  /** Removes a view. After the last one of a namespace, resolves when the session jobs that are being added are stored. */
+  async leave(namespace: string, user: ConnectionUser): Promise<void> {
+    const link = this.#namespaces.get(namespace);
+    if (!link?.users.delete(user) || link.users.size > 0) return;
+    this.#namespaces.delete(namespace);
+    this.inboxes.remove(namespace);
+    await link.sessions.settled();
+  }
+
+  /** Reads the inbox of a namespace from now on. */
+  openInbox(namespace: string): void {
+    this.inboxes.open(namespace, {
+      onEnded: (notice) => {
+        for (const user of this.#usersOf(namespace)) if (user.tenant === notice.tenant) user.onEnded(notice);
+      },
+      onAnswer: (id, sealed) => {
+        for (const user of this.#usersOf(namespace)) user.onAnswer(id, sealed);
+      },
+    });
+  }
+
+  async close(): Promise<void> {
+    this.inboxes.close();
+    this.subscriber.close();
+    await this.redis.quit().catch(() => this.redis.disconnect());
+  }
+
+  #createLink(namespace: string): NamespaceLink {
+    const fleet = fleetKeys(namespace);
+    const sessions = new SessionsQueue(this.redis, fleet, new SendWindow(JOBS_IN_FLIGHT));
+    const link = { fleet, sessions, tools: new ToolsQueue(this.redis, fleet), users: new Set<ConnectionUser>() };
+    this.#namespaces.set(namespace, link);
+    return link;
+  }
+
+  #usersOf(namespace: string): Iterable<ConnectionUser> {
+    return this.#namespaces.get(namespace)?.users ?? [];
+  }
+
+  #reconnected(): void {
+    for (const { users } of this.#namespaces.values()) for (const user of users) user.onReconnected();
+  }
+}

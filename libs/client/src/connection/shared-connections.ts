@@ -1,0 +1,53 @@
+import { checkRedis } from '@shellfleet/mailbox';
+import { Connection } from './connection.ts';
+
+// CONNECTION-1. A process has one Connection per Redis URL (server, database and user), whatever its number of fleets, tenants and namespaces.
+// CONNECTION-2. A Connection is closed when its last user has released it. A later acquire opens a new one.
+
+interface Shared {
+  users: number;
+  opening: Promise<Connection>;
+}
+
+/** The right to use a connection, until it is released. */
+export interface ConnectionLease {
+  connection: Connection;
+  /** To be called once. Resolves when the connection is closed, or at once when others use it. */
+  release(): Promise<void>;
+}
+
+const connections = new Map<string, Shared>();
+
+/**
+ * Opens a connection to this Redis, or shares the one that the process has. Throws QUEUE_UNAVAILABLE when Redis is out of reach,
+ * REDIS_UNSUITABLE when it would lose commands.
+ */
+export async function acquireConnection(redisUrl: string): Promise<ConnectionLease> {
+  const key = toKey(redisUrl);
+  const known = connections.get(key);
+  const entry = known ?? { users: 0, opening: Connection.open(redisUrl) };
+  connections.set(key, entry);
+  entry.users++;
+  const release = async () => {
+    if (--entry.users > 0) return;
+    connections.delete(key);
+    await (await entry.opening).close();
+  };
+  try {
+    const connection = await entry.opening;
+    // Redis may have become unavailable or unsuitable since the connection was opened.
+    if (known !== undefined) await checkRedis(connection.redis, redisUrl);
+    return { connection, release };
+  } catch (error) {
+    await release().catch(() => {});
+    throw error;
+  }
+}
+
+/** Equal for URLs that name the same server, database and user. */
+function toKey(redisUrl: string): string {
+  if (!URL.canParse(redisUrl)) return redisUrl;
+  const { protocol, username, password, hostname, port, pathname, search } = new URL(redisUrl);
+  const database = pathname.replace(/^\//, '') || '0';
+  return [protocol, username || 'default', password, hostname, port || '6379', database, search].join('\n');
+}

@@ -1,0 +1,54 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { countTests, readReport, type Tally } from '../count-tests.ts';
+import { root, runStep } from '../steps.ts';
+
+/** Task id (`project:target`) → how Nx reports its end. */
+type Statuses = Record<
+  string,
+  'success' | 'failure' | 'skipped' | 'stopped' | 'local-cache' | 'local-cache-kept-existing' | 'remote-cache'
+>;
+
+const targets = ['types', 'format', 'lint', 'dead-code', 'unit'];
+const statusesPath = '.cache/nx-tasks.json';
+
+/**
+ * Runs the checks and the unit tests of every project, or takes their recorded ends from Nx's cache. Each check counts
+ * as one test. Tests are counted from the reports of the runs; a cached one is reported as such.
+ */
+export async function runChecksAndUnitTests(folder = root): Promise<Tally> {
+  // What Nx takes from its cache it puts back; everything else there is of an earlier run.
+  for (const path of ['.cache/unit', statusesPath]) await rm(join(folder, path), { recursive: true, force: true });
+  const command = ['run-many', '-t', targets.join(','), '--outputStyle=static', '--nxBail=false'];
+  const endedWell = await runStep(['node_modules/.bin/nx', ...command], folder);
+  const tally = await countTasks(folder, await readStatuses(folder));
+  return endedWell || tally.failed > 0 ? tally : { ...tally, failed: 1 };
+}
+
+/** A task without an end is a failure: nothing that did not run counts as passed. */
+export async function countTasks(folder: string, statuses: Statuses, report = console.log): Promise<Tally> {
+  const total = { passed: 0, failed: Object.keys(statuses).length === 0 ? 1 : 0 };
+  for (const [id, status] of Object.entries(statuses)) {
+    const isCached = status.endsWith('-cache') || status === 'local-cache-kept-existing';
+    const { passed, failed } = await countTask(folder, id, isCached || status === 'success', report);
+    total.passed += passed;
+    total.failed += failed;
+    if (isCached) report(`cached: ${id} (${passed} passed)`);
+    else if (status !== 'success') report(`${status}: ${id}`);
+  }
+  return total;
+}
+
+async function countTask(folder: string, id: string, endedWell: boolean, report: typeof console.log): Promise<Tally> {
+  const [project, target] = id.split(':') as [string, string];
+  if (target !== 'unit') return endedWell ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+  const tests = await readReport(join(folder, '.cache/unit', `${project}.json`));
+  const count = countTests(tests, endedWell && tests.testResults.length > 0);
+  for (const name of count.notRun) report(`not run: ${name}`);
+  return count;
+}
+
+async function readStatuses(folder: string): Promise<Statuses> {
+  const text = await readFile(join(folder, statusesPath), 'utf8').catch(() => '{}');
+  return JSON.parse(text) as Statuses;
+}

@@ -1,0 +1,27 @@
+import { expect } from 'vitest';
+import { type FleetInspector, inspectFleet } from './inspect-fleet.ts';
+import { type FleetOptions, startFleet, type TestFleet, type TestWorker } from './start-fleet.ts';
+
+export interface InspectedFleet {
+  stack: TestFleet;
+  /** The first of its workers. */
+  worker: TestWorker;
+  inspect: FleetInspector;
+}
+
+/** A fleet and an inspector of it, for tests that kill parts of the fleet. */
+export async function startInspectedFleet(options: FleetOptions = {}): Promise<InspectedFleet> {
+  const stack = await startFleet(options);
+  return { stack, worker: stack.workers[0] as TestWorker, inspect: inspectFleet(stack) };
+}
+
+/** Ends the fleet and expects that no container is left. What is left is removed all the same. Does nothing if the start failed. */
+export async function endInspectedFleet(stack: TestFleet | undefined, inspect: FleetInspector): Promise<void> {
+  if (stack === undefined) return;
+  try {
+    await stack.end();
+    expect(await inspect.containers()).toEqual([]);
+  } finally {
+    await Promise.allSettled([stack[Symbol.asyncDispose](), inspect[Symbol.asyncDispose]()]);
+  }
+}
