@@ -5,7 +5,12 @@ const host = (policies: string[], draining = false) => ({ policies, draining });
 
 test.each([
   ['no host is alive', [], 'No host is alive.'],
-  ['no host offers the policy', [host(['docker']), host([])], "No live host offers the policy 'host'."],
+  [
+    'no host offers the policy',
+    [host(['docker']), host(['docker'])],
+    "No live host offers the policy 'host'; they offer 'docker'.",
+  ],
+  ['no host offers any', [host([])], "No live host offers the policy 'host'; they offer none."],
   [
     'every host that offers it is draining',
     [host(['docker']), host(['docker', 'host'], true)],

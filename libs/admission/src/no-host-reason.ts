@@ -12,7 +12,8 @@ export function hostsFor<T extends Host>(name: PlacementClass, hosts: readonly T
 export function noHostReason(name: PlacementClass, hosts: readonly Host[]): string | undefined {
   if (hostsFor(name, hosts).length > 0) return undefined;
   if (hosts.length === 0) return 'No host is alive.';
-  return hosts.some(({ policies }) => offeredClasses(policies).includes(name))
-    ? `Every live host that offers the policy '${name}' is draining.`
-    : `No live host offers the policy '${name}'.`;
+  const offered = new Set(hosts.flatMap(({ policies }) => offeredClasses(policies)));
+  if (offered.has(name)) return `Every live host that offers the policy '${name}' is draining.`;
+  const others = [...offered].sort().map((other) => `'${other}'`);
+  return `No live host offers the policy '${name}'; they offer ${others.join(', ') || 'none'}.`;
 }
