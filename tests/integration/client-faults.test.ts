@@ -11,7 +11,7 @@ import { untilFound } from '../support/until.ts';
 const firstSubmit = fileURLToPath(new URL('../support/first-submit.ts', import.meta.url));
 
 test.each(['index', 'submit', 'job'])(
-  'a producer killed before the %s of its first command leaves no command that waits for ever (S2)',
+  'a producer killed before the %s of its first command leaves no command that waits for ever (SUBMIT-2)',
   async (step) => {
     await using stage = await setClientStage();
     const { namespace, sealKey } = stage;

@@ -86,7 +86,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     {
       stopping: stopping.signal,
       onEnded(heldMs) {
-        heldTimes.note(heldMs);
+        heldTimes.record(heldMs);
         wakeUps.notify();
       },
     },

@@ -15,7 +15,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 const file = { version: 1 as const, namespace: 'home', redisUrl: 'redis://:pw@127.0.0.1:7000', sealKeys: ['a', 'b'] };
 
-test('what the caller says comes first, then the environment, then the file', async () => {
+test('options of the caller come first, then the environment, then the file', async () => {
   await writeFleetFile(file, env);
   expect(await resolveSettings({}, env)).toEqual({ ...settingsOfFile, tenant: 'default' });
   expect(await resolveSettings({}, { ...env, SHELLFLEET_TENANT: 't', SHELLFLEET_NAMESPACE: 'n' })).toEqual({
@@ -35,6 +35,7 @@ test('keys and names of the file belong to its Redis alone', async () => {
     namespace: 'shellfleet',
     tenant: 'default',
     sealKeys: [],
+    interceptors: [],
   });
 });
 
@@ -46,7 +47,7 @@ test('SHELLFLEET_SEAL_KEY holds several keys, the sealing one first', async () =
   expect(settings.sealKeys).toEqual(['new', 'old']);
 });
 
-test('with neither it says what to do next', async () => {
+test('without any of them, the error names the next step', async () => {
   await expect(resolveSettings({}, env)).rejects.toMatchObject({
     code: 'QUEUE_UNAVAILABLE',
     message: expect.stringMatching(/No fleet was found.*npm start.*shellfleet up/),
@@ -60,7 +61,7 @@ test('the file is for its user alone, and is read back as it was written', async
   expect(await readFleetFile(env)).toEqual(file);
 });
 
-test('a broken file is said to be, by its name', async () => {
+test('the error for a broken file names it', async () => {
   await writeFile(fleetFilePath(env), '{"version": 2}');
   await expect(readFleetFile(env)).rejects.toMatchObject({ message: expect.stringContaining(fleetFilePath(env)) });
 });
@@ -70,4 +71,9 @@ test('the state folder is the one that the environment names', () => {
   expect(fleetFilePath({})).toMatch(/\/\.local\/state\/shellfleet\/fleet\.json$/);
 });
 
-const settingsOfFile = { redisUrl: file.redisUrl, namespace: file.namespace, sealKeys: file.sealKeys };
+const settingsOfFile = {
+  redisUrl: file.redisUrl,
+  namespace: file.namespace,
+  sealKeys: file.sealKeys,
+  interceptors: [],
+};

@@ -1,13 +1,22 @@
 import { namespaceSchema, parseOrThrow, ShellfleetError, tenantIdSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { fleetFilePath, readFleetFile } from './fleet-file.ts';
+import type { SubmitInterceptor } from './submit/interceptors.ts';
 
 export interface ConnectOptions {
+  /** `redis://[user:password@]host:port[/db]`, or `rediss://` for TLS. Default: `SHELLFLEET_REDIS_URL`, else the connection file that `up` wrote for this user. */
   redisUrl?: string;
+  /** The fleet's name in Redis. Default: `SHELLFLEET_NAMESPACE`, else that of the connection file, else `shellfleet`. */
   namespace?: string;
+  /** Sessions of other tenants cannot be seen or used. Default: `SHELLFLEET_TENANT`, else `default`. */
   tenant?: string;
-  /** 32 bytes each, in base64 or hex; the first seals, any opens. */
+  /**
+   * Keys of 32 bytes, in base64 or hex. The first one seals; values that any of them sealed can be opened.
+   * Default: `SHELLFLEET_SEAL_KEY` (separated by commas), else the keys of the connection file.
+   */
   sealKeys?: string[];
+  /** Run around every submit, the first one outermost. Default: none. See SubmitInterceptor. */
+  interceptors?: SubmitInterceptor[];
 }
 
 export interface ConnectSettings {
@@ -15,6 +24,7 @@ export interface ConnectSettings {
   namespace: string;
   tenant: string;
   sealKeys: string[];
+  interceptors: readonly SubmitInterceptor[];
 }
 
 const DEFAULT_NAMESPACE = 'shellfleet';
@@ -25,9 +35,15 @@ const optionsSchema = z.strictObject({
   namespace: namespaceSchema.optional(),
   tenant: tenantIdSchema.optional(),
   sealKeys: z.array(z.string('must be a string')).min(1, 'must hold a key').optional(),
+  interceptors: z
+    .array(z.custom<SubmitInterceptor>((value) => typeof value === 'function', 'must be a function'))
+    .default([]),
 });
 
-/** Where the fleet is: what the caller says, else SHELLFLEET_…, else the file that `up` left for this user. */
+/**
+ * Where the fleet is. Each setting comes from the caller, else from SHELLFLEET_…, else from the connection file that `up` wrote for this user.
+ * Throws COMMAND_INVALID for options that are not valid, QUEUE_UNAVAILABLE when no fleet is named anywhere.
+ */
 export async function resolveSettings(options: ConnectOptions, env: NodeJS.ProcessEnv): Promise<ConnectSettings> {
   const given = parseOrThrow(
     optionsSchema,
@@ -46,6 +62,7 @@ export async function resolveSettings(options: ConnectOptions, env: NodeJS.Proce
     namespace: given.namespace ?? own?.namespace ?? DEFAULT_NAMESPACE,
     tenant: given.tenant ?? DEFAULT_TENANT,
     sealKeys: given.sealKeys ?? own?.sealKeys ?? [],
+    interceptors: given.interceptors,
   };
 }
 

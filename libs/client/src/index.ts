@@ -25,6 +25,7 @@ export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFle
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
 export type { Files, Session } from './session.ts';
 export type { LogOptions } from './stream/command-log.ts';
+export type { SubmitInput, SubmitInterceptor, SubmitReceipt } from './submit/interceptors.ts';
 export { checkCommand, type RunOptions } from './submit/parse-command.ts';
 export type { AttachOptions } from './terminal/open-terminal.ts';
 export type { Terminal, TerminalEnd } from './terminal/terminal.ts';

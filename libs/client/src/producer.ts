@@ -1,4 +1,4 @@
-import type { SessionsQueue } from '@shellfleet/admission';
+import { newSessionJob, type SessionsQueue, toPlacement } from '@shellfleet/admission';
 import { KeyedCallOrder } from '@shellfleet/concurrency';
 import { createSealer, type Sealer } from '@shellfleet/mailbox';
 import { type FleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
@@ -12,6 +12,8 @@ import { acquireConnection, type ConnectionLease } from './connection/shared-con
 import type { ToolsQueue } from './queue/tools-queue.ts';
 import { Answers } from './results/answers.ts';
 import { PendingResults } from './results/pending-results.ts';
+import { Interceptors } from './submit/interceptors.ts';
+import type { OpenSession } from './submit/open-session.ts';
 
 // VIEW-1. What is pending, asked or followed belongs to the view in which it was begun. Closing a view ends these waits, and no other view's.
 // VIEW-2. A closed view sends nothing more, though its connection may live on.
@@ -25,6 +27,7 @@ export class Producer {
   readonly tenant: string;
   readonly sealer: Sealer;
   readonly durability: Durability;
+  readonly interceptors: Interceptors;
   readonly fleet: FleetKeys;
   readonly sessions: SessionsQueue;
   readonly tools: ToolsQueue;
@@ -51,6 +54,7 @@ export class Producer {
     this.tenant = settings.tenant;
     this.sealer = sealer;
     this.durability = durability;
+    this.interceptors = new Interceptors(settings.interceptors);
     this.pending = new PendingResults(connection.redis);
     this.feeds = new Feeds(connection.subscriber);
     this.window = connection.window;
@@ -86,6 +90,11 @@ export class Producer {
   /** Creates the inbox again where Redis lost it. */
   keepInbox(): void {
     this.#connection.inboxes.keep(this.namespace);
+  }
+
+  /** Adds a job for the session unless it has one. */
+  ensureJob({ keys, generation, spec }: OpenSession): Promise<void> {
+    return this.sessions.ensureJob(newSessionJob(keys, generation, toPlacement(spec)));
   }
 
   /** Numbers of this view's calls on open stdins; they rise. */

@@ -9,6 +9,7 @@ export {
   type RedactedText,
   type Redaction,
   type RedactionOptions,
+  validateRedaction,
 } from './redaction/compile.ts';
 export { REDACTION_CONTEXT_BYTES, type RedactionBlock, type Redactor } from './redaction/redactor.ts';
 export type { RedactionWarning } from './redaction/secrets/known-secrets.ts';

@@ -8,7 +8,6 @@ export const ERRORS = {
     retryable: false,
     hint: 'Fix the session spec; context.issues lists the fields and their limits.',
   },
-  POLICY_INVALID: { retryable: false, hint: 'Fix the policy; context.issues lists the fields.' },
   SESSION_CLOSED: { retryable: false, hint: 'Open a new session: fleet.session(id) starts the next life of this id.' },
   SESSION_NOT_FOUND: { retryable: false, hint: 'Open a new session.' },
   SESSION_CONFLICT: {
@@ -21,6 +20,10 @@ export const ERRORS = {
     hint: 'See the message: a startup command failed, or the image has no shell.',
   },
   IDEMPOTENCY_CONFLICT: { retryable: false, hint: 'The key was used for another payload; use a new key.' },
+  INTERCEPTOR_FAILED: {
+    retryable: false,
+    hint: 'An interceptor of this process refused the submit or failed; see the cause. context.accepted is true when the command runs all the same.',
+  },
   QUEUE_UNAVAILABLE: {
     retryable: true,
     hint: 'Redis is out of reach or full; the same idempotency key makes a retry safe.',

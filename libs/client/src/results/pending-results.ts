@@ -52,6 +52,13 @@ export class Pending {
   }
 }
 
+/** An entry that Redis has accepted. */
+export interface Sent {
+  pending: Pending;
+  /** The idempotency key stood for an entry that was accepted before; `pending` is that one. */
+  deduplicated: boolean;
+}
+
 export class PendingResults {
   readonly #redis: Redis;
   readonly #pending = new Map<string, Pending>();

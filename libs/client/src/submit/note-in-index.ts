@@ -1,15 +1,21 @@
-import type { Producer } from '../producer.ts';
+import type { FleetKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
 import type { OpenSession } from './open-session.ts';
 
-/** The index is told at least this often that a session is in use. */
+export interface IndexContext {
+  readonly redis: Redis;
+  readonly fleet: FleetKeys;
+}
+
+/** While a session is in use, its entry in the index is at most this old. */
 const INDEX_EVERY_MS = 60_000;
 
-/** Puts the session where lists and upkeep find it. */
-export function noteInIndex(producer: Producer, session: OpenSession): void {
+/** Puts the session into the index, where lists and upkeep find it. */
+export function noteInIndex({ redis, fleet }: IndexContext, session: OpenSession): void {
   const now = Date.now();
   if (now - session.indexedAt < INDEX_EVERY_MS) return;
   session.indexedAt = now;
-  producer.redis.zadd(producer.fleet.index, now, session.keys.member).catch(() => {
+  redis.zadd(fleet.index, now, session.keys.member).catch(() => {
     session.indexedAt = 0;
   });
 }

@@ -1,6 +1,6 @@
 import { placementClass, toPlacement } from '@shellfleet/admission';
-import { open, sealPlace, toQueueError } from '@shellfleet/mailbox';
-import { compileRedaction } from '@shellfleet/policy';
+import { open, type Sealer, sealPlace, toQueueError } from '@shellfleet/mailbox';
+import { validateRedaction } from '@shellfleet/policy';
 import {
   parseOrThrow,
   type ResolvedSessionSpec,
@@ -12,8 +12,9 @@ import {
   toCanonicalJson,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
-import type { Producer } from '../producer.ts';
-import { noteInIndex } from './note-in-index.ts';
+import type { Feeds } from '../connection/feeds.ts';
+import type { SendWindow } from '../connection/send-window.ts';
+import { type IndexContext, noteInIndex } from './note-in-index.ts';
 import { specDifference } from './spec-difference.ts';
 
 /** One life of a session, as this process uses it. */
@@ -26,70 +27,73 @@ export interface OpenSession {
   indexedAt: number;
 }
 
+/** What opening a session needs of a view. */
+export interface OpenContext extends IndexContext {
+  readonly sealer: Sealer;
+  readonly window: SendWindow;
+  readonly feeds: Feeds;
+  keysOf(sessionId: string): SessionKeys;
+}
+
 /** How long the life before may take to end: its shutdown commands, and freeing its sandbox. */
 const ENDING_MS = 60_000;
 
 const requestSchema = z.object({ id: sessionIdSchema, spec: sessionSpecSchema.optional() });
 
 /** Records a session, or attaches to the one that lives. Without a spec it attaches to whatever lives. */
-export async function openSession(producer: Producer, id: string, spec?: SessionSpec): Promise<OpenSession> {
+export async function openSession(context: OpenContext, id: string, spec?: SessionSpec): Promise<OpenSession> {
   const request = parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
-  const keys = producer.keysOf(request.id);
+  const keys = context.keysOf(request.id);
   const wanted = request.spec ?? sessionSpecSchema.parse({});
-  refuseHopeless(wanted);
+  validateRedaction(wanted);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined) {
-      const living = await readLife(producer, keys, ['open']);
+      const living = await readLife(context, keys, ['open']);
       if (living !== undefined) return living;
     }
-    return record(producer, keys, wanted, request.spec !== undefined);
+    return record(context, keys, wanted, request.spec !== undefined);
   };
-  return (await tryOpen()) ?? afterTheLifeBefore(producer, keys, tryOpen);
-}
-
-/** Rules that can never work are refused here, not when the first command has printed something. */
-function refuseHopeless({ redaction: rules, secrets }: ResolvedSessionSpec): void {
-  if (rules.length > 0) compileRedaction({ rules, secrets, hashKey: new Uint8Array(32) });
+  return (await tryOpen()) ?? afterTheLifeBefore(context, keys, tryOpen);
 }
 
 /** The newest life of a session, closed or not; undefined when nothing is known of it. Writes nothing. */
-export function attachSession(producer: Producer, id: string): Promise<OpenSession | undefined> {
+export function attachSession(context: OpenContext, id: string): Promise<OpenSession | undefined> {
   const request = parseOrThrow(requestSchema, { id }, 'SESSION_SPEC_INVALID', 'The session');
-  return readLife(producer, producer.keysOf(request.id), ['open', 'closing', 'closed']);
+  return readLife(context, context.keysOf(request.id), ['open', 'closing', 'closed']);
 }
 
 /** Redis lost the session: record it again, with the same spec, under a new generation. */
-export async function reopenAfterLoss(producer: Producer, session: OpenSession): Promise<void> {
-  const opened = await record(producer, session.keys, session.spec, true);
+export async function reopenAfterLoss(context: OpenContext, session: OpenSession): Promise<void> {
+  const opened = await record(context, session.keys, session.spec, true);
   if (opened !== undefined) session.generation = opened.generation;
 }
 
 /** Undefined while the life before is still ending. */
 async function record(
-  producer: Producer,
+  context: OpenContext,
   keys: SessionKeys,
   spec: ResolvedSessionSpec,
   specMatters: boolean,
 ): Promise<OpenSession | undefined> {
   const canonical = toCanonicalJson(spec);
-  const sealed = producer.sealer.seal(canonical, sealPlace('spec', keys));
-  const digest = producer.sealer.digest(canonical);
+  const sealed = context.sealer.seal(canonical, sealPlace('spec', keys));
+  const digest = context.sealer.digest(canonical);
   const placement = toPlacement(spec);
   const clear = { placementClass: placementClass(placement), json: JSON.stringify(placement) };
-  const opened = await producer.window.enter(() => open(producer.redis, keys, sealed, digest, 'same-spec', clear));
+  const opened = await context.window.enter(() => open(context.redis, keys, sealed, digest, 'same-spec', clear));
   switch (opened.type) {
     case 'created':
     case 'attached': {
       const session = { id: keys.session, keys, generation: opened.generation, spec, indexedAt: 0 };
-      noteInIndex(producer, session);
+      noteInIndex(context, session);
       return session;
     }
     case 'closing':
       return undefined;
     case 'conflict': {
-      const living = await readLife(producer, keys, ['open']);
+      const living = await readLife(context, keys, ['open']);
       // It ended in between: begin again.
-      if (living === undefined) return record(producer, keys, spec, specMatters);
+      if (living === undefined) return record(context, keys, spec, specMatters);
       const fields = specDifference(spec, living.spec);
       // Equal specs with different digests were sealed with different keys.
       if (!specMatters || fields.length === 0) return living;
@@ -104,26 +108,26 @@ async function record(
 
 /** The newest life, when it is in one of these states. */
 async function readLife(
-  producer: Producer,
+  context: OpenContext,
   keys: SessionKeys,
   states: readonly string[],
 ): Promise<OpenSession | undefined> {
-  const [life, generation, sealed] = await producer.window
-    .enter(() => producer.redis.hmget(keys.state, 'life', 'gen', 'spec'))
+  const [life, generation, sealed] = await context.window
+    .enter(() => context.redis.hmget(keys.state, 'life', 'gen', 'spec'))
     .catch((error: unknown) => {
       throw toQueueError(error);
     });
   if (!life || !states.includes(life) || !generation || !sealed) return undefined;
-  const spec = sessionSpecSchema.parse(JSON.parse(producer.sealer.open(sealed, sealPlace('spec', keys))));
+  const spec = sessionSpecSchema.parse(JSON.parse(context.sealer.open(sealed, sealPlace('spec', keys))));
   return { id: keys.session, keys, generation, spec, indexedAt: 0 };
 }
 
 async function afterTheLifeBefore(
-  producer: Producer,
+  context: OpenContext,
   keys: SessionKeys,
   tryOpen: () => Promise<OpenSession | undefined>,
 ): Promise<OpenSession> {
-  using wake = await producer.feeds.follow(keys.feed);
+  using wake = await context.feeds.follow(keys.feed);
   const deadline = Date.now() + ENDING_MS;
   while (Date.now() < deadline) {
     const session = await tryOpen();

@@ -1,118 +1,103 @@
-import { createHash } from 'node:crypto';
-import { SpanKind, trace } from '@opentelemetry/api';
-import { newSessionJob, toPlacement } from '@shellfleet/admission';
-import { type Submission, type Submitted, sealPlace, submit } from '@shellfleet/mailbox';
-import {
-  ATTRIBUTES,
-  type EntryPayload,
-  ensureShellfleetError,
-  LIMITS,
-  ShellfleetError,
-  SPANS,
-  toCanonicalJson,
-  toCommandId,
-} from '@shellfleet/protocol';
-import { requireDurability, waitUntilOnDisk } from '../connection/durability.ts';
-import type { Producer } from '../producer.ts';
-import type { Pending } from '../results/pending-results.ts';
+import { type Sealer, type Submitted, submit } from '@shellfleet/mailbox';
+import { type EntryPayload, ensureShellfleetError, LIMITS, ShellfleetError, toCommandId } from '@shellfleet/protocol';
+import { type Durability, requireDurability, waitUntilOnDisk } from '../connection/durability.ts';
+import type { Pending, Sent } from '../results/pending-results.ts';
+import type { Interceptors } from './interceptors.ts';
 import { noteInIndex } from './note-in-index.ts';
 import type { OpenSession } from './open-session.ts';
-import { reopenAfterLoss } from './open-session.ts';
+import { type ResubmitContext, resubmit } from './resubmit.ts';
+import { type SendOptions, toSubmission } from './to-submission.ts';
+import { traceSubmit } from './trace-submit.ts';
 
-// S1. Everything up to the sending happens before the first await: entries are accepted in call order, awaited or not.
-// S2. The session is in the index before its mailbox holds anything, and has a job after it does: whoever dies in between leaves a trace that upkeep follows.
+// SUBMIT-1. Entries of a session are accepted in the order of the calls, awaited or not. Without interceptors everything up to the sending
+//           happens in the step of the call; with them, an entry waits until those that were called before have been sent or refused.
+// SUBMIT-2. The session is in the index before its mailbox holds an entry, and its job is added after that. A producer that dies in between
+//           leaves what upkeep needs to add the job.
 
-export interface SendOptions {
-  idempotencyKey?: string;
-  durable?: boolean;
-  retry?: 'never' | 'idempotent';
-  startDeadlineMs?: number;
+/** What submitting needs of a view. */
+export interface SubmitContext extends ResubmitContext {
+  readonly namespace: string;
+  readonly tenant: string;
+  readonly sealer: Sealer;
+  readonly inboxId: string;
+  readonly durability: Durability;
+  readonly interceptors: Interceptors;
+  nextId(): string;
+  openInbox(): void;
 }
 
-export interface Sent {
-  pending: Pending;
-  /** The idempotency key stood for an entry that was accepted before. */
-  deduplicated: boolean;
-}
-
-/** Puts an entry into the session's mailbox. Throws before anything is written, or rejects because Redis did not take it. */
+/** Puts an entry into the session's mailbox. Rejects when nothing was written, or when Redis did not accept it. */
 export async function sendEntry(
-  producer: Producer,
+  context: SubmitContext,
   session: OpenSession,
   payload: EntryPayload,
   options: SendOptions = {},
 ): Promise<Sent> {
-  if (options.durable) requireDurability(producer.durability);
+  if (options.durable) requireDurability(context.durability);
+  const { interceptors, namespace, tenant } = context;
+  const entryId = context.nextId();
+  const commandId = toCommandId(session.id, entryId);
+  const send = (given: EntryPayload) => sendNow(context, session, entryId, given, options);
+  return traceSubmit(session.id, commandId, () => {
+    if (interceptors.isEmpty) return send(payload);
+    const { durable = false, retry = 'never', ...rest } = options;
+    return interceptors.around(
+      { namespace, tenant, sessionId: session.id, commandId, payload, durable, retry, ...rest },
+      send,
+    );
+  });
+}
+
+async function sendNow(
+  context: SubmitContext,
+  session: OpenSession,
+  entryId: string,
+  payload: EntryPayload,
+  options: SendOptions,
+): Promise<Sent> {
   const { keys } = session;
-  const entryId = producer.nextId();
-  const submission = toSubmission(producer, session, entryId, payload, options);
-  const span = startSpan(session, entryId);
-  const pending = producer.pending.expect(keys, entryId);
-  pending.resubmit = () => resubmit(producer, session, pending, submission);
-  producer.openInbox();
+  const submission = toSubmission(context, session, entryId, payload, options);
+  const pending = context.pending.expect(keys, entryId);
+  pending.resubmit = () => resubmit(context, session, pending, submission);
+  context.openInbox();
   let onDisk: Promise<void> | undefined;
-  const sending = producer.window.enter(() => {
-    noteInIndex(producer, session);
-    const submitted = submit(producer.redis, keys, submission);
-    if (options.durable && producer.durability === 'wait') {
-      onDisk = waitUntilOnDisk(producer.redis, pending.commandId);
+  const sending = context.window.enter(() => {
+    noteInIndex(context, session);
+    const submitted = submit(context.redis, keys, submission);
+    if (options.durable && context.durability === 'wait') {
+      onDisk = waitUntilOnDisk(context.redis, pending.commandId);
       onDisk.catch(() => {});
     }
     return submitted;
   });
   try {
-    const sent = await accept(producer, session, pending, await sending);
+    const sent = await accept(context, session, pending, await sending);
     await onDisk;
     return sent;
   } catch (error) {
-    const known = ensureShellfleetError(error);
-    if (!pending.accepted) producer.pending.forget(pending);
-    span.setAttribute(ATTRIBUTES.errorType, known.code);
-    throw known;
-  } finally {
-    span.end();
+    if (!pending.accepted) context.pending.forget(pending);
+    throw ensureShellfleetError(error);
   }
 }
 
-function toSubmission(
-  producer: Producer,
+async function accept(
+  context: SubmitContext,
   session: OpenSession,
-  entryId: string,
-  payload: EntryPayload,
-  options: SendOptions,
-): Submission {
-  const { sealer } = producer;
-  const { idempotencyKey, startDeadlineMs } = options;
-  return {
-    entryId,
-    generation: session.generation,
-    kind: payload.type,
-    payload: sealer.seal(JSON.stringify(payload), sealPlace('payload', session.keys, entryId)),
-    // Only an idempotency key compares payloads.
-    payloadHash: idempotencyKey === undefined ? '' : sealer.digest(toCanonicalJson(payload)),
-    ...(idempotencyKey === undefined
-      ? {}
-      : { idempotencyKey: createHash('sha256').update(idempotencyKey).digest('base64url') }),
-    inbox: producer.inboxId,
-    retry: options.retry ?? 'never',
-    ...(payload.type === 'command' && payload.input !== undefined ? { input: payload.input } : {}),
-    ...(startDeadlineMs === undefined ? {} : { startDeadlineMs }),
-  };
-}
-
-async function accept(producer: Producer, session: OpenSession, pending: Pending, submitted: Submitted): Promise<Sent> {
+  pending: Pending,
+  submitted: Submitted,
+): Promise<Sent> {
   const { id, keys } = session;
   switch (submitted.type) {
     case 'accepted':
     case 'accepted-before': {
       pending.accepted = true;
-      // Failing here is no failure of the entry: upkeep finds a mailbox that waits with no job.
-      if (submitted.host === '') await ensureJob(producer, session).catch(() => {});
+      // The entry is accepted even when this fails: upkeep finds a mailbox with waiting entries and no job.
+      if (submitted.host === '') await context.ensureJob(session).catch(() => {});
       return { pending, deduplicated: false };
     }
     case 'deduplicated': {
-      producer.pending.forget(pending);
-      const first = producer.pending.expect(keys, submitted.entryId);
+      context.pending.forget(pending);
+      const first = context.pending.expect(keys, submitted.entryId);
       first.accepted = true;
       return { pending: first, deduplicated: true };
     }
@@ -141,57 +126,10 @@ async function accept(producer: Producer, session: OpenSession, pending: Pending
   }
 }
 
-function ensureJob(producer: Producer, session: OpenSession): Promise<void> {
-  return producer.sessions.ensureJob(newSessionJob(session.keys, session.generation, toPlacement(session.spec)));
-}
-
-/** Redis lost an accepted entry, perhaps with its whole session: it goes in again under the same id. A host that began it refuses the id. */
-async function resubmit(
-  producer: Producer,
-  session: OpenSession,
-  pending: Pending,
-  submission: Submission,
-): Promise<void> {
-  // The index and the inbox are gone as well.
-  session.indexedAt = 0;
-  producer.keepInbox();
-  noteInIndex(producer, session);
-  let submitted = await submit(producer.redis, session.keys, { ...submission, generation: session.generation });
-  if (submitted.type === 'unknown-session') {
-    await reopenAfterLoss(producer, session);
-    submitted = await submit(producer.redis, session.keys, { ...submission, generation: session.generation });
-  }
-  if (submitted.type === 'accepted' || submitted.type === 'accepted-before') return ensureJob(producer, session);
-  pending.settle({
-    type: 'error',
-    error: new ShellfleetError(
-      'SESSION_LOST',
-      `Redis lost command ${pending.commandId} and its session has ended since, so whether it ran is not known. Submit it again if that is safe.`,
-      { commandId: pending.commandId },
-    ),
-  });
-  producer.pending.forget(pending);
-}
-
 function sessionClosed(id: string): ShellfleetError {
   return new ShellfleetError(
     'SESSION_CLOSED',
     `Session ${id} was closed. fleet.session('${id}') starts the next life of this id.`,
     { sessionId: id },
   );
-}
-
-function startSpan(session: OpenSession, entryId: string) {
-  return trace.getTracer('@shellfleet/client').startSpan(SPANS.submit, {
-    kind: SpanKind.PRODUCER,
-    attributes: {
-      [ATTRIBUTES.messagingSystem]: 'bullmq',
-      [ATTRIBUTES.messagingOperationName]: 'send',
-      [ATTRIBUTES.messagingOperationType]: 'send',
-      [ATTRIBUTES.messagingDestination]: 'mailbox',
-      [ATTRIBUTES.conversationId]: session.id,
-      [ATTRIBUTES.sessionId]: session.id,
-      [ATTRIBUTES.commandId]: toCommandId(session.id, entryId),
-    },
-  });
 }

@@ -56,6 +56,15 @@ export function compileRedaction(options: RedactionOptions): Redaction {
   };
 }
 
+/** Throws SESSION_SPEC_INVALID for the rules of a spec that can never work, so that no session is opened with them. */
+export function validateRedaction(spec: {
+  redaction: readonly RedactionRule[];
+  secrets: Record<string, string>;
+}): void {
+  if (spec.redaction.length === 0) return;
+  compileRedaction({ rules: spec.redaction, secrets: spec.secrets, hashKey: new Uint8Array(32) });
+}
+
 /** For a caller with rules alone: tokens are found as well, and no other redactor gives the same hashes. */
 export function createRedactor(rules: readonly RedactionRule[]): Redactor {
   return compileRedaction({ rules, hashKey: crypto.getRandomValues(new Uint8Array(32)) }).redactor();

@@ -1,0 +1,159 @@
+import { type EntryPayload, entryPayloadSchema, parseOrThrow, ShellfleetError } from '@shellfleet/protocol';
+import type { Sent } from '../results/pending-results.ts';
+
+/** A submit as an interceptor receives it. */
+export interface SubmitInput {
+  readonly namespace: string;
+  readonly tenant: string;
+  readonly sessionId: string;
+  /** The id that the command will have, unless its idempotency key stands for an earlier one. */
+  readonly commandId: string;
+  /** The command with every default filled in, a step of a file operation, or a restart. */
+  readonly payload: Readonly<EntryPayload>;
+  readonly idempotencyKey?: string;
+  readonly startDeadlineMs?: number;
+  readonly durable: boolean;
+  readonly retry: 'never' | 'idempotent';
+}
+
+/** What the mailbox answered to an accepted submit. */
+export interface SubmitReceipt {
+  /** Of the accepted command: with `deduplicated`, of the earlier one. */
+  commandId: string;
+  /** The idempotency key stood for a command that was accepted before. */
+  deduplicated: boolean;
+}
+
+/**
+ * Runs around every submit: commands, steps of file operations, restarts.
+ *
+ * `next(input)` runs the next interceptor and in the end sends the entry; it resolves when Redis has accepted it. Call it once. An interceptor
+ * may pass on another `payload` of the same type, which is validated again; the other fields are for reading. To refuse the submit, throw.
+ *
+ * Interceptors of different submits may run at the same time. Entries of a session are still accepted in the order of the calls: a submit
+ * waits until those that were called before it have been sent or refused. So an interceptor must not wait for a submit of its own to the same
+ * session.
+ *
+ * ```ts
+ * const requireTicket: SubmitInterceptor = async (input, next) => {
+ *   if (!(await tickets.allow(input.tenant))) throw new Error(`Tenant ${input.tenant} has no ticket.`);
+ *   return next(input);
+ * };
+ * const fleet = await Fleet.connect({ interceptors: [requireTicket] });
+ * ```
+ */
+export type SubmitInterceptor = (
+  input: SubmitInput,
+  next: (input: SubmitInput) => Promise<SubmitReceipt>,
+) => Promise<SubmitReceipt>;
+
+/** Begins to send the entry in the step in which it is called. Settles when Redis has answered. */
+type Send = (payload: EntryPayload) => Promise<Sent>;
+
+/** Runs the interceptors of a view around its submits. */
+export class Interceptors {
+  readonly #interceptors: readonly SubmitInterceptor[];
+  /** By session: settles when every submit so far has been sent or refused. */
+  readonly #sent = new Map<string, Promise<unknown>>();
+
+  constructor(interceptors: readonly SubmitInterceptor[]) {
+    this.#interceptors = interceptors;
+  }
+
+  get isEmpty(): boolean {
+    return this.#interceptors.length === 0;
+  }
+
+  /**
+   * Rejects with INTERCEPTOR_FAILED, with the interceptor's error as its cause, when an interceptor throws or does not call next. An error of
+   * sending is passed through.
+   */
+  async around(input: SubmitInput, send: Send): Promise<Sent> {
+    const before = this.#sent.get(input.sessionId);
+    const own = Promise.withResolvers<void>();
+    const sent = Promise.all([before, own.promise]).then(() => {});
+    this.#sent.set(input.sessionId, sent);
+    const sending = new SendOnce(input, async (payload) => {
+      await before;
+      try {
+        return send(payload);
+      } finally {
+        own.resolve();
+      }
+    });
+    try {
+      return await sending.run(this.#interceptors);
+    } finally {
+      own.resolve();
+      if (this.#sent.get(input.sessionId) === sent) this.#sent.delete(input.sessionId);
+    }
+  }
+}
+
+/** One submit on its way through the interceptors. */
+class SendOnce {
+  readonly #input: SubmitInput;
+  readonly #send: Send;
+  #sending?: Promise<Sent>;
+
+  constructor(input: SubmitInput, send: Send) {
+    this.#input = input;
+    this.#send = send;
+  }
+
+  async run(interceptors: readonly SubmitInterceptor[]): Promise<Sent> {
+    const chain = interceptors.reduceRight<(input: SubmitInput) => Promise<SubmitReceipt>>(
+      (next, interceptor) => async (input) => interceptor(input, next),
+      async (input) => toReceipt(await this.#sendOnce(input)),
+    );
+    let thrown: { error: unknown } | undefined;
+    await chain(this.#input).catch((error: unknown) => {
+      thrown = { error };
+    });
+    // The interceptor may have thrown while the entry was being sent.
+    const end = await this.#sending?.then(
+      (accepted) => ({ accepted }),
+      (refused: unknown) => ({ refused }),
+    );
+    if (thrown !== undefined && (end === undefined || 'accepted' in end || end.refused !== thrown.error))
+      throw this.#failure(thrown.error, end !== undefined && 'accepted' in end);
+    if (end === undefined) throw this.#failure(new Error('It returned without calling next.'), false);
+    if ('refused' in end) throw end.refused;
+    return end.accepted;
+  }
+
+  async #sendOnce({ payload }: SubmitInput): Promise<Sent> {
+    if (this.#sending !== undefined) throw new Error('An interceptor called next a second time.');
+    this.#sending = this.#send(this.#validated(payload));
+    this.#sending.catch(() => {});
+    return this.#sending;
+  }
+
+  #validated(payload: EntryPayload): EntryPayload {
+    const given = this.#input.payload;
+    if (payload === given) return given;
+    const parsed = parseOrThrow(entryPayloadSchema, payload, 'COMMAND_INVALID', 'The payload from an interceptor');
+    if (parsed.type === given.type) return parsed;
+    throw new TypeError(
+      `An interceptor must not turn a payload of type ${given.type} into one of type ${parsed.type}.`,
+    );
+  }
+
+  #failure(cause: unknown, accepted: boolean): ShellfleetError {
+    const { commandId, sessionId } = this.#input;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const state = accepted
+      ? `after it was accepted, so it runs: fleet.command('${commandId}') finds it`
+      : 'so it was not accepted';
+    return new ShellfleetError(
+      'INTERCEPTOR_FAILED',
+      `An interceptor failed on the submit of ${commandId}, ${state}. Its error: ${reason}`,
+      { commandId, sessionId, accepted },
+      { cause },
+    );
+  }
+}
+
+function toReceipt({ pending, deduplicated }: Sent): SubmitReceipt {
+  return { commandId: pending.commandId, deduplicated };
+}

@@ -1,0 +1,42 @@
+import { type Submission, submit } from '@shellfleet/mailbox';
+import { ShellfleetError } from '@shellfleet/protocol';
+import type { Pending, PendingResults } from '../results/pending-results.ts';
+import { type IndexContext, noteInIndex } from './note-in-index.ts';
+import { type OpenContext, type OpenSession, reopenAfterLoss } from './open-session.ts';
+
+export interface ResubmitContext extends IndexContext, OpenContext {
+  readonly pending: PendingResults;
+  /** Creates the inbox again where Redis lost it. */
+  keepInbox(): void;
+  ensureJob(session: OpenSession): Promise<void>;
+}
+
+/**
+ * Submits an accepted entry again, under its id, because Redis lost it, perhaps with its whole session. A host that has begun it refuses the id.
+ */
+export async function resubmit(
+  context: ResubmitContext,
+  session: OpenSession,
+  pending: Pending,
+  submission: Submission,
+): Promise<void> {
+  // Redis may have lost the index and the inbox as well.
+  session.indexedAt = 0;
+  context.keepInbox();
+  noteInIndex(context, session);
+  let submitted = await submit(context.redis, session.keys, { ...submission, generation: session.generation });
+  if (submitted.type === 'unknown-session') {
+    await reopenAfterLoss(context, session);
+    submitted = await submit(context.redis, session.keys, { ...submission, generation: session.generation });
+  }
+  if (submitted.type === 'accepted' || submitted.type === 'accepted-before') return context.ensureJob(session);
+  pending.settle({
+    type: 'error',
+    error: new ShellfleetError(
+      'SESSION_LOST',
+      `Redis lost command ${pending.commandId} and its session has ended since, so whether it ran is not known. Submit it again if that is safe.`,
+      { commandId: pending.commandId },
+    ),
+  });
+  context.pending.forget(pending);
+}

@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto';
+import { type Sealer, type Submission, sealPlace } from '@shellfleet/mailbox';
+import { type EntryPayload, toCanonicalJson } from '@shellfleet/protocol';
+import type { OpenSession } from './open-session.ts';
+
+/** How an entry is submitted, beside its payload. */
+export interface SendOptions {
+  idempotencyKey?: string;
+  durable?: boolean;
+  retry?: 'never' | 'idempotent';
+  startDeadlineMs?: number;
+}
+
+/** An entry as the mailbox takes it: its payload is sealed, its idempotency key hashed. */
+export function toSubmission(
+  { sealer, inboxId }: { sealer: Sealer; inboxId: string },
+  session: OpenSession,
+  entryId: string,
+  payload: EntryPayload,
+  { idempotencyKey, retry = 'never', startDeadlineMs }: SendOptions,
+): Submission {
+  return {
+    entryId,
+    generation: session.generation,
+    kind: payload.type,
+    payload: sealer.seal(JSON.stringify(payload), sealPlace('payload', session.keys, entryId)),
+    // Only an idempotency key compares payloads.
+    payloadHash: idempotencyKey === undefined ? '' : sealer.digest(toCanonicalJson(payload)),
+    ...(idempotencyKey === undefined
+      ? {}
+      : { idempotencyKey: createHash('sha256').update(idempotencyKey).digest('base64url') }),
+    inbox: inboxId,
+    retry,
+    ...(payload.type === 'command' && payload.input !== undefined ? { input: payload.input } : {}),
+    ...(startDeadlineMs === undefined ? {} : { startDeadlineMs }),
+  };
+}

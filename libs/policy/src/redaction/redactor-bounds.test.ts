@@ -1,0 +1,91 @@
+import type { RedactionRule } from '@shellfleet/protocol';
+import { describe, expect, test } from 'vitest';
+import { cutAt, feed } from '../../test-support/every-chunking.ts';
+import { compileRedaction } from './compile.ts';
+
+const hashKey = Buffer.alloc(32, 7);
+
+test('R3: what is open for 64 KiB counts as found, whatever the chunking, and no more than that is held', () => {
+  const redaction = compileRedaction({
+    rules: [{ type: 'quote', strategy: 'mask', pattern: '(?s)<<.*>>' }],
+    secrets: { A: 'aaaaaaaa' },
+    hashKey,
+  });
+  const bytes = Buffer.from(`x <<${'.'.repeat(150_000)} and ${'a'.repeat(150_000)} end\n`);
+  const whole = feed(redaction.redactor(), [bytes]);
+  expect(whole).toEqual({
+    output: `x [REDACTED_QUOTE]${'.'.repeat(150_002 - 65_536)} and ${'[REDACTED_SECRET]'.repeat(3)} end\n`,
+    counts: { quote: 1, secret: 3 },
+    blocked: undefined,
+  });
+  for (const pieceBytes of [1_000, 4_096, 65_536, 65_537, 100_001]) {
+    const offsets = Array.from(
+      { length: Math.floor(bytes.length / pieceBytes) },
+      (_, index) => (index + 1) * pieceBytes,
+    );
+    const redactor = redaction.redactor();
+    const held: number[] = [];
+    const watched = { ...redactor, push: (part: Uint8Array) => redactor.push(part) };
+    const released = cutAt(bytes, offsets).map((part) => {
+      const output = watched.push(part);
+      held.push(redactor.heldBytes);
+      return output;
+    });
+    const output = Buffer.concat([...released, redactor.end()]).toString();
+    expect({ output, counts: redactor.counts, blocked: redactor.blocked }).toEqual(whole);
+    expect(Math.max(...held)).toBeLessThanOrEqual(65_536);
+  }
+});
+
+test('R2: lines are released at once, and of a line only what may still be something', () => {
+  const rules: RedactionRule[] = ['email', 'credit_card', 'ip', 'mac_address', 'url'].map((type) => ({
+    type,
+    strategy: 'redact',
+  }));
+  const secrets = { TOKEN: 'hunter2-swordfish', KEY: 'first line\nsecond line' };
+  const redaction = compileRedaction({ rules, secrets, hashKey });
+  const heldAfter = (text: string): string => {
+    const redactor = redaction.redactor();
+    redactor.push(Buffer.from(text));
+    return text.slice(text.length - redactor.heldBytes);
+  };
+  expect(
+    [
+      'done\n',
+      'Continue? [y/N] ',
+      '$ ',
+      '100%\r',
+      'first line\n',
+      'key: -----BEGIN PRIVATE KEY-----\n',
+      'Password: ',
+    ].map(heldAfter),
+  ).toEqual(['', '', '', '', 'first line\n', '-----BEGIN PRIVATE KEY-----\n', '']);
+});
+
+describe('a custom pattern that takes more than its time', () => {
+  const rules: RedactionRule[] = [{ type: 'slow', strategy: 'redact', pattern: 'x[0-9]+' }];
+  const clockOf = (stepMs: number) => {
+    let nowMs = 0;
+    return () => {
+      nowMs += stepMs;
+      return nowMs;
+    };
+  };
+
+  test('blocks: nothing is released from there on', () => {
+    const redactor = compileRedaction({ rules, hashKey, now: clockOf(100) }).redactor();
+    const outputs = Array.from({ length: 5 }, () => redactor.push(Buffer.from('line\n')).toString());
+    expect({ outputs, end: redactor.end().toString(), blocked: redactor.blocked, held: redactor.heldBytes }).toEqual({
+      outputs: ['line\n', 'line\n', '', '', ''],
+      end: '',
+      blocked: { type: 'slow', reason: 'too-slow' },
+      held: 0,
+    });
+  });
+
+  test('may take 50 ms for every 64 KiB', () => {
+    const redactor = compileRedaction({ rules, hashKey, now: clockOf(20) }).redactor();
+    for (let piece = 0; piece < 50; piece += 1) redactor.push(Buffer.alloc(65_536, 'line\n'));
+    expect(redactor.blocked).toBe(undefined);
+  });
+});
