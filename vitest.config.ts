@@ -1,26 +1,36 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+
+// Worker and command-line processes of the tests start from source, some thousand times: each file is compiled once.
+process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/compile', import.meta.url));
 
 // Packages run from source under this condition, so no test needs a build.
 const conditions = ['@shellfleet/source', 'module', 'node', 'development|production'];
 const source = {
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
-  // What vitest itself loads, global set-up above all, resolves in an environment of its own.
+  // Vitest loads its own modules, the global set-up above all, in an environment of its own.
   environments: { __vitest__: { resolve: { conditions } } },
 };
 
-type Timing = { groupOrder: number; testTimeout: number; maxWorkers?: number };
+/** Tests that compare times under load with times before it: nothing else may run meanwhile. */
+const figures = ['tests/integration/bench.test.ts', 'tests/e2e/floods.test.ts', 'tests/e2e/late-output-flood.test.ts'];
 
-function dockerProject(name: string, { groupOrder, ...rest }: Timing): TestProjectInlineConfiguration {
-  const include = [`tests/${name}/**/*.test.ts`];
+type Timing = { groupOrder: number; testTimeout: number; maxWorkers: number };
+
+function dockerProject(
+  name: string,
+  include: string[],
+  { groupOrder, ...rest }: Timing,
+): TestProjectInlineConfiguration {
   const globalSetup = ['./tests/support/global-setup.ts'];
   const sequence = { groupOrder };
-  return { ...source, test: { ...rest, name, include, globalSetup, sequence, hookTimeout: 60_000 } };
+  const exclude = name === 'figures' ? [] : figures;
+  return { ...source, test: { ...rest, name, include, exclude, globalSetup, sequence, hookTimeout: 60_000 } };
 }
 
 export default defineConfig({
   test: {
-    // Two forks suit the smallest machine this is tested on; the tests that use Docker wait more than they compute.
     maxWorkers: 2,
     projects: [
       {
@@ -39,11 +49,17 @@ export default defineConfig({
           ],
         },
       },
-      // One after the other: what a fault does to the engine or to the processor's time must not fail another project.
-      dockerProject('integration', { groupOrder: 1, testTimeout: 30_000 }),
-      dockerProject('e2e', { groupOrder: 2, testTimeout: 60_000 }),
-      dockerProject('wounds', { groupOrder: 3, testTimeout: 60_000 }),
-      dockerProject('chaos', { groupOrder: 4, testTimeout: 120_000, maxWorkers: 1 }),
+      // A group starts when the one before it has ended. Tests of the first mostly wait for containers and timeouts, so
+      // more of them than processors run at once. Faults are injected when those tests are over.
+      dockerProject('integration', ['tests/integration/**/*.test.ts'], {
+        groupOrder: 1,
+        testTimeout: 30_000,
+        maxWorkers: 4,
+      }),
+      dockerProject('e2e', ['tests/e2e/**/*.test.ts'], { groupOrder: 1, testTimeout: 60_000, maxWorkers: 4 }),
+      dockerProject('wounds', ['tests/wounds/**/*.test.ts'], { groupOrder: 1, testTimeout: 60_000, maxWorkers: 4 }),
+      dockerProject('chaos', ['tests/chaos/**/*.test.ts'], { groupOrder: 2, testTimeout: 120_000, maxWorkers: 2 }),
+      dockerProject('figures', figures, { groupOrder: 3, testTimeout: 60_000, maxWorkers: 1 }),
     ],
   },
 });

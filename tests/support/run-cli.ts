@@ -23,6 +23,7 @@ export function startCli(stage: ClientStage, args: readonly string[], env: Recor
   const child = spawn(process.execPath, ['--conditions=@shellfleet/source', '--no-warnings', main, ...args], {
     env: {
       PATH: process.env.PATH ?? '',
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       SHELLFLEET_REDIS_URL: stage.own.url,
       SHELLFLEET_NAMESPACE: stage.namespace,
       SHELLFLEET_SEAL_KEY: stage.sealKey,

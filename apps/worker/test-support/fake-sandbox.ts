@@ -1,4 +1,4 @@
-import type { Sandbox, SandboxDeath, SessionRef } from '../src/sandbox/sandbox.ts';
+import type { FoundSandbox, Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../src/sandbox/sandbox.ts';
 import { FakeKeeper } from './fake-keeper.ts';
 
 /** A sandbox in memory, with a keeper. It ends for the reason that the test gives, or as `removed`. */
@@ -33,4 +33,21 @@ export class FakeSandbox implements Sandbox {
     this.removed = true;
     this.die('removed');
   }
+}
+
+export class FakeSandboxes implements Sandboxes {
+  readonly made: FakeSandbox[] = [];
+
+  async create(session: SessionRef): Promise<FakeSandbox> {
+    const sandbox = new FakeSandbox(`sandbox-${this.made.length + 1}`, session);
+    this.made.push(sandbox);
+    return sandbox;
+  }
+
+  async list(): Promise<FoundSandbox[]> {
+    return [];
+  }
+
+  async check(): Promise<void> {}
+  async close(): Promise<void> {}
 }

@@ -1,0 +1,276 @@
+import type { SessionJobs } from '@shellfleet/admission';
+import { createSealer, createSealKey } from '@shellfleet/mailbox';
+import { fleetKeys, type SessionSpec, sessionKeys } from '@shellfleet/protocol';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { FakeMailbox } from '../../test-support/fake-mailbox.ts';
+import { FakeSandbox, FakeSandboxes } from '../../test-support/fake-sandbox.ts';
+import type { HostLog } from '../host-log/host-log.ts';
+import type { Lease } from '../lease/leases.ts';
+import { RunningEntries } from '../run/running-entries.ts';
+import { HostedSession } from './hosted-session.ts';
+
+// A session with a mailbox, a lease and sandboxes in memory; everything between them is real.
+const stage = vi.hoisted(() => ({ mailbox: undefined as FakeMailbox | undefined }));
+vi.mock('@shellfleet/mailbox', async (original) => {
+  const names = ['grant', 'adopt', 'announce', 'peek', 'take', 'append', 'rerun', 'finish', 'release'] as const;
+  const call =
+    (name: (typeof names)[number]) =>
+    (...args: unknown[]) =>
+      (stage.mailbox!.functions[name] as (...given: unknown[]) => unknown)(...args);
+  return {
+    ...(await original<object>()),
+    ...Object.fromEntries(names.map((name) => [name, call(name)])),
+    notify: async () => {},
+  };
+});
+vi.mock('../shell/connect-shell.ts', () => ({
+  connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
+}));
+
+const HOST = 'host-1';
+const keys = sessionKeys('ns', 't', 's');
+const ref = { namespace: 'ns', tenant: 't', session: 's' };
+const sealer = createSealer([createSealKey()]);
+
+class FakeLease implements Lease {
+  readonly job = ref;
+  isHeld = true;
+  ended = false;
+  lose = () => {};
+  held(): boolean {
+    return this.isHeld && !this.ended;
+  }
+  own(): void {}
+  end(): void {
+    this.ended = true;
+  }
+}
+
+function open(spec: SessionSpec = {}) {
+  const mailbox = new FakeMailbox(keys, sealer, spec);
+  stage.mailbox = mailbox;
+  const sandboxes = new FakeSandboxes();
+  const lease = new FakeLease();
+  const jobs = { remove: vi.fn(async () => {}), ensure: vi.fn(async () => {}) };
+  const log = { append: async () => {}, restore: async () => [] };
+  const session = new HostedSession(ref, {
+    ...{ hostId: HOST, fleet: fleetKeys('ns'), sealer, sandboxes, lockMs: 60_000 },
+    // Restored output is read here: there is none.
+    redis: { xrangeBuffer: async () => [] } as never,
+    jobs: jobs as unknown as SessionJobs,
+    leases: {
+      add: (_job, _lockMs, onLost) => {
+        lease.lose = onLost;
+        return lease;
+      },
+      renew: async () => {},
+    },
+    limitOpening: (work) => work(),
+    hostLog: { ofCommand: () => log } as unknown as HostLog,
+    hostEntries: new RunningEntries(),
+    logger: pino({ level: 'silent' }),
+  });
+  const keeper = () => sandboxes.made.at(-1)!.keeper;
+  return { mailbox, sandboxes, lease, jobs, session, keeper };
+}
+
+/** An earlier process of the worker has left this: a living sandbox whose shell runs an entry. */
+function adoptable({ mailbox }: ReturnType<typeof open>, entry: { id: string; cancelReason?: string; host?: string }) {
+  const sandbox = new FakeSandbox('living', ref);
+  const { id, cancelReason, host = HOST } = entry;
+  mailbox.submit({ id, script: 'hold' });
+  mailbox.running = { ...mailbox.waiting.shift()!, startedAt: 2, host, ...(cancelReason && { cancelReason }) };
+  mailbox.shell = { host: HOST, sandbox: sandbox.id };
+  mailbox.epoch = 1;
+  return sandbox;
+}
+
+const outcomes = ({ finished }: FakeMailbox) => finished.map(({ id, outcome }) => `${id} ${outcome}`);
+const running: Promise<unknown>[] = [];
+const sessions: HostedSession[] = [];
+function serve(it: ReturnType<typeof open>, found?: FakeSandbox): Promise<'ended' | 'failed'> {
+  const served = it.session.serve(found);
+  running.push(served);
+  sessions.push(it.session);
+  return served;
+}
+
+beforeEach(() => {
+  running.length = 0;
+  sessions.length = 0;
+});
+afterEach(async () => {
+  for (const session of sessions) session.stop('end');
+  await Promise.all(running);
+});
+
+test('runs the entries in order, prepares the shell once, and takes each in the step that ends the one before', async () => {
+  const it = open();
+  for (const id of ['a', 'b', 'c']) it.mailbox.submit({ id, script: 'true' });
+  void serve(it);
+  await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success', 'c success']);
+  expect(it.sandboxes.made).toHaveLength(1);
+  // The first of the four is the preparation.
+  expect(it.keeper().begun.slice(1)).toEqual(['a', 'b', 'c']);
+  expect(it.mailbox.events).toEqual(['session.opened']);
+  expect(it.mailbox.takes).toBe(1);
+});
+
+test('a session that nothing wakes takes nothing; a wake-up lets it look', async () => {
+  const it = open();
+  it.mailbox.submit({ id: 'a', script: 'true' });
+  void serve(it);
+  await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+  it.mailbox.submit({ id: 'b', script: 'true' });
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  expect(it.mailbox.takes).toBe(1);
+  it.session.wakeUp();
+  await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
+});
+
+describe('SESSION-2', () => {
+  test('when the lease has lapsed while a command ran, its finish takes nothing; what waits starts only after a renewal', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold' });
+    it.mailbox.submit({ id: 'b', script: 'true' });
+    void serve(it);
+    await expect.poll(() => it.keeper()?.begun).toContain('a');
+    it.lease.isHeld = false;
+    it.keeper().end();
+    await expect.poll(() => it.mailbox.finished).toMatchObject([{ id: 'a', takeNext: false }]);
+    it.session.wakeUp();
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(it.mailbox.takes).toBe(1);
+    it.lease.isHeld = true;
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
+  });
+
+  test('nothing is taken for a shell whose startup command failed: what waits fails', async () => {
+    const it = open({ startupCommands: ['hold on'] });
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    void serve(it);
+    await expect.poll(() => it.keeper()?.begun.length).toBe(2);
+    it.keeper().end({ exitCode: 7 });
+    await expect
+      .poll(() => it.mailbox.finished)
+      .toMatchObject([{ id: 'a', outcome: 'error', result: { error: { code: 'SESSION_START_FAILED' } } }]);
+    expect(it.mailbox.takes).toBe(0);
+    expect(it.sandboxes.made[0]?.removed).toBe(true);
+  });
+});
+
+describe('cancel', () => {
+  test('an entry that runs is stopped', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold' });
+    void serve(it);
+    await expect.poll(() => it.keeper()?.begun).toContain('a');
+    it.session.cancel('a');
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a cancellation']);
+  });
+
+  test('an entry that has not started here yet is stopped as it starts', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold' });
+    it.session.cancel('a');
+    void serve(it);
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a cancellation']);
+    expect(it.keeper().stops).toEqual(['a']);
+  });
+
+  test('a command that was cancelled while its worker was dead is stopped when its shell is adopted', async () => {
+    const it = open();
+    const sandbox = adoptable(it, { id: 'a', cancelReason: 'caller' });
+    sandbox.keeper.begin('a');
+    void serve(it, sandbox);
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a cancellation']);
+  });
+});
+
+describe('SESSION-1', () => {
+  test('the first refused write ends the session and its sandbox; nothing more is written', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold' });
+    it.mailbox.submit({ id: 'b', script: 'true' });
+    const served = serve(it);
+    await expect.poll(() => it.keeper()?.begun).toContain('a');
+    it.mailbox.loseTo(9);
+    it.keeper().end();
+    expect(await served).toBe('ended');
+    expect([it.mailbox.finished, it.sandboxes.made[0]?.removed, it.lease.ended]).toEqual([[], true, true]);
+    expect(it.jobs.remove).not.toHaveBeenCalled();
+  });
+
+  test('a lost lease ends the sandbox at once, while a command runs', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold' });
+    const served = serve(it);
+    await expect.poll(() => it.keeper()?.begun).toContain('a');
+    it.mailbox.loseTo(9);
+    it.lease.lose();
+    expect(await served).toBe('ended');
+    expect([it.mailbox.finished, it.sandboxes.made[0]?.removed]).toEqual([[], true]);
+  });
+});
+
+describe('the end of a session', () => {
+  test('a handed-over shell lives on, with its lease, its job and what waits', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold' });
+    it.mailbox.submit({ id: 'b', script: 'true' });
+    const served = serve(it);
+    await expect.poll(() => it.keeper()?.begun).toContain('a');
+    it.session.stop('hand-over');
+    it.keeper().end();
+    expect(await served).toBe('ended');
+    expect(it.mailbox.finished).toMatchObject([{ id: 'a', takeNext: false }]);
+    expect([it.sandboxes.made[0]?.removed, it.lease.ended, it.mailbox.released]).toEqual([false, false, undefined]);
+    expect(it.jobs.remove).not.toHaveBeenCalled();
+  });
+
+  test('a worker that shuts down cancels what runs and releases the session', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold' });
+    const served = serve(it);
+    await expect.poll(() => it.keeper()?.begun).toContain('a');
+    it.session.stop('end');
+    expect(await served).toBe('ended');
+    expect(outcomes(it.mailbox)).toEqual(['a cancellation']);
+    expect([it.sandboxes.made[0]?.removed, it.lease.ended, it.mailbox.released]).toEqual([true, true, 'lost']);
+  });
+
+  test('a close outranks a hand-over: the shell ends', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold' });
+    const served = serve(it);
+    await expect.poll(() => it.keeper()?.begun).toContain('a');
+    it.session.stop('hand-over');
+    it.mailbox.life = 'closing';
+    it.session.close();
+    expect(await served).toBe('ended');
+    expect(outcomes(it.mailbox)).toEqual(['a cancellation']);
+    expect([it.sandboxes.made[0]?.removed, it.mailbox.released]).toEqual([true, 'queued']);
+    expect(it.jobs.remove).toHaveBeenCalled();
+  });
+
+  test('a close whose call was lost is found at the next look', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    const served = serve(it);
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+    it.mailbox.life = 'closing';
+    it.session.wakeUp();
+    expect(await served).toBe('ended');
+    expect(it.mailbox.released).toBe('queued');
+  });
+
+  test('an idle session is given up, and its job is added again when something was submitted meanwhile', async () => {
+    const it = open({ idleTimeoutMs: 50 });
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    it.jobs.remove.mockImplementation(async () => void it.mailbox.submit({ id: 'late', script: 'true' }));
+    expect(await serve(it)).toBe('ended');
+    expect(it.mailbox.released).toBe('lost');
+    expect(it.jobs.ensure).toHaveBeenCalledTimes(1);
+  });
+});

@@ -1,0 +1,134 @@
+import { type Adopted, createSealer, createSealKey, type Entry, type Taken } from '@shellfleet/mailbox';
+import { sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
+import { pino } from 'pino';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { FakeMailbox } from '../../test-support/fake-mailbox.ts';
+import { FakeSandbox } from '../../test-support/fake-sandbox.ts';
+import type { SessionParts } from './session-parts.ts';
+import { takeOver } from './take-over.ts';
+
+const stage = vi.hoisted(() => ({ mailbox: undefined as FakeMailbox | undefined, failed: [] as unknown[] }));
+vi.mock('@shellfleet/mailbox', async (original) => ({
+  ...(await original<object>()),
+  rerun: (...args: unknown[]) => (stage.mailbox!.functions.rerun as (...given: unknown[]) => unknown)(...args),
+}));
+vi.mock('./fail-waiting.ts', () => ({
+  failWaiting: async (_parts: unknown, error: { code: string }, most: number) =>
+    void stage.failed.push([error.code, most]),
+}));
+
+const ref = { namespace: 'ns', tenant: 't', session: 's' };
+const keys = sessionKeys('ns', 't', 's');
+const HERE = 'here';
+const AWAY = 'away';
+
+beforeEach(() => {
+  stage.mailbox = new FakeMailbox(keys, createSealer([createSealKey()]));
+  stage.failed = [];
+});
+
+/** `keeperRan`: the entry that the living keeper knows. */
+function open({
+  keeperRan,
+  onHostLoss = 'fail' as 'fail' | 'recreate',
+}: {
+  keeperRan?: string;
+  onHostLoss?: 'fail' | 'recreate';
+} = {}) {
+  const steps: string[] = [];
+  const note = (step: string): Taken => {
+    steps.push(step);
+    return { type: 'empty' };
+  };
+  const announcements = {
+    adopted: async () => note('announce adopted'),
+    lost: async ({ reason }: { reason: string }) => note(`announce lost: ${reason}`),
+  };
+  const shell = {
+    adopt: async () => {
+      if (keeperRan === 'no answer') throw new Error('no answer');
+      return { entryId: keeperRan ?? null };
+    },
+    abandon: async () => note('abandon'),
+  };
+  const context = {
+    owner: { keys, host: HERE, fence: 2 },
+    spec: sessionSpecSchema.parse({ onHostLoss }),
+    logger: pino({ level: 'silent' }),
+    signal: new AbortController().signal,
+  };
+  const parts = { announcements, shell, context } as unknown as SessionParts;
+  const run = async (adopted: Partial<Adopted>, found?: FakeSandbox) => {
+    const all = { type: 'adopted', life: 'open', epoch: 1, epochBase: 0, preparedEpoch: 1, waiting: 3, ...adopted };
+    await takeOver(all as Adopted, found, parts, {
+      serve: () => void steps.push('serve'),
+      makeReady: async () => note('make ready') !== undefined,
+      run: async ({ id }, from) => note(`${from} ${id}`),
+      finishLost: async ({ id }) => note(`lost ${id}`),
+    });
+    return steps;
+  };
+  return { run };
+}
+
+const entry = (host: string, retry: Entry['retry'] = 'never') => ({ id: 'e', host, retry }) as Entry;
+const living = () => new FakeSandbox('living', ref);
+const shellHere = { host: HERE, sandbox: 'living' };
+
+test.each([
+  ['an idle shell is adopted', undefined, undefined, ['announce adopted', 'serve']],
+  ['the entry that its keeper runs is resumed', 'e', HERE, ['announce adopted', 'serve', 'resume e']],
+  [
+    'one that this host took and its keeper never began is started',
+    'other',
+    HERE,
+    ['announce adopted', 'serve', 'start e'],
+  ],
+  [
+    'one that another host took may have run there, and is lost',
+    'other',
+    AWAY,
+    ['announce adopted', 'serve', 'lost e'],
+  ],
+])('a living sandbox: %s', async (_title, keeperRan, startedOn, steps) => {
+  const running = startedOn === undefined ? {} : { running: entry(startedOn) };
+  const { run } = open(keeperRan === undefined ? {} : { keeperRan });
+  expect(await run({ shell: shellHere, ...running }, living())).toEqual(steps);
+  expect(stage.failed).toEqual([]);
+});
+
+test('a keeper that does not answer: the sandbox is ended, what ran is lost, and what waits goes on', async () => {
+  const { run } = open({ keeperRan: 'no answer' });
+  expect(await run({ shell: shellHere, running: entry(HERE) }, living())).toEqual([
+    'abandon',
+    'announce lost: container-removed',
+    'lost e',
+  ]);
+  expect(stage.failed).toEqual([]);
+});
+
+test('a sandbox whose shell was never announced as ready is removed', async () => {
+  const { run } = open();
+  const found = living();
+  expect(await run({ epoch: 0 }, found)).toEqual([]);
+  expect(found.removed).toBe(true);
+});
+
+test('an idempotent entry is run again on a fresh shell, without serving: it may start nothing behind it', async () => {
+  const { run } = open();
+  expect(await run({ shell: shellHere, running: entry(HERE, 'idempotent') })).toEqual([
+    'announce lost: container-removed',
+    'make ready',
+    'start e',
+  ]);
+});
+
+test('a lost host fails what waited then, by onHostLoss, after what ran is lost', async () => {
+  const shell = { host: AWAY, sandbox: 'far' };
+  const steps = ['announce lost: host-lost', 'lost e'];
+  expect(await open().run({ shell, running: entry(AWAY) })).toEqual(steps);
+  expect(stage.failed).toEqual([['SESSION_LOST', 3]]);
+  stage.failed = [];
+  expect(await open({ onHostLoss: 'recreate' }).run({ shell, running: entry(AWAY) })).toEqual(steps);
+  expect(stage.failed).toEqual([]);
+});

@@ -1,0 +1,140 @@
+import {
+  type Adopted,
+  type adopt,
+  type announce,
+  type append,
+  type Entry,
+  type FinishOptions,
+  type finish,
+  type grant,
+  type peek,
+  type release,
+  type rerun,
+  type Sealer,
+  sealPlace,
+  type Taken,
+  type take,
+} from '@shellfleet/mailbox';
+import type { SessionKeys, SessionSpec } from '@shellfleet/protocol';
+
+interface FakeEntry {
+  id: string;
+  script: string;
+  retry?: 'idempotent';
+}
+
+/** The mailbox of one session in memory, with the functions that a host calls. It has one owner at a time, by fence. */
+export class FakeMailbox {
+  fence = 0;
+  life: 'open' | 'closing' = 'open';
+  epoch = 0;
+  epochBase = 0;
+  shell: { host: string; sandbox: string } | undefined;
+  running: Entry | undefined;
+  readonly waiting: Entry[] = [];
+  readonly finished: { id: string; outcome: string; takeNext: boolean; result: FinishOptions['result'] }[] = [];
+  readonly events: string[] = [];
+  takes = 0;
+  released: string | undefined;
+  readonly #keys: SessionKeys;
+  readonly #sealer: Sealer;
+  readonly #spec: SessionSpec;
+
+  constructor(keys: SessionKeys, sealer: Sealer, spec: SessionSpec = {}) {
+    this.#keys = keys;
+    this.#sealer = sealer;
+    this.#spec = spec;
+  }
+
+  /** A caller submits a command. */
+  submit({ id, script, retry }: FakeEntry): Entry {
+    const payload = { type: 'command', script, timeoutMs: 60_000, killGraceMs: 0, encoding: 'utf8' };
+    const entry: Entry = {
+      id,
+      kind: 'command',
+      payload: this.#sealer.seal(JSON.stringify(payload), sealPlace('payload', this.#keys, id)),
+      inbox: '',
+      acceptedAt: 1,
+      startedAt: 0,
+      offsets: { stdout: 0, stderr: 0 },
+      seq: 0,
+      retry: retry ?? 'never',
+      fence: 0,
+      host: '',
+    };
+    this.waiting.push(entry);
+    return entry;
+  }
+
+  /** Another host becomes the owner: every later write of this one is refused. */
+  loseTo(fence: number): void {
+    this.fence = fence;
+  }
+
+  /** The functions of the package, for `vi.mock`. */
+  get functions() {
+    const isOwner = ({ fence }: { fence: number }) => fence === this.fence;
+    const start = (owner: { fence: number; host: string }): Taken => {
+      if (this.running !== undefined) return { type: 'running', entry: this.running };
+      const head = this.waiting.shift();
+      if (head === undefined) return this.life === 'closing' ? { type: 'empty', closing: true } : { type: 'empty' };
+      this.running = { ...head, startedAt: 2, fence: owner.fence, host: owner.host };
+      return { type: 'started', entry: this.running };
+    };
+    return {
+      grant: (async () => {
+        this.fence += 1;
+        return { type: 'granted', fence: this.fence };
+      }) as typeof grant,
+      adopt: (async (owner) => (isOwner(owner) ? this.#adopted() : { type: 'fenced' })) as typeof adopt,
+      announce: (async (owner, shell, event) => {
+        if (!isOwner(owner)) return { type: 'fenced' };
+        if (event !== undefined) this.events.push(event.type);
+        this.epoch = shell.epoch;
+        if (shell.status === 'ready') this.shell = { host: owner.host, sandbox: shell.sandbox ?? '' };
+        return { type: 'said' };
+      }) as typeof announce,
+      peek: (async () => this.waiting[0]) as typeof peek,
+      take: (async (owner) => {
+        this.takes += 1;
+        return isOwner(owner) ? start(owner) : { type: 'fenced' };
+      }) as typeof take,
+      append: (async (owner) =>
+        isOwner(owner) ? { type: 'stored', offsets: { stdout: 0, stderr: 0 } } : { type: 'fenced' }) as typeof append,
+      rerun: (async () => ({ type: 'restarted' })) as typeof rerun,
+      finish: (async (owner, entryId, { result, takeNext }) => {
+        if (!isOwner(owner)) return { type: 'fenced' };
+        if (this.running?.id === entryId) this.running = undefined;
+        else if (this.waiting[0]?.id === entryId) this.waiting.shift();
+        else return { type: 'not-running' };
+        this.finished.push({ id: entryId, outcome: result.outcome, takeNext, result });
+        const next: Taken = takeNext ? start(owner) : { type: 'empty' };
+        return { type: 'finished', event: '1-0', next, endedBefore: false };
+      }) as typeof finish,
+      release: (async (owner, status) => {
+        if (!isOwner(owner)) return { type: 'fenced' };
+        if (this.running !== undefined || (this.waiting.length > 0 && this.life === 'open')) return { type: 'busy' };
+        this.released = status;
+        return { type: 'released', life: this.life };
+      }) as typeof release,
+    };
+  }
+
+  #adopted(): Adopted {
+    return {
+      type: 'adopted',
+      life: this.life,
+      generation: 'one',
+      spec: this.#sealer.seal(JSON.stringify(this.#spec), sealPlace('spec', this.#keys)),
+      epoch: this.epoch,
+      saidEpoch: this.epoch,
+      epochBase: this.epochBase,
+      preparedEpoch: this.epoch,
+      waiting: this.waiting.length,
+      createdAt: 1,
+      previousHost: '',
+      ...(this.shell === undefined ? {} : { shell: this.shell }),
+      ...(this.running === undefined ? {} : { running: this.running }),
+    };
+  }
+}
