@@ -9,7 +9,7 @@ export interface SessionRef {
 
 /** What a session job holds, in clear. `generation` names the life of the session id for which the job was added. */
 const jobDataSchema = placementSchema.extend({ generation: z.string().min(1) });
-export type SessionJobData = z.infer<typeof jobDataSchema>;
+type SessionJobData = z.infer<typeof jobDataSchema>;
 
 /** A job as a queue holds it. `data` is absent when it is not valid: it was written by something else than this package. */
 export interface SessionJob extends SessionRef {
