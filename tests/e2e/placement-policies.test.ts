@@ -83,6 +83,34 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     expect((await waits.result()).hostId).toBe('h1');
   });
 
+  test('a session whose job was lost gets one again with its class and priority, and overtakes nobody (UPKEEP-1)', async () => {
+    const holders = await Promise.all([0, 1].map((n) => stack.fleet.session(`busy-${n}`, small)));
+    for (const holder of holders) await holder.run('true');
+    const submit = async (id: string, priority: number) =>
+      (await stack.fleet.session(id, { ...small, priority, labels: { name: id } })).submit('true');
+    const [lost, later] = [await submit('lost-its-job', 9), await submit('waits-with-9', 9)];
+    const sooner = await submit('waits-with-3', 3);
+    const { admission } = fleetKeys(stack.namespace);
+    const queue = new Queue(sessionsQueue('docker'), { connection: inspector.redis, prefix: admission });
+    const jobId = sessionJobId('default', 'lost-its-job');
+    const before = await queue.getJob(jobId);
+    await queue.remove(jobId);
+    const again = await until(
+      () => queue.getJob(jobId),
+      (job) => job !== undefined,
+    );
+    expect({ data: again?.data, priority: again?.priority }).toEqual({ data: before?.data, priority: 9 });
+    await queue.close();
+    const positions = await Promise.all(
+      ['waits-with-3', 'waits-with-9', 'lost-its-job'].map(async (id) => (await infoOf(id)).position),
+    );
+    expect(positions).toEqual([1, 2, 3]);
+    for (const holder of holders) await holder.close();
+    expect((await sooner.result()).outcome).toBe('success');
+    await (await stack.fleet.session('waits-with-3')).close();
+    expect([(await later.result()).outcome, (await lost.result()).outcome]).toEqual(['success', 'success']);
+  });
+
   test('a session that no live host can run reports the reason, keeps start deadlines, and runs when a host offers its policy', async () => {
     await worker().stop('SIGTERM');
     const session = await stack.fleet.session('nowhere', { ...small, policy: 'host' });
