@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { connectRedis, submit } from '@shellfleet/mailbox';
+import { connectRedis, readLife, submit } from '@shellfleet/mailbox';
 import { fleetKeys, recordKey, sessionJobId, sessionKeys, sessionsQueue } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { setClientStage } from '../support/client-stage.ts';
@@ -52,7 +52,7 @@ test('a submit that is sent again runs once (I4)', async () => {
   const { redis } = await connectRedis(stage.own.url, 'producer', 'again');
   const again = await submit(redis, keys, {
     entryId,
-    generation: (await stage.redis.hget(keys.state, 'gen')) ?? '',
+    generation: (await readLife(stage.redis, keys))?.generation ?? '',
     kind: 'command',
     payload: payload ?? '',
     payloadHash: '',

@@ -57,9 +57,9 @@ async function upkeep(): Promise<string[]> {
   const given: string[] = [];
   for (const member of await redis.zrange(fleet.index, '0', '-1')) {
     const [tenant = '', session = ''] = member.split(':');
-    const { unfinished } = await sweep(redis, sessionKeys(keys.namespace, tenant, session));
+    const { hasWork } = await sweep(redis, sessionKeys(keys.namespace, tenant, session));
     const id = sessionJobId(tenant, session);
-    if (!unfinished || (await hasJob(id))) continue;
+    if (!hasWork || (await hasJob(id))) continue;
     await addJob(id);
     given.push(member);
   }
@@ -102,14 +102,14 @@ test.each([
     const job = await worker.getNextJob('h1', { block: false });
     const owner = await own(redis, keys, 'h1');
     const lookAgain = async () => {
-      if ((await sweep(redis, keys)).unfinished) await addJob();
+      if ((await sweep(redis, keys)).hasWork) await addJob();
     };
     const all = [() => release(owner, 'queued'), () => job?.moveToCompleted(null, 'h1', false), lookAgain];
     for (const [index, step] of all.slice(0, steps).entries()) {
       await step();
       if (index > 0) continue;
       // Between release and removal, its job is there already: the producer's own addition changes nothing.
-      expect(await submit(redis, keys, newSubmission(generation))).toMatchObject({ type: 'accepted', host: '' });
+      expect(await submit(redis, keys, newSubmission(generation))).toMatchObject({ type: 'accepted', needsJob: true });
       await addJob();
     }
     await upkeep();
@@ -134,7 +134,9 @@ test('an entry that is submitted while a release is under way is refused to it, 
     ]);
     other.disconnect();
     if (submitted.type !== 'accepted') throw new Error(submitted.type);
-    expect([released.type, submitted.host]).toEqual(released.type === 'busy' ? ['busy', 'h1'] : ['released', '']);
+    expect([released.type, submitted.needsJob]).toEqual(
+      released.type === 'busy' ? ['busy', false] : ['released', true],
+    );
     const next = await own(redis, keys, 'h1');
     const taken = await take(next);
     if (taken.type === 'started') await finish(next, taken.entry.id, finishAs('success'));

@@ -109,7 +109,7 @@ test('a full Redis takes nothing new, says so, and still lets everything come to
   ).rejects.toMatchObject(full);
   expect((await finish(owner, running, finishAs('success'))).type).toBe('finished');
   expect((await cancel(redis, keys, waiting[0] ?? '', 'full')).type).toBe('ended');
-  expect((await sweep(redis, keys)).unfinished).toBe(true);
+  expect((await sweep(redis, keys)).hasWork).toBe(true);
   expect((await close(redis, keys, generation, false)).type).toBe('closing');
   expect((await release(owner, 'queued')).type).toBe('released');
   const outcomes = outcomesOf(await readEvents(redis, keys));

@@ -263,7 +263,7 @@ describe('input', () => {
 
   test('an accepted stream has its lease from the start', async () => {
     const entryId = await accepted('streamed');
-    const [at, lease] = await redis.hmget(recordKey(keys, entryId), 'at', 'lease');
+    const [at, lease] = await redis.hmget(recordKey(keys, entryId), 'acceptedAt', 'lease');
     expect(Number(lease) - Number(at)).toBe(LIMITS.inputLeaseMs);
   });
 });

@@ -93,7 +93,7 @@ describe('adopt', () => {
     const owner = await own(redis, keys, 'h1');
     await release(owner, 'queued');
     expect(await adopt(owner)).toEqual({ type: 'fenced' });
-    expect(await submit(redis, keys, newSubmission(generation))).toMatchObject({ type: 'accepted', host: '' });
+    expect(await submit(redis, keys, newSubmission(generation))).toMatchObject({ type: 'accepted', needsJob: true });
   });
 
   test('says that a session is closed, or was never opened', async () => {
@@ -117,7 +117,7 @@ describe('announce', () => {
     const owner = { ...(await own(redis, keys)), redis: repeating };
     const first = { epoch: 1, epochBase: 0 } as const;
     const opened = { type: 'session.opened', data: { hostId: 'h1' } } as const;
-    const shell = () => redis.hmget(keys.state, 'epoch', 'status', 'base');
+    const shell = () => redis.hmget(keys.state, 'epoch', 'status', 'epochBase');
     await announce(owner, { ...first, status: 'starting' });
     await announce(owner, { ...first, status: 'ready' }, opened);
     await announce(owner, { ...first, status: 'ready' }, opened);

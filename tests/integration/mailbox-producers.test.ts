@@ -29,7 +29,7 @@ describe('open', () => {
     await redis.pexpire(unused.state, 1_000);
     await open(redis, unused, 'sealed', 'd1');
     expect(await redis.pttl(unused.state)).toBeGreaterThan(86_000_000);
-    await submit(redis, used, newSubmission((await redis.hget(used.state, 'gen')) ?? ''));
+    await submit(redis, used, newSubmission((await redis.hget(used.state, 'generation')) ?? ''));
     await own(redis, owned);
     expect([await redis.pttl(used.state), await redis.pttl(used.stream), await redis.pttl(owned.state)]).toEqual([
       -1, -1, -1,
@@ -61,7 +61,7 @@ describe('open', () => {
     await close(redis, keys, generation, false);
     expect(await open(redis, keys, 's', 'd')).toEqual({ type: 'closing' });
     await release(owner, 'queued');
-    await redis.hset(keys.state, 'gen', '9999999999999');
+    await redis.hset(keys.state, 'generation', '9999999999999');
     expect(await open(redis, keys, 's', 'd')).toEqual({ type: 'created', generation: '10000000000000' });
   });
 });
@@ -71,11 +71,11 @@ describe('submit', () => {
     const submission = newSubmission(generation);
     const [first, second] = await Promise.all([submit(redis, keys, submission), submit(redis, keys, submission)]);
     expect([first, second]).toEqual([
-      { type: 'accepted', waiting: 0, host: '' },
-      { type: 'accepted-before', waiting: 1, host: '' },
+      { type: 'accepted', waiting: 0, needsJob: true },
+      { type: 'accepted-before', waiting: 1, needsJob: true },
     ]);
     await own(redis, keys, 'h3');
-    expect(await submit(redis, keys, submission)).toEqual({ type: 'accepted-before', waiting: 1, host: 'h3' });
+    expect(await submit(redis, keys, submission)).toEqual({ type: 'accepted-before', waiting: 1, needsJob: false });
     expect(await redis.llen(keys.queue)).toBe(1);
   });
 
@@ -143,7 +143,7 @@ describe('cancel', () => {
     const [a = '', b = ''] = await submitSome(redis, keys, generation, 2);
     const cancelled = await cancel(redis, keys, a, 'no');
     const event = (await readEvents(redis, keys)).at(-1);
-    expect(cancelled).toEqual({ type: 'ended', event: event?.id, inbox: 'p1' });
+    expect(cancelled).toEqual({ type: 'ended', event: event?.id, inbox: 'p1', needsJob: false });
     expect(await cancel(redis, keys, a, 'no')).toEqual({ type: 'ended-before' });
     expect(await redis.lrange(keys.queue, 0, -1)).toEqual([b]);
     expect(await redis.hget(recordKey(keys, a), 'payload')).toBeNull();
@@ -251,7 +251,7 @@ describe('close', () => {
   test('of a long queue lets others in between, and a broken-off one is ended by any later one', async () => {
     const pipeline = redis.pipeline();
     for (let index = 0; index < 5_000; index += 1) {
-      pipeline.hset(recordKey(keys, `e${index}`), { state: 'waiting', inbox: 'p1', at: 1 });
+      pipeline.hset(recordKey(keys, `e${index}`), { state: 'waiting', inbox: 'p1', acceptedAt: 1 });
       pipeline.rpush(keys.queue, `e${index}`);
     }
     await pipeline.exec();

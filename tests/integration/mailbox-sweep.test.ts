@@ -28,10 +28,10 @@ async function nextMillisecond(): Promise<void> {
 
 /** Makes the marks that sweeps have left older. */
 async function age(byMs: number): Promise<void> {
-  const marks = (await redis.hget(keys.state, 'marks')) ?? '';
+  const marks = (await redis.hget(keys.state, 'ageMarks')) ?? '';
   await redis.hset(
     keys.state,
-    'marks',
+    'ageMarks',
     marks.replaceAll(/(\d+):/g, (_, time: string) => `${Number(time) - byMs}:`),
   );
 }
@@ -45,7 +45,7 @@ test('ends waiting entries whose start deadline has passed, and no others', asyn
   expect(swept).toMatchObject({
     waiting: 1,
     host: '',
-    unfinished: true,
+    hasWork: true,
     ended: [{ entryId: late.entryId, inbox: 'p7' }],
   });
   expect(await sweep(redis, keys)).toMatchObject({ ended: [] });
@@ -103,7 +103,7 @@ test('keeps a few marks, however often it comes', async () => {
     await sweep(redis, keys, AMPLE);
     await age(DAY / 8);
   }
-  expect(((await redis.hget(keys.state, 'marks')) ?? '').split(' ').length).toBeLessThanOrEqual(5);
+  expect(((await redis.hget(keys.state, 'ageMarks')) ?? '').split(' ').length).toBeLessThanOrEqual(5);
 });
 
 test('by bytes trims the oldest finished commands first, down to about the limit', async () => {
@@ -141,32 +141,32 @@ test('by bytes never trims what the running command has said, however much it is
   expect(outputOf(await readEvents(redis, keys), running).stdout.byteLength).toBe(500_000);
 });
 
-test('says whether anything is unfinished: something waits, runs, or is being closed', async () => {
-  const unfinished = async () => (await sweep(redis, keys)).unfinished;
-  expect(await unfinished()).toBe(false);
+test('reports whether the session has work: something waits, runs, or is being closed', async () => {
+  const hasWork = async () => (await sweep(redis, keys)).hasWork;
+  expect(await hasWork()).toBe(false);
   const [id = ''] = await submitSome(redis, keys, generation, 1);
-  expect(await unfinished()).toBe(true);
+  expect(await hasWork()).toBe(true);
   const owner = await own(redis, keys);
   await take(owner);
-  expect(await unfinished()).toBe(true);
+  expect(await hasWork()).toBe(true);
   await finish(owner, id, finishAs('success'));
-  expect(await unfinished()).toBe(false);
+  expect(await hasWork()).toBe(false);
   await redis.hset(keys.state, 'life', 'closing');
-  expect(await unfinished()).toBe(true);
+  expect(await hasWork()).toBe(true);
 });
 
 test('ends a close that broke off, when there is no host to do it', async () => {
   const ids = await submitSome(redis, keys, generation, 2);
   await redis.hset(keys.state, 'life', 'closing');
   const swept = await sweep(redis, keys);
-  expect(swept).toMatchObject({ unfinished: false, ended: ids.map((entryId) => ({ entryId })) });
+  expect(swept).toMatchObject({ hasWork: false, ended: ids.map((entryId) => ({ entryId })) });
   expect(await redis.hget(keys.state, 'life')).toBe('closed');
   expect(await redis.pttl(keys.state)).toBeGreaterThan(0);
 });
 
 test('leaves no key behind where there is no session', async () => {
   const unknown = newKeys();
-  expect(await sweep(redis, unknown)).toEqual({ trimmed: 0, waiting: 0, host: '', ended: [], unfinished: false });
+  expect(await sweep(redis, unknown)).toEqual({ trimmed: 0, waiting: 0, host: '', ended: [], hasWork: false });
   expect(await redis.exists(unknown.state, unknown.stream, unknown.queue)).toBe(0);
 });
 

@@ -119,7 +119,7 @@ export function outputOf(events: StreamEvent[], entryId: string): Record<StreamN
 export async function leftovers(redis: Redis, keys: SessionKeys): Promise<string[]> {
   const [waiting, run, records] = await Promise.all([
     redis.lrange(keys.queue, 0, -1),
-    redis.hget(keys.state, 'run'),
+    redis.hget(keys.state, 'running'),
     keysOf(redis, `${keys.prefix}record:`),
   ]);
   const payloads = await Promise.all(records.map((key) => redis.hexists(key, 'payload')));

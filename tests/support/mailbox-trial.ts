@@ -178,8 +178,8 @@ function ignoreRefusal(error: unknown): undefined {
 /** Owners to which nothing happens, until nothing is left. */
 async function drain(trial: Trial): Promise<void> {
   const { calm, keys } = trial;
-  const unfinished = async () => (await sweep(calm, keys)).unfinished;
-  for (let index = 0; (await unfinished()) && index < 20; index += 1) await life(trial, trial.random.pick(HOSTS), calm);
+  const hasWork = async () => (await sweep(calm, keys)).hasWork;
+  for (let index = 0; (await hasWork()) && index < 20; index += 1) await life(trial, trial.random.pick(HOSTS), calm);
 }
 
 async function survive<T>(trial: Trial, act: () => Promise<T>): Promise<T | undefined> {

@@ -92,9 +92,12 @@ export class FakeMailbox {
         if (event !== undefined) this.events.push(event.type);
         this.epoch = shell.epoch;
         if (shell.status === 'ready') this.shell = { host: owner.host, sandbox: shell.sandbox ?? '' };
-        return { type: 'said' };
+        return { type: 'recorded' };
       }) as typeof announce,
-      peek: (async () => this.waiting[0]) as typeof peek,
+      peek: (async () =>
+        this.waiting[0] === undefined
+          ? undefined
+          : { entry: this.waiting[0], runnable: true, cleared: '' }) as typeof peek,
       take: (async (owner) => {
         this.takes += 1;
         return isOwner(owner) ? start(owner) : { type: 'fenced' };
@@ -128,7 +131,7 @@ export class FakeMailbox {
       generation: 'one',
       spec: this.#sealer.seal(JSON.stringify(this.#spec), sealPlace('spec', this.#keys)),
       epoch: this.epoch,
-      saidEpoch: this.epoch,
+      reportedEpoch: this.epoch,
       epochBase: this.epochBase,
       preparedEpoch: this.epoch,
       waiting: this.waiting.length,

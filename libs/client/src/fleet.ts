@@ -1,9 +1,8 @@
-import { toQueueError } from '@shellfleet/mailbox';
+import { readRecord } from '@shellfleet/mailbox';
 import {
   type HostInfo,
   parseCommandId,
   type Result,
-  recordKey,
   type SessionInfo,
   type SessionSpec,
   type SessionState,
@@ -77,10 +76,8 @@ export class Fleet implements AsyncDisposable {
       });
     }
     const keys = this.#producer.keysOf(ids.sessionId);
-    const known = await this.#producer.redis.exists(recordKey(keys, ids.entryId)).catch((error: unknown) => {
-      throw toQueueError(error);
-    });
-    if (known === 0) throw resultExpired(commandId);
+    const known = await readRecord(this.#producer.redis, keys, ids.entryId);
+    if (known === undefined) throw resultExpired(commandId);
     const pending = this.#producer.pending.expect(keys, ids.entryId);
     pending.accepted = true;
     return new Command(this.#producer, pending, { deduplicated: false, foreign: pending.resubmit === undefined });

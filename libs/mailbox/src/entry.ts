@@ -1,13 +1,13 @@
 import type { EntryKind } from '@shellfleet/protocol';
 import { asNumber, asString } from './reply.ts';
 
-/** An entry as its host sees it. */
+/** An entry of a mailbox, for the host that runs it. */
 export interface Entry {
   id: string;
   kind: EntryKind;
   /** sealed; empty when it has ended */
   payload: string;
-  /** producer that waits for it */
+  /** the producer that waits for its Result, or empty */
   inbox: string;
   /** by the clock of Redis, ms */
   acceptedAt: number;
@@ -17,23 +17,27 @@ export interface Entry {
   /** output entries that are stored */
   seq: number;
   retry: 'never' | 'idempotent';
-  /** why a caller cancelled it while it ran */
+  /** Set when a caller has cancelled it while it ran. */
   cancelReason?: string;
-  /** under which it was started */
+  /** the fence under which it was started */
   fence: number;
   /**
-   * the host that started it. A keeper that has not begun it may be given it only on this host, and only if the keeper was there under this
-   * fence: any other may be a stranger to what has run already.
+   * The host that started it. A keeper that has not begun the entry may be given it only on this host, and only if the keeper existed under
+   * this fence: any other keeper cannot know whether the entry has run already.
    */
   host: string;
 }
 
-/** What the head of the mailbox is: started by this call, running since an earlier one, past its start deadline (not started), or nothing (`closing`: the life is to be ended). */
-export type Taken = { type: 'empty'; closing?: true } | { type: 'started' | 'running' | 'overdue'; entry: Entry };
+/** The answer of each script that starts the head of the mailbox. */
+export type Taken =
+  /** Nothing can be started: nothing waits, or the head is held. `closing`: the owner has to end the life. */
+  | { type: 'empty'; closing?: true }
+  /** Started by this call; running since an earlier one; past its start deadline; not admitted yet. The last two are not started. */
+  | { type: 'started' | 'running' | 'overdue' | 'needs-admission'; entry: Entry };
 
-const TAKEN_TYPES = { 1: 'started', 2: 'running', 3: 'overdue' } as const;
+const TAKEN_TYPES = { 1: 'started', 2: 'running', 3: 'overdue', 4: 'needs-admission' } as const;
 
-/** Reads `take_head`'s answer. */
+/** The only parser of what the prelude's `to_reply` builds, and of `{0, life}`. */
 export function toTaken(reply: unknown[]): Taken {
   const type = TAKEN_TYPES[reply[0] as keyof typeof TAKEN_TYPES];
   if (type !== undefined) return { type, entry: toEntry(reply) };
@@ -41,19 +45,20 @@ export function toTaken(reply: unknown[]): Taken {
 }
 
 function toEntry(reply: unknown[]): Entry {
-  const cancelReason = asString(reply[11]);
+  const [, id, payload, kind, inbox, acceptedAt, startedAt, stdout, stderr, seq, retry, cancel, fence, host] = reply;
+  const cancelReason = asString(cancel);
   return {
-    id: asString(reply[1]),
-    payload: asString(reply[2]),
-    kind: asString(reply[3]) as EntryKind,
-    inbox: asString(reply[4]),
-    acceptedAt: asNumber(reply[5]),
-    startedAt: asNumber(reply[6]),
-    offsets: { stdout: asNumber(reply[7]), stderr: asNumber(reply[8]) },
-    seq: asNumber(reply[9]),
-    retry: asString(reply[10]) === 'idempotent' ? 'idempotent' : 'never',
+    id: asString(id),
+    payload: asString(payload),
+    kind: asString(kind) as EntryKind,
+    inbox: asString(inbox),
+    acceptedAt: asNumber(acceptedAt),
+    startedAt: asNumber(startedAt),
+    offsets: { stdout: asNumber(stdout), stderr: asNumber(stderr) },
+    seq: asNumber(seq),
+    retry: asString(retry) === 'idempotent' ? 'idempotent' : 'never',
     ...(cancelReason === '' ? {} : { cancelReason }),
-    fence: asNumber(reply[12]),
-    host: asString(reply[13]),
+    fence: asNumber(fence),
+    host: asString(host),
   };
 }

@@ -39,6 +39,19 @@ export async function sendAnswer(
   await redis.xadd(inboxKey(namespace, producer), 'NOMKSTREAM', 'MAXLEN', '~', INBOX_LENGTH, '*', ...fields);
 }
 
+/** What an entry of an inbox holds, by the fields that notify(), sendAnswer() and finish.lua write. */
+export type InboxEntry = { type: 'notice'; notice: InboxNotice } | { type: 'answer'; id: string; sealed: string };
+
+/** Parses the fields of an inbox's stream entry. */
+export function parseInboxEntry(fields: string[]): InboxEntry {
+  if (fields[0] === 'a') {
+    const [, id = '', , sealed = ''] = fields;
+    return { type: 'answer', id, sealed };
+  }
+  const [, tenant = '', , session = '', , entryId = '', , event = '', , result = ''] = fields;
+  return { type: 'notice', notice: { tenant, session, entryId, event, result } };
+}
+
 /** Makes the inbox, or keeps it from expiring: sent before the first submit, and then well within its time to live. */
 export async function keepInbox(redis: Redis, namespace: string, producer: string): Promise<void> {
   const key = inboxKey(namespace, producer);

@@ -1,6 +1,12 @@
 -- Shared by every mailbox script: it is put in front of each of them.
 -- KEYS  1 queue · 2 state · 3 stream, all of one session (one hash tag; keys built from ARGV[1] share it)
 -- ARGV  1 key prefix of the session · 2 feed channel · then the script's own
+--
+-- MAILBOX-1. Every script is atomic, and safe when it arrives twice: at once, or late.
+-- MAILBOX-2. A host writes only under the stored fence and host.
+-- MAILBOX-3. An entry gets exactly one terminal event: complete() writes it, and nothing else does.
+-- MAILBOX-4. An entry is started before the first byte of it reaches a shell, and once for each fence.
+-- MAILBOX-5. Only the head is ever started, judged or held, and a held head starts only after an answer has cleared it.
 local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
 local prefix, feed = ARGV[1], ARGV[2]
 
@@ -21,47 +27,54 @@ local function emit(type, id, data)
 end
 local function publish_newest() if newest then redis.call('PUBLISH', feed, newest) end end
 
--- A full Redis refuses a script's first write, unless that one frees memory: what brings an entry or a life to its end goes on.
+-- A full Redis refuses a script whose first write needs memory. Scripts that bring an entry or a life to its end begin with one that frees it.
 local function write_when_full() redis.call('DEL', prefix .. 'nothing') end
 
--- Only the newest owner writes: fence and host must both be the stored ones.
+-- MAILBOX-2: fence and host must both be the stored ones.
 local function owns(fence, host)
   local owner = redis.call('HMGET', state, 'fence', 'host')
   return owner[1] == fence and owner[2] == host
 end
 
--- The time of an event, ms: the clock is read once for both.
+-- The time of an event in ms, from its id: the clock is read once for both.
 local function time_of(event) return string.match(event, '^%d+') end
 
--- The only place where an entry becomes terminal. What is kept of it is small: its payload goes at once, before anything is
--- written, which a full Redis allows. `kept`: kind, inbox, at, started, stdout, stderr, cancel, seq of its record, from a caller that
--- has read and removed it, its input too.
+-- MAILBOX-3. Ends an entry. Its record keeps little: the payload goes at once, before anything is written, which a full Redis allows.
+-- `kept`: fields of its record, from a caller that has read and deleted the record and the entry's input.
 local function complete(id, outcome, result, retention_ms, kept)
   local record = record_key(id)
   if not kept then
-    kept = redis.call('HMGET', record, 'kind', 'inbox', 'at', 'started', 'stdout', 'stderr', 'cancel', 'seq')
+    local kind, inbox, accepted_at, started_at, stdout, stderr, cancel, seq =
+      unpack(redis.call('HMGET', record, 'kind', 'inbox', 'acceptedAt', 'startedAt', 'stdout', 'stderr', 'cancel', 'seq'))
+    kept = {kind = kind, inbox = inbox, accepted_at = accepted_at, started_at = started_at, stdout = stdout, stderr = stderr, cancel = cancel, seq = seq}
     redis.call('DEL', record, input_key(id))
   end
   local event = emit('command.completed', id, result)
-  redis.call('HSET', record, 'state', 'ended', 'event', event, 'outcome', outcome, 'kind', kept[1] or '', 'inbox', kept[2] or '',
-    'at', kept[3] or '', 'started', kept[4] or '', 'stdout', kept[5] or 0, 'stderr', kept[6] or 0, 'cancel', kept[7] or '',
-    'seq', kept[8] or 0)
+  redis.call('HSET', record, 'state', 'ended', 'event', event, 'outcome', outcome, 'kind', kept.kind or '', 'inbox', kept.inbox or '',
+    'acceptedAt', kept.accepted_at or '', 'startedAt', kept.started_at or '', 'stdout', kept.stdout or 0, 'stderr', kept.stderr or 0,
+    'cancel', kept.cancel or '', 'seq', kept.seq or 0)
   redis.call('PEXPIRE', record, retention_ms)
   return event
 end
 
--- Ends up to `most` waiting entries as cancellations; adds inbox, entry and event of each to `ended`.
+-- Ends an entry, and adds its inbox, id and event to `ended`. The caller has removed it from the queue.
+local function complete_into(id, outcome, result, retention_ms, ended)
+  ended[#ended + 1] = redis.call('HGET', record_key(id), 'inbox') or ''
+  ended[#ended + 1] = id
+  ended[#ended + 1] = complete(id, outcome, result, retention_ms)
+end
+
+-- Ends up to `most` waiting entries as cancellations.
 local function cancel_waiting(most, result, retention_ms, ended)
   for _ = 1, most do
     local id = redis.call('LPOP', queue)
-    if not id then return end
-    ended[#ended + 1] = redis.call('HGET', record_key(id), 'inbox') or ''
-    ended[#ended + 1] = id
-    ended[#ended + 1] = complete(id, 'cancellation', result, retention_ms)
+    if not id then break end
+    complete_into(id, 'cancellation', result, retention_ms, ended)
   end
+  redis.call('HDEL', state, 'held')
 end
 
--- The owner is one no more; what it may still send under its fence comes too late, `adopt` included.
+-- Releases the ownership. Later writes under its fence are fenced off, `adopt` included.
 local function end_ownership()
   local fence = redis.call('HGET', state, 'fence')
   if fence then redis.call('HSET', state, 'released', fence) end
@@ -75,39 +88,64 @@ local function end_life(data, retention_ms)
   redis.call('PEXPIRE', stream, retention_ms)
 end
 
--- What a host is told of an entry: `r` is its record, as read_entry has it.
-local function to_reply(code, id, r)
-  return {code, id, r[12] or '', r[1] or '', r[2] or '', r[3] or '0', r[4] or '0',
-    r[5] or '0', r[6] or '0', r[7] or '0', r[8] or '', r[9] or '', r[10] or '0', r[11] or ''}
+-- The entry that can be started or judged now, or false: the head of the queue, unless that is held.
+-- `held`: the state's field, the id of the entry that was held last. It means nothing once that entry is not the head.
+-- Every script that asks whether a session has work asks here. `isRunnable` in read/session-state.ts is the same for readers.
+local function runnable(held)
+  local head = redis.call('LINDEX', queue, 0)
+  return head and head ~= held and head
 end
 
-local function read_entry(id, ...)
-  return redis.call('HMGET', record_key(id), 'kind', 'inbox', 'at', 'started', 'stdout', 'stderr', 'seq', 'retry', 'cancel', 'fence', 'host', 'payload', ...)
+-- What a host needs of an entry. `deadline` and `cleared` are for entries that wait.
+local function read_entry(id)
+  local kind, inbox, accepted_at, started_at, stdout, stderr, seq, retry, cancel, fence, host, payload, deadline, cleared =
+    unpack(redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'startedAt', 'stdout', 'stderr', 'seq', 'retry', 'cancel',
+      'fence', 'host', 'payload', 'deadline', 'cleared'))
+  return {id = id, kind = kind, inbox = inbox, accepted_at = accepted_at, started_at = started_at, stdout = stdout, stderr = stderr, seq = seq,
+    retry = retry, cancel = cancel, fence = fence, host = host, payload = payload, deadline = deadline, cleared = cleared}
 end
 
--- Taking is starting: record, mark in the stream and payload in one step. Nothing may run when it is called.
--- Adds to `changes` what the caller has to write into the state. Returns what a host is told:
--- 1 started now · 3 its start deadline has passed, not started · {0, life} nothing to start: nothing waits, or the life is ending
-local function start_next(fence, host, life, changes)
-  local id = life == 'open' and redis.call('LPOP', queue)
-  if not id then return {0, life or ''} end
-  local entry = read_entry(id, 'deadline')
-  if entry[13] and tonumber(entry[13]) < now_ms() then
-    redis.call('LPUSH', queue, id)
-    return to_reply(3, id, entry)
-  end
-  local at = time_of(emit('command.started', id, '{"hostId":"' .. host .. '"}'))
-  redis.call('HSET', record_key(id), 'state', 'running', 'fence', fence, 'host', host, 'started', at)
-  changes[#changes + 1] = 'run'
-  changes[#changes + 1] = id
-  changes[#changes + 1] = 'active'
+-- An entry as scripts answer with it. Codes: 1 started by this call · 2 running · 3 overdue, not started · 4 needs admission, not started.
+-- Its only parser is toTaken() in entry.ts.
+local function to_reply(code, entry)
+  return {code, entry.id, entry.payload or '', entry.kind or '', entry.inbox or '', entry.accepted_at or '0', entry.started_at or '0',
+    entry.stdout or '0', entry.stderr or '0', entry.seq or '0', entry.retry or '', entry.cancel or '', entry.fence or '0', entry.host or ''}
+end
+
+-- MAILBOX-4: record, event and payload in one step. The caller has removed the entry from the queue, and nothing else runs.
+-- Adds to `changes` the fields that the caller writes into the state.
+local function start(entry, fence, host, changes)
+  local at = time_of(emit('command.started', entry.id, '{"hostId":"' .. host .. '"}'))
+  redis.call('HSET', record_key(entry.id), 'state', 'running', 'fence', fence, 'host', host, 'startedAt', at)
+  changes[#changes + 1] = 'running'
+  changes[#changes + 1] = entry.id
+  changes[#changes + 1] = 'activeAt'
   changes[#changes + 1] = at
-  entry[4], entry[10], entry[11] = at, fence, host
-  return to_reply(1, id, entry)
+  entry.started_at, entry.fence, entry.host = at, fence, host
+  return to_reply(1, entry)
+end
+
+local function is_overdue(entry) return entry.deadline and tonumber(entry.deadline) < now_ms() end
+
+-- Starts the head. `admission`: digest of the host's admission rules, or '' when it admits everything.
+-- Returns an entry's reply (codes 1, 3, 4), or {0, life}: nothing can be started, or the life is ending.
+local function start_next(fence, host, life, held, admission, changes)
+  if life ~= 'open' then return {0, life or ''} end
+  local id
+  if admission == '' and not held then id = redis.call('LPOP', queue) else id = runnable(held) end
+  if not id then return {0, life} end
+  local entry = read_entry(id)
+  local code = is_overdue(entry) and 3 or admission ~= '' and entry.cleared ~= admission and 4
+  if code then
+    if admission == '' and not held then redis.call('LPUSH', queue, id) end
+    return to_reply(code, entry)
+  end
+  if admission ~= '' or held then redis.call('LPOP', queue) end
+  return start(entry, fence, host, changes)
 end
 
 -- Output entries from ARGV[first] on, in fives: stream (1, 2) · seq · raw from · raw to · entry. All are stored, or none:
--- each must begin at the offset that is stored for its stream, and be the next of its seq (an entry may cover no raw byte at all).
+-- each must begin at the offset that is stored for its stream, and have the next seq (an entry may cover no raw byte at all).
 -- `stdout`, `stderr`, `seq` are the stored ones. Returns whether they follow, both offsets and the seq behind them.
 local function follows(first, stdout, stderr, seq)
   local after = {tonumber(stdout or 0), tonumber(stderr or 0)}

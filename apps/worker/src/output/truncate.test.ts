@@ -44,6 +44,13 @@ describe('Truncate', () => {
     expect(result.cut).toEqual({ bytes: false, lines: maxLines < 4 });
   });
 
+  test('T2: a line that the head has in part is one of the lines that come out', () => {
+    const input = `${'x'.repeat(30)}\na\nb\nc\n`;
+    expect(cut(input, { maxBytes: 20, maxLines: 3 }).text).toBe(
+      'xxxxxxxxxx\n[... 23 bytes, 2 lines omitted ...]\nb\nc\n',
+    );
+  });
+
   test('T1: does not cut what fits, although half of its lines fill the head', () => {
     const input = `${'\n'.repeat(500)}|${'x'.repeat(400)}|${'\n'.repeat(99)}`;
     expect(cut(input, {}).cut).toEqual({ bytes: false, lines: false });

@@ -14,7 +14,8 @@ export async function giveUp(parts: SessionParts, why: string, isStopping: () =>
   const { shell, context } = parts;
   const { owner, signal, logger } = context;
   const hadShell = shell.hasSandbox;
-  if (hadShell && (await retryWhileRedisIsDown(() => peek(owner), signal)) !== undefined && !isStopping()) return false;
+  const head = hadShell ? await retryWhileRedisIsDown(() => peek(owner), signal) : undefined;
+  if (head?.runnable === true && !isStopping()) return false;
   if (hadShell) await endShell(parts);
   const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
   const released = await retryWhileRedisIsDown(() => release(owner, hadShell ? 'lost' : 'queued', event), signal);
@@ -75,7 +76,7 @@ async function removeJob({ job, jobs, lease, generation, context }: SessionParts
   lease.end();
   await retryWhileRedisIsDown(() => jobs.remove(job), signal);
   const head = await retryWhileRedisIsDown(() => peek(owner), signal);
-  if (head === undefined) return;
+  if (head?.runnable !== true) return;
   const next = newSessionJob(job, generation, toPlacement(spec));
   await retryWhileRedisIsDown(() => jobs.ensure(next), signal);
 }

@@ -12,7 +12,7 @@ export async function failWaiting(
   for (let failed = 0; failed < most; failed += 1) {
     const head = await retryWhileRedisIsDown(() => peek(context.owner), context.signal);
     if (head === undefined) return;
-    const finished = await finishFailed({ entry: head, mayTakeNext: () => false }, error, context, shell);
+    const finished = await finishFailed({ entry: head.entry, mayTakeNext: () => false }, error, context, shell);
     if (finished.type === 'fenced') return context.onFenced();
   }
 }

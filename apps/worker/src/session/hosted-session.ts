@@ -226,7 +226,7 @@ export class HostedSession {
     if (this.#mailboxEmpty || !lease.held()) return EMPTY;
     const { owner, signal } = context;
     if (!shell.ready) {
-      if ((await retryWhileRedisIsDown(() => peek(owner), signal)) === undefined) return EMPTY;
+      if ((await retryWhileRedisIsDown(() => peek(owner), signal))?.runnable !== true) return EMPTY;
       if (!(await makeReady(parts, this.#opening.signal))) return EMPTY;
     }
     const taken = await retryWhileRedisIsDown(() => take(owner), signal);

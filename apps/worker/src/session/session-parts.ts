@@ -100,7 +100,7 @@ export function createSessionParts(
       onGone: onShellGone,
       onConnected: (shellTerminals) => terminals.connect(shellTerminals),
     },
-    { epoch: adopted.epoch, reportedEpoch: adopted.saidEpoch },
+    { epoch: adopted.epoch, reportedEpoch: adopted.reportedEpoch },
   );
   const announcements = new Announcements(context, shell, adopted.epoch);
   return { context, shell, late, terminals, announcements, job, jobs, lease, generation: adopted.generation };

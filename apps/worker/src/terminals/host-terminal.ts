@@ -4,6 +4,7 @@ import {
   appendTerminalOutput,
   type Fenced,
   type Owner,
+  readTerminalInput,
   retryWhileRedisIsDown,
   type Sealer,
   sealPlace,
@@ -19,7 +20,6 @@ import {
   type TerminalInputMessage,
   type TerminalOutputMessage,
   terminalInputMessageSchema,
-  terminalKeys,
   toTerminalText,
 } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
@@ -149,13 +149,11 @@ export class HostTerminal {
 
   async #readTyped(): Promise<void> {
     const { redis, keys } = this.#deps.owner;
-    const { input } = terminalKeys(keys, this.#id);
     while (this.#terminal !== undefined && this.#end === undefined && this.#input.hasRoom) {
-      const from = `(${this.#input.read}-0`;
-      const entries = await redis.xrange(input, from, '+', 'COUNT', MESSAGES_A_READ);
-      for (const [id, fields] of entries) {
+      const entries = await readTerminalInput(redis, keys, this.#id, this.#input.read, MESSAGES_A_READ);
+      for (const { number, sealed } of entries) {
         if (!this.#input.hasRoom) return;
-        this.#take(Number.parseInt(id, 10), this.#openTyped(id, fields[1] ?? ''));
+        this.#take(number, this.#openTyped(number, sealed));
       }
       if (entries.length < MESSAGES_A_READ) return;
     }
@@ -163,7 +161,7 @@ export class HostTerminal {
 
   /** Redis is asked again; what does not open will never do. */
   #onUnread(err: unknown): void {
-    if (!isShellfleetError(err)) return;
+    if (!isShellfleetError(err) || err.code === 'QUEUE_UNAVAILABLE') return;
     this.#deps.logger.warn({ err }, 'terminal.unreadable');
     this.#terminal?.close();
   }
@@ -253,8 +251,8 @@ export class HostTerminal {
     return this.#deps.sealer.seal(JSON.stringify(message), this.#place(number, 'terminal-output'));
   }
 
-  #openTyped(id: string, sealed: string): TerminalInputMessage {
-    const plain = this.#deps.sealer.open(sealed, this.#place(Number.parseInt(id, 10), 'terminal-input'));
+  #openTyped(number: number, sealed: string): TerminalInputMessage {
+    const plain = this.#deps.sealer.open(sealed, this.#place(number, 'terminal-input'));
     return parseOrThrow(terminalInputMessageSchema, JSON.parse(plain), 'INTERNAL', 'What was typed at a terminal');
   }
 

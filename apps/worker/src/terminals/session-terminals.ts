@@ -1,11 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type AttachQuestion,
-  type HostAnswer,
-  ShellfleetError,
-  type TerminalEnd,
-  terminalKeys,
-} from '@shellfleet/protocol';
+import { readTerminalProgress } from '@shellfleet/mailbox';
+import { type AttachQuestion, type HostAnswer, ShellfleetError, type TerminalEnd } from '@shellfleet/protocol';
 import type { ShellTerminals, TerminalStart } from '../shell/shell-terminals.ts';
 import { HostTerminal, type HostTerminalDeps, type TerminalProgress } from './host-terminal.ts';
 
@@ -87,10 +82,10 @@ export class SessionTerminals {
 
   async #resume(id: string): Promise<void> {
     const { redis, keys } = this.#deps.owner;
-    const [typed, shown, raw] = await redis.hmget(terminalKeys(keys, id).terminal, 'input', 'output', 'rawTo');
-    // Nothing is typed before it is open: its user is about to ask for it.
-    if (!typed || typed === '0' || this.#open.has(id)) return;
-    const progress = { shown: Number(shown), rawTo: Number(raw) };
+    const stored = await readTerminalProgress(redis, keys, id);
+    // Before the first input the terminal is not open: its user is about to send the question `attach`.
+    if (stored === undefined || stored.input === 0 || this.#open.has(id)) return;
+    const progress = { shown: stored.output, rawTo: stored.rawTo };
     // Its size is as it was; the keeper makes no other.
     const start = { id, rows: 1, columns: 1, env: {}, from: progress.rawTo, resumeOnly: true };
     const terminal = this.#follow(start, progress);

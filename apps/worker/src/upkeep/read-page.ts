@@ -1,3 +1,4 @@
+import { readSessionState, type SessionState } from '@shellfleet/mailbox';
 import {
   hostKeys,
   namespaceSchema,
@@ -15,16 +16,10 @@ export interface FoundSession {
   keys: SessionKeys;
   /** its score in the index: when it was last submitted to */
   score: string;
-  life: string | null;
-  generation: string;
-  /** the copy of its placement in clear, as `open` stored it */
-  placement: string;
-  /** the owner, or '' */
-  host: string;
+  /** undefined when nothing is stored of it */
+  state: SessionState | undefined;
+  /** whether its owner, if it has one, sends heartbeats */
   hostAlive: boolean;
-  fence: string;
-  /** An entry runs or waits, or the life is being closed. */
-  unfinished: boolean;
 }
 
 type Deps = Pick<UpkeepDeps, 'redis' | 'fleet'>;
@@ -40,35 +35,22 @@ export async function readPage(cursor: string, deps: Deps): Promise<{ next: stri
     if (keys === undefined) await redis.zrem(fleet.index, member);
     else indexed.push({ keys, score });
   }
-  const sessions = await Promise.all(indexed.map(({ keys, score }) => readSession(keys, score, deps)));
-  const alive = await readAlive(sessions, deps);
-  return { next, sessions: sessions.map((session) => ({ ...session, hostAlive: alive.has(session.host) })) };
-}
-
-async function readSession(
-  keys: SessionKeys,
-  score: string,
-  { redis }: Deps,
-): Promise<Omit<FoundSession, 'hostAlive'>> {
-  const [[life = null, host, fence, run, generation, placement], waiting] = await Promise.all([
-    redis.hmget(keys.state, 'life', 'host', 'fence', 'run', 'gen', 'placement'),
-    redis.llen(keys.queue),
-  ]);
+  const sessions = await Promise.all(
+    indexed.map(async ({ keys, score }) => ({ keys, score, state: await readSessionState(redis, keys) })),
+  );
+  const alive = await readAlive(
+    sessions.map(({ state }) => state?.host ?? ''),
+    deps,
+  );
   return {
-    keys,
-    score,
-    life,
-    generation: generation ?? '',
-    placement: placement ?? '',
-    host: host ?? '',
-    fence: fence ?? '',
-    unfinished: Boolean(run) || waiting > 0 || life === 'closing',
+    next,
+    sessions: sessions.map((session) => ({ ...session, hostAlive: alive.has(session.state?.host ?? '') })),
   };
 }
 
-/** The owners whose heartbeat is in Redis. */
-async function readAlive(sessions: readonly { host: string }[], { redis, fleet }: Deps): Promise<Set<string>> {
-  const hosts = [...new Set(sessions.map(({ host }) => host))].filter((host) => host !== '');
+/** Those of the hosts whose heartbeat is in Redis. */
+async function readAlive(all: readonly string[], { redis, fleet }: Deps): Promise<Set<string>> {
+  const hosts = [...new Set(all)].filter((host) => host !== '');
   const beats = await Promise.all(hosts.map((host) => redis.exists(hostKeys(fleet.namespace, host).alive)));
   return new Set(hosts.filter((_, index) => beats[index] === 1));
 }

@@ -17,9 +17,9 @@ export type RedisServerOptions = {
   report: Report;
 };
 
-// R1. At most one redis-server runs on a folder: an orphan of an earlier run is stopped before the next one starts.
-// R2. Address and password stay the same over every restart, so clients reconnect without being told.
-// R3. After close() nothing is started any more.
+// REDIS-1. At most one redis-server runs on a folder: an orphan of an earlier run is stopped before the next one starts.
+// REDIS-2. Address and password stay the same over every restart, so clients reconnect without being told.
+// REDIS-3. After close() nothing is started any more.
 
 const startTimeoutMs = 30_000;
 const restartDelayMs = 500;

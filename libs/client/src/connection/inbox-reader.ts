@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Notifier } from '@shellfleet/concurrency';
-import { type InboxNotice, keepInbox } from '@shellfleet/mailbox';
+import { type InboxNotice, keepInbox, parseInboxEntry } from '@shellfleet/mailbox';
 import { inboxKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
@@ -122,11 +122,7 @@ export class InboxReader {
 }
 
 function dispatch(fields: string[], receiver: NoticeReceiver): void {
-  if (fields[0] === 'a') {
-    const [, id = '', , sealed = ''] = fields;
-    receiver.onAnswer(id, sealed);
-    return;
-  }
-  const [, tenant = '', , session = '', , entryId = '', , event = '', , result = ''] = fields;
-  receiver.onEnded({ tenant, session, entryId, event, result });
+  const entry = parseInboxEntry(fields);
+  if (entry.type === 'answer') receiver.onAnswer(entry.id, entry.sealed);
+  else receiver.onEnded(entry.notice);
 }

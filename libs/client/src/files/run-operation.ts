@@ -1,6 +1,5 @@
-import { sealPlace, toQueueError } from '@shellfleet/mailbox';
+import { readSealedAnswer, sealPlace } from '@shellfleet/mailbox';
 import {
-  answerKey,
   type FileAnswer,
   type FileOperation,
   fileAnswerSchema,
@@ -46,10 +45,8 @@ async function readAnswer(
   what: string,
 ): Promise<FileAnswer> {
   throwUnlessDone(await pending.result(), what);
-  const sealed = await producer.redis.get(answerKey(session.keys, pending.entryId)).catch((error: unknown) => {
-    throw toQueueError(error);
-  });
-  if (sealed === null) return {};
+  const sealed = await readSealedAnswer(producer.redis, session.keys, pending.entryId);
+  if (sealed === undefined) return {};
   const place = sealPlace('answer', session.keys, pending.entryId);
   return parseOrThrow(
     fileAnswerSchema,

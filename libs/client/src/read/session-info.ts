@@ -1,5 +1,5 @@
 import { noHostReason, PLACEMENT_CLASSES } from '@shellfleet/admission';
-import { toQueueError } from '@shellfleet/mailbox';
+import { readSessionState, type SessionState as StoredState, toQueueError } from '@shellfleet/mailbox';
 import {
   hostKeys,
   isShellfleetError,
@@ -15,9 +15,6 @@ import { askHost } from '../submit/ask-host.ts';
 import { readBeats, readWaitingLines, type WaitingLine } from './waiting-line.ts';
 
 const BACKGROUND_WITHIN_MS = 1_000;
-
-const FIELDS = ['life', 'status', 'host', 'run', 'epoch', 'created', 'active', 'class'] as const;
-type StateFields = { [name in (typeof FIELDS)[number]]: string | null };
 
 /** Throws SESSION_NOT_FOUND. */
 export async function readSessionInfo(producer: Producer, keys: SessionKeys): Promise<SessionInfo> {
@@ -48,32 +45,25 @@ async function withBackground(producer: Producer, keys: SessionKeys, info: Sessi
 /** Infos of those that exist, in the given order. */
 export async function readSessionInfos(producer: Producer, all: readonly SessionKeys[]): Promise<SessionInfo[]> {
   try {
-    const known = await Promise.all(
+    const found = await Promise.all(
       all.map(async (keys) => {
-        const [values, queued] = await Promise.all([
-          producer.redis.hmget(keys.state, ...FIELDS),
-          producer.redis.llen(keys.queue),
-        ]);
-        const state = Object.fromEntries(FIELDS.map((name, index) => [name, values[index] ?? null])) as StateFields;
-        return { keys, state, queued };
+        const state = await readSessionState(producer.redis, keys);
+        return state === undefined ? [] : [{ keys, state }];
       }),
     );
-    const there = known.filter(({ state }) => state.life !== null);
-    const hosts = new Set(there.flatMap(({ state }) => (state.host ? [state.host] : [])));
+    const existing = found.flat();
+    const hosts = new Set(existing.flatMap(({ state }) => (state.host === '' ? [] : [state.host])));
     const alive = await aliveHosts(producer, [...hosts]);
-    const homeless = there.filter(({ state }) => needsHost(state, alive));
-    const beats = homeless.length > 0 ? await readBeats(producer) : [];
-    const waiting = homeless.filter(({ state, queued }) => isQueued(state) && queued > 0);
-    const lines = await readWaitingLines(
-      producer,
-      new Set(waiting.flatMap(({ state }) => classOf(state) ?? [])),
-      beats,
-    );
-    return there.map(({ keys, state, queued }) => {
-      const name = classOf(state);
-      const reason = name !== undefined && needsHost(state, alive) ? noHostReason(name, beats) : undefined;
-      const line = name !== undefined && isQueued(state) ? lines.get(name) : undefined;
-      const info = toInfo(keys, state, queued, alive, line);
+    const placed = existing.map(({ keys, state }) => ({ keys, state, placementClass: classOf(state) }));
+    const beats = placed.some(({ state }) => needsHost(state, alive)) ? await readBeats(producer) : [];
+    const inLine = placed.filter(({ state }) => isQueued(state) && state.hasWork);
+    const classes = new Set(inLine.flatMap(({ placementClass }) => placementClass ?? []));
+    const lines = await readWaitingLines(producer, classes, beats);
+    return placed.map(({ keys, state, placementClass }) => {
+      const line = isQueued(state) && placementClass !== undefined ? lines.get(placementClass) : undefined;
+      const info = toInfo(keys, state, alive, line);
+      if (placementClass === undefined || !needsHost(state, alive)) return info;
+      const reason = noHostReason(placementClass, beats);
       return reason === undefined ? info : { ...info, noHostReason: reason };
     });
   } catch (error) {
@@ -88,19 +78,17 @@ async function aliveHosts(producer: Producer, hosts: string[]): Promise<Set<stri
   return new Set(hosts.filter((_host, index) => answers[index] === 1));
 }
 
-const isQueued = (state: StateFields) => state.life === 'open' && !state.host;
+const isQueued = (state: StoredState) => state.life === 'open' && !state.host;
 
 /** It has no host, or one that is not alive. */
-const needsHost = (state: StateFields, alive: ReadonlySet<string>) =>
-  state.life === 'open' && !(state.host && alive.has(state.host));
+const needsHost = (state: StoredState, alive: ReadonlySet<string>) => state.life === 'open' && !alive.has(state.host);
 
 /** Undefined when the copy in clear is not valid. */
-const classOf = (state: StateFields) => PLACEMENT_CLASSES.find((name) => name === state.class);
+const classOf = (state: StoredState) => PLACEMENT_CLASSES.find((name) => name === state.placementClass);
 
 function toInfo(
   keys: SessionKeys,
-  state: StateFields,
-  queuedCommands: number,
+  state: StoredState,
   alive: ReadonlySet<string>,
   line: WaitingLine | undefined,
 ): SessionInfo {
@@ -110,26 +98,26 @@ function toInfo(
     id: keys.session,
     state: toSessionState(state, alive),
     hostId: state.host || null,
-    epoch: Number(state.epoch ?? 0),
-    queuedCommands,
+    epoch: state.epoch,
+    queuedCommands: state.waiting,
     ...(position === undefined ? {} : { position }),
     ...(etaMs === undefined ? {} : { etaMs }),
-    ...(state.run ? { runningCommandId: toCommandId(keys.session, state.run) } : {}),
+    ...(state.running ? { runningCommandId: toCommandId(keys.session, state.running) } : {}),
     background: [],
     ...(state.host ? { backgroundUnknown: true as const } : {}),
-    createdAt: toTime(state.created),
-    lastActiveAt: toTime(state.active),
+    createdAt: toTime(state.createdAt),
+    lastActiveAt: toTime(state.activeAt),
   };
 }
 
-function toSessionState(state: StateFields, alive: ReadonlySet<string>): SessionState {
+function toSessionState(state: StoredState, alive: ReadonlySet<string>): SessionState {
   if (state.life === 'closed') return 'closed';
   if (state.life === 'closing') return 'closing';
   if (!state.host) return state.status === 'lost' ? 'lost' : 'queued';
   // Its host is out of reach for everybody, whoever notices first.
   if (!alive.has(state.host)) return 'unreachable';
-  if (state.run) return 'busy';
+  if (state.running) return 'busy';
   return state.status === 'ready' ? 'ready' : 'starting';
 }
 
-const toTime = (ms: string | null) => new Date(Number(ms ?? 0)).toISOString();
+const toTime = (ms: number) => new Date(ms).toISOString();

@@ -1,5 +1,5 @@
 import { abortable } from '@shellfleet/concurrency';
-import type { InboxNotice } from '@shellfleet/mailbox';
+import { type InboxNotice, readRecord } from '@shellfleet/mailbox';
 import {
   isShellfleetError,
   type SessionKeys,
@@ -117,12 +117,12 @@ export class PendingResults {
   async lookAt(some: readonly Pending[]): Promise<void> {
     await Promise.all(
       some.map(async (pending) => {
-        const record = `${pending.keys.prefix}record:${pending.entryId}`;
-        const [state, event] = await this.#redis.hmget(record, 'state', 'event');
+        const { keys, entryId } = pending;
+        const record = await readRecord(this.#redis, keys, entryId);
         if (pending.settled !== undefined) return;
-        if (state === 'ended') {
-          await this.#settleWith(pending, () => readResult(this.#redis, pending.keys, pending.entryId, event ?? ''));
-        } else if (typeof state !== 'string') await this.#recover(pending);
+        if (record === undefined) await this.#recover(pending);
+        else if (record.state === 'ended')
+          await this.#settleWith(pending, () => readResult(this.#redis, keys, entryId, record.event));
       }),
     );
   }
@@ -144,8 +144,9 @@ export class PendingResults {
     try {
       this.#settle(pending, { type: 'result', wire: await read() });
     } catch (error) {
-      // Anything else is Redis being away: the next look tries again.
-      if (isShellfleetError(error)) this.#settle(pending, { type: 'error', error });
+      // While Redis is down the next look tries again.
+      if (isShellfleetError(error) && error.code !== 'QUEUE_UNAVAILABLE')
+        this.#settle(pending, { type: 'error', error });
     }
   }
 

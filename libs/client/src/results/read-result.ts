@@ -1,3 +1,4 @@
+import { readStreamEntry } from '@shellfleet/mailbox';
 import {
   type SessionKeys,
   ShellfleetError,
@@ -19,10 +20,9 @@ export function parseWireResult(json: string, commandId: string): WireResult {
 /** Reads the terminal event `event` of an entry. Throws RESULT_EXPIRED when it is gone. */
 export async function readResult(redis: Redis, keys: SessionKeys, entryId: string, event: string): Promise<WireResult> {
   const commandId = toCommandId(keys.session, entryId);
-  const [entry] = await redis.xrange(keys.stream, event, event);
-  const [, type, , owner, , json] = entry?.[1] ?? [];
-  if (type !== 'command.completed' || owner !== entryId || json === undefined) throw resultExpired(commandId);
-  return parseWireResult(json, commandId);
+  const entry = await readStreamEntry(redis, keys, event);
+  if (entry?.type !== 'command.completed' || entry.entryId !== entryId) throw resultExpired(commandId);
+  return parseWireResult(entry.data.toString('utf8'), commandId);
 }
 
 export function resultExpired(commandId: string): ShellfleetError {

@@ -1,9 +1,9 @@
+import { readRecord } from '@shellfleet/mailbox';
 import {
   entryIdSchema,
   type LogChunk,
   type OutputEntry,
   parseOrThrow,
-  recordKey,
   type SessionKeys,
   ShellfleetError,
   toCommandId,
@@ -83,8 +83,8 @@ async function* readFromHost(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<LogChunk> {
   // While it runs, its record says where.
-  const host = known === undefined ? await producer.redis.hget(recordKey(keys, entryId), 'host') : known;
-  if (host === null || host === '') return;
+  const host = known === undefined ? (await readRecord(producer.redis, keys, entryId))?.host : known;
+  if (!host) return;
   for (let more = true; more && !window.isFull; ) {
     const question = {
       type: 'log' as const,

@@ -1,9 +1,8 @@
-import { retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import { type EntryRecord, readRecord, readStreamEntry, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import {
   decodeOutputEntry,
   type OutputChunk,
   type OutputEntry,
-  recordKey,
   type SessionKeys,
   toCommandId,
 } from '@shellfleet/protocol';
@@ -11,23 +10,13 @@ import type { Redis } from 'ioredis';
 import type { Producer } from '../producer.ts';
 import { resultExpired } from '../results/read-result.ts';
 import { ChunkAssembler, type RawOffsets } from './chunk-assembler.ts';
-import { isBefore, type Position, StreamReader, toStreamEntry } from './stream-reader.ts';
+import { isBefore, type Position, StreamReader } from './stream-reader.ts';
 
 // O1. A reader that resumes at the id of a chunk has the same bytes as one that stayed.
 // O2. Nothing is buffered for a reader: it holds one page, and reads the next when it has taken that.
 // O3. What was trimmed, or never carried, is counted in the next chunk of its stream, or in one without data at the end.
 // O4. A reader that comes after the command's end is also given what its background processes had said by then. One that was there at
 //     the end leaves with it: a server that goes on talking must not keep it.
-
-/** What the mailbox knows of an entry that matters to its readers. */
-interface EntryRecord {
-  state: string;
-  /** ms, by the clock of Redis; empty while it waits, and when it never ran */
-  started: string;
-  stored: RawOffsets;
-  /** What came after its end: the id of the last chunk, and the offsets behind it. */
-  late: { id: string; stored: RawOffsets } | undefined;
-}
 
 /** Output of one command, live and from the beginning, or after a chunk's id. Ends after the command's terminal event, and what came late by then. */
 export async function* followOutput(
@@ -65,7 +54,7 @@ export async function* followEntries(
   using wake = await producer.feeds.follow(keys.feed);
   const read = <T>(call: () => Promise<T>) =>
     retryWhileRedisIsDown(call, signal, { errorReplies: 'throw', waitBeforeRetry: () => wake.next(signal) });
-  const look = () => read(() => readRecord(producer.redis, keys, entryId));
+  const look = () => read(() => findRecord(producer.redis, keys, entryId));
 
   let record = await look();
   while (record.state === 'waiting') {
@@ -73,13 +62,13 @@ export async function* followEntries(
     await wake.next(signal);
     record = await look();
   }
-  if (record.started === '') return;
+  if (record.startedAt === undefined) return;
   const late = record.state === 'ended' ? record.late : undefined;
 
-  const start = `${record.started}-0`;
+  const start = `${record.startedAt}-0`;
   const resumes = after !== undefined && !isBefore(after, start);
   if (resumes) yield { type: 'resumed', last: await read(() => readOutputEntry(producer.redis, keys, entryId, after)) };
-  const reader = new StreamReader(producer.redis, keys.stream, resumes ? `(${after}` : start);
+  const reader = new StreamReader(producer.redis, keys, resumes ? `(${after}` : start);
   let lastId = resumes ? after : start;
   let ended = false;
   for (;;) {
@@ -113,9 +102,8 @@ export async function* followEntries(
 
 /** The entry of a chunk that a reader has: undefined when it is gone, null when it is no output of this command. */
 async function readOutputEntry(redis: Redis, keys: SessionKeys, entryId: string, id: string) {
-  const [found] = await redis.xrangeBuffer(keys.stream, id, id);
-  if (found === undefined) return undefined;
-  const entry = toStreamEntry(found[0], found[1]);
+  const entry = await readStreamEntry(redis, keys, id);
+  if (entry === undefined) return undefined;
   if (entry.entryId !== entryId || entry.type !== 'command.output') return null;
   return decodeOutputEntry(entry.data) ?? null;
 }
@@ -129,26 +117,8 @@ function toAssembler(last: OutputEntry | null | undefined): ChunkAssembler {
   return assembler;
 }
 
-async function readRecord(redis: Redis, keys: SessionKeys, entryId: string): Promise<EntryRecord> {
-  const record = recordKey(keys, entryId);
-  const [state, started, stdout, stderr, late] = await redis.hmget(
-    record,
-    'state',
-    'started',
-    'stdout',
-    'stderr',
-    'late',
-  );
-  if (!state) throw resultExpired(toCommandId(keys.session, entryId));
-  return {
-    state,
-    started: started ?? '',
-    stored: { stdout: Number(stdout ?? 0), stderr: Number(stderr ?? 0) },
-    late: parseLate(late ?? ''),
-  };
-}
-
-function parseLate(text: string): EntryRecord['late'] {
-  const [, id, stdout, stderr] = /^(\S+) (\d+) (\d+) \d+ \d+$/.exec(text) ?? [];
-  return id === undefined ? undefined : { id, stored: { stdout: Number(stdout), stderr: Number(stderr) } };
+async function findRecord(redis: Redis, keys: SessionKeys, entryId: string): Promise<EntryRecord> {
+  const record = await readRecord(redis, keys, entryId);
+  if (record === undefined) throw resultExpired(toCommandId(keys.session, entryId));
+  return record;
 }

@@ -1,4 +1,4 @@
-import { retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import { readLife, retryWhileRedisIsDown, type StreamEntry } from '@shellfleet/mailbox';
 import {
   decodeOutputEntry,
   eventTypeSchema,
@@ -10,7 +10,7 @@ import {
 import type { Producer } from '../producer.ts';
 import { parseWireResult } from '../results/read-result.ts';
 import { ChunkAssemblers } from './chunk-assemblers.ts';
-import { type Position, type StreamEntry, StreamReader } from './stream-reader.ts';
+import { type Position, StreamReader } from './stream-reader.ts';
 
 /**
  * Everything that happens in one life of a session, live and from its beginning, or after an event's id. Ends with the life.
@@ -26,11 +26,11 @@ export async function* followEvents(
   const read = <T>(call: () => Promise<T>) =>
     retryWhileRedisIsDown(call, signal, { errorReplies: 'throw', waitBeforeRetry: () => wake.next(signal) });
   const hasEnded = async () => {
-    const [life, now] = await read(() => producer.redis.hmget(keys.state, 'life', 'gen'));
-    return now !== generation || life === 'closed';
+    const now = await read(() => readLife(producer.redis, keys));
+    return now?.generation !== generation || now.life === 'closed';
   };
   // A generation is the time at which its life began, so its events have no lower ids.
-  const reader = new StreamReader(producer.redis, keys.stream, after === undefined ? generation : `(${after}`);
+  const reader = new StreamReader(producer.redis, keys, after === undefined ? generation : `(${after}`);
   const assemblers = new ChunkAssemblers(after !== undefined);
   let ended = false;
   for (;;) {

@@ -1,15 +1,7 @@
-import { parseOrThrow } from '@shellfleet/protocol';
+import { readStream, type StreamEntry } from '@shellfleet/mailbox';
+import { parseOrThrow, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-
-/** One entry of a session's stream, as it stands there. */
-export interface StreamEntry {
-  id: string;
-  type: string;
-  /** empty when it concerns the session itself */
-  entryId: string;
-  data: Buffer;
-}
 
 /** Where a reader begins and how it ends. */
 export interface Position {
@@ -40,21 +32,20 @@ export function isBefore(a: string, b: string): boolean {
 /** Reads a session's stream in pages of about the same size in bytes, whatever the size of its entries. */
 export class StreamReader {
   readonly #redis: Redis;
-  readonly #stream: string;
+  readonly #keys: SessionKeys;
   #from: string;
   #count = 64;
 
   /** `from`: an id to begin at, or `(` and an id to begin after. */
-  constructor(redis: Redis, stream: string, from: string) {
+  constructor(redis: Redis, keys: SessionKeys, from: string) {
     this.#redis = redis;
-    this.#stream = stream;
+    this.#keys = keys;
     this.#from = from;
   }
 
   /** The next page; empty when nothing more is there now. */
   async page(): Promise<StreamEntry[]> {
-    const reply = await this.#redis.xrangeBuffer(this.#stream, this.#from, '+', 'COUNT', this.#count);
-    const entries = reply.map(([id, fields]) => toStreamEntry(id, fields));
+    const entries = await readStream(this.#redis, this.#keys, this.#from, this.#count);
     const last = entries.at(-1);
     if (last === undefined) return entries;
     this.#from = `(${last.id}`;
@@ -63,14 +54,4 @@ export class StreamReader {
     this.#count = Math.min(MOST_ENTRIES, Math.max(FEWEST_ENTRIES, fitting));
     return entries;
   }
-}
-
-export function toStreamEntry(id: Buffer, fields: Buffer[]): StreamEntry {
-  const [, type, , entryId, , data] = fields;
-  return {
-    id: id.toString('latin1'),
-    type: type?.toString('latin1') ?? '',
-    entryId: entryId?.toString('latin1') ?? '',
-    data: data ?? Buffer.alloc(0),
-  };
 }

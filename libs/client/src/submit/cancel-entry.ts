@@ -3,6 +3,7 @@ import { parseOrThrow, type SessionKeys } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { Producer } from '../producer.ts';
 import { callHost } from './call-host.ts';
+import { attachSession } from './open-session.ts';
 
 const reasonSchema = z.object({ reason: z.string('must be a string').max(1_024, 'must be at most 1024 characters') });
 
@@ -21,6 +22,7 @@ export async function cancelEntry(
       const notice = { tenant: keys.tenant, session: keys.session, entryId, event, result: '' };
       // A hint; whoever waits finds the result without it.
       await notify(producer.redis, producer.namespace, inbox, notice).catch(() => {});
+      if (cancelled.needsJob) await ensureJob(producer, keys).catch(() => {});
       return true;
     }
     case 'marked': {
@@ -32,4 +34,11 @@ export async function cancelEntry(
     case 'unknown':
       return false;
   }
+}
+
+/** The entry was held, and what waits behind it can be started. Upkeep adds the job when this fails. */
+async function ensureJob(producer: Producer, keys: SessionKeys): Promise<void> {
+  const session = await attachSession(producer, keys.session);
+  if (session === undefined) return;
+  await producer.ensureJob(session);
 }

@@ -1,4 +1,4 @@
-import { type Closed, close, notify, toQueueError } from '@shellfleet/mailbox';
+import { type Closed, close, notify, readLife } from '@shellfleet/mailbox';
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { Producer } from '../producer.ts';
 import { callHost, isHostAlive } from './call-host.ts';
@@ -19,7 +19,7 @@ export async function beginClose(
   keys: SessionKeys,
   generation: string | undefined,
 ): Promise<Closed> {
-  const { host } = await readLife(producer, keys);
+  const { host = '' } = (await readLife(producer.redis, keys)) ?? {};
   const outOfReach = host !== '' && !(await isHostAlive(producer, host));
   const closed = await close(producer.redis, keys, generation, outOfReach);
   const { tenant, session } = keys;
@@ -36,23 +36,14 @@ export async function beginClose(
 
 async function untilClosed(producer: Producer, keys: SessionKeys, host: string): Promise<void> {
   using wake = await producer.feeds.follow(keys.feed);
-  const { generation } = await readLife(producer, keys);
+  const generation = (await readLife(producer.redis, keys))?.generation;
   for (;;) {
-    const now = await readLife(producer, keys);
-    if (now.life !== 'closing' || now.generation !== generation) return;
+    const now = await readLife(producer.redis, keys);
+    if (now?.life !== 'closing' || now.generation !== generation) return;
     if (!(await isHostAlive(producer, now.host || host))) {
       await beginClose(producer, keys, generation);
       continue;
     }
     await wake.next();
   }
-}
-
-async function readLife(producer: Producer, keys: SessionKeys) {
-  const [life, generation, host] = await producer.redis
-    .hmget(keys.state, 'life', 'gen', 'host')
-    .catch((error: unknown) => {
-      throw toQueueError(error);
-    });
-  return { life: life ?? '', generation: generation ?? '', host: host ?? '' };
 }

@@ -1,5 +1,5 @@
 import { placementClass, toPlacement } from '@shellfleet/admission';
-import { open, type Sealer, sealPlace, toQueueError } from '@shellfleet/mailbox';
+import { open, readSealedSpec, type Sealer, sealPlace } from '@shellfleet/mailbox';
 import { validateRedaction } from '@shellfleet/policy';
 import {
   parseOrThrow,
@@ -48,7 +48,7 @@ export async function openSession(context: OpenContext, id: string, spec?: Sessi
   validateRedaction(wanted);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined) {
-      const living = await readLife(context, keys, ['open']);
+      const living = await findLife(context, keys, ['open']);
       if (living !== undefined) return living;
     }
     return record(context, keys, wanted, request.spec !== undefined);
@@ -59,7 +59,7 @@ export async function openSession(context: OpenContext, id: string, spec?: Sessi
 /** The newest life of a session, closed or not; undefined when nothing is known of it. Writes nothing. */
 export function attachSession(context: OpenContext, id: string): Promise<OpenSession | undefined> {
   const request = parseOrThrow(requestSchema, { id }, 'SESSION_SPEC_INVALID', 'The session');
-  return readLife(context, context.keysOf(request.id), ['open', 'closing', 'closed']);
+  return findLife(context, context.keysOf(request.id), ['open', 'closing', 'closed']);
 }
 
 /** Redis lost the session: record it again, with the same spec, under a new generation. */
@@ -91,7 +91,7 @@ async function record(
     case 'closing':
       return undefined;
     case 'conflict': {
-      const living = await readLife(context, keys, ['open']);
+      const living = await findLife(context, keys, ['open']);
       // It ended in between: begin again.
       if (living === undefined) return record(context, keys, spec, specMatters);
       const fields = specDifference(spec, living.spec);
@@ -107,19 +107,15 @@ async function record(
 }
 
 /** The newest life, when it is in one of these states. */
-async function readLife(
+async function findLife(
   context: OpenContext,
   keys: SessionKeys,
   states: readonly string[],
 ): Promise<OpenSession | undefined> {
-  const [life, generation, sealed] = await context.window
-    .enter(() => context.redis.hmget(keys.state, 'life', 'gen', 'spec'))
-    .catch((error: unknown) => {
-      throw toQueueError(error);
-    });
-  if (!life || !states.includes(life) || !generation || !sealed) return undefined;
-  const spec = sessionSpecSchema.parse(JSON.parse(context.sealer.open(sealed, sealPlace('spec', keys))));
-  return { id: keys.session, keys, generation, spec, indexedAt: 0 };
+  const found = await context.window.enter(() => readSealedSpec(context.redis, keys));
+  if (found === undefined || !states.includes(found.life)) return undefined;
+  const spec = sessionSpecSchema.parse(JSON.parse(context.sealer.open(found.spec, sealPlace('spec', keys))));
+  return { id: keys.session, keys, generation: found.generation, spec, indexedAt: 0 };
 }
 
 async function afterTheLifeBefore(

@@ -92,7 +92,7 @@ async function accept(
     case 'accepted-before': {
       pending.accepted = true;
       // The entry is accepted even when this fails: upkeep finds a mailbox with waiting entries and no job.
-      if (submitted.host === '') await context.ensureJob(session).catch(() => {});
+      if (submitted.needsJob) await context.ensureJob(session).catch(() => {});
       return { pending, deduplicated: false };
     }
     case 'deduplicated': {

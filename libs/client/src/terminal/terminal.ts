@@ -1,5 +1,5 @@
 import { abortable } from '@shellfleet/concurrency';
-import { retryWhileRedisIsDown, sealPlace, type TerminalInputAnswer } from '@shellfleet/mailbox';
+import { readTerminalOutput, retryWhileRedisIsDown, sealPlace, type TerminalInputAnswer } from '@shellfleet/mailbox';
 import {
   fromTerminalText,
   parseOrThrow,
@@ -112,15 +112,16 @@ export class Terminal implements AsyncDisposable {
   async #follow(): Promise<void> {
     const { redis, feeds } = this.#producer;
     const { signal } = this.#over;
-    const { output, feed } = terminalKeys(this.#session.keys, this.#id);
+    const { keys } = this.#session;
+    const { feed } = terminalKeys(keys, this.#id);
     using wake = await feeds.follow(feed);
     while (!signal.aborted) {
-      const read = () => redis.xrange(output, `(${this.#read}-0`, '+', 'COUNT', MESSAGES_A_READ);
+      const read = () => readTerminalOutput(redis, keys, this.#id, this.#read, MESSAGES_A_READ);
       const entries = await retryWhileRedisIsDown(read, signal, {
         errorReplies: 'throw',
         waitBeforeRetry: () => wake.next(signal),
       });
-      for (const [id, fields] of entries) this.#show(Number.parseInt(id, 10), fields[1] ?? '');
+      for (const { number, sealed } of entries) this.#show(number, sealed);
       if (this.#read - this.#saidRead >= SAY_AFTER) this.#speech.speak();
       await abortable(this.#queue.hasRoom(), signal);
       if (entries.length === 0) await wake.next(signal);

@@ -1,21 +1,27 @@
--- adopt: become the owner under a fence, unless a newer one is known. The same owner's equal fence is accepted, until it was given up.
+-- adopt: become the owner under a fence, unless a newer one is stored. The same owner's equal fence is accepted, until it was released.
 -- ARGV 3 fence · 4 host · 5 generation for which the job was added, or '' · 6 placement class of the job's queue, or ''
--- Returns {1, life, generation, sealed spec, epoch, waiting, created ms, host before this fence, entry…, epoch that a result last said, epoch before this sandbox, '<host> <sandbox>' of the shell that was last ready or '', epoch of the shell that was last said to be ready} (the entry with code 2, or {0}) · {-1} fenced · {-2} the session is closed · {-3} the job was left from an earlier life in the wrong queue
-local known = redis.call('HMGET', state, 'fence', 'life', 'gen', 'spec', 'epoch', 'created', 'host', 'run', 'said', 'base', 'released', 'before', 'shell', 'status', 'announced', 'class')
-if known[1] and tonumber(known[1]) > tonumber(ARGV[3]) then return {-1} end
-if known[2] ~= 'open' and known[2] ~= 'closing' then return {-2} end
-if ARGV[6] ~= '' and ARGV[6] ~= known[16] and ARGV[5] ~= known[3] then return {-3} end
-local before = known[12]
-if known[1] == ARGV[3] then
-  if known[7] ~= ARGV[4] or known[11] == ARGV[3] then return {-1} end
+-- Returns {1, life, generation, sealed spec, epoch, waiting, created ms, host before this fence, entry…, epoch that a Result last reported,
+--          epoch before this sandbox, '<host> <sandbox>' of the shell that was last ready or '', epoch of the shell that was last announced as ready}
+--         (the entry with code 2, or {0}) · {-1} fenced · {-2} the session is closed
+--         {-3} the job was left from an earlier life, in a queue in which this life does not belong
+local fence, host = ARGV[3], ARGV[4]
+local owner_fence, life, generation, spec, epoch, created_at, owner_host, running, reported, epoch_base, released, previous_host, shell, status, announced, class =
+  unpack(redis.call('HMGET', state, 'fence', 'life', 'generation', 'spec', 'epoch', 'createdAt', 'host', 'running', 'reported', 'epochBase',
+    'released', 'previousHost', 'shell', 'status', 'announced', 'class'))
+if owner_fence and tonumber(owner_fence) > tonumber(fence) then return {-1} end
+if life ~= 'open' and life ~= 'closing' then return {-2} end
+if ARGV[6] ~= '' and ARGV[6] ~= class and ARGV[5] ~= generation then return {-3} end
+if owner_fence == fence then
+  if owner_host ~= host or released == fence then return {-1} end
 else
-  before = known[7] or ''
+  previous_host = owner_host or ''
   write_when_full()
-  redis.call('HSET', state, 'fence', ARGV[3], 'host', ARGV[4], 'before', before)
+  redis.call('HSET', state, 'fence', fence, 'host', host, 'previousHost', previous_host)
   redis.call('HDEL', state, 'unused')
   redis.call('PERSIST', state)
 end
 local entry = {0}
-if known[8] then entry = to_reply(2, known[8], read_entry(known[8])) end
-return {1, known[2], known[3], known[4] or '', known[5] or '0', redis.call('LLEN', queue), known[6] or '0', before or '', entry, known[9] or '0', known[10] or '0', known[13] or '',
-  known[14] == 'ready' and string.match(known[15] or '', '^%d+ %d+ (%d+) ') or '0'}
+if running then entry = to_reply(2, read_entry(running)) end
+local prepared = status == 'ready' and string.match(announced or '', '^%d+ %d+ (%d+) ')
+return {1, life, generation, spec or '', epoch or '0', redis.call('LLEN', queue), created_at or '0', previous_host or '', entry, reported or '0',
+  epoch_base or '0', shell or '', prepared or '0'}

@@ -11,60 +11,64 @@ export interface Adopted {
   generation: string;
   /** sealed */
   spec: string;
-  /** shells that the session has had */
+  /** number of shells that the session has had */
   epoch: number;
-  /** the epoch that a Result last said: a smaller one than `epoch` means that the loss of a shell is still to be said */
-  saidEpoch: number;
-  /** shells before those of the sandbox that was last announced */
+  /** The epoch that a Result last reported. While it is smaller than `epoch`, the loss of a shell is still to be reported. */
+  reportedEpoch: number;
+  /** number of shells before those of the sandbox that was last announced */
   epochBase: number;
   /**
-   * where the session's shell was last ready; undefined when it has none, or was given up. Any other sandbox that is found is a stranger: it
-   * was left behind by an older owner, or is newer than anything that ran. Until a new shell is ready it stays what it was, so a take-over
-   * that broke off finds the same.
+   * Where the session's shell was last ready; undefined when it has none, or the session was released. Any other sandbox that is found must
+   * not be adopted: an older owner left it behind, or nothing has run in it. The value changes only when a new shell is ready, so a take-over
+   * after an interrupted one finds the same.
    */
   shell?: { host: string; sandbox: string };
-  /** the shell that was last said to be ready; a later one may lack its preparation */
+  /** epoch of the shell that was last announced as ready; a later one may lack its preparation */
   preparedEpoch: number;
+  /** number of entries that wait */
   waiting: number;
   createdAt: number;
-  /** the owner before this fence, or empty: the same however often this is called */
+  /** The owner before this fence, or empty. Repeated calls under one fence answer the same. */
   previousHost: string;
-  /** what was running under an earlier owner, or an earlier life of this one */
+  /** the entry that was running under an earlier owner, or before this worker was restarted */
   running?: Entry;
 }
 
 /** The job with which a host comes: the queue that it was in, and the life of the session for which it was added, if that is known. */
 export interface AdoptedJob {
   placementClass: string;
-  generation?: string;
+  generation?: string | undefined;
 }
 
 /**
- * `misplaced`: the job was left from an earlier life of the session and waited in a queue in which this life does not belong.
- * Becomes the owner under `owner.fence`, unless a newer owner is known. The first step of every take-over and every reconnection. */
+ * Becomes the owner under `owner.fence`, unless a newer owner is stored. The first step of every take-over and every reconnection.
+ * `wrong-queue`: the job was left from an earlier life of the session, in a queue in which the present life does not belong.
+ */
 export async function adopt(
   owner: Owner,
   job?: AdoptedJob,
-): Promise<Adopted | { type: 'closed' | 'misplaced' } | Fenced> {
+): Promise<Adopted | { type: 'closed' | 'wrong-queue' } | Fenced> {
   const args = [owner.fence, owner.host, job?.generation ?? '', job?.placementClass ?? ''];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;
   if (reply[0] === -2) return { type: 'closed' };
-  if (reply[0] === -3) return { type: 'misplaced' };
-  const [host = '', sandbox = ''] = asString(reply[11]).split(' ');
-  const running = toTaken(asArray(reply[8], script.name));
+  if (reply[0] === -3) return { type: 'wrong-queue' };
+  const [, life, generation, spec, epoch, waiting, createdAt, previousHost, entry] = reply;
+  const [reportedEpoch, epochBase, shell, preparedEpoch] = reply.slice(9);
+  const [host = '', sandbox = ''] = asString(shell).split(' ');
+  const running = toTaken(asArray(entry, script.name));
   return {
     type: 'adopted',
-    life: reply[1] === 'closing' ? 'closing' : 'open',
-    generation: asString(reply[2]),
-    spec: asString(reply[3]),
-    epoch: asNumber(reply[4]),
-    saidEpoch: asNumber(reply[9]),
-    epochBase: asNumber(reply[10]),
-    preparedEpoch: asNumber(reply[12]),
-    waiting: asNumber(reply[5]),
-    createdAt: asNumber(reply[6]),
-    previousHost: asString(reply[7]),
+    life: life === 'closing' ? 'closing' : 'open',
+    generation: asString(generation),
+    spec: asString(spec),
+    epoch: asNumber(epoch),
+    reportedEpoch: asNumber(reportedEpoch),
+    epochBase: asNumber(epochBase),
+    preparedEpoch: asNumber(preparedEpoch),
+    waiting: asNumber(waiting),
+    createdAt: asNumber(createdAt),
+    previousHost: asString(previousHost),
     ...(host === '' ? {} : { shell: { host, sandbox } }),
     ...(running.type === 'empty' ? {} : { running: running.entry }),
   };

@@ -1,20 +1,20 @@
--- announce: the owner says how its shell fares. An event is said once per type, fence and epoch; what comes late changes nothing.
+-- announce: record the state of the owner's shell. An event is added once per type, fence and epoch; a call that arrives late changes nothing.
 -- ARGV 3 fence · 4 host · 5 epoch · 6 status (starting, ready) · 7 event type or '' · 8 event data JSON
 --      9 epoch before the first shell of this sandbox · 10 id of the sandbox, or '' · 11 number of the call, which rises
 -- Returns {1} · {-1} fenced
 if not owns(ARGV[3], ARGV[4]) then return {-1} end
-local known = redis.call('HMGET', state, 'epoch', 'announced')
-local fence, number, epoch, types = string.match(known[2] or '', '^(%d+) (%d+) (%d+) (.*)$')
+local stored_epoch, announced = unpack(redis.call('HMGET', state, 'epoch', 'announced'))
+local fence, number, epoch, types = string.match(announced or '', '^(%d+) (%d+) (%d+) (.*)$')
 local late = fence == ARGV[3] and tonumber(number) >= tonumber(ARGV[11])
-if late or tonumber(known[1] or 0) > tonumber(ARGV[5]) then return {1} end
+if late or tonumber(stored_epoch or 0) > tonumber(ARGV[5]) then return {1} end
 if fence ~= ARGV[3] or epoch ~= ARGV[5] then types = ' ' end
 if ARGV[7] ~= '' and not string.find(types, ' ' .. ARGV[7] .. ' ', 1, true) then
   types = types .. ARGV[7] .. ' '
   emit(ARGV[7], '', ARGV[8])
 end
-local announced = ARGV[3] .. ' ' .. ARGV[11] .. ' ' .. ARGV[5] .. ' ' .. types
-redis.call('HSET', state, 'epoch', ARGV[5], 'status', ARGV[6], 'base', ARGV[9], 'announced', announced)
--- Only a shell that is ready is given anything to run: from here on this is the one that an adopter has to find.
+announced = ARGV[3] .. ' ' .. ARGV[11] .. ' ' .. ARGV[5] .. ' ' .. types
+redis.call('HSET', state, 'epoch', ARGV[5], 'status', ARGV[6], 'epochBase', ARGV[9], 'announced', announced)
+-- Only a ready shell is given anything to run: from here on this is the shell that an adopter has to find.
 if ARGV[6] == 'ready' then redis.call('HSET', state, 'shell', ARGV[4] .. ' ' .. ARGV[10]) end
 publish_newest()
 return {1}

@@ -5,22 +5,22 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/announce');
 
-/** Rises with every call of this process, so that one which arrives late, or again, is known from a newer one. */
+/** Rises with every call of this process, so that the script can tell a late or repeated call from a newer one. */
 let calls = 0;
 
-/** Says how the session's shell fares: its epoch, whether it is ready, and, if anything happened, what. Twice: it is said once. */
+/** Records the state of the session's shell, and adds an event to the stream, once however often the call arrives. */
 export async function announce(
   owner: Owner,
   shell: { epoch: number; epochBase: number; status: 'starting' | 'ready'; sandbox?: string },
   event?: { type: EventType; data: Record<string, unknown> },
-): Promise<{ type: 'said' } | Fenced> {
+): Promise<{ type: 'recorded' } | Fenced> {
   const { epoch, epochBase, status } = shell;
   const data = JSON.stringify(event?.data ?? {});
   calls += 1;
-  const said = [epoch, status, event?.type ?? '', data, epochBase, shell.sandbox ?? '', calls];
+  const args = [epoch, status, event?.type ?? '', data, epochBase, shell.sandbox ?? '', calls];
   const reply = asArray(
-    await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host, ...said]),
+    await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host, ...args]),
     script.name,
   );
-  return reply[0] === -1 ? FENCED : { type: 'said' };
+  return reply[0] === -1 ? FENCED : { type: 'recorded' };
 }

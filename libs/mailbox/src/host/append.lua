@@ -1,14 +1,14 @@
 -- append: add output of the running entry to the stream, at the stored raw offset and seq only.
 -- ARGV 3 fence · 4 host · 5 entry · 6… output entries (see follows)
 -- Returns {1, stdout, stderr} stored · {0, stdout, stderr} not at the stored offset (a call that arrived twice) · {-1} fenced · {-2} not running
-local known = redis.call('HMGET', state, 'fence', 'host', 'run')
-if known[1] ~= ARGV[3] or known[2] ~= ARGV[4] then return {-1} end
-if known[3] ~= ARGV[5] then return {-2} end
-local record = record_key(ARGV[5])
-local stored = redis.call('HMGET', record, 'stdout', 'stderr', 'seq')
-local follow, offsets, seq = follows(6, stored[1], stored[2], stored[3])
+local fence, host, running = unpack(redis.call('HMGET', state, 'fence', 'host', 'running'))
+if fence ~= ARGV[3] or host ~= ARGV[4] then return {-1} end
+if running ~= ARGV[5] then return {-2} end
+local record = record_key(running)
+local stdout, stderr, stored_seq = unpack(redis.call('HMGET', record, 'stdout', 'stderr', 'seq'))
+local follow, offsets, seq = follows(6, stdout, stderr, stored_seq)
 if not follow then return {0, offsets[1], offsets[2]} end
-emit_output(ARGV[5], 6)
+emit_output(running, 6)
 redis.call('HSET', record, 'stdout', offsets[1], 'stderr', offsets[2], 'seq', seq)
 publish_newest()
 return {1, offsets[1], offsets[2]}

@@ -10,34 +10,34 @@ const script = defineMailboxScript('host/finish');
 
 export interface FinishOptions {
   result: WireResult;
-  /** shells that the session has had */
+  /** The epoch that the result reports. */
   epoch: number;
-  /** start the next entry in the same step */
+  /** Start the next entry in the same step. */
   takeNext: boolean;
-  /** output not yet appended */
+  /** output that was not appended yet */
   output?: readonly OutputEntry[];
   /** of a file operation, sealed */
   answer?: string;
   /**
-   * Whom to tell, in the same step: behind the fence, and a round trip sooner than notify() could. In a Cluster the inbox is on another
-   * slot: leave it out there, and notify() afterwards. An entry that had ended before is told to nobody.
+   * The inbox to notify in the same step: behind the fence, and a round trip sooner than notify() could. In a Cluster the inbox is on another
+   * slot: leave it out there, and notify() afterwards. When the entry had ended before, nobody is notified.
    */
   inbox?: string;
 }
 
 export type Finished =
   /**
-   * `event` is the id of the terminal event in the stream. `endedBefore`: an earlier arrival of this call, a cancel() or a start deadline
-   * was first, so the Result that counts is the one in the stream.
+   * `event`: the id of the terminal event in the stream. `endedBefore`: an earlier arrival of this call, a cancel(), an answer or a start
+   * deadline was first, so the Result that counts is the one in the stream.
    */
   | { type: 'finished'; event: string; next: Taken; endedBefore: boolean }
   /** A caller's cancel() was first: finish it as a cancellation. */
   | { type: 'cancelled' }
   | { type: 'misplaced'; offsets: { stdout: number; stderr: number } }
-  /** It is neither running nor the head: it ended another way. */
+  /** It is neither running nor the head. */
   | { type: 'not-running' };
 
-/** The only way an entry that a host holds becomes terminal. Twice: what the first call answered. */
+/** Ends the running entry, or the unstarted head, once (MAILBOX-3). A second arrival gets the event of the first. */
 export async function finish(owner: Owner, entryId: string, options: FinishOptions): Promise<Finished | Fenced> {
   const { keys, redis } = owner;
   const result = JSON.stringify(toWireResult(options.result));
@@ -61,6 +61,7 @@ export async function finish(owner: Owner, entryId: string, options: FinishOptio
         options.answer ?? '',
         INBOX_LENGTH,
         result.length <= INLINE_RESULT_CHARS ? '1' : '0',
+        owner.admission ?? '',
         ...toOutputArguments(options.output ?? []),
       ],
     ),
@@ -71,6 +72,11 @@ export async function finish(owner: Owner, entryId: string, options: FinishOptio
   if (reply[0] === -5)
     return { type: 'misplaced', offsets: { stdout: asNumber(reply[1]), stderr: asNumber(reply[2]) } };
   if (typeof reply[0] === 'number') return { type: 'not-running' };
-  const next = toTaken(asArray(reply[1], script.name));
-  return { type: 'finished', event: asString(reply[0]), next, endedBefore: reply[2] === 1 };
+  const [event, next, endedBefore] = reply;
+  return {
+    type: 'finished',
+    event: asString(event),
+    next: toTaken(asArray(next, script.name)),
+    endedBefore: endedBefore === 1,
+  };
 }

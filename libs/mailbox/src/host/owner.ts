@@ -1,14 +1,16 @@
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** The right of one host to write a session's mailbox. Every host script checks fence and host. */
+/** The right of one host to write a session's mailbox. Every host script checks fence and host (MAILBOX-2). */
 export interface Owner {
   redis: Redis;
   keys: SessionKeys;
   fence: number;
   host: string;
+  /** Digest of the host's admission rules: entries start only once they are cleared under it. Absent: every entry is admitted. */
+  admission?: string | undefined;
 }
 
-/** Another host owns the session now: write nothing more. Its own answer, not an error. */
+/** Another host owns the session now, so the caller must write nothing more. An answer, not an error. */
 export type Fenced = { type: 'fenced' };
 export const FENCED: Fenced = { type: 'fenced' };

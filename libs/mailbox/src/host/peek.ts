@@ -1,17 +1,33 @@
 import { recordKey } from '@shellfleet/protocol';
 import { type Entry, toTaken } from '../entry.ts';
-import { toQueueError } from '../script.ts';
+import { isRunnable } from '../read/session-state.ts';
+import { throwQueueError } from '../script.ts';
 import type { Owner } from './owner.ts';
 
-/** The head of the mailbox, not started and without its payload: what a host needs to end it with an error. */
-export async function peek({ redis, keys }: Owner): Promise<Entry | undefined> {
-  try {
-    const id = await redis.lindex(keys.queue, 0);
-    if (id === null) return undefined;
-    const [kind, inbox, at] = await redis.hmget(recordKey(keys, id), 'kind', 'inbox', 'at');
-    const taken = toTaken([1, id, '', kind, inbox, at]);
-    return taken.type === 'empty' ? undefined : { ...taken.entry, startedAt: Date.now() };
-  } catch (cause) {
-    throw toQueueError(cause);
-  }
+export interface Head {
+  /** Not started. `startedAt` is now, by the clock of this host. */
+  entry: Entry;
+  /** It can be started or judged; a held head cannot. */
+  runnable: boolean;
+  /** digest of the admission rules under which it was cleared, or empty */
+  cleared: string;
+}
+
+/** The head of the mailbox, without starting it; undefined when nothing waits. Throws QUEUE_UNAVAILABLE. */
+export async function peek({ redis, keys }: Owner): Promise<Head | undefined> {
+  const [id, held] = await Promise.all([redis.lindex(keys.queue, 0), redis.hget(keys.state, 'held')]).catch(
+    throwQueueError,
+  );
+  if (id === null) return undefined;
+  const fields = await redis
+    .hmget(recordKey(keys, id), 'payload', 'kind', 'inbox', 'acceptedAt', 'cleared')
+    .catch(throwQueueError);
+  const [payload, kind, inbox, acceptedAt, cleared] = fields;
+  const taken = toTaken([1, id, payload, kind, inbox, acceptedAt]);
+  if (taken.type === 'empty') return undefined;
+  return {
+    entry: { ...taken.entry, startedAt: Date.now() },
+    runnable: isRunnable(id, held),
+    cleared: cleared ?? '',
+  };
 }

@@ -7,8 +7,8 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/release');
 
 /**
- * Gives the session up. Refused (`busy`) while an entry runs, and while entries wait unless `waiting` is `leave`: they stay for the next owner.
- * The release of a closing session closes it.
+ * Releases the session. Refused (`busy`) while an entry runs, and while it has work unless `waiting` is `leave`: what waits then stays for the
+ * next owner. A closing session is closed by it.
  */
 export async function release(
   owner: Owner,

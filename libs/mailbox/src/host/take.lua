@@ -1,11 +1,13 @@
--- take: hand out the head of the mailbox to its owner.
--- ARGV 3 fence · 4 host
--- Returns {0, life} nothing to start · {1|2|3, entry…} started now, running already (a call that arrived twice), overdue · {-1} fenced
-local known = redis.call('HMGET', state, 'fence', 'host', 'run', 'life')
-if known[1] ~= ARGV[3] or known[2] ~= ARGV[4] then return {-1} end
-if known[3] then return to_reply(2, known[3], read_entry(known[3])) end
+-- take: start the head of the mailbox.
+-- ARGV 3 fence · 4 host · 5 digest of the host's admission rules, or '' when it admits everything
+-- Returns {0, life} nothing can be started · {1, entry…} started by this call · {2, entry…} running (a call that arrived twice)
+--         {3, entry…} overdue · {4, entry…} needs admission; neither is started · {-1} fenced
+local fence, host, admission = ARGV[3], ARGV[4], ARGV[5]
+local owner_fence, owner_host, running, life, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'life', 'held'))
+if owner_fence ~= fence or owner_host ~= host then return {-1} end
+if running then return to_reply(2, read_entry(running)) end
 local changes = {}
-local reply = start_next(ARGV[3], ARGV[4], known[4], changes)
+local reply = start_next(fence, host, life, held, admission, changes)
 if #changes > 0 then redis.call('HSET', state, unpack(changes)) end
 publish_newest()
 return reply

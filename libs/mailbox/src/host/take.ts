@@ -5,8 +5,14 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/take');
 
-/** Starts the head of the mailbox, durably, before its first byte reaches the shell. Twice: the same entry again. */
+/**
+ * Starts the head of the mailbox, durably, before its first byte reaches the shell (MAILBOX-4). A call that arrives twice answers with the
+ * same entry.
+ */
 export async function take(owner: Owner): Promise<Taken | Fenced> {
-  const reply = asArray(await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host]), script.name);
+  const reply = asArray(
+    await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host, owner.admission ?? '']),
+    script.name,
+  );
   return reply[0] === -1 ? FENCED : toTaken(reply);
 }

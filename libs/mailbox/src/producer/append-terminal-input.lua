@@ -5,9 +5,9 @@
 --         {-1} closed · {-2} unknown terminal, or it has expired · {-3, host, next} too many wait
 local terminal = prefix .. 'terminal:' .. ARGV[3]
 local input, output = terminal .. ':input', terminal .. ':output'
-local known = redis.call('HMGET', state, 'life', 'gen', 'host')
-if known[1] ~= 'open' or known[2] ~= ARGV[4] then return {-1} end
-local host = known[3] or ''
+local life, generation, host = unpack(redis.call('HMGET', state, 'life', 'generation', 'host'))
+if life ~= 'open' or generation ~= ARGV[4] then return {-1} end
+host = host or ''
 local last = redis.call('HGET', terminal, 'input')
 if not last then
   if ARGV[5] ~= '1' then return {-2} end

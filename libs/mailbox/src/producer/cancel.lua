@@ -1,20 +1,28 @@
--- cancel: end a waiting entry here and now; mark a running one, which its host then stops.
+-- cancel: end a waiting entry at once; mark a running one, which its host then stops.
 -- ARGV 3 entry · 4 reason · 5 result JSON of an entry that never ran · 6 retention ms · 7 this call's own id
--- Returns {1, event, inbox} ended while it waited (again, when it arrives twice) · {2, host} marked · {0} it had ended before · {-1} unknown
-local record = record_key(ARGV[3])
-local known = redis.call('HMGET', record, 'state', 'inbox', 'event', 'canceller')
-if not known[1] then return {-1} end
-if known[1] == 'ended' then
-  if known[4] == ARGV[7] then return {1, known[3], known[2]} end
-  return {0}
+--      8 channel prefix of hosts' wake-ups · 9 wake-up
+-- Returns {1, event, inbox, 1 the session has work and needs a job · 0} ended while it waited (again, when it arrives twice) · {2, host} marked
+--         {0} it had ended before · {-1} unknown
+local id = ARGV[3]
+local record = record_key(id)
+local entry_state, inbox, event, canceller = unpack(redis.call('HMGET', record, 'state', 'inbox', 'event', 'canceller'))
+if not entry_state then return {-1} end
+local repeated = canceller == ARGV[7]
+if entry_state == 'ended' and not repeated then return {0} end
+if entry_state == 'running' then
+  write_when_full()
+  redis.call('HSETNX', record, 'cancel', ARGV[4])
+  return {2, redis.call('HGET', state, 'host') or ''}
 end
-write_when_full()
-if known[1] == 'waiting' then
-  redis.call('LREM', queue, 1, ARGV[3])
-  local event = complete(ARGV[3], 'cancellation', ARGV[5], ARGV[6])
+local host, held, running = unpack(redis.call('HMGET', state, 'host', 'held', 'running'))
+if not repeated then
+  write_when_full()
+  redis.call('LREM', queue, 1, id)
+  event = complete(id, 'cancellation', ARGV[5], ARGV[6])
   redis.call('HSET', record, 'canceller', ARGV[7])
   publish_newest()
-  return {1, event, known[2]}
 end
-redis.call('HSETNX', record, 'cancel', ARGV[4])
-return {2, redis.call('HGET', state, 'host') or ''}
+-- A held entry keeps those behind it from being started. Of any other the host, or a job, knows already that work is there.
+local has_work = held == id and not running and runnable(false)
+if has_work and host then redis.call('PUBLISH', ARGV[8] .. host, ARGV[9]) end
+return {1, event, inbox, has_work and not host and 1 or 0}

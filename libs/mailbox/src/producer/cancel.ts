@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { emptyResult, LIMITS, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { emptyResult, encodeWakeUp, LIMITS, type SessionKeys, toWireResult } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
@@ -7,24 +7,29 @@ import { defineMailboxScript, runOnSession } from '../script.ts';
 const script = defineMailboxScript('producer/cancel');
 
 export type Cancelled =
-  /** It never ran; whoever waits at `inbox` is to be told of `event`. */
-  | { type: 'ended'; event: string; inbox: string }
+  /** It never ran. The caller notifies `inbox` of `event`, and ensures the session's job when it `needsJob`. */
+  | { type: 'ended'; event: string; inbox: string; needsJob: boolean }
   /** It runs: this host has to stop it. */
   | { type: 'marked'; host: string }
   | { type: 'ended-before' }
   | { type: 'unknown' };
 
-/** A script that cancels many entries is called again, so that nobody else waits long. */
+/** The most entries that one call cancels: a script blocks every other client, so a longer queue takes several calls. */
 export const CANCELLED_IN_ONE_CALL = 2_000;
 
-/** What becomes of an entry that is cancelled before it ran. */
+/** The Result of an entry that is cancelled before it ran. */
 export const CANCELLED_UNSTARTED = JSON.stringify(toWireResult(emptyResult('cancellation', { reason: 'cancelled' })));
 
 /** Ends a waiting entry at once; marks a running one, which can then end only as a cancellation. */
 export async function cancel(redis: Redis, keys: SessionKeys, entryId: string, reason: string): Promise<Cancelled> {
-  const args = [entryId, reason, CANCELLED_UNSTARTED, LIMITS.retentionMs, randomUUID()];
+  const { tenant, session } = keys;
+  const wakeUp = encodeWakeUp({ type: 'session', tenant, session });
+  const args = [entryId, reason, CANCELLED_UNSTARTED, LIMITS.retentionMs, randomUUID(), keys.wakeUpsPrefix, wakeUp];
   const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
-  if (reply[0] === 1) return { type: 'ended', event: asString(reply[1]), inbox: asString(reply[2]) };
+  if (reply[0] === 1) {
+    const [, event, inbox, needsJob] = reply;
+    return { type: 'ended', event: asString(event), inbox: asString(inbox), needsJob: needsJob === 1 };
+  }
   if (reply[0] === 2) return { type: 'marked', host: asString(reply[1]) };
   return { type: reply[0] === 0 ? 'ended-before' : 'unknown' };
 }

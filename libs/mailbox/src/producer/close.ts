@@ -10,7 +10,7 @@ export interface Closed {
   /** closed before (or never opened), closed by this call, or being closed by its owner */
   type: 'closed-before' | 'closed' | 'closing';
   host: string;
-  /** entries that this call ended, and who waits for them */
+  /** entries that this call ended, with the inboxes to notify */
   ended: { inbox: string; entryId: string; event: string }[];
 }
 
@@ -33,7 +33,7 @@ export async function close(
   generation: string | undefined,
   ownerOutOfReach: boolean,
 ): Promise<Closed> {
-  const life = generation ?? (await redis.hget(keys.state, 'gen').catch(throwQueueError));
+  const life = generation ?? (await redis.hget(keys.state, 'generation').catch(throwQueueError));
   const args = [
     life ?? '',
     CANCELLED_UNSTARTED,

@@ -12,7 +12,10 @@ export type Opened =
   /** The life before is still ending. */
   | { type: 'closing' };
 
-/** `placement`: the copy in clear by which jobs are routed. Records a session, or attaches to the one that lives: to one with the same digest, or, without a digest or when told so, to any. */
+/**
+ * Records a session, or attaches to the open life: to one with the same digest; to any without a digest, or when `attachTo` is `any`.
+ * `placement`: the copy in clear by which jobs are routed.
+ */
 export async function open(
   redis: Redis,
   keys: SessionKeys,

@@ -1,14 +1,17 @@
--- submit: accept an entry, once, whatever arrives twice.
+-- submit: accept an entry, once, however often it arrives.
 -- ARGV 3 entry · 4 generation · 5 kind · 6 sealed payload · 7 hash of the payload · 8 idempotency key (hashed) or '' · 9 inbox · 10 retry
 --      11 start deadline in ms from now, or '' · 12 the most that may wait · 13 retention ms · 14 channel prefix of hosts' wake-ups · 15 wake-up
---      16 its stdin (open, streamed), or '' · 17 lease ms of who streams it
--- Returns {1, waiting, host or ''} accepted · {2, waiting, host or ''} this entry was accepted before · {3, entry} the key stands for that entry
+--      16 its stdin (open, streamed), or '' · 17 lease ms of a streaming writer
+-- Returns {1, waiting, 1 the session needs a job · 0} accepted · {2, waiting, 1 · 0} this entry was accepted before · {3, entry} the key's entry
 --         {-1} closed · {-2} unknown session · {-3, entry} the key was used for another payload · {-4, waiting} too many wait
 local id = ARGV[3]
-local known = redis.call('HMGET', state, 'life', 'gen', 'host', 'run', 'unused')
-if not known[1] then return {-2} end
-if redis.call('EXISTS', record_key(id)) == 1 then return {2, redis.call('LLEN', queue), known[3] or ''} end
-if known[1] ~= 'open' or known[2] ~= ARGV[4] then return {-1} end
+local life, generation, host, running, unused, held =
+  unpack(redis.call('HMGET', state, 'life', 'generation', 'host', 'running', 'unused', 'held'))
+if not life then return {-2} end
+if redis.call('EXISTS', record_key(id)) == 1 then
+  return {2, redis.call('LLEN', queue), not host and (not held or runnable(held)) and 1 or 0}
+end
+if life ~= 'open' or generation ~= ARGV[4] then return {-1} end
 local key = prefix .. 'key:' .. ARGV[8]
 if ARGV[8] ~= '' then
   local used = redis.call('GET', key)
@@ -24,19 +27,19 @@ if length > tonumber(ARGV[12]) then
   redis.call('RPOP', queue)
   return {-4, waiting}
 end
-if known[5] then
+if unused then
   redis.call('HDEL', state, 'unused')
   redis.call('PERSIST', state)
   redis.call('PERSIST', stream)
 end
 local at = time_of(emit('command.accepted', id, '{"kind":"' .. ARGV[5] .. '"}'))
 local record = record_key(id)
-redis.call('HSET', record, 'kind', ARGV[5], 'state', 'waiting', 'inbox', ARGV[9], 'retry', ARGV[10], 'at', at, 'payload', ARGV[6])
+redis.call('HSET', record, 'kind', ARGV[5], 'state', 'waiting', 'inbox', ARGV[9], 'retry', ARGV[10], 'acceptedAt', at, 'payload', ARGV[6])
 if ARGV[11] ~= '' then redis.call('HSET', record, 'deadline', string.format('%.0f', at + tonumber(ARGV[11]))) end
 if ARGV[16] ~= '' then redis.call('HSET', record, 'input', ARGV[16]) end
 if ARGV[16] == 'streamed' then redis.call('HSET', record, 'lease', string.format('%.0f', at + tonumber(ARGV[17]))) end
 if ARGV[8] ~= '' then redis.call('SET', key, ARGV[7] .. ' ' .. id, 'PX', ARGV[13]) end
-if not known[3] and waiting == 0 then emit('session.queued', '', '{}') end
+if not host and waiting == 0 then emit('session.queued', '', '{}') end
 publish_newest()
-if known[3] and not known[4] and waiting == 0 then redis.call('PUBLISH', ARGV[14] .. known[3], ARGV[15]) end
-return {1, waiting, known[3] or ''}
+if host and not running and waiting == 0 then redis.call('PUBLISH', ARGV[14] .. host, ARGV[15]) end
+return {1, waiting, not host and (not held or runnable(held)) and 1 or 0}

@@ -11,22 +11,22 @@ export interface Submission {
   kind: EntryKind;
   /** sealed */
   payload: string;
-  /** of the payload in clear; tells whether an idempotency key stands for the same thing */
+  /** Keyed digest of the payload in clear: an idempotency key stands for one payload. */
   payloadHash: string;
   /** hashed */
   idempotencyKey?: string;
   inbox: string;
   retry: 'never' | 'idempotent';
   startDeadlineMs?: number;
-  /** What it reads comes while it runs; `streamed`: from its submitter, which must not go away before the end. */
+  /** Its stdin is written while it runs; `streamed`: by its submitter alone, which has to keep calling until the end. */
   input?: 'open' | 'streamed';
 }
 
 export type Submitted =
-  /** `waiting` entries are before it; without a host the session needs a job. */
-  | { type: 'accepted'; waiting: number; host: string }
-  /** The same call arrived before. What its caller does then (the session's job) may not have been done. */
-  | { type: 'accepted-before'; waiting: number; host: string }
+  /** `waiting` entries are before it. `needsJob`: the session has work and no host, so the caller has to ensure its job. */
+  | { type: 'accepted'; waiting: number; needsJob: boolean }
+  /** The same call arrived before, and its caller may have died before it ensured the job. */
+  | { type: 'accepted-before'; waiting: number; needsJob: boolean }
   | { type: 'deduplicated'; entryId: string }
   | { type: 'key-conflict'; entryId: string }
   | { type: 'closed' }
@@ -57,9 +57,9 @@ export async function submit(redis: Redis, keys: SessionKeys, submission: Submis
   );
   switch (reply[0]) {
     case 1:
-      return { type: 'accepted', waiting: asNumber(reply[1]), host: asString(reply[2]) };
+      return { type: 'accepted', waiting: asNumber(reply[1]), needsJob: reply[2] === 1 };
     case 2:
-      return { type: 'accepted-before', waiting: asNumber(reply[1]), host: asString(reply[2]) };
+      return { type: 'accepted-before', waiting: asNumber(reply[1]), needsJob: reply[2] === 1 };
     case 3:
       return { type: 'deduplicated', entryId: asString(reply[1]) };
     case -1:

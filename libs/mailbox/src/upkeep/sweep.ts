@@ -1,4 +1,4 @@
-import { emptyResult, LIMITS, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { emptyResult, encodeWakeUp, LIMITS, type SessionKeys, toWireResult } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { CANCELLED_UNSTARTED } from '../producer/cancel.ts';
 import { type Closed, toEnded } from '../producer/close.ts';
@@ -9,7 +9,7 @@ const script = defineMailboxScript('upkeep/sweep');
 
 const LOOKED_AT_IN_ONE_CALL = 1_000;
 
-/** What becomes of an entry whose start deadline passes while it waits. */
+/** The Result of an entry whose start deadline passes while it waits. */
 const NOT_STARTED_IN_TIME = JSON.stringify(toWireResult(emptyResult('timeout', { reason: 'wall' })));
 
 export interface Swept {
@@ -18,8 +18,8 @@ export interface Swept {
   waiting: number;
   host: string;
   ended: Closed['ended'];
-  /** Something runs, waits, or is being closed: without a job the session needs one, whether or not a host is named. */
-  unfinished: boolean;
+  /** Something runs, can be started or judged, or is being closed: without a job the session needs one, whether or not a host is stored. */
+  hasWork: boolean;
 }
 
 export interface SweepLimits {
@@ -42,13 +42,16 @@ export async function sweep(
     NOT_STARTED_IN_TIME,
     CANCELLED_UNSTARTED,
     LOOKED_AT_IN_ONE_CALL,
+    keys.wakeUpsPrefix,
+    encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),
   ];
   const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
+  const [trimmed, waiting, host, ended, hasWork] = reply;
   return {
-    trimmed: asNumber(reply[0]),
-    waiting: asNumber(reply[1]),
-    host: asString(reply[2]),
-    ended: toEnded(asArray(reply[3], script.name)),
-    unfinished: reply[4] === 1,
+    trimmed: asNumber(trimmed),
+    waiting: asNumber(waiting),
+    host: asString(host),
+    ended: toEnded(asArray(ended, script.name)),
+    hasWork: hasWork === 1,
   };
 }

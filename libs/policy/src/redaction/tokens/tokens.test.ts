@@ -29,7 +29,7 @@ describe.each(samples.map((sample) => [sample.type, sample] as const))('%s', (ty
   };
   const bytes = Buffer.from(line);
 
-  test('is replaced, and nothing else is, over every split and every restart', () => {
+  test('is replaced, and nothing else, for every split and every restart', () => {
     expect(feed(redaction.redactor(), [bytes])).toEqual(expected);
     for (let at = 0; at <= bytes.length; at += 1) {
       expect(feed(redaction.redactor(), cutAt(bytes, [at])), `split at ${at}`).toEqual(expected);
@@ -38,7 +38,7 @@ describe.each(samples.map((sample) => [sample.type, sample] as const))('%s', (ty
   });
 });
 
-test('recall of known formats is at least 99 %, wherever they stand', () => {
+test('finds at least 99 % of the tokens of known formats in random surroundings', () => {
   const surroundings = [
     ['', '\n'],
     ['token: ', '\n'],

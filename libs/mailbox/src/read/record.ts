@@ -1,0 +1,43 @@
+import { recordKey, type SessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { throwQueueError } from '../script.ts';
+
+type Offsets = { stdout: number; stderr: number };
+
+/** What is stored of an entry, without its payload. */
+export interface EntryRecord {
+  state: 'waiting' | 'running' | 'ended';
+  /** the host that started it, or empty */
+  host: string;
+  /** ms, by the clock of Redis; undefined while it waits, and when it never ran */
+  startedAt: number | undefined;
+  /** id of its terminal event, or empty */
+  event: string;
+  /** raw bytes of each stream that are stored */
+  stored: Offsets;
+  /** Output that came after its end: the id of the last piece, and the offsets behind it. */
+  late: { id: string; stored: Offsets } | undefined;
+}
+
+/** Undefined when there is none: it never existed, or has expired. Throws QUEUE_UNAVAILABLE. */
+export async function readRecord(redis: Redis, keys: SessionKeys, entryId: string): Promise<EntryRecord | undefined> {
+  const fields = await redis
+    .hmget(recordKey(keys, entryId), 'state', 'host', 'startedAt', 'event', 'stdout', 'stderr', 'late')
+    .catch(throwQueueError);
+  const [state, host, startedAt, event, stdout, stderr, late] = fields;
+  if (!state) return undefined;
+  return {
+    state: state as EntryRecord['state'],
+    host: host ?? '',
+    startedAt: startedAt ? Number(startedAt) : undefined,
+    event: event ?? '',
+    stored: { stdout: Number(stdout ?? 0), stderr: Number(stderr ?? 0) },
+    late: parseLate(late ?? ''),
+  };
+}
+
+/** The format is that of host/late.lua. */
+function parseLate(text: string): EntryRecord['late'] {
+  const [, id, stdout, stderr] = /^(\S+) (\d+) (\d+) \d+ \d+$/.exec(text) ?? [];
+  return id === undefined ? undefined : { id, stored: { stdout: Number(stdout), stderr: Number(stderr) } };
+}

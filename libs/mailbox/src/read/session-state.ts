@@ -1,0 +1,78 @@
+import type { SessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { throwQueueError } from '../script.ts';
+import type { Life } from './life.ts';
+
+/** What is stored of a session, without its spec. */
+export interface SessionState {
+  life: Life;
+  generation: string;
+  /** the copy of its placement in clear: the class, and JSON. Neither is checked here. */
+  placementClass: string;
+  placement: string;
+  status: 'queued' | 'starting' | 'ready' | 'lost';
+  /** its owner, or empty */
+  host: string;
+  /** the newest fence, 0 before the first */
+  fence: number;
+  /** id of the running entry, or empty */
+  running: string;
+  epoch: number;
+  /** by the clock of Redis, ms */
+  createdAt: number;
+  activeAt: number;
+  /** number of entries that wait */
+  waiting: number;
+  /** id of the head when it is held, or empty */
+  held: string;
+  /** Something runs, can be started or judged, or is being closed: without a job the session needs one. */
+  hasWork: boolean;
+}
+
+const FIELDS = [
+  'life',
+  'generation',
+  'class',
+  'placement',
+  'status',
+  'host',
+  'fence',
+  'running',
+  'epoch',
+  'createdAt',
+  'activeAt',
+  'held',
+];
+
+/** Undefined when the session does not exist. Calls of one turn of the event loop share a round trip. Throws QUEUE_UNAVAILABLE. */
+export async function readSessionState(redis: Redis, keys: SessionKeys): Promise<SessionState | undefined> {
+  const [fields, waiting, head] = await Promise.all([
+    redis.hmget(keys.state, ...FIELDS),
+    redis.llen(keys.queue),
+    redis.lindex(keys.queue, 0),
+  ]).catch(throwQueueError);
+  const [life, generation, placementClass, placement, status, host, fence, running, epoch, createdAt, activeAt, held] =
+    fields;
+  if (!life) return undefined;
+  return {
+    life: life as Life,
+    generation: generation ?? '',
+    placementClass: placementClass ?? '',
+    placement: placement ?? '',
+    status: (status ?? 'queued') as SessionState['status'],
+    host: host ?? '',
+    fence: Number(fence ?? 0),
+    running: running ?? '',
+    epoch: Number(epoch ?? 0),
+    createdAt: Number(createdAt ?? 0),
+    activeAt: Number(activeAt ?? 0),
+    waiting,
+    held: head !== null && head === held ? head : '',
+    hasWork: Boolean(running) || life === 'closing' || isRunnable(head, held),
+  };
+}
+
+/** The prelude's `runnable` for readers: there is a head, and it is not held. */
+export function isRunnable(head: string | null, held: string | null | undefined): boolean {
+  return head !== null && head !== held;
+}
