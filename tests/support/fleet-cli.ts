@@ -37,10 +37,14 @@ export class FleetCli {
   async atTerminal(
     args: readonly string[],
     converse: (type: (keys: string) => void, untilShown: (words: string) => Promise<unknown>) => Promise<void>,
+    { env }: Pick<CliOptions, 'env'> = {},
   ): Promise<{ exitCode: number | null; shown: string }> {
     const words = [launcher, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
     const { child, said, end } = follow(
-      spawn('script', ['-qefc', words, '/dev/null'], { env: this.#env, stdio: ['pipe', 'pipe', 'pipe'] }),
+      spawn('script', ['-qefc', words, '/dev/null'], {
+        env: { ...this.#env, ...env },
+        stdio: ['pipe', 'pipe', 'pipe'],
+      }),
     );
     await converse(
       (keys) => child.stdin?.write(keys),

@@ -1,4 +1,4 @@
-// From a sandbox to the live shell in it, over whichever transport the sandbox was made with.
+// Connects to the shell of a sandbox, over the transport that the sandbox was created with.
 import type { Duplex } from 'node:stream';
 import { abortable } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
@@ -13,7 +13,7 @@ import { listenForKeeper } from './transport/socket.ts';
 export interface ConnectOptions {
   fence: number;
   deadlineMs: number;
-  /** The sandbox has not been started yet: start it once its keeper will find us. */
+  /** Start the sandbox, after this host can be reached by its keeper. */
   start: boolean;
 }
 
@@ -57,7 +57,7 @@ async function connect(
     await start?.();
     return openKeeperShell({ transport, fence, token, signal });
   }
-  // The door is open only until the keeper has come in: user code in the sandbox finds nobody to talk to.
+  // It listens only until the keeper has connected: later connections from user code are refused.
   const listener = await listenForKeeper({ path: link.path, token });
   try {
     await start?.();

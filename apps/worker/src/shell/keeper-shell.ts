@@ -1,4 +1,5 @@
 // The shell of a sandbox whose main process is the keeper.
+import { abortable } from '@shellfleet/concurrency';
 import {
   decodeEnd,
   decodeProcesses,
@@ -111,18 +112,12 @@ class KeeperShell implements Shell {
   }
 
   async background({ signal }: { signal?: AbortSignal } = {}): Promise<BackgroundProcess[]> {
-    signal?.throwIfAborted();
     if (!this.#handlers) throw new Error('There is no connection to the keeper.');
     const number = ++this.#asked;
     const question = Promise.withResolvers<BackgroundProcess[]>();
-    const abort = () => question.reject(signal?.reason);
-    signal?.addEventListener('abort', abort, { once: true });
     this.#questions.set(number, question);
     this.#connection.send({ type: FrameType.ping, flags: 1, offset: number });
-    return question.promise.finally(() => {
-      this.#questions.delete(number);
-      signal?.removeEventListener('abort', abort);
-    });
+    return abortable(question.promise, signal).finally(() => this.#questions.delete(number));
   }
 
   pause(): void {

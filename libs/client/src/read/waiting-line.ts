@@ -1,6 +1,10 @@
-import { hostsFor, type PlacementClass } from '@shellfleet/admission';
+import { hostsFor, type PlacementClass, type SessionsQueue } from '@shellfleet/admission';
 import { type HostBeat, hostBeatSchema, hostKeys } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
+import type { FleetContext } from '../connection/fleet-context.ts';
+
+export interface LineContext extends FleetContext {
+  readonly sessions: Pick<SessionsQueue, 'waiting'>;
+}
 
 /** The sessions of one placement class that wait for a slot. */
 export interface WaitingLine {
@@ -12,13 +16,13 @@ export interface WaitingLine {
 
 /** One line for each placement class: its sessions wait for the hosts that offer it. */
 export async function readWaitingLines(
-  producer: Producer,
+  context: LineContext,
   classes: ReadonlySet<PlacementClass>,
   beats: readonly HostBeat[],
 ): Promise<Map<PlacementClass, WaitingLine>> {
   const lines = await Promise.all(
     [...classes].map(async (name): Promise<[PlacementClass, WaitingLine]> => {
-      const waiting = await producer.sessions.waiting(name);
+      const waiting = await context.sessions.waiting(name);
       const positions = new Map(waiting.map((jobId, index) => [jobId, index + 1]));
       const hosts = hostsFor(name, beats);
       return [
@@ -42,9 +46,9 @@ export function estimateWait(position: number, hosts: readonly Slots[]): number 
 }
 
 /** The heartbeats of all live hosts. */
-export async function readBeats(producer: Producer): Promise<HostBeat[]> {
-  const ids = await producer.redis.zrange(producer.fleet.hosts, '0', '-1');
-  const texts = await Promise.all(ids.map((id) => producer.redis.get(hostKeys(producer.namespace, id).alive)));
+export async function readBeats(context: LineContext): Promise<HostBeat[]> {
+  const ids = await context.redis.zrange(context.fleet.hosts, '0', '-1');
+  const texts = await Promise.all(ids.map((id) => context.redis.get(hostKeys(context.namespace, id).alive)));
   return texts.flatMap((text) => {
     try {
       return [hostBeatSchema.parse(JSON.parse(text ?? ''))];

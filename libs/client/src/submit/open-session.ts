@@ -13,18 +13,15 @@ import {
 } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { Feeds } from '../connection/feeds.ts';
-import type { SendWindow } from '../connection/send-window.ts';
-import { type IndexContext, noteInIndex } from './note-in-index.ts';
+import type { SendWindow } from '../queue/send-window.ts';
+import { type IndexContext, type IndexedSession, noteInIndex } from './note-in-index.ts';
 import { specDifference } from './spec-difference.ts';
 
 /** One life of a session, as this process uses it. */
-export interface OpenSession {
+export interface OpenSession extends IndexedSession {
   id: string;
-  keys: SessionKeys;
   generation: string;
   spec: ResolvedSessionSpec;
-  /** when the index was last told of it, by the clock of this process */
-  indexedAt: number;
 }
 
 /** What opening a session needs of a view. */
