@@ -168,7 +168,12 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     const job = await docker.getJob(jobId);
     const state = await inspector.redis.hgetall(sessionKeys(stack.namespace, 'default', 'moved').state);
     // In clear beside the sealed spec: what routing needs, for the life that is open.
-    expect(job?.data).toEqual({ generation: state.generation, policy: 'docker', priority: 0, labels: { team: 'build' } });
+    expect(job?.data).toEqual({
+      generation: state.generation,
+      policy: 'docker',
+      priority: 0,
+      labels: { team: 'build' },
+    });
     expect(JSON.parse(state.placement ?? '')).toEqual({ policy: 'docker', priority: 0, labels: { team: 'build' } });
     await docker.remove(jobId);
     await host.add('session', { ...job?.data, policy: 'host' }, { jobId, removeOnComplete: true, removeOnFail: true });
