@@ -131,7 +131,7 @@ test.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)(
   },
 );
 
-test('the end of the session ends it, and says so', async () => {
+test('the end of the session ends the terminal, with a message', async () => {
   const session = await stack.fleet.session('closes');
   await using local = LocalTerminal.start(stack, ['attach', 'closes']);
   await local.sees('$ ');

@@ -118,7 +118,7 @@ test('a hang-up leaves the command running; wait and logs find it again', async 
   expect((await cli.text(['cancel', id])).stderr).toBe(`shellfleet: ${id} had already ended.\n`);
 });
 
-test('logs show what a background process says after its command has ended: of the command from then on, of the session live', async () => {
+test('logs show what a background process prints after the end of its command: logs of the command from then on, logs of the session live', async () => {
   const script = 'echo own; { until [ -e /tmp/go ]; do sleep 0.02; done; echo late; } &';
   const { stdout } = await cli.text(['exec', 'background', '-d', '--', script]);
   const id = stdout.trim();
@@ -193,7 +193,7 @@ test('a secret of our environment is one of the session’s, and shown nowhere; 
   expect([missing.exitCode, missing.stderr]).toEqual([2, expect.stringContaining("'NOT_SET' is invalid")]);
 });
 
-test('a missing image is said in one line: exit 125', async () => {
+test('a missing image is reported in one line: exit 125', async () => {
   const { exitCode, stdout, stderr } = await cli.text([
     'exec',
     'no-image',
@@ -206,7 +206,7 @@ test('a missing image is said in one line: exit 125', async () => {
   expect(stderr).toMatch(/^shellfleet: The image localhost:1\/none:v1 [^\n]*\(IMAGE_UNAVAILABLE\)\n$/);
 });
 
-test('what was lost of the shell is said on stderr, and the exit code is the command’s', async () => {
+test('lost state of the shell is reported on stderr, and the exit code is the one of the command', async () => {
   await cli.text(['exec', 'lost', '--', 'kept=yes']);
   const { exitCode, stderr } = await cli.text(['exec', 'lost', '--', 'kill -9 $$']);
   expect({ exitCode, stderr }).toEqual({

@@ -64,7 +64,7 @@ test('ps, queue and hosts ls show the fleet, as a table and as JSON', async () =
   await Promise.all([...ids, 'waits'].map(async (id) => (await stack.fleet.session(id)).close()));
 });
 
-test('restart gives a fresh shell, and of a session that is not there says so', async () => {
+test('restart gives a fresh shell, and fails with a message for a session that does not exist', async () => {
   await cli.run(['exec', 'again', '--', 'kept=no; echo f > f']);
   expect(await cli.text(['restart', 'again'])).toEqual({
     exitCode: 0,

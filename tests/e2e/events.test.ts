@@ -15,7 +15,7 @@ async function collect(events: AsyncIterable<SessionEvent>): Promise<SessionEven
   return all;
 }
 
-test('a session tells everything of its life, in order, once; a reader that resumes misses nothing', async () => {
+test('the events of a session come in order and once; a reader that resumes misses none', async () => {
   const session = await stack.fleet.session('tells');
   const live = collect(session.events());
   const first = await session.run('echo one');

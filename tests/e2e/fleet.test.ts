@@ -130,7 +130,7 @@ test('a process holds at most five connections to Redis, whatever the number of 
   }
 });
 
-/** Sockets of a process whose other end is this port: what the kernel says, whatever the process calls them. */
+/** Sockets of a process whose other end is this port, as the kernel lists them. */
 async function countConnections(pid: number, port: number): Promise<number> {
   const table = await readFile(`/proc/${pid}/net/tcp`, 'utf8');
   const remote = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-test('50 commands that two producers submit at once run one at a time, each producer’s in its order', async () => {
+test('50 commands that two producers submit at once run one at a time, each producer’s in its order (S1-08)', async () => {
   const [ours, theirs] = await Promise.all([stack.fleet.session('fifty'), other.session('fifty')]);
   const submitted: Promise<Command>[] = [];
   for (let index = 0; index < 25; index++) {

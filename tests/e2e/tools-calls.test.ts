@@ -55,11 +55,11 @@ describe('A call', () => {
     },
   );
 
-  test('S4-03: says that a timeout must be positive', async () => {
+  test('S4-03: refuses a timeout that is not positive', async () => {
     await expect(call('add', {}, { timeoutMs: 0 })).rejects.toThrow('timeoutMs: must be positive');
   });
 
-  test('whose arguments are not what the tool asks for lists the fields', async () => {
+  test('whose arguments do not fit the schema of the tool lists the fields', async () => {
     expect(await call('add', { a: 'x' })).toMatchObject({
       ok: false,
       error: {
@@ -109,7 +109,7 @@ describe('A call', () => {
     expect(result.ok && (result.output as string) === 'x'.repeat(20_000_000)).toBe(true);
   });
 
-  test('S4-17: whose output is over the limit says both sizes', async () => {
+  test('S4-17: whose output is over the limit reports both sizes', async () => {
     expect(await failure('large', { bytes: 33_554_431 })).toEqual({
       code: 'too-large',
       message: "Shellfleet: the output of tool 'large' is 33554433 bytes; the limit is 33554432",
@@ -117,7 +117,7 @@ describe('A call', () => {
     });
   });
 
-  test('whose arguments are over the limit says both sizes, and is sent nowhere', async () => {
+  test('whose arguments are over the limit reports both sizes, and is not sent', async () => {
     expect(await failure('echo', 'x'.repeat(4_194_304))).toEqual({
       code: 'too-large',
       message: "Shellfleet: the arguments of tool 'echo' are 4194306 bytes; the limit is 4194304",
@@ -152,7 +152,7 @@ describe('A call', () => {
     });
   });
 
-  test('S4-14: that raises outside of what is awaited says so at once', async () => {
+  test('S4-14: that throws outside of the awaited function fails at once', async () => {
     expect(await failure('raisesLater')).toMatchObject({
       code: 'raised',
       message: 'Shellfleet: tool raised Error: from a timer',

@@ -9,7 +9,7 @@ import { until } from './until.ts';
 const launcher = fileURLToPath(new URL('../../apps/producer/bin/shellfleet', import.meta.url));
 const run = promisify(execFile);
 
-/** Says what the terminal is called and how it is set, runs the command line, and says how it left. */
+/** Prints the name and the settings of the terminal, runs the command line, and prints its exit code and the settings again. */
 const WRAPPER = `
 stty rows 30 cols 100
 echo "tty=$(tty) before=$(stty -g)"

@@ -13,7 +13,7 @@ export interface CliRun {
 
 export interface CliProcess {
   child: ChildProcess;
-  /** What stdout and stderr have said so far. */
+  /** The output so far. */
   said(): { stdout: Buffer; stderr: string };
   end: Promise<CliRun>;
 }
@@ -35,7 +35,7 @@ export function startCli(stage: ClientStage, args: readonly string[], env: Recor
   return follow(child);
 }
 
-/** Keeps what a process says, and waits for its end. */
+/** Collects the output of a process and waits for its end. */
 export function follow(child: ChildProcessWithoutNullStreams): CliProcess {
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];

@@ -1,6 +1,7 @@
 // A connection to one keeper under one fence: claims the keeper, sends pings, and reports when the connection ends.
 import {
   decodeHello,
+  decodeLogMessage,
   encodeFrame,
   type Frame,
   FrameDecoder,
@@ -30,6 +31,8 @@ export interface ClaimOptions {
   fence: number;
   token: string;
   signal?: AbortSignal;
+  /** A message of the keeper's own log, also before the claim is answered. It holds no script, output or secret. */
+  onMessage?: (message: string) => void;
 }
 
 export class FencedOff extends Error {
@@ -46,7 +49,11 @@ export function claimKeeper(
   options: ClaimOptions,
 ): Promise<{ connection: KeeperConnection; hello: Hello; id: Uint8Array }> {
   return new Promise((resolve, reject) => {
-    const connection = new KeeperConnection(options.transport, options.fence);
+    let lastMessage = '';
+    const connection = new KeeperConnection(options.transport, options.fence, (message) => {
+      lastMessage = message;
+      options.onMessage?.(message);
+    });
     const claim = () => connection.send({ type: FrameType.claim });
     const again = setInterval(claim, CLAIM_AGAIN_MS);
     const settle = () => {
@@ -76,8 +83,11 @@ export function claimKeeper(
           resolve({ connection, hello, id: Uint8Array.from(frame.id) });
         }
       },
-      disconnected: (reason) =>
-        fail(new Error(`The connection to the keeper ended before it was claimed (${reason}).`)),
+      disconnected: (reason) => {
+        const last = lastMessage && `. The last message of its log: ${lastMessage}`;
+        const message = `The connection to the keeper ended before it was claimed (${reason})${last}.`;
+        fail(new ShellfleetError('SESSION_START_FAILED', message));
+      },
     });
     connection.claimed = true;
     claim();
@@ -103,8 +113,10 @@ export class KeeperConnection {
   #receivedAt = Date.now();
   #paused = false;
   #closed = false;
+  readonly #onMessage: (message: string) => void;
 
-  constructor(transport: Transport, fence: number) {
+  constructor(transport: Transport, fence: number, onMessage: (message: string) => void) {
+    this.#onMessage = onMessage;
     this.fence = fence;
     this.#transport = transport;
     this.#decoder = new FrameDecoder({ maxPayload: MAX_FROM_KEEPER, ...(transport.sync && { sync: transport.sync }) });
@@ -164,6 +176,10 @@ export class KeeperConnection {
 
   #deliver(frame: Frame): void {
     if (this.#closed && !this.#held) return;
+    if (frame.type === FrameType.log) {
+      this.#onMessage(decodeLogMessage(frame.payload));
+      return;
+    }
     if (this.#held)
       this.#held.push({ ...frame, id: Uint8Array.from(frame.id), payload: Uint8Array.from(frame.payload) });
     else this.#guard(() => this.#events?.frame(frame));

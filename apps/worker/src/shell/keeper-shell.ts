@@ -218,7 +218,7 @@ function toShellHello(hello: Hello, id: Uint8Array): ShellHello {
     entryId: id.some((byte) => byte !== 0) ? entryIdFromBytes(id) : null,
     received: hello.received,
     acked: hello.acked,
-    shellNumber: hello.generation,
+    shellNumber: hello.shellNumber,
     begunCount: hello.begunCount,
     ...(hello.problem && { problem: hello.problem }),
   };

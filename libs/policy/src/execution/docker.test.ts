@@ -26,7 +26,7 @@ function refusalOf(spec: object, more: Partial<DockerAllowances> = {}) {
 }
 
 describe('planDocker', () => {
-  test('turns an empty spec into the unprivileged default', () => {
+  test('turns an empty spec into the unprivileged default (S0-31, S0-42)', () => {
     expect(plan({})).toEqual({
       image: 'shellfleet/session:1',
       user: '1000:1000',

@@ -33,7 +33,7 @@ describe('planHost', () => {
     });
   });
 
-  test('S0-15: sets no limit that the spec does not ask for on a host without control groups', () => {
+  test('S0-04, S0-09, S0-15: sets no limit that the spec does not ask for on a host without control groups', () => {
     expect(plan({}, without)).toEqual({
       workspace: undefined,
       group: undefined,
@@ -41,7 +41,7 @@ describe('planHost', () => {
     });
   });
 
-  test('S0-14: limits memory of each process on a host without control groups, and CPU seconds everywhere', () => {
+  test('S0-14, S0-18: limits memory of each process on a host without control groups, and CPU seconds everywhere', () => {
     const limits = { memoryBytes: 64 * MIB, cpuTimeSeconds: 7 };
     expect(plan({ limits }, without).process).toEqual({ addressSpaceBytes: 64 * MIB, cpuTimeSeconds: 7 });
     expect(plan({ limits })).toEqual({
