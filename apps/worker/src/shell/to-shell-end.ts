@@ -8,7 +8,7 @@ export function toShellEnd(end: ReturnType<typeof decodeEnd>): ShellEnd {
     reason: end.reason,
     exitCode: end.exitCode,
     signal: end.signal ? (signalNames.get(end.signal) ?? `SIG${end.signal}`) : null,
-    shell: { state: end.shellState, shellNumber: end.generation, ...(end.shellReason && { reason: end.shellReason }) },
+    shell: { state: end.shellState, shellNumber: end.shellNumber, ...(end.shellReason && { reason: end.shellReason }) },
     totals: end.totals,
     runMs: end.runMs,
     ...(end.errno && { fileFailure: fileFailures.get(end.errno) ?? 'other' }),

@@ -62,6 +62,24 @@ test('REDACTION-2: only the part of a line is held that later input may turn int
   ).toEqual(['', '', '', '', 'first line\n', '-----BEGIN PRIVATE KEY-----\n', '']);
 });
 
+test.each([
+  ['mac_address', 'commit deadbeef', ''],
+  ['mac_address', 'at 00:1A:2', '00:1A:2'],
+  ['ip', 'v 10.0.0', '10.0.0'],
+  ['ip', 'v10.0.0', ''],
+  ['credit_card', 'n 4111 1111', '4111 1111'],
+  ['credit_card', 'n 0.4111 11', '11'],
+  ['email', 'to alice', 'alice'],
+  ['email', 'to alice@exa', 'alice@exa'],
+  ['url', 'see https:/', 'https:/'],
+  ['url', 'see https', 'https'],
+])('REDACTION-2: %s of "%s" holds "%s"', (type, text, held) => {
+  const rules: RedactionRule[] = [{ type, strategy: 'redact' }];
+  const redactor = compileRedaction({ rules, hashKey, tokens: false }).redactor();
+  redactor.push(Buffer.from(text));
+  expect(text.slice(text.length - redactor.heldBytes)).toBe(held);
+});
+
 describe('a custom pattern that exceeds its time budget', () => {
   const rules: RedactionRule[] = [{ type: 'slow', strategy: 'redact', pattern: 'x[0-9]+' }];
   const clockOf = (stepMs: number) => {

@@ -59,7 +59,7 @@ class UnixListener implements KeeperListener {
     signal?.throwIfAborted();
     const arrived = this.#arrived;
     this.#arrived = undefined;
-    if (arrived?.isOpen) return Promise.resolve(arrived);
+    if (arrived?.isOpen || arrived?.isLast) return Promise.resolve(arrived);
     return new Promise((resolve, reject) => {
       const abort = () => {
         this.#waiting = undefined;
@@ -93,11 +93,12 @@ class UnixListener implements KeeperListener {
     const early: Uint8Array[] = [];
     const listen = (bytes: Buffer) => {
       early.push(bytes);
-      if (!this.#isAuthentic(decoder, bytes, socket)) return;
+      const frames = this.#framesOfKeeper(decoder, bytes, socket);
+      if (frames === 0) return;
       forget();
       socket.off('data', listen);
       socket.pause();
-      this.#hand(new SocketTransport(socket, early));
+      this.#hand(new SocketTransport(socket, early, frames > 1));
     };
     const forget = () => {
       clearTimeout(late);
@@ -107,17 +108,19 @@ class UnixListener implements KeeperListener {
     socket.once('close', forget);
   }
 
-  /** The first frame must be a hello with the token; otherwise the connection is closed. */
-  #isAuthentic(decoder: FrameDecoder, bytes: Buffer, socket: Socket): boolean {
+  /** The first frame must be a HELLO with the token, or the connection is closed. Returns how many frames came; 0: none yet, or closed. */
+  #framesOfKeeper(decoder: FrameDecoder, bytes: Buffer, socket: Socket): number {
     try {
-      const first = decoder.push(bytes)[0];
-      if (!first) return false;
-      if (first.type === FrameType.hello && isToken(decodeHello(first.payload).token, this.#token)) return true;
+      const frames = decoder.push(bytes);
+      const [first] = frames;
+      if (!first) return 0;
+      if (first.type === FrameType.hello && isToken(decodeHello(first.payload).token, this.#token))
+        return frames.length;
     } catch {
-      // Not our protocol.
+      // Another protocol than the keeper's.
     }
     socket.destroy();
-    return false;
+    return 0;
   }
 
   #hand(transport: SocketTransport): void {
@@ -143,10 +146,13 @@ export function isToken(field: Uint8Array, token: Uint8Array): boolean {
 class SocketTransport implements Transport {
   readonly #socket: Socket;
   readonly #early: Uint8Array[];
+  /** A keeper that cannot start sends its last messages with the HELLO, and ends. They can be read after that. */
+  readonly isLast: boolean;
 
-  constructor(socket: Socket, early: Uint8Array[]) {
+  constructor(socket: Socket, early: Uint8Array[], isLast: boolean) {
     this.#socket = socket;
     this.#early = early;
+    this.isLast = isLast;
   }
 
   get isOpen(): boolean {
