@@ -100,7 +100,7 @@ describe.each(shells)('%s', (name, image, stops) => {
     }
   });
 
-  test('a folder of its own that the user has filled is made room in, and that is said', async () => {
+  test('room is made in its own folder when the user has filled it, and the Result reports that', async () => {
     await using it = await openBox({ image });
     const fill =
       'V=1; x=0123456789abcdef; i=0; while [ $i -lt 14 ]; do x=$x$x; i=$((i+1)); done; while echo "$x"; do :; done';
