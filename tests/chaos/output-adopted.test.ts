@@ -107,7 +107,7 @@ describe.each(['socket', 'attach'] as const)('30 MB of output over %s', (transpo
       omitted += chunk.omittedBytes ?? 0;
     }
     expect(carried + omitted).toBe(BYTES);
-    // Less what was held back at the border.
+    // Less the bytes that the redactor held back at the limit.
     expect(carried).toBeLessThanOrEqual(1 << 20);
     expect(carried).toBeGreaterThan((1 << 20) - 100);
     expect(await inspect.broken('over', [command.id])).toEqual([]);

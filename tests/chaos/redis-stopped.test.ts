@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { isShellfleetError } from '@shellfleet/client';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
@@ -11,7 +12,8 @@ import { until } from '../support/until.ts';
 // fails within 2 s with a clear error. After a restart with appendfsync always every acknowledged write is kept, and nothing runs twice.
 
 const SUBMIT_FAILS_WITHIN_MS = 2_500;
-/** Longer than a worker waits for any one answer. */
+// Lengths of the fault itself, which no condition could replace.
+/** Longer than the deadline of a call to Redis. */
 const AWAY_MS = 3_000;
 const LEASE_OVER_MS = 6_500;
 
@@ -65,7 +67,7 @@ describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
     const command = await session.submit(`seq 1 10000000 | head -c ${bytes}`, { timeoutMs: 8_000 });
     await inspect.untilOutput('waits');
     await away();
-    await new Promise((resolve) => setTimeout(resolve, 3 * AWAY_MS));
+    await delay(3 * AWAY_MS);
     await back();
     const hash = createHash('md5');
     let got = 0;
@@ -112,7 +114,7 @@ describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
     const command = await session.submit('echo begun; sleep 2; echo over', { timeoutMs: 60_000 });
     await inspect.untilOutput('outlasts');
     await away();
-    await new Promise((resolve) => setTimeout(resolve, LEASE_OVER_MS));
+    await delay(LEASE_OVER_MS);
     await back();
     expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'begun\nover\n' });
     expect(await session.run('echo $before')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from '@shellfleet/client';
 import { recordKey, sessionKeys } from '@shellfleet/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -12,6 +13,8 @@ import { until } from '../support/until.ts';
 // Promise: stdin reaches its command once and whole, also when a worker or Redis dies in between. Only the death of the process that
 // streams it ends it.
 
+/** The length of the fault itself, which no condition could replace. */
+const AWAY_MS = 3_000;
 const bytes = randomBytes(50_000_000);
 /** Reads slowly, so that faults happen in the middle. */
 const SCRIPT =
@@ -84,7 +87,7 @@ describe.each([
     const command = await session.submit(SCRIPT, { stdin: bytes, timeoutMs: 100_000 });
     await untilTaken(command, 10_000_000);
     await away();
-    await new Promise((resolve) => setTimeout(resolve, 3_000)); // the length of the absence, nothing to wait for
+    await delay(AWAY_MS);
     await back();
     expect(await command.result()).toMatchObject({ outcome: 'success', stdout: `${md5(bytes)}\n` });
     expect(await inspect.broken('away', [command.id])).toEqual([]);
@@ -99,7 +102,7 @@ describe.each([
     await away();
     const written = command.write('meanwhile\n');
     const closed = command.closeStdin();
-    await new Promise((resolve) => setTimeout(resolve, 3_000)); // the length of the absence, nothing to wait for
+    await delay(AWAY_MS);
     await back();
     await Promise.all([written, closed]);
     expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'before\nmeanwhile\n' });

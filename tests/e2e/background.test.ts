@@ -74,7 +74,7 @@ test('a long command line is cut, and many processes are all listed', async () =
   expect(shells[0]?.command).toMatch(/^.{200}…$/);
 });
 
-test('what a running command has started is not in the background, but what it found there is', async () => {
+test('processes of the running command are not listed as background, those of earlier commands are', async () => {
   const session = await stack.fleet.session('busy');
   await session.run('sleep 1001 &');
   const running = await session.submit('sleep 1002 & sleep 1003');

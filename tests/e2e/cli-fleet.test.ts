@@ -6,7 +6,7 @@ import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Verbs about sessions, hosts, files and batches; and what wrong usage is told.
+// Verbs about sessions, hosts, files and batches; and wrong usage.
 
 let stack: TestFleet;
 let cli: FleetCli;
@@ -154,13 +154,13 @@ describe('Wrong usage', () => {
     ['a namespace that is none', ['--namespace', 'a:b', 'ps'], 2],
   ])('%s: one line with a next step, and its exit code', async (_what, args, exitCode) => {
     const before = await sessionIds();
-    const told = await cli.text(args);
-    expect(told.stdout).toBe('');
-    if (exitCode !== undefined) expect(told.exitCode, told.stderr).toBe(exitCode);
-    else expect([2, 125]).toContain(told.exitCode);
-    if (args.length > 0) expect(told.stderr).toMatch(/^shellfleet: [^\n]{10,400}\n$/);
-    expect(told.stderr).not.toMatch(/ at .*\.ts:\d+/);
-    // Others may be forgotten meanwhile: they were closed.
+    const run = await cli.text(args);
+    expect(run.stdout).toBe('');
+    if (exitCode !== undefined) expect(run.exitCode, run.stderr).toBe(exitCode);
+    else expect([2, 125]).toContain(run.exitCode);
+    if (args.length > 0) expect(run.stderr).toMatch(/^shellfleet: [^\n]{10,400}\n$/);
+    expect(run.stderr).not.toMatch(/ at .*\.ts:\d+/);
+    // Closed sessions may leave the index meanwhile.
     expect(before).toEqual(expect.arrayContaining(await sessionIds()));
   });
 

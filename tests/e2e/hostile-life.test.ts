@@ -33,7 +33,7 @@ describe('Variables of a session', () => {
     _under: '1',
   };
 
-  test('are byte for byte what was given, in the shell and in its children, also after a rebirth', async () => {
+  test('are byte for byte what was given, in the shell and in its children, also in a new shell', async () => {
     const session = await stack.fleet.session('env', { env });
     const print = `python3 -c 'import os, json; print(json.dumps({k: os.environb[k.encode()].decode() for k in ${JSON.stringify(Object.keys(env))}}))'`;
     const given = async () => JSON.parse((await session.run(print)).stdout);
@@ -123,7 +123,7 @@ test('fifty restarts in a row are fifty fresh shells, in one sandbox', async () 
 });
 
 describe('close', () => {
-  test('while the session starts ends what waits at once, and leaves nothing', async () => {
+  test('while the session starts ends queued commands at once, and leaves nothing', async () => {
     const session = await stack.fleet.session('closed-starting', {
       startupCommands: ['sleep 4321'],
       startupTimeoutMs: 60_000,

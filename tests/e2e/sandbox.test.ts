@@ -29,7 +29,7 @@ async function runOnce(script: string, spec: SessionSpec): Promise<Result> {
 }
 
 /** Expects the Result of a command that never ran, with its error. */
-const refused = (result: Result, code: string, said: string[]) => {
+const refused = (result: Result, code: string, expected: string[]) => {
   expect(result).toEqual(
     expectedResult(result.sessionId, {
       outcome: 'error',
@@ -39,7 +39,7 @@ const refused = (result: Result, code: string, said: string[]) => {
       error: expect.objectContaining({ code, message: expect.any(String) }) as never,
     }),
   );
-  for (const words of said) expect(result.error?.message).toContain(words);
+  for (const words of expected) expect(result.error?.message).toContain(words);
 };
 
 describe('Images', () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// One core of behaviour over both transports: what a command finds of those before it, and what it leaves.
+// State of the shell from command to command, over both transports.
 describe.each(['socket', 'attach'] as const)('A session over %s', (transport) => {
   let stack: TestFleet;
   beforeAll(async () => {

@@ -19,13 +19,13 @@ const MB = 1_000_000;
 const streamsAndStays = fileURLToPath(new URL('../fixtures/streams-and-stays.ts', import.meta.url));
 
 /** Resolves when the output of the command has these words. */
-async function untilSaid(command: Command, words: string): Promise<void> {
-  let said = '';
+async function untilPrinted(command: Command, words: string): Promise<void> {
+  let printed = '';
   for await (const { text } of command.output()) {
-    said += text;
-    if (said.includes(words)) return;
+    printed += text;
+    if (printed.includes(words)) return;
   }
-  throw new Error(`It ended without saying ${words}: ${said}`);
+  throw new Error(`It ended without ${words} in its output: ${printed}`);
 }
 
 /** Whether a promise is still pending after five round trips to Redis. */
@@ -186,7 +186,7 @@ describe('An open stdin', () => {
   test('a writer that waits for room is rejected when the command ends, and can be aborted', async () => {
     const session = await stack.fleet.session('full');
     const command = await session.submit('echo up; sleep 60', { stdin: 'open', timeoutMs: 60_000 });
-    await untilSaid(command, 'up');
+    await untilPrinted(command, 'up');
     const waits = command.write(new Uint8Array(8 * MB));
     const leave = new AbortController();
     const leaves = (await (await stack.connect()).command(command.id)).write(new Uint8Array(8 * MB), leave);
@@ -203,7 +203,7 @@ describe('An open stdin', () => {
   test.each(['/bin/bash', '/bin/dash'])('a command that waits for it is stopped as any other, in %s', async (shell) => {
     const session = await stack.fleet.session(`waits${shell.replaceAll('/', '-')}`, { shell: [shell] });
     const cancelled = await session.submit('echo up; cat', { stdin: 'open' });
-    await untilSaid(cancelled, 'up');
+    await untilPrinted(cancelled, 'up');
     await cancelled.cancel();
     expect(await cancelled.result()).toMatchObject({ outcome: 'cancellation', stdout: 'up\n' });
     const quiet = await session.run('echo up; read -r x', { stdin: 'open', noOutputTimeoutMs: 500 });
@@ -294,7 +294,7 @@ describe('A streamed stdin', () => {
     const child = execFile(process.execPath, args);
     const id = await new Promise<string>((resolve) => child.stdout?.once('data', (data) => resolve(`${data}`.trim())));
     const command = await stack.fleet.command(id);
-    await untilSaid(command, 'xxx');
+    await untilPrinted(command, 'xxx');
     child.kill('SIGKILL');
     const from = performance.now();
     const result = await command.result();
@@ -355,12 +355,12 @@ describe('A streamed stdin', () => {
 
   test('exec --stdin ends with its command, though its stdin stays open', async () => {
     const cli = new FleetCli(stack);
-    const { child, end, said } = cli.start(['exec', 'cli', '--stdin', '--', 'read -r x; echo "<$x>"'], {
+    const { child, end, output } = cli.start(['exec', 'cli', '--stdin', '--', 'read -r x; echo "<$x>"'], {
       stdin: null,
     });
     child.stdin?.write('one\ntwo\n');
     expect(await end).toMatchObject({ exitCode: 0, stdout: Buffer.from('<one>\n') });
-    expect(said().stderr).toBe('');
+    expect(output().stderr).toBe('');
   });
 
   test('exec --stdin reads line by line at a terminal', async () => {

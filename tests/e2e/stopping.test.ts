@@ -132,10 +132,10 @@ describe('Cancelling', () => {
     const answers = await Promise.all(Array.from({ length: 100 }, () => command.cancel()));
     expect(answers).toContain(true);
     expect(await command.result()).toEqual(expectedResult('hundred', stopped('cancellation', 'cancelled')));
-    const told: string[] = [];
+    const types: string[] = [];
     await session.close();
-    for await (const { type, commandId } of session.events()) if (commandId === command.id) told.push(type);
-    expect(told).toEqual(['command.accepted', 'command.started', 'command.completed']);
+    for await (const { type, commandId } of session.events()) if (commandId === command.id) types.push(type);
+    expect(types).toEqual(['command.accepted', 'command.started', 'command.completed']);
   });
 
   test('another process can cancel by id, and an aborted wait leaves the command running', async () => {

@@ -111,11 +111,11 @@ test('a command is found again by its id, from another process, with output and 
 });
 
 test('onOutput receives everything before the Result, and what it throws rejects the call (S2-08)', async () => {
-  const session = await stack.fleet.session('told');
+  const session = await stack.fleet.session('on-output');
   const onOutput = vi.fn();
   const result = await session.run('seq 1 2000', { onOutput });
-  const told = onOutput.mock.calls.map(([chunk]) => chunk.text).join('');
-  expect(told).toBe(result.stdout);
+  const received = onOutput.mock.calls.map(([chunk]) => chunk.text).join('');
+  expect(received).toBe(result.stdout);
   const broken = session.run('echo x', {
     onOutput: () => {
       throw new Error('mine');

@@ -11,7 +11,7 @@ afterAll(() => stack?.[Symbol.asyncDispose]());
 const call = (name: string, args?: unknown, options?: { timeoutMs?: number }) =>
   stack.fleet.tools.call(name, args, options);
 
-/** What a call that failed is, without what differs from run to run. */
+/** The result of a failed call without the fields that differ from run to run. */
 async function failure(name: string, args?: unknown, options?: { timeoutMs?: number }) {
   const result = await call(name, args, options);
   if (result.ok) throw new Error(`${name} succeeded with ${JSON.stringify(result.output)}`);
@@ -75,7 +75,7 @@ describe('A call', () => {
     ['NaN', { a: Number.NaN }, 'args.a is NaN'],
     ['a BigInt', { a: 1n }, 'args.a is a BigInt'],
     ['a function', { a: () => 1 }, 'args.a is a function'],
-  ])('S4-09: with %s in its arguments says that they are not JSON', async (_what, args, where) => {
+  ])('S4-09: with %s in its arguments is refused as not JSON', async (_what, args, where) => {
     expect(await failure('echo', args)).toEqual({
       code: 'not-json',
       message: `Shellfleet: tool 'echo' or its arguments are not JSON (${where}). Use plain values.`,
@@ -89,7 +89,7 @@ describe('A call', () => {
     ['nothing', 'output is undefined'],
     ['cycle', 'output.self holds itself'],
     ['date', 'output is a Date'],
-  ])('S4-09: that returns no JSON (%s) says where', async (what, where) => {
+  ])('S4-09: that returns no JSON (%s) reports the place', async (what, where) => {
     expect(await failure('notJson', { what })).toEqual({
       code: 'not-json',
       message: `Shellfleet: the output of tool 'notJson' is not JSON (${where}). Return plain values.`,
@@ -139,14 +139,14 @@ describe('A call', () => {
     ['null', 'null'],
     ['object', 'Object: { code: 7 }'],
     ['proxy', 'something that cannot be read'],
-  ])('S4-11, S4-14: that raises (%s) says what, and what it had printed', async (what, said) => {
+  ])('S4-11, S4-14: that throws (%s) reports the error and the output so far', async (what, error) => {
     expect(await call('raises', { what })).toEqual({
       callId: expect.any(String),
       hostId: 'h1',
       ok: false,
       error: {
         code: 'raised',
-        message: `Shellfleet: tool raised ${said}`,
+        message: `Shellfleet: tool raised ${error}`,
         context: { stderr: 'about to raise\n' },
       },
     });
@@ -163,7 +163,7 @@ describe('A call', () => {
     ['exits', { exitCode: 3, signal: null }],
     ['crashes', { exitCode: null, signal: 'SIGSEGV' }],
     ['forges', { exitCode: 0, signal: null }],
-  ])('S4-12, S4-01: whose process dies without a word (%s) says so, and harms nothing else', async (name, context) => {
+  ])('S4-12, S4-01: whose process dies without a report (%s) fails, and harms nothing else', async (name, context) => {
     expect(await call(name)).toEqual({
       callId: expect.any(String),
       hostId: 'h1',

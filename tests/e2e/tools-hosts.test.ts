@@ -146,7 +146,7 @@ describe('What is in Redis', () => {
     ] as const) {
       await queue.add('call', data, { jobId: id });
     }
-    // Well formed, but sealed by nobody.
+    // Well formed, but not sealed.
     const sealed = `1.abcdefgh.${Buffer.from(JSON.stringify({ path, id: 'forged' })).toString('base64url')}`;
     await queue.add('call', { ...job, args: sealed }, { jobId: `call-${'01ARZ3NDEKTSV4RRFFQ69G5FAW'}` });
     const forged = '01ARZ3NDEKTSV4RRFFQ69G5FAX';
@@ -263,7 +263,7 @@ describe('What is in Redis', () => {
   });
 });
 
-/** Sockets of a process that lead to the Redis. */
+/** Sockets of a process that are connected to Redis. */
 async function ownConnections(redis: Redis, pid: number): Promise<number> {
   const port = redis.options.port ?? 0;
   const fds = await readdir(`/proc/${pid}/fd`);

@@ -29,7 +29,7 @@ async function readOrEmpty(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '');
 }
 
-/** Whether a process runs; one that only waits to be reaped does not. */
+/** Whether a process runs. A zombie does not. */
 async function runs(pid: number): Promise<boolean> {
   const stat = await readOrEmpty(`/proc/${pid}/stat`);
   return stat !== '' && !/\) [ZX] /.test(stat);

@@ -41,10 +41,10 @@ test.each([
 });
 
 test('into a pipe neither colours nor progress', async () => {
-  const { child, said, end } = cli.start(['exec', 'piped', '--', 'true'], { env: { TERM: 'xterm' } });
+  const { child, output, end } = cli.start(['exec', 'piped', '--', 'true'], { env: { TERM: 'xterm' } });
   await new Promise((resolve) => setTimeout(resolve, 3_000));
   child.kill('SIGINT');
   await end;
-  expect(said().stderr).toMatch(/^shellfleet: Cancelling /);
-  expect(said().stderr).not.toContain('\u001b');
+  expect(output().stderr).toMatch(/^shellfleet: Cancelling /);
+  expect(output().stderr).not.toContain('\u001b');
 });

@@ -40,7 +40,7 @@ export class FleetCli {
     { env }: Pick<CliOptions, 'env'> = {},
   ): Promise<{ exitCode: number | null; shown: string }> {
     const words = [launcher, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
-    const { child, said, end } = follow(
+    const { child, output, end } = follow(
       spawn('script', ['-qefc', words, '/dev/null'], {
         env: { ...this.#env, ...env },
         stdio: ['pipe', 'pipe', 'pipe'],
@@ -50,7 +50,7 @@ export class FleetCli {
       (keys) => child.stdin?.write(keys),
       (what) =>
         until(
-          () => said().stdout.toString(),
+          () => output().stdout.toString(),
           (shown) => shown.includes(what),
         ),
     );

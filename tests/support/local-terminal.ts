@@ -48,7 +48,7 @@ export class LocalTerminal implements AsyncDisposable {
 
   /** Everything that this terminal has shown. */
   get shown(): string {
-    return this.#process.said().stdout.toString();
+    return this.#process.output().stdout.toString();
   }
 
   type(text: string): void {
@@ -66,16 +66,16 @@ export class LocalTerminal implements AsyncDisposable {
 
   /** As a window manager does. */
   async resize(rows: number, columns: number): Promise<void> {
-    await run('stty', ['-F', await this.#said('tty'), 'rows', String(rows), 'cols', String(columns)]);
+    await run('stty', ['-F', await this.#recorded('tty'), 'rows', String(rows), 'cols', String(columns)]);
   }
 
   async signal(signal: NodeJS.Signals): Promise<void> {
-    process.kill(Number(await this.#said('pid')), signal);
+    process.kill(Number(await this.#recorded('pid')), signal);
   }
 
   async left(): Promise<Left> {
-    const exitCode = Number(await this.#said('code'));
-    return { exitCode, before: await this.#said('before'), after: await this.#said('after') };
+    const exitCode = Number(await this.#recorded('code'));
+    return { exitCode, before: await this.#recorded('before'), after: await this.#recorded('after') };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -83,7 +83,7 @@ export class LocalTerminal implements AsyncDisposable {
     await this.#process.end;
   }
 
-  async #said(name: string): Promise<string> {
+  async #recorded(name: string): Promise<string> {
     const found = await until(
       () => new RegExp(`(?:^|[\\s])${name}=(\\S+)\\s`).exec(this.shown)?.[1],
       (value) => value !== undefined,

@@ -14,7 +14,7 @@ export interface CliRun {
 export interface CliProcess {
   child: ChildProcess;
   /** The output so far. */
-  said(): { stdout: Buffer; stderr: string };
+  output(): { stdout: Buffer; stderr: string };
   end: Promise<CliRun>;
 }
 
@@ -41,11 +41,11 @@ export function follow(child: ChildProcessWithoutNullStreams): CliProcess {
   const stderr: Buffer[] = [];
   child.stdout.on('data', (data: Buffer) => stdout.push(data));
   child.stderr.on('data', (data: Buffer) => stderr.push(data));
-  const said = () => ({ stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString() });
+  const output = () => ({ stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString() });
   const end = new Promise<CliRun>((resolve) =>
-    child.on('close', (exitCode, signal) => resolve({ exitCode, signal, ...said() })),
+    child.on('close', (exitCode, signal) => resolve({ exitCode, signal, ...output() })),
   );
-  return { child, said, end };
+  return { child, output, end };
 }
 
 export async function runCli(

@@ -1,4 +1,4 @@
-import type { SessionsQueue } from '@shellfleet/admission';
+import { newSessionJob, type SessionsQueue, toPlacement } from '@shellfleet/admission';
 import { KeyedCallOrder } from '@shellfleet/concurrency';
 import { createSealer, type Sealer } from '@shellfleet/mailbox';
 import { type FleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
@@ -93,8 +93,8 @@ export class View {
   }
 
   /** Adds a job for the session unless it has one. */
-  ensureJob({ id, spec }: OpenSession): Promise<void> {
-    return this.sessions.ensureJob({ tenant: this.tenant, session: id }, spec.priority);
+  ensureJob({ keys, generation, spec }: OpenSession): Promise<void> {
+    return this.sessions.ensureJob(newSessionJob(keys, generation, toPlacement(spec)));
   }
 
   /** Numbers of this view's calls on open stdins; they rise. */

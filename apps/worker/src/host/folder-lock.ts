@@ -38,7 +38,7 @@ function flock(file: FileHandle): Promise<'locked' | 'taken' | 'missing'> {
   });
 }
 
-/** Without flock(1): listens on a loopback port derived from the folder, which the kernel releases too. */
+/** Without flock(1): listens on a loopback port that the folder records. The kernel releases it too. */
 async function bindPort(folder: string): Promise<FolderLock> {
   const path = join(folder, 'lock-port');
   const known = Number(await readFile(path, 'utf8').catch(() => '0'));

@@ -4,12 +4,12 @@ import { createHeldTimes } from './held-times.ts';
 test('the median is that of the last 32 times, in whole milliseconds', () => {
   const times = createHeldTimes();
   expect(times.median()).toBe(undefined);
-  times.note(1_000.4);
+  times.record(1_000.4);
   expect(times.median()).toBe(1_000);
-  times.note(100);
-  times.note(5_000);
+  times.record(100);
+  times.record(5_000);
   expect(times.median()).toBe(1_000);
-  for (let ms = 1; ms <= 31; ms += 1) times.note(ms);
+  for (let ms = 1; ms <= 31; ms += 1) times.record(ms);
   // The last 32: 5,000 and 1 to 31.
   expect(times.median()).toBe(17);
 });

@@ -28,7 +28,7 @@ export async function connectShell(sandbox: Sandbox, options: ConnectOptions): P
   const giveUp = new AbortController();
   const setDeadline = () => setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs)), options.deadlineMs);
   let timer = setDeadline();
-  // An engine that has many to start has a deadline of its own, and the keeper's begins when it runs.
+  // The engine has a deadline of its own; the keeper's begins when the sandbox runs.
   const start = async () => {
     clearTimeout(timer);
     await sandbox.start();

@@ -1,3 +1,4 @@
+import { noHostReason, PLACEMENT_CLASSES } from '@shellfleet/admission';
 import { readSessionState, type SessionState as StoredState, toQueueError } from '@shellfleet/mailbox';
 import {
   hostKeys,
@@ -9,10 +10,8 @@ import {
   sessionJobId,
   toCommandId,
 } from '@shellfleet/protocol';
-import type { AskContext } from '../hosts/ask-host.ts';
-import { askHost } from '../hosts/ask-host.ts';
-import type { LineContext } from './waiting-line.ts';
-import { readWaitingLine, type WaitingLine } from './waiting-line.ts';
+import { type AskContext, askHost } from '../hosts/ask-host.ts';
+import { type LineContext, readBeats, readWaitingLines, type WaitingLine } from './waiting-line.ts';
 
 /** What reading about sessions needs of a view. */
 export interface InfoContext extends AskContext, LineContext {
@@ -60,9 +59,18 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
     const existing = found.flat();
     const hosts = new Set(existing.flatMap(({ state }) => (state.host === '' ? [] : [state.host])));
     const alive = await aliveHosts(context, [...hosts]);
-    const hasJob = existing.some(({ state }) => isQueued(state) && state.hasWork);
-    const line = hasJob ? await readWaitingLine(context) : undefined;
-    return existing.map(({ keys, state }) => toInfo(keys, state, alive, line));
+    const placed = existing.map(({ keys, state }) => ({ keys, state, placementClass: classOf(state) }));
+    const beats = placed.some(({ state }) => needsHost(state, alive)) ? await readBeats(context) : [];
+    const inLine = placed.filter(({ state }) => isQueued(state) && state.hasWork);
+    const classes = new Set(inLine.flatMap(({ placementClass }) => placementClass ?? []));
+    const lines = await readWaitingLines(context, classes, beats);
+    return placed.map(({ keys, state, placementClass }) => {
+      const line = isQueued(state) && placementClass !== undefined ? lines.get(placementClass) : undefined;
+      const info = toInfo(keys, state, alive, line);
+      if (placementClass === undefined || !needsHost(state, alive)) return info;
+      const reason = noHostReason(placementClass, beats);
+      return reason === undefined ? info : { ...info, noHostReason: reason };
+    });
   } catch (error) {
     throw toQueueError(error);
   }
@@ -75,13 +83,19 @@ async function aliveHosts(context: InfoContext, hosts: string[]): Promise<Set<st
 
 const isQueued = (state: StoredState) => state.life === 'open' && !state.host;
 
+/** It has no host, or one that is not alive. */
+const needsHost = (state: StoredState, alive: ReadonlySet<string>) => state.life === 'open' && !alive.has(state.host);
+
+/** Undefined when the copy in clear is not valid. */
+const classOf = (state: StoredState) => PLACEMENT_CLASSES.find((name) => name === state.placementClass);
+
 function toInfo(
   keys: SessionKeys,
   state: StoredState,
   alive: ReadonlySet<string>,
   line: WaitingLine | undefined,
 ): SessionInfo {
-  const position = isQueued(state) ? line?.positionOf(sessionJobId(keys.tenant, keys.session)) : undefined;
+  const position = line?.positionOf(sessionJobId(keys.tenant, keys.session));
   const etaMs = position === undefined ? undefined : line?.etaOf(position);
   return {
     id: keys.session,

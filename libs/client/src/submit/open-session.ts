@@ -1,3 +1,4 @@
+import { placementClass, toPlacement } from '@shellfleet/admission';
 import { open, readSealedSpec, type Sealer, sealPlace } from '@shellfleet/mailbox';
 import { validateRedaction } from '@shellfleet/policy';
 import {
@@ -74,7 +75,9 @@ async function record(
   const canonical = toCanonicalJson(spec);
   const sealed = context.sealer.seal(canonical, sealPlace('spec', keys));
   const digest = context.sealer.digest(canonical);
-  const opened = await context.window.enter(() => open(context.redis, keys, sealed, digest));
+  const placement = toPlacement(spec);
+  const clear = { placementClass: placementClass(placement), json: JSON.stringify(placement) };
+  const opened = await context.window.enter(() => open(context.redis, keys, sealed, digest, 'same-spec', clear));
   switch (opened.type) {
     case 'created':
     case 'attached': {
