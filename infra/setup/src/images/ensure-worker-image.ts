@@ -10,7 +10,7 @@ import { recipeHash } from './recipe-hash.ts';
 const dockerfile = 'infra/images/worker/Dockerfile';
 const notShipped = ['*.test.ts', '*.bench.ts'];
 
-/** The worker in an image, on a base that has node. Built from this checkout, offline. */
+/** Returns the name of the worker's image, and builds it from this checkout if it is missing. The base image must have Node. Uses no network. */
 export async function ensureWorkerImage(deps: EnsureImageDeps, baseImage: string): Promise<string> {
   const { endpoint, root, report } = deps;
   const closure = await findProductionClosure(root, 'apps/worker');
@@ -23,7 +23,7 @@ export async function ensureWorkerImage(deps: EnsureImageDeps, baseImage: string
 }
 
 function packWorker(root: string, { packages, workspaces, links }: Closure) {
-  // A package inside another package's folder comes along with it.
+  // A package inside another package's folder is packed with that one.
   const outermost = packages.filter((path) => !packages.some((other) => path.startsWith(`${other}/`)));
   const builds = workspaces.map((path) => `${path}/dist`);
   const paths = ['package.json', dockerfile, ...workspaces, ...links, ...outermost];
