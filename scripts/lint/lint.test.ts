@@ -73,6 +73,7 @@ const workerOrder = [
   ['main.ts'],
   ['start-worker.ts', 'index.ts'],
   ['worker.ts'],
+  ['worker'],
   ['calls', 'session', 'tools', 'upkeep'],
   ['run', 'terminals'],
   ['shell'],

@@ -14,22 +14,8 @@ const sources = await repositoryFiles(
 
 /** Files that still have labels of one letter: the list only gets shorter. */
 const toRename = [
-  'apps/worker/src/host-log/overflow-log.test.ts',
-  'apps/worker/src/host-log/overflow-log.ts',
-  'apps/worker/src/host/state-folder.test.ts',
-  'apps/worker/src/host/state-folder.ts',
   'apps/worker/src/lease/leases.ts',
-  'apps/worker/src/output/truncate.test.ts',
-  'apps/worker/src/output/truncate.ts',
   'apps/worker/src/queue/tool-jobs.ts',
-  'apps/worker/src/run/input-feed.ts',
-  'apps/worker/src/run/late-output.ts',
-  'apps/worker/src/run/output-store.test.ts',
-  'apps/worker/src/run/output-store.ts',
-  'apps/worker/src/sandbox/docker/death-watch.ts',
-  'apps/worker/src/sandbox/host/host-sandboxes.ts',
-  'apps/worker/src/tools/tool-host.ts',
-  'apps/worker/src/tools/tool-process.ts',
   'apps/worker/src/upkeep/upkeep.ts',
   'libs/client/src/results/pending-results.ts',
   'libs/client/src/stdin/stream-stdin.ts',
