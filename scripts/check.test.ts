@@ -14,6 +14,11 @@ const violations = {
     ['libs/protocol/src/ids.test.ts', "export const seeded: number = 'a text';\n"],
   ],
   format: [['libs/policy/src/seeded.ts', 'export const seeded = "a text"\n']],
+  'c-source': [
+    ['libs/keeper/src/seeded.c', 'int  seeded( void );\n'],
+    ['libs/keeper/src/clock.h', '#include "entry.h"\n'],
+    ['libs/keeper/src/shell.sh', `# ${'x'.repeat(120)}\n`],
+  ],
   lint: [
     ['libs/policy/src/seeded.ts', 'export const unequal = (a: unknown): boolean => a == 1;\n'],
     ['libs/policy/src/clock.ts', 'export const now = (): number => Date.now();\n'],

@@ -1,4 +1,4 @@
-// Builds the keeper, and what starts it on a host, from their C source with whatever C compiler there is, once per state of the source.
+// Builds the keeper and its launcher from their C source, once per state of the source, with the first C compiler that is found.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -26,11 +26,11 @@ const flags = [
 export interface Programs {
   /** The main process of every session. */
   keeper: string;
-  /** What starts it on a host without a container. */
+  /** Starts it on a host without a container. */
   launch: string;
 }
 
-/** Answers with the paths of the programs. Throws, with what to install, where nothing can compile them. */
+/** Returns the paths of the programs. Throws when there is no C compiler, and names the package to install. */
 export async function buildKeeper(): Promise<Programs> {
   const sources = { keeper: await readSources(sourceFolders.keeper), launch: await readSources(sourceFolders.launch) };
   const folder = join(buildFolder, `${arch()}-${await hashOfFiles([...sources.keeper, ...sources.launch])}`);
@@ -50,7 +50,7 @@ async function build(program: string, sources: string[], folder: string): Promis
   const unfinished = `${program}.${process.pid}`;
   await compile([...flags, '-I', folder, '-o', unfinished, ...sources.filter((path) => path.endsWith('.c'))]);
   await chmod(unfinished, 0o755);
-  await rename(unfinished, program); // whoever finds it finds it whole
+  await rename(unfinished, program); // another process never finds a part of it
 }
 
 /** The shell's loop as a C string. */
@@ -92,7 +92,7 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Builds of older sources; a session that still runs one holds its own copy open. */
+/** Removes builds of older sources. A session that still runs one has its own copy open. */
 async function removeOthers(keep: string): Promise<void> {
   for (const name of await readdir(buildFolder)) {
     if (join(buildFolder, name) !== keep) await rm(join(buildFolder, name), { recursive: true, force: true });

@@ -9,7 +9,7 @@ type Statuses = Record<
   'success' | 'failure' | 'skipped' | 'stopped' | 'local-cache' | 'local-cache-kept-existing' | 'remote-cache'
 >;
 
-const targets = ['types', 'format', 'lint', 'dead-code', 'unit'];
+const targets = ['types', 'format', 'lint', 'dead-code', 'c-source', 'unit'];
 const statusesPath = '.cache/nx-tasks.json';
 
 /**

@@ -1,11 +1,12 @@
 import { readFile, stat } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { filesOf, isRoot, keeperOf, processesOf } from '../support/host-leftovers.ts';
-import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { startInspectedFleet } from '../support/inspected-fleet.ts';
 import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// A shell on the host is no container that an engine looks after. It outlives its worker all the same, and is found again.
+// No engine supervises a shell on the host. It outlives its worker all the same, and the next worker adopts it.
 
 const UID = 4713;
 describe.runIf(isRoot)('a shell on the host', () => {
@@ -13,19 +14,17 @@ describe.runIf(isRoot)('a shell on the host', () => {
   let worker: TestWorker;
   let inspect: FleetInspector;
   beforeEach(async () => {
-    stack = await startFleet({
+    ({ stack, worker, inspect } = await startInspectedFleet({
       env: {
         DOCKER_HOST: 'unix:///nonexistent/docker.sock',
         SHELLFLEET_POLICIES: 'host',
         SHELLFLEET_HOST_USER: String(UID),
       },
-    });
-    worker = stack.workers[0] as TestWorker;
-    inspect = inspectFleet(stack);
+    }));
   });
   afterEach(async () => {
     const leftovers = async () => [...(await processesOf(UID)), ...(await filesOf(stack.stateFolder))];
-    await until(leftovers, (left) => left.length === 0).finally(() => stack[Symbol.asyncDispose]());
+    await until(leftovers, (left) => left.length === 0).finally(() => stack?.[Symbol.asyncDispose]());
     await inspect[Symbol.asyncDispose]();
   });
 
@@ -53,7 +52,7 @@ describe.runIf(isRoot)('a shell on the host', () => {
       await session.close();
     });
 
-    test('a command that ended meanwhile is told, megabytes of output included', async () => {
+    test('a command that ended meanwhile has its Result, megabytes of output included', async () => {
       const session = await open('ended');
       await session.run('true');
       const command = await session.submit('sleep 0.3; head -c 3000000 /dev/zero | tr "\\0" x; echo done > over');
@@ -72,7 +71,7 @@ describe.runIf(isRoot)('a shell on the host', () => {
       await session.close();
     });
 
-    test('S0-44: what belongs to no session any more is swept by the next life of the worker', async () => {
+    test('S0-44: the next worker removes what belongs to no session any more', async () => {
       const session = await open('swept');
       await session.run('(setsid sleep 5432 &); echo file > file');
       const before = await filesOf(stack.stateFolder);
@@ -90,7 +89,7 @@ describe.runIf(isRoot)('a shell on the host', () => {
   });
 
   describe('kill -9 of the keeper', () => {
-    test('the running command is lost and that is said; the next one gets a fresh shell that says so, and nothing is left of the old', async () => {
+    test('the running command ends as lost; the next one gets a fresh shell, its Result reports that, and nothing is left of the old shell', async () => {
       const session = await open('lost');
       await session.run('kept=yes; echo old > file; (setsid sleep 4321 &)');
       const workspace = (await filesOf(stack.stateFolder)).find((path) => path.includes('/w/shellfleet-')) ?? '';
@@ -132,7 +131,7 @@ describe.runIf(isRoot)('a shell on the host', () => {
   });
 
   describe('A host that offers both policies', () => {
-    test('runs each session by its own, and adopts both kinds after kill -9 of the worker', async () => {
+    test('runs each session by its own, and adopts both kinds after kill -9 of the worker (S0-07)', async () => {
       await using both = await startFleet({
         env: { SHELLFLEET_POLICIES: 'docker,host', SHELLFLEET_HOST_USER: String(UID) },
       });
@@ -154,7 +153,7 @@ describe.runIf(isRoot)('a shell on the host', () => {
       await Promise.all([session.close(), contained.close()]);
     });
 
-    test('a worker that lists what it cannot have does not start, and says why', async () => {
+    test('a worker that lists a policy which it cannot offer does not start, and reports why', async () => {
       const env = { SHELLFLEET_POLICIES: 'docker,host', SHELLFLEET_HOST_USER: 'root' };
       await expect(startFleet({ env })).rejects.toThrow(/cannot offer the host policy: they never run as root/);
       await expect(startFleet({ env: { SHELLFLEET_POLICIES: 'host' } })).rejects.toThrow(/names nobody to run them as/);

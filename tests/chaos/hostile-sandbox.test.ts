@@ -2,13 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Session } from '@shellfleet/client';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { residentBytes } from '../support/resident-bytes.ts';
-import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
+import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Invariant 8: memory is bounded whatever a command prints. And whatever user code in a sandbox does to the worker's socket or prints
-// without end: its own session goes on, and so do the others.
+// Invariant 8: memory is bounded whatever a command prints. Whatever user code in a sandbox prints, or does to the worker's socket, its
+// own session and the others go on.
 
 const MIB = 1 << 20;
 const FLOOD_BYTES = Number(process.env.SHELLFLEET_FLOOD_MB ?? 200) * MIB;
@@ -19,17 +20,11 @@ let worker: TestWorker;
 let inspect: FleetInspector;
 
 beforeEach(async () => {
-  stack = await startFleet();
-  worker = stack.workers[0] as TestWorker;
-  inspect = inspectFleet(stack);
+  ({ stack, worker, inspect } = await startInspectedFleet());
 });
-afterEach(async () => {
-  await stack?.[Symbol.asyncDispose]();
-  expect(await inspect.containers()).toEqual([]);
-  await inspect[Symbol.asyncDispose]();
-});
+afterEach(() => endInspectedFleet(stack, inspect));
 
-/** How long a session takes to answer, again and again until told to stop. */
+/** Durations of small commands of a session until the signal aborts, ms, in ascending order. */
 async function answerTimes(session: Session, stop: AbortSignal): Promise<number[]> {
   const took: number[] = [];
   while (!stop.aborted) {
@@ -73,7 +68,7 @@ describe('A command that prints without end', () => {
   });
 });
 
-describe("Junk, lies, floods and half frames at the worker's socket", () => {
+describe("Junk, forged messages, floods and half frames at the worker's socket", () => {
   test('from user code in the sandbox keep neither its own session nor another from being adopted', async () => {
     const beside = await stack.fleet.session('beside');
     await beside.run('kept=beside');

@@ -1,11 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Command } from '@shellfleet/client';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
-import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: a command whose worker dies goes on until its ring is full, then waits: adoption loses nothing, whatever the size, also
+// Promise: a command whose worker dies goes on until its ring buffer is full, then waits. Adoption loses nothing, whatever the size, also
 // when the dead worker left half a frame in either direction.
 
 const BYTES = 30_000_000;
@@ -23,7 +24,7 @@ function expectedHash(): string {
   return hash.digest('hex');
 }
 
-/** Reads a command's output as it comes. */
+/** Reads the output of a command while it runs. */
 function follow(command: Command) {
   const hash = createHash('md5');
   const seen = { bytes: 0 };
@@ -44,17 +45,11 @@ describe.each(['socket', 'attach'] as const)('30 MB of output over %s', (transpo
   let inspect: FleetInspector;
 
   beforeEach(async () => {
-    stack = await startFleet({ transport });
-    worker = stack.workers[0] as TestWorker;
-    inspect = inspectFleet(stack);
+    ({ stack, worker, inspect } = await startInspectedFleet({ transport }));
   });
-  afterEach(async () => {
-    await stack?.[Symbol.asyncDispose]();
-    expect(await inspect.containers()).toEqual([]);
-    await inspect[Symbol.asyncDispose]();
-  });
+  afterEach(() => endInspectedFleet(stack, inspect));
 
-  test('wait at a full ring while their worker is dead, and are all there after adoption, once', async () => {
+  test('wait in a full ring buffer while their worker is dead, and are all there once after adoption', async () => {
     const session = await stack.fleet.session('big', { output: WHOLE });
     await session.run('true');
     const command = await session.submit(SCRIPT, { timeoutMs: 60_000 });
@@ -76,7 +71,7 @@ describe.each(['socket', 'attach'] as const)('30 MB of output over %s', (transpo
     console.info(`over ${transport}: ${atDeath} of ${BYTES} bytes had come when the worker died`);
   });
 
-  test('are all there, once, when their worker is killed again and again while frames are in flight', async () => {
+  test('are all there once when their worker is killed again and again while frames are in flight', async () => {
     const session = await stack.fleet.session('again', { output: WHOLE });
     await session.run('true');
     const command = await session.submit(SCRIPT, { timeoutMs: 60_000 });
@@ -98,10 +93,7 @@ describe.each(['socket', 'attach'] as const)('30 MB of output over %s', (transpo
   test('beyond the budget of the stream are counted, and head and tail of the Result are whole after adoption', async () => {
     const session = await stack.fleet.session('over', { output: { streamBytes: 1 << 20, maxBytes: 10_000 } });
     const command = await session.submit(SCRIPT, { timeoutMs: 60_000 });
-    await until(
-      () => inspect.events('over'),
-      (events) => events.some(({ type }) => type === 'command.output'),
-    );
+    await inspect.untilOutput('over');
     await worker.kill();
     await worker.start();
     const result = await command.result();
@@ -115,13 +107,13 @@ describe.each(['socket', 'attach'] as const)('30 MB of output over %s', (transpo
       omitted += chunk.omittedBytes ?? 0;
     }
     expect(carried + omitted).toBe(BYTES);
-    // Less what was held back at the border.
+    // Less the bytes that the redactor held back at the limit.
     expect(carried).toBeLessThanOrEqual(1 << 20);
     expect(carried).toBeGreaterThan((1 << 20) - 100);
     expect(await inspect.broken('over', [command.id])).toEqual([]);
   });
 
-  test('leave room for half a frame towards the keeper: what a dead worker did not finish giving is given once', async () => {
+  test('go with half a frame towards the keeper: stdin that a dead worker sent in part arrives once', async () => {
     const session = await stack.fleet.session('halves');
     await session.run('true');
     for (let round = 1; round <= 4; round += 1) {
@@ -147,7 +139,7 @@ async function tailOf(session: { run(script: string): Promise<{ stdout: string }
   return (await session.run(`seq 1 10000000 | head -c ${BYTES} | tail -c 4000`)).stdout;
 }
 
-/** Whoever prints waits for room in a pipe: the keeper takes no more. */
+/** Whether the printing process waits for room in its pipe: the keeper reads no more. */
 async function isStuck(inspect: FleetInspector, sessionId: string): Promise<boolean> {
   const [container] = await inspect.containers(sessionId);
   const { Processes } = await inspect.docker.getContainer(container?.id ?? '').top({ ps_args: '-o pid,wchan:20,comm' });

@@ -1,16 +1,17 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { idsOf } from '../support/invariants.ts';
-import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: producer or client dies: what was accepted runs; its result and output are there to be read later by id.
+// Promise: when a producer dies, accepted commands run, and their results and output can be read later by id.
 // No accepted command waits for ever, between whichever two steps its producer died.
 
 const submitsAndDies = fileURLToPath(new URL('../fixtures/submits-and-dies.ts', import.meta.url));
-/** Upkeep looks every two seconds; a session then has to be opened. */
+/** Upkeep runs every two seconds; a session then has to be opened. */
 const FOUND_WITHIN_MS = 20_000;
 const MOST_CALLS = 60;
 const AT_ONCE = 3;
@@ -19,19 +20,14 @@ let stack: TestFleet;
 let inspect: FleetInspector;
 
 beforeAll(async () => {
-  stack = await startFleet({ slots: MOST_CALLS });
-  inspect = inspectFleet(stack);
+  ({ stack, inspect } = await startInspectedFleet({ slots: MOST_CALLS }));
 });
-afterAll(async () => {
-  await stack?.[Symbol.asyncDispose]();
-  expect(await inspect.containers()).toEqual([]);
-  await inspect[Symbol.asyncDispose]();
-});
+afterAll(() => endInspectedFleet(stack, inspect));
 
 interface Death {
   sessionId: string;
   signal: string | null;
-  /** Empty when it died before it could say so. */
+  /** Empty when it died before it had printed it. */
   commandId: string;
   /** that it had made by then */
   calls: number;
@@ -58,7 +54,7 @@ describe('A producer killed with SIGKILL', () => {
         const points = Array.from({ length: AT_ONCE }, (_, index) => point + index);
         const batch = await Promise.all(points.map((at) => submitAndDie(`${when}-${at}`, when, at)));
         for (const [index, death] of batch.entries()) {
-          // One that lived through all of its calls: there are no more points.
+          // It survived all of its calls: there are no more points.
           const lived = death.commandId !== '' && point + index >= death.calls;
           if (!lived) expect(death.signal).toBe('SIGKILL');
           over ||= lived;

@@ -1,22 +1,19 @@
 import type { Session } from '@shellfleet/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: however a shell came to be, it has the session's variables and directory, and its startup commands have run, before it runs
-// anything of a caller's. (Where they are run only once, the first timeout leaves a session without its virtualenv.)
+// Promise: every new shell has the session's variables and directory, and its startup commands have run, before it runs a command of a
+// caller. (Where they run only once, the first timeout leaves a session without its virtualenv.)
 
 let stack: TestFleet;
 let inspect: FleetInspector;
 beforeAll(async () => {
-  stack = await startFleet();
-  inspect = inspectFleet(stack);
+  ({ stack, inspect } = await startInspectedFleet());
 });
-afterAll(async () => {
-  await inspect?.[Symbol.asyncDispose]();
-  await stack?.[Symbol.asyncDispose]();
-});
+afterAll(() => endInspectedFleet(stack, inspect));
 
 const spec = {
   env: { GIVEN: 'session' },
@@ -27,9 +24,8 @@ const spec = {
 const prepared = 'active in /tmp with session startup\n';
 const look = 'activate | tr "\\n" " "; echo "$from"';
 
-async function removeContainer({ id }: Session, { docker, containers } = inspect): Promise<void> {
-  const [container] = await containers(id);
-  await docker.getContainer(container?.id ?? '').remove({ force: true });
+async function removeContainer({ id }: Session): Promise<void> {
+  await (await inspect.container(id)).remove({ force: true });
 }
 
 async function timeOutFatally(session: Session): Promise<void> {
@@ -61,7 +57,7 @@ test.each(WAYS)('after %s the startup commands have run again (S1-26, S1-43)', a
   await lose(session);
   const next = await until(
     () => session.run(look),
-    // One of them may be running when its shell is killed.
+    // `look` may be running when its shell is killed.
     ({ shell, outcome }) => shell.epoch === 2 && outcome === 'success',
   );
   expect(next).toMatchObject({ outcome: 'success', stdout: prepared });
@@ -92,16 +88,7 @@ test('a shell that was killed while no worker was there is prepared before the n
   const session = await stack.fleet.session('died-alone', spec);
   await session.run('unset from; shell=$$; (sleep 0.5; kill -9 $shell; touch /tmp/killed) & :');
   await stack.workers[0]?.kill();
-  const [container] = await inspect.containers(session.id);
-  const exec = async () => {
-    const run = await inspect.docker.getContainer(container?.id ?? '').exec({ Cmd: ['test', '-e', '/tmp/killed'] });
-    await run.start({});
-    return until(
-      () => run.inspect(),
-      ({ Running }) => !Running,
-    );
-  };
-  await until(exec, ({ ExitCode }) => ExitCode === 0);
+  await inspect.untilFile(await inspect.container(session.id), '/tmp/killed');
   await stack.workers[0]?.start();
   expect(await session.run(look)).toMatchObject({
     stdout: prepared,

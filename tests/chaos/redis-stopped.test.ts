@@ -1,16 +1,19 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { isShellfleetError } from '@shellfleet/client';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
-import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
+import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: Redis gone for a while: commands go on until their ring is full, then wait; ends and output are delivered afterwards; submit
-// fails in 2 s, clearly. Redis restarted, AOF always: every acknowledged write is kept, and nothing runs twice.
+// Promise: while Redis is away, commands go on until their ring buffer is full, then wait; ends and output are delivered afterwards; submit
+// fails within 2 s with a clear error. After a restart with appendfsync always every acknowledged write is kept, and nothing runs twice.
 
 const SUBMIT_FAILS_WITHIN_MS = 2_500;
-/** Longer than a worker waits for any one answer. */
+// Lengths of the fault itself, which no condition could replace.
+/** Longer than the deadline of a call to Redis. */
 const AWAY_MS = 3_000;
 const LEASE_OVER_MS = 6_500;
 
@@ -20,14 +23,10 @@ let inspect: FleetInspector;
 
 beforeEach(async () => {
   redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
-  stack = await startFleet({ redisUrl: redis.url });
-  inspect = inspectFleet(stack);
+  ({ stack, inspect } = await startInspectedFleet({ redisUrl: redis.url }));
 });
 afterEach(async () => {
-  await stack?.[Symbol.asyncDispose]();
-  expect(await inspect.containers()).toEqual([]);
-  await inspect[Symbol.asyncDispose]();
-  await redis[Symbol.asyncDispose]();
+  await endInspectedFleet(stack, inspect).finally(() => redis[Symbol.asyncDispose]());
 });
 
 const WAYS = {
@@ -36,35 +35,16 @@ const WAYS = {
 } as const;
 
 describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
-  const untilOutput = (sessionId: string) =>
-    until(
-      () => inspect.events(sessionId),
-      (events) => events.some(({ type }) => type === 'command.output'),
-    );
-  /** By what the sandbox itself says: Redis cannot be asked. */
-  const untilFileIn = async (containerId: string, path: string) => {
-    const exec = async () => {
-      const run = await inspect.docker
-        .getContainer(containerId)
-        .exec({ Cmd: ['test', '-e', path], AttachStdout: true });
-      const stream = await run.start({});
-      stream.resume();
-      await new Promise((resolve) => stream.once('end', resolve));
-      return (await run.inspect()).ExitCode;
-    };
-    await until(exec, (code) => code === 0);
-  };
-
-  test('a command goes on, and its end and output are there afterwards, once; what waits follows', async () => {
+  test('a command goes on, its end and output are there once afterwards, and queued commands follow', async () => {
     const session = await stack.fleet.session('goes-on');
     await session.run('before=1');
     const script = 'echo begun; echo ran >> /tmp/runs; sleep 1; seq 1 20000; echo over >&2; touch /tmp/over; (exit 5)';
     const command = await session.submit(script, { timeoutMs: 60_000 });
     const queued = session.run('cat /tmp/runs; echo $before');
-    await untilOutput('goes-on');
-    const [container] = await inspect.containers('goes-on');
+    await inspect.untilOutput('goes-on');
+    const container = await inspect.container('goes-on');
     await away();
-    await untilFileIn(container?.id ?? '', '/tmp/over');
+    await inspect.untilFile(container, '/tmp/over');
     await back();
     const numbers = Array.from({ length: 20_000 }, (_, index) => `${index + 1}\n`).join('');
     let output = '';
@@ -80,14 +60,14 @@ describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
     expect(await inspect.broken('goes-on', [command.id])).toEqual([]);
   });
 
-  test('output that no ring can hold waits, without end to its time limit, and is whole afterwards', async () => {
+  test('a command with more output than its ring buffer holds waits, its time limit is paused, and its output is whole afterwards', async () => {
     const session = await stack.fleet.session('waits', { output: { streamBytes: 64 << 20 } });
     await session.run('true');
     const bytes = 20_000_000;
     const command = await session.submit(`seq 1 10000000 | head -c ${bytes}`, { timeoutMs: 8_000 });
-    await untilOutput('waits');
+    await inspect.untilOutput('waits');
     await away();
-    await new Promise((resolve) => setTimeout(resolve, 3 * AWAY_MS));
+    await delay(3 * AWAY_MS);
     await back();
     const hash = createHash('md5');
     let got = 0;
@@ -103,7 +83,7 @@ describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
     expect(await inspect.broken('waits', [command.id])).toEqual([]);
   });
 
-  test('submit fails within its time, clearly, and works again when Redis is back', async () => {
+  test('submit fails within its deadline with a clear error, and works again when Redis is back', async () => {
     const session = await stack.fleet.session('refused');
     await session.run('before=1');
     await away();
@@ -132,25 +112,25 @@ describe.each(Object.entries(WAYS))('While Redis %s', (_, { away, back }) => {
     const session = await stack.fleet.session('outlasts', { hostGraceMs: 0 });
     await session.run('before=1');
     const command = await session.submit('echo begun; sleep 2; echo over', { timeoutMs: 60_000 });
-    await untilOutput('outlasts');
+    await inspect.untilOutput('outlasts');
     await away();
-    await new Promise((resolve) => setTimeout(resolve, LEASE_OVER_MS));
+    await delay(LEASE_OVER_MS);
     await back();
     expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'begun\nover\n' });
     expect(await session.run('echo $before')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
     expect(await inspect.broken('outlasts', [command.id])).toEqual([]);
   });
 
-  test('a worker that is killed and started again takes up what it had when Redis is back', async () => {
+  test('a worker that is killed and started again adopts its sessions when Redis is back', async () => {
     const worker = stack.workers[0] as TestWorker;
     const session = await stack.fleet.session('both');
     await session.run('before=1');
     const command = await session.submit('echo begun; sleep 2; echo over; touch /tmp/over', { timeoutMs: 60_000 });
-    await untilOutput('both');
-    const [container] = await inspect.containers('both');
+    await inspect.untilOutput('both');
+    const container = await inspect.container('both');
     await away();
     await worker.kill();
-    await untilFileIn(container?.id ?? '', '/tmp/over');
+    await inspect.untilFile(container, '/tmp/over');
     await back();
     await worker.start();
     expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'begun\nover\n' });

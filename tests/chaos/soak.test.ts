@@ -13,7 +13,7 @@ const SEED = Number(process.env.SHELLFLEET_SOAK_SEED ?? 1);
 const WORKERS = 3;
 const SESSIONS = 12;
 const BIG_BYTES = 3_000_000;
-/** Little of it is kept in the stream, so that a long run is not trimmed before it is judged; the rest goes through the host's log. */
+/** Little output is kept in the stream, so that a long run is not trimmed before it is checked. The rest is in the host's log. */
 const SPEC = { output: { streamBytes: 100_000 } };
 
 interface Sent {
@@ -21,7 +21,7 @@ interface Sent {
   expected: Partial<Result>;
 }
 
-/** What a command does besides leaving its number in the sandbox; a second run would leave it twice. */
+/** What a command does after it has written its number to a file in the sandbox. A second run would write it twice. */
 const DEEDS: readonly [Deed, ...Deed[]] = [
   (n) => ({ script: `echo ${n}`, expected: { outcome: 'success', stdout: `${n}\n` } }),
   (n) => ({ script: `echo ${n}; sleep 0.3; echo over`, expected: { outcome: 'success', stdout: `${n}\nover\n` } }),
@@ -58,7 +58,7 @@ test(
       commands += own.length;
       const results = await Promise.all(own.map(({ command }) => command.result()));
       expect(results).toMatchObject(own.map(({ expected }) => expected));
-      // A shell that ended by itself says so; none was lost.
+      // No shell was lost.
       expect(
         results.filter(({ shell }) => shell.state === 'lost').map(({ commandId, shell }) => ({ commandId, shell })),
       ).toEqual([]);

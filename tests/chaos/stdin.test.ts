@@ -1,17 +1,22 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from '@shellfleet/client';
 import { recordKey, sessionKeys } from '@shellfleet/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { md5 } from '../support/md5.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
-import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Promise: what is written to a command's stdin reaches it once and whole, whoever dies or goes away in between, but for who streams it.
+// Promise: stdin reaches its command once and whole, also when a worker or Redis dies in between. Only the death of the process that
+// streams it ends it.
 
+/** The length of the fault itself, which no condition could replace. */
+const AWAY_MS = 3_000;
 const bytes = randomBytes(50_000_000);
-/** Takes its time, so that there is a middle. */
+/** Reads slowly, so that faults happen in the middle. */
 const SCRIPT =
   '{ i=0; while [ $i -lt 40 ]; do head -c 1000000; sleep 0.05; i=$((i+1)); done; cat; } | md5sum | cut -c1-32';
 
@@ -23,18 +28,14 @@ beforeEach(async () => {
   redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
 });
 afterEach(async () => {
-  await stack?.[Symbol.asyncDispose]();
-  expect(await inspect.containers()).toEqual([]);
-  await inspect[Symbol.asyncDispose]();
-  await redis[Symbol.asyncDispose]();
+  await endInspectedFleet(stack, inspect).finally(() => redis[Symbol.asyncDispose]());
 });
 
 async function start(transport: 'socket' | 'attach'): Promise<void> {
-  stack = await startFleet({ redisUrl: redis.url, transport });
-  inspect = inspectFleet(stack);
+  ({ stack, inspect } = await startInspectedFleet({ redisUrl: redis.url, transport }));
 }
 
-/** Until the shell was given so many bytes of the command's stdin. */
+/** Waits until the shell has received so many bytes of the command's stdin. */
 function untilTaken(command: Command, least: number): Promise<unknown> {
   const keys = sessionKeys(stack.namespace, 'default', command.sessionId);
   const record = recordKey(keys, command.id.slice(command.sessionId.length + 1));
@@ -46,7 +47,7 @@ function untilTaken(command: Command, least: number): Promise<unknown> {
 }
 
 describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over %s', (transport) => {
-  test('in the middle of a streamed stdin is followed by one that goes on exactly there', async () => {
+  test('in the middle of a streamed stdin is followed by one that continues at the same byte', async () => {
     await start(transport);
     const [worker] = stack.workers;
     const session = await stack.fleet.session('adopted');
@@ -60,7 +61,7 @@ describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over
     expect(await inspect.broken('adopted', [command.id])).toEqual([]);
   });
 
-  test('leaves an open stdin open: what is written meanwhile waits for the next', async () => {
+  test('leaves an open stdin open: writes meanwhile wait for the next worker', async () => {
     await start(transport);
     const [worker] = stack.workers;
     const session = await stack.fleet.session('open');
@@ -80,13 +81,13 @@ describe.each([
   ['does not answer (SIGSTOP)', { away: async () => redis.freeze(), back: async () => redis.thaw() }],
   ['is killed and started again', { away: () => redis.kill(), back: () => redis.start() }],
 ])('Redis that %s for three seconds', (_, { away, back }) => {
-  test('in the middle of a streamed stdin delays it, and no more', async () => {
+  test('in the middle of a streamed stdin only delays it', async () => {
     await start('socket');
     const session = await stack.fleet.session('away');
     const command = await session.submit(SCRIPT, { stdin: bytes, timeoutMs: 100_000 });
     await untilTaken(command, 10_000_000);
     await away();
-    await new Promise((resolve) => setTimeout(resolve, 3_000)); // the length of the absence, nothing to wait for
+    await delay(AWAY_MS);
     await back();
     expect(await command.result()).toMatchObject({ outcome: 'success', stdout: `${md5(bytes)}\n` });
     expect(await inspect.broken('away', [command.id])).toEqual([]);
@@ -101,7 +102,7 @@ describe.each([
     await away();
     const written = command.write('meanwhile\n');
     const closed = command.closeStdin();
-    await new Promise((resolve) => setTimeout(resolve, 3_000)); // the length of the absence, nothing to wait for
+    await delay(AWAY_MS);
     await back();
     await Promise.all([written, closed]);
     expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'before\nmeanwhile\n' });

@@ -1,17 +1,18 @@
-// Terminals when somebody dies: the worker, their user, the sandbox, Redis for a while.
+// Terminals when their worker, their user or their sandbox dies, or Redis is away for a while.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
 import { SessionTerminal } from '../support/session-terminal.ts';
 import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
 const attaches = fileURLToPath(new URL('../fixtures/attaches-and-waits.ts', import.meta.url));
-/** Longer than a worker waits for any one answer. */
+/** The length of the fault itself: longer than the deadline of a call to Redis. */
 const AWAY_MS = 3_000;
 
 describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport) => {
@@ -19,16 +20,11 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
   let worker: TestWorker;
   let inspect: FleetInspector;
   beforeAll(async () => {
-    stack = await startFleet({ transport });
-    worker = stack.workers[0] as TestWorker;
-    inspect = inspectFleet(stack);
+    ({ stack, worker, inspect } = await startInspectedFleet({ transport }));
   });
-  afterAll(async () => {
-    await stack?.[Symbol.asyncDispose]();
-    await inspect[Symbol.asyncDispose]();
-  });
+  afterAll(() => endInspectedFleet(stack, inspect));
 
-  test('goes on after kill -9 of its worker: all is shown once, what was typed meanwhile is typed once', async () => {
+  test('goes on after kill -9 of its worker: all output comes once, and so does input that was written meanwhile', async () => {
     const session = await stack.fleet.session('adopted');
     const terminal = await session.attach();
     const person = new SessionTerminal(terminal);
@@ -53,7 +49,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     expect(await terminal.ended).toMatchObject({ reason: 'hung-up' });
   });
 
-  test('is told to its user as lost when its sandbox goes, and the session goes on', async () => {
+  test('ends with SESSION_LOST when its sandbox is removed, and the session goes on', async () => {
     const session = await stack.fleet.session('gone');
     const terminal = await session.attach();
     const person = new SessionTerminal(terminal);
@@ -65,7 +61,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     await new SessionTerminal(next).sees('$ ');
   });
 
-  test('says the signal that ended its shell: one of its own, and that of a restart of the session', async () => {
+  test('reports the signal that ended its shell: one from the shell itself, and the one of a restart of the session', async () => {
     const session = await stack.fleet.session('killed');
     const suicidal = await session.attach();
     await suicidal.write('kill -9 $$\n');
@@ -77,7 +73,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
   });
 });
 
-test('a terminal goes on when Redis was killed and is back: nothing shown is lost, nothing typed twice', async () => {
+test('a terminal goes on when Redis was killed and is back: no output is lost, no input arrives twice', async () => {
   await using redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
   await using stack = await startFleet({ redisUrl: redis.url });
   const session = await stack.fleet.session('redis');
@@ -103,7 +99,9 @@ test('a terminal goes on when Redis was killed and is back: nothing shown is los
   expect(person.shown.replaceAll('\u001b[?2004l\r', '')).toBe(`${rest}<one>\r\n<two>\r\n`);
 });
 
-test('a terminal whose user was killed ends within its time, with what runs at it', { timeout: 90_000 }, async () => {
+test('a terminal whose user was killed ends within 45 s, with the processes that run in it', {
+  timeout: 90_000,
+}, async () => {
   await using stack = await startFleet();
   const session = await stack.fleet.session('deserted');
   const args = [

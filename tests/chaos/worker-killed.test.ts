@@ -1,15 +1,28 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { Result } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
-import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
+
+const run = promisify(execFile);
 
 // Promise: worker `kill -9` or upgrade, host alive: shells live on; the running command is adopted: complete output, right exit
 // code, once; answers again within 1.5 s.
 
-/** Starting Node and loading the program is part of it, and what else the machine does at that moment: the best of some counts. */
+/** Of every restart, on a machine where Node starts within NODE_START_MS; on a slower or busier one in proportion. */
 const ANSWERS_WITHIN_MS = 1_500;
+const NODE_START_MS = 50;
 const RESTARTS = 3;
+
+/** How many times longer than NODE_START_MS Node takes to start now. */
+async function slowdown(): Promise<number> {
+  const from = performance.now();
+  for (let start = 0; start < 3; start += 1) await run(process.execPath, ['--eval', '']);
+  return Math.max(1, (performance.now() - from) / 3 / NODE_START_MS);
+}
 
 const counted = (lines: number): string => Array.from({ length: lines }, (_, index) => `${index + 1}\n`).join('');
 
@@ -19,38 +32,37 @@ describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over
   let inspect: FleetInspector;
 
   beforeAll(async () => {
-    stack = await startFleet({ transport });
-    worker = stack.workers[0] as TestWorker;
-    inspect = inspectFleet(stack);
+    ({ stack, worker, inspect } = await startInspectedFleet({ transport }));
   });
-  afterAll(async () => {
-    await stack?.[Symbol.asyncDispose]();
-    expect(await inspect.containers()).toEqual([]);
-    await inspect[Symbol.asyncDispose]();
-  });
+  afterAll(() => endInspectedFleet(stack, inspect));
 
   test('leaves shells, variables, functions and directories as they were, and answers again within 1.5 s', async () => {
     const session = await stack.fleet.session('kept');
     await session.run(
       'X=before; export Y=too; f() { echo "f:$X"; }; cd /tmp; set -- one two; sleep 1000 & echo $! > pid',
     );
-    const took: number[] = [];
+    const restarts: { tookMs: number; allowedMs: number }[] = [];
     for (let restart = 0; restart < RESTARTS; restart += 1) {
       await worker.kill();
+      const before = await slowdown();
       const from = performance.now();
       const started = worker.start();
       const result = await session.run('f; echo $Y "$PWD" $# ; kill -0 "$(cat pid)" && echo background lives');
-      took.push(Math.round(performance.now() - from));
+      const tookMs = Math.round(performance.now() - from);
       expect(result).toMatchObject({ outcome: 'success', shell: { state: 'kept', epoch: 1 } });
       expect(result.stdout).toBe('f:before\ntoo /tmp 2\nbackground lives\n');
       await started;
+      // The machine may have become slower or faster meanwhile.
+      const factor = Math.max(before, await slowdown());
+      restarts.push({ tookMs, allowedMs: Math.round(ANSWERS_WITHIN_MS * factor) });
     }
-    console.info(`over ${transport}: answered ${took.join(', ')} ms after the restart began`);
-    expect(Math.min(...took)).toBeLessThan(ANSWERS_WITHIN_MS);
+    const figures = restarts.map(({ tookMs, allowedMs }) => `${tookMs} of ${allowedMs}`).join(', ');
+    console.info(`over ${transport}: answered ${figures} ms after the restart began`);
+    expect(restarts.filter(({ tookMs, allowedMs }) => tookMs > allowedMs)).toEqual([]);
     expect(await inspect.broken('kept')).toEqual([]);
   });
 
-  test('leaves a running command to its next life: whole output, right exit code, run once', async () => {
+  test('leaves a running command to the next worker: whole output, right exit code, run once', async () => {
     const session = await stack.fleet.session('adopted');
     const script = 'echo ran >> /tmp/runs; for i in $(seq 1 40); do echo $i; echo e$i >&2; sleep 0.05; done; (exit 7)';
     const command = await session.submit(script);
@@ -81,13 +93,10 @@ describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over
   test('has no effect on a command that ended while it was dead', async () => {
     const session = await stack.fleet.session('ended');
     const command = await session.submit('echo begun; sleep 0.5; echo over; kept=yes; (exit 3)');
-    await until(
-      () => inspect.events('ended'),
-      (events) => events.some(({ type }) => type === 'command.output'),
-    );
+    await inspect.untilOutput('ended');
     await worker.kill();
     const container = (await inspect.containers('ended'))[0]?.id ?? '';
-    // The keeper sleeps again when the shell has said the end.
+    // The keeper is idle again when the shell has reported the end.
     await until(
       () => inspect.docker.getContainer(container).top({ ps_args: '-o pid,args' }),
       ({ Processes }) => !JSON.stringify(Processes).includes('sleep 0.5'),
@@ -98,14 +107,11 @@ describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over
     expect(await inspect.broken('ended', [command.id])).toEqual([]);
   });
 
-  test('has its next life prepare a shell that took the place of another meanwhile, and say so (invariant 5)', async () => {
+  test('is followed by one that prepares a shell which has replaced another meanwhile, and reports that (invariant 5)', async () => {
     const spec = { env: { GIVEN: 'given' }, startupCommands: ['started=up'], cwd: '/tmp' };
     const session = await stack.fleet.session('replaced', spec);
     const command = await session.submit('echo begun; sleep 0.5; kill -9 $$');
-    await until(
-      () => inspect.events('replaced'),
-      (events) => events.some(({ type }) => type === 'command.output'),
-    );
+    await inspect.untilOutput('replaced');
     await worker.kill();
     const container = (await inspect.containers('replaced'))[0]?.id ?? '';
     await until(

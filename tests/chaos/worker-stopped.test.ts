@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
-import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
 // Promise: a worker that gets SIGTERM takes nothing new, finishes or hands over within its grace, and state is kept. SIGINT ends sessions.
@@ -10,18 +11,12 @@ let worker: TestWorker;
 let inspect: FleetInspector;
 
 beforeEach(async () => {
-  stack = await startFleet();
-  worker = stack.workers[0] as TestWorker;
-  inspect = inspectFleet(stack);
+  ({ stack, worker, inspect } = await startInspectedFleet());
 });
-afterEach(async () => {
-  await stack?.[Symbol.asyncDispose]();
-  expect(await inspect.containers()).toEqual([]);
-  await inspect[Symbol.asyncDispose]();
-});
+afterEach(() => endInspectedFleet(stack, inspect));
 
 describe('A worker that gets SIGTERM under load', () => {
-  test('finishes what runs, leaves what waits to its next life, keeps every shell, and loses nothing', async () => {
+  test('finishes running commands, leaves queued ones to the next worker, keeps every shell, and loses nothing', async () => {
     const ids = Array.from({ length: 6 }, (_, index) => `s${index}`);
     const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id)));
     await Promise.all(sessions.map((session) => session.run('n=0')));
@@ -55,10 +50,7 @@ describe('A worker that gets SIGTERM under load', () => {
     const long = await stack.fleet.session('long', { hostGraceMs: 1_000 });
     await short.run('kept=yes');
     const running = await long.submit('echo here; sleep 8; echo done');
-    await until(
-      () => inspect.events('long'),
-      (events) => events.some(({ type }) => type === 'command.output'),
-    );
+    await inspect.untilOutput('long');
     await worker.stop('SIGTERM');
     expect(await running.result()).toMatchObject({ outcome: 'success', stdout: 'here\ndone\n' });
     await worker.start();
@@ -73,10 +65,7 @@ describe('A worker that gets SIGINT', () => {
     await idle.run('before=1');
     const command = await session.submit('echo here; sleep 100', { timeoutMs: 60_000 });
     const queued = await session.submit('echo later');
-    await until(
-      () => inspect.events('ended'),
-      (events) => events.some(({ type }) => type === 'command.output'),
-    );
+    await inspect.untilOutput('ended');
     await worker.stop('SIGINT');
     expect(await inspect.containers()).toEqual([]);
     expect(await command.result()).toMatchObject({ outcome: 'cancellation', stdout: 'here\n' });
@@ -86,16 +75,13 @@ describe('A worker that gets SIGINT', () => {
     expect(await inspect.broken('ended', [command.id, queued.id])).toEqual([]);
   });
 
-  test('ends at once at the second one, and what is left is swept by its next life', async () => {
+  test('ends at once at the second one, and the next worker removes what is left', async () => {
     const session = await stack.fleet.session('stubborn');
     const command = await session.submit("trap '' INT TERM; echo here; while :; do sleep 1; done", {
       timeoutMs: 60_000,
       killGraceMs: 60_000,
     });
-    await until(
-      () => inspect.events('stubborn'),
-      (events) => events.some(({ type }) => type === 'command.output'),
-    );
+    await inspect.untilOutput('stubborn');
     worker.signal('SIGINT');
     const info = await until(
       () => stack.fleet.hosts(),

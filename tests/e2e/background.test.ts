@@ -40,14 +40,14 @@ test('a background process outlives other commands, a timeout, a cancellation an
   expect(await inspect.containers('outlives')).toEqual([]);
 });
 
-test('a list of sessions asks no host, and says that it does not know', async () => {
+test('a list of sessions is made without asking hosts, and marks their background processes as unknown', async () => {
   const session = await stack.fleet.session('not-asked');
   await session.run('sleep 1000 & :');
   const listed = (await Array.fromAsync(stack.fleet.sessions())).find(({ id }) => id === 'not-asked');
   expect(listed).toMatchObject({ background: [], backgroundUnknown: true });
 });
 
-test('of a host that does not answer nothing is known, and that is said in time', async () => {
+test('the background processes of a session whose host does not answer are marked as unknown within 2.5 s', async () => {
   await using alone = await startFleet();
   const session = await alone.fleet.session('frozen');
   await session.run('sleep 1000 & :');
@@ -74,7 +74,7 @@ test('a long command line is cut, and many processes are all listed', async () =
   expect(shells[0]?.command).toMatch(/^.{200}…$/);
 });
 
-test('what a running command has started is not in the background, but what it found there is', async () => {
+test('processes of the running command are not listed as background, those of earlier commands are', async () => {
   const session = await stack.fleet.session('busy');
   await session.run('sleep 1001 &');
   const running = await session.submit('sleep 1002 & sleep 1003');

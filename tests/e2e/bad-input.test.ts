@@ -3,8 +3,8 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// What is refused is refused at submit, by the field and its limit, and leaves nothing behind: there is no worker here, so whatever is in
-// Redis afterwards was put there by the call. The numbers are the rows of the list of bad inputs.
+// Bad input is refused at submit, with the field and its limit, and nothing of it is stored. Without a worker, everything in Redis
+// afterwards was written by the call. The numbers are the rows of the list of bad inputs.
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -16,7 +16,7 @@ beforeAll(async () => {
   stack = await startFleet({ workers: 0 });
   redis = new Redis(stack.redisUrl);
   session = await stack.fleet.session('bad-input');
-  // Its place in the index is written behind it.
+  // Its entry in the index is written after its record.
   await session.info();
 });
 afterAll(async () => {
@@ -24,7 +24,7 @@ afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
 });
 
-/** Everything of the namespace, with its content. */
+/** All keys of the namespace with their contents. */
 async function contents(): Promise<[string, string][]> {
   const keys = (await redis.keys(`${stack.namespace}:*`)).sort();
   return Promise.all(
@@ -32,7 +32,7 @@ async function contents(): Promise<[string, string][]> {
   );
 }
 
-/** The call is refused with this code, these fields, and words of the limit; the message does not repeat the value. */
+/** Expects a refusal with this code and these fields; the message has the limit and does not repeat the value. */
 async function expectRefusal(call: () => Promise<unknown>, code: string, issues: [path: string, words: string][]) {
   const before = await contents();
   const error = await call().then(
@@ -66,7 +66,7 @@ describe('A script', () => {
     [7, 'with a lone surrogate', 'echo \ud800', 'lone surrogate'],
     [8, 'a byte too long', 'x'.repeat(MIB + 1), '1048577 bytes; the limit is 1048576'],
     [8, 'too long in bytes alone', 'é'.repeat(MIB / 2 + 1), '1048578 bytes; the limit is 1048576'],
-  ])('(row %i) %s is refused', async (_row, _what, script, words) => {
+  ])('(row %i) %s is refused (S1-44, S2-20)', async (_row, _what, script, words) => {
     await expectRefusal(() => submitting(script), 'COMMAND_INVALID', [['script', words]]);
   });
 });
@@ -126,7 +126,7 @@ describe('Options of a command', () => {
     [13, { durable: 'yes' }, 'options.durable', 'must be true or false'],
     [13, { startDeadlineMs: 0 }, 'options.startDeadlineMs', 'must be 1 to'],
     [41, { privileged: true }, 'options.privileged', 'unknown field'],
-  ])('(row %i) %o is refused', async (_row, options, path, words) => {
+  ])('(row %i) %o is refused (S1-35)', async (_row, options, path, words) => {
     await expectRefusal(() => submitting('true', options), 'COMMAND_INVALID', [[path, words]]);
   });
 
@@ -252,7 +252,7 @@ describe('A session spec', () => {
     [13, { redaction: [{ type: '-', strategy: 'mask' }] }, 'spec.redaction.0.type', 'must be 1 to 64 letters'],
     [13, { priority: -1 }, 'spec.priority', 'must be 0 to 2097152'],
     [13, { onHostLoss: 'retry' }, 'spec.onHostLoss', "must be 'fail' or 'recreate'"],
-  ])('(row %i) %o is refused', async (_row, spec, path, words) => {
+  ])('(row %i) %o is refused (S0-32, S0-34, S0-35, S0-47)', async (_row, spec, path, words) => {
     await expectRefusal(() => stack.fleet.session('never', spec as SessionSpec), 'SESSION_SPEC_INVALID', [
       [path, words],
     ]);
@@ -281,7 +281,7 @@ describe('Connecting', () => {
     await expect(refused).rejects.toMatchObject({ code: 'COMMAND_INVALID', context: { issues: [{ path }] } });
   });
 
-  test('(row 71) where no Redis answers it fails within 2 s, and says where it looked', async () => {
+  test('(row 71) where no Redis answers it fails within 2 s, and the error names the address', async () => {
     const began = performance.now();
     const sealKeys = [Buffer.alloc(32, 1).toString('base64')];
     await expect(Fleet.connect({ redisUrl: 'redis://127.0.0.1:1', sealKeys })).rejects.toMatchObject({
@@ -308,7 +308,7 @@ describe('What a worker refuses', () => {
   afterAll(() => worker?.[Symbol.asyncDispose]());
 
   test.each(['/no/such/dir', '/etc/passwd', '/root', '/workspace/line\nend'])(
-    '(row 34) the directory %j, which the sandbox has not: an error of ours, and the command has not run',
+    '(row 34) the directory %j, which the sandbox has not: an error of ours, and the command has not run (S2-12)',
     async (cwd) => {
       const mine = await worker.fleet.session('cwd');
       const result = await mine.run('touch /tmp/ran', { cwd });

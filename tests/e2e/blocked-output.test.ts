@@ -41,13 +41,33 @@ test('S1-46: after a match nothing more is released, of neither stream; the comm
   expect((await session.run('ls /tmp/done')).stdout).toBe('/tmp/done\n');
 });
 
-test('what it withholds fills no ring: 20 MB behind the match come to their end', async () => {
+test('withheld output fills no buffer: a command that prints 20 MB after the match ends', async () => {
   const session = await stack.fleet.session('much', SPEC);
   const result = await session.run('echo alice@example.com; yes | head -c 20000000; echo end >&2');
   expect(result).toMatchObject({ ...BLOCKED, exitCode: 0, stdout: '', stderr: '', output: '' });
 });
 
-test('a command that is stopped is first of all that, and its output is withheld all the same', async () => {
+test('a rule that needs more than its time withholds the output and is named; the session goes on', async () => {
+  // Nine hundred states are open at every byte.
+  const redaction = [{ type: 'slow', strategy: 'redact' as const, pattern: '([ab]{0,30}){0,30}NEVER' }];
+  const session = await stack.fleet.session('too-slow', { redaction });
+  const result = await session.run('head -c 4000000 /dev/zero | tr "\\0" a; echo; echo end >&2', { timeoutMs: 60_000 });
+  expect(result).toEqual(
+    expectedResult('too-slow', {
+      outcome: 'blocked',
+      totals: expect.any(Object) as never,
+      error: {
+        code: 'OUTPUT_BLOCKED',
+        message: 'Output blocked: the rule for slow could not keep up with the output.',
+        retryable: false,
+        context: { type: 'slow', reason: 'too-slow' },
+      },
+    }),
+  );
+  expect(await session.run('echo on')).toEqual(expectedResult('too-slow', { stdout: 'on\n' }));
+});
+
+test('the outcome of a stopped command stays its timeout when its output is withheld', async () => {
   const session = await stack.fleet.session('stopped', SPEC);
   expect(await session.run('echo alice@example.com; sleep 60', { timeoutMs: 500 })).toMatchObject({
     outcome: 'timeout',
@@ -96,7 +116,7 @@ test.each(['the same worker', 'the next one'])('late output stays withheld behin
   expect(chunks.map(({ text }) => text).join('')).toBe('');
 });
 
-test('the command line leaves with 126, and says why', async () => {
+test('the command line exits with 126 and prints the reason', async () => {
   const session = await stack.fleet.session('line', SPEC);
   await session.run('true');
   expect(await new FleetCli(stack).text(['exec', 'line', '--', 'echo alice@example.com'])).toEqual({

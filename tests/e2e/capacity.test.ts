@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-test('ten times over capacity everything waits: nothing is lost, doubled or refused', async () => {
+test('ten times over capacity all sessions wait: no command is lost, doubled or refused', async () => {
   const ids = Array.from({ length: 40 }, (_, index) => `over-${index}`);
   const spec = { limits: { memoryBytes: 64 * 2 ** 20 } };
   const results = await Promise.all(

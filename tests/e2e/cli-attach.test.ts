@@ -121,7 +121,7 @@ test('other detach keys are taken, and what are none is refused', async () => {
 });
 
 test.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)(
-  '%s leaves a whole terminal, and says it in the exit code',
+  '%s leaves a whole terminal, and has its own exit code',
   async (signal) => {
     await using local = LocalTerminal.start(stack, ['attach', 'signalled']);
     await local.sees('$ ');
@@ -131,7 +131,7 @@ test.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)(
   },
 );
 
-test('the end of the session ends it, and says so', async () => {
+test('the end of the session ends the terminal, with a message', async () => {
   const session = await stack.fleet.session('closes');
   await using local = LocalTerminal.start(stack, ['attach', 'closes']);
   await local.sees('$ ');
@@ -152,7 +152,7 @@ test('two at once do not meet', async () => {
   await second.sees('<> 4');
 });
 
-test('without a terminal it is refused in words', async () => {
+test('without a terminal it is refused with a message', async () => {
   expect(await new FleetCli(stack).text(['attach', 'x'])).toEqual({
     exitCode: 2,
     stdout: '',

@@ -71,7 +71,7 @@ test('--json is one object a line: the output as it came, and the whole Result a
 test('output comes while the command runs, and Ctrl-C cancels it: exit 130, partial output kept', async () => {
   const running = cli.start(['exec', 'ctrl-c', '--', 'echo begun; sleep 4321; echo never']);
   await until(
-    () => running.said().stdout.toString(),
+    () => running.output().stdout.toString(),
     (text) => text === 'begun\n',
   );
   running.child.kill('SIGINT');
@@ -89,7 +89,7 @@ test('a hang-up leaves the command running; wait and logs find it again', async 
     'echo begun; until [ -e /tmp/go ]; do sleep 0.02; done; echo went; exit 5',
   ]);
   await until(
-    () => running.said().stdout.toString(),
+    () => running.output().stdout.toString(),
     (text) => text === 'begun\n',
   );
   running.child.kill('SIGHUP');
@@ -99,10 +99,10 @@ test('a hang-up leaves the command running; wait and logs find it again', async 
   const following = cli.start(['logs', '-f', id]);
   const waiting = cli.start(['wait', id]);
   await until(
-    () => following.said().stdout.toString(),
+    () => following.output().stdout.toString(),
     (text) => text === 'begun\n',
   );
-  // Its session is busy: only the file that another way puts there lets it go on.
+  // Its session is busy until the engine creates the file.
   const info = await (await stack.fleet.session('hang-up')).info();
   expect(info.runningCommandId).toBe(id);
   expect(await cli.text(['cancel', id, '--reason', 'enough'])).toEqual({
@@ -118,19 +118,19 @@ test('a hang-up leaves the command running; wait and logs find it again', async 
   expect((await cli.text(['cancel', id])).stderr).toBe(`shellfleet: ${id} had already ended.\n`);
 });
 
-test('logs show what a background process says after its command has ended: of the command from then on, of the session live', async () => {
+test('logs show what a background process prints after the end of its command: logs of the command from then on, logs of the session live', async () => {
   const script = 'echo own; { until [ -e /tmp/go ]; do sleep 0.02; done; echo late; } &';
   const { stdout } = await cli.text(['exec', 'background', '-d', '--', script]);
   const id = stdout.trim();
   expect((await cli.text(['wait', id])).exitCode).toBe(0);
   const following = cli.start(['logs', '-f', 'background']);
   await until(
-    () => following.said().stdout.toString(),
+    () => following.output().stdout.toString(),
     (text) => text === 'own\n',
   );
   await cli.text(['exec', 'background', '--', 'touch /tmp/go']);
   await until(
-    () => following.said().stdout.toString(),
+    () => following.output().stdout.toString(),
     (text) => text === 'own\nlate\n',
   );
   expect(await cli.text(['logs', id])).toEqual({ exitCode: 0, stdout: 'own\nlate\n', stderr: '' });
@@ -193,7 +193,7 @@ test('a secret of our environment is one of the session’s, and shown nowhere; 
   expect([missing.exitCode, missing.stderr]).toEqual([2, expect.stringContaining("'NOT_SET' is invalid")]);
 });
 
-test('a missing image is said in one line: exit 125', async () => {
+test('a missing image is reported in one line: exit 125', async () => {
   const { exitCode, stdout, stderr } = await cli.text([
     'exec',
     'no-image',
@@ -206,7 +206,7 @@ test('a missing image is said in one line: exit 125', async () => {
   expect(stderr).toMatch(/^shellfleet: The image localhost:1\/none:v1 [^\n]*\(IMAGE_UNAVAILABLE\)\n$/);
 });
 
-test('what was lost of the shell is said on stderr, and the exit code is the command’s', async () => {
+test('lost state of the shell is reported on stderr, and the exit code is the one of the command', async () => {
   await cli.text(['exec', 'lost', '--', 'kept=yes']);
   const { exitCode, stderr } = await cli.text(['exec', 'lost', '--', 'kill -9 $$']);
   expect({ exitCode, stderr }).toEqual({

@@ -6,7 +6,7 @@ import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Verbs about sessions, hosts, files and batches; and what wrong usage is told.
+// Verbs about sessions, hosts, files and batches; and wrong usage.
 
 let stack: TestFleet;
 let cli: FleetCli;
@@ -64,7 +64,7 @@ test('ps, queue and hosts ls show the fleet, as a table and as JSON', async () =
   await Promise.all([...ids, 'waits'].map(async (id) => (await stack.fleet.session(id)).close()));
 });
 
-test('restart gives a fresh shell, and of a session that is not there says so', async () => {
+test('restart gives a fresh shell, and fails with a message for a session that does not exist', async () => {
   await cli.run(['exec', 'again', '--', 'kept=no; echo f > f']);
   expect(await cli.text(['restart', 'again'])).toEqual({
     exitCode: 0,
@@ -117,8 +117,12 @@ test('a batch of more tasks than slots runs them all, exits 1 for one that fails
     'reads success from this machine',
     ...Array.from({ length: 5 }, (_, index) => `t${index} success ${index}\n`),
   ]);
-  const again = await cli.text(['batch', 'run', join(folder, 'tasks.jsonl'), '--out', out, '--resume', '--json']);
-  expect(again.stderr).not.toContain('6 succeeded');
+  const again = await cli.text(['batch', 'run', join(folder, 'tasks.jsonl'), '--out', out, '--resume']);
+  expect(again).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining('0 succeeded, 0 did not, 7 had ended before.'),
+  });
+  expect(jsonLines(await readFile(out, 'utf8'))).toEqual(results);
   await until(
     async () => (await stack.fleet.hosts())[0]?.free,
     (free) => free === 3,
@@ -130,7 +134,7 @@ describe('Wrong usage', () => {
     ['no verb', [], 2],
     ['a verb that does not exist', ['frobnicate'], 2],
     ['a verb that does not exist yet', ['serve'], 2],
-    ['another', ['attach', 'x'], 2],
+    ['attach without a terminal', ['attach', 'x'], 2],
     ['an unknown flag', ['exec', 's', '--no-such-flag', '--', 'true'], 2],
     ['no script', ['exec', 's'], 2],
     ['a time that is none', ['exec', 's', '--timeout', 'soon', '--', 'true'], 2],
@@ -150,13 +154,13 @@ describe('Wrong usage', () => {
     ['a namespace that is none', ['--namespace', 'a:b', 'ps'], 2],
   ])('%s: one line with a next step, and its exit code', async (_what, args, exitCode) => {
     const before = await sessionIds();
-    const told = await cli.text(args);
-    expect(told.stdout).toBe('');
-    if (exitCode !== undefined) expect(told.exitCode, told.stderr).toBe(exitCode);
-    else expect([2, 125]).toContain(told.exitCode);
-    if (args.length > 0) expect(told.stderr).toMatch(/^shellfleet: [^\n]{10,400}\n$/);
-    expect(told.stderr).not.toMatch(/ at .*\.ts:\d+/);
-    // Others may be forgotten meanwhile: they were closed.
+    const run = await cli.text(args);
+    expect(run.stdout).toBe('');
+    if (exitCode !== undefined) expect(run.exitCode, run.stderr).toBe(exitCode);
+    else expect([2, 125]).toContain(run.exitCode);
+    if (args.length > 0) expect(run.stderr).toMatch(/^shellfleet: [^\n]{10,400}\n$/);
+    expect(run.stderr).not.toMatch(/ at .*\.ts:\d+/);
+    // Closed sessions may leave the index meanwhile.
     expect(before).toEqual(expect.arrayContaining(await sessionIds()));
   });
 
@@ -170,6 +174,7 @@ describe('Wrong usage', () => {
       'worker',
       'exec',
       'run',
+      'attach',
       'ps',
       'logs',
       'wait',

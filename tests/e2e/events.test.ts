@@ -15,8 +15,8 @@ async function collect(events: AsyncIterable<SessionEvent>): Promise<SessionEven
   return all;
 }
 
-test('a session tells everything of its life, in order, once; a reader that resumes misses nothing', async () => {
-  const session = await stack.fleet.session('tells');
+test('the events of a session come in order and once; a reader that resumes misses none', async () => {
+  const session = await stack.fleet.session('events');
   const live = collect(session.events());
   const first = await session.run('echo one');
   await session.restart();
@@ -59,7 +59,7 @@ test('a session tells everything of its life, in order, once; a reader that resu
     started(restart),
     completed(
       restart,
-      expectedResult('tells', { commandId: restart, shell: { state: 'lost', reason: 'restarted', epoch: 2 } }),
+      expectedResult('events', { commandId: restart, shell: { state: 'lost', reason: 'restarted', epoch: 2 } }),
     ),
   ]);
   expect(events.filter(({ commandId }) => commandId === second.commandId).map(({ type }) => type)).toEqual([
@@ -72,7 +72,7 @@ test('a session tells everything of its life, in order, once; a reader that resu
     expect(await collect(session.events({ after: id }))).toEqual(events.slice(index + 1));
 });
 
-test('a reader leaves by its signal at once, while nothing happens', async () => {
+test('a reader ends at once when its signal aborts while no event comes', async () => {
   const session = await stack.fleet.session('quiet');
   const leave = new AbortController();
   const reading = collect(session.events({ signal: leave.signal }));

@@ -62,7 +62,7 @@ describe('the npm packages example', () => {
     }
   });
 
-  it('says that it needs the registry when that is out of reach', { timeout: oneRunMs }, async () => {
+  it('reports that it needs the registry when that cannot be reached', { timeout: oneRunMs }, async () => {
     const nobody = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_cache: join(folder, 'empty-cache') };
     const { exitCode, stdout, stderr } = await runExample(['--own'], { ...env, ...nobody });
     expect(stderr).toContain('this example needs the npm registry');

@@ -84,7 +84,7 @@ test('another tenant sees nothing of a session with the same id (row 25)', async
   await session.close();
 });
 
-test('nothing that was submitted stands in Redis in clear (section 4, sealing)', async () => {
+test('nothing that was submitted is stored in Redis in clear (section 4, sealing)', async () => {
   const session = await stack.fleet.session('sealed', { env: { PASSWORD: 'swordfish-in-env' } });
   const holder = await session.submit('sleep 4321');
   const command = await session.submit('echo swordfish-in-script', {
@@ -99,7 +99,7 @@ test('nothing that was submitted stands in Redis in clear (section 4, sealing)',
   const redis = new Redis(stack.redisUrl);
   const everything = await everythingInRedis(redis, stack.namespace);
   redis.disconnect();
-  // It is all there, sealed: the ids of what waits stand beside it.
+  // The payloads are stored sealed, and the ids of queued commands in clear.
   expect(everything).toContain(command.id.slice('sealed.'.length));
   expect(everything).not.toContain('swordfish');
   expect(everything).not.toContain(Buffer.from('swordfish').toString('base64'));
@@ -130,7 +130,7 @@ test('a process holds at most five connections to Redis, whatever the number of 
   }
 });
 
-/** Sockets of a process whose other end is this port: what the kernel says, whatever the process calls them. */
+/** Sockets of a process whose other end is this port, as the kernel lists them. */
 async function countConnections(pid: number, port: number): Promise<number> {
   const table = await readFile(`/proc/${pid}/net/tcp`, 'utf8');
   const remote = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;

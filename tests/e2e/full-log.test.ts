@@ -6,7 +6,7 @@ import { FleetCli } from '../support/fleet-cli.ts';
 import { md5 } from '../support/md5.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// Promise: the whole redacted output of a command is there to be read by offset, while its host keeps it; what is gone is said to be.
+// Promise: the whole redacted output of a command can be read by offset while its host keeps it. Missing parts are reported.
 
 const MIB = 2 ** 20;
 const BYTES = 5 * MIB;
@@ -33,7 +33,7 @@ async function read(command: Command, options: LogOptions = {}) {
   return { chunks, data, omitted: chunks.reduce((sum, { omittedBytes = 0 }) => sum + omittedBytes, 0) };
 }
 
-test('what the stream does not carry comes from the host, also after its worker was killed', async () => {
+test('output beyond the budget of the stream is read from the host, also after its worker was killed', async () => {
   const session = await stack.fleet.session('logged', SPEC);
   const script = `seq 1 9999999 | head -c ${3 * MIB}; echo "end $TOKEN" >&2`;
   const command = await session.submit(script);
@@ -70,7 +70,7 @@ test('what the stream does not carry comes from the host, also after its worker 
   expect(cli.stdout.equals(whole.subarray(2 * MIB, 2 * MIB + 65_536))).toBe(true);
 });
 
-test('a log over its quota keeps its beginning and end, and counts what is gone between them', async () => {
+test('a log over its quota keeps its beginning and its end, and counts the bytes between them', async () => {
   const session = await stack.fleet.session('quota', SPEC);
   const command = await session.submit(SCRIPT);
   await command.result();
@@ -83,7 +83,7 @@ test('a log over its quota keeps its beginning and end, and counts what is gone 
   expect(chunks.at(-1)?.offset).toBe(BYTES - (chunks.at(-1)?.data.length ?? 0));
 });
 
-test('a log that its host has removed is said to be gone, with its size', async () => {
+test('a log that its host has removed is LOG_EXPIRED, with its size', async () => {
   const session = await stack.fleet.session('removed', SPEC);
   const command = await session.submit(SCRIPT);
   await command.result();

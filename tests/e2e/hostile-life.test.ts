@@ -33,7 +33,7 @@ describe('Variables of a session', () => {
     _under: '1',
   };
 
-  test('are byte for byte what was given, in the shell and in its children, also after a rebirth', async () => {
+  test('are byte for byte what was given, in the shell and in its children, also in a new shell', async () => {
     const session = await stack.fleet.session('env', { env });
     const print = `python3 -c 'import os, json; print(json.dumps({k: os.environb[k.encode()].decode() for k in ${JSON.stringify(Object.keys(env))}}))'`;
     const given = async () => JSON.parse((await session.run(print)).stdout);
@@ -49,7 +49,7 @@ describe('Variables of a session', () => {
     expect((await session.run('env | grep -c ^MANY_; echo $MANY_1999')).stdout).toBe('2000\nvalue 1999\n');
   });
 
-  test('that the shell refuses are said, not skipped', async () => {
+  test('that the shell refuses are an error, not skipped', async () => {
     const session = await stack.fleet.session('readonly-variable', { env: { FIRST: '1', UID: '5' } });
     expect((await session.run('echo never')).error).toMatchObject({
       code: 'SESSION_START_FAILED',
@@ -59,7 +59,7 @@ describe('Variables of a session', () => {
 });
 
 describe('A directory', () => {
-  test('of the session that cannot be one is said when it starts', async () => {
+  test('of the session that is none is an error when the session starts', async () => {
     const session = await stack.fleet.session('no-cwd', { cwd: '/etc/passwd' });
     expect(await session.run('echo never')).toMatchObject({
       outcome: 'error',
@@ -67,7 +67,7 @@ describe('A directory', () => {
     });
   });
 
-  test('that is removed under the shell keeps nobody from going on', async () => {
+  test('that is removed while the shell is in it does not stop the session', async () => {
     const session = await stack.fleet.session('cwd-removed');
     await session.run('mkdir -p /tmp/gone/deep; cd /tmp/gone/deep; rm -r /tmp/gone');
     await goesOn(session);
@@ -123,7 +123,7 @@ test('fifty restarts in a row are fifty fresh shells, in one sandbox', async () 
 });
 
 describe('close', () => {
-  test('while the session starts ends what waits at once, and leaves nothing', async () => {
+  test('while the session starts ends queued commands at once, and leaves nothing', async () => {
     const session = await stack.fleet.session('closed-starting', {
       startupCommands: ['sleep 4321'],
       startupTimeoutMs: 60_000,
@@ -144,7 +144,7 @@ describe('close', () => {
     expect(await inspect.containers('closed-starting')).toEqual([]);
   });
 
-  test('races with a hundred submits: each is refused, or ends once', async () => {
+  test('races with two hundred submits: each is refused, or ends once', async () => {
     const session = await stack.fleet.session('submits-while-closing');
     await session.run('true');
     const submits = Array.from({ length: 100 }, (_, index) => session.submit(`echo ${index}`));

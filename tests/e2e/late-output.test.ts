@@ -29,7 +29,7 @@ describe.each(['socket', 'attach'] as const)('Late output over %s', (transport) 
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('what a background process prints after its command has ended is read as output of that command, and never of the next', async () => {
+  test('what a background process prints after its command has ended is read as output of that command, and never of the next (S1-15, S1-21)', async () => {
     const session = await stack.fleet.session('late');
     const script = 'echo own; { until [ -e go ]; do sleep 0.02; done; echo late; echo "late error" >&2; } &';
     const command = await session.submit(script);
@@ -46,14 +46,14 @@ describe.each(['socket', 'attach'] as const)('Late output over %s', (transport) 
     expect(missing(later)).toBe(0);
     expect(later.map(({ seq }) => seq)).toEqual(later.map((_chunk, index) => index));
     expect(textOf(await readNow(next))).toBe('next\n');
-    // A reader that goes on behind the command's own output is given the rest.
+    // A reader that resumes after the command's own output receives the rest.
     const rest = await chunksOf(command.output({ after: later[0]?.id as string }));
     expect(rest).toEqual(later.slice(1));
-    // What the Result says stands.
+    // The Result does not change.
     expect(await command.result()).toEqual(result);
   });
 
-  test('it comes live to whoever follows the session, behind the end of its command', async () => {
+  test('it comes live to readers of the session, after the end of its command', async () => {
     const session = await stack.fleet.session('followed');
     const events: SessionEvent[] = [];
     const following = (async () => {
@@ -97,7 +97,7 @@ describe.each(['socket', 'attach'] as const)('Late output over %s', (transport) 
     expect(textOf(await readNow(command))).toBe('own\nlate\n');
   });
 
-  test('it takes what the command has left of its budget; the rest is counted', async () => {
+  test('it uses the rest of the command’s budget; output beyond it is counted', async () => {
     const session = await stack.fleet.session('budget', { output: { streamBytes: 10_000 } });
     const command = await session.submit(
       'head -c 4000 /dev/zero; { until [ -e go ]; do sleep 0.02; done; head -c 2000 /dev/zero; head -c 100000 /dev/zero; } &',
@@ -135,7 +135,7 @@ test('late output is redacted like any other, wherever it is cut', async () => {
   expect(findForms(PLANTED, stored)).toEqual([]);
 });
 
-test('of a command whose output was withheld nothing is shown later either', async () => {
+test('late output of a command whose output was withheld is withheld too', async () => {
   await using stack = await startFleet();
   const session = await stack.fleet.session('withheld', { redaction: [{ type: 'email', strategy: 'block' }] });
   const blocked = await session.submit(
@@ -152,7 +152,7 @@ test('of a command whose output was withheld nothing is shown later either', asy
   expect(textOf(await readNow(later))).toMatch(/^fine\n(before\n)?$/);
 });
 
-test('late output goes on where it was when the worker is killed and comes back: what is missing is counted', async () => {
+test('late output continues after its worker was killed and started again: missing bytes are counted', async () => {
   await using stack = await startFleet();
   const session = await stack.fleet.session('adopted');
   const command = await session.submit(

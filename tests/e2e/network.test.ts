@@ -8,7 +8,7 @@ describe.each(['socket', 'attach'] as const)('A session over %s', (transport) =>
   });
   afterAll(() => stack[Symbol.asyncDispose]());
 
-  test('has a loopback of its own that works by name, and no other network', async () => {
+  test('has a loopback of its own that works by name, and no other network (S0-39)', async () => {
     const [one, other] = await Promise.all([
       stack.fleet.session(`net-${transport}-1`),
       stack.fleet.session(`net-${transport}-2`),

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-test('50 commands that two producers submit at once run one at a time, each producer’s in its order', async () => {
+test('50 commands that two producers submit at once run one at a time, each producer’s in its order (S1-08)', async () => {
   const [ours, theirs] = await Promise.all([stack.fleet.session('fifty'), other.session('fifty')]);
   const submitted: Promise<Command>[] = [];
   for (let index = 0; index < 25; index++) {
@@ -23,7 +23,7 @@ test('50 commands that two producers submit at once run one at a time, each prod
       ['a', ours],
       ['b', theirs],
     ] as const) {
-      // A second one that ran meanwhile would find the marker of the first.
+      // A second command at the same time would find the folder of the first.
       submitted.push(
         session.submit(`mkdir running && echo ${name}${index} >> log && rmdir running && echo ${name}${index}`),
       );
@@ -53,7 +53,7 @@ test('commands of different sessions run at the same time', async () => {
   const commands = await Promise.all(
     sessions.map((session) => session.submit('until [ -e go ]; do sleep 0.02; done; echo went')),
   );
-  // None of them ends before all of them run.
+  // No command ends before all of them run.
   await until(
     () => Promise.all(sessions.map((session) => session.info())),
     (infos) => infos.every(({ state }) => state === 'busy'),

@@ -22,7 +22,7 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('stdout and stderr come apart and exact, in the Result and in the stream', async () => {
+  test('stdout and stderr come apart and exact, in the Result and in the stream (S1-07, S2-07, S3-22)', async () => {
     const session = await stack.fleet.session('apart');
     const live: OutputChunk[] = [];
     const command = await session.submit('printf "no end)"; printf "to err\\n\\n" >&2; printf " é€😀"', {
@@ -39,7 +39,7 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
     expect(chunks.map(({ seq }) => seq)).toEqual(chunks.map((_chunk, index) => index));
   });
 
-  test('every byte value comes through both streams: exact in the chunks and in base64, decoded in text (S0-02)', async () => {
+  test('every byte value comes through both streams: exact in the chunks and in base64, decoded in text (S0-02, S2-14, S2-23)', async () => {
     const session = await stack.fleet.session('binary');
     const script = `python3 -c 'import sys; b = bytes(range(256)) * 40; sys.stdout.buffer.write(b); sys.stderr.buffer.write(b[::-1])'`;
     const bytes = Buffer.from(Array.from({ length: 256 * 40 }, (_, index) => index % 256));
@@ -76,7 +76,7 @@ describe.each(['socket', 'attach'] as const)('Output over %s', (transport) => {
     const script = `i=0; while [ $i -lt 30 ]; do printf "line %s é\\n" $i; [ $((i % 3)) = 0 ] && echo "err $i" >&2; i=$((i + 1)); sleep 0.01; done`;
     const command = await session.submit(script);
     const staying = collect(command.output());
-    // One that leaves after each chunk while the command runs, and comes back as another process would.
+    // This reader stops after each chunk while the command runs, and resumes with a new handle.
     const hopping: OutputChunk[] = [];
     const ended = command.result();
     for (let after: string | undefined, going = true; going; ) {
@@ -137,7 +137,7 @@ describe('Output and its bounds', () => {
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('the Result keeps head and tail within both bounds, and says what is missing (S1-22 to S1-24)', async () => {
+  test('the Result keeps head and tail within both bounds, and counts the rest (S1-22 to S1-24)', async () => {
     const session = await stack.fleet.session('head-tail', { output: { maxBytes: 40, maxLines: 200 } });
     const result = await session.run('seq 1 100; echo fine >&2');
     expect(result).toEqual(

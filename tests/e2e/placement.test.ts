@@ -78,11 +78,11 @@ describe('One slot', () => {
         seenAt: expect.any(String),
       },
     ]);
-    // The session that holds the slot goes on all the while.
+    // The session that holds the slot goes on meanwhile.
     expect(await holder.run('echo still')).toEqual(expectedResult('holder', { stdout: 'still\n' }));
     await holder.close();
     expect(await commands[0]?.result()).toEqual(expectedResult('waits-first', { stdout: 'waits-first\n' }));
-    // By how long the holder had the slot.
+    // Estimated from how long the holder had the slot.
     const expected = await until(
       () => waiting[1]?.info(),
       (info) => (info?.etaMs ?? 0) > 0,
@@ -102,7 +102,7 @@ describe('One slot', () => {
 
   test('a smaller priority number goes first, and a cancelled or closed session leaves the queue', async () => {
     const holder = await stack.fleet.session('holds-again', small);
-    // Whatever held the slot before is over.
+    // The earlier holder of the slot has ended.
     for await (const { id } of stack.fleet.sessions())
       if (id !== holder.id) await (await stack.fleet.session(id)).close();
     await holder.run('true');

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 
 const SPEC = { secrets: { TOKEN: PLANTED } };
 
-/** Ways to print $TOKEN, one byte at a time where `slowly` is: borders of chunks fall everywhere. */
+/** Ways to print $TOKEN. `slowly` writes single bytes, so that chunks are cut everywhere. */
 const WAYS: Record<string, string> = {
   raw: 'printf %s "$TOKEN"',
   'in the middle of a line': 'echo "a $TOKEN b"',
@@ -39,7 +39,7 @@ describe.each(['socket', 'attach'] as const)('A secret of the session over %s', 
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('is a variable of the shell, also of every shell that takes its place', async () => {
+  test('is a variable of the shell, and of every shell that replaces it', async () => {
     const session = await stack.fleet.session('variable', { ...SPEC, env: { PLAIN: 'seen' } });
     const { length } = PLANTED;
     const check = async () => (await session.run('echo "$PLAIN ${#TOKEN}"')).stdout;
@@ -64,7 +64,7 @@ describe.each(['socket', 'attach'] as const)('A secret of the session over %s', 
     );
   });
 
-  test('stands nowhere after it was printed in every way: not in Redis, in no log, in no file of the host', async () => {
+  test('is stored nowhere after it was printed in every way: not in Redis, in no log, in no file of the host (S0-45)', async () => {
     await using inspect = inspectFleet(stack);
     const session = await stack.fleet.session('everywhere', {
       ...SPEC,

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Result, SessionSpec } from '@shellfleet/client';
@@ -28,8 +28,8 @@ async function runOnce(script: string, spec: SessionSpec): Promise<Result> {
   return result;
 }
 
-/** The Result of a command that never ran, with what was said of it. */
-const refused = (result: Result, code: string, said: string[]) => {
+/** Expects the Result of a command that never ran, with its error. */
+const refused = (result: Result, code: string, expected: string[]) => {
   expect(result).toEqual(
     expectedResult(result.sessionId, {
       outcome: 'error',
@@ -39,7 +39,7 @@ const refused = (result: Result, code: string, said: string[]) => {
       error: expect.objectContaining({ code, message: expect.any(String) }) as never,
     }),
   );
-  for (const words of said) expect(result.error?.message).toContain(words);
+  for (const words of expected) expect(result.error?.message).toContain(words);
 };
 
 describe('Images', () => {
@@ -49,7 +49,7 @@ describe('Images', () => {
     ]);
   });
 
-  test('one without a shell is said to have none (row 74)', async () => {
+  test('one without a shell is an error that names the image (row 74)', async () => {
     refused(await runOnce('echo never', { image: inject('testImages').noShell }), 'SESSION_START_FAILED', [
       'No shell runs in the container',
       inject('testImages').noShell,
@@ -80,8 +80,8 @@ describe('Images', () => {
   });
 });
 
-describe('The walls of a sandbox', () => {
-  test('the user is 1000:1000 without privileges or network, and /workspace is its own', async () => {
+describe('The isolation of a sandbox', () => {
+  test('the user is 1000:1000 without privileges or network, and /workspace is its own (S0-50)', async () => {
     const script = `id -u; id -g; pwd; touch f && stat -c %u f; grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t';
       cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' '; mkdir /root/x 2>/dev/null || echo denied; echo $HOME`;
     expect((await runOnce(script, {})).stdout.split('\n')).toEqual([
@@ -99,13 +99,13 @@ describe('The walls of a sandbox', () => {
     ]);
   });
 
-  test('secrets of the worker, and the keeper’s token, are in no variable, file or process that a command sees', async () => {
+  test('secrets of the worker, and the keeper’s token, are in no variable, file or process that a command sees (S1-36)', async () => {
     const script = `env; cat /proc/1/environ /proc/$$/environ /proc/1/cmdline 2>/dev/null | tr '\\0' '\\n'; ls -la /.shellfleet /run/shellfleet`;
     const { output } = await runOnce(script, {});
     expect(output).not.toMatch(/SF_TOKEN|SF_SYNC|SHELLFLEET_SEAL|redis:\/\//i);
   });
 
-  test('a read-only root leaves /workspace and /tmp writable', async () => {
+  test('a read-only root leaves /workspace and /tmp writable (S0-43)', async () => {
     const script =
       'touch /usr/x 2>/dev/null || echo read-only; echo a > /workspace/a && echo b > /tmp/b && cat /workspace/a /tmp/b';
     expect(await runOnce(script, { policy: { type: 'docker', readOnlyRootfs: true } })).toMatchObject({
@@ -114,7 +114,7 @@ describe('The walls of a sandbox', () => {
     });
   });
 
-  test('a host folder is mounted only where the operator allows', async () => {
+  test('a host folder is mounted only where the operator allows (S0-41, S0-46)', async () => {
     await writeFile(join(shared, 'from-host'), 'hello');
     const script = 'cat from-host; echo back > from-sandbox; pwd';
     expect(await runOnce(script, { workspace: shared })).toMatchObject({
@@ -122,6 +122,11 @@ describe('The walls of a sandbox', () => {
       stdout: 'hello/workspace\n',
     });
     expect(await readFile(join(shared, 'from-sandbox'), 'utf8')).toBe('back\n');
+    // A path with a colon, which separates the parts of a mount on Docker's command line.
+    const colon = join(shared, 'a:b');
+    await mkdir(colon);
+    await writeFile(join(colon, 'from-host'), 'colon');
+    expect((await runOnce('cat from-host', { workspace: colon })).stdout).toBe('colon');
     for (const workspace of ['/etc', `${shared}/../..`, '/'])
       refused(await runOnce('echo never', { workspace }), 'SANDBOX_UNAVAILABLE', ['workspace']);
   });
@@ -145,7 +150,7 @@ describe('The walls of a sandbox', () => {
 });
 
 describe('Limits', () => {
-  test('a command over the memory limit is said to be out of memory, and the session goes on', async () => {
+  test('a command over the memory limit ends with the reason oom, and the session goes on', async () => {
     const session = await stack.fleet.session('memory', { limits: { memoryBytes: 64 * MIB } });
     await session.run('kept=yes');
     const tooMuch = `python3 -c 'x = bytearray(200 * 2**20)'`;
@@ -184,7 +189,7 @@ describe('Limits', () => {
       session.run(':(){ :|:& };:', { timeoutMs: 5_000 }),
       beside.run('for i in $(seq 1 50); do sh -c true || exit 1; done; echo fine'),
     ]);
-    // It goes off in the background: its command may have ended before the limit is met.
+    // The bomb runs in the background: its command may end before the limit is reached.
     const refused = () => session.run('cat /sys/fs/cgroup/pids.events /sys/fs/cgroup/pids/pids.events 2>/dev/null');
     await until(refused, ({ stdout }) => /^max [1-9]/m.test(stdout));
     expect(other).toMatchObject({ outcome: 'success', stdout: 'fine\n' });

@@ -1,14 +1,19 @@
 import { isShellfleetError, type SessionEvent, type SessionSpec } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
-import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
+const SLOTS = 32;
+
 let stack: TestFleet;
+let inspect: FleetInspector;
 beforeAll(async () => {
-  stack = await startFleet({ slots: 32 });
+  ({ stack, inspect } = await startInspectedFleet({ slots: SLOTS }));
 });
-afterAll(() => stack?.[Symbol.asyncDispose]());
+afterAll(() => endInspectedFleet(stack, inspect));
 
 const cancelled = { outcome: 'cancellation', exitCode: null, reason: 'cancelled' } as const;
 const codeOf = (promise: Promise<unknown>) =>
@@ -23,7 +28,7 @@ async function eventsOf(events: AsyncIterable<SessionEvent>): Promise<string[]> 
   return types;
 }
 
-/** What the worker has logged of shutdown commands of a session that failed. */
+/** The worker's log entries of shutdown commands of a session that failed. */
 const shutdownProblems = (sessionId: string): string[] =>
   (stack.workers[0]?.log ?? '')
     .split('\n')
@@ -31,7 +36,7 @@ const shutdownProblems = (sessionId: string): string[] =>
     .map((line) => JSON.parse(line).problem);
 
 describe('Startup and shutdown', () => {
-  test('variables and startup commands are there before the first command, and again after a restart (S1-41, S1-43)', async () => {
+  test('variables are set and startup commands have run before the first command, and again after a restart (S1-41, S1-43)', async () => {
     const spec = {
       env: { GREETING: 'hello "there" $(no)' },
       cwd: '/tmp',
@@ -52,7 +57,7 @@ describe('Startup and shutdown', () => {
     );
   });
 
-  test('a startup command that fails is an error of every command, with its words (S1-40, S1-41)', async () => {
+  test('a startup command that fails is an error of every command, with its output (S1-40, S1-41)', async () => {
     const session = await stack.fleet.session('bad-startup', {
       startupCommands: ['true', 'echo not here >&2; exit 5'],
     });
@@ -86,8 +91,8 @@ describe('Startup and shutdown', () => {
     await session.close();
   });
 
-  test('shutdown commands all run at close, also behind one that fails (S1-42)', async () => {
-    // The only thing that outlives the sandbox is the time that it took, and the worker’s log.
+  test('all shutdown commands run at close, also after one that fails (S1-42, S1-37)', async () => {
+    // Only the worker's log outlives the sandbox.
     const session = await stack.fleet.session('shutdown', {
       shutdownCommands: ['[ "$kept" = yes ] || exit 9', 'exit 6', 'sleep 4321'],
       commandTimeoutMs: 400,
@@ -99,10 +104,39 @@ describe('Startup and shutdown', () => {
       expect.stringContaining("Shutdown command 'sleep 4321' took longer than 400 ms"),
     ]);
   });
+
+  test.each([
+    ['kills its shell', 'kill -9 $$', async () => {}],
+    ['cannot be stopped', "trap '' URG; while :; do :; done", async () => {}],
+    [
+      'runs when its sandbox is removed',
+      'touch closing; sleep 4321',
+      async (id: string) => {
+        const container = await inspect.container(id);
+        await inspect.untilFile(container, '/workspace/closing');
+        await container.remove({ force: true });
+      },
+    ],
+  ])('close frees everything behind a shutdown command that %s (S1-04, S1-11)', async (what, first, meanwhile) => {
+    const id = `step-${what.replaceAll(' ', '-')}`;
+    const spec = { shutdownCommands: [first, 'exit 6'], commandTimeoutMs: 5_000, terminationTimeoutMs: 1_000 };
+    const session = await stack.fleet.session(id, spec);
+    await session.run('kept=yes');
+    await Promise.all([session.close(), meanwhile(id)]);
+    expect(await inspect.containers(id)).toEqual([]);
+    expect((await session.info()).state).toBe('closed');
+    expect(shutdownProblems(id)).toHaveLength(2);
+    const open = (await inspect.containers()).length;
+    await until(
+      async () => (await stack.fleet.hosts())[0]?.free,
+      (free) => free === SLOTS - open,
+    );
+    expect((await (await stack.fleet.session(id)).run('echo "[$kept]"')).stdout).toBe('[]\n');
+  });
 });
 
 describe('restart', () => {
-  test('runs no shutdown commands, idleness does: the fleet ends the shell for good (S1-10, S1-42)', async () => {
+  test('runs no shutdown commands; the idle timeout runs them, because it ends the shell for good (S1-10, S1-42)', async () => {
     const session = await stack.fleet.session('shutdown-when-idle', {
       shutdownCommands: ['echo "$kept" >&2; exit 7'],
       idleTimeoutMs: 500,
@@ -136,7 +170,7 @@ describe('restart', () => {
 });
 
 describe('close', () => {
-  test('ends running and queued commands as cancellations, refuses new ones, and the id starts its next life', async () => {
+  test('ends running and queued commands as cancellations, refuses new ones, and the id starts its next life (S1-12)', async () => {
     const session = await stack.fleet.session('closes');
     const running = await session.submit('echo begun; touch begun; sleep 4321');
     for await (const _chunk of running.output()) break;
@@ -169,7 +203,7 @@ describe('close', () => {
     expect((await next.run('echo on')).stdout).toBe('on\n');
   });
 
-  test('is nothing for a session that is closed or was never used, and frees the slot', async () => {
+  test('does nothing for a session that is closed or was never used, and frees the slot', async () => {
     const session = await stack.fleet.session('closed-twice');
     await session.run('true');
     await Promise.all([session.close(), session.close()]);
@@ -182,8 +216,8 @@ describe('close', () => {
   });
 });
 
-describe('A session that nobody uses', () => {
-  test('ends after its idle timeout; the next command gets a new shell, and is told so (invariant 5)', async () => {
+describe('An idle session', () => {
+  test('ends after its idle timeout; the next command gets a new shell, and its Result reports that (invariant 5, S1-05)', async () => {
     const session = await stack.fleet.session('idle', { idleTimeoutMs: 300 });
     await session.run('kept=no');
     await until(
@@ -199,7 +233,7 @@ describe('A session that nobody uses', () => {
     expect((await session.run('true')).shell).toEqual({ state: 'kept', epoch: 2 });
   });
 
-  test('ends at the greatest age of a shell, but not under a running command, and the next shell has its own age', async () => {
+  test('ends when its shell reaches maxLifetimeMs, but not while a command runs, and the next shell has its own lifetime', async () => {
     const session = await stack.fleet.session('old', { maxLifetimeMs: 5_000 });
     expect(await session.run('sleep 5.2; echo done')).toMatchObject({ outcome: 'success', stdout: 'done\n' });
     await until(
@@ -214,7 +248,7 @@ describe('A session that nobody uses', () => {
 describe('fleet.session', () => {
   const spec: SessionSpec = { env: { A: '1', B: '2' }, output: { maxBytes: 1_000 }, commandTimeoutMs: 5_000 };
 
-  test('attaches to an equal spec however it is written, and refuses another with the difference', async () => {
+  test('attaches when the spec is equal after defaults, and refuses another spec with the fields that differ (S1-09, S1-38)', async () => {
     const session = await stack.fleet.session('spec', spec);
     await session.run('kept=yes');
     const equal = await stack.fleet.session('spec', {
@@ -232,7 +266,7 @@ describe('fleet.session', () => {
     });
   });
 
-  test('is listed at once, and takes no slot and no container until something is submitted', async () => {
+  test('lists a new session at once, which takes neither slot nor container until something is submitted', async () => {
     const free = async () => (await stack.fleet.hosts())[0]?.free;
     const before = await free();
     const session = await stack.fleet.session('only-recorded');

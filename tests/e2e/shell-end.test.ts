@@ -16,6 +16,7 @@ describe.each(['socket', 'attach'] as const)('The end of a command over %s', (tr
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
+  // S1-20, S2-18: the exit code is the one of the shell, and none is taken for a refusal.
   test.each([
     ['true', {}],
     ['false', failed(1)],
@@ -57,7 +58,7 @@ describe.each(['socket', 'attach'] as const)('The end of a command over %s', (tr
     expect((await session.run('echo $kept; set +e; false; echo on')).stdout).toBe('yes\non\n');
   });
 
-  test('a shell that is killed is said to be lost, and the epoch rises (invariant 5)', async () => {
+  test('a shell that is killed is reported as lost, and the epoch rises (invariant 5, S2-04)', async () => {
     const session = await stack.fleet.session('killed');
     await session.run('kept=yes');
     expect(await session.run('echo before; kill -9 $$')).toEqual(

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// One core of behaviour over both transports: what a command finds of those before it, and what it leaves.
+// State of the shell from command to command, over both transports.
 describe.each(['socket', 'attach'] as const)('A session over %s', (transport) => {
   let stack: TestFleet;
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe.each(['socket', 'attach'] as const)('A session over %s', (transport) =>
     expect(await other.run(script)).toEqual(expectedResult('alone-2', { stdout: '/workspace\n[][]\n1\n' }));
   });
 
-  test('gives one command its own variables and directory, and the next none of them', async () => {
+  test('gives one command its own variables and directory, and the next none of them (S2-05)', async () => {
     const session = await stack.fleet.session('per-command');
     await session.run('export outer=kept; cd /tmp');
     const env = { inner: 'it\'s $(not) `run`\n"twice" \\ é', outer: 'changed' };
@@ -55,7 +55,7 @@ describe.each(['socket', 'attach'] as const)('A session over %s', (transport) =>
     );
   });
 
-  test('gives a command its stdin byte for byte, and nothing when it has none (S1-17)', async () => {
+  test('gives a command its stdin byte for byte, and nothing when it has none (S1-17, S2-21)', async () => {
     const session = await stack.fleet.session('stdin');
     expect(await session.run('cat')).toEqual(expectedResult('stdin'));
     expect(await session.run('read -r line; echo "$? [$line]"')).toEqual(expectedResult('stdin', { stdout: '1 []\n' }));

@@ -4,7 +4,7 @@ import { inspectFleet } from '../support/inspect-fleet.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// What happens to commands and sessions whose shell is not there yet.
+// Commands and sessions whose shell has not started yet.
 
 let stack: TestFleet;
 beforeAll(async () => {
@@ -47,7 +47,7 @@ test('a session that is closed while it starts ends its commands, its sandbox an
   expect(await inspector.containers('starts-close')).toEqual([]);
 });
 
-test('the time limit of a command begins with its first byte, not while its session starts or others run', async () => {
+test('the time limit of a command begins with its first byte, not while its session starts or others run (S1-14, S2-13)', async () => {
   const session = await stack.fleet.session('starts-slowly', { startupCommands: ['sleep 1'] });
   const results = await Promise.all([
     session.run('sleep 0.5', { timeoutMs: 10_000 }),
@@ -62,7 +62,7 @@ test('the time limit of a command begins with its first byte, not while its sess
     expect(timings?.totalMs).toBe((timings?.queuedMs ?? 0) + (timings?.startMs ?? 0) + (timings?.runMs ?? 0));
 });
 
-test('what a session leaves at its end is its stream and records: no container, no slot, no job', async () => {
+test('a session leaves its stream and its records at its end, and no container, slot or job (S0-38)', async () => {
   const ids = ['ends-a', 'ends-b', 'ends-c'];
   const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id)));
   await Promise.all(sessions.map((session) => session.run('sleep 4321 & echo on')));
@@ -70,7 +70,7 @@ test('what a session leaves at its end is its stream and records: no container, 
   expect((await Promise.all(ids.map((id) => inspector.containers(id)))).map(({ length }) => length)).toEqual([1, 1, 1]);
   await Promise.all(sessions.map((session) => session.close()));
   expect(await Promise.all(ids.map((id) => inspector.containers(id)))).toEqual([[], [], []]);
-  const jobs = () => inspector.redis.keys(`${stack.namespace}:{x0}:sessions:s~default~ends-*`);
+  const jobs = () => inspector.redis.keys(`${stack.namespace}:{x0}:sessions-docker:s~default~ends-*`);
   await until(jobs, (keys) => keys.length === 0);
   for (const id of ids) expect(await inspector.broken(id)).toEqual([]);
 });

@@ -18,17 +18,17 @@ import { until } from '../support/until.ts';
 const MB = 1_000_000;
 const streamsAndStays = fileURLToPath(new URL('../fixtures/streams-and-stays.ts', import.meta.url));
 
-/** Resolves when the command has said so much. */
-async function untilSaid(command: Command, words: string): Promise<void> {
-  let said = '';
+/** Resolves when the output of the command has these words. */
+async function untilPrinted(command: Command, words: string): Promise<void> {
+  let printed = '';
   for await (const { text } of command.output()) {
-    said += text;
-    if (said.includes(words)) return;
+    printed += text;
+    if (printed.includes(words)) return;
   }
-  throw new Error(`It ended without saying ${words}: ${said}`);
+  throw new Error(`It ended without ${words} in its output: ${printed}`);
 }
 
-/** Whether a promise is still open after everything that could settle it has had a turn. */
+/** Whether a promise is still pending after five round trips to Redis. */
 async function isPending(promise: Promise<unknown>, session: Session): Promise<boolean> {
   let settled = false;
   const settle = () => {
@@ -51,7 +51,7 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
     await stack?.[Symbol.asyncDispose]();
   });
 
-  /** The most bytes that wait in Redis while something runs. */
+  /** The most unread bytes in Redis while a command runs. */
   async function watchUnread(session: Session, running: Promise<unknown>): Promise<number> {
     const keys = sessionKeys(stack.namespace, 'default', session.id);
     let over = false;
@@ -97,7 +97,7 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
     expect(await session.run('cat; echo over')).toEqual(expectedResult('part', { stdout: 'over\n' }));
   });
 
-  test('is spoken with line by line, from any process, at the pace of a conversation', async () => {
+  test('reads and answers line by line, written to from two processes, fast enough for a dialogue', async () => {
     const session = await stack.fleet.session('talk');
     const program = 'while True:\n try: print(eval(input()), flush=True)\n except EOFError: break';
     const command = await session.submit(`python3 -c "${program}"; echo over`, { stdin: 'open', timeoutMs: 60_000 });
@@ -115,7 +115,8 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
     expect((await command.result()).stdout.endsWith('841\nover\n')).toBe(true);
     tookMs.sort((a, b) => a - b);
     console.info(`a line and its answer over ${transport}: median ${tookMs[15]?.toFixed(1)} ms`);
-    expect(tookMs[15]).toBeLessThan(300);
+    // Measured on a quiet machine: 5 ms and 7 ms over the two transports.
+    expect(tookMs[15]).toBeLessThan(40);
   });
 });
 
@@ -140,7 +141,7 @@ describe('An open stdin', () => {
     expect((await command.result()).stdout).toBe(`${md5(bytes)}\n`);
   });
 
-  test('has whole writes of several processes, in the order of each', async () => {
+  test('has whole writes of several processes, each process’s in its order', async () => {
     const session = await stack.fleet.session('several');
     const program = 'import sys\nfor line in sys.stdin: print(line[:2], len(line), len(set(line[2:])))';
     const command = await session.submit(`python3 -c '${program}'`, { stdin: 'open', timeoutMs: 60_000 });
@@ -160,7 +161,7 @@ describe('An open stdin', () => {
     expect(lines).toHaveLength(18);
   });
 
-  test('is closed unless it is asked for, and refuses what nobody can read, saying why', async () => {
+  test('is closed unless it was asked for, and a write that nothing can read is refused with the reason', async () => {
     const session = await stack.fleet.session('closed');
     const plain = await session.submit('cat; echo $?');
     await expect(plain.write('x')).rejects.toMatchObject({
@@ -182,10 +183,10 @@ describe('An open stdin', () => {
     await open.closeStdin();
   });
 
-  test('a writer that waits for room hears that the command has ended, and may stop waiting', async () => {
+  test('a writer that waits for room is rejected when the command ends, and can be aborted', async () => {
     const session = await stack.fleet.session('full');
     const command = await session.submit('echo up; sleep 60', { stdin: 'open', timeoutMs: 60_000 });
-    await untilSaid(command, 'up');
+    await untilPrinted(command, 'up');
     const waits = command.write(new Uint8Array(8 * MB));
     const leave = new AbortController();
     const leaves = (await (await stack.connect()).command(command.id)).write(new Uint8Array(8 * MB), leave);
@@ -202,7 +203,7 @@ describe('An open stdin', () => {
   test.each(['/bin/bash', '/bin/dash'])('a command that waits for it is stopped as any other, in %s', async (shell) => {
     const session = await stack.fleet.session(`waits${shell.replaceAll('/', '-')}`, { shell: [shell] });
     const cancelled = await session.submit('echo up; cat', { stdin: 'open' });
-    await untilSaid(cancelled, 'up');
+    await untilPrinted(cancelled, 'up');
     await cancelled.cancel();
     expect(await cancelled.result()).toMatchObject({ outcome: 'cancellation', stdout: 'up\n' });
     const quiet = await session.run('echo up; read -r x', { stdin: 'open', noOutputTimeoutMs: 500 });
@@ -212,7 +213,7 @@ describe('An open stdin', () => {
     expect(await session.run('echo on')).toMatchObject({ stdout: 'on\n', shell: { state: 'kept' } });
   });
 
-  test('stands nowhere in Redis in clear, nor in a log', async () => {
+  test('is stored in clear neither in Redis nor in a log', async () => {
     const session = await stack.fleet.session('secret');
     const command = await session.submit('sleep 2; cat >/dev/null', { stdin: 'open', timeoutMs: 60_000 });
     await command.write('swordfish '.repeat(300_000));
@@ -242,7 +243,7 @@ describe('A streamed stdin', () => {
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('comes from whatever brings pieces, at its own pace', async () => {
+  test('comes from any iterable, however slow', async () => {
     const session = await stack.fleet.session('pieces');
     async function* slowly() {
       for (const piece of ['one\n', Buffer.from('two\n'), 'three']) {
@@ -293,7 +294,7 @@ describe('A streamed stdin', () => {
     const child = execFile(process.execPath, args);
     const id = await new Promise<string>((resolve) => child.stdout?.once('data', (data) => resolve(`${data}`.trim())));
     const command = await stack.fleet.command(id);
-    await untilSaid(command, 'xxx');
+    await untilPrinted(command, 'xxx');
     child.kill('SIGKILL');
     const from = performance.now();
     const result = await command.result();
@@ -304,11 +305,12 @@ describe('A streamed stdin', () => {
       stdout: 'xxx\n',
       error: { code: 'STDIN_INCOMPLETE', context: { commandId: id, bytes: expect.any(Number) } },
     });
-    expect(tookMs).toBeLessThan(15_000);
+    // The lease of the submitter lasts 3 s, and counts as lost after 2 s more.
+    expect(tookMs).toBeLessThan(7_000);
     expect((await session.run('echo on')).stdout).toBe('on\n');
   });
 
-  test('is kept up however long its source is silent', async () => {
+  test('stays open however long its source is silent', async () => {
     const session = await stack.fleet.session('silent');
     const later = Promise.withResolvers<string>();
     async function* silent() {
@@ -316,7 +318,7 @@ describe('A streamed stdin', () => {
       yield await later.promise;
     }
     const command = await session.submit('cat', { stdin: silent(), timeoutMs: 60_000 });
-    // Longer than a lease that nobody renews, and the time over which it must be seen to have run out.
+    // Longer than the lease of a submitter and the time after which its loss is noticed.
     const other = await stack.fleet.session('silent-other');
     await other.run('sleep 8', { timeoutMs: 20_000 });
     later.resolve('b');
@@ -337,7 +339,7 @@ describe('A streamed stdin', () => {
     });
   });
 
-  test('exec --stdin takes what the command line is given, whatever its size', async () => {
+  test('exec --stdin passes on the stdin of the command line, whatever its size', async () => {
     const cli = new FleetCli(stack);
     const bytes = randomBytes(50 * MB);
     expect(await cli.text(['exec', 'cli', '--stdin', '--', 'md5sum | cut -c1-32'], { stdin: bytes })).toEqual({
@@ -351,17 +353,17 @@ describe('A streamed stdin', () => {
     expect((await found.result()).stdout.trim()).toBe(`${3 * MB}`);
   });
 
-  test('exec --stdin ends with its command, though nobody closes what it reads', async () => {
+  test('exec --stdin ends with its command, though its stdin stays open', async () => {
     const cli = new FleetCli(stack);
-    const { child, end, said } = cli.start(['exec', 'cli', '--stdin', '--', 'read -r x; echo "<$x>"'], {
+    const { child, end, output } = cli.start(['exec', 'cli', '--stdin', '--', 'read -r x; echo "<$x>"'], {
       stdin: null,
     });
     child.stdin?.write('one\ntwo\n');
     expect(await end).toMatchObject({ exitCode: 0, stdout: Buffer.from('<one>\n') });
-    expect(said().stderr).toBe('');
+    expect(output().stderr).toBe('');
   });
 
-  test('exec --stdin is a conversation at a terminal', async () => {
+  test('exec --stdin reads line by line at a terminal', async () => {
     const cli = new FleetCli(stack);
     const words = 'cat -n; echo over';
     const result = await cli.atTerminal(['exec', 'cli', '--stdin', '--', words], async (type, untilShown) => {

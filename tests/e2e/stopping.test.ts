@@ -4,7 +4,7 @@ import { expectedResult } from '../support/expected-result.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-/** What a stopped command leaves in its Result: no exit code of its own. */
+/** The Result of a stopped command: it has no exit code. */
 const stopped = (outcome: Outcome, reason: Result['reason'], own: Partial<Result> = {}): Partial<Result> => ({
   outcome,
   exitCode: null,
@@ -12,14 +12,14 @@ const stopped = (outcome: Outcome, reason: Result['reason'], own: Partial<Result
   ...own,
 });
 
-/** The shell came back from inside a command that had started background jobs: it kept everything but its list of them, and says so. */
+/** The shell was interrupted inside a command that had started background jobs. It kept everything but its list of jobs. */
 const CAME_BACK = {
   state: 'partial',
   reason: 'the shell re-executed itself: it no longer knows its background jobs',
   epoch: 1,
 } as const;
 
-/** A tree of processes that will not go by itself: children in sessions and groups of their own, one that ignores every polite signal. */
+/** Processes that do not end by themselves: children in sessions and groups of their own, one of which ignores all signals but SIGKILL. */
 const TREE = `
 (trap '' INT TERM HUP; exec sleep 4321) &
 setsid sleep 4321 &
@@ -34,7 +34,7 @@ describe.each(['socket', 'attach'] as const)('A stopped command over %s', (trans
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('a timeout stops the whole process tree, keeps partial output, and leaves the session usable (S1-26)', async () => {
+  test('a timeout stops the whole process tree, keeps partial output, and leaves the session usable (S1-26, S1-51, S2-15, S2-16, S2-24, S3-23)', async () => {
     const session = await stack.fleet.session('wall');
     await session.run('kept=yes; cd /tmp');
     const result = await session.run(`echo before; echo too >&2; ${TREE}; echo after`, { timeoutMs: 500 });
@@ -56,7 +56,7 @@ describe.each(['socket', 'attach'] as const)('A stopped command over %s', (trans
     );
   });
 
-  test('a command that falls silent is stopped, one that keeps talking is not', async () => {
+  test('a command without output for noOutputTimeoutMs is stopped, one that goes on printing is not', async () => {
     const session = await stack.fleet.session('silent');
     const talks = await session.run('for i in 1 2 3 4 5 6; do echo $i; sleep 0.1; done', { noOutputTimeoutMs: 500 });
     expect(talks).toEqual(expectedResult('silent', { stdout: '1\n2\n3\n4\n5\n6\n' }));
@@ -97,7 +97,7 @@ describe('Cancelling', () => {
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
-  test('a command that waits ends unstarted, and those around it run', async () => {
+  test('a queued command ends unstarted, and the others run', async () => {
     const session = await stack.fleet.session('in-line');
     const first = await session.submit('until [ -e go ]; do sleep 0.02; done; echo first');
     const second = await session.submit('echo second');
@@ -111,7 +111,7 @@ describe('Cancelling', () => {
     );
     const other = await stack.fleet.session('in-line');
     const write = other.files.write('/workspace/go', '');
-    // The write waits in line like everything else.
+    // The write is queued like a command.
     await until(
       () => session.info(),
       ({ queuedCommands }) => queuedCommands === 2,
@@ -132,10 +132,10 @@ describe('Cancelling', () => {
     const answers = await Promise.all(Array.from({ length: 100 }, () => command.cancel()));
     expect(answers).toContain(true);
     expect(await command.result()).toEqual(expectedResult('hundred', stopped('cancellation', 'cancelled')));
-    const told: string[] = [];
+    const types: string[] = [];
     await session.close();
-    for await (const { type, commandId } of session.events()) if (commandId === command.id) told.push(type);
-    expect(told).toEqual(['command.accepted', 'command.started', 'command.completed']);
+    for await (const { type, commandId } of session.events()) if (commandId === command.id) types.push(type);
+    expect(types).toEqual(['command.accepted', 'command.started', 'command.completed']);
   });
 
   test('another process can cancel by id, and an aborted wait leaves the command running', async () => {

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-test('an idempotency key runs a command once, for any producer, and its Result is said to be repeated (row 26)', async () => {
+test('an idempotency key runs a command once, for any producer, and marks the Result as deduplicated (row 26)', async () => {
   const session = await stack.fleet.session('key');
   const other = await (await stack.connect()).session('key');
   const options = { idempotencyKey: 'order-1', env: { A: '1', B: '2' } };
@@ -110,12 +110,12 @@ test('a command is found again by its id, from another process, with output and 
     await expect(stack.fleet.command(id)).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
 });
 
-test('onOutput is told everything before the Result, and one that throws is the caller’s own failure', async () => {
-  const session = await stack.fleet.session('told');
+test('onOutput receives everything before the Result, and what it throws rejects the call (S2-08)', async () => {
+  const session = await stack.fleet.session('on-output');
   const onOutput = vi.fn();
   const result = await session.run('seq 1 2000', { onOutput });
-  const told = onOutput.mock.calls.map(([chunk]) => chunk.text).join('');
-  expect(told).toBe(result.stdout);
+  const received = onOutput.mock.calls.map(([chunk]) => chunk.text).join('');
+  expect(received).toBe(result.stdout);
   const broken = session.run('echo x', {
     onOutput: () => {
       throw new Error('mine');

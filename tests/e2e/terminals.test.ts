@@ -18,7 +18,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     await inspect[Symbol.asyncDispose]();
   });
 
-  test('asks for a sandbox, and has its variables, its directory and the size that was asked for', async () => {
+  test('opens the sandbox, and has the session’s variables and directory and the requested size', async () => {
     const session = await stack.fleet.session('fresh', { env: { GIVEN: 'to the session' }, cwd: '/tmp' });
     await using terminal = await session.attach({ rows: 31, cols: 97 });
     const person = new SessionTerminal(terminal);
@@ -56,7 +56,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     expect((await session.info()).background).toEqual([]);
   });
 
-  test("does not show the session's secrets, which its programs have, nor what a rule redacts", async () => {
+  test("shows neither the session's secrets, which its programs have, nor what a rule redacts", async () => {
     const session = await stack.fleet.session('redacted', {
       secrets: { API_KEY: 'correct-horse-battery' },
       redaction: [{ type: 'email', strategy: 'redact' }],
@@ -67,12 +67,12 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
       'echo "<$API_KEY> $(printf %s "$API_KEY" | base64) ${#API_KEY}"; echo alice@example.com; echo al""l\n',
     );
     await person.sees('<[REDACTED_SECRET]> [REDACTED_SECRET] 21\r\n[REDACTED_EMAIL]\r\nall');
-    // What is cut by time, too.
+    // Also when the secret comes in two writes.
     await person.type('printf "<correct-"; sleep 0.5; printf "horse-battery>"\n');
     await person.sees('<[REDACTED_SECRET]>');
   });
 
-  test('is closed where a rule blocks what it would show, and the session goes on', async () => {
+  test('is closed when a rule blocks its output, and the session goes on', async () => {
     const session = await stack.fleet.session('blocked', { redaction: [{ type: 'credit_card', strategy: 'block' }] });
     const terminal = await session.attach();
     const person = new SessionTerminal(terminal);
@@ -82,11 +82,11 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     expect((await session.run('echo on')).stdout).toBe('on\n');
   });
 
-  test('makes what prints wait for a user who does not read, and loses nothing', async () => {
+  test('applies backpressure when its user does not read, and loses nothing', async () => {
     const session = await stack.fleet.session('slow');
     const terminal = await session.attach();
     await terminal.write('stty -echo -opost; PS1=; echo sta""rt; seq 1 500000; echo al""l\n');
-    // 3.4 MB do not fit on the way.
+    // 3.4 MB are more than all buffers on the way can hold.
     const [key = ''] = await until(
       () => inspect.redis.keys(`${stack.namespace}:{default:slow}:terminal:*:output`),
       (keys) => keys.length === 1,
@@ -104,7 +104,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     await terminal.close();
   });
 
-  test('echoes a key soon enough to type', async () => {
+  test('echoes a key fast enough to type', async () => {
     const session = await stack.fleet.session('quick');
     await using terminal = await session.attach();
     const output = terminal.output[Symbol.asyncIterator]();
@@ -124,10 +124,12 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     took.sort((a, b) => a - b);
     const [median = 0, p95 = 0] = [took[50], took[95]];
     console.info(`over ${transport}: the echo of a key took ${median.toFixed(1)} ms (p95 ${p95.toFixed(1)} ms)`);
-    expect(median).toBeLessThan(200);
+    // Measured on a quiet machine: 2.5 ms and 5 ms.
+    expect(median).toBeLessThan(25);
+    expect(p95).toBeLessThan(75);
   });
 
-  test('leaves nothing of what is typed or shown in Redis in clear', async () => {
+  test('stores neither input nor output in Redis in clear', async () => {
     const session = await stack.fleet.session('sealed');
     await using terminal = await session.attach();
     const person = new SessionTerminal(terminal);

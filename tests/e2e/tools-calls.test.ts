@@ -11,7 +11,7 @@ afterAll(() => stack?.[Symbol.asyncDispose]());
 const call = (name: string, args?: unknown, options?: { timeoutMs?: number }) =>
   stack.fleet.tools.call(name, args, options);
 
-/** What a call that failed is, without what differs from run to run. */
+/** The result of a failed call without the fields that differ from run to run. */
 async function failure(name: string, args?: unknown, options?: { timeoutMs?: number }) {
   const result = await call(name, args, options);
   if (result.ok) throw new Error(`${name} succeeded with ${JSON.stringify(result.output)}`);
@@ -55,11 +55,11 @@ describe('A call', () => {
     },
   );
 
-  test('S4-03: says that a timeout must be positive', async () => {
+  test('S4-03: refuses a timeout that is not positive', async () => {
     await expect(call('add', {}, { timeoutMs: 0 })).rejects.toThrow('timeoutMs: must be positive');
   });
 
-  test('whose arguments are not what the tool asks for lists the fields', async () => {
+  test('whose arguments do not fit the schema of the tool lists the fields', async () => {
     expect(await call('add', { a: 'x' })).toMatchObject({
       ok: false,
       error: {
@@ -75,7 +75,7 @@ describe('A call', () => {
     ['NaN', { a: Number.NaN }, 'args.a is NaN'],
     ['a BigInt', { a: 1n }, 'args.a is a BigInt'],
     ['a function', { a: () => 1 }, 'args.a is a function'],
-  ])('S4-09: with %s in its arguments says that they are not JSON', async (_what, args, where) => {
+  ])('S4-09: with %s in its arguments is refused as not JSON', async (_what, args, where) => {
     expect(await failure('echo', args)).toEqual({
       code: 'not-json',
       message: `Shellfleet: tool 'echo' or its arguments are not JSON (${where}). Use plain values.`,
@@ -89,7 +89,7 @@ describe('A call', () => {
     ['nothing', 'output is undefined'],
     ['cycle', 'output.self holds itself'],
     ['date', 'output is a Date'],
-  ])('S4-09: that returns no JSON (%s) says where', async (what, where) => {
+  ])('S4-09: that returns no JSON (%s) reports the place', async (what, where) => {
     expect(await failure('notJson', { what })).toEqual({
       code: 'not-json',
       message: `Shellfleet: the output of tool 'notJson' is not JSON (${where}). Return plain values.`,
@@ -109,7 +109,7 @@ describe('A call', () => {
     expect(result.ok && (result.output as string) === 'x'.repeat(20_000_000)).toBe(true);
   });
 
-  test('S4-17: whose output is over the limit says both sizes', async () => {
+  test('S4-17: whose output is over the limit reports both sizes', async () => {
     expect(await failure('large', { bytes: 33_554_431 })).toEqual({
       code: 'too-large',
       message: "Shellfleet: the output of tool 'large' is 33554433 bytes; the limit is 33554432",
@@ -117,7 +117,7 @@ describe('A call', () => {
     });
   });
 
-  test('whose arguments are over the limit says both sizes, and is sent nowhere', async () => {
+  test('whose arguments are over the limit reports both sizes, and is not sent', async () => {
     expect(await failure('echo', 'x'.repeat(4_194_304))).toEqual({
       code: 'too-large',
       message: "Shellfleet: the arguments of tool 'echo' are 4194306 bytes; the limit is 4194304",
@@ -139,20 +139,20 @@ describe('A call', () => {
     ['null', 'null'],
     ['object', 'Object: { code: 7 }'],
     ['proxy', 'something that cannot be read'],
-  ])('S4-11, S4-14: that raises (%s) says what, and what it had printed', async (what, said) => {
+  ])('S4-11, S4-14: that throws (%s) reports the error and the output so far', async (what, error) => {
     expect(await call('raises', { what })).toEqual({
       callId: expect.any(String),
       hostId: 'h1',
       ok: false,
       error: {
         code: 'raised',
-        message: `Shellfleet: tool raised ${said}`,
+        message: `Shellfleet: tool raised ${error}`,
         context: { stderr: 'about to raise\n' },
       },
     });
   });
 
-  test('S4-14: that raises outside of what is awaited says so at once', async () => {
+  test('S4-14: that throws outside of the awaited function fails at once', async () => {
     expect(await failure('raisesLater')).toMatchObject({
       code: 'raised',
       message: 'Shellfleet: tool raised Error: from a timer',
@@ -163,7 +163,7 @@ describe('A call', () => {
     ['exits', { exitCode: 3, signal: null }],
     ['crashes', { exitCode: null, signal: 'SIGSEGV' }],
     ['forges', { exitCode: 0, signal: null }],
-  ])('S4-12, S4-01: whose process dies without a word (%s) says so, and harms nothing else', async (name, context) => {
+  ])('S4-12, S4-01: whose process dies without a report (%s) fails, and harms nothing else', async (name, context) => {
     expect(await call(name)).toEqual({
       callId: expect.any(String),
       hostId: 'h1',

@@ -53,7 +53,7 @@ describe('Hosts that offer different tools', () => {
 });
 
 describe('Modules', () => {
-  test('S4-04: what is no tool, or does not load, is not offered, and the log says which and why; the rest is', async () => {
+  test('S4-04: a module that is no tool, or does not load, is not offered and is logged with the reason; the others are offered', async () => {
     const broken = {
       'syntax.mjs': 'export const x = {',
       'throws.mjs': 'throw new Error("not today")',
@@ -100,7 +100,7 @@ describe('Modules', () => {
 });
 
 describe('watch', () => {
-  test('S4-06: begins with what is offered, then says what comes, goes, starts and ends', async () => {
+  test('S4-06: begins with the offered tools, then reports new and removed tools, starts and ends of calls', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const abort = new AbortController();
     const seen: ToolEvent[] = [];
@@ -146,7 +146,7 @@ describe('What is in Redis', () => {
     ] as const) {
       await queue.add('call', data, { jobId: id });
     }
-    // Well formed, but sealed by nobody.
+    // Well formed, but not sealed.
     const sealed = `1.abcdefgh.${Buffer.from(JSON.stringify({ path, id: 'forged' })).toString('base64url')}`;
     await queue.add('call', { ...job, args: sealed }, { jobId: `call-${'01ARZ3NDEKTSV4RRFFQ69G5FAW'}` });
     const forged = '01ARZ3NDEKTSV4RRFFQ69G5FAX';
@@ -263,7 +263,7 @@ describe('What is in Redis', () => {
   });
 });
 
-/** Sockets of a process that lead to the Redis. */
+/** Sockets of a process that are connected to Redis. */
 async function ownConnections(redis: Redis, pid: number): Promise<number> {
   const port = redis.options.port ?? 0;
   const fds = await readdir(`/proc/${pid}/fd`);

@@ -29,7 +29,7 @@ async function readOrEmpty(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '');
 }
 
-/** Whether a process runs; one that only waits to be reaped does not. */
+/** Whether a process runs. A zombie does not. */
 async function runs(pid: number): Promise<boolean> {
   const stat = await readOrEmpty(`/proc/${pid}/stat`);
   return stat !== '' && !/\) [ZX] /.test(stat);
@@ -94,13 +94,16 @@ describe('Processes', () => {
     },
   );
 
-  test.each(['fillsHeap', 'fillsBuffers'])('memory: %s ends at its limit, and the caller is told so', async (name) => {
-    expect(await stack.fleet.tools.call(name)).toMatchObject({
-      ok: false,
-      error: { code: 'memory', message: expect.stringContaining('tool ran out of memory') },
-    });
-    expect(await stack.fleet.tools.call('add', { a: 1, b: 1 })).toMatchObject({ ok: true });
-  });
+  test.each(['fillsHeap', 'fillsBuffers'])(
+    'memory: %s ends at its limit, and the caller’s error reports it',
+    async (name) => {
+      expect(await stack.fleet.tools.call(name)).toMatchObject({
+        ok: false,
+        error: { code: 'memory', message: expect.stringContaining('tool ran out of memory') },
+      });
+      expect(await stack.fleet.tools.call('add', { a: 1, b: 1 })).toMatchObject({ ok: true });
+    },
+  );
 });
 
 describe('A signal of the caller', () => {
@@ -153,7 +156,7 @@ describe('A signal of the caller', () => {
   });
 });
 
-/** Calls of `mark` that nobody has begun. */
+/** Calls of `mark` that have not begun. */
 async function waitingCalls(): Promise<number> {
   return redis.llen(`${stack.namespace}:{tools}:tool-mark:wait`);
 }

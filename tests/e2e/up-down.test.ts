@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { checkoutRoot } from '@shellfleet/setup';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 const shellfleet = join(checkoutRoot, 'node_modules/.bin/shellfleet');
@@ -23,14 +24,14 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Processes that `up` has said it started, its Redis included. */
+/** Processes that `up` has recorded as started, its Redis included. */
 async function startedPids(): Promise<number[]> {
   const { pid, workerPids } = JSON.parse(await readFile(join(folder, 'up.json'), 'utf8'));
   const redis = Number(await readFile(join(folder, 'redis', 'redis.pid'), 'utf8'));
   return [pid, ...workerPids, redis];
 }
 
-/** What is dead and was not reaped, where nobody does that for orphans, does not live. */
+/** Those of the processes that live. Zombies do not: some containers have no process that reaps orphans. */
 function living(pids: number[]): number[] {
   return pids.filter((pid) => {
     try {
@@ -41,7 +42,7 @@ function living(pids: number[]): number[] {
   });
 }
 
-test('down ends all that up --detach has started, in order', async () => {
+test('down ends everything that up --detach has started', async () => {
   await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
   const pids = await startedPids();
   expect(living(pids)).toEqual(pids);
@@ -52,7 +53,7 @@ test('down ends all that up --detach has started, in order', async () => {
   expect(await readFile(join(folder, 'up.log'), 'utf8')).toContain('1 open sessions end with it');
 });
 
-test('a supervisor that was killed is taken over with its shells, and down ends what a killed one left', async () => {
+test('up takes over the shells of a killed supervisor, and down ends what a killed supervisor left', async () => {
   await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
   await run(shellfleet, ['exec', 'kept', '--', 'X=5'], { env });
   const [supervisor = 0] = await startedPids();
@@ -67,9 +68,40 @@ test('a supervisor that was killed is taken over with its shells, and down ends 
   expect(living(pids.slice(1))).toEqual([]);
 });
 
-test('what runs already is used as it is', async () => {
+test('a fleet that runs already is used as it is', async () => {
   await run(shellfleet, ['up', '--detach'], { env });
   const pids = await startedPids();
   expect((await run(shellfleet, ['up', '--detach'], { env })).stderr).toContain('used as it is');
   expect(await startedPids()).toEqual(pids);
+});
+
+test('a fleet of another version is replaced: it ends with its sessions, and a new one is up', async () => {
+  await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
+  await run(shellfleet, ['exec', 'kept', '--', 'X=5'], { env });
+  const before = await startedPids();
+  const upAsAnotherVersion = async () => {
+    const record = JSON.parse(await readFile(join(folder, 'up.json'), 'utf8'));
+    await writeFile(join(folder, 'up.json'), JSON.stringify({ ...record, version: '0.0.1' }));
+    return (await run(shellfleet, ['up', '--detach', '--slots', '3'], { env })).stderr;
+  };
+  // The supervisor writes its record again every few seconds, perhaps just before the second `up` reads it.
+  const words = await until(upAsAnotherVersion, (stderr) => !stderr.includes('used as it is'));
+  expect(words).toContain('A fleet of another version or checkout runs (0.0.1); it is replaced.');
+  expect(living(before)).toEqual([]);
+  const after = await startedPids();
+  expect(living(after)).toEqual(after);
+  expect((await run(shellfleet, ['exec', 'kept', '--', 'echo "[$X]"'], { env })).stdout).toBe('[]\n');
+});
+
+test('a fleet whose slots are all taken is up all the same, and reports that its first command waits', {
+  timeout: 120_000,
+}, async () => {
+  await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
+  await run(shellfleet, ['exec', 'held', '--', 'X=5'], { env });
+  const [supervisor = 0] = await startedPids();
+  process.kill(supervisor, 'SIGKILL');
+  const { stderr } = await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
+  expect(stderr).toContain('The first command still waits: every slot is taken.');
+  expect(stderr).toContain('The fleet is up, with 0 free slots.');
+  expect((await run(shellfleet, ['exec', 'held', '--', 'echo $X'], { env })).stdout).toBe('5\n');
 });

@@ -7,7 +7,7 @@ import { checkoutRoot, ensureWorkerImage, findDocker } from '@shellfleet/setup';
 import { GenericContainer, Wait } from 'testcontainers';
 import { beforeAll, expect, inject, test } from 'vitest';
 
-// Its reaper is an image of its own, which is not always to be had; what is started here is stopped here.
+// The container that would remove leftovers needs an image that may be missing, so this test removes its containers itself.
 beforeAll(() => {
   process.env.TESTCONTAINERS_RYUK_DISABLED = 'true';
   process.env.DOCKER_HOST = inject('dockerHost');

@@ -26,8 +26,8 @@ test("stdout and stderr are the command's, byte for byte, and so is the exit cod
 });
 
 test('output comes while the command runs', async () => {
-  const { child, said, end } = startCli(stage, ['exec', 'live', '--', 'echo first; exec sleep 60']);
-  await untilFound('the first line is there', async () => said().stdout.toString() === 'first\n');
+  const { child, output, end } = startCli(stage, ['exec', 'live', '--', 'echo first; exec sleep 60']);
+  await untilFound('the first line is there', async () => output().stdout.toString() === 'first\n');
   child.kill('SIGINT');
   expect(await end).toMatchObject({ exitCode: 130, stderr: expect.stringMatching(/^shellfleet: Cancelling live\./) });
 });
@@ -95,8 +95,8 @@ test('a detached command is found again: logs, wait, cancel', async () => {
 });
 
 test('a hang-up leaves the command running, and says its id', async () => {
-  const { child, said, end } = startCli(stage, ['exec', 'hung', '--', 'echo on; sleep 0.5; echo done']);
-  await untilFound('it runs', async () => said().stdout.length > 0);
+  const { child, output, end } = startCli(stage, ['exec', 'hung', '--', 'echo on; sleep 0.5; echo done']);
+  await untilFound('it runs', async () => output().stdout.length > 0);
   child.kill('SIGHUP');
   const left = await end;
   expect(left.exitCode).toBe(129);
@@ -106,12 +106,12 @@ test('a hang-up leaves the command running, and says its id', async () => {
 
 test('a second Ctrl-C leaves at once', async () => {
   await using stage = await setClientStage();
-  const { child, said, end } = startCli(stage, ['exec', 'paused', '--', 'true']);
+  const { child, output, end } = startCli(stage, ['exec', 'paused', '--', 'true']);
   await untilFound('it is submitted', async () => (await stage.keys()).some((key) => key.includes(':paused}:record:')));
   // Between the two, Redis is away: the cancellation cannot end it.
   stage.own.freeze();
   child.kill('SIGINT');
-  await untilFound('it was heard', async () => said().stderr.includes('Cancelling'));
+  await untilFound('it was heard', async () => output().stderr.includes('Cancelling'));
   child.kill('SIGINT');
   const { exitCode } = await end;
   stage.own.thaw();

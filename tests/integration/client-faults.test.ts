@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { connectRedis, readLife, submit } from '@shellfleet/mailbox';
-import { fleetKeys, recordKey, SESSIONS_QUEUE, sessionJobId, sessionKeys } from '@shellfleet/protocol';
+import { fleetKeys, recordKey, sessionJobId, sessionKeys, sessionsQueue } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { setClientStage } from '../support/client-stage.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
@@ -24,7 +24,7 @@ test.each(['index', 'submit', 'job'])(
 
     const fleet = fleetKeys(namespace);
     const keys = sessionKeys(namespace, 'default', 's');
-    const jobKey = `${fleet.admission}:${SESSIONS_QUEUE}:${sessionJobId('default', 's')}`;
+    const jobKey = `${fleet.admission}:${sessionsQueue('docker')}:${sessionJobId('default', 's')}`;
     const seen = {
       indexed: (await stage.redis.zscore(fleet.index, keys.member)) !== null,
       waiting: await stage.redis.llen(keys.queue),

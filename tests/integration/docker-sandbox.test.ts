@@ -111,7 +111,7 @@ describe('a sandbox', () => {
     expect(await box.run("bash -c 'echo $((2 + 3))' | cat")).toBe('5\n');
   });
 
-  test('tells the engine what its limits are, and keeps no log there', async () => {
+  test('tells the engine what its limits are, and keeps no log there (S0-40)', async () => {
     await using box = await start({ limits: { memoryBytes: 64 * MIB, cpus: 0.5, pids: 32 } });
     const { HostConfig: host, Config: config } = await containerOf(box.sandbox).inspect();
     expect(host).toMatchObject({
@@ -231,7 +231,7 @@ describe('what cannot be', () => {
     });
   });
 
-  test('an engine that is away is DOCKER_UNAVAILABLE', async () => {
+  test('an engine that is away is DOCKER_UNAVAILABLE (S0-48)', async () => {
     const away = await createDockerSandboxes({ ...optionsFor('away', 'socket'), socketPath: join(folder, 'no.sock') });
     await expect(away.check()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
     await expect(create({}, away)).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });

@@ -2,10 +2,10 @@ import { finish, forget, release, submit, sweep, take } from '@shellfleet/mailbo
 import {
   type FleetKeys,
   fleetKeys,
-  SESSIONS_QUEUE,
   type SessionKeys,
   sessionJobId,
   sessionKeys,
+  sessionsQueue,
 } from '@shellfleet/protocol';
 import { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
@@ -41,8 +41,8 @@ beforeEach(() => {
   fleet = fleetKeys(keys.namespace);
   jobId = sessionJobId(keys.tenant, keys.session);
   const shared = { connection: redis, prefix: fleet.admission };
-  queue = new Queue(SESSIONS_QUEUE, shared);
-  worker = new Worker(SESSIONS_QUEUE, null, { ...shared, autorun: false, lockDuration: 60_000 });
+  queue = new Queue(sessionsQueue('docker'), shared);
+  worker = new Worker(sessionsQueue('docker'), null, { ...shared, autorun: false, lockDuration: 60_000 });
 });
 afterEach(async () => {
   await Promise.allSettled([worker.close(true), queue.close()]);

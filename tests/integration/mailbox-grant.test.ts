@@ -2,10 +2,10 @@ import { forget, grant, submit } from '@shellfleet/mailbox';
 import {
   type FleetKeys,
   fleetKeys,
-  SESSIONS_QUEUE,
   type SessionKeys,
   sessionJobId,
   sessionJobLockKey,
+  sessionsQueue,
 } from '@shellfleet/protocol';
 import { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
@@ -28,15 +28,15 @@ afterAll(() => connected[Symbol.asyncDispose]());
 beforeEach(() => {
   keys = newKeys();
   fleet = fleetKeys(keys.namespace);
-  lock = sessionJobLockKey(fleet, sessionJobId(keys.tenant, keys.session));
+  lock = sessionJobLockKey(fleet, 'docker', sessionJobId(keys.tenant, keys.session));
 });
 
-const grantTo = (host: string) => grant(redis, fleet, keys, host, LOCK_MS);
+const grantTo = (host: string) => grant(redis, fleet, { ...keys, placementClass: 'docker' }, host, LOCK_MS, ['host']);
 
 test('the lock of a session job that BullMQ handed out is where keys.ts says, and names the host', async () => {
   const shared = { connection: redis, prefix: fleet.admission };
-  const queue = new Queue(SESSIONS_QUEUE, shared);
-  const worker = new Worker(SESSIONS_QUEUE, null, { ...shared, autorun: false, lockDuration: LOCK_MS });
+  const queue = new Queue(sessionsQueue('docker'), shared);
+  const worker = new Worker(sessionsQueue('docker'), null, { ...shared, autorun: false, lockDuration: LOCK_MS });
   try {
     const jobId = sessionJobId(keys.tenant, keys.session);
     await queue.add('session', {}, { jobId, removeOnComplete: true, removeOnFail: true });

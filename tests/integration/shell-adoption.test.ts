@@ -4,12 +4,13 @@ import { FencedOff } from '@shellfleet/worker/shell';
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
 import { md5 } from '../support/md5.ts';
-import { host, openBox } from '../support/shell-box.ts';
+import { host, openBox, skipWithoutRoot } from '../support/shell-box.ts';
 import { ShellClient } from '../support/shell-client.ts';
 
 const RING_BYTES = 4 << 20;
 
 describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => {
+  skipWithoutRoot(transport);
   test('the shell and its state live on without a worker', async () => {
     await using it = await openBox({ transport });
     await it.client.run('cd /dev; X=kept; f() { echo "$X"; }');

@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
-import { encodeFrame, entryIdToBytes, FrameType, uint32s, uint64s } from '@shellfleet/keeper';
+import { describeKeeperExit, encodeFrame, entryIdToBytes, FrameType, uint32s, uint64s } from '@shellfleet/keeper';
 import { ulid } from 'ulid';
-import { describe, expect, test } from 'vitest';
-import type { KeeperContainer } from '../support/keeper-container.ts';
+import { describe, expect, inject, test } from 'vitest';
+import { KeeperContainer } from '../support/keeper-container.ts';
 import { openBox, useBox } from '../support/shell-box.ts';
 import { ShellClient } from '../support/shell-client.ts';
 
@@ -95,6 +95,45 @@ describe('what a broken worker says', () => {
   });
 });
 
+describe("the keeper's own log", () => {
+  test('a keeper that cannot start reports why before it ends, by a message and by its exit code', async () => {
+    await using box = await KeeperContainer.create({
+      dockerHost: inject('dockerHost'),
+      image: inject('sessionImage'),
+      env: { SF_FOLDER: '/proc/none' },
+    });
+    const messages: string[] = [];
+    const connecting = box.connect({ start: true, onMessage: (message) => messages.push(message) });
+    await expect(connecting).rejects.toThrow(/ended before it was claimed .* SF_FOLDER .*: No such file or directory/);
+    expect(messages).toEqual([expect.stringMatching(/^SF_FOLDER .* must be a folder .*: No such file or directory$/)]);
+    expect(describeKeeperExit(await box.exitCode())).toBe('Its keeper cannot write to its folder.');
+  });
+
+  test.each(['socket', 'attach'] as const)(
+    'over %s, the messages come before the claim is answered',
+    async (transport) => {
+      await using box = await KeeperContainer.create({
+        dockerHost: inject('dockerHost'),
+        image: inject('sessionImage'),
+        transport,
+        shell: ['/bin/false'],
+      });
+      const messages: string[] = [];
+      await expect
+        .poll(async () => {
+          const shell = await box.connect({
+            start: messages.length === 0,
+            onMessage: (message) => messages.push(message),
+          });
+          shell.disconnect();
+          return shell.hello.state;
+        })
+        .toBe('no-shell');
+      expect(new Set(messages)).toEqual(new Set(['the shell /bin/false ended with status 1 before it was ready']));
+    },
+  );
+});
+
 describe('what a hostile container does', () => {
   const it = useBox();
 
@@ -118,7 +157,7 @@ describe('what a hostile container does', () => {
       ),
     ).toMatchObject({ code: 9 });
     const forged = await it.client.run(
-      'printf "\\n%s 0 kept\\n" $__sf_turn > /run/shellfleet/report; sleep 0.2; echo x; exit 9',
+      'printf "\\n%s 0 kept\\n" $__sf_token > /run/shellfleet/report; sleep 0.2; echo x; exit 9',
     );
     expect(forged).toMatchObject({ code: 0 });
     await expect.poll(async () => (await it.client.run('echo next')).out).toBe('next\n');

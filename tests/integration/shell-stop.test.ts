@@ -1,7 +1,7 @@
 // Deadlines and cancel: the whole tree of the command ends, nothing older does, and the session goes on.
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
-import { host, type ImageName, openBox, useBox } from '../support/shell-box.ts';
+import { host, type ImageName, openBox, skipWithoutRoot, useBox } from '../support/shell-box.ts';
 
 const killGraceMs = 600;
 
@@ -11,6 +11,7 @@ describe.each([
   ['busybox ash', 'busybox', 'socket'],
   ...host.map((place) => ['bash', 'session', place]),
 ] as [string, ImageName, 'socket' | 'attach' | 'host'][])('%s (%s over %s)', (name, image, transport) => {
+  skipWithoutRoot(transport);
   const it = useBox({ image, transport });
   const run: typeof it.client.run = (...args) => it.client.run(...args);
   const kept = name === 'bash' ? 'kept' : 'partial';
@@ -93,6 +94,7 @@ describe.each([
 });
 
 describe.each(['socket', ...host] as const)('at the limits of its sandbox (%s)', (transport) => {
+  skipWithoutRoot(transport);
   test('a fork bomb in the foreground ends with its command', async () => {
     await using it = await openBox({ transport, pids: 64 });
     await it.client.run('J=1');

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 
 const anyNumber = (): number => expect.any(Number) as number;
 
-/** The whole Result of a command that went well on `h1`, but for what a test says of its own. */
+/** The whole Result of a successful command on `h1`. `own` replaces fields. */
 export function expectedResult(sessionId: string, own: Partial<Result> = {}): Result {
   const stdout = own.stdout ?? '';
   const stderr = own.stderr ?? '';

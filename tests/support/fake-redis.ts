@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 
-/** Speaks just enough of the Redis protocol to say what it is: for versions and makes that cannot be had here. */
+/** Answers just enough of the Redis protocol to report its version: for versions and products that are not installed here. */
 export async function startFakeRedis(info: Record<string, string>): Promise<AsyncDisposable & { url: string }> {
   const text = `# Server\r\n${Object.entries(info)
     .map(([name, value]) => `${name}:${value}\r\n`)

@@ -8,11 +8,11 @@ const launcher = fileURLToPath(new URL('../../apps/producer/bin/shellfleet', imp
 
 export type CliOptions = {
   env?: Record<string, string>;
-  /** `null`: it stays open, for the test to write to. */
+  /** `null`: it stays open, and the test writes to it. */
   stdin?: string | Uint8Array | null;
 };
 
-/** The command line as its users start it: the launcher, as a process of its own, told by its environment where the fleet is. */
+/** The command line as its users start it: the launcher in a process of its own, with the place of the fleet in its environment. */
 export class FleetCli {
   readonly #env: NodeJS.ProcessEnv;
 
@@ -33,20 +33,24 @@ export class FleetCli {
     return started;
   }
 
-  /** At a terminal: `converse` types, and waits for what is shown. */
+  /** Runs at a terminal. `converse` types and waits for output. */
   async atTerminal(
     args: readonly string[],
     converse: (type: (keys: string) => void, untilShown: (words: string) => Promise<unknown>) => Promise<void>,
+    { env }: Pick<CliOptions, 'env'> = {},
   ): Promise<{ exitCode: number | null; shown: string }> {
     const words = [launcher, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
-    const { child, said, end } = follow(
-      spawn('script', ['-qefc', words, '/dev/null'], { env: this.#env, stdio: ['pipe', 'pipe', 'pipe'] }),
+    const { child, output, end } = follow(
+      spawn('script', ['-qefc', words, '/dev/null'], {
+        env: { ...this.#env, ...env },
+        stdio: ['pipe', 'pipe', 'pipe'],
+      }),
     );
     await converse(
       (keys) => child.stdin?.write(keys),
       (what) =>
         until(
-          () => said().stdout.toString(),
+          () => output().stdout.toString(),
           (shown) => shown.includes(what),
         ),
     );

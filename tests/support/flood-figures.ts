@@ -1,19 +1,34 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Session } from '@shellfleet/client';
 
-/** 95 of 100 small commands of a session took less, ms: of those that were run, one after the other, while `work` runs. */
-export async function p95While(session: Session, work: Promise<unknown>): Promise<{ p95Ms: number; commands: number }> {
+/** Durations of small commands of a session, ms, run one after the other while `work` runs. */
+export async function timesWhile(session: Session, work: Promise<unknown>): Promise<number[]> {
   const times: number[] = [];
   let going = true;
-  void work.finally(() => {
+  const end = () => {
     going = false;
-  });
+  };
+  work.then(end, end);
   while (going) {
     const from = performance.now();
     await session.run('echo hi');
     times.push(performance.now() - from);
     await delay(5);
   }
-  times.sort((a, b) => a - b);
-  return { p95Ms: times[Math.floor(times.length * 0.95)] ?? Number.NaN, commands: times.length };
+  return times;
+}
+
+/** Durations of `count` commands of a session, ms, run one after the other. */
+export async function timesOf(session: Session, count: number): Promise<number[]> {
+  const times: number[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const from = performance.now();
+    await session.run('true');
+    times.push(performance.now() - from);
+  }
+  return times;
+}
+
+export function p95(times: number[]): number {
+  return times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? Number.NaN;
 }

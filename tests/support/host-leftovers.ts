@@ -1,6 +1,6 @@
 import { glob, readFile } from 'node:fs/promises';
 
-// What sessions of the host policy leave on this machine, found by looking at the machine: nothing here asks the worker.
+// Processes and files that sessions of the host policy leave on this machine, read from the machine and not from the worker.
 
 /** Pids of everything that runs as one of the session users of the tests. */
 export async function processesOf(uid: number): Promise<number[]> {
@@ -22,7 +22,7 @@ export async function keeperOf(uid: number): Promise<number> {
   throw new Error(`no keeper runs as uid ${uid}`);
 }
 
-/** Only root starts shells as another user. Elsewhere the tests of that are told as not run. */
+/** Only root starts shells as another user. Without root the tests of that are reported as skipped. */
 export const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
 
 /** Everything of a fleet's hosts that is named after their sandboxes: records, folders, workspaces and control groups. */

@@ -2,7 +2,7 @@ import { decodeOutputEntry, type OutputEntry, type SessionKeys, type StreamName 
 import type { Redis } from 'ioredis';
 
 /**
- * The promises as functions over what a session's stream says. Each answers with what breaks it, so a test compares with [].
+ * The invariants as functions of a session's stream. Each returns its violations, so a test compares with [].
  * Numbers are those of the invariants in ARCHITECTURE.md.
  */
 export interface StreamEvent {
@@ -25,13 +25,13 @@ export async function readEvents(redis: Redis, keys: SessionKeys): Promise<Strea
 export const idsOf = (events: StreamEvent[], type: string): string[] =>
   events.filter((event) => event.type === type).map((event) => event.entryId);
 
-/** The outcome that the stream says of each entry. */
+/** The outcome of each entry, from its terminal event. */
 export function outcomesOf(events: StreamEvent[]): Map<string, string> {
   const completed = events.filter((event) => event.type === 'command.completed');
   return new Map(completed.map((event) => [event.entryId, JSON.parse(event.data.toString()).outcome]));
 }
 
-/** Invariant 4: every accepted entry has exactly one terminal event. `accepted`: what submitters were told. */
+/** Invariant 4: every accepted entry has exactly one terminal event. `accepted`: the ids that submitters received. */
 export function notCompletedOnce(events: StreamEvent[], accepted: Iterable<string>): string[] {
   const counts = countBy(idsOf(events, 'command.completed'));
   const all = new Set([...accepted, ...idsOf(events, 'command.accepted')]);

@@ -36,6 +36,8 @@ export interface ConnectOptions {
   start?: boolean;
   fence?: number;
   signal?: AbortSignal;
+  /** Messages of the keeper's own log. */
+  onMessage?: (message: string) => void;
 }
 
 /** A keeper, wherever it runs. */
@@ -140,7 +142,7 @@ export class KeeperContainer implements KeeperBox {
     const fence = options.fence ?? ++this.#fence;
     this.#fence = Math.max(this.#fence, fence);
     const signal = options.signal ?? AbortSignal.timeout(25_000);
-    const claim = { fence, token: this.token, signal };
+    const claim = { fence, token: this.token, signal, ...(options.onMessage && { onMessage: options.onMessage }) };
     if (this.transport === 'attach') {
       const stream = await this.attach();
       if (options.start) await this.container.start();

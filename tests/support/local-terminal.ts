@@ -9,7 +9,7 @@ import { until } from './until.ts';
 const launcher = fileURLToPath(new URL('../../apps/producer/bin/shellfleet', import.meta.url));
 const run = promisify(execFile);
 
-/** Says what the terminal is called and how it is set, runs the command line, and says how it left. */
+/** Prints the name and the settings of the terminal, runs the command line, and prints its exit code and the settings again. */
 const WRAPPER = `
 stty rows 30 cols 100
 echo "tty=$(tty) before=$(stty -g)"
@@ -48,7 +48,7 @@ export class LocalTerminal implements AsyncDisposable {
 
   /** Everything that this terminal has shown. */
   get shown(): string {
-    return this.#process.said().stdout.toString();
+    return this.#process.output().stdout.toString();
   }
 
   type(text: string): void {
@@ -66,16 +66,16 @@ export class LocalTerminal implements AsyncDisposable {
 
   /** As a window manager does. */
   async resize(rows: number, columns: number): Promise<void> {
-    await run('stty', ['-F', await this.#said('tty'), 'rows', String(rows), 'cols', String(columns)]);
+    await run('stty', ['-F', await this.#recorded('tty'), 'rows', String(rows), 'cols', String(columns)]);
   }
 
   async signal(signal: NodeJS.Signals): Promise<void> {
-    process.kill(Number(await this.#said('pid')), signal);
+    process.kill(Number(await this.#recorded('pid')), signal);
   }
 
   async left(): Promise<Left> {
-    const exitCode = Number(await this.#said('code'));
-    return { exitCode, before: await this.#said('before'), after: await this.#said('after') };
+    const exitCode = Number(await this.#recorded('code'));
+    return { exitCode, before: await this.#recorded('before'), after: await this.#recorded('after') };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -83,7 +83,7 @@ export class LocalTerminal implements AsyncDisposable {
     await this.#process.end;
   }
 
-  async #said(name: string): Promise<string> {
+  async #recorded(name: string): Promise<string> {
     const found = await until(
       () => new RegExp(`(?:^|[\\s])${name}=(\\S+)\\s`).exec(this.shown)?.[1],
       (value) => value !== undefined,

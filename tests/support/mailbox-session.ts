@@ -93,8 +93,8 @@ export async function own(redis: Redis, keys: SessionKeys, host = 'h1'): Promise
 
 export async function grantTo(redis: Redis, keys: SessionKeys, host: string, through: Redis = redis): Promise<Owner> {
   const fleet = fleetKeys(keys.namespace);
-  await redis.set(sessionJobLockKey(fleet, sessionJobId(keys.tenant, keys.session)), host, 'PX', 60_000);
-  const granted = await grant(through, fleet, keys, host, 60_000);
+  await redis.set(sessionJobLockKey(fleet, 'docker', sessionJobId(keys.tenant, keys.session)), host, 'PX', 60_000);
+  const granted = await grant(through, fleet, { ...keys, placementClass: 'docker' }, host, 60_000);
   if (granted.type !== 'granted') throw new Error(`${granted.holder} has the lock`);
   return { redis: through, keys, fence: granted.fence, host };
 }

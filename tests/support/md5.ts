@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** As `md5sum` says it: two outputs are compared without showing either. */
+/** As `md5sum` prints it: compares two outputs without printing either. */
 export function md5(bytes: Uint8Array | string): string {
   return createHash('md5').update(bytes).digest('hex');
 }

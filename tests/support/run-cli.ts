@@ -13,8 +13,8 @@ export interface CliRun {
 
 export interface CliProcess {
   child: ChildProcess;
-  /** What stdout and stderr have said so far. */
-  said(): { stdout: Buffer; stderr: string };
+  /** The output so far. */
+  output(): { stdout: Buffer; stderr: string };
   end: Promise<CliRun>;
 }
 
@@ -35,17 +35,17 @@ export function startCli(stage: ClientStage, args: readonly string[], env: Recor
   return follow(child);
 }
 
-/** Keeps what a process says, and waits for its end. */
+/** Collects the output of a process and waits for its end. */
 export function follow(child: ChildProcessWithoutNullStreams): CliProcess {
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   child.stdout.on('data', (data: Buffer) => stdout.push(data));
   child.stderr.on('data', (data: Buffer) => stderr.push(data));
-  const said = () => ({ stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString() });
+  const output = () => ({ stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString() });
   const end = new Promise<CliRun>((resolve) =>
-    child.on('close', (exitCode, signal) => resolve({ exitCode, signal, ...said() })),
+    child.on('close', (exitCode, signal) => resolve({ exitCode, signal, ...output() })),
   );
-  return { child, said, end };
+  return { child, output, end };
 }
 
 export async function runCli(

@@ -1,5 +1,5 @@
 // One container, or one shell on the host, for a file of tests, opened once and removed at its end.
-import { afterAll, beforeAll, inject } from 'vitest';
+import { afterAll, beforeAll, beforeEach, inject } from 'vitest';
 import { isRoot } from './host-leftovers.ts';
 import {
   type KeeperBox,
@@ -16,8 +16,14 @@ function imageOf(name: ImageName): string {
   return name === 'session' ? inject('sessionImage') : inject('testImages')[name];
 }
 
-/** Shells on the host need root. Elsewhere their rows are missing, and the host policy's own tests are told as not run. */
-export const host = isRoot ? (['host'] as const) : [];
+/** The transport of a shell on the host. */
+export const host = ['host'] as const;
+
+/** Shells on the host need root: elsewhere the tests of the describe block that calls this are reported as not run. */
+export function skipWithoutRoot(transport: BoxOptions['transport']): void {
+  if (transport !== 'host' || isRoot) return;
+  beforeEach(({ skip }) => skip('a shell on the host needs root'));
+}
 
 type ContainerOptions = Omit<KeeperContainerOptions, 'dockerHost' | 'image'> & { image?: ImageName };
 export type BoxOptions = Omit<ContainerOptions, 'transport'> & { transport?: KeeperTransport | 'host' };
@@ -44,8 +50,9 @@ export function useBox(options?: ContainerOptions): ShellBox;
 export function useBox(options: BoxOptions): ShellBox<KeeperBox>;
 export function useBox(options: BoxOptions = {}): ShellBox<KeeperBox> {
   let opened: ShellBox<KeeperBox> | undefined;
+  skipWithoutRoot(options.transport);
   beforeAll(async () => {
-    opened = await openBox(options);
+    if (options.transport !== 'host' || isRoot) opened = await openBox(options);
   });
   afterAll(() => opened?.[Symbol.asyncDispose]());
   const box = (): ShellBox<KeeperBox> => {

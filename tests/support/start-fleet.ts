@@ -38,8 +38,8 @@ export interface TestWorker {
   kill(): Promise<void>;
   /** Sends the signal and waits until the process has ended. */
   stop(signal: NodeJS.Signals): Promise<void>;
-  /** Starts a new process with the same host id and state folder. */
-  start(): Promise<void>;
+  /** Starts a new process with the same host id and state folder. `env` replaces some of its settings from now on. */
+  start(env?: Record<string, string>): Promise<void>;
 }
 
 export interface TestFleet extends AsyncDisposable {
@@ -139,11 +139,12 @@ interface EndingWorker extends TestWorker {
 }
 
 function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv): EndingWorker {
-  const env = { ...baseEnv, SHELLFLEET_HOST_ID: hostId };
+  const env: NodeJS.ProcessEnv = { ...baseEnv, SHELLFLEET_HOST_ID: hostId };
   let child: ChildProcess | undefined;
   let log = '';
 
-  const start = async () => {
+  const start = async (changed: Record<string, string> = {}) => {
+    Object.assign(env, changed);
     const args = ['--conditions=@shellfleet/source', '--no-warnings', '--import', endWithParent, workerMain];
     const started = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     for (const stream of [started.stdout, started.stderr]) {

@@ -8,10 +8,10 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-/** Long before any limit of a command. */
+/** Far below the default timeout of a command. */
 const AT_ONCE_MS = 3_000;
 
-test('daytona#4230 (a session hangs on a here-document at the end of a script): it ends at once, with its delimiter as the last bytes of the script', async () => {
+test('daytona#4230 (a session hangs on a here-document at the end of a script): it ends at once, with its delimiter as the last bytes of the script (S1-13)', async () => {
   const session = await stack.fleet.session('daytona-4230');
   const heredoc = "cat << 'EOF' > /tmp/test.txt\nhello $world\n`it's` \"quoted\"\nEOF";
   expect(await session.run(heredoc, { timeoutMs: AT_ONCE_MS })).toEqual(expectedResult('daytona-4230'));
@@ -21,7 +21,7 @@ test('daytona#4230 (a session hangs on a here-document at the end of a script): 
   );
 });
 
-test('daytona#4230 (a session hangs on a command that starts long-running processes): it ends at once, and they go on', async () => {
+test('daytona#4230 (a session hangs on a command that starts long-running processes): it ends at once, and they go on (S2-25)', async () => {
   const session = await stack.fleet.session('daytona-4230-starts');
   const starts = 'sh -c "sleep 4321 & sleep 4322 & echo installed"';
   expect(await session.run(starts, { timeoutMs: AT_ONCE_MS })).toEqual(
@@ -52,7 +52,7 @@ test.each([
   },
 );
 
-test('SWE-ReX#286 (a real syntax error comes as an error of the server): it comes as the shell says it, and the session goes on', async () => {
+test('SWE-ReX#286 (a real syntax error comes as an error of the server): it is the shell’s own message, and the session goes on', async () => {
   const session = await stack.fleet.session('swe-rex-286-real');
   expect(await session.run('echo one; fi', { timeoutMs: AT_ONCE_MS })).toMatchObject({
     outcome: 'failure',
@@ -127,7 +127,7 @@ test('SWE-ReX, LangChain, Cloudflare (`exit 3` ends the session, its code is los
   );
 });
 
-test('LangChain, docker exec (an image without bash: every command runs into its timeout, or says OCI): any POSIX shell will do', async () => {
+test('LangChain, docker exec (an image without bash: every command runs into its timeout, or fails with an OCI error): any POSIX shell will do', async () => {
   const session = await stack.fleet.session('no-bash', { image: inject('testImages').dashOnly });
   expect(await session.run('command -v bash || echo none; kept=yes; cd /tmp', { timeoutMs: AT_ONCE_MS })).toEqual(
     expectedResult('no-bash', { stdout: 'none\n' }),

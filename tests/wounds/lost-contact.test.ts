@@ -20,7 +20,7 @@ test('E2B#1074 (after a while a running command cannot be found again): by its i
   const session = await first.session('e2b-1074');
   const script = 'for i in $(seq 1 5); do echo $i; done; until [ -e go ]; do sleep 0.02; done; seq 6 10; (exit 7)';
   const { id } = await session.submit(script);
-  // Whoever submitted it is gone; so is the worker that began it.
+  // The submitter ends, and the worker that began the command is killed.
   await until(
     () => session.info(),
     ({ state }) => state === 'busy',
@@ -43,7 +43,7 @@ test('E2B#1074 (after a while a running command cannot be found again): by its i
     exitCode: 7,
     stdout: '1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n',
   });
-  // And long after: from a third process, from where the second stopped reading.
+  // After the end: a third process resumes where the second stopped reading.
   const third = await (await stack.connect()).command(id);
   const rest = await Array.fromAsync(third.output({ after: chunks.at(-1)?.id as string }));
   expect(textOf(rest)).toBe('6\n7\n8\n9\n10\n');
@@ -67,7 +67,7 @@ test('E2B#1074 (the stream of a running command ends at a deadline, and the comm
   expect(textOf(await Array.fromAsync(later.output()))).toBe('begun\nover\n');
 });
 
-test('E2B#1074 (whoever finds it again can only watch): it is written to, and its stdin closed, from another process than it was submitted from', async () => {
+test('E2B#1074 (a process that finds it again can only watch): another process than the submitter writes to its stdin and closes it', async () => {
   const first = await stack.connect();
   const session = await first.session('e2b-1074-stdin');
   const { id } = await session.submit('while read -r line; do echo "got $line"; done; echo over', {
@@ -107,7 +107,7 @@ test('E2B#1128 (a command of a sandbox that died hangs for ever): it ends at onc
   expect(await session.run('echo on')).toMatchObject({ stdout: 'on\n', shell: { state: 'lost', epoch: 2 } });
 });
 
-test('E2B#1128 (a host that is gone is not told from one that is slow): its loss is said, the command ends as lost, and the session goes on elsewhere', async () => {
+test('E2B#1128 (a lost host looks like a slow one): the loss is reported, the command ends as lost, and the session goes on elsewhere', async () => {
   await using two = await startFleet({ workers: 2 });
   const session = await two.fleet.session('unreachable', { hostGraceMs: 0 });
   const command = await session.submit('echo begun; sleep 4321', { timeoutMs: 600_000 });

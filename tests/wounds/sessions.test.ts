@@ -16,7 +16,7 @@ test('cloudflare/sandbox-sdk#333 (create right after destroy says “already exi
   await before.close();
   const after = await stack.fleet.session('cf-333', { env: { LIFE: '2' }, shutdownCommands: ['sleep 1'] });
   expect(await after.run('echo $LIFE; ls /workspace')).toEqual(expectedResult('cf-333', { stdout: '2\n' }));
-  // From another process, at the very moment, with yet another spec.
+  // From another process, while the session closes, with a third spec.
   const other = await stack.connect();
   const closing = after.close();
   await until(
@@ -49,7 +49,7 @@ test('SWE-ReX (one server, one command at a time): `echo` in one session answers
     expect((await other.run('echo hi')).stdout).toBe('hi\n');
     took.push(performance.now() - from);
   }
-  expect(Math.min(...took)).toBeLessThan(500);
+  expect(Math.max(...took)).toBeLessThan(2_000);
   expect((await sleeper.info()).runningCommandId).toBe(asleep.id);
   await asleep.cancel();
   expect((await asleep.result()).outcome).toBe('cancellation');

@@ -26,7 +26,7 @@ async function leftIn(session: Session): Promise<string[]> {
 test('cloudflare/sandbox-sdk#438 (a stuck command never times out, and the session never works again): it ends at its time, and the next runs in the same shell', async () => {
   const session = await stack.fleet.session('cf-438');
   await session.run('kept=yes; cd /tmp');
-  // Deaf to every polite signal, and blocked on a pipe that nobody will ever write to.
+  // Ignores all signals but SIGKILL, and blocks on a pipe without a writer.
   const stuck = `trap '' INT TERM HUP; mkfifo pipe; sh -c 'trap "" INT TERM HUP; read x < pipe'`;
   const from = performance.now();
   expect(await session.run(stuck, { timeoutMs: 500 })).toMatchObject(timedOut);
@@ -51,7 +51,7 @@ os.wait(); time.sleep(4321)'`;
   expect(await leftIn(session)).toEqual([]);
 });
 
-test('E2B#500 (an exception says timeout, and the command goes on): a timeout stops it, and says which limit it was', async () => {
+test('E2B#500 (the caller gets a timeout, and the command goes on): a timeout stops it, and the Result names the limit', async () => {
   const session = await stack.fleet.session('e2b-500');
   const script = 'while :; do echo tick >> ticks; sleep 0.02; done';
   expect(await session.run(script, { timeoutMs: 300 })).toMatchObject(timedOut);
@@ -61,12 +61,12 @@ test('E2B#500 (an exception says timeout, and the command goes on): a timeout st
   expect(await leftIn(session)).toEqual([]);
 });
 
-test('claude-code#62978 (children of a timed-out pipeline run on for hours): every part of it is gone, also what has moved away', async () => {
+test('claude-code#62978 (children of a timed-out pipeline run on for hours): all of its processes end, also one in another session', async () => {
   const session = await stack.fleet.session('claude-62978');
   const pipeline = 'yes | grep --line-buffered -v x | (setsid nohup cat >/dev/null 2>&1 & wait) | tail -f /dev/null';
   expect(await session.run(pipeline, { timeoutMs: 500 })).toMatchObject(timedOut);
   expect(await leftIn(session)).toEqual([]);
-  // And only those: what earlier commands left running on purpose stays.
+  // Background processes of earlier commands stay.
   await session.run('sleep 4321 & :');
   expect(await session.run(pipeline, { timeoutMs: 500 })).toMatchObject(timedOut);
   expect(await leftIn(session)).toEqual(['sleep 4321']);
@@ -113,7 +113,7 @@ test('codex#34742 (output that was flushed before the timeout is discarded): eac
   expect(live.join('')).toBe(result.stdout);
 });
 
-test('langchain#39953 (a timeout resets the session without a word and does not run the startup commands again): a timeout keeps the shell', async () => {
+test('langchain#39953 (a timeout silently resets the session and does not run the startup commands again): a timeout keeps the shell', async () => {
   const session = await stack.fleet.session('langchain-39953', {
     startupCommands: ['activate() { echo active; }', 'cd /tmp'],
   });

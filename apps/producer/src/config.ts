@@ -1,19 +1,18 @@
 import { readFileSync } from 'node:fs';
 
-/** What the environment says about the command line itself. Flags read their own variables; where the fleet is, the client reads. */
+/** Settings of the command line itself. Flags read their own variables; the client reads those that name the fleet. */
 export interface Config {
   version: string;
-  /** SHELLFLEET_DEBUG: show stacks */
+  /** Errors are shown with their stack. SHELLFLEET_DEBUG; default: no. */
   debug: boolean;
-  /** A person looks at stderr, and no CI: lines that change in place are welcome. */
+  /** Lines that are replaced in place are shown. Only when stderr is a terminal, `CI` is unset and `TERM` is not `dumb`. */
   progress: boolean;
-  /** NO_COLOR unset and stderr a terminal */
+  /** Messages are coloured. Only when stderr is a terminal, and `NO_COLOR` and `CI` are unset. */
   color: boolean;
   env: NodeJS.ProcessEnv;
 }
 
-export function readConfig(env: NodeJS.ProcessEnv): Config {
-  const terminal = process.stderr.isTTY === true;
+export function readConfig(env: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config {
   return {
     version: readVersion(),
     debug: isSet(env.SHELLFLEET_DEBUG),

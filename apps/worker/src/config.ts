@@ -10,12 +10,12 @@ import {
 } from '@shellfleet/protocol';
 import { z } from 'zod';
 
-// The only reader of the environment in this app. Each knob: its default, its unit, and a line of doc (describe).
+// The only reader of the environment in this app. Each setting has a default, a unit, and a line of documentation (describe).
 
 const MIB = 1024 * 1024;
-/** What a session and the processes around it take of the host, at least. */
+/** Least memory of the host for one session and the processes around it. */
 const SLOT_BYTES = 64 * MIB;
-/** A session could rewrite the host through any of these, or see more than a project. */
+/** Through any of these a session could change the host, or read more than a project. */
 const NEVER_MOUNTED = [
   '/',
   '/bin',
@@ -33,7 +33,7 @@ const NEVER_MOUNTED = [
   '/var/run',
 ];
 
-/** What a program needs to find its way, and nothing of this worker's. */
+/** The variables that any program needs, and none of the worker's own. */
 const TOOL_ENV_NAMES = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
 
 const list = z.string().transform((text) =>
@@ -151,10 +151,10 @@ export interface WorkerConfig {
   users: ('root' | 'image')[];
   images: string[] | 'any';
   defaultImage: string;
-  /** absolute paths of modules */
+  /** Absolute paths of modules. */
   tools: string[];
   toolSlots: number;
-  /** all that a tool's process sees of this one's environment */
+  /** The only variables of this process that a tool's process receives. */
   toolEnv: Record<string, string>;
   transport: 'socket' | 'attach';
   dockerSocketPath: string;
@@ -166,11 +166,11 @@ export interface WorkerConfig {
   hostCpus: number;
 }
 
-/** Wrong usage: the message names every variable that is wrong. */
+/** Invalid settings: the message names every invalid variable. */
 export class ConfigError extends Error {}
 
 export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
-  // A variable that is set to nothing counts as not set, as in compose files.
+  // An empty variable counts as not set, as in compose files.
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const parsed = environmentSchema.safeParse(given);
   if (!parsed.success) {

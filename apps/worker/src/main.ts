@@ -1,9 +1,9 @@
 import { enableCompileCache, flushCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-// A worker that was killed has sessions waiting for it: half of what its start takes is compiling what was compiled before. The
-// cache lies beside the code, in the hands of whoever owns that; where it cannot be written, the start is slower.
+// Sessions wait while a killed worker starts again, and without a cache half of the start is compilation. The cache is stored beside the
+// code and has the same owner. When it cannot be written, the start is slower.
 enableCompileCache(fileURLToPath(new URL('../../../node_modules/.cache/shellfleet-worker', import.meta.url)));
 await import('./start-worker.ts');
-// Its end may leave no time for that.
+// The worker may be killed later without time to flush.
 flushCompileCache();

@@ -12,9 +12,9 @@ import { loadTools } from './tools/load-tools.ts';
 import { toolMark } from './tools/tool-host.ts';
 import { createWorker } from './worker.ts';
 
-/** Running commands have this long when the worker is asked to stop. */
+/** How long running commands may go on after the worker was asked to stop. */
 const GRACE_MS = 30_000;
-/** Beyond it: whatever still waits for an engine or a Redis that does not answer is left to the next life. */
+/** Time beyond that for an engine or Redis that does not answer; then the process exits, and its next start cleans up. */
 const LAST_MS = 10_000;
 
 process.title = 'shellfleet-worker';
@@ -70,6 +70,6 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', () => stop('hand-over'));
   process.on('SIGINT', () => stop('end'));
-  // `up` and supervisors wait for this line, and may send a signal at once.
+  // `up` and supervisors wait for this message; a signal may follow at once.
   process.send?.({ type: 'ready', hostId });
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createSessionJobs } from '@shellfleet/admission';
+import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import { type Connected, createSealer } from '@shellfleet/mailbox';
 import { fleetKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
@@ -68,7 +68,9 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   await claimHostId(redis, namespace, claim);
 
   const host = { redis, fleet, hostId, sealer, logger };
-  const jobs = await createSessionJobs({ ...host, lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS });
+  const offers = offeredClasses(deps.policies);
+  const timing = { lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS };
+  const jobs = await createSessionJobs({ ...host, offers, ...timing });
   const leases = createLeases(jobs);
   const heldTimes = createHeldTimes();
   const stopping = new AbortController();
@@ -76,7 +78,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const sessions = new HostedSessions(
     {
       ...host,
-      ...{ jobs, leases, sandboxes, hostLog },
+      ...{ jobs, leases, offers, sandboxes, hostLog },
       lockMs: FIRST_LOCK_MS,
       limitOpening: pLimit(2 * availableParallelism()),
       hostEntries: new RunningEntries(),
@@ -84,7 +86,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     {
       stopping: stopping.signal,
       onEnded(heldMs) {
-        heldTimes.note(heldMs);
+        heldTimes.record(heldMs);
         wakeUps.notify();
       },
     },
@@ -115,6 +117,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const subscription = await subscribeToWakeUps(deps.connected, fleet, hostId, {
     ...{ sessions, tools, readCalls },
     jobs: wakeUps,
+    offers,
   });
   // Calls that came before the subscription.
   await readCalls();

@@ -114,9 +114,10 @@ export class FakeMailbox {
         const next: Taken = takeNext ? start(owner) : { type: 'empty' };
         return { type: 'finished', event: '1-0', next, endedBefore: false };
       }) as typeof finish,
-      release: (async (owner, status) => {
+      release: (async (owner, status, _event, waiting) => {
         if (!isOwner(owner)) return { type: 'fenced' };
-        if (this.running !== undefined || (this.waiting.length > 0 && this.life === 'open')) return { type: 'busy' };
+        if (this.running !== undefined || (waiting !== 'leave' && this.waiting.length > 0 && this.life === 'open'))
+          return { type: 'busy' };
         this.released = status;
         return { type: 'released', life: this.life };
       }) as typeof release,

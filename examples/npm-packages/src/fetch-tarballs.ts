@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Package } from './packages.ts';
 
-/** Fetches every package and what it depends on; answers name → local path. npm knows where from. */
+/** Fetches every package and its dependencies with npm, and returns the path of each tarball by name. Throws where an integrity differs. */
 export async function fetchTarballs(packages: Package[], folder: string): Promise<Map<string, string>> {
   const wanted = new Map(packages.flatMap((item) => [item, ...item.dependencies]).map((item) => [item.name, item]));
   const packed = await npmPack([...wanted.values()], folder);
@@ -14,18 +14,19 @@ export async function fetchTarballs(packages: Package[], folder: string): Promis
     const found = `sha512-${createHash('sha512')
       .update(await readFile(path))
       .digest('base64')}`;
-    if (found !== integrity) throw new Error(`The tarball of ${name} has not the pinned integrity: it has ${found}.`);
+    if (found !== integrity)
+      throw new Error(`The tarball of ${name} does not have the pinned integrity. It has ${found}.`);
     tarballs.set(name, path);
   }
   return tarballs;
 }
 
-/** name → file name in the folder */
+/** Returns the file name of each tarball in the folder, by package name. */
 async function npmPack(packages: Package[], folder: string): Promise<Map<string, string>> {
   const specs = packages.map(({ name, version }) => `${name}@${version}`);
-  // Tell soon when the registry is out of reach; npm alone would try for minutes.
-  const patience = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--fetch-timeout=30000'];
-  const output = await runNpm(['pack', ...specs, '--json', '--loglevel=error', ...patience], folder);
+  // With its defaults npm would retry for minutes while the registry is out of reach.
+  const retries = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--fetch-timeout=30000'];
+  const output = await runNpm(['pack', ...specs, '--json', '--loglevel=error', ...retries], folder);
   const listed = JSON.parse(output) as { name: string; filename: string }[];
   return new Map(listed.map(({ name, filename }) => [name, filename]));
 }
@@ -34,8 +35,8 @@ function runNpm(args: string[], cwd: string): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile('npm', args, { cwd, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout);
-      const told = stderr.split('\n').filter((line) => /^npm (?:error|ERR!)/.test(line));
-      const why = told.length > 0 ? told.slice(0, 4).join('\n') : error.message;
+      const lines = stderr.split('\n').filter((line) => /^npm (?:error|ERR!)/.test(line));
+      const why = lines.length > 0 ? lines.slice(0, 4).join('\n') : error.message;
       reject(new Error(`The packages could not be fetched: this example needs the npm registry.\n${why}`));
     });
   });

@@ -9,8 +9,8 @@ import { readPackages } from './packages.ts';
 import { describeResult, describeTotals } from './report.ts';
 import { toTask } from './task.ts';
 
-// Twenty npm packages, each unpacked and exercised in a session of its own that has no network.
-// Tarballs are fetched here, on the host; there are fewer slots than packages, so most tasks wait in the queue first.
+// Unpacks and exercises twenty npm packages, each in a session of its own without a network. The tarballs are fetched here, on
+// the host. There are fewer slots than packages, so most tasks first wait in the queue.
 
 const usage = `npm run example -- [--own] [--break NAME]
   --own         start a private fleet for this run (Redis and one worker with 4 slots) instead of using the running one
@@ -60,7 +60,7 @@ function say(line: string, exitCode: number): number {
 try {
   process.exitCode = await main();
 } catch (error) {
-  // What the fleet and npm say of themselves is meant to be read as it is.
+  // Messages of the fleet and of npm are written for the user; a stack would hide them.
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
 }

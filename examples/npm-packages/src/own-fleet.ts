@@ -7,7 +7,7 @@ const shellfleet = fileURLToPath(new URL('../../../node_modules/.bin/shellfleet'
 const run = promisify(execFile);
 const slots = 4;
 
-/** A fleet for this run alone: what `shellfleet up` starts, with its state in a folder of its own. */
+/** Starts a fleet for this run alone with `shellfleet up`, with its state in `folder`. */
 export async function startOwnFleet(folder: string): Promise<AsyncDisposable & { connection: ConnectOptions }> {
   const env = privateEnvironment(folder);
   console.log(`Starting a private fleet with ${slots} slots`);
@@ -15,7 +15,7 @@ export async function startOwnFleet(folder: string): Promise<AsyncDisposable & {
   const stop = async (): Promise<void> => {
     await run(shellfleet, ['down'], { env });
   };
-  // The fleet is detached: a Ctrl-C at this program does not reach it.
+  // The fleet is detached, so Ctrl-C in this program does not reach it.
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop().finally(() => process.exit(130)));
   const file = await readFleetFile(env);
@@ -27,7 +27,7 @@ export async function startOwnFleet(folder: string): Promise<AsyncDisposable & {
   return { connection: { redisUrl, namespace, sealKeys }, [Symbol.asyncDispose]: stop };
 }
 
-/** Ours, but for what names another fleet. */
+/** The environment of this process without variables that name another fleet. */
 function privateEnvironment(folder: string): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(
     ([name]) => !name.startsWith('SHELLFLEET_') || name === 'SHELLFLEET_DEFAULT_IMAGE',

@@ -3,15 +3,15 @@ import { readFile } from 'node:fs/promises';
 export interface Package {
   name: string;
   version: string;
-  /** `sha512-…`, of its tarball */
+  /** Of its tarball, as `sha512-…`. */
   integrity: string;
-  /** what it needs to load */
+  /** The packages that it imports. */
   dependencies: Package[];
 }
 
 type Locked = { version: string; integrity: string; dependencies?: Record<string, string> };
 
-/** The packages to exercise, in order: their pins are the ordinary npm lock file beside the checks. */
+/** The packages to exercise, in order. The npm lock file beside the checks pins them. */
 export async function readPackages(): Promise<Package[]> {
   const text = await readFile(new URL('../checks/package-lock.json', import.meta.url), 'utf8');
   const locked = (JSON.parse(text) as { packages: Record<string, Locked> }).packages;

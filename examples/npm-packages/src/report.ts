@@ -13,8 +13,8 @@ export function describeTotals({ tasks, success }: BatchTotals, tookMs: number):
   return `${tasks} packages: ${success} passed, ${tasks - success} failed, in ${(tookMs / 1000).toFixed(1)} s`;
 }
 
-/** Of a stack trace, the line that names the error. */
+/** The line of a stack trace that names the error. */
 function reasonIn(stderr: string): string {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '');
-  return lines.find((line) => /^\w*(?:Error|Exception)\b/.test(line)) ?? lines.at(-1) ?? 'it said nothing';
+  return lines.find((line) => /^\w*(?:Error|Exception)\b/.test(line)) ?? lines.at(-1) ?? 'it printed no reason';
 }

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { Task } from '@shellfleet/client';
 import type { Package } from './packages.ts';
 
-/** Uploads a package and its check, unpacks it, and runs the check: a plain node script full of assertions. */
+/** A task that uploads a package and its check, unpacks the package, and runs the check, a Node script with assertions. */
 export function toTask(item: Package, tarballs: Map<string, string>, broken: boolean): Task {
   const all = [item, ...item.dependencies];
   const uploads = all.map(({ name }) => [`/workspace/${name}.tgz`, tarballs.get(name) ?? '']);

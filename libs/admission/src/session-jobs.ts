@@ -1,25 +1,17 @@
-import { relock, toQueueError } from '@shellfleet/mailbox';
-import {
-  encodeWakeUp,
-  type FleetKeys,
-  parseSessionJobId,
-  SESSIONS_QUEUE,
-  sessionJobId,
-  sessionJobLockKey,
-} from '@shellfleet/protocol';
-import { createRedisBackend, type Job, Queue, Worker } from 'bullmq';
+import { type Granted, grant, relock, toQueueError } from '@shellfleet/mailbox';
+import { type FleetKeys, sessionJobLockKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import { createFetcher } from './fetcher.ts';
+import { PLACEMENT_CLASSES, type PlacementClass } from './placement.ts';
+import { jobIdOf, type NewSessionJob, parseSessionJob, type SessionJob } from './session-job.ts';
+import { SessionQueues } from './session-queues.ts';
 
-// A host's side of the sessions queue: BullMQ admits sessions to hosts, and the lock of a job is the lease.
+// A host's side of the sessions queues: BullMQ admits sessions to hosts, and the lock of a job is the lease.
 //
 // ADMISSION-1. A session that holds a slot has one active job. The token of its lock is the host's id, so a restarted worker still owns it.
 // ADMISSION-2. A job whose lock ran out (stalled) is handed out again: its next host takes the session over. It never fails.
-
-/** A session that this host may run, because the host holds the lock of its job. */
-export interface SessionJob {
-  tenant: string;
-  session: string;
-}
+// ADMISSION-3. A host fetches only from the queues of the placement classes that it offers.
+// ADMISSION-4. No connection of its own, however many classes: nothing here blocks.
 
 interface HeldLock {
   job: SessionJob;
@@ -28,21 +20,23 @@ interface HeldLock {
 }
 
 export interface SessionJobs {
-  /** Takes the next waiting session and locks its job for `lockMs`. Undefined when none waits. */
+  /** Takes the next waiting session that this host can run and locks its job for `lockMs`. Undefined when none waits. */
   fetch(): Promise<SessionJob | undefined>;
-  /** Sessions whose lock names this host: those that it owned before it restarted. */
+  /** Sessions whose lock names this host: those that it owned before it restarted, whichever classes it offers now. */
   listOwn(): Promise<SessionJob[]>;
+  /** Asks for a fence for a session whose job this host has locked. Throws QUEUE_UNAVAILABLE. */
+  grant(job: SessionJob): Promise<Granted>;
   /**
-   * Extends the locks, with one call per distinct duration. A lock that ran out is set again if no other host took the job since.
+   * Extends the locks, with one call per distinct duration and class. A lock that ran out is set again if no other host took the job since.
    * Returns the sessions whose lock this host has lost. `fence`: the fence under which this host owns the session already.
    */
   renew(leases: readonly HeldLock[]): Promise<SessionJob[]>;
   /** Ends the job; the session then holds no slot. Throws QUEUE_UNAVAILABLE. */
   remove(job: SessionJob): Promise<void>;
-  /** Adds a job unless the session has one. Throws QUEUE_UNAVAILABLE. */
-  ensure(job: SessionJob, priority: number): Promise<void>;
-  /** Whether the session has a job, waiting or active. */
-  has(job: SessionJob): Promise<boolean>;
+  /** Adds a job unless the session has one in its class. Throws QUEUE_UNAVAILABLE. */
+  ensure(job: NewSessionJob): Promise<void>;
+  /** Whether the session has a job in its class, waiting or active. */
+  has(job: NewSessionJob): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -50,59 +44,41 @@ export interface SessionJobsOptions {
   redis: Redis;
   fleet: FleetKeys;
   hostId: string;
+  /** the classes from which this host fetches */
+  offers: readonly PlacementClass[];
   /** length of a lock just taken, until the session's own grace period is known */
   lockMs: number;
-  /** how often stalled jobs are searched for */
+  /** how often stalled jobs are searched for, in each class that this host offers */
   stalledIntervalMs: number;
 }
 
 export async function createSessionJobs(options: SessionJobsOptions): Promise<SessionJobs> {
   const { redis, fleet, hostId } = options;
-  const shared = { connection: redis, prefix: fleet.admission };
-  const queue = new Queue(SESSIONS_QUEUE, {
-    ...shared,
-    streams: { events: { maxLen: 0 } },
-    defaultJobOptions: { removeOnComplete: true, removeOnFail: true },
-  });
-  const workerOptions = {
-    ...shared,
-    autorun: false,
-    name: hostId,
-    lockDuration: options.lockMs,
-    stalledInterval: options.stalledIntervalMs,
-    // ADMISSION-2: however often its host is lost, a session's job never fails.
-    maxStalledCount: 1_000_000,
-  };
-  // Without this factory BullMQ opens a second connection for blocking calls, of which there are none.
-  const worker = new Worker(SESSIONS_QUEUE, null, workerOptions, (name, opts) => createRedisBackend(name, opts));
-  // A failure rejects the call that met it.
-  queue.on('error', () => {});
-  worker.on('error', () => {});
-  await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
-  await worker.startStalledCheckTimer();
+  const queues = new SessionQueues(redis, fleet);
+  const fetcher = await createFetcher(options, queues);
 
   return {
-    async fetch() {
-      const job = await worker.getNextJob(hostId, { block: false });
-      return job === undefined ? undefined : toSessionJob(job);
-    },
+    fetch: () => fetcher.fetch(),
 
     async listOwn() {
-      const jobs = (await queue.getActive()).map(toSessionJob).filter((job) => job !== undefined);
+      const active = await Promise.all(PLACEMENT_CLASSES.map(listActive));
+      const jobs = active.flat();
       if (jobs.length === 0) return [];
-      const locks = await redis.mget(jobs.map((job) => sessionJobLockKey(fleet, toJobId(job))));
+      const locks = await redis.mget(jobs.map((job) => lockOf(job)));
       return jobs.filter((_, index) => locks[index] === hostId);
     },
 
+    grant: (job) => grant(redis, fleet, job, hostId, options.lockMs, otherClasses(job)),
+
     async renew(leases) {
-      const byDuration = Map.groupBy(leases, (lease) => lease.lockMs);
-      const lost = await Promise.all([...byDuration].map(([lockMs, group]) => renewAlike(group, lockMs)));
+      const alike = Map.groupBy(leases, ({ job, lockMs }) => `${job.placementClass} ${lockMs}`);
+      const lost = await Promise.all([...alike.values()].map(renewAlike));
       return lost.flat();
     },
 
     async remove(job) {
       try {
-        const stored = await queue.getJob(toJobId(job));
+        const stored = await queues.of(job.placementClass).getJob(jobIdOf(job));
         await stored?.moveToCompleted(null, hostId, false);
       } catch (error) {
         // The job is gone, or another host has it: in both cases this host has nothing to end.
@@ -110,49 +86,48 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
       }
     },
 
-    async ensure(job, priority) {
-      try {
-        await queue.add('session', {}, { jobId: toJobId(job), priority });
-        await redis.publish(fleet.sessionsWakeUps, encodeWakeUp({ type: 'sessions' }));
-      } catch (error) {
-        throw toQueueError(error);
-      }
+    async ensure(job) {
+      await queues.add(job).catch(throwQueueError);
     },
 
-    async has(job) {
-      return (await queue.getJob(toJobId(job))) !== undefined;
-    },
+    has: (job) => queues.has(job),
 
     async close() {
-      await Promise.allSettled([worker.close(true), queue.close()]);
+      await Promise.allSettled([fetcher.close(), queues.close()]);
     },
   };
 
-  async function renewAlike(leases: HeldLock[], lockMs: number): Promise<SessionJob[]> {
-    const ids = leases.map(({ job }) => toJobId(job));
-    const refused = new Set(
-      await worker.extendJobLocks(
-        ids,
-        ids.map(() => hostId),
-        lockMs,
-      ),
-    );
+  async function listActive(name: PlacementClass): Promise<SessionJob[]> {
+    const jobs = await queues.of(name).getActive();
+    return jobs.flatMap((job) => parseSessionJob(job, name) ?? []);
+  }
+
+  /** Leases of one class and duration, at least one. */
+  async function renewAlike(leases: HeldLock[]): Promise<SessionJob[]> {
+    const [first] = leases;
+    if (first === undefined) return [];
+    const ids = leases.map(({ job }) => jobIdOf(job));
+    const refused = new Set(await fetcher.extendLocks(first.job.placementClass, ids, first.lockMs));
     const lost: SessionJob[] = [];
-    for (const { job, fence } of leases) {
-      if (!refused.has(toJobId(job))) continue;
+    for (const { job, fence, lockMs } of leases) {
+      if (!refused.has(jobIdOf(job))) continue;
       const kept = fence !== undefined && (await relock(redis, fleet, job, { fence, host: hostId }, lockMs));
       if (!kept) lost.push(job);
     }
     return lost;
   }
+
+  function lockOf(job: SessionJob): string {
+    return sessionJobLockKey(fleet, job.placementClass, jobIdOf(job));
+  }
 }
 
-function toJobId(job: SessionJob): string {
-  return sessionJobId(job.tenant, job.session);
+function otherClasses(job: SessionJob): PlacementClass[] {
+  return PLACEMENT_CLASSES.filter((name) => name !== job.placementClass);
 }
 
-function toSessionJob(job: Job): SessionJob | undefined {
-  return job.id === undefined ? undefined : parseSessionJobId(job.id);
+function throwQueueError(error: unknown): never {
+  throw toQueueError(error);
 }
 
 /** BullMQ's codes: no such job, no lock, not active, another's lock. */

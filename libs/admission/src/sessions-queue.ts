@@ -1,8 +1,10 @@
-import { encodeWakeUp, type FleetKeys, SESSIONS_QUEUE, sessionJobId } from '@shellfleet/protocol';
-import { Queue } from 'bullmq';
+import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import type { PlacementClass } from './placement.ts';
+import { classOf, jobIdOf, type NewSessionJob } from './session-job.ts';
+import { SessionQueues } from './session-queues.ts';
 
-/** The most sessions whose position in the queue is reported. A session behind them is reported without a position. */
+/** The most sessions of a class whose position in the queue is reported. A session behind them is reported without a position. */
 const POSITIONS = 1_000;
 
 /** Limits how many additions are in flight at once. */
@@ -10,22 +12,14 @@ export interface AddLimit {
   enter<T>(call: () => Promise<T>): Promise<T>;
 }
 
-export interface SessionRef {
-  tenant: string;
-  session: string;
-}
-
-/** A producer's side of the sessions queue: adds jobs and reads the order of those that wait. It shares the producer's main connection. */
+/** A producer's side of the sessions queues: adds jobs, and reads the order of those that wait. */
 export class SessionsQueue {
-  readonly #redis: Redis;
-  readonly #fleet: FleetKeys;
-  readonly #adding = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
+  readonly #queues: SessionQueues;
   readonly #limit: AddLimit;
-  #opened?: Queue;
+  readonly #adding = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
 
   constructor(redis: Redis, fleet: FleetKeys, limit: AddLimit) {
-    this.#redis = redis;
-    this.#fleet = fleet;
+    this.#queues = new SessionQueues(redis, fleet);
     this.#limit = limit;
   }
 
@@ -33,44 +27,25 @@ export class SessionsQueue {
    * Adds a job for the session unless it has one, and wakes the hosts. Calls for one session share an addition that has not begun.
    * They never share one that has begun: it may have found the old job just before that was removed.
    */
-  ensureJob(ref: SessionRef, priority: number): Promise<void> {
-    const jobId = sessionJobId(ref.tenant, ref.session);
-    const current = this.#adding.get(jobId);
+  ensureJob(job: NewSessionJob): Promise<void> {
+    const key = `${classOf(job)} ${jobIdOf(job)}`;
+    const current = this.#adding.get(key);
     if (current === undefined) {
-      const running = this.#limit.enter(() => this.#add(jobId, priority)).finally(() => this.#adding.delete(jobId));
-      this.#adding.set(jobId, { running });
+      const running = this.#limit.enter(() => this.#queues.add(job)).finally(() => this.#adding.delete(key));
+      this.#adding.set(key, { running });
       return running;
     }
-    current.next ??= current.running.catch(() => {}).then(() => this.ensureJob(ref, priority));
+    current.next ??= current.running.catch(() => {}).then(() => this.ensureJob(job));
     return current.next;
   }
 
-  /** Session job ids in the order in which hosts will take them. */
-  async waiting(): Promise<string[]> {
-    return this.#queue().getRanges(['waiting', 'prioritized'], 0, POSITIONS - 1, true);
+  /** Job ids of the sessions that wait in a class, in the order in which hosts take them. */
+  waiting(name: PlacementClass): Promise<string[]> {
+    return this.#queues.waiting(name, POSITIONS);
   }
 
   /** Resolves when no addition is in flight. */
   async settled(): Promise<void> {
     while (this.#adding.size > 0) await Promise.allSettled([...this.#adding.values()].map(({ running }) => running));
-  }
-
-  async #add(jobId: string, priority: number): Promise<void> {
-    // The wake-up must follow the job, and `add` does work of its own before it writes.
-    await this.#queue().add('session', {}, { jobId, removeOnComplete: true, removeOnFail: true, priority });
-    await this.#redis.publish(this.#fleet.sessionsWakeUps, encodeWakeUp({ type: 'sessions' }));
-  }
-
-  #queue(): Queue {
-    if (this.#opened === undefined) {
-      this.#opened = new Queue(SESSIONS_QUEUE, {
-        connection: this.#redis,
-        prefix: this.#fleet.admission,
-        streams: { events: { maxLen: 0 } },
-      });
-      // A failure rejects the call that met it.
-      this.#opened.on('error', () => {});
-    }
-    return this.#opened;
   }
 }

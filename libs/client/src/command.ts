@@ -1,12 +1,12 @@
 import { abortable } from '@shellfleet/concurrency';
 import { fromWireResult, type LogChunk, type OutputChunk, type Result, toCommandId } from '@shellfleet/protocol';
-import type { Producer } from './producer.ts';
 import type { Pending } from './results/pending-results.ts';
 import { OpenStdin, type WriteOptions } from './stdin/write-stdin.ts';
 import { type LogOptions, readLog } from './stream/command-log.ts';
 import { followOutput } from './stream/command-output.ts';
 import { parseCursor } from './stream/stream-reader.ts';
 import { cancelEntry } from './submit/cancel-entry.ts';
+import type { View } from './view.ts';
 
 export interface FollowOptions {
   /** Go on behind this chunk or event. */
@@ -29,20 +29,20 @@ interface CommandState {
 export class Command {
   readonly id: string;
   readonly sessionId: string;
-  readonly #producer: Producer;
+  readonly #view: View;
   readonly #pending: Pending;
   readonly #state: CommandState;
   readonly #told: Promise<void> | undefined;
   readonly #stdin: OpenStdin;
 
   /** @internal */
-  constructor(producer: Producer, pending: Pending, state: CommandState) {
-    this.#producer = producer;
+  constructor(view: View, pending: Pending, state: CommandState) {
+    this.#view = view;
     this.#pending = pending;
     this.#state = state;
     this.sessionId = pending.keys.session;
     this.id = toCommandId(this.sessionId, pending.entryId);
-    this.#stdin = new OpenStdin(producer, pending.keys, pending.entryId);
+    this.#stdin = new OpenStdin(view, pending.keys, pending.entryId);
     this.#told = state.onOutput === undefined ? undefined : this.#tell(state.onOutput);
     // Whoever asks for the result hears of it.
     this.#told?.catch(() => {});
@@ -51,7 +51,7 @@ export class Command {
   /** Live, from the beginning or behind a chunk that the caller has; ends with the command. Any number of readers. */
   output(options: FollowOptions = {}): AsyncGenerator<OutputChunk> {
     const position = { ...options, after: parseCursor(options.after) };
-    return followOutput(this.#producer, this.#pending.keys, this.#pending.entryId, position);
+    return followOutput(this.#view, this.#pending.keys, this.#pending.entryId, position);
   }
 
   /**
@@ -59,7 +59,7 @@ export class Command {
    * Throws HOST_UNREACHABLE, LOG_EXPIRED.
    */
   log(options: LogOptions = {}): AsyncGenerator<LogChunk> {
-    return readLog(this.#producer, this.#pending.keys, this.#pending.entryId, options);
+    return readLog(this.#view, this.#pending.keys, this.#pending.entryId, options);
   }
 
   /** The one Result; every chunk was given to `onOutput` before. Rejects when the signal aborts, and the command goes on. */
@@ -91,11 +91,11 @@ export class Command {
 
   /** True: this call will end it as a cancellation. False: it had already ended, however. */
   cancel(reason?: string): Promise<boolean> {
-    return cancelEntry(this.#producer, this.#pending.keys, this.#pending.entryId, reason);
+    return cancelEntry(this.#view, this.#pending.keys, this.#pending.entryId, reason);
   }
 
   async #watch(signal: AbortSignal | undefined): Promise<void> {
-    const { pending, feeds } = this.#producer;
+    const { pending, feeds } = this.#view;
     using wake = await feeds.follow(this.#pending.keys.feed);
     for (;;) {
       await pending.lookAt([this.#pending]).catch(() => {});

@@ -1,8 +1,9 @@
-// Feeds an open stdin with random frames: in order, again, too early, too long, of others; and reads it in random pieces. Byte n of
-// the stream is a function of n, so that each one read is known to be the right one.
-// usage: fuzz-input <seed> <milliseconds>. Ends with 0 and a line of counts, or dies where something is wrong.
+// Feeds an open stdin with random frames: in order, again, too early, too long, of others; and reads it in random
+// pieces. Byte n of the stream is a function of n, so that each one read is known to be the right one. usage:
+// fuzz-input <seed> <milliseconds>. Ends with 0 and a line of counts, or dies where something is wrong.
 #define _GNU_SOURCE
 #include "../src/clock.h"
+#include "../src/events.h"
 #include "../src/folder.h"
 #include "../src/input.h"
 #include "../src/link.h"
@@ -12,27 +13,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 enum { MOST_BYTES = 2 << 20 };
 
 static const uint8_t ID[ID_BYTES] = "an entry", OTHER[ID_BYTES] = "another";
 static char path[64];
-static uint64_t state, told;
-static int told_deaf;
+static uint64_t state, reported;
+static int reported_closed;
 
-// What input.c knows of the rest of the keeper.
+// The functions of other files that input.c uses.
 const char *path_of(const char *name) {
   if (strcmp(name, "input")) abort();
   return path;
 }
 
-int link_put(uint8_t type, uint8_t stream, uint16_t flags, const uint8_t *id, uint64_t offset, const void *payload, size_t n) {
+int link_put(uint8_t type, uint8_t stream, uint16_t flags, const uint8_t *id, uint64_t offset, const void *payload,
+             size_t n) {
   if (type != INPUT_TAKEN || stream || payload || n || memcmp(id, ID, ID_BYTES)) abort();
-  if (offset < told) abort();
-  told = offset;
-  told_deaf = flags;
+  if (offset < reported) abort();
+  reported = offset;
+  reported_closed = flags;
   return 1;
 }
 
@@ -68,16 +69,17 @@ static uint64_t send_frame(uint64_t from, uint64_t end_at) {
 }
 
 // One command: returns how many bytes it read.
-static uint64_t run(int epoll, int frames) {
+static uint64_t run(int frames) {
   static uint8_t bytes[70000];
-  const uint64_t end_at = next_random() % MOST_BYTES, gives_up_at = next_random() % 4 ? UINT64_MAX : next_random() % MOST_BYTES;
+  const uint64_t end_at = next_random() % MOST_BYTES,
+                 gives_up_at = next_random() % 4 ? UINT64_MAX : next_random() % MOST_BYTES;
   uint64_t seen = 0;
   int ended = 0, reader = -1;
-  told = told_deaf = 0;
+  reported = reported_closed = 0;
   if (!input_begin(ID)) abort();
   for (int i = 0; i < frames && !ended; i++) {
     if (next_random() % 50 == 0) input_resume();
-    send_frame(told + next_random() % 2, end_at);
+    send_frame(reported + next_random() % 2, end_at);
     input_tick();
     if (reader == -1 && next_random() % 4 == 0) {
       reader = open(path, O_RDONLY | O_NONBLOCK);
@@ -98,12 +100,12 @@ static uint64_t run(int epoll, int frames) {
       reader = -2;
     }
     struct epoll_event event;
-    if (epoll_wait(epoll, &event, 1, 0) > 0) input_on_writable();
+    if (events_wait(&event, 1, 0) > 0) input_on_writable();
     if (!input_send()) abort();
-    if (!told_deaf && told < seen) abort(); // read, and never given
+    if (!reported_closed && reported < seen) abort(); // read, and never written
   }
   input_end();
-  if (!access(path, F_OK)) abort(); // nothing of it is left
+  if (!access(path, F_OK)) abort(); // the pipe is removed
   if (reader >= 0) close(reader);
   return seen;
 }
@@ -114,11 +116,10 @@ int main(int argc, char **argv) {
   const uint64_t deadline = now_ms() + strtoull(argv[2], 0, 10);
   snprintf(path, sizeof path, "/tmp/sf-fuzz-input-%d", getpid());
   signal(SIGPIPE, SIG_IGN);
-  const int epoll = epoll_create1(EPOLL_CLOEXEC);
-  input_open(epoll, 1);
+  if (!events_open() || !input_open()) return 1;
   uint64_t rounds = 0, read = 0;
   while (now_ms() < deadline) {
-    read += run(epoll, 400);
+    read += run(400);
     rounds++;
   }
   printf("%llu rounds, %llu bytes\n", (unsigned long long)rounds, (unsigned long long)read);

@@ -36,14 +36,25 @@ static size_t add_frame(uint8_t *bytes, int framed) {
   return p - bytes;
 }
 
-// Damage of every kind that a dying sender or a hostile one makes.
+// Kinds of damage that a dying sender or a hostile one makes.
 static size_t damage(uint8_t *bytes, size_t n) {
   switch (next_random() % 6) {
     case 0: return n ? next_random() % n : 0; // cut short
-    case 1: if (n) bytes[next_random() % n] ^= 1 << next_random() % 8; return n;
-    case 2: if (n > 4) { const uint32_t huge = next_random(); memcpy(bytes + next_random() % (n - 4), &huge, 4); } return n;
-    case 3: if (n > SYNC_BYTES) memcpy(bytes + next_random() % (n - SYNC_BYTES), SYNC, SYNC_BYTES); return n;
-    case 4: for (size_t i = 0; i < n; i++) bytes[i] = next_random(); return n;
+    case 1:
+      if (n) bytes[next_random() % n] ^= 1 << next_random() % 8;
+      return n;
+    case 2:
+      if (n > 4) {
+        const uint32_t huge = next_random();
+        memcpy(bytes + next_random() % (n - 4), &huge, 4);
+      }
+      return n;
+    case 3:
+      if (n > SYNC_BYTES) memcpy(bytes + next_random() % (n - SYNC_BYTES), SYNC, SYNC_BYTES);
+      return n;
+    case 4:
+      for (size_t i = 0; i < n; i++) bytes[i] = next_random();
+      return n;
     default: return n;
   }
 }
@@ -53,7 +64,7 @@ static uint64_t feed(Parser *parser, const uint8_t *bytes, size_t n) {
   while (n) {
     size_t room, piece = 1 + next_random() % 900;
     uint8_t *space = parser_space(parser, &room);
-    if (!room) abort(); // a full buffer holds a whole frame, so something must have come out
+    if (!room) abort(); // a full buffer holds a whole frame, so one must have been returned
     if (piece > n) piece = n;
     if (piece > room) piece = room;
     memcpy(space, bytes, piece);

@@ -1,4 +1,4 @@
-// Says what the keeper's own reader of control groups finds under the root that is named.
+// Prints what cgroup.c reads under the root that is named, as JSON.
 #include "../src/cgroup.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -17,12 +17,12 @@ enum { LAST_CAPABILITY = 63, CAPABILITY_VERSION = 0x20080522, JOIN_SESSION_KEYRI
 static void limit(int what, const char *name, rlim_t most) {
   struct rlimit now;
   if (getrlimit(what, &now)) fail("reading %s", name);
-  // A starter that is limited itself may not be able to give more, and less is what was asked for.
+  // A starter that is limited itself may not be able to give more; a stricter limit is acceptable.
   const rlim_t hard = now.rlim_max < most ? now.rlim_max : most;
   if (setrlimit(what, &(struct rlimit){hard, hard})) fail("setting %s", name);
 }
 
-// When the host is short of memory, sessions go before what runs them, and the shell before its keeper.
+// When the host is short of memory, sessions are killed before the worker, and the shell before its keeper.
 static void raise_oom_score(void) {
   const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   char text[16];
@@ -57,9 +57,10 @@ static void forget_capabilities(void) {
   if (memcmp(none, left, sizeof none)) fail("capabilities are left");
 }
 
-// The ring that our starter had is possessed by whoever inherits it, whatever its user.
+// A process that inherits the starter's key ring can use its keys, as any user.
 static void leave_key_ring(void) {
-  if (syscall(SYS_keyctl, JOIN_SESSION_KEYRING, 0) < 0 && errno != ENOSYS && errno != EPERM) fail("leaving the key ring");
+  if (syscall(SYS_keyctl, JOIN_SESSION_KEYRING, 0) < 0 && errno != ENOSYS && errno != EPERM)
+    fail("leaving the key ring");
 }
 
 void confine(const Plan *plan) {
@@ -74,5 +75,6 @@ void confine(const Plan *plan) {
   forget_capabilities();
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) fail("giving up new privileges");
   errno = 0;
-  if (setuid(0) == 0 || getuid() != plan->uid || geteuid() != plan->uid || getegid() != plan->gid) fail("the user did not change");
+  if (setuid(0) == 0 || getuid() != plan->uid || geteuid() != plan->uid || getegid() != plan->gid)
+    fail("the user did not change");
 }

@@ -1,15 +1,18 @@
-// Starts a program (the keeper) on the host itself: in namespaces of its own, under limits, as a user without privileges. What it
-// cannot do as asked it does not start. Then it stays, outside of all that, to tell how the program ended.
+// Starts a program (the keeper) on the host itself: in namespaces of its own, under limits, as a user without
+// privileges. If any of that is not possible, the program does not start. The launcher stays outside of the namespaces
+// and writes down how the program ended.
 //
 //   launch --process FILE --ended FILE --user UID:GID [--same-user] [--keeper FOLDER] [--workspace FOLDER]
 //          [--scratch-bytes N] [--cgroup NAME=FOLDER ...] [--hide FOLDER ...] [--address-space BYTES] [--cpu-seconds N]
 //          -- PROGRAM [ARGUMENT ...]
 //
-// Prints `ready` once the program runs, or one line on stderr that says what could not be had. Its environment is the program's.
+// Prints `ready` once the program runs, or one line on stderr with the reason why it does not. The program gets its
+// environment.
 //
-// L1. Everything is in force before the program's first instruction: nothing runs unlimited, nothing has to be taken away later.
-// L2. It outlives its starter: a session of its own, no descriptors, no signal at its starter's death.
-// L3. The pids are on disk before the program starts, so whoever comes after its starter finds it.
+// LAUNCHER-1. All limits are in force before the program's first instruction.
+// LAUNCHER-2. It outlives the process that started it: it has a session of its own and no descriptors, and gets no
+//     signal at its death.
+// LAUNCHER-3. The pids are on disk before the program starts, so the next worker finds it.
 #define _GNU_SOURCE
 #include "launch.h"
 #include <errno.h>
@@ -26,18 +29,18 @@
 #include <unistd.h>
 
 static Plan plan;
-static int complaints = 2; // in the child: a pipe, so that the parent knows of every failure before the program runs
+static int errors = 2; // in the child: a pipe, so that the parent receives every failure before the program runs
 
 void fail(const char *format, ...) {
-  char words[512];
+  char text[512];
   const int error = errno;
   va_list arguments;
   va_start(arguments, format);
-  int n = vsnprintf(words, sizeof words - 64, format, arguments);
+  int n = vsnprintf(text, sizeof text - 64, format, arguments);
   va_end(arguments);
-  if (n > (int)sizeof words - 64) n = sizeof words - 64;
-  n += snprintf(words + n, 64, error ? ": %s\n" : "\n", strerror(error));
-  _exit(write(complaints, words, n) == n ? 1 : 2);
+  if (n > (int)sizeof text - 64) n = sizeof text - 64;
+  n += snprintf(text + n, 64, error ? ": %s\n" : "\n", strerror(error));
+  _exit(write(errors, text, n) == n ? 1 : 2);
 }
 
 static uint64_t to_number(const char *text) {
@@ -74,9 +77,9 @@ static void take_hidden(const char *text) {
 
 static void read_plan(int argc, char **argv) {
   static const struct option options[] = {
-    {"process", 1, 0, 'p'}, {"ended", 1, 0, 'e'}, {"user", 1, 0, 'u'}, {"same-user", 0, 0, 's'}, {"keeper", 1, 0, 'k'},
-    {"workspace", 1, 0, 'w'}, {"scratch-bytes", 1, 0, 't'}, {"cgroup", 1, 0, 'g'}, {"hide", 1, 0, 'h'},
-    {"address-space", 1, 0, 'a'}, {"cpu-seconds", 1, 0, 'c'}, {0, 0, 0, 0},
+    {"process", 1, 0, 'p'}, {"ended", 1, 0, 'e'},         {"user", 1, 0, 'u'},          {"same-user", 0, 0, 's'},
+    {"keeper", 1, 0, 'k'},  {"workspace", 1, 0, 'w'},     {"scratch-bytes", 1, 0, 't'}, {"cgroup", 1, 0, 'g'},
+    {"hide", 1, 0, 'h'},    {"address-space", 1, 0, 'a'}, {"cpu-seconds", 1, 0, 'c'},   {0, 0, 0, 0},
   };
   for (int option; (option = getopt_long(argc, argv, "+", options, 0)) != -1;) {
     switch (option) {
@@ -96,7 +99,8 @@ static void read_plan(int argc, char **argv) {
   }
   plan.program = argv + optind;
   errno = 0;
-  if (!plan.process_file || !plan.ended_file || !plan.uid || !plan.program[0]) fail("--process, --ended, --user and a program are needed");
+  if (!plan.process_file || !plan.ended_file || !plan.uid || !plan.program[0])
+    fail("--process, --ended, --user and a program are needed");
 }
 
 static void write_file(const char *path, const char *text) {
@@ -105,7 +109,7 @@ static void write_file(const char *path, const char *text) {
   close(fd);
 }
 
-// Whole or not at all, for readers that may come at any time.
+// In one step, so that a reader never finds a part of it.
 static void put_file(const char *path, const char *text) {
   char draft[512];
   snprintf(draft, sizeof draft, "%s.%d", path, getpid());
@@ -113,7 +117,7 @@ static void put_file(const char *path, const char *text) {
   if (fd < 0 || write(fd, text, strlen(text)) < 0 || close(fd) || rename(draft, path)) fail("writing %s", path);
 }
 
-// Field 22 of /proc/<pid>/stat: with it a pid names one process, however often the number is used again.
+// Field 22 of /proc/<pid>/stat. Pid and start together name one process, also when the number is used again.
 static unsigned long long start_of(pid_t pid) {
   char path[48], text[1024];
   snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -124,12 +128,14 @@ static unsigned long long start_of(pid_t pid) {
   text[n] = 0;
   unsigned long long started = 0;
   const char *rest = strrchr(text, ')');
-  if (!rest || sscanf(rest + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &started) != 1)
+  if (!rest || sscanf(rest + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+                      &started) != 1)
     fail("reading %s", path);
   return started;
 }
 
-// In a user namespace of its own a process without privileges may have the other namespaces; its user stays who it is.
+// In a user namespace of its own a process without privileges may have the other namespaces. Its user id stays the
+// same.
 static void map_user(pid_t child) {
   char path[48], text[48];
   snprintf(path, sizeof path, "/proc/%d/setgroups", child);
@@ -157,20 +163,21 @@ static void write_process_file(pid_t child) {
   put_file(plan.process_file, text);
 }
 
-// The program's secrets are not ours to keep.
+// The launcher does not need the program's secrets.
 static void forget_environment(void) {
   extern char **environ;
   for (char **variable = environ; *variable; variable++) memset(*variable, 0, strlen(*variable));
   clearenv();
 }
 
-static void let_go_of_starter(void) {
+static void detach(void) {
   const int null = open("/dev/null", O_RDWR);
-  for (int fd = 0; fd < 3; fd++) dup2(null, fd);
+  for (int fd = 0; fd < 3; fd++)
+    if (dup2(null, fd) < 0) close(fd); // without /dev/null: none rather than the starter's
   if (null > 2) close(null);
 }
 
-static void tell_end(pid_t child) {
+static void write_end(pid_t child) {
   int status;
   char text[32];
   while (waitpid(child, &status, 0) < 0)
@@ -181,15 +188,15 @@ static void tell_end(pid_t child) {
   exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
-static void run_child(int go, int said) {
-  complaints = said;
+static void run_child(int go, int failures) {
+  errors = failures;
   char byte;
   errno = 0;
-  if (read(go, &byte, 1) != 1) fail("was not told to go on");
+  if (read(go, &byte, 1) != 1) fail("the launcher ended before the program could start");
   surround(&plan);
   confine(&plan);
   signal(SIGPIPE, SIG_DFL);
-  let_go_of_starter();
+  detach();
   execv(plan.program[0], plan.program);
   fail("executing %s", plan.program[0]);
 }
@@ -197,39 +204,43 @@ static void run_child(int go, int said) {
 int main(int argc, char **argv) {
   errno = 0;
   read_plan(argc, argv);
-  int go[2], said[2];
-  if (pipe2(go, O_CLOEXEC) || pipe2(said, O_CLOEXEC)) fail("making a pipe");
-  if (syscall(SYS_close_range, said[1] + 1, ~0u, 0) && errno != ENOSYS) fail("closing descriptors");
-  setsid(); // fails where the starter has seen to it
-  for (int s = 1; s < NSIG; s++) signal(s, s == SIGHUP || s == SIGINT || s == SIGTERM || s == SIGPIPE ? SIG_IGN : SIG_DFL);
+  int go[2], failures[2];
+  if (pipe2(go, O_CLOEXEC) || pipe2(failures, O_CLOEXEC)) fail("making a pipe");
+  if (syscall(SYS_close_range, failures[1] + 1, ~0u, 0) && errno != ENOSYS) fail("closing descriptors");
+  setsid(); // fails where it leads a session already
+  for (int s = 1; s < NSIG; s++)
+    signal(s, s == SIGHUP || s == SIGINT || s == SIGTERM || s == SIGPIPE ? SIG_IGN : SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, 0);
-  const int namespaces = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | (plan.same_user ? CLONE_NEWUSER : 0);
+  sigprocmask(SIG_SETMASK, &none, 0); // with valid arguments it cannot fail
+  const int namespaces =
+    CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | (plan.same_user ? CLONE_NEWUSER : 0);
   const pid_t child = syscall(SYS_clone, namespaces | SIGCHLD, 0, 0, 0, 0);
-  if (child < 0) fail("making namespaces for a session (%s)", plan.same_user ? "user, pid, mount, ipc, uts" : "pid, mount, ipc, uts");
+  if (child < 0)
+    fail("making namespaces for a session (%s)",
+         plan.same_user ? "user, pid, mount, ipc, uts" : "pid, mount, ipc, uts");
   if (!child) {
     close(go[1]);
-    run_child(go[0], said[1]);
+    run_child(go[0], failures[1]);
   }
-  close(said[1]);
+  close(failures[1]);
   close(go[0]);
   if (plan.same_user) map_user(child);
   join_cgroups(child);
   write_process_file(child);
   if (write(go[1], "g", 1) != 1) fail("letting the program go");
   close(go[1]);
-  char words[512];
+  char text[512];
   size_t n = 0;
-  for (ssize_t got; n < sizeof words && (got = read(said[0], words + n, sizeof words - n)) > 0;) n += got;
-  if (n) { // it said why it does not run
-    waitpid(child, 0, 0);
+  for (ssize_t got; n < sizeof text && (got = read(failures[0], text + n, sizeof text - n)) > 0;) n += got;
+  if (n) { // the reason why it does not run
+    waitpid(child, 0, 0); // it is ending: there is nothing else to do about it
     unlink(plan.process_file);
-    return write(2, words, n) == (ssize_t)n ? 1 : 2;
+    return write(2, text, n) == (ssize_t)n ? 1 : 2;
   }
   forget_environment();
-  if (write(1, "ready\n", 6) < 0) errno = 0; // whoever started us may be gone: it lives on all the same
-  let_go_of_starter();
-  if (chdir("/")) errno = 0;
-  tell_end(child);
+  if (write(1, "ready\n", 6) < 0) errno = 0; // the starter may have died: the program goes on
+  detach();
+  if (chdir("/")) errno = 0; // then it keeps a folder of the host in use, and works all the same
+  write_end(child);
 }

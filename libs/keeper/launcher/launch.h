@@ -14,7 +14,7 @@ typedef struct {
   const char *process_file, *ended_file;
   uid_t uid;
   gid_t gid;
-  int same_user; // we have no privileges, and it is to run as who we are
+  int same_user; // the launcher has no privileges, and the program runs as the same user
   const char *keeper, *workspace; // folders of the host; null: none
   uint64_t scratch_bytes; // of /tmp and /dev/shm, each
   int cgroups, hidden_folders;
@@ -24,12 +24,12 @@ typedef struct {
   char **program;
 } Plan;
 
-// Says what could not be done, with the system's reason where there is one (errno), and ends this process.
+// Reports the failed step, with the description of errno where that is set, and ends this process.
 void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-// The file system that the session sees. Called in the namespaces that are to be changed.
+// Builds the file system of the session. Called in the new namespaces.
 void surround(const Plan *plan);
-// Limits, then the user: after it nothing is left that could take any of it back.
+// Sets the limits, then the user. Afterwards the process has no privilege left to undo any of it.
 void confine(const Plan *plan);
 
 #endif

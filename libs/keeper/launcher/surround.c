@@ -1,8 +1,8 @@
-// The host's own root folder, put together anew for one session: the same files under the same names, but for what is private.
+// Builds the root folder of one session: the host's files under the same names, but for folders that are private.
 //
 //   private   /workspace  /tmp (also as /var/tmp)  /dev/shm  /dev/pts  /proc  /sys/fs/cgroup (its own, to be read)
 //   ours      /.shellfleet (keeper and socket, read-only)  /.shellfleet-run (the keeper's folder)
-//   hidden    what the plan says
+//   hidden    the folders of --hide
 #define _GNU_SOURCE
 #include "launch.h"
 #include <dirent.h>
@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Where it is put together; what lay there is reached by the descriptors that were opened before.
+// The place where it is built. Files that are there are reached by descriptors that were opened before.
 static const char ROOT[] = "/tmp";
 static const uint64_t RUN_BYTES = 16 << 20;
 
@@ -49,14 +49,15 @@ static void mount_scratch(const char *target, uint64_t bytes, mode_t mode, unsig
   mount_fresh("tmpfs", target, flags, options);
 }
 
-// Opened in this mount namespace, so that it can be mounted from whatever lies over its path by then.
+// Opened in this mount namespace, so that it can still be mounted when something else is mounted over its path.
 static int open_source(const char *path) {
   const int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) fail("opening %s", path);
   return fd;
 }
 
-// What was judged was a path without links. Whoever may write to a folder on it could have put one there since.
+// The worker has checked a path without links. A user who may write to a folder on it could have put a link there
+// since.
 static int open_workspace(const char *path) {
   const struct {
     uint64_t flags, mode, resolve;
@@ -76,13 +77,14 @@ static void bind_source(int fd, const char *target) {
   bind(path, target);
 }
 
-// What a mount forbids already stays forbidden; in a user namespace the kernel insists on it.
+// Restrictions of the mount are kept; in a user namespace the kernel requires that.
 static void restrict_mount(const char *target, unsigned long flags) {
   struct statvfs now;
   if (statvfs(target, &now)) fail("looking at %s", target);
   const unsigned long kept = now.f_flag & (MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME);
   const unsigned long relative = now.f_flag & ST_RELATIME ? MS_RELATIME : 0;
-  if (mount(0, target, 0, MS_REMOUNT | MS_BIND | kept | relative | flags, 0)) fail("restricting %s", target + strlen(ROOT));
+  if (mount(0, target, 0, MS_REMOUNT | MS_BIND | kept | relative | flags, 0))
+    fail("restricting %s", target + strlen(ROOT));
 }
 
 static int is_private(const char *name) {
@@ -106,7 +108,7 @@ static void take_over(int host, const char *name) {
     return;
   }
   if (S_ISDIR(entry.st_mode)) make_folder(target, 0755);
-  else if (S_ISREG(entry.st_mode)) close(open(target, O_CREAT | O_WRONLY | O_CLOEXEC, 0444));
+  else if (S_ISREG(entry.st_mode)) close(open(target, O_CREAT | O_WRONLY | O_CLOEXEC, 0444)); // else bind() fails
   else return;
   snprintf(source, sizeof source, "/proc/self/fd/%d/%s", host, name);
   bind(source, target);
@@ -123,10 +125,11 @@ static void take_over_root(void) {
 static void make_devices_private(const Plan *plan) {
   if (is_folder(in_root("dev/shm"))) mount_scratch(in_root("dev/shm"), plan->scratch_bytes, 01777, PLAIN | MS_NOEXEC);
   if (is_folder(in_root("dev/mqueue"))) mount_fresh("mqueue", in_root("dev/mqueue"), PLAIN | MS_NOEXEC, 0);
-  if (is_folder(in_root("dev/pts"))) mount_fresh("devpts", in_root("dev/pts"), MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620");
+  if (is_folder(in_root("dev/pts")))
+    mount_fresh("devpts", in_root("dev/pts"), MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620");
 }
 
-// Its own group under the name that it would have in a container; of the host's, nothing.
+// Its own group under the name that it would have in a container, and no other group of the host.
 static void show_cgroups(const Plan *plan, const int *sources) {
   if (!is_folder(in_root("sys/fs/cgroup"))) return;
   const int is_version_2 = plan->cgroups == 1 && !plan->cgroup[0].name[0];
@@ -155,7 +158,7 @@ static void enter_root(void) {
 }
 
 void surround(const Plan *plan) {
-  // Mounts that the host makes or ends come through to us; none of ours goes back.
+  // Mounts and unmounts of the host are received; those of the session are not passed on.
   if (mount(0, "/", 0, MS_SLAVE | MS_REC, 0)) fail("separating mounts from the host's");
   int cgroups[MOST_CGROUPS];
   const int keeper = plan->keeper ? open_source(plan->keeper) : -1;

@@ -16,27 +16,28 @@ enum { OOM_SCORE_ABOVE_OURS = 300 };
 static void raise_oom_score(void) {
   char text[16];
   const int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
-  if (fd < 0) return;
+  if (fd < 0) return; // then the kernel chooses by size alone
   const ssize_t n = read(fd, text, sizeof text - 1);
   text[n > 0 ? n : 0] = 0;
   const int raised = atoi(text) + OOM_SCORE_ABOVE_OURS;
   snprintf(text, sizeof text, "%d", raised > 1000 ? 1000 : raised);
-  if (pwrite(fd, text, strlen(text), 0) < 0) errno = 0;
+  if (pwrite(fd, text, strlen(text), 0) < 0) errno = 0; // as above
   close(fd);
 }
 
 void child_setup(void) {
-  for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL);
+  for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL); // refused for SIGKILL and SIGSTOP
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, 0);
   link_abandon();
   identity_forget();
-  // From here on this process may be looked into; so it may also raise its own price: out of memory, the user's processes go
-  // before the keeper.
-  prctl(PR_SET_DUMPABLE, 1);
+  // From here on this process may be traced, and may write to its own files in /proc: when memory is short, the user's
+  // processes are killed before the keeper.
+  prctl(PR_SET_DUMPABLE, 1); // with 1 it cannot fail
   raise_oom_score();
   const int null = open("/dev/null", O_RDWR);
-  for (int i = 0; i < 3; i++) dup2(null, i);
+  for (int i = 0; i < 3; i++)
+    if (dup2(null, i) < 0) close(i); // an image without /dev/null: none rather than the keeper's
   if (null > 2) close(null);
 }

@@ -1,8 +1,8 @@
 #ifndef CHILD_H
 #define CHILD_H
 
-// For a fork of the keeper that becomes something of the user's: the shell, a check, a file operation. It forgets the keeper's
-// secrets and connection, takes signals as usual, and has nothing on its standard descriptors.
+// For a fork of the keeper that runs a program or an operation of the user's. It loses the keeper's secrets and
+// connection, handles signals by default, and has /dev/null as stdin, stdout and stderr.
 void child_setup(void);
 
 #endif

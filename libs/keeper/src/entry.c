@@ -4,465 +4,324 @@
 #include "cgroup.h"
 #include "clock.h"
 #include "clocks.h"
+#include "ending.h"
 #include "files.h"
 #include "folder.h"
-#include "identity.h"
 #include "input.h"
 #include "ladder.h"
-#include "lanes.h"
 #include "link.h"
-#include "processes.h"
+#include "output.h"
+#include "process_limit.h"
 #include "reaper.h"
 #include "shell.h"
+#include "start.h"
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROOM_WITHIN_MS = 100, CROWD = 8, LOOK_MS = 50, ALONE = 2 /* keeper and shell */, CHECK_WITHIN_MS = 2000, CLOSE_FLUSH_MS = 500, TICK_MS = 10, NO_CODE = -1 };
-
-enum Phase {
-  NOTHING, // none has begun
-  WAITING, // for the shell to be ready
-  CHECKING, // a child parses the script
-  RUNNING,
-  DRAINING, // over, but the rest of its output waits for room
-  ENDED,
-};
-
-static enum Phase phase;
-static enum EntryKind kind;
-static uint8_t id[ID_BYTES];
-static uint32_t grace_ms;
-static pid_t helper; // does the file operation, or the check
-static Moment since;
-static uint64_t began_at, oom_kills_before;
-static Turn turn;
-static enum Check checks, check; // that are still to be made before the script runs; the one that is
-static uint64_t forks_refused; // by the limit, until now
-static int has_company; // processes of earlier commands, when it began
-static int has_report, resumed, end_sent, closing;
-static enum { STAYS, ASKED_TO_LEAVE, SHELL_GONE } leaving;
-static uint64_t close_at;
-static Report report;
-
-// Of the span since the end of the entry before; the worst thing that happened is told with the next end.
-static enum ShellState span_state;
-static const char *span_reason;
+enum { TICK_MS = 10, NO_CODE = -1 };
 
 static struct {
-  int32_t code;
-  uint8_t reason, state, signal, file_errno;
-  uint32_t generation, run_ms;
-  uint64_t totals[LANES];
-} end;
-_Static_assert(sizeof end == 32, "the payload of END has no padding");
-static const char *end_reason;
+  enum Phase {
+    NOTHING,  // none has begun
+    WAITING,  // for the shell to be ready
+    RUNNING,
+    DRAINING, // over, but the rest of its output waits for room
+    ENDED,
+  } phase;
+  enum EntryKind kind;
+  uint8_t id[ID_BYTES];
+  uint32_t grace_ms;
+  ShellRun run;
+  pid_t helper; // the child that does a file operation; 0: none
+  Moment since;
+  uint64_t began_at, oom_kills_before; // began_at: 0 until it runs
+  Report report;
+  int has_report;
+  int is_followed; // a worker has started or resumed it since the last claim
+  int is_closing;  // the keeper is to end
+} entry;
 
-static int is_busy(void) { return phase > NOTHING && phase < ENDED; }
+const uint8_t *entry_id(void) { return entry.phase == NOTHING ? 0 : entry.id; }
+int entry_is_busy(void) { return entry.phase > NOTHING && entry.phase < ENDED; }
+int entry_has_ended(void) { return entry.phase == ENDED; }
+int entry_is_delivered(void) { return entry.phase != ENDED || ending_is_sent() || !entry.is_followed; }
+Moment entry_since(void) { return entry.phase == RUNNING ? entry.since : moment_now(); }
 
-Moment entry_since(void) { return phase == RUNNING ? since : moment_now(); }
+static int is_entry(const Header *header) { return entry.phase != NOTHING && !memcmp(header->id, entry.id, ID_BYTES); }
 
-static void note(enum ShellState state, const char *reason) {
-  if (state <= span_state) return;
-  span_state = state;
-  span_reason = reason;
-}
-
-static void refuse(const uint8_t *of, enum Refusal why) { link_put(REFUSED, 0, why, of, 0, 0, 0); }
-
-// The keeper's own words, where a shell would have printed some.
-static void print_error(const char *words) {
-  const int fd = lane_open_for_writing(1);
-  if (fd < 0) return;
-  if (write(fd, words, strlen(words)) < 0) words = "";
-  close(fd);
-}
-
-// Over, one way or the other. What is in the pipes at this moment is the last of its output.
-static void conclude(int code, enum EndReason reason, int signal) {
-  if (ladder_is_up()) {
+// The entry has ended. The bytes that are in its pipes at this moment are the last of its output.
+static void conclude(int code, enum EndReason reason, int signal, int file_errno) {
+  if (ladder_is_on()) {
     reason = ladder_reason();
-    signal = 0; // it was ours
+    signal = 0; // it was the keeper's
   } else if (signal) {
     reason = SIGNALLED;
   }
   const int died = signal || code == 128 + SIGKILL;
-  if (died && reason <= SIGNALLED && cgroup_oom_kills() > oom_kills_before) reason = OUT_OF_MEMORY;
+  if (died && reason <= SIGNALLED && cgroup_oom_kills() > entry.oom_kills_before) reason = OUT_OF_MEMORY;
   ladder_end();
-  forks_refused = cgroup_pids_refused();
+  process_limit_settle();
   input_end();
-  lanes_end();
-  helper = 0;
-  end.code = code;
-  end.reason = reason;
-  end.signal = signal;
-  end.state = span_state;
-  end_reason = span_reason;
-  end.generation = shell_generation();
-  end.run_ms = began_at ? now_ms() - began_at : 0;
-  span_state = KEPT;
-  span_reason = 0;
-  phase = DRAINING;
+  output_end();
+  reaper_forget(entry.helper);
+  entry.helper = 0;
+  const uint32_t run_ms = entry.began_at ? now_ms() - entry.began_at : 0;
+  ending_set(&(Ending){.code = code, .reason = reason, .signal = signal, .file_errno = file_errno, .run_ms = run_ms});
+  entry.phase = DRAINING;
 }
 
-// What was killed takes its place until it is gone, and a shell that may not fork does not try again.
-static void wait_for_room(void) {
-  for (int ms = 0; ms < ROOM_WITHIN_MS; ms++) {
-    reap_children();
-    if (cgroup_pids_current() <= cgroup_pids_max() / CROWD) return;
-    usleep(1000);
-  }
-}
-
-static void sweep_for_room(void) {
-  sweep_kill(BEGINNING, shell_pid());
-  wait_for_room();
-  note(PARTIAL, "background processes were ended at the limit of processes");
-}
-
-// A background fork bomb is at the limit now and well below it the next moment. What tells it is that forks were refused while no
-// command ran, or while much of the room is taken by what the running one has not started.
-static int is_short_of_processes(void) {
-  const uint64_t before = forks_refused;
-  const long now = cgroup_pids_current();
-  has_company = now > ALONE;
-  if (!has_company) return 0;
-  forks_refused = cgroup_pids_refused();
-  return forks_refused != before || cgroup_is_full_with(now);
-}
-
-static void look_for_a_bomb(void) {
-  const uint64_t refused = cgroup_pids_refused();
-  if (refused == forks_refused) return;
-  forks_refused = refused;
-  if (processes_bystanders(since, shell_pid()) < cgroup_pids_max() / CROWD) return; // its own doing
-  sweep_kill_bystanders(since, shell_pid());
-  wait_for_room();
-  note(PARTIAL, "background processes were ended at the limit of processes");
+static void run_now(void) {
+  entry.began_at = now_ms();
+  clocks_start();
+  entry.phase = RUNNING;
 }
 
 static void run_file(const FileEntry *file) {
-  const int out = lane_open_for_writing(0), error = lane_open_for_writing(1);
-  began_at = now_ms();
-  helper = file_spawn(file, out, error);
-  if (helper < 0) {
-    sweep_for_room();
-    helper = file_spawn(file, out, error);
+  const int out = output_open_for_writing(0), error = output_open_for_writing(1);
+  run_now();
+  entry.helper = file_spawn(file, out, error);
+  if (entry.helper < 0) {
+    process_limit_sweep();
+    entry.helper = file_spawn(file, out, error);
   }
-  close(out);
-  close(error);
-  phase = RUNNING;
-  if (helper < 0) conclude(NO_CODE, EXITED, 0);
-}
-
-static void run_command(void) {
-  since = moment_now();
-  began_at = now_ms();
-  clocks_start();
-  phase = RUNNING;
-  shell_run(&turn);
-}
-
-static pid_t start_check(void) {
-  const int error = lane_open_for_writing(1);
-  const pid_t child = shell_check(check, error);
-  close(error);
-  return child;
-}
-
-// The next check, or the script itself.
-static void check_or_run(void) {
-  if (!checks) {
-    run_command();
+  if (out >= 0) close(out);
+  if (error >= 0) close(error);
+  if (entry.helper > 0) {
+    reaper_watch(entry.helper);
     return;
   }
-  check = checks & CHECK_PARSES ? CHECK_PARSES : CHECK_END;
-  checks &= ~check;
-  phase = CHECKING;
-  helper = start_check();
-  if (helper >= 0) return;
-  sweep_for_room();
-  helper = start_check();
-  if (helper < 0) conclude(NO_CODE, EXITED, 0);
+  entry.helper = 0;
+  conclude(NO_CODE, EXITED, 0, 0);
 }
 
+// Runs a waiting command or restart as soon as the shell is ready.
 static void proceed(void) {
-  if (phase != WAITING) return;
+  if (entry.phase != WAITING) return;
   if (shell_problem()) {
-    note(LOST, shell_problem());
-    conclude(127, EXITED, 0);
+    ending_note_shell(LOST, shell_problem());
+    conclude(127, EXITED, 0, 0);
     return;
   }
   if (!shell_is_ready()) return;
-  if (kind == RESTART_ENTRY) {
-    since = BEGINNING;
-    began_at = now_ms();
-    clocks_start();
-    phase = RUNNING;
-    shell_leave();
-    return;
-  }
-  check_or_run();
+  entry.since = entry.kind == RESTART_ENTRY ? BEGINNING : moment_now();
+  run_now();
+  if (entry.kind == RESTART_ENTRY) shell_leave();
+  else shell_run(&entry.run);
 }
 
-static enum Refusal why_not(const uint8_t *of) {
-  const int same = phase != NOTHING && !memcmp(of, id, ID_BYTES);
-  if (same) return is_busy() ? REFUSED_RUNNING : REFUSED_ENDED;
-  if (begun_knows(of)) return REFUSED_BEGUN_BEFORE;
-  return is_busy() || closing ? REFUSED_BUSY : 0;
+static enum Refusal judge_id(const Header *header) {
+  if (is_entry(header)) return entry_is_busy() ? REFUSED_RUNNING : REFUSED_ENDED;
+  if (begun_has(header->id)) return REFUSED_BEGUN_BEFORE;
+  if (entry_is_busy() || entry.is_closing) return REFUSED_BUSY;
+  return header->flags != FILE_ENTRY && shell_problem() ? REFUSED_NO_SHELL : 0;
 }
 
-// Only a here-document can swallow the end of a script without an error. And the parser of bash does not survive every script that
-// ends inside a command substitution (5.2: its heap is damaged), so such a one is not shown to the session's shell.
-static enum Check checks_for(const uint8_t *script, size_t n) {
+// Only a script with `<<` can end inside a here-document, and only one with more `(` than `)` inside a command
+// substitution, which damages the heap of bash 5.2. The shell checks no other script.
+static enum Check check_of(const Command *command) {
   long open = 0;
-  for (size_t i = 0; i < n; i++) open += (script[i] == '(') - (script[i] == ')');
-  return (open > 0 ? CHECK_PARSES : 0) | (memmem(script, n, "<<", 2) ? CHECK_END : 0);
+  for (size_t i = 0; i < command->script_bytes; i++) open += (command->script[i] == '(') - (command->script[i] == ')');
+  if (open > 0) return CHECK_BRACKETS;
+  return memmem(command->script, command->script_bytes, "<<", 2) ? CHECK_HERE_DOCUMENTS : NO_CHECK;
+}
+
+static enum Refusal prepare_command(const Command *command, const uint8_t *id) {
+  const enum Refusal refusal = folder_write_command(command);
+  if (refusal) return refusal;
+  entry.run =
+    (ShellRun){.input = command->input_kind != NO_STDIN, .surroundings = command->env_bytes || command->cwd_bytes};
+  entry.run.traps = memmem(command->script, command->script_bytes, "trap", 4) != 0;
+  entry.run.check = check_of(command);
+  if (entry.run.check && !folder_write_check(command, &entry.run.has_early)) return REFUSED_NO_SPACE;
+  return command->input_kind == OPEN_STDIN && !input_begin(id) ? REFUSED_NO_SPACE : 0;
+}
+
+static enum Refusal prepare(const Header *header, const uint8_t *payload, Start *start) {
+  const enum Refusal refusal = judge_id(header);
+  if (refusal) return refusal;
+  if (!start_parse(header, payload, start)) return REFUSED_INVALID;
+  if (folder_make_room()) {
+    ending_note_shell(PARTIAL,
+                      "the session's own folder was full: files that are not the keeper's were removed from it");
+  }
+  return start->kind == COMMAND_ENTRY ? prepare_command(&start->command, header->id) : 0;
 }
 
 void entry_start(const Header *header, const uint8_t *payload) {
-  enum Refusal refusal = why_not(header->id);
-  if (!refusal && header->flags != FILE_ENTRY && shell_problem()) refusal = REFUSED_NO_SHELL;
-  if (refusal) {
-    refuse(header->id, refusal);
-    return;
-  }
-  Cursor cursor = {.at = payload, .left = header->length};
-  const uint32_t wall = take_u32(&cursor), quiet = take_u32(&cursor), grace = take_u32(&cursor);
-  Command command;
-  FileEntry file;
-  refusal = cursor.bad ? REFUSED_INVALID : 0;
-  if (folder_make_room()) note(PARTIAL, "the session's own folder was full: what was not the keeper's was removed from it");
-  switch (header->flags) {
-    case COMMAND_ENTRY:
-      refusal = command_parse(&cursor, &command) ? folder_write_command(&command) : REFUSED_INVALID;
-      if (!refusal && command.input_kind == FED_STDIN && !input_begin(header->id)) refusal = REFUSED_NO_SPACE;
-      break;
-    case FILE_ENTRY: refusal = file_parse(&cursor, &file) ? 0 : REFUSED_INVALID; break;
-    case RESTART_ENTRY: break;
-    default: refusal = REFUSED_INVALID;
+  Start start;
+  enum Refusal refusal = prepare(header, payload, &start);
+  if (!refusal) {
+    process_limit_make_room();
+    entry_on_children();
+    if (!output_begin(header->id)) {
+      input_end();
+      refusal = REFUSED_NO_SPACE;
+    }
   }
   if (refusal) {
-    refuse(header->id, refusal);
+    link_put(REFUSED, 0, refusal, header->id, 0, 0, 0); // without room it is lost: the worker starts the entry again
     return;
   }
-  if (is_short_of_processes()) sweep_for_room();
   begun_add(header->id);
-  lanes_begin(header->id);
-  memcpy(id, header->id, ID_BYTES);
-  kind = header->flags;
-  grace_ms = grace;
-  clocks_set(wall, quiet);
-  has_report = end_sent = 0;
-  resumed = 1;
-  oom_kills_before = cgroup_oom_kills();
-  began_at = 0;
-  memset(&end, 0, sizeof end);
-  if (kind == FILE_ENTRY) {
-    run_file(&file);
+  ending_clear();
+  memcpy(entry.id, header->id, ID_BYTES);
+  entry.kind = start.kind;
+  entry.grace_ms = start.kill_grace_ms;
+  clocks_set(start.timeout_ms, start.no_output_timeout_ms);
+  entry.has_report = 0;
+  entry.is_followed = 1;
+  entry.oom_kills_before = cgroup_oom_kills();
+  entry.began_at = 0;
+  if (entry.kind == FILE_ENTRY) {
+    run_file(&start.file);
     return;
   }
-  if (kind == COMMAND_ENTRY) {
-    turn = (Turn){.input = command.input_kind != NO_STDIN, .surroundings = command.env_bytes || command.cwd_bytes};
-    turn.traps = memmem(command.script, command.script_bytes, "trap", 4) != 0;
-    checks = checks_for(command.script, command.script_bytes);
-  }
-  phase = WAITING;
+  entry.phase = WAITING;
   proceed();
 }
 
 void entry_ack(const Header *header) {
-  if (phase != NOTHING && header->stream < LANES && !memcmp(header->id, id, ID_BYTES)) lane_ack(header->stream, header->offset);
+  if (is_entry(header) && header->stream < STREAMS) output_ack(header->stream, header->offset);
 }
 
 void entry_resume(const Header *header, const uint8_t *payload) {
   Cursor cursor = {.at = payload, .left = header->length};
   const uint64_t out = take_u64(&cursor), error = take_u64(&cursor);
-  if (cursor.bad || phase == NOTHING || memcmp(header->id, id, ID_BYTES)) return;
-  lane_resume(0, out);
-  lane_resume(1, error);
+  if (cursor.bad || !is_entry(header)) return;
+  output_resume(0, out);
+  output_resume(1, error);
   input_resume();
-  resumed = 1;
-  end_sent = 0;
+  entry.is_followed = 1;
+  ending_repeat();
 }
 
 static void stop(enum EndReason reason, uint32_t within_ms) {
-  if (ladder_is_up()) return;
-  if (phase == RUNNING && kind == COMMAND_ENTRY) {
+  if (ladder_is_on()) return;
+  if (entry.phase == RUNNING && entry.kind == COMMAND_ENTRY) {
     entry_on_report(); // it may have ended by itself, or be on its way
-    if (phase != RUNNING) return;
-    ladder_begin(reason, within_ms, since);
+    if (entry.phase != RUNNING) return;
+    ladder_begin(reason, within_ms, entry.since);
     shell_interrupt();
-  } else if (phase == RUNNING && kind == FILE_ENTRY) {
-    ladder_begin(reason, within_ms, since);
-    kill(helper, SIGKILL);
-  } else if (phase == WAITING || phase == CHECKING) {
-    if (helper > 0) kill(helper, SIGKILL);
-    ladder_begin(reason, within_ms, since);
-    conclude(NO_CODE, reason, 0);
+  } else if (entry.phase == RUNNING && entry.kind == FILE_ENTRY) {
+    ladder_begin(reason, within_ms, entry.since);
+    kill(entry.helper, SIGKILL); // a child that is not reaped yet: it cannot fail
+  } else if (entry.phase == WAITING) {
+    ladder_begin(reason, within_ms, entry.since);
+    conclude(NO_CODE, reason, 0, 0);
   }
 }
 
 void entry_stop(const Header *header, const uint8_t *payload) {
   Cursor cursor = {.at = payload, .left = header->length};
   const uint32_t within_ms = take_u32(&cursor);
-  if (!cursor.bad && is_busy() && !memcmp(header->id, id, ID_BYTES)) stop(CANCELLED, within_ms);
+  if (!cursor.bad && entry_is_busy() && is_entry(header)) stop(CANCELLED, within_ms);
 }
 
-void entry_claimed(void) {
-  resumed = phase == NOTHING;
-  end_sent = 0;
-  entry_hello();
+void entry_on_claim(void) {
+  entry.is_followed = entry.phase == NOTHING;
+  ending_repeat();
 }
 
-void entry_close(uint32_t termination_ms) {
-  closing = 1;
-  close_at = now_ms() + termination_ms;
-  stop(CANCELLED, grace_ms < termination_ms ? grace_ms : termination_ms);
+void entry_begin_closing(uint32_t termination_ms) {
+  entry.is_closing = 1;
+  stop(CANCELLED, entry.grace_ms < termination_ms ? entry.grace_ms : termination_ms);
 }
 
 static void conclude_report(void) {
-  note(report.state, report.reason);
-  if (report.no_cwd) conclude(NO_CODE, NO_CWD, 0);
-  else conclude(report.code, EXITED, 0);
+  const Report *report = &entry.report;
+  ending_note_shell(report->state, report->state_reason);
+  conclude(report->reason == NO_CWD ? NO_CODE : report->code, report->reason, 0, 0);
 }
 
 void entry_on_report(void) {
-  if (shell_read_report(&report) && phase == RUNNING && kind == COMMAND_ENTRY) {
-    has_report = 1;
-    // A stopped command has not ended before its whole tree has.
-    if (!ladder_is_up()) conclude_report();
+  if (shell_read_report(&entry.report) && entry.phase == RUNNING && entry.kind == COMMAND_ENTRY) {
+    entry.has_report = 1;
+    // A command that is being stopped ends only when its whole tree has.
+    if (!ladder_is_on()) conclude_report();
   }
   proceed();
 }
 
-void entry_on_child(pid_t pid, int status) {
-  if (!helper || pid != helper) return;
-  helper = 0;
-  if (phase == CHECKING) {
-    if (!shell_check_failed(check, status)) {
-      check_or_run();
-      return;
-    }
-    if (check == CHECK_END) print_error("syntax error: the script ends inside a here-document\n");
-    conclude(2, SYNTAX, 0);
-  } else if (phase == RUNNING && kind == FILE_ENTRY) {
-    if (WIFSIGNALED(status)) {
-      conclude(NO_CODE, SIGNALLED, WTERMSIG(status));
-    } else {
-      conclude(WEXITSTATUS(status) ? 1 : 0, EXITED, 0);
-      end.file_errno = WEXITSTATUS(status);
-    }
-  }
+static void on_helper_end(int status) {
+  entry.helper = 0;
+  if (entry.phase != RUNNING || entry.kind != FILE_ENTRY) return;
+  if (WIFSIGNALED(status)) conclude(NO_CODE, SIGNALLED, WTERMSIG(status), 0);
+  else conclude(WEXITSTATUS(status) ? 1 : 0, EXITED, 0, WEXITSTATUS(status));
 }
 
-static const char *why_shell_died(int signal) {
-  if (phase == RUNNING && kind == RESTART_ENTRY) return "the shell was restarted";
-  if (ladder_is_up()) return "the shell did not come back when it was stopped, and was replaced";
+static const char *describe_shell_death(int signal) {
+  if (entry.phase == RUNNING && entry.kind == RESTART_ENTRY) return "the shell was restarted";
+  if (ladder_is_on()) return "the shell did not come back when it was stopped, and was replaced";
   return signal ? "the shell was killed by a signal" : "the shell itself ended";
 }
 
-void entry_on_shell_death(int status) {
-  entry_on_report(); // the last words of a shell that died after its command
+static void on_shell_end(int status) {
+  entry_on_report(); // the last report of a shell that died after its command
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  const int ended = phase == RUNNING && kind != FILE_ENTRY;
-  const char *reason = why_shell_died(signal);
-  note(LOST, reason);
-  if (ended && (kind == RESTART_ENTRY || ladder_is_up())) sweep_kill(since, shell_pid());
-  if (closing) leaving = SHELL_GONE;
-  else shell_died(status);
-  if (ended && kind == RESTART_ENTRY) conclude(0, EXITED, 0);
-  else if (ended) conclude(signal ? 128 + signal : WEXITSTATUS(status), EXITED, signal);
-  if (!closing && (!ended || kind == RESTART_ENTRY)) link_put(SHELL, 0, 0, 0, shell_generation(), reason, strlen(reason));
+  const int ended = entry.phase == RUNNING && entry.kind != FILE_ENTRY;
+  const int is_restart = entry.kind == RESTART_ENTRY;
+  const char *reason = describe_shell_death(signal);
+  ending_note_shell(LOST, reason);
+  if (ended && (is_restart || ladder_is_on())) sweep_kill(entry.since, 0);
+  if (entry.is_closing) shell_forget();
+  else shell_replace(status);
+  if (ended && is_restart) conclude(0, EXITED, 0, 0);
+  else if (ended) conclude(signal ? 128 + signal : WEXITSTATUS(status), EXITED, signal, 0);
+  if (entry.is_closing || (ended && !is_restart)) return;
+  link_put(SHELL, 0, 0, 0, shell_number(), reason, strlen(reason)); // without room: HELLO and END carry the number, too
 }
 
-// Ends the keeper: the running entry first, then the shell with its EXIT trap, then everything.
-static int tick_close(uint64_t now) {
-  if (is_busy() && now < close_at) return TICK_MS;
-  if (leaving == STAYS && !is_busy() && shell_is_ready()) {
-    shell_leave();
-    leaving = ASKED_TO_LEAVE;
-  }
-  if (leaving == ASKED_TO_LEAVE && now < close_at) return (int)(close_at - now);
-  kill(-1, SIGKILL);
-  if ((link_is_flushed() && (phase != ENDED || end_sent || !resumed)) || now > close_at + CLOSE_FLUSH_MS) _exit(0);
-  return TICK_MS;
+void entry_on_children(void) {
+  int status;
+  if (reaper_take(entry.helper, &status)) on_helper_end(status);
+  if (reaper_take(shell_pid(), &status)) on_shell_end(status);
 }
 
-// A restart has no ladder: its old shell has had its time, and all else was to end anyway.
+// A restart has no ladder: its old shell has had its time, and all processes were to end anyway.
 static int tick_running(void) {
   int wake;
   switch (clocks_alarm(&wake)) {
-    case NO_ALARM:
-      if (!has_company || kind != COMMAND_ENTRY) return wake;
-      look_for_a_bomb();
-      return wake < 0 || wake > LOOK_MS ? LOOK_MS : wake;
+    case NO_ALARM: {
+      if (entry.kind != COMMAND_ENTRY) return wake;
+      const int limit = process_limit_tick(entry.since);
+      return limit >= 0 && (wake < 0 || wake > limit) ? limit : wake;
+    }
     case WALL_ALARM:
-      if (kind == RESTART_ENTRY) sweep_kill(BEGINNING, shell_pid()), shell_kill();
-      else stop(WALL, grace_ms);
+      if (entry.kind != RESTART_ENTRY) {
+        stop(WALL, entry.grace_ms);
+        break;
+      }
+      sweep_kill(BEGINNING, shell_pid());
+      shell_kill();
       break;
     case NO_OUTPUT_ALARM:
-      if (kind == COMMAND_ENTRY) stop(NO_OUTPUT, grace_ms);
+      if (entry.kind == COMMAND_ENTRY) stop(NO_OUTPUT, entry.grace_ms);
       break;
   }
   return TICK_MS;
 }
 
 static int tick_ladder(void) {
-  const int wake = ladder_tick(has_report);
+  const int wake = ladder_tick(entry.has_report);
   if (wake != LADDER_DONE) return wake;
   conclude_report();
   return 0;
 }
 
-static int tick_check(void) {
-  if (clocks_run_ms() > CHECK_WITHIN_MS) kill(helper, SIGKILL);
-  return CHECK_WITHIN_MS / 4;
-}
-
 int entry_tick(void) {
   int wake = -1;
-  if (is_busy()) clocks_count();
+  if (entry_is_busy()) clocks_count();
   proceed();
-  if (phase == CHECKING) wake = tick_check();
-  else if (phase == RUNNING && !ladder_is_up()) wake = tick_running();
-  else if (phase == RUNNING && kind == COMMAND_ENTRY) wake = tick_ladder();
-  if (phase == DRAINING && lanes_settle()) phase = ENDED;
-  if (!closing) return wake;
-  const int closed = tick_close(now_ms());
-  return wake < 0 || closed < wake ? closed : wake;
+  if (entry.phase == RUNNING && !ladder_is_on()) wake = tick_running();
+  else if (entry.phase == RUNNING && entry.kind == COMMAND_ENTRY) wake = tick_ladder();
+  if (entry.phase == DRAINING && output_settle()) entry.phase = ENDED;
+  return wake;
 }
 
 int entry_send(void) {
-  if (!resumed || !link_is_up() || phase == NOTHING) return 0;
-  if (!input_send() || !lanes_send()) return 1;
-  if (phase != ENDED || end_sent) return 0;
-  for (int s = 0; s < LANES; s++) end.totals[s] = lane_received(s);
-  uint8_t payload[512];
-  size_t n = end_reason ? strlen(end_reason) : 0;
-  if (n > sizeof payload - sizeof end) n = sizeof payload - sizeof end;
-  memcpy(payload, &end, sizeof end);
-  if (n) memcpy(payload + sizeof end, end_reason, n);
-  end_sent = link_put(END, 0, 0, id, 0, payload, sizeof end + n);
-  return !end_sent;
-}
-
-void entry_hello(void) {
-  struct {
-    uint32_t version, state, generation, begun;
-    uint64_t received[LANES], acked[LANES];
-    char token[TOKEN_BYTES];
-    char problem[256];
-  } hello = {.version = KEEPER_PROTOCOL_VERSION, .generation = shell_generation(), .begun = begun_count()};
-  const char *problem = shell_problem();
-  hello.state = is_busy() ? HELLO_RUNNING : problem ? HELLO_NO_SHELL : phase == ENDED ? HELLO_ENDED : HELLO_IDLE;
-  for (int s = 0; s < LANES; s++) {
-    hello.received[s] = lane_received(s);
-    hello.acked[s] = lane_acked(s);
-  }
-  memcpy(hello.token, identity_token(), TOKEN_BYTES);
-  if (problem) strncpy(hello.problem, problem, sizeof hello.problem - 1);
-  const size_t n = sizeof hello - sizeof hello.problem + strlen(hello.problem);
-  link_put(HELLO, 0, 0, phase == NOTHING ? 0 : id, 0, &hello, n);
+  if (!entry.is_followed || !link_is_up() || entry.phase == NOTHING) return 0;
+  if (!input_send() || !output_send()) return 1;
+  return entry.phase == ENDED && !ending_send(entry.id);
 }

@@ -121,9 +121,13 @@ static int write_range(const FileEntry *file) {
 
 // A record: type, size, mode, modified (ms), name, each ended by a zero byte. Names are bytes.
 static void say_record(const char *name, const struct stat *status) {
-  const char type = S_ISREG(status->st_mode) ? 'f' : S_ISDIR(status->st_mode) ? 'd' : S_ISLNK(status->st_mode) ? 'l' : 'o';
+  const char type = S_ISREG(status->st_mode) ? 'f'
+                  : S_ISDIR(status->st_mode) ? 'd'
+                  : S_ISLNK(status->st_mode) ? 'l'
+                                             : 'o';
   const long long modified = (long long)status->st_mtim.tv_sec * 1000 + status->st_mtim.tv_nsec / 1000000;
-  printf("%c%c%lld%c%o%c%lld%c%s%c", type, 0, (long long)status->st_size, 0, status->st_mode & 07777, 0, modified, 0, name, 0);
+  printf("%c%c%lld%c%o%c%lld%c%s%c", type, 0, (long long)status->st_size, 0, status->st_mode & 07777, 0, modified, 0,
+         name, 0);
 }
 
 static int list(const FileEntry *file) {

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "folder.h"
+#include "log.h"
 #include "text.h"
 #include <fcntl.h>
 #include <ftw.h>
@@ -26,9 +27,10 @@ const char *path_of(const char *name) {
 int folder_fifo(const char *name, int fd) {
   struct stat here, there;
   if (fd >= 0 && !fstat(fd, &here) && !stat(path_of(name), &there) && here.st_ino == there.st_ino) return fd;
-  unlink(path_of(name));
-  mkfifo(path_of(name), 0600);
+  unlink(path_of(name)); // of a missing one this fails
+  if (mkfifo(path_of(name), 0600)) log_failure("mkfifo");
   const int made = open(path_of(name), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  if (made < 0) log_failure("opening a FIFO of the folder");
   if (fd >= 0) close(fd); // only now, so that the new one has another number
   return made;
 }
@@ -37,50 +39,68 @@ int folder_write(const char *name, const void *bytes, size_t n, const char *end)
   Text text;
   text_open(&text, path_of(name));
   text_add(&text, bytes, n);
-  text_say(&text, end);
+  text_add_string(&text, end);
   return text_close(&text);
 }
 
-// What the shell writes for itself. Made here, so that no umask of the user's keeps it from reading that again.
+// Files that the shell writes for itself. Made here, so that no umask of the user's keeps it from reading them again.
 static void make_scratch(void) {
   static const char *const NAMES[] = {"state", "options", "aliases", "exported", "old", "names"};
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) folder_write(NAMES[i], "", 0, "");
 }
 
-static void say_arguments(Text *text, char *const *arguments) {
+static void add_arguments(Text *text, char *const *arguments) {
   for (char *const *argument = arguments; *argument; argument++) {
-    text_say(text, " ");
+    text_add_string(text, " ");
     text_quote(text, *argument, strlen(*argument));
   }
-  text_say(text, " \"$@\"");
+  text_add_string(text, " \"$@\"");
 }
 
-void folder_write_loop(char *const *arguments) {
+int folder_write_loop(char *const *arguments) {
   make_scratch();
   folder_write("hooks", "", 0, "");
   Text text;
   text_open(&text, path_of("loop"));
-  text_say(&text, "__sf_dir=");
+  text_add_string(&text, "__sf_dir=");
   text_quote(&text, folder, strlen(folder));
   // bash empties the environment first: a variable may be too long for any process to be started with.
-  text_say(&text, "\n__sf_again() {\n  case ${BASH_VERSION-} in\n    ?*) command exec -c");
-  say_arguments(&text, arguments);
-  text_say(&text, " ;;\n    *) command exec");
-  say_arguments(&text, arguments);
-  text_say(&text, " ;;\n  esac\n}\n");
+  text_add_string(&text, "\n__sf_again() {\n  case ${BASH_VERSION-} in\n    ?*) command exec -c");
+  add_arguments(&text, arguments);
+  text_add_string(&text, " ;;\n    *) command exec");
+  add_arguments(&text, arguments);
+  text_add_string(&text, " ;;\n  esac\n}\n");
   text_add(&text, SHELL_SCRIPT, sizeof SHELL_SCRIPT - 1);
-  text_close(&text);
+  return text_close(&text);
 }
 
-int folder_write_check(void) {
+// The first line keeps the rest from being run: where `set` does not work, its second part ends the shell that parses.
+static int write_parsed(const char *name, const char *before, const uint8_t *script, size_t n, const char *after) {
   Text text;
-  text_open(&text, path_of("check"));
-  const int from = open(path_of("command"), O_RDONLY | O_CLOEXEC);
-  char bytes[4096];
-  for (ssize_t n; from >= 0 && (n = read(from, bytes, sizeof bytes)) > 0;) text_add(&text, bytes, n);
-  if (from >= 0) close(from);
-  text_say(&text, "\n)\n");
+  text_open(&text, path_of(name));
+  text_add_string(&text, "\\command set -n || ${__sf_none:?}\n");
+  text_add_string(&text, before);
+  text_add(&text, script, n);
+  text_add_string(&text, after);
   return text_close(&text);
+}
+
+// Where a script ends on purpose: the first line that begins with `exit`. Null when there is none.
+static const uint8_t *find_exit(const uint8_t *script, size_t n) {
+  static const char EXIT_LINE[] = "\nexit";
+  const size_t length = sizeof EXIT_LINE - 1;
+  for (const uint8_t *at = script; (at = memmem(at, n - (at - script), EXIT_LINE, length)); at += length) {
+    const uint8_t *after = at + length;
+    if (after == script + n || memchr(" \t\n;", *after, 4)) return at;
+  }
+  return 0;
+}
+
+int folder_write_check(const Command *command, int *has_early) {
+  const uint8_t *script = command->script, *exit_line = find_exit(script, command->script_bytes);
+  *has_early = exit_line != 0;
+  if (exit_line && !write_parsed("early", "{ :\n", script, exit_line - script, "\n}\n")) return 0;
+  return write_parsed("check", "", script, command->script_bytes, "\n)\n");
 }
 
 static int is_name(const uint8_t *name, size_t n) {
@@ -92,19 +112,19 @@ static int is_name(const uint8_t *name, size_t n) {
   return 1;
 }
 
-static int say_env(Text *before, Text *after, const uint8_t *env, size_t n) {
+static int add_env(Text *before, Text *after, const uint8_t *env, size_t n) {
   for (const uint8_t *pair = env, *end = env + n, *stop; pair < end; pair = stop + 1) {
     stop = memchr(pair, 0, end - pair);
     const uint8_t *equals = stop ? memchr(pair, '=', stop - pair) : 0;
     if (!equals || !is_name(pair, equals - pair)) return 0;
-    text_say(before, "__sf_give ");
+    text_add_string(before, "__sf_give ");
     text_add(before, pair, equals - pair);
-    text_say(before, " ");
+    text_add_string(before, " ");
     text_quote(before, equals + 1, stop - equals - 1);
-    text_say(before, "\n");
-    text_say(after, "__sf_take ");
+    text_add_string(before, "\n");
+    text_add_string(after, "__sf_take ");
     text_add(after, pair, equals - pair);
-    text_say(after, "\n");
+    text_add_string(after, "\n");
   }
   return 1;
 }
@@ -114,29 +134,16 @@ static enum Refusal write_surroundings(const Command *command) {
   Text before, after;
   text_open(&before, path_of("before"));
   text_open(&after, path_of("after"));
-  text_say(&before, "case ${BASH_VERSION-} in '') command export -p >|\"$__sf_dir/exported\" ;; esac\n");
-  const int valid = say_env(&before, &after, command->env, command->env_bytes);
+  text_add_string(&before, "case ${BASH_VERSION-} in '') command export -p >|\"$__sf_dir/exported\" ;; esac\n");
+  const int valid = add_env(&before, &after, command->env, command->env_bytes);
   if (command->cwd_bytes) {
-    text_say(&before, "__sf_enter ");
+    text_add_string(&before, "__sf_enter ");
     text_quote(&before, command->cwd, command->cwd_bytes);
-    text_say(&before, "\n");
-    text_say(&after, "__sf_go_back\n");
+    text_add_string(&before, "\n");
+    text_add_string(&after, "__sf_go_back\n");
   }
   const int written = text_close(&before) & text_close(&after);
   return !valid ? REFUSED_INVALID : written ? 0 : REFUSED_NO_SPACE;
-}
-
-int command_parse(Cursor *cursor, Command *command) {
-  command->script_bytes = take_u32(cursor);
-  command->cwd_bytes = take_u32(cursor);
-  command->env_bytes = take_u32(cursor);
-  command->input_kind = take_u32(cursor);
-  command->script = take_bytes(cursor, command->script_bytes);
-  command->cwd = take_bytes(cursor, command->cwd_bytes);
-  command->env = take_bytes(cursor, command->env_bytes);
-  command->input_bytes = cursor->left;
-  command->input = take_bytes(cursor, cursor->left);
-  return !cursor->bad && command->input_kind <= FED_STDIN && (command->input_kind == GIVEN_STDIN || !command->input_bytes);
 }
 
 static int is_ours(const char *path) {
@@ -150,15 +157,17 @@ static int is_ours(const char *path) {
 static int remove_foreign(const char *path, const struct stat *status, int type, struct FTW *at) {
   (void)status, (void)type;
   if (at->level == 0 || (at->level == 1 && is_ours(path))) return 0;
-  remove(path);
+  remove(path); // one that cannot be removed stays: the next write then fails, and START is refused
   return 0;
 }
 
 int folder_make_room(void) {
   struct statvfs space;
-  if (statvfs(folder, &space) || ((uint64_t)space.f_bavail * space.f_bsize >= ENOUGH_BYTES && space.f_favail >= ENOUGH_FILES)) return 0;
+  if (statvfs(folder, &space)) return 0; // removed by the user: the write that follows fails
+  const int is_enough = (uint64_t)space.f_bavail * space.f_bsize >= ENOUGH_BYTES && space.f_favail >= ENOUGH_FILES;
+  if (is_enough) return 0;
   if (space.f_blocks * space.f_bsize < 2 * ENOUGH_BYTES) return 0; // it is small by itself
-  nftw(folder, remove_foreign, 16, FTW_DEPTH | FTW_PHYS);
+  if (nftw(folder, remove_foreign, 16, FTW_DEPTH | FTW_PHYS)) log_failure("clearing the folder");
   make_scratch();
   return 1;
 }
@@ -166,6 +175,7 @@ int folder_make_room(void) {
 enum Refusal folder_write_command(const Command *command) {
   if (memchr(command->cwd, 0, command->cwd_bytes)) return REFUSED_INVALID;
   if (!folder_write("command", command->script, command->script_bytes, "\n")) return REFUSED_NO_SPACE;
-  if (command->input_kind == GIVEN_STDIN && !folder_write("input", command->input, command->input_bytes, "")) return REFUSED_NO_SPACE;
+  const int has_input = command->input_kind == GIVEN_STDIN;
+  if (has_input && !folder_write("input", command->input, command->input_bytes, "")) return REFUSED_NO_SPACE;
   return command->env_bytes || command->cwd_bytes ? write_surroundings(command) : 0;
 }

@@ -36,7 +36,7 @@ describe.each([
   ['the socket', undefined],
   ['attach', sync],
 ] as const)('over %s', (_, word) => {
-  test('frames survive every split point of their bytes (F1)', () => {
+  test('frames survive every split point of their bytes (FRAME-1)', () => {
     const frames = [frame(), frame({ payload: new Uint8Array(0), type: FrameType.end }), frame({ offset: 0 })];
     const bytes = Buffer.concat(frames.map((one) => encodeFrame(one, word)));
     for (let at = 0; at <= bytes.length; at++) {
@@ -44,7 +44,7 @@ describe.each([
     }
   });
 
-  test('frames survive being cut into any pieces (F1)', () => {
+  test('frames survive being cut into any pieces (FRAME-1)', () => {
     const anyFrame = fc.record({
       type: fc.integer({ min: 0, max: 255 }),
       stream: fc.integer({ min: 0, max: 255 }),
@@ -69,7 +69,7 @@ describe.each([
     );
   });
 
-  test('any bytes at all are refused or skipped, and nothing else happens (F2, F3)', () => {
+  test('any bytes are rejected or skipped, and nothing else happens (FRAME-2, FRAME-3)', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 500 }), { maxLength: 8 }), (pieces) => {
         try {
@@ -84,13 +84,13 @@ describe.each([
   });
 });
 
-test('on the socket a length that no frame has is the end (F2)', () => {
+test('on the socket a length over the limit ends the stream (FRAME-2)', () => {
   const bytes = encodeFrame(frame());
   bytes.writeUInt32LE(maxPayload + 1, 0);
   expect(() => decodeIn([bytes])).toThrow(MalformedFrame);
 });
 
-describe('over attach, damage costs the damaged frame and no other (F3)', () => {
+describe('over attach, damage costs the damaged frame and no other (FRAME-3)', () => {
   const before = frame({ offset: 1 });
   const after = frame({ offset: 3 });
   const damaged = encodeFrame(frame({ offset: 2 }), sync);

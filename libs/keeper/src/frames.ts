@@ -1,12 +1,13 @@
-// The protocol between worker and keeper, as bytes; wire.h is the other side and docs/keeper-protocol.md the text.
+// The protocol between worker and keeper, as bytes. wire.h is the other end; docs/keeper-protocol.md describes the frames.
 //
-// F1. A frame decodes to what was encoded, however the bytes are cut on their way.
-// F2. On the socket the first byte that is not ours is the end: push() throws, and nothing more is to be pushed.
-// F3. Over attach (a sync word is given) nothing throws: what is not a whole frame with a right checksum is skipped, and a
-//     frame that was cut short costs no other frame.
+// FRAME-1. A frame decodes to what was encoded, however the bytes are cut on their way.
+// FRAME-2. On the socket the first malformed frame ends the stream: push() throws, and must not be called again.
+// FRAME-3. Over attach (a sync word is given) push() does not throw: bytes that are no whole frame with a right checksum are skipped,
+//     and a frame that was cut short costs no other frame.
 import { crc32 } from 'node:zlib';
 
-export const KEEPER_PROTOCOL_VERSION = 2;
+/** Of the protocol between worker and keeper. It rises with every change that the other end would misread. */
+export const KEEPER_PROTOCOL_VERSION = 3;
 export const HEADER_BYTES = 40;
 export const SYNC_BYTES = 8;
 const CRC_BYTES = 4;
@@ -38,6 +39,7 @@ export const FrameType = {
   inputTaken: 72,
   terminalOutput: 73,
   terminalEnded: 74,
+  log: 75,
 } as const;
 
 export interface Frame {
@@ -45,7 +47,7 @@ export interface Frame {
   /** 0 stdout, 1 stderr. */
   stream: number;
   flags: number;
-  /** 16 bytes; zeros where no entry is meant. */
+  /** Of the entry or the terminal: 16 bytes; zeros for none. */
   id: Uint8Array;
   fence: number;
   offset: number;
@@ -59,7 +61,7 @@ export class MalformedFrame extends Error {
 const NO_ID = new Uint8Array(16);
 const NO_PAYLOAD = new Uint8Array(0);
 
-/** With a sync word the frame is framed for attach. */
+/** With a sync word: the form for attach. */
 export function encodeFrame(frame: Partial<Frame> & { type: number }, sync?: Uint8Array): Buffer {
   const payload = frame.payload ?? NO_PAYLOAD;
   const from = sync ? SYNC_BYTES : 0;
@@ -82,7 +84,7 @@ export class FrameDecoder {
   readonly #sync: Buffer | undefined;
   readonly #maxPayload: number;
   #rest: Buffer = Buffer.alloc(0);
-  /** Bytes that belonged to no frame (attach). */
+  /** Counts bytes that were part of no frame (attach). */
   skipped = 0;
 
   constructor(options: { maxPayload: number; sync?: Uint8Array }) {
@@ -103,7 +105,7 @@ export class FrameDecoder {
     while (this.#rest.length - at >= HEADER_BYTES) {
       const length = this.#rest.readUInt32LE(at);
       if (length > this.#maxPayload)
-        throw new MalformedFrame(`A frame of ${length} bytes; at most ${this.#maxPayload} are allowed.`);
+        throw new MalformedFrame(`A frame with a payload of ${length} bytes; at most ${this.#maxPayload} are allowed.`);
       if (this.#rest.length - at < HEADER_BYTES + length) break;
       frames.push(frameAt(this.#rest, at, length));
       at += HEADER_BYTES + length;

@@ -1,4 +1,5 @@
-// The keeper's own parser and its input, in C, under AddressSanitizer and UBSan where the compiler has them.
+// The keeper's frame parser and its open stdin, in C, under AddressSanitizer and UBSan. Both come with gcc on a glibc system (libasan,
+// libubsan) and with clang (compiler-rt). Where they are missing these tests fail: without them a fuzzer finds next to nothing.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,18 +16,21 @@ const MILLISECONDS = 1500;
 async function compile(folder: string, sources: readonly string[]): Promise<string> {
   const program = join(folder, 'fuzz');
   const paths = sources.map((path) => join(library, path));
-  const build = (flags: string[]) => run('cc', [...plain, ...flags, '-o', program, ...paths]);
-  await build(sanitizers).catch(() => build([])); // a musl system has no sanitizer library
+  await run('cc', [...plain, ...sanitizers, '-o', program, ...paths]);
   return program;
 }
 
 test.each([
-  ['the parser takes any bytes in any pieces, and finds the frame after the damage', 'parser', 'wire'],
-  ['an open stdin takes any frames: each byte once, in its place, and no more than a window of them', 'input', 'input'],
-])('%s', { timeout: 60_000 }, async (_, fuzzer, source) => {
+  ['the parser takes any bytes in any pieces, and finds the frame after the damage', 'parser', ['wire']],
+  [
+    'an open stdin takes any frames: each byte once, in its place, and no more than a window of them',
+    'input',
+    ['input', 'events', 'memory', 'log'],
+  ],
+])('%s', { timeout: 60_000 }, async (_, fuzzer, sources) => {
   const folder = await mkdtemp(join(tmpdir(), 'sf-fuzz-'));
   try {
-    const program = await compile(folder, [`fuzz/fuzz-${fuzzer}.c`, `src/${source}.c`]);
+    const program = await compile(folder, [`fuzz/fuzz-${fuzzer}.c`, ...sources.map((source) => `src/${source}.c`)]);
     const seed = String(Math.floor(Math.random() * 2 ** 31)); // in the failure's message, to run again
     const { stdout } = await run(program, [seed, String(MILLISECONDS)]);
     expect(stdout).toMatch(/^[1-9]\d* rounds, [1-9]\d* (frames|bytes)\n$/);

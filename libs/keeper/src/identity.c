@@ -12,7 +12,7 @@ static void take(const char *name, char *value, size_t size) {
   char *given = getenv(name);
   if (!given) return;
   strncpy(value, given, size - 1);
-  memset(given, 0, strlen(given)); // this is what /proc/1/environ shows
+  memset(given, 0, strlen(given)); // /proc/1/environ shows this memory
   unsetenv(name);
 }
 

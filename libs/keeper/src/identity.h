@@ -1,4 +1,5 @@
-// What the keeper was given to prove itself with. It leaves the environment before anything of the user's can look.
+// The token with which the keeper proves itself to the worker, and the sync word of attach. Both leave the environment
+// before any program of the user's starts.
 #ifndef IDENTITY_H
 #define IDENTITY_H
 #include <stdint.h>

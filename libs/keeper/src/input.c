@@ -1,141 +1,154 @@
 #define _GNU_SOURCE
 #include "input.h"
+#include "events.h"
 #include "folder.h"
 #include "link.h"
+#include "log.h"
+#include "memory.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { KEPT_BYTES = 64 << 10, GROW_AFTER = 1 << 20, GROWN_PIPE = 1 << 20, QUICK_TICKS = 50, SLOW_TICK_MS = 10 };
+static const uint64_t NOTHING_REPORTED = UINT64_MAX;
 
-static int epoll_fd, fd = -1; // the writing end; the shell opens the other by its name
-static uint64_t fd_tag;
-static uint8_t entry_id[ID_BYTES];
-static uint8_t *bytes; // of a window, as a ring
-static uint64_t received, given, told;
-static int is_fed, is_opened, has_ended, is_deaf, told_deaf, grown, ticks;
+static uint8_t *window; // a ring of INPUT_WINDOW bytes, kept from entry to entry
 
-void input_open(int epoll, uint64_t tag) {
-  epoll_fd = epoll;
-  fd_tag = tag;
-  bytes = mmap(0, INPUT_WINDOW, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+static struct {
+  int is_open; // the entry has an open stdin
+  uint8_t id[ID_BYTES];
+  int fd;                     // the writing end; the shell opens the other by its name. -1: closed
+  uint64_t received, written; // bytes from the worker, and to the pipe
+  uint64_t reported;          // INPUT_TAKEN has been sent for these
+  int has_reader, has_ended, reader_closed, reported_closed;
+  int is_grown, ticks;
+} own = {.fd = -1};
+
+int input_open(void) {
+  window = memory_reserve(INPUT_WINDOW);
+  return window != 0;
 }
 
 static void close_pipe(void) {
-  if (fd < 0) return;
-  close(fd);
-  fd = -1;
+  if (own.fd < 0) return;
+  close(own.fd);
+  own.fd = -1;
 }
 
-// Nobody but us holds a writing end, so that closing it is the end for whoever reads. A reading end we need only to open the
-// writing one without waiting: without it the pipe tells whether the shell has opened its own.
+// Only the keeper holds a writing end, so that closing it is the end of the file for the reader. Its own reading end
+// serves to open the writing one without waiting: once it is closed, the pipe shows whether the shell has opened its
+// own.
 int input_begin(const uint8_t *id) {
   input_end();
-  unlink(path_of("input"));
-  if (mkfifo(path_of("input"), 0600)) return 0;
+  unlink(path_of("input")); // of a missing one this fails
+  if (mkfifo(path_of("input"), 0600)) {
+    log_failure("mkfifo");
+    return 0;
+  }
   const int reader = open(path_of("input"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  fd = open(path_of("input"), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  const int fd = open(path_of("input"), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) log_failure("opening the input pipe");
   if (reader >= 0) close(reader);
   if (fd < 0) return 0;
-  struct epoll_event event = {.events = EPOLLOUT | EPOLLET, .data.u64 = fd_tag};
-  epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
-  memcpy(entry_id, id, ID_BYTES);
-  received = given = told = 0;
-  is_opened = has_ended = is_deaf = told_deaf = grown = ticks = 0;
-  is_fed = 1;
+  memset(&own, 0, sizeof own);
+  own.fd = fd;
+  if (!events_add(fd, EPOLLOUT | EPOLLET, INPUT_PIPE)) {
+    close_pipe();
+    return 0;
+  }
+  memcpy(own.id, id, ID_BYTES);
+  own.is_open = 1;
   return 1;
 }
 
 void input_end(void) {
-  if (!is_fed) return;
-  is_fed = 0;
+  if (!own.is_open) return;
+  own.is_open = 0;
   close_pipe();
-  unlink(path_of("input"));
-  if (received > KEPT_BYTES) madvise(bytes + KEPT_BYTES, INPUT_WINDOW - KEPT_BYTES, MADV_DONTNEED);
+  unlink(path_of("input")); // the user may have removed it
+  if (own.received > KEPT_BYTES) memory_release(window + KEPT_BYTES, INPUT_WINDOW - KEPT_BYTES);
 }
 
 static size_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// The reader has closed its end for good: what is left, and what still comes, is nobody's.
-static void turn_deaf(void) {
-  is_deaf = 1;
-  given = received;
+// The reader has closed its end for good: the rest is dropped, and so is everything that still comes.
+static void drop_rest(void) {
+  own.reader_closed = 1;
+  own.written = own.received;
   close_pipe();
 }
 
-static void give(void) {
-  if (!is_opened) return;
-  while (fd >= 0 && given < received) {
-    const size_t at = given % INPUT_WINDOW;
-    const ssize_t n = write(fd, bytes + at, smaller(INPUT_WINDOW - at, received - given));
-    if (n > 0) given += n;
+static void write_to_pipe(void) {
+  if (!own.has_reader) return;
+  while (own.fd >= 0 && own.written < own.received) {
+    const size_t at = own.written % INPUT_WINDOW;
+    const ssize_t n = write(own.fd, window + at, smaller(INPUT_WINDOW - at, own.received - own.written));
+    if (n > 0) own.written += n;
     else if (n < 0 && errno == EINTR) continue;
     else if (n < 0 && errno == EAGAIN) break;
-    else turn_deaf();
+    else drop_rest();
   }
   // A larger pipe is faster, but pipes of a user share one budget on the host: only those that stream get one.
-  if (!grown && given > GROW_AFTER && fd >= 0) {
-    fcntl(fd, F_SETPIPE_SZ, GROWN_PIPE);
-    grown = 1;
+  if (!own.is_grown && own.written > GROW_AFTER && own.fd >= 0) {
+    fcntl(own.fd, F_SETPIPE_SZ, GROWN_PIPE); // refused beyond the budget: then it keeps its size
+    own.is_grown = 1;
   }
-  if (has_ended && given == received) close_pipe();
+  if (own.has_ended && own.written == own.received) close_pipe();
 }
 
 static void receive(const uint8_t *from, size_t n) {
   while (n) {
-    const size_t at = received % INPUT_WINDOW;
-    const size_t room = smaller(INPUT_WINDOW - at, INPUT_WINDOW - (received - given));
+    const size_t at = own.received % INPUT_WINDOW;
+    const size_t room = smaller(INPUT_WINDOW - at, INPUT_WINDOW - (own.received - own.written));
     const size_t piece = n < room ? n : room;
     if (!piece) return;
-    memcpy(bytes + at, from, piece);
-    received += piece;
+    memcpy(window + at, from, piece);
+    own.received += piece;
     from += piece;
     n -= piece;
-    give(); // so that one frame of a whole window fits behind what the pipe takes at once
+    write_to_pipe(); // so that one frame of a whole window fits behind what the pipe takes at once
   }
 }
 
 void input_on_frame(const Header *header, const uint8_t *payload) {
-  if (!is_fed || memcmp(header->id, entry_id, ID_BYTES)) return;
+  if (!own.is_open || memcmp(header->id, own.id, ID_BYTES)) return;
   const uint64_t end = header->offset + header->length;
-  if (header->offset > received || end < header->offset) return;
-  if (is_deaf) {
-    if (end > received) given = received = end;
+  if (header->offset > own.received || end < header->offset) return;
+  if (own.reader_closed) {
+    if (end > own.received) own.written = own.received = end;
     return;
   }
-  if (end > received && !has_ended) receive(payload + (received - header->offset), end - received);
-  if (header->flags & 1 && end == received) has_ended = 1;
-  give();
+  if (end > own.received && !own.has_ended) receive(payload + (own.received - header->offset), end - own.received);
+  if (header->flags & 1 && end == own.received) own.has_ended = 1;
+  write_to_pipe();
 }
 
 void input_on_writable(void) {
-  if (is_fed) give();
+  if (own.is_open) write_to_pipe();
 }
 
-// There is no event for it: before the shell opens the pipe, writing fails as it does when nobody reads any more.
+// There is no event for it: before the shell opens the pipe, writing fails as it does when its reader has gone.
 int input_tick(void) {
-  if (!is_fed || is_opened || fd < 0) return -1;
-  struct pollfd p = {.fd = fd, .events = POLLOUT};
-  if (poll(&p, 1, 0) > 0 && p.revents & POLLERR) return ticks++ < QUICK_TICKS ? 1 : SLOW_TICK_MS;
-  is_opened = 1;
-  give();
+  if (!own.is_open || own.has_reader || own.fd < 0) return -1;
+  struct pollfd p = {.fd = own.fd, .events = POLLOUT};
+  if (poll(&p, 1, 0) > 0 && p.revents & POLLERR) return own.ticks++ < QUICK_TICKS ? 1 : SLOW_TICK_MS;
+  own.has_reader = 1;
+  write_to_pipe();
   return -1;
 }
 
 void input_resume(void) {
-  told = UINT64_MAX;
-  told_deaf = 0;
+  own.reported = NOTHING_REPORTED;
+  own.reported_closed = 0;
 }
 
 int input_send(void) {
-  if (!is_fed || (told == given && told_deaf == is_deaf)) return 1;
-  if (!link_put(INPUT_TAKEN, 0, is_deaf, entry_id, given, 0, 0)) return 0;
-  told = given;
-  told_deaf = is_deaf;
+  if (!own.is_open || (own.reported == own.written && own.reported_closed == own.reader_closed)) return 1;
+  if (!link_put(INPUT_TAKEN, 0, own.reader_closed, own.id, own.written, 0, 0)) return 0;
+  own.reported = own.written;
+  own.reported_closed = own.reader_closed;
   return 1;
 }

@@ -1,34 +1,40 @@
-// The one connection to the worker: dialled to its unix socket, or the container's own stdin and stdout (attach).
+// The one connection to the worker, over one of the transports.
 //
-// K1. Nothing is believed before a CLAIM. A frame whose fence is not that of the last CLAIM is ignored: it comes from a worker
-//     that owns this session no more, or from no worker.
-// K2. On the socket something malformed ends the connection; over attach it is skipped. The shell never notices.
+// LINK-1. Before a CLAIM no frame has an effect. Afterwards a frame whose fence is not that of the last CLAIM is
+//     ignored: its sender does not own this session any more, or never did.
+// LINK-2. A malformed frame ends the connection where that can be renewed, and is skipped elsewhere. The shell is not
+// affected.
 #ifndef LINK_H
 #define LINK_H
+#include "transport.h"
 #include "wire.h"
 
-// Called with each frame that holds; from within link_read.
+// Called with each frame that passes LINK-1, from within link_read.
 typedef void FrameSink(const Header *header, const uint8_t *payload);
-// Writes a HELLO; on the socket the keeper speaks first.
+// Puts a HELLO: the first frame of a renewable connection, and the answer to a claim with a lower fence.
 typedef void Greeter(void);
 
-void link_open(const char *socket_path, const uint8_t *sync, int epoll, uint64_t tag_in, uint64_t tag_out, Greeter *greet);
-// Dials when there is no connection and it is time to. Returns in how many ms to call again, or -1; to be asked after the last
-// thing that may have found the connection broken.
+// 0 when the link cannot work at all. The sync word is used where the transport needs it.
+int link_open(const Transport *transport, const uint8_t *sync, Greeter *greet);
+// Connects when there is no connection and it is time to. Returns in how many ms to call again, or -1. Call it after
+// everything that may have found the connection broken.
 int link_tick(void);
 void link_read(FrameSink *sink);
 void link_flush(void);
 void link_drop(void);
-// What arrived makes no sense (K2).
+// A frame that passed the parser makes no sense (LINK-2).
 void link_malformed(void);
+// There is a connection, claimed or not.
+int link_is_connected(void);
+// A worker has claimed it.
 int link_is_up(void);
 
-// 0 when there is no room now. Output leaves some room for everything else.
-int link_put(uint8_t type, uint8_t stream, uint16_t flags, const uint8_t *id, uint64_t offset, const void *payload, size_t n);
+// 0 when there is no room now. Output leaves some room for all other frames.
+int link_put(uint8_t type, uint8_t stream, uint16_t flags, const uint8_t *id, uint64_t offset, const void *payload,
+             size_t n);
 int link_has_room(void);
 int link_is_flushed(void);
-uint64_t link_fence(void);
-// For a fork of the keeper: forget the connection.
+// In a fork of the keeper: closes its copy of the connection.
 void link_abandon(void);
 
 #endif

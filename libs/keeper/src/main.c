@@ -1,55 +1,80 @@
 // The keeper: the main process of a session's container. It owns the user's shell, its output, its process tree and one
-// connection to the worker; it outlives the worker, so that a session does. docs/keeper-protocol.md describes what it speaks.
+// connection to the worker. It outlives the worker, and so does the session. docs/keeper-protocol.md describes its
+// protocol.
 //
 //   keeper <socket path | -> [shell [argument ...]]        SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER in the environment
 //
-// One thread, one loop. Every file here is one part of it:
-//   wire     frames as bytes           link       the connection            identity  the token
-//   entry    the entry that runs       clocks     its deadlines             ladder    how it is stopped
-//   begun    which ids have begun      shell      the user's shell          report    what it says of a turn
-//   folder   what is handed to it      lanes      its output, with rings    input     its stdin, as it comes
-//   child    forks of the keeper       processes  the process tree          reaper    their ends
-//   files    file operations           terminal  interactive shells
-//   pty      a shell at a pseudo-terminal
-//   cgroup   limits and kills          text       small files
+// One thread, one loop. Every file is one part of it; a file includes only files of lines below its own.
+//   closing                     the end of the keeper       hello       the HELLO message
+//   entry                       the entry that runs
+//   ladder, process_limit       stopping a command          terminal    interactive shells
+//   ending                      the END message             pty         a shell at a pseudo-terminal
+//   shell                       the user's shell            clocks      deadlines
+//   output, late, input         a command's streams         report      the reports of the shell's loop
+//   folder                      files for the shell         start       the START message
+//   files                       file operations             child       forks of the keeper
+//   link, transport             the connection              begun       ids of earlier entries
+//   processes, reaper, cgroup   the process tree            events      epoll
+//   ring_buffer, text, memory, identity, wire, log, clock
 #define _GNU_SOURCE
 #include "begun.h"
 #include "cgroup.h"
 #include "clocks.h"
+#include "closing.h"
 #include "entry.h"
+#include "events.h"
 #include "folder.h"
+#include "hello.h"
 #include "identity.h"
 #include "input.h"
-#include "lanes.h"
+#include "late.h"
 #include "link.h"
+#include "log.h"
+#include "output.h"
 #include "processes.h"
 #include "reaper.h"
 #include "shell.h"
 #include "terminal.h"
+#include "transport.h"
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum Tag { SIGNALS, REPORT_PIPE, LINK_IN, LINK_OUT, INPUT_PIPE, FIRST_LANE, FIRST_LATE = FIRST_LANE + LANES, FIRST_TERMINAL = FIRST_LATE + MAX_LATE };
-enum { EVENTS = 32, STOP_MS = 5000 };
+enum { EVENTS = 32, STOP_MS = 5000, LAST_MESSAGES_MS = 1000 };
 
-static int epoll_fd, signals;
+static int signals = -1;
+static int is_giving_up; // the keeper could not start
 
-static void watch(int fd, uint64_t tag) {
-  struct epoll_event event = {.events = EPOLLIN, .data.u64 = tag};
-  epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
+static void send_log(void) {
+  uint32_t number;
+  for (const char *text; (text = log_unsent(&number));) {
+    if (!link_put(LOG, 0, 0, 0, number, text, strlen(text))) return;
+    log_sent();
+  }
+}
+
+// In one write with the HELLO, so that a worker that looks later still finds the messages of a keeper that has ended.
+static void greet(void) {
+  hello_put();
+  if (is_giving_up) send_log();
 }
 
 static void pong(const Header *ping) {
   static uint8_t processes[MAX_OUTBOUND_PAYLOAD];
   const size_t n = ping->flags ? processes_describe(processes, sizeof processes, entry_since(), shell_pid()) : 0;
-  link_put(PONG, 0, ping->flags, 0, ping->offset, processes, n);
+  link_put(PONG, 0, ping->flags, 0, ping->offset, processes, n); // without room the worker asks again
+}
+
+// The messages go first: a worker that gives up because of the HELLO has them.
+static void on_claim(void) {
+  terminals_claimed();
+  entry_on_claim();
+  send_log();
+  hello_put();
 }
 
 static void on_frame(const Header *header, const uint8_t *payload) {
@@ -57,13 +82,19 @@ static void on_frame(const Header *header, const uint8_t *payload) {
   if (header->type == CLAIM) clocks_forget();
   else clocks_confirm();
   switch (header->type) {
-    case CLAIM: terminals_claimed(); entry_claimed(); break;
+    case CLAIM: on_claim(); break;
     case START: entry_start(header, payload); break;
-    case ACK: entry_ack(header); terminal_ack(header); break;
+    case ACK:
+      entry_ack(header);
+      terminal_ack(header);
+      break;
     case RESUME: entry_resume(header, payload); break;
     case STOP: entry_stop(header, payload); break;
     case STORAGE: clocks_storage(header->flags); break;
-    case CLOSE: terminals_hang_up(); entry_close(take_u32(&cursor)); break;
+    case CLOSE:
+      terminals_hang_up();
+      closing_begin(take_u32(&cursor));
+      break;
     case PING: pong(header); break;
     case INPUT: input_on_frame(header, payload); break;
     case TERMINAL_OPEN: terminal_start(header, payload); break;
@@ -78,7 +109,7 @@ static void on_signals(void) {
   struct signalfd_siginfo signal;
   while (read(signals, &signal, sizeof signal) > 0) {
     // Only one from outside this pid namespace (docker stop) comes without a sender.
-    if (signal.ssi_signo == SIGTERM && signal.ssi_pid == 0) entry_close(STOP_MS);
+    if (signal.ssi_signo == SIGTERM && signal.ssi_pid == 0) closing_begin(STOP_MS);
   }
   reap_children();
 }
@@ -88,71 +119,108 @@ static void on_event(const struct epoll_event *event) {
   if (tag == SIGNALS) on_signals();
   else if (tag == REPORT_PIPE) entry_on_report();
   else if (tag == LINK_IN) link_read(on_frame);
-  else if (tag == LINK_OUT && event->events & (EPOLLERR | EPOLLHUP)) epoll_ctl(epoll_fd, EPOLL_CTL_DEL, 1, 0);
+  else if (tag == LINK_OUT && event->events & (EPOLLERR | EPOLLHUP)) events_remove(1);
   else if (tag == INPUT_PIPE) input_on_writable();
   else if (tag >= FIRST_TERMINAL) terminal_on_ready(tag - FIRST_TERMINAL);
   else if (tag >= FIRST_LATE) late_on_readable(tag - FIRST_LATE);
-  else if (tag >= FIRST_LANE) lane_on_readable(tag - FIRST_LANE);
+  else if (tag >= FIRST_OUTPUT) output_on_readable(tag - FIRST_OUTPUT);
 }
 
 static int sooner(int a, int b) { return a < 0 ? b : b < 0 || a < b ? a : b; }
 
+static int tick(void) {
+  int wake = sooner(entry_tick(), closing_tick());
+  wake = sooner(wake, input_tick());
+  wake = sooner(wake, shell_tick());
+  return sooner(wake, terminals_tick());
+}
+
+static void send_all(void) {
+  int more;
+  do {
+    more = terminals_send();
+    more |= entry_send();
+    if (link_is_up()) send_log();
+    link_flush();
+  } while (more && link_is_flushed());
+}
+
 static void loop(void) {
   for (;;) {
-    int wake = sooner(sooner(entry_tick(), input_tick()), shell_wake_ms());
-    shell_tick();
-    wake = sooner(wake, terminals_tick());
+    // Before anything else that was received with it: the report of a shell that has ended is read at its death.
+    entry_on_children();
+    terminals_on_children();
+    int wake = tick();
     if (link_is_up()) wake = sooner(wake, late_send());
-    int more;
-    do {
-      more = terminals_send();
-      more |= entry_send();
-      link_flush();
-    } while (more && link_is_flushed());
+    send_all();
     wake = sooner(wake, link_tick());
     struct epoll_event events[EVENTS];
-    const int n = epoll_wait(epoll_fd, events, EVENTS, wake);
+    const int n = events_wait(events, EVENTS, wake);
     for (int i = 0; i < n; i++) on_event(&events[i]);
   }
 }
 
-static void fail(const char *words) {
-  fprintf(stderr, "keeper: %s\n", words);
-  exit(1);
+// The keeper cannot start. Its messages are for whoever reads stderr, and for the worker if that can be reached.
+static void give_up(enum ExitCode code) {
+  is_giving_up = 1;
+  for (int ms = 0; ms < LAST_MESSAGES_MS && !link_is_connected(); ms++) {
+    link_tick();
+    usleep(1000);
+  }
+  send_log();
+  link_flush();
+  exit(code);
 }
 
-int main(int argc, char **argv) {
-  // Without a pid namespace of our own the sweeps would reach processes that are not the session's.
-  if (getpid() != 1) fail("must be the first process of its own pid namespace");
-  if (argc < 2) fail("usage: keeper <socket path | -> [shell [argument ...]]");
-  const char *socket_path = strcmp(argv[1], "-") ? argv[1] : 0;
-  if (!identity_open(!socket_path)) fail("SF_TOKEN (and SF_SYNC for -) must be set");
-  prctl(PR_SET_DUMPABLE, 0);
-  const char *folder = getenv("SF_FOLDER");
-  folder = folder ? strdup(folder) : "/run/shellfleet";
-  unsetenv("SF_FOLDER");
-  if (strlen(folder) > 90) fail("SF_FOLDER is too long");
-  mkdir(folder, 0700);
-  if (access(folder, W_OK)) fail("SF_FOLDER (default /run/shellfleet) must be a folder that the user can write to");
-
+static void open_signals(void) {
   sigset_t mask;
   sigemptyset(&mask);
   sigaddset(&mask, SIGCHLD);
   sigaddset(&mask, SIGTERM);
-  sigprocmask(SIG_BLOCK, &mask, 0);
+  sigprocmask(SIG_BLOCK, &mask, 0); // with a valid operation it cannot fail, and neither can signal()
   signal(SIGPIPE, SIG_IGN);
   signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-  epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-  watch(signals, SIGNALS);
+  if (signals >= 0 && events_add(signals, EPOLLIN, SIGNALS)) return;
+  log_failure("signalfd");
+  give_up(EXIT_NO_RESOURCES);
+}
 
-  begun_open();
+static const char *open_folder(void) {
+  const char *folder = getenv("SF_FOLDER");
+  folder = folder ? strdup(folder) : "/run/shellfleet";
+  unsetenv("SF_FOLDER");
+  if (folder && strlen(folder) <= 90) {
+    mkdir(folder, 0700); // of one that is there this fails; where it could not be made, so does access()
+    if (!access(folder, W_OK)) return folder;
+  }
+  log_failure(
+    "SF_FOLDER (default /run/shellfleet) must be a folder of at most 90 characters that the user can write to");
+  give_up(EXIT_NO_FOLDER);
+  return 0;
+}
+
+static void refuse_to_start(enum ExitCode code, const char *reason) {
+  log_message("%s", reason);
+  exit(code);
+}
+
+int main(int argc, char **argv) {
+  // Without a pid namespace of its own the sweeps would reach processes that are not the session's.
+  if (getpid() != 1) refuse_to_start(EXIT_NOT_FIRST, "must be the first process of its own pid namespace");
+  if (argc < 2) refuse_to_start(EXIT_USAGE, "usage: keeper <socket path | -> [shell [argument ...]]");
+  const int is_attached = !strcmp(argv[1], "-");
+  if (!identity_open(is_attached)) refuse_to_start(EXIT_NO_IDENTITY, "SF_TOKEN (and SF_SYNC for -) must be set");
+  prctl(PR_SET_DUMPABLE, 0); // with 0 it cannot fail
+
+  const Transport *transport = is_attached ? transport_stdio() : transport_socket(argv[1]);
+  if (!events_open() || !link_open(transport, identity_sync(), greet)) give_up(EXIT_NO_RESOURCES);
+  open_signals();
+  const char *folder = open_folder();
+  if (!begun_open() || !processes_open() || !input_open() || !terminals_open()) give_up(EXIT_NO_RESOURCES);
   cgroup_open("/sys/fs/cgroup");
-  processes_open();
-  link_open(socket_path, identity_sync(), epoll_fd, LINK_IN, LINK_OUT, entry_hello);
   folder_open(folder);
-  lanes_open(epoll_fd, FIRST_LANE, FIRST_LATE);
-  input_open(epoll_fd, INPUT_PIPE);
-  terminals_open(epoll_fd, FIRST_TERMINAL);
-  shell_open(argv + 2, epoll_fd, REPORT_PIPE);
+  late_open();
+  if (!output_open()) give_up(EXIT_NO_FOLDER);
+  shell_open(argv + 2);
   loop();
 }

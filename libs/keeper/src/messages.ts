@@ -1,5 +1,5 @@
-// What the payloads of frames say. The keeper's words are parsed here, where they enter: a keeper is as trusted as the container
-// that it runs in, so every length and number is checked.
+// The payloads of frames. A keeper is as trusted as the container that it runs in, so every length and number from it is checked.
+// The fields of START have one list here and one in start.h.
 import { MalformedFrame, readUint64, writeUint64 } from './frames.ts';
 
 export const EntryKind = { command: 0, file: 1, restart: 2 } as const;
@@ -10,9 +10,9 @@ export const FileFlag = { truncate: 1, parents: 2, recursive: 4 } as const;
 const helloStates = ['idle', 'running', 'ended', 'no-shell'] as const;
 const endReasons = ['exited', 'signalled', 'oom', 'wall', 'no-output', 'cancelled', 'cwd', 'syntax'] as const;
 const shellStates = ['kept', 'partial', 'lost'] as const;
-/** The worker keeps at most so many bytes of stdin beyond what the keeper says that the pipe was given. */
+/** How far the worker may send stdin ahead of INPUT_TAKEN. */
 export const INPUT_WINDOW_BYTES = 1 << 20;
-/** Flags of INPUT: nothing follows. Flags of INPUT_TAKEN: nobody reads any more. */
+/** Flag of INPUT: this is the end. Flag of INPUT_TAKEN: the reader has closed its end. */
 export const INPUT_END = 1;
 
 /** By the flags of REFUSED. */
@@ -33,7 +33,7 @@ export interface CommandStartPayload extends Limits {
   script: Uint8Array;
   cwd: string;
   env: Record<string, string>;
-  /** Undefined: /dev/null. Open: what INPUT frames bring. */
+  /** Undefined: /dev/null. Open: the bytes of INPUT frames. */
   stdin: Uint8Array | 'open' | undefined;
 }
 
@@ -84,7 +84,7 @@ export function encodeFile(file: FileStartPayload): Buffer {
 }
 
 export function encodeRestart(terminationTimeoutMs: number): Buffer {
-  return uint32s(Math.max(1, terminationTimeoutMs), 0, 0); // 0 would be no limit
+  return uint32s(Math.max(1, terminationTimeoutMs), 0, 0); // 0 would mean no limit
 }
 
 export function uint32s(...values: number[]): Buffer {
@@ -106,7 +106,7 @@ export function uint64s(...values: number[]): Buffer {
 export interface Hello {
   version: number;
   state: HelloState;
-  generation: number;
+  shellNumber: number;
   begunCount: number;
   received: { stdout: number; stderr: number };
   acked: { stdout: number; stderr: number };
@@ -122,7 +122,7 @@ export function decodeHello(payload: Uint8Array): Hello {
   return {
     version: bytes.readUInt32LE(0),
     state: oneOf(helloStates, bytes.readUInt32LE(4)),
-    generation: bytes.readUInt32LE(8),
+    shellNumber: bytes.readUInt32LE(8),
     begunCount: bytes.readUInt32LE(12),
     received: { stdout: readUint64(bytes, 16), stderr: readUint64(bytes, 24) },
     acked: { stdout: readUint64(bytes, 32), stderr: readUint64(bytes, 40) },
@@ -138,7 +138,7 @@ export interface End {
   shellReason: string;
   signal: number;
   errno: number;
-  generation: number;
+  shellNumber: number;
   runMs: number;
   totals: { stdout: number; stderr: number };
 }
@@ -154,7 +154,7 @@ export function decodeEnd(payload: Uint8Array): End {
     shellState: oneOf(shellStates, bytes[5]!),
     signal: bytes[6]!,
     errno: bytes[7]!,
-    generation: bytes.readUInt32LE(8),
+    shellNumber: bytes.readUInt32LE(8),
     runMs: bytes.readUInt32LE(12),
     totals: { stdout: readUint64(bytes, 16), stderr: readUint64(bytes, 24) },
     shellReason: bytes.toString('utf8', END_BYTES),
@@ -165,6 +165,28 @@ export function decodeRefusal(flags: number): Refusal {
   const refusal = refusals[flags];
   if (!refusal) throw new MalformedFrame(`A refusal of unknown kind ${flags}.`);
   return refusal;
+}
+
+const MAX_LOG_CHARACTERS = 200;
+
+/** By the exit codes of wire.h. */
+const keeperExits: Record<number, string> = {
+  101: 'Its keeper was not the first process of its own pid namespace.',
+  102: 'Its keeper was started with wrong arguments.',
+  103: 'Its keeper was given no token.',
+  104: 'Its keeper cannot write to its folder.',
+  105: 'Its keeper had too little memory, or too few descriptors.',
+};
+
+/** Why a keeper could not start. Undefined for an exit code that is not of its own. */
+export function describeKeeperExit(exitCode: number | null): string | undefined {
+  return exitCode === null ? undefined : keeperExits[exitCode];
+}
+
+/** The text of a LOG frame, without control characters. */
+export function decodeLogMessage(payload: Uint8Array): string {
+  const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString('utf8');
+  return text.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_LOG_CHARACTERS);
 }
 
 export function decodeProcesses(payload: Uint8Array): { pid: number; command: string }[] {
@@ -185,7 +207,7 @@ export interface FileRecord {
 const fileTypes: Record<string, FileRecord['type']> = { f: 'file', d: 'directory', l: 'symlink' };
 const RECORD_FIELDS = 5;
 
-/** What `list` and `stat` print: type, size, mode (octal), modified (ms) and name of each, every field ended by a zero byte. */
+/** Parses the output of `list` and `stat`: type, size, mode (octal), modified (ms) and name of each, every field ended by a zero byte. */
 export function parseFileRecords(stdout: Uint8Array): FileRecord[] {
   const fields = textsOf(stdout);
   const records: FileRecord[] = [];
@@ -209,7 +231,7 @@ function textsOf(bytes: Uint8Array): string[] {
 
 function bufferOf(payload: Uint8Array, least: number): Buffer {
   if (payload.length < least)
-    throw new MalformedFrame(`A payload of ${payload.length} bytes where at least ${least} belong.`);
+    throw new MalformedFrame(`A payload of ${payload.length} bytes; at least ${least} were expected.`);
   return Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
 }
 

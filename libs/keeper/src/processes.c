@@ -1,13 +1,14 @@
 #define _GNU_SOURCE
 #include "processes.h"
-#include "terminal.h"
+#include "log.h"
+#include "memory.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,10 +23,26 @@ typedef struct {
 const Moment BEGINNING = {0, 0};
 static Process *table;
 static int count, loadavg = -1;
+static pid_t spared[SPARED_LEADERS]; // 0: free
 
-void processes_open(void) {
-  table = mmap(0, MAX_PROCESSES * sizeof *table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+int processes_open(void) {
+  table = memory_reserve(MAX_PROCESSES * sizeof *table);
   loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+  if (loadavg < 0) log_failure("opening /proc/loadavg"); // the clock alone then separates old from new
+  return table != 0;
+}
+
+void processes_spare(pid_t leader) {
+  for (int i = 0; i < SPARED_LEADERS; i++) {
+    if (spared[i]) continue;
+    spared[i] = leader;
+    return;
+  }
+}
+
+void processes_unspare(pid_t leader) {
+  for (int i = 0; i < SPARED_LEADERS; i++)
+    if (spared[i] == leader) spared[i] = 0;
 }
 
 Moment moment_now(void) {
@@ -38,7 +55,7 @@ Moment moment_now(void) {
     if (last) moment.last_pid = atoi(last);
   }
   struct timespec t;
-  clock_gettime(CLOCK_BOOTTIME, &t);
+  clock_gettime(CLOCK_BOOTTIME, &t); // this clock exists: it cannot fail
   const long per_second = sysconf(_SC_CLK_TCK);
   moment.ticks = (uint64_t)t.tv_sec * per_second + t.tv_nsec / (1000000000 / per_second);
   return moment;
@@ -46,7 +63,7 @@ Moment moment_now(void) {
 
 static int read_file(const char *path, char *text, size_t size) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
+  if (fd < 0) return 0; // the process has ended meanwhile
   const ssize_t n = read(fd, text, size - 1);
   close(fd);
   if (n <= 0) return 0;
@@ -54,7 +71,8 @@ static int read_file(const char *path, char *text, size_t size) {
   return n;
 }
 
-// Fields of /proc/<pid>/stat after the name, which may itself hold spaces and parentheses: 3 state, 4 parent, 6 session, 22 start.
+// Fields of /proc/<pid>/stat after the name, which may itself hold spaces and parentheses: 3 state, 4 parent, 6
+// session, 22 start.
 static int read_process(int pid, Process *process) {
   char path[48], text[1024];
   snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -63,14 +81,17 @@ static int read_process(int pid, Process *process) {
   if (!rest) return 0;
   *process = (Process){.pid = pid};
   int group;
-  return sscanf(rest + 1, " %c %d %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu", &process->state,
-                &process->parent, &group, &process->session, &process->started) == 5;
+  return sscanf(rest + 1, " %c %d %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64,
+                &process->state, &process->parent, &group, &process->session, &process->started) == 5;
 }
 
 static void read_table(void) {
   count = 0;
   DIR *proc = opendir("/proc");
-  if (!proc) return;
+  if (!proc) { // without it no process can be found, and none is signalled
+    log_failure("opening /proc");
+    return;
+  }
   for (struct dirent *entry; count < MAX_PROCESSES && (entry = readdir(proc));) {
     const int pid = atoi(entry->d_name);
     if (pid > 0 && read_process(pid, &table[count])) count++;
@@ -78,7 +99,8 @@ static void read_table(void) {
   closedir(proc);
 }
 
-static const Process *find(int pid) { // the kernel lists them in order
+// The kernel lists processes in the order of their numbers.
+static const Process *find(int pid) {
   for (int low = 0, high = count; low < high;) {
     const int middle = (low + high) / 2;
     if (table[middle].pid == pid) return &table[middle];
@@ -92,23 +114,23 @@ static int is_newer(const Process *p, Moment since) {
   return p->started > since.ticks || (p->started == since.ticks && p->pid > since.last_pid);
 }
 
-static int is_ours(int pid, pid_t shell) { return pid == KEEPER_PID || pid == shell; }
+static int is_keeper_or_shell(int pid, pid_t shell) { return pid == KEEPER_PID || pid == shell; }
 
 static int descends_from_older(const Process *process, Moment since, pid_t shell) {
   int steps = 0;
   if (!process->parent) return 1; // came from outside the container (docker exec)
   for (const Process *p = find(process->parent); p && steps++ < count; p = find(p->parent)) {
-    if (is_ours(p->pid, shell)) break;
+    if (is_keeper_or_shell(p->pid, shell)) break;
     if (!is_newer(p, since) || !p->parent) return 1;
   }
   // A worker whose parent has gone is the keeper's child by now, but still of its server's session.
   const Process *leader = find(process->session);
-  return leader && !is_ours(leader->pid, shell) && !is_newer(leader, since);
+  return leader && !is_keeper_or_shell(leader->pid, shell) && !is_newer(leader, since);
 }
 
 static int is_led_by(const Process *p, pid_t leader) { return p->pid == leader || p->session == leader; }
 
-// Also what leads a session of its own by now, as long as its parents are there.
+// Also a process that leads a session of its own by now, as long as its parents are there.
 static int belongs_to(const Process *process, pid_t leader) {
   int steps = 0;
   for (const Process *p = process; p && p->pid != KEEPER_PID && steps++ < count; p = find(p->parent))
@@ -116,17 +138,15 @@ static int belongs_to(const Process *process, pid_t leader) {
   return 0;
 }
 
-static int is_at_terminal(const Process *process) {
-  for (int i = 0; i < TERMINALS; i++) {
-    const pid_t leader = terminal_leader(i);
-    if (leader && belongs_to(process, leader)) return 1;
-  }
+static int is_spared(const Process *process) {
+  for (int i = 0; i < SPARED_LEADERS; i++)
+    if (spared[i] && belongs_to(process, spared[i])) return 1;
   return 0;
 }
 
 static int is_target(const Process *p, Moment since, pid_t shell) {
-  if (is_ours(p->pid, shell) || p->state == 'Z' || p->state == 'X' || !is_newer(p, since)) return 0;
-  return since.ticks == 0 || (!descends_from_older(p, since, shell) && !is_at_terminal(p));
+  if (is_keeper_or_shell(p->pid, shell) || p->state == 'Z' || p->state == 'X' || !is_newer(p, since)) return 0;
+  return since.ticks == 0 || (!descends_from_older(p, since, shell) && !is_spared(p));
 }
 
 int sweep(int signal, Moment since, pid_t shell) {
@@ -145,7 +165,8 @@ void sweep_between(int signal, Moment since, Moment until, pid_t shell) {
 
 static int is_bystander(const Process *process, Moment since, pid_t shell) {
   int steps = 0;
-  if (is_ours(process->pid, shell) || !process->parent) return 0; // a dead one that nobody has collected takes its place too
+  if (is_keeper_or_shell(process->pid, shell) || !process->parent)
+    return 0; // one that is dead and not reaped counts as well
   for (const Process *p = process; p && steps++ < count; p = find(p->parent)) {
     if (p->pid == shell) return 0;
     if (p->pid == KEEPER_PID || !is_newer(p, since)) return 1;
@@ -174,7 +195,7 @@ static int kill_all(Choice *is_chosen, Moment since, pid_t shell) {
   read_table();
   for (int i = 0; i < count && stopped < 64; i++)
     if (table[i].state == 'T') was_stopped[stopped++] = table[i].pid;
-  kill(-1, SIGSTOP);
+  kill(-1, SIGSTOP); // ESRCH: there is none
   read_table();
   // The youngest first: a shell at a terminal that goes on before its child does would take it for a stopped job.
   for (int i = count - 1; i >= 0; i--) {
@@ -204,7 +225,9 @@ size_t processes_describe(uint8_t *text, size_t size, Moment since, pid_t shell)
   read_table();
   for (int i = 0; i < count; i++) {
     const int pid = table[i].pid;
-    if (is_ours(pid, shell) || table[i].state == 'Z' || is_at_terminal(&table[i]) || is_target(&table[i], since, shell)) continue;
+    if (is_keeper_or_shell(pid, shell) || table[i].state == 'Z' || is_spared(&table[i]) ||
+        is_target(&table[i], since, shell))
+      continue;
     char path[48], command[512];
     snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
     const int n = read_file(path, command, sizeof command);

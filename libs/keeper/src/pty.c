@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "pty.h"
 #include "child.h"
+#include "log.h"
+#include "reaper.h"
 #include "shell.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +24,9 @@ int opening_parse(Cursor *cursor, Opening *opening) {
 }
 
 void pty_set_size(int fd, uint32_t rows, uint32_t columns) {
-  const struct winsize size = {.ws_row = rows < MOST_SIDE ? rows : MOST_SIDE, .ws_col = columns < MOST_SIDE ? columns : MOST_SIDE};
-  ioctl(fd, TIOCSWINSZ, &size);
+  const struct winsize size = {.ws_row = rows < MOST_SIDE ? rows : MOST_SIDE,
+                               .ws_col = columns < MOST_SIDE ? columns : MOST_SIDE};
+  ioctl(fd, TIOCSWINSZ, &size); // of a terminal it cannot fail
 }
 
 // Both sides of a new pseudo-terminal; the program's side may not become the keeper's own terminal.
@@ -45,38 +48,44 @@ static int open_pair(int *program_side) {
   return -1;
 }
 
+// In the child. Its directory is that of the session's shell at this moment.
 static void become_shell(int program_side, const Opening *opening) {
   char path[48];
-  // Where the session's shell is now.
   snprintf(path, sizeof path, "/proc/%d/cwd", shell_pid());
   child_setup();
-  setsid();
-  ioctl(program_side, TIOCSCTTY, 0);
-  for (int i = 0; i < 3; i++) dup2(program_side, i);
-  if (shell_pid() > 0 && chdir(path)) errno = 0; // then it begins where the keeper did
+  setsid(); // a fork leads no group, so it cannot fail
+  if (ioctl(program_side, TIOCSCTTY, 0)) _exit(126);
+  for (int i = 0; i < 3; i++)
+    if (dup2(program_side, i) < 0) _exit(126);
+  if (shell_pid() > 0 && chdir(path)) errno = 0; // then it begins in the keeper's own directory
   for (uint32_t at = 0; at < opening->env_bytes;) {
     char *variable = (char *)opening->env + at;
     at += strlen(variable) + 1;
-    if (strchr(variable, '=')) putenv(variable);
+    if (strchr(variable, '=')) putenv(variable); // without memory the variable is missing
   }
   char *const arguments[] = {(char *)shell_program(), "-i", 0};
   execvp(arguments[0], arguments);
   _exit(errno == ENOENT ? 127 : 126);
 }
 
-pid_t pty_spawn(const Opening *opening, int *fd, char *words, size_t size) {
+pid_t pty_spawn(const Opening *opening, int *fd, char *problem, size_t size) {
   int program_side;
   *fd = open_pair(&program_side);
   if (*fd < 0) {
-    snprintf(words, size, "the sandbox has no pseudo-terminals: %s", strerror(errno));
+    snprintf(problem, size, "the sandbox has no pseudo-terminals: %s", strerror(errno));
+    log_message("%s", problem);
     return 0;
   }
   pty_set_size(*fd, opening->rows, opening->columns);
   const pid_t pid = fork();
   if (!pid) become_shell(program_side, opening);
   close(program_side);
-  if (pid > 0) return pid;
-  snprintf(words, size, "the sandbox has no room for another process: %s", strerror(errno));
+  if (pid > 0) {
+    reaper_watch(pid);
+    return pid;
+  }
+  snprintf(problem, size, "the sandbox has no room for another process: %s", strerror(errno));
+  log_message("%s", problem);
   close(*fd);
   return 0;
 }

@@ -1,4 +1,5 @@
-// A pseudo-terminal with a shell at it: the session's shell program, interactive, where the session's shell is at that moment.
+// A pseudo-terminal with a shell at it: the session's shell program, interactive, where the session's shell is at that
+// moment.
 #ifndef PTY_H
 #define PTY_H
 #include "wire.h"
@@ -9,10 +10,11 @@ typedef struct {
   const uint8_t *env; // NAME=value\0 …
 } Opening;
 
-// Reads the payload; the variables stay in it. 0 when it is not valid.
+// Reads the payload of TERMINAL_OPEN; the variables stay in it. 0 when it is not valid.
 int opening_parse(Cursor *cursor, Opening *opening);
-// The shell's pid, and in fd the terminal's own side, which does not block. 0, with why in the words, when there can be none.
-pid_t pty_spawn(const Opening *opening, int *fd, char *words, size_t size);
+// Returns the shell's pid, and in fd the terminal's own side, which does not block. 0, with the reason in `problem`,
+// when it failed.
+pid_t pty_spawn(const Opening *opening, int *fd, char *problem, size_t size);
 void pty_set_size(int fd, uint32_t rows, uint32_t columns);
 
 #endif

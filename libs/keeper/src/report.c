@@ -5,12 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static char said[32 << 10]; // and not yet understood
-static size_t said_bytes;
-static int has_exit_trap, has_hooks;
+static struct {
+  char bytes[32 << 10]; // that were read and are not part of a report yet
+  size_t length;
+  int has_exit_trap, has_hooks;
+} own;
 
-void report_forget(void) { said_bytes = has_exit_trap = has_hooks = 0; }
-int report_has_exit_trap(void) { return has_exit_trap; }
+void report_forget(void) { own.length = own.has_exit_trap = own.has_hooks = 0; }
+int report_has_exit_trap(void) { return own.has_exit_trap; }
 
 static const struct {
   const char *note, *reason;
@@ -26,58 +28,59 @@ static const struct {
   {"directory", "the directory from before the command is gone"},
 };
 
-static void parse_notes(const char *notes, Report *result) {
-  result->state = KEPT;
-  result->reason = 0;
-  result->no_cwd = !strncmp(notes, "cwd", 3);
-  for (size_t i = 0; i < sizeof NOTES / sizeof *NOTES && !result->reason; i++)
-    if (strstr(notes, NOTES[i].note)) result->state = PARTIAL, result->reason = NOTES[i].reason;
+static void parse_notes(const char *notes, Report *report) {
+  report->state = KEPT;
+  report->state_reason = 0;
+  report->reason = !strncmp(notes, "cwd", 3) ? NO_CWD : !strncmp(notes, "syntax", 6) ? SYNTAX : EXITED;
+  for (size_t i = 0; i < sizeof NOTES / sizeof *NOTES && !report->state_reason; i++)
+    if (strstr(notes, NOTES[i].note)) report->state = PARTIAL, report->state_reason = NOTES[i].reason;
 }
 
-static const char *find(const char *words, size_t n, const char *what) { return memmem(words, n, what, strlen(what)); }
+static const char *find(const char *text, size_t n, const char *what) { return memmem(text, n, what, strlen(what)); }
 
-// What the shell printed of its traps before a report. The one on EXIT is the loop's own, or the user's, which is kept in a file
-// for the end of the shell. What bash prints before it (`hooks`) it does not show to a shell that re-executes itself in a function.
-static void keep_traps(const char *words, size_t n) {
-  const char *traps = find(words, n, "trap -- "), *end = words + n;
-  const char *ours = find(words, n, "trap -- '{ __sf_leave ");
+// The list of traps that the shell prints before a report. The one on EXIT is the loop's own, or the user's, which is
+// kept in a file for the end of the shell. The traps that bash lists before it (`hooks`: DEBUG, RETURN, ERR) are not
+// visible to a shell that re-executes itself inside a function, so they are kept as well.
+static void keep_traps(const char *text, size_t n) {
+  const char *traps = find(text, n, "trap -- "), *end = text + n;
+  const char *ours = find(text, n, "trap -- '{ __sf_leave ");
   const char *hooks_end = ours ? ours : end;
-  if (!ours) has_exit_trap = traps && folder_write("exit", traps, end - traps, "");
-  const int hooks = traps && traps < hooks_end;
-  if (hooks || has_hooks) folder_write("hooks", hooks ? traps : "", hooks ? hooks_end - traps : 0, "");
-  has_hooks = hooks;
+  if (!ours) own.has_exit_trap = traps && folder_write("exit", traps, end - traps, "");
+  const int has_hooks = traps && traps < hooks_end;
+  if (has_hooks || own.has_hooks) folder_write("hooks", has_hooks ? traps : "", has_hooks ? hooks_end - traps : 0, "");
+  own.has_hooks = has_hooks;
 }
 
-// A report is `turn code notes`, or `turn leaving`. Without the turn's number it was written by somebody else and means nothing.
-// Takes the first one out of what has been said; 0 when there is none.
-static int take_line(const char *turn, char *words, size_t size) {
-  const char *found = memmem(said, said_bytes, turn, strlen(turn));
-  const char *end = found ? memchr(found, '\n', said + said_bytes - found) : 0;
+// A report is `token code notes`, or `token leaving`. A line without the run token was written by another process and
+// means nothing. Takes the first report out of the bytes; 0 when there is none.
+static int take_line(const char *run_token, char *line, size_t size) {
+  const char *found = find(own.bytes, own.length, run_token);
+  const char *end = found ? memchr(found, '\n', own.bytes + own.length - found) : 0;
   if (!end) return 0;
-  const char *from = found + strlen(turn);
+  const char *from = found + strlen(run_token);
   const size_t n = (size_t)(end - from) < size - 1 ? (size_t)(end - from) : size - 1;
-  memcpy(words, from, n);
-  words[n] = 0;
-  if (strstr(words, " same")) keep_traps(said, found - said);
-  if (strstr(words, ",ran")) has_exit_trap = 0; // the end of the command was the end of what it was for
-  said_bytes -= end + 1 - said;
-  memmove(said, end + 1, said_bytes);
+  memcpy(line, from, n);
+  line[n] = 0;
+  if (strstr(line, " same")) keep_traps(own.bytes, found - own.bytes);
+  if (strstr(line, ",ran")) own.has_exit_trap = 0; // it has run at the end of the command
+  own.length -= end + 1 - own.bytes;
+  memmove(own.bytes, end + 1, own.length);
   return 1;
 }
 
-enum Reported report_read(int pipe, const char *turn, Report *report) {
-  char words[128];
+enum Reported report_read(int pipe, const char *run_token, Report *report) {
+  char line[128];
   for (;;) {
-    if (take_line(turn, words, sizeof words)) {
-      if (!strcmp(words, " leaving")) return SAID_LEAVING;
+    if (take_line(run_token, line, sizeof line)) {
+      if (!strcmp(line, " leaving")) return REPORTED_LEAVING;
       char *rest;
-      report->code = strtol(words, &rest, 10) & 0xff;
+      report->code = strtol(line, &rest, 10) & 0xff;
       parse_notes(*rest == ' ' ? rest + 1 : rest, report);
-      return SAID_ENDED;
+      return REPORTED_END;
     }
-    if (said_bytes == sizeof said) said_bytes = 0; // nobody's words
-    const ssize_t n = read(pipe, said + said_bytes, sizeof said - said_bytes);
-    if (n <= 0) return NOTHING_SAID;
-    said_bytes += n;
+    if (own.length == sizeof own.bytes) own.length = 0; // no report is that long
+    const ssize_t n = read(pipe, own.bytes + own.length, sizeof own.bytes - own.length);
+    if (n <= 0) return NO_REPORT; // EAGAIN; the keeper holds a writing end, so there is no end of the file
+    own.length += n;
   }
 }

@@ -1,20 +1,21 @@
-// What the shell says on its report pipe, among whatever others write there.
+// The reports of the shell's loop, on a pipe to which any process of the user may write as well.
 #ifndef REPORT_H
 #define REPORT_H
 #include "wire.h"
 
 typedef struct {
   int code;
-  int no_cwd;
+  enum EndReason reason; // EXITED, or why nothing was run: NO_CWD, SYNTAX
   enum ShellState state;
-  const char *reason; // or null
+  const char *state_reason; // null with KEPT
 } Report;
 
-enum Reported { NOTHING_SAID, SAID_LEAVING, SAID_ENDED };
+enum Reported { NO_REPORT, REPORTED_LEAVING, REPORTED_END };
 
+// A new shell starts: bytes of the old one do not count.
 void report_forget(void);
-// Reads on until something is said about the turn.
-enum Reported report_read(int pipe, const char *turn, Report *report);
+// Reads on until a report with this run token is complete.
+enum Reported report_read(int pipe, const char *run_token, Report *report);
 // The user's EXIT trap is in the folder's file `exit`.
 int report_has_exit_trap(void);
 

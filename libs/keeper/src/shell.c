@@ -2,7 +2,9 @@
 #include "shell.h"
 #include "child.h"
 #include "clock.h"
+#include "events.h"
 #include "folder.h"
+#include "log.h"
 #include "processes.h"
 #include "reaper.h"
 #include <errno.h>
@@ -11,59 +13,75 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { READY_WITHIN_MS = 10000, MAX_FAILED_STARTS = 3, MAX_ARGUMENTS = 32, SYNTAX_STATUS = 2 };
+enum { READY_WITHIN_MS = 10000, MAX_FAILED_STARTS = 3, MAX_ARGUMENTS = 32, FORK_ATTEMPTS = 100, FORK_PAUSE_MS = 10 };
 
-// The loop reports this before its first turn; NO_TURN is never reported.
-static const char FIRST_TURN[] = "ready", NO_TURN[] = "-none-";
+// The loop reports the first before its first command; the second is never reported.
+static const char READY_TOKEN[] = "ready", NO_TOKEN[] = "-none-";
 static const char *const CANDIDATES[] = {"/bin/bash", "/usr/bin/bash", "/bin/sh"};
 
-static char *arguments[MAX_ARGUMENTS + 5]; // of the shell; the last ones run the loop
-static int own_arguments; // without those
-static char source_loop[160], problem[256], turn[16];
-static pid_t pid;
-static int epoll_fd, go = -1, report = -1, ready, leaving, failed_starts;
-static uint32_t generation;
-static uint64_t tag, spawned_at;
+// How the shell is started.
+static struct {
+  char *arguments[MAX_ARGUMENTS + 5]; // the last ones run the loop
+  char source_loop[160];
+  char problem[256];
+} program;
 
-static void make_fifos(void) {
-  const int before = report;
-  go = folder_fifo("go", go);
-  report = folder_fifo("report", report);
-  struct epoll_event event = {.events = EPOLLIN, .data.u64 = tag};
-  if (report != before) epoll_ctl(epoll_fd, EPOLL_CTL_ADD, report, &event);
+static struct {
+  pid_t pid; // -1: it could not be forked yet
+  uint32_t number;
+  int go, report; // FIFOs
+  int is_ready, is_leaving, failed_starts;
+  uint64_t spawned_at;
+  char token[16];
+} own = {.go = -1, .report = -1};
+
+// 0 when the reports cannot be received.
+static int make_fifos(void) {
+  const int before = own.report;
+  own.go = folder_fifo("go", own.go);
+  own.report = folder_fifo("report", own.report);
+  if (own.go < 0 || own.report < 0) return 0;
+  return own.report == before || events_add(own.report, EPOLLIN, REPORT_PIPE);
 }
 
 static void find_shell(char *const *argv) {
+  char *const *given = argv && argv[0] ? argv : 0;
+  char **arguments = program.arguments;
   int n = 0;
-  if (argv && argv[0]) {
-    while (argv[n] && n < MAX_ARGUMENTS) arguments[n] = argv[n], n++;
-    if (strchr(argv[0], '/') && access(argv[0], X_OK))
-      snprintf(problem, sizeof problem, "the shell %s cannot be executed: %s", argv[0], strerror(errno));
+  if (given) {
+    while (given[n] && n < MAX_ARGUMENTS) arguments[n] = given[n], n++;
+    if (strchr(given[0], '/') && access(given[0], X_OK))
+      snprintf(program.problem, sizeof program.problem, "the shell %s cannot be executed: %s", given[0],
+               strerror(errno));
   } else {
     for (size_t i = 0; i < sizeof CANDIDATES / sizeof *CANDIDATES && !n; i++)
       if (!access(CANDIDATES[i], X_OK)) arguments[n++] = (char *)CANDIDATES[i];
-    if (!n) snprintf(problem, sizeof problem, "the image has neither /bin/bash, /usr/bin/bash nor /bin/sh");
+    if (!n)
+      snprintf(program.problem, sizeof program.problem, "the image has neither /bin/bash, /usr/bin/bash nor /bin/sh");
   }
-  if (problem[0]) return;
-  snprintf(source_loop, sizeof source_loop, ". %s/loop", folder_path());
+  if (program.problem[0]) {
+    log_message("%s", program.problem);
+    return;
+  }
+  snprintf(program.source_loop, sizeof program.source_loop, ". %s/loop", folder_path());
   const char *slash = strrchr(arguments[0], '/');
-  own_arguments = n;
   arguments[n++] = "-c";
-  arguments[n++] = source_loop;
+  arguments[n++] = program.source_loop;
   arguments[n] = (char *)(slash ? slash + 1 : arguments[0]); // $0
 }
 
+// At the limit of processes room is made without forking.
 static pid_t fork_or_make_room(void) {
-  for (int attempt = 0; attempt < 100; attempt++) {
+  for (int attempt = 0; attempt < FORK_ATTEMPTS; attempt++) {
     const pid_t child = fork();
     if (child >= 0) return child;
-    sweep_kill(BEGINNING, pid); // at the pids limit room is made without forking
+    log_failure("fork of the shell");
+    sweep_kill(BEGINNING, own.pid);
     reap_children();
-    usleep(10000);
+    usleep(FORK_PAUSE_MS * 1000);
   }
   return -1;
 }
@@ -73,125 +91,120 @@ static void drain(int fd) {
   while (read(fd, bytes, sizeof bytes) > 0) continue;
 }
 
-static void shell_spawn(void) {
-  make_fifos();
-  drain(go);
-  drain(report);
+static void spawn(void) {
+  own.is_ready = own.is_leaving = 0;
+  own.spawned_at = now_ms();
+  own.pid = -1;
+  if (!make_fifos() || !folder_write_loop(program.arguments)) return; // shell_tick tries again
+  drain(own.go);
+  drain(own.report);
   report_forget();
-  folder_write_loop(arguments);
-  ready = leaving = 0;
-  spawned_at = now_ms();
-  strcpy(turn, FIRST_TURN);
-  pid = 0;
-  pid = fork_or_make_room();
-  if (pid > 0) generation++;
-  if (pid) return;
+  strcpy(own.token, READY_TOKEN);
+  own.pid = 0;
+  own.pid = fork_or_make_room();
+  if (own.pid > 0) {
+    own.number++;
+    reaper_watch(own.pid);
+  }
+  if (own.pid) return;
   child_setup();
-  setsid();
-  execvp(arguments[0], arguments);
+  setsid(); // a fork leads no group, so it cannot fail
+  execvp(program.arguments[0], program.arguments);
   _exit(errno == ENOENT ? 127 : 126);
 }
 
-void shell_open(char *const *argv, int epoll, uint64_t report_tag) {
-  epoll_fd = epoll;
-  tag = report_tag;
-  make_fifos();
+void shell_open(char *const *argv) {
   find_shell(argv);
-  if (!problem[0]) shell_spawn();
+  if (!program.problem[0]) spawn();
 }
 
-pid_t shell_pid(void) { return pid; }
-const char *shell_program(void) { return arguments[0]; }
-int shell_is_ready(void) { return ready; }
-const char *shell_problem(void) { return problem[0] ? problem : 0; }
-uint32_t shell_generation(void) { return generation; }
-int shell_wake_ms(void) { return ready || problem[0] ? -1 : READY_WITHIN_MS / 4; }
+pid_t shell_pid(void) { return own.pid > 0 ? own.pid : 0; }
+const char *shell_program(void) { return program.arguments[0]; }
+int shell_is_ready(void) { return own.is_ready; }
+const char *shell_problem(void) { return program.problem[0] ? program.problem : 0; }
+uint32_t shell_number(void) { return own.number; }
 
-void shell_tick(void) {
-  if (pid < 0) shell_spawn(); // there was no room for a process
-  if (!ready && pid > 0 && !problem[0] && now_ms() - spawned_at > READY_WITHIN_MS) kill(pid, SIGKILL);
-}
-
-void shell_died(int status) {
-  pid = 0;
-  if (!ready && ++failed_starts >= MAX_FAILED_STARTS) {
-    if (WIFSIGNALED(status))
-      snprintf(problem, sizeof problem, "the shell %s ended with signal %d before it was ready", arguments[0], WTERMSIG(status));
-    else
-      snprintf(problem, sizeof problem, "the shell %s ended with status %d before it was ready", arguments[0], WEXITSTATUS(status));
-    return;
+int shell_tick(void) {
+  if (own.is_ready || program.problem[0]) return -1;
+  if (own.pid < 0) spawn(); // the last attempt failed
+  if (own.pid > 0 && now_ms() - own.spawned_at > READY_WITHIN_MS) {
+    log_message("the shell was not ready within %d ms and is killed", READY_WITHIN_MS);
+    shell_kill();
   }
-  shell_spawn();
+  return own.pid < 0 ? READY_WITHIN_MS / 100 : READY_WITHIN_MS / 4;
 }
 
-// A number that the processes of earlier commands cannot know, so that none of them reports the end of this one by chance.
-static void new_turn(void) {
+static void describe_failed_start(int status, char *text, size_t size) {
+  const int signalled = WIFSIGNALED(status);
+  snprintf(text, size, "the shell %s ended with %s %d before it was ready", program.arguments[0],
+           signalled ? "signal" : "status", signalled ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+void shell_replace(int status) {
+  own.pid = 0;
+  if (!own.is_ready) {
+    char text[sizeof program.problem];
+    describe_failed_start(status, text, sizeof text);
+    log_message("%s", text);
+    own.failed_starts++;
+    if (own.failed_starts >= MAX_FAILED_STARTS) memcpy(program.problem, text, sizeof text);
+    if (program.problem[0]) return;
+  }
+  spawn();
+}
+
+void shell_forget(void) { own.pid = own.is_ready = 0; }
+
+// A number that processes of earlier commands cannot guess, so that none of them reports the end of this one by chance.
+static void make_token(void) {
   static int random = -1;
   uint32_t number = 0;
   if (random < 0) random = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+  // Without it (an image may hold no /dev) the time has to do: the token protects against chance, not against malice.
   if (random < 0 || read(random, &number, sizeof number) != sizeof number) number = now_ms();
-  snprintf(turn, sizeof turn, "%08x", number); // short: a shell reads it byte by byte
+  snprintf(own.token, sizeof own.token, "%08x", number); // short: a shell reads it byte by byte
 }
 
-// The full stop at the end: what the user's IFS may cut off there is not a word that means something.
-static void give_turn(const char *how, const char *extra) {
+// The full stop at the end: the user's IFS may cut off what stands there.
+static void give(const char *how, const char *extra) {
   char line[256];
-  new_turn();
-  const int n = snprintf(line, sizeof line, "%s %s %s.\n", turn, how, extra);
-  leaving = 0;
-  make_fifos();
-  if (write(go, line, n) != n) shell_kill();
+  make_token();
+  const int n = snprintf(line, sizeof line, "%s %s %s.\n", own.token, how, extra);
+  own.is_leaving = 0;
+  if (make_fifos() && write(own.go, line, n) == n) return;
+  log_message("the shell could not be given a command and is killed");
+  shell_kill();
 }
 
-void shell_run(const Turn *with) {
-  char extra[32];
-  snprintf(extra, sizeof extra, "%s%s", with->surroundings ? "surroundings " : "", with->traps ? "traps " : "");
-  give_turn(with->input ? "input" : "-", extra);
+void shell_run(const ShellRun *run) {
+  char extra[64];
+  snprintf(extra, sizeof extra, "%s%s%s%s%s", run->surroundings ? "surroundings " : "", run->traps ? "traps " : "",
+           run->check ? "check " : "", run->check == CHECK_BRACKETS ? "brackets " : "", run->has_early ? "early " : "");
+  give(run->input ? "input" : "-", extra);
 }
 
-void shell_leave(void) { give_turn("leave", report_has_exit_trap() ? "trap " : ""); }
+void shell_leave(void) { give("leave", report_has_exit_trap() ? "trap " : ""); }
 
 void shell_kill(void) {
-  if (pid > 0) kill(pid, SIGKILL);
+  if (own.pid > 0) kill(own.pid, SIGKILL); // its own child, not reaped yet: it cannot fail
 }
 
-int shell_read_report(Report *result) {
-  int ended = 0;
-  for (enum Reported what; (what = report_read(report, turn, result)) != NOTHING_SAID;) {
-    if (what == SAID_LEAVING) {
-      leaving = 1;
+int shell_read_report(Report *report) {
+  int has_ended = 0;
+  for (enum Reported reported; (reported = report_read(own.report, own.token, report)) != NO_REPORT;) {
+    if (reported == REPORTED_LEAVING) {
+      own.is_leaving = 1;
       continue;
     }
-    strcpy(turn, NO_TURN);
-    if (ready) ended = 1;
-    ready = 1;
-    failed_starts = 0;
+    strcpy(own.token, NO_TOKEN);
+    if (own.is_ready) has_ended = 1;
+    own.is_ready = 1;
+    own.failed_starts = 0;
   }
-  return ended;
+  return has_ended;
 }
 
 void shell_interrupt(void) {
-  if (pid > 0 && !leaving) kill(pid, SIGURG);
-  if (pid > 0) kill(pid, SIGCONT);
-}
-
-pid_t shell_check(enum Check what, int error) {
-  if (what == CHECK_END && !folder_write_check()) return -1;
-  const pid_t child = fork();
-  if (child) return child;
-  const int words = dup(error);
-  child_setup();
-  if (what == CHECK_PARSES) dup2(words, 2);
-  close(words);
-  arguments[own_arguments] = "-n";
-  arguments[own_arguments + 1] = (char *)path_of(what == CHECK_PARSES ? "command" : "check");
-  arguments[own_arguments + 2] = 0;
-  execvp(arguments[0], arguments);
-  _exit(127);
-}
-
-int shell_check_failed(enum Check what, int status) {
-  if (!WIFEXITED(status)) return 0;
-  // With a `)` after its end every script is a syntax error, unless an open here-document swallows that too.
-  return what == CHECK_END ? WEXITSTATUS(status) == 0 : WEXITSTATUS(status) == SYNTAX_STATUS;
+  if (own.pid > 0 && !own.is_leaving) kill(own.pid, SIGURG);
+  if (own.pid > 0) kill(own.pid, SIGCONT); // a stopped one could not come back
 }

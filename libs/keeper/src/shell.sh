@@ -1,18 +1,23 @@
-# The loop of the session's shell, for bash, dash, busybox ash and their like. The keeper puts two definitions before it
-# ($__sf_dir, __sf_again) and starts the shell on it. A turn: read a line, source the file `command` at top level (so that
-# declare, set and functions stay), report. Nothing of the user's is evaluated anywhere else.
+# The loop of the session's shell, for bash, dash, busybox ash and similar ones. The keeper puts two definitions before
+# it ($__sf_dir, __sf_again) and starts the shell on it. For each command it reads a line with a run token, sources the
+# file `command` at top level (so that declare, set and functions stay), and reports the end. No other text of the
+# user's is evaluated.
 #
-# Between turns stdin is the FIFO `go` and stdout the FIFO `report`; during one all three are the command's.
-# S1. No other descriptor is held, so a command may close or overwrite any of them.
-# S2. Whatever ends the shell but a signal comes by the EXIT trap, which saves the state and re-executes the shell: same
-#     process, directory, umask, descriptors and children. What a shell cannot express is named in the report.
-# S3. SIGURG (23) asks a running command to come back. Ignored by default, it does no harm to a shell that has just re-executed
-#     itself and sets its traps only now, so it may come more than once.
-# S4. Names are the user's to redefine. What runs between turns is parsed before anything of the user's (no aliases), calls
-#     builtins through `command`, is silent about IFS, and ends the shell rather than spin when nothing runs any more (set -n).
+# Between commands stdin is the FIFO `go` and stdout the FIFO `report`; during one all three are the command's.
+#
+# LOOP-1. No other descriptor is held, so a command may close or overwrite any of them.
+# LOOP-2. Every end of the shell but by a signal comes through the EXIT trap, which saves the state and re-executes the
+#     shell: the same process, directory, umask, descriptors and children. State that a shell cannot express is named in
+#     the report.
+# LOOP-3. SIGURG (23) asks a running command to come back. It is ignored by default, so it may be sent more than once,
+#     also to a shell that has just re-executed itself and has not set its traps yet.
+# LOOP-4. The user may redefine every name. Therefore code between commands is parsed before any code of the user's (no
+#     aliases), calls builtins through `command`, does not depend on IFS, and ends the shell rather than spin when no
+#     command works any more (set -n).
 
-__sf_turn='' __sf_rc=0 __sf_notes='' __sf_busy='' __sf_extra='' __sf_trace='' __sf_stopped='' __sf_status=''
+__sf_token='' __sf_rc=0 __sf_notes='' __sf_busy='' __sf_extra='' __sf_trace='' __sf_stopped='' __sf_status=''
 __sf_seen='' __sf_missed='' __sf_wants='' __sf_action='' __sf_denied='' __sf_errexit='' __sf_wrapped=''
+__sf_open='' __sf_parsed=''
 
 __sf_return() { command return "$1"; }
 
@@ -22,9 +27,9 @@ __sf_is_subshell() {
   case "${__sf_line%% *}" in "$$") command return 1 ;; esac
 }
 
-# A function named `command` would stop the loop, whatever it does. It goes, and that is said. (Nothing here is parsed anew: the
-# parser of bash may be damaged by what it has just refused.)
-__sf_check() {
+# A function named `command` would stop the loop. It is removed, and the report names that. (No text is parsed anew
+# here: a script that was just refused may have damaged the parser of bash.)
+__sf_free_command() {
   command return 0 # which a function cannot do for its caller
   __sf_seen=command
   case ${BASH_VERSION-} in
@@ -37,7 +42,7 @@ __sf_check() {
   esac
 }
 
-# Is the variable exported? Asked of the list that the file `before` wrote.
+# Is the variable exported? The file `before` wrote the list.
 __sf_exported() {
   while command read -r __sf_name; do
     case $__sf_name in "export $1" | "export $1="*) command return 0 ;; esac
@@ -45,7 +50,7 @@ __sf_exported() {
   command return 1
 }
 
-# __sf_give NAME VALUE: a variable for one command. What it was is remembered for __sf_take.
+# __sf_give NAME VALUE: a variable for one command. Its old value is kept for __sf_take.
 __sf_give() {
   __sf_line=''
   case ${BASH_VERSION-} in
@@ -85,7 +90,8 @@ __sf_go_back() {
   command unset __sf_cwd __sf_oldpwd
 }
 
-# Stands in for `trap` in a command that says so: ours stays on EXIT, and the user's is remembered for the end of the command.
+# Takes the place of `trap` in a command that uses it: the loop's trap stays on EXIT, and the user's is kept for the end
+# of the command.
 __sf_trap() {
   case ${BASH_VERSION-} in
     ?*) case $BASHPID in "$$") ;; *) command trap "$@" && command return ;; esac ;;
@@ -105,7 +111,7 @@ __sf_trap() {
   done
 }
 
-# For a command that names `trap`: __sf_trap takes its place, unless there is a function of the user's.
+# For a command that contains the word `trap`: puts __sf_trap in its place, unless the user has a function of that name.
 __sf_wrap() {
   case ${BASH_VERSION-} in
     ?*) command declare -F trap >/dev/null || { __sf_wrapped=1 && command eval 'trap() { __sf_trap "$@"; }'; } ;;
@@ -125,8 +131,80 @@ __sf_unwrap() {
   __sf_wrapped=''
 }
 
-# In bash an EXIT trap still sees the locals of the functions that ended with it. Unset by another function, a local gives way
-# to what it hides, until the one seen is the global one: the one that takes an attribute (-t, which means nothing to it).
+# Parses a file of the folder in a copy of this shell, with its aliases and options, and runs nothing of it: its first
+# line is `set -n`. With a second argument under extglob. The status is the parser's, and its messages are in the file
+# `old`.
+__sf_parse() {
+  (
+    command set +v
+    case ${BASH_VERSION-} in ?*) command export LC_ALL=C ;; esac
+    case $2 in ?*) command shopt -s extglob ;; esac
+    command . "$__sf_dir/$1"
+  ) </dev/null >/dev/null 2>|"$__sf_dir/old"
+}
+
+# Finds the construct inside of which the script in the file ends. The keeper puts a `)` after its end, which is a
+# syntax error unless an open here-document or bracket takes it in. bash reports an open here-document by itself. Any
+# other error is for the shell to report when it comes to that line: the lines before it may change how the rest is
+# parsed (aliases, extglob). $2: find open brackets and quotes as well (bash).
+__sf_find_open() {
+  __sf_open='' __sf_parsed=0
+  __sf_parse "$1" '' || __sf_parsed=$?
+  case ${BASH_VERSION-} in
+    '')
+      case $__sf_parsed in 0) __sf_open='a here-document' ;; esac
+      command return 0
+      ;;
+  esac
+  command read -r -d '' __sf_line <"$__sf_dir/old"
+  case $__sf_line in
+    *"unexpected token \`('"*) # which only a pattern of extglob may have there, and the script may turn that on
+      __sf_parsed=0
+      __sf_parse "$1" extglob || __sf_parsed=$?
+      command read -r -d '' __sf_line <"$__sf_dir/old"
+      ;;
+  esac
+  case $2:$__sf_parsed:$__sf_line in
+    *': warning: here-document at line '* | *'unterminated here-document'*) __sf_open='a here-document' ;;
+    ?*:0:* | ?*:*'unexpected EOF while looking for matching'*) __sf_open='a bracket or a quote' ;;
+    :0:*) __sf_open='a here-document' ;; # whose delimiter is the `)`
+    *:1[23]?:*) __sf_open='a construct that this shell cannot parse' ;; # the parser died of it
+  esac
+  __sf_line=''
+}
+
+# Does the script in the file end before the line that begins with `exit`? The keeper puts it in braces, and both have
+# to be closed.
+__sf_ends_early() {
+  __sf_parsed=0
+  __sf_parse early "$1" || __sf_parsed=$?
+  case ${BASH_VERSION-} in ?*) command read -r -d '' __sf_line <"$__sf_dir/old" ;; esac
+  case $__sf_parsed:$__sf_line in
+    *here-document*) command return 1 ;;
+    0:*) command return 0 ;;
+  esac
+  command return 1
+}
+
+__sf_check() {
+  __sf_line=''
+  case $__sf_extra in
+    *brackets*) __sf_find_open check brackets ;;
+    *) __sf_find_open check '' ;;
+  esac
+  # A script that ends on purpose, by a line that begins with `exit`, does not come to its end.
+  case $__sf_open:$__sf_extra in
+    ?*:*early*) ! __sf_ends_early '' || __sf_open='' ;;
+  esac
+  case $__sf_open:$__sf_extra:${BASH_VERSION-} in
+    ?*:*early*:?*) ! __sf_ends_early extglob || __sf_open='' ;;
+  esac
+  __sf_line=''
+}
+
+# In bash an EXIT trap still sees the locals of the functions that ended with it. When another function unsets a local,
+# the variable that it hides appears. This is repeated until the global one appears: the one that has the attribute -t,
+# which has no effect on it.
 __sf_reveal() {
   command compgen -v >|"$__sf_dir/names" || __sf_flags=$__sf_flags,locals
   while command read -r __sf_name; do
@@ -141,7 +219,7 @@ __sf_reveal() {
 }
 
 __sf_save_bash() {
-  __sf_line=${FUNCNAME[2]-} # below ours
+  __sf_line=${FUNCNAME[2]-} # below the loop's own
   case $__sf_line in __sf_stop) __sf_line=${FUNCNAME[3]-} ;; esac
   case $__sf_line:$BASH_VERSION in
     :*) ;;
@@ -183,10 +261,10 @@ __sf_save_posix() {
   command alias >|"$__sf_dir/aliases"
 }
 
-# exit, set -e, set -u, ${x:?} and SIGURG end here, at whatever depth they happened.
+# exit, set -e, set -u, ${x:?} and SIGURG end here, at any depth of functions.
 __sf_leave() {
   __sf_rc=$? __sf_busy=''
-  __sf_check
+  __sf_free_command
   command set +o >|"$__sf_dir/options"
   case $- in *x*) __sf_trace=x ;; esac
   command set +eux
@@ -194,7 +272,7 @@ __sf_leave() {
   __sf_flags=''
   case $__sf_errexit in e) command printf '%s\n' 'set -e' >>"$__sf_dir/options" ;; esac
   case $__sf_wants in
-    exit) # as of a script: its trap runs now. Apart, because it may itself exit
+    exit) # as in a script, its trap runs now; in a subshell, because it may exit itself
       __sf_flags=$__sf_flags,ran
       (
         command trap - EXIT
@@ -206,32 +284,32 @@ __sf_leave() {
       ;;
   esac
   command exec </dev/null >"$__sf_dir/report" 2>/dev/null
-  command printf '%s leaving\n' "$__sf_turn"
+  command printf '%s leaving\n' "$__sf_token"
   case ${BASH_VERSION-} in
     ?*) __sf_save_bash "$@" ;;
     *) __sf_save_posix "$@" ;;
   esac
-  __sf_again resumed "$__sf_turn" "$__sf_rc" "kept,$__sf_seen$__sf_flags"
+  __sf_again resumed "$__sf_token" "$__sf_rc" "kept,$__sf_seen$__sf_flags"
 }
 
 __sf_stop() {
   case $__sf_busy in
-    '') __sf_stopped=$__sf_turn ;;
+    '') __sf_stopped=$__sf_token ;;
     *) __sf_return 143 || { __sf_leave "$@"; } 2>/dev/null ;; # no exit: its trap may already have begun
   esac
 }
 
-# After a re-execution: the state comes back, as far as it could be saved.
-# One compound command, read whole before it runs: aliases and closed descriptors of the user's cannot change it.
+# After a re-execution the state is restored, as far as it could be saved. One compound command, which is read whole
+# before it runs: aliases and closed descriptors of the user's cannot change it.
 {
   case ${1-} in
     resumed)
-      __sf_told="$2 $3 $4" __sf_whole='' # not among what was saved
+      __sf_arguments="$2 $3 $4" __sf_whole='' # not in the saved state
       command set --
       command . "$__sf_dir/state" >/dev/null
-      __sf_turn=${__sf_told%% *} __sf_rc=${__sf_told#* } __sf_notes=${__sf_told##* }
+      __sf_token=${__sf_arguments%% *} __sf_rc=${__sf_arguments#* } __sf_notes=${__sf_arguments##* }
       __sf_rc=${__sf_rc% *}
-      command unset __sf_told
+      command unset __sf_arguments
       case $__sf_whole in '') __sf_notes=$__sf_notes,incomplete ;; esac
       case ${BASH_VERSION-} in
         ?*) command . "$__sf_dir/hooks" ;;
@@ -248,9 +326,10 @@ __sf_stop() {
       __sf_busy='' __sf_extra='' __sf_seen='' __sf_errexit='' __sf_wants=''
       command . "$__sf_dir/options"
       ;;
-    *) __sf_turn=ready ;;
+    *) __sf_token=ready ;;
   esac
-  # The inner loop is left by a `break` in a command, or because nothing runs any more; then the outer one ends too.
+  # A `break` in a command leaves the inner loop. So does a shell in which no command works any more; then the outer
+  # loop ends too.
   until command test ''; do
     command true
     until
@@ -268,18 +347,19 @@ __sf_stop() {
             command set +e
             ;;
         esac
-        __sf_check
+        __sf_free_command
       } 2>/dev/null
-      command test '' # goes on. Where nothing runs any more, this does not fail either, and the shell ends
+      command test '' # fails, so the loop goes on. Where no command works any more it does not fail, and the shell ends
     do
-      # Without them the session's own folder was removed; the next shell finds it made again.
+      # This fails when the user has removed the FIFOs; the keeper makes them again for the next shell.
       command exec <"$__sf_dir/go" >"$__sf_dir/report" 2>/dev/null || command kill -9 $$
       case $__sf_busy in
         ?*) # a command has ended, or left by `continue`
           __sf_busy='' __sf_rc=$__sf_status __sf_notes=same
           __sf_unwrap
           case $__sf_wants in exit) command trap -- "$__sf_action" EXIT ;; esac
-          # Has it set an EXIT trap of its own? The keeper reads what the shell says of it, and keeps that for the shell's end.
+          # The command may have set an EXIT trap. The keeper reads the list, and keeps the trap for the end of the
+          # shell.
           case ${BASH_VERSION-} in
             ?*) command trap -p DEBUG RETURN ERR EXIT ;;
             *) command trap ;;
@@ -290,34 +370,47 @@ __sf_stop() {
       esac
       command trap '{ __sf_leave "$@"; } 2>/dev/null' EXIT
       command trap '__sf_stop "$@"' 23
-      case $__sf_turn in
+      case $__sf_token in
         ?*)
-          command printf '%s %s %s\n' "$__sf_turn" "$__sf_rc" "$__sf_notes"
+          command printf '%s %s %s\n' "$__sf_token" "$__sf_rc" "$__sf_notes"
           __sf_seen=''
           ;;
       esac
-      __sf_turn='' __sf_stopped='' __sf_notes=same __sf_input=/dev/null __sf_wants='' __sf_denied=''
+      __sf_token='' __sf_stopped='' __sf_notes=same __sf_input=/dev/null __sf_wants='' __sf_denied=''
       command read -r __sf_line || {
         __sf_missed=x$__sf_missed
         case $__sf_missed in
           x) ;; # a signal that came late
           xxxxxx*) command kill -9 $$ ;;
           *) # `enable -n`
-            command enable alias compgen declare eval exec exit export printf read return set shopt test trap true unset .
+            command enable alias compgen declare eval exec exit export printf read return set shopt
+            command enable test trap true unset .
             __sf_seen=builtins
             ;;
         esac
         continue
       }
-      __sf_turn=${__sf_line%% *} __sf_extra=${__sf_line#* } __sf_missed=''
+      __sf_token=${__sf_line%% *} __sf_extra=${__sf_line#* } __sf_missed=''
       case $__sf_extra in
         input*) __sf_input=$__sf_dir/input ;;
         leave*)
-          __sf_turn=''
+          __sf_token=''
           command exec </dev/null >"$__sf_dir/stdout" 2>"$__sf_dir/stderr"
           command trap - EXIT
           case $__sf_extra in *trap*) command . "$__sf_dir/exit" ;; esac
           command exit 0
+          ;;
+      esac
+      case $__sf_extra in
+        *check*)
+          __sf_check
+          case $__sf_open in
+            ?*)
+              command printf 'syntax error: the script ends inside %s\n' "$__sf_open" >"$__sf_dir/stderr"
+              __sf_rc=2 __sf_notes=syntax
+              continue
+              ;;
+          esac
           ;;
       esac
       case $__sf_extra in
@@ -346,15 +439,15 @@ __sf_stop() {
         *) command eval '__sf_args=("$@")' ;;
       esac
       __sf_busy=1
-      case $__sf_stopped in "$__sf_turn") command exit 143 ;; esac # it came before we were busy
+      case $__sf_stopped in "$__sf_token") command exit 143 ;; esac # it came before __sf_busy was set
       case $__sf_errexit in
         e)
           __sf_errexit=''
           command set -e
           ;;
       esac
-      # $? is what the command before left. stderr is open before, so that what an EXIT trap prints there is not lost; but for a
-      # traced shell, which would show the line itself there.
+      # $? is that of the command before. stderr is opened first, so that output of an EXIT trap is not lost. A traced
+      # shell would show that line on it, so there the redirection is part of the command.
       case $__sf_trace:$__sf_rc in
         x:*)
           __sf_trace=''
@@ -372,6 +465,6 @@ __sf_stop() {
       esac
     done
   done
-  # Left by `break 9`. The EXIT trap saves what there is.
+  # `break 9` comes here. The EXIT trap saves the state.
   command exit 0
 }

@@ -3,19 +3,19 @@ import { MalformedFrame } from './frames.ts';
 import { uint32s, uint64s } from './messages.ts';
 import { decodeTerminalEnd, decodeTerminalOutput, encodeTerminalOpen } from './terminal-messages.ts';
 
-test('an opening carries size and variables', () => {
+test('TERMINAL_OPEN carries size and variables', () => {
   const env = Buffer.from('TERM=xterm\0A=é\0');
   const opening = encodeTerminalOpen({ rows: 24, columns: 80 }, { TERM: 'xterm', A: 'é' });
   expect(opening).toEqual(Buffer.concat([uint32s(24, 80, env.length), env]));
 });
 
-test('output says how much of the input was typed, and may hold nothing else', () => {
+test('TERMINAL_OUTPUT reports how much of the input was typed, with or without output', () => {
   const payload = Buffer.concat([uint64s(7), Buffer.from('$ ')]);
   expect(decodeTerminalOutput(payload)).toEqual({ typed: 7, bytes: Buffer.from('$ ') });
   expect(decodeTerminalOutput(uint64s(9))).toEqual({ typed: 9, bytes: Buffer.alloc(0) });
 });
 
-test('an end says how, and why there was no terminal', () => {
+test('TERMINAL_ENDED has the exit code, or the reason why there was no terminal', () => {
   expect(decodeTerminalEnd(Uint8Array.of(3, 0, 0, 0, 0, 0, 0, 0))).toEqual({
     reason: 'exited',
     exitCode: 3,
@@ -26,7 +26,7 @@ test('an end says how, and why there was no terminal', () => {
   expect(decodeTerminalEnd(none)).toEqual({ reason: 'no-terminal', exitCode: null, signal: 0, problem: 'no room' });
 });
 
-test('words that no keeper says are refused', () => {
+test('payloads that are too short or have an unknown reason are rejected', () => {
   expect(() => decodeTerminalOutput(new Uint8Array(7))).toThrow(MalformedFrame);
   expect(() => decodeTerminalEnd(new Uint8Array(7))).toThrow(MalformedFrame);
   expect(() => decodeTerminalEnd(Uint8Array.of(0, 0, 0, 0, 6, 0, 0, 0))).toThrow(MalformedFrame);

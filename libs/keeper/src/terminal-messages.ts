@@ -1,9 +1,9 @@
-// What the payloads of a terminal's frames say.
+// The payloads of a terminal's frames.
 import { MalformedFrame, readUint64 } from './frames.ts';
 import { uint32s } from './messages.ts';
 
 export const TERMINAL_RESUME_ONLY = 1;
-/** How far input may be ahead of what the keeper says is typed. */
+/** How far the worker may send input ahead of what TERMINAL_OUTPUT reports as typed. */
 export const TERMINAL_WINDOW_BYTES = 64 << 10;
 
 export interface TerminalSize {
@@ -26,10 +26,10 @@ export function encodeTerminalSize({ rows, columns }: TerminalSize): Buffer {
 
 const TYPED_BYTES = 8;
 
-/** `typed`: how much of the input the terminal has taken. */
+/** `typed`: how many bytes of the input were written to the terminal. */
 export function decodeTerminalOutput(payload: Uint8Array): { typed: number; bytes: Uint8Array } {
   if (payload.length < TYPED_BYTES)
-    throw new MalformedFrame(`A terminal's output of ${payload.length} bytes where at least ${TYPED_BYTES} belong.`);
+    throw new MalformedFrame(`A terminal's output of ${payload.length} bytes; at least ${TYPED_BYTES} were expected.`);
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
   return { typed: readUint64(bytes, 0), bytes: payload.subarray(TYPED_BYTES) };
 }
@@ -40,7 +40,7 @@ export interface TerminalEnd {
   reason: (typeof endReasons)[number];
   exitCode: number | null;
   signal: number;
-  /** Why there is no such terminal. */
+  /** Why there is no such terminal; empty otherwise. */
   problem: string;
 }
 
@@ -49,7 +49,7 @@ const END_BYTES = 8;
 export function decodeTerminalEnd(payload: Uint8Array): TerminalEnd {
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
   const reason = bytes.length < END_BYTES ? undefined : endReasons[bytes[4]!];
-  if (reason === undefined) throw new MalformedFrame('An end of a terminal that no keeper says.');
+  if (reason === undefined) throw new MalformedFrame('A TERMINAL_ENDED with an unknown reason or without one.');
   const exitCode = bytes.readInt32LE(0);
   return {
     reason,

@@ -1,19 +1,20 @@
 #define _GNU_SOURCE
 #include "terminal.h"
 #include "clock.h"
+#include "events.h"
 #include "link.h"
 #include "processes.h"
 #include "pty.h"
-#include "ring.h"
+#include "reaper.h"
+#include "ring_buffer.h"
 #include "shell.h"
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Small rings: what is in them is printed after Ctrl-C.
+// Small buffers: their bytes are still printed after Ctrl-C.
 enum { WINDOW_BYTES = 64 << 10, PIECE_BYTES = 16 << 10 };
 enum { FORGOTTEN_AFTER_MS = 60000, HANG_UP_MS = 1000, SOON_MS = 20, NO_CODE = -1 };
 enum { RESUME_ONLY = 1 };
@@ -32,25 +33,22 @@ typedef struct {
   uint8_t id[ID_BYTES];
   int fd;        // the terminal's own side; -1 when nothing more comes from it
   pid_t shell;   // 0 when it has ended
-  pid_t leader; // of the processes at this terminal: what the shell was
+  pid_t leader; // of the processes at this terminal: the shell, also after its end
   int is_followed, is_hung_up, end_sent;
-  uint64_t heard_at, kill_at; // kill_at: 0 unless something may be left to kill
-  uint64_t told; // how much of the input the worker knows to be typed
-  Ring output, input;
+  uint64_t frame_at, kill_at; // kill_at: 0 unless processes may be left to kill
+  uint64_t reported;          // TERMINAL_OUTPUT was sent for this much typed input
+  RingBuffer output, input;
   End end;
 } Terminal;
 
 static Terminal terminals[TERMINALS];
-static int epoll_fd;
-static uint64_t first_tag;
 
-void terminals_open(int epoll, uint64_t tag) {
-  epoll_fd = epoll;
-  first_tag = tag;
+int terminals_open(void) {
   for (int i = 0; i < TERMINALS; i++) {
-    ring_open(&terminals[i].output, WINDOW_BYTES);
-    ring_open(&terminals[i].input, WINDOW_BYTES);
+    if (!ring_buffer_open(&terminals[i].output, WINDOW_BYTES)) return 0;
+    if (!ring_buffer_open(&terminals[i].input, WINDOW_BYTES)) return 0;
   }
+  return 1;
 }
 
 static Terminal *find(const uint8_t *id) {
@@ -59,30 +57,40 @@ static Terminal *find(const uint8_t *id) {
   return 0;
 }
 
-static void refuse(const uint8_t *id, enum TerminalEnd reason, const char *words) {
+static void refuse(const uint8_t *id, enum TerminalEnd reason, const char *problem) {
   uint8_t payload[sizeof(End) + 256];
   const End end = {.code = NO_CODE, .reason = reason};
-  const size_t n = strnlen(words, sizeof payload - sizeof end);
+  const size_t n = strnlen(problem, sizeof payload - sizeof end);
   memcpy(payload, &end, sizeof end);
-  memcpy(payload + sizeof end, words, n);
+  memcpy(payload + sizeof end, problem, n);
   link_put(TERMINAL_ENDED, 0, 0, id, 0, payload, sizeof end + n);
 }
 
+static void hang_up(Terminal *terminal) {
+  if (terminal->is_hung_up) return;
+  terminal->is_hung_up = 1;
+  terminal->kill_at = now_ms() + HANG_UP_MS;
+  signal_session(terminal->leader, SIGHUP);
+  signal_session(terminal->leader, SIGCONT);
+}
+
 static void open_terminal(Terminal *terminal, const uint8_t *id, const Opening *opening) {
-  char words[160];
+  char problem[160];
   int fd;
-  const pid_t pid = pty_spawn(opening, &fd, words, sizeof words);
+  const pid_t pid = pty_spawn(opening, &fd, problem, sizeof problem);
   if (!pid) {
-    refuse(id, NO_TERMINAL, words);
+    refuse(id, NO_TERMINAL, problem);
     return;
   }
-  ring_reset(&terminal->output);
-  ring_reset(&terminal->input);
-  *terminal = (Terminal){.is_taken = 1, .fd = fd, .shell = pid, .leader = pid, .output = terminal->output, .input = terminal->input};
+  ring_buffer_reset(&terminal->output);
+  ring_buffer_reset(&terminal->input);
+  *terminal = (Terminal){
+    .is_taken = 1, .fd = fd, .shell = pid, .leader = pid, .output = terminal->output, .input = terminal->input};
   memcpy(terminal->id, id, ID_BYTES);
-  // Edge-triggered, as the lanes: a full ring or a program that does not read must not keep the loop busy.
-  struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.u64 = first_tag + (terminal - terminals)};
-  epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
+  processes_spare(pid);
+  // Edge-triggered, as the output pipes: a full buffer or a program that does not read must not keep the loop busy.
+  if (events_add(fd, EPOLLIN | EPOLLOUT | EPOLLET, FIRST_TERMINAL + (terminal - terminals))) return;
+  hang_up(terminal);
 }
 
 void terminal_start(const Header *header, const uint8_t *payload) {
@@ -111,36 +119,30 @@ void terminal_start(const Header *header, const uint8_t *payload) {
     refuse(header->id, TOO_MANY, "the session has as many terminals as it may have");
     return;
   }
-  Ring *output = &terminal->output;
+  RingBuffer *output = &terminal->output;
   const uint64_t from = header->offset > output->received ? output->received : header->offset;
   output->sent = from < output->acked ? output->acked : from;
   terminal->is_followed = 1;
   terminal->end_sent = 0;
-  terminal->told = UINT64_MAX; // it is told at once, which says that the terminal is there
-  terminal->heard_at = now_ms();
-}
-
-static void hang_up(Terminal *terminal) {
-  if (terminal->is_hung_up) return;
-  terminal->is_hung_up = 1;
-  terminal->kill_at = now_ms() + HANG_UP_MS;
-  signal_session(terminal->leader, SIGHUP);
-  signal_session(terminal->leader, SIGCONT);
+  terminal->reported = UINT64_MAX; // it is reported at once: the answer that the terminal is there
+  terminal->frame_at = now_ms();
 }
 
 static void release(Terminal *terminal) {
   if (terminal->fd >= 0) close(terminal->fd);
   terminal->fd = -1;
   terminal->is_taken = 0;
+  processes_unspare(terminal->leader);
+  reaper_forget(terminal->shell);
 }
 
-// Nothing of it is left but its end.
+// Only its end is left.
 static int is_over(const Terminal *terminal) { return !terminal->shell && terminal->fd < 0 && !terminal->kill_at; }
 
 static void receive(Terminal *terminal) {
   while (terminal->fd >= 0) {
     size_t room;
-    uint8_t *space = ring_space(&terminal->output, &room);
+    uint8_t *space = ring_buffer_space(&terminal->output, &room);
     if (!room) return;
     const ssize_t n = read(terminal->fd, space, room);
     if (n > 0) {
@@ -149,17 +151,17 @@ static void receive(Terminal *terminal) {
     }
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN && terminal->shell) return;
-    // Nobody has the other side open any more, or only what outlived the shell: closing hangs it up.
+    // No process has the other side open, or only one that outlived the shell: closing hangs it up.
     close(terminal->fd);
     terminal->fd = -1;
   }
 }
 
 static void type_input(Terminal *terminal) {
-  Ring *input = &terminal->input;
+  RingBuffer *input = &terminal->input;
   while (terminal->fd >= 0) {
     size_t n;
-    const uint8_t *bytes = ring_unsent(input, &n);
+    const uint8_t *bytes = ring_buffer_unsent(input, &n);
     if (!n) return;
     const ssize_t written = write(terminal->fd, bytes, n);
     if (written <= 0) return;
@@ -171,20 +173,20 @@ static void type_input(Terminal *terminal) {
 void terminal_input(const Header *header, const uint8_t *payload) {
   Terminal *terminal = find(header->id);
   if (!terminal) return;
-  terminal->heard_at = now_ms();
-  Ring *input = &terminal->input;
-  if (header->offset > input->received) return; // with a gap: its sender begins again at what it was told
+  terminal->frame_at = now_ms();
+  RingBuffer *input = &terminal->input;
+  if (header->offset > input->received) return; // with a gap: its sender begins again at the reported offset
   const uint64_t known = input->received - header->offset;
   for (uint64_t at = known; at < header->length;) {
     size_t room;
-    uint8_t *space = ring_space(input, &room);
+    uint8_t *space = ring_buffer_space(input, &room);
     if (!room) break;
     if (room > header->length - at) room = header->length - at;
     memcpy(space, payload + at, room);
     input->received += room;
     at += room;
   }
-  if (terminal->fd < 0) input->sent = input->acked = input->received; // nobody reads it
+  if (terminal->fd < 0) input->sent = input->acked = input->received; // it has no reader
   type_input(terminal);
 }
 
@@ -193,7 +195,7 @@ void terminal_resize(const Header *header, const uint8_t *payload) {
   Cursor cursor = {.at = payload, .left = header->length};
   const uint32_t rows = take_u32(&cursor), columns = take_u32(&cursor);
   if (!terminal || cursor.bad) return;
-  terminal->heard_at = now_ms();
+  terminal->frame_at = now_ms();
   if (terminal->fd >= 0) pty_set_size(terminal->fd, rows, columns);
 }
 
@@ -207,11 +209,11 @@ void terminal_close(const Header *header) {
 void terminal_ack(const Header *header) {
   Terminal *terminal = find(header->id);
   if (!terminal) return;
-  Ring *ring = &terminal->output;
-  if (header->offset <= ring->acked || header->offset > ring->received) return;
-  terminal->heard_at = now_ms();
-  ring->acked = header->offset;
-  if (ring->sent < header->offset) ring->sent = header->offset;
+  RingBuffer *buffer = &terminal->output;
+  if (header->offset <= buffer->acked || header->offset > buffer->received) return;
+  terminal->frame_at = now_ms();
+  buffer->acked = header->offset;
+  if (buffer->sent < header->offset) buffer->sent = header->offset;
   receive(terminal);
 }
 
@@ -231,28 +233,26 @@ void terminal_on_ready(int index) {
   receive(terminal);
 }
 
-int terminal_on_child(pid_t pid, int status) {
+void terminals_on_children(void) {
   for (int i = 0; i < TERMINALS; i++) {
     Terminal *terminal = &terminals[i];
-    if (!terminal->is_taken || terminal->shell != pid) continue;
+    int status;
+    if (!terminal->is_taken || !reaper_take(terminal->shell, &status)) continue;
+    const int signalled = WIFSIGNALED(status);
     terminal->shell = 0;
-    terminal->end = (End){.code = WIFSIGNALED(status) ? NO_CODE : WEXITSTATUS(status)};
-    terminal->end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    terminal->end.reason = terminal->is_hung_up ? HUNG_UP : WIFSIGNALED(status) ? SHELL_SIGNALLED : SHELL_EXITED;
+    terminal->end =
+      (End){.code = signalled ? NO_CODE : WEXITSTATUS(status), .signal = signalled ? WTERMSIG(status) : 0};
+    terminal->end.reason = terminal->is_hung_up ? HUNG_UP : signalled ? SHELL_SIGNALLED : SHELL_EXITED;
     receive(terminal);
-    return 1;
   }
-  return 0;
 }
-
-pid_t terminal_leader(int index) { return terminals[index].is_taken ? terminals[index].leader : 0; }
 
 static int tick(Terminal *terminal, uint64_t now) {
   if (is_over(terminal)) {
-    if (now - terminal->heard_at >= FORGOTTEN_AFTER_MS) release(terminal);
+    if (now - terminal->frame_at >= FORGOTTEN_AFTER_MS) release(terminal);
     return FORGOTTEN_AFTER_MS;
   }
-  if (now - terminal->heard_at >= FORGOTTEN_AFTER_MS) hang_up(terminal);
+  if (now - terminal->frame_at >= FORGOTTEN_AFTER_MS) hang_up(terminal);
   if (terminal->kill_at) {
     const int left = signal_session(terminal->leader, now < terminal->kill_at ? 0 : SIGKILL);
     if (!left && !terminal->shell) terminal->kill_at = 0;
@@ -273,26 +273,27 @@ int terminals_tick(void) {
   return wake;
 }
 
-// Every piece says how much of the input has been typed; one without bytes says only that.
+// Every piece reports how much of the input has been typed; one without bytes reports only that.
 static int send_piece(Terminal *terminal) {
   static uint8_t piece[sizeof(uint64_t) + PIECE_BYTES];
   size_t n;
-  const uint8_t *bytes = ring_unsent(&terminal->output, &n);
+  const uint8_t *bytes = ring_buffer_unsent(&terminal->output, &n);
   if (n > PIECE_BYTES) n = PIECE_BYTES;
   memcpy(piece, &terminal->input.sent, sizeof(uint64_t));
   memcpy(piece + sizeof(uint64_t), bytes, n);
   if (!link_put(TERMINAL_OUTPUT, 0, 0, terminal->id, terminal->output.sent, piece, sizeof(uint64_t) + n)) return 0;
   terminal->output.sent += n;
-  terminal->told = terminal->input.sent;
+  terminal->reported = terminal->input.sent;
   return 1;
 }
 
 static int send(Terminal *terminal) {
-  if (terminal->told != terminal->input.sent && !send_piece(terminal)) return 0;
+  if (terminal->reported != terminal->input.sent && !send_piece(terminal)) return 0;
   while (terminal->output.sent < terminal->output.received)
     if (!send_piece(terminal)) return 0;
   if (!is_over(terminal) || terminal->end_sent) return 1;
-  terminal->end_sent = link_put(TERMINAL_ENDED, 0, 0, terminal->id, terminal->output.sent, &terminal->end, sizeof terminal->end);
+  terminal->end_sent =
+    link_put(TERMINAL_ENDED, 0, 0, terminal->id, terminal->output.sent, &terminal->end, sizeof terminal->end);
   return terminal->end_sent;
 }
 

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "text.h"
+#include "log.h"
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,23 +33,24 @@ void text_add(Text *text, const void *bytes, size_t n) {
   }
 }
 
-void text_say(Text *text, const char *words) { text_add(text, words, strlen(words)); }
+void text_add_string(Text *text, const char *string) { text_add(text, string, strlen(string)); }
 
 void text_quote(Text *text, const void *bytes, size_t n) {
   const char *from = bytes, *end = from + n;
-  text_say(text, "'");
+  text_add_string(text, "'");
   while (from < end) {
     const char *quote = memchr(from, '\'', end - from);
     text_add(text, from, (quote ? quote : end) - from);
     if (!quote) break;
-    text_say(text, "'\\''");
+    text_add_string(text, "'\\''");
     from = quote + 1;
   }
-  text_say(text, "'");
+  text_add_string(text, "'");
 }
 
 int text_close(Text *text) {
   put(text, text->buffer, text->used);
+  if (text->failed) log_failure("writing a file of the folder");
   if (text->fd >= 0) close(text->fd);
   return !text->failed;
 }

@@ -10,13 +10,13 @@ typedef struct {
   char buffer[4096];
 } Text;
 
-// Replaces what was there, whatever it was. Mode 0600.
+// Replaces whatever has this name. Mode 0600.
 void text_open(Text *text, const char *path);
 void text_add(Text *text, const void *bytes, size_t n);
-void text_say(Text *text, const char *words);
+void text_add_string(Text *text, const char *string);
 // In single quotes, for a POSIX shell.
 void text_quote(Text *text, const void *bytes, size_t n);
-// 0 when not all of it could be written.
+// 0, with a message in the log, when not all of it could be written.
 int text_close(Text *text);
 
 #endif

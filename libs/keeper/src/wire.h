@@ -1,11 +1,11 @@
-// The protocol between worker and keeper, as bytes. docs/keeper-protocol.md says what each frame means;
-// frames.ts is the other side. All numbers are little-endian, as are the machines that this is built for.
+// The protocol between worker and keeper, as bytes. docs/keeper-protocol.md describes each frame, and frames.ts is the
+// other side. All numbers are little-endian, as are the machines that this is built for.
 #ifndef WIRE_H
 #define WIRE_H
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KEEPER_PROTOCOL_VERSION = 2, ID_BYTES = 16, SYNC_BYTES = 8, CRC_BYTES = 4, TOKEN_BYTES = 64 };
+enum { KEEPER_PROTOCOL_VERSION = 3, ID_BYTES = 16, STREAMS = 2, SYNC_BYTES = 8, CRC_BYTES = 4, TOKEN_BYTES = 64 };
 enum { MAX_INBOUND_PAYLOAD = 4 << 20, MAX_OUTBOUND_PAYLOAD = 64 << 10 };
 
 typedef struct {
@@ -13,7 +13,7 @@ typedef struct {
   uint8_t type;
   uint8_t stream; // 0 stdout, 1 stderr
   uint16_t flags;
-  uint8_t id[ID_BYTES]; // of the entry
+  uint8_t id[ID_BYTES]; // of the entry or the terminal
   uint64_t fence;
   uint64_t offset;
 } Header;
@@ -43,6 +43,7 @@ enum FrameType {
   INPUT_TAKEN = 72,
   TERMINAL_OUTPUT = 73,
   TERMINAL_ENDED = 74,
+  LOG = 75,
 };
 
 enum EntryKind { COMMAND_ENTRY = 0, FILE_ENTRY = 1, RESTART_ENTRY = 2 };
@@ -70,6 +71,15 @@ enum EndReason {
 
 enum ShellState { KEPT = 0, PARTIAL = 1, LOST = 2 };
 
+// With which the keeper ends when it cannot start.
+enum ExitCode {
+  EXIT_NOT_FIRST = 101,
+  EXIT_USAGE = 102,
+  EXIT_NO_IDENTITY = 103,
+  EXIT_NO_FOLDER = 104,
+  EXIT_NO_RESOURCES = 105
+};
+
 enum HelloState { HELLO_IDLE = 0, HELLO_RUNNING = 1, HELLO_ENDED = 2, HELLO_NO_SHELL = 3 };
 
 // Reads a payload from the front. A read past the end sets `bad` and yields zeros: check once, after the last one.
@@ -86,8 +96,8 @@ uint64_t take_u64(Cursor *cursor);
 // Standard CRC-32 (as zlib's); start with 0 and feed the result back in for what follows.
 uint32_t crc32_of(uint32_t crc, const void *bytes, size_t n);
 
-// Cuts what arrives into frames. On the socket (no sync word) anything malformed is the end of the connection; over attach a
-// frame is sync word, header, payload, CRC-32 of header and payload, and whatever is not that is skipped.
+// Cuts received bytes into frames. On the socket (no sync word) a malformed frame ends the connection. Over attach a
+// frame is sync word, header, payload, CRC-32 of header and payload, and all other bytes are skipped.
 typedef struct {
   uint8_t *bytes;
   size_t size; // of the buffer: at least one whole frame

@@ -1,5 +1,5 @@
 export { forget } from './admission/forget.ts';
-export { grant } from './admission/grant.ts';
+export { type Granted, grant } from './admission/grant.ts';
 export { relock } from './admission/relock.ts';
 export {
   type Connected,

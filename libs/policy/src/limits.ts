@@ -2,16 +2,16 @@ import type { FieldIssue, ResolvedSessionSpec } from '@shellfleet/protocol';
 
 type RequestedLimits = ResolvedSessionSpec['limits'];
 
-/** What one host can give a session. */
+/** The most that one host can give a session. */
 export interface HostBounds {
   memoryBytes: number;
   cpus: number;
   pids: number;
-  /** Whether its storage driver can bound the disk of a container. */
+  /** Whether the host's storage driver can limit the disk of a container. */
   diskQuota: boolean;
 }
 
-/** What this host does not have. Bounds that hold on every host were checked when the spec was parsed. */
+/** Limits that exceed this host's resources. The bounds that hold on every host were checked when the spec was parsed. */
 export function checkBounds(limits: RequestedLimits, most: HostBounds): FieldIssue[] {
   return [
     ...tooMuch('limits.memoryBytes', limits.memoryBytes, most.memoryBytes, 'bytes of memory'),
@@ -20,7 +20,7 @@ export function checkBounds(limits: RequestedLimits, most: HostBounds): FieldIss
   ];
 }
 
-/** What cannot be enforced is refused when it is asked for. */
+/** An issue if a limit is requested that the host cannot enforce. `otherwise`: its message. */
 export function checkEnforceable(path: string, asked: number | undefined, otherwise: string): FieldIssue[] {
   return asked === undefined ? [] : [{ path, message: otherwise }];
 }

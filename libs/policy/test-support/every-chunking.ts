@@ -1,7 +1,7 @@
 import type { Redaction } from '../src/redaction/compile.ts';
 import { REDACTION_CONTEXT_BYTES, type Redactor } from '../src/redaction/redactor.ts';
 
-/** What tests compare: everything that a redactor says of one input. */
+/** The results of a redactor for one input, which tests compare. */
 export interface Fed {
   output: string;
   counts: Record<string, number>;
@@ -17,13 +17,13 @@ export function feed(redactor: Redactor, parts: readonly Uint8Array[]): Fed {
   };
 }
 
-/** Cut at `offsets`, in any order. */
+/** The pieces between `offsets`, which may be in any order. */
 export function cutAt(bytes: Uint8Array, offsets: readonly number[]): Uint8Array[] {
   const cuts = [0, ...offsets.toSorted((a, b) => a - b), bytes.length];
   return cuts.slice(1).map((to, index) => bytes.subarray(cuts[index], to));
 }
 
-/** Fed up to `offset`, then gone on by a redactor that knows nothing but the last bytes that were released. */
+/** Feeds one redactor up to `offset`, and then a new one, which gets the last released bytes only. */
 export function feedRestarted(redaction: Redaction, bytes: Uint8Array, offset: number): Fed {
   const first = redaction.redactor();
   const released = first.push(bytes.subarray(0, offset));

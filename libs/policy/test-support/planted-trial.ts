@@ -2,8 +2,8 @@ import { compileRedaction, type Redaction } from '../src/redaction/compile.ts';
 import { cutAt, feed, feedRestarted } from './every-chunking.ts';
 import { pick, type Random, seededRandom, tokenSamples } from './token-samples.ts';
 
-// Trials for tests: a secret, written in some way, planted in some text, fed in some pieces. The encodings here are those
-// of the platform, not those of the redactor.
+// Random trials for tests: an encoded secret in random text, fed in random pieces. The encodings are those of the platform and
+// share no code with the redactor.
 
 const SECRETS_IN_A_SESSION = 6;
 const TRIALS_OF_A_SESSION = 250;
@@ -43,7 +43,7 @@ const WAYS: Record<string, (secret: string, random: Random) => Planted> = {
 
 interface Planted {
   text: string;
-  /** What must not be in the output. */
+  /** The text that must not be in the output. */
   hidden: string;
 }
 
@@ -51,7 +51,7 @@ function inFull(text: string): Planted {
   return { text, hidden: text };
 }
 
-/** In the middle of something longer. The characters at the edges also hold bits of the neighbours. */
+/** Within a longer encoded text. The characters at the edges depend on the neighbouring bytes too, so they may be shown. */
 function inBase64(secret: string, random: Random, encoding: 'base64' | 'base64url'): Planted {
   const before = 'user:'.slice(random(5));
   const text = Buffer.from(`${before}${secret}${pick(random, ['', '@', '\n', 'xy'])}`).toString(encoding);
@@ -60,7 +60,7 @@ function inBase64(secret: string, random: Random, encoding: 'base64' | 'base64ur
   return { text, hidden: text.slice(from, to) };
 }
 
-/** In lines of some length, as encoders cut them. */
+/** In lines of a random length. */
 function inLines({ text, hidden }: Planted, random: Random): Planted {
   const lines = new RegExp(`.{${8 + random(70)}}`, 'g');
   const cut = (part: string): string => part.replaceAll(lines, '$&\n');
@@ -69,7 +69,7 @@ function inLines({ text, hidden }: Planted, random: Random): Planted {
   return { text: cut(text), hidden: whole.slice(before.length).trim() };
 }
 
-/** As `printf %q` writes what it cannot print. */
+/** As `printf %q` of bash writes bytes in the locale C. */
 function inLocaleC(secret: string): string {
   return Array.from(Buffer.from(secret), (byte) => {
     if (byte === 0x0a) return '\\n';
@@ -85,12 +85,12 @@ function linesOf(secret: string): string[] {
 export interface TrialCounts {
   trials: number;
   leaks: number;
-  /** Where pieces or a restart gave something else than the whole. */
+  /** Trials in which pieces or a restart gave another result than the whole. */
   differences: number;
   failed: string[];
 }
 
-/** `trials` of them; the same seed gives the same ones. */
+/** Runs `trials` trials. The same seed gives the same trials. */
 export function runTrials(trials: number, seed: number): TrialCounts {
   const result: TrialCounts = { trials, leaks: 0, differences: 0, failed: [] };
   const random = seededRandom(seed);
@@ -137,7 +137,7 @@ function judge(
   const bytes = Buffer.from(text);
   const whole = JSON.stringify(feed(redaction.redactor(), [bytes]));
   const offsets = Array.from({ length: 1 + random(8) }, () => random(bytes.length + 1));
-  // Some cuts stand close together, where most goes wrong.
+  // Some cuts are close to each other, where most faults occur.
   offsets.push(...offsets.map((offset) => Math.min(bytes.length, offset + random(4))));
   const pieces = feed(redaction.redactor(), cutAt(bytes, offsets));
   const restarted = random(4) === 0 ? feedRestarted(redaction, bytes, offsets[0]!) : pieces;
@@ -200,6 +200,6 @@ function surround(planted: string, random: Random): string {
     Array.from({ length: random(6) }, () =>
       random(12) === 0 ? pick(random, TOKENS).text : pick(random, NEIGHBOURS),
     ).join('');
-  // Something that can be told from what is hidden stands on both sides: else a part of it could be part of the secret.
+  // Delimiters on both sides, since a neighbour could otherwise repeat a part of the secret.
   return `${some()}<${planted}>${some()}`;
 }

@@ -1,13 +1,13 @@
-// Made-up tokens for tests: each of the right shape, none of them anyone's.
+// Invented tokens for tests: each has the right shape, and none is in use.
 
-/** Whole numbers from 0 to below `below`. */
+/** A random whole number from 0 to below `below`. */
 export type Random = (below: number) => number;
 
 export interface Sample {
   type: string;
-  /** As a program would print it. */
+  /** The token with its surroundings, as a program would print it. */
   text: string;
-  /** What must not be seen. */
+  /** The part that must be redacted. */
   token: string;
 }
 

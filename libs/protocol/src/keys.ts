@@ -64,7 +64,7 @@ export const terminalKeys = (keys: SessionKeys, terminal: string) => ({
 /** Keys of a namespace that belong to no session: admission (one shard for now), hosts, inboxes, wake-ups. */
 export interface FleetKeys {
   namespace: string;
-  /** prefix of the BullMQ queue `sessions` */
+  /** prefix of the BullMQ queues of sessions, one for each placement class */
   admission: string;
   /** sorted set: session member → when it was recorded or last submitted to (ms) */
   index: string;
@@ -101,7 +101,8 @@ export function fleetKeys(namespace: string): FleetKeys {
   };
 }
 
-export const SESSIONS_QUEUE = 'sessions';
+/** One BullMQ queue for each placement class: a host fetches only from the classes that it offers. */
+export const sessionsQueue = (placementClass: string) => `sessions-${placementClass}`;
 /** BullMQ refuses `:` and whole numbers in job ids. */
 export const sessionJobId = (tenant: string, session: string) => `s~${tenant}~${session}`;
 /** undefined when the id is none of ours. */
@@ -110,8 +111,8 @@ export function parseSessionJobId(jobId: string): { tenant: string; session: str
   return match === null ? undefined : { tenant: match[1] as string, session: match[2] as string };
 }
 /** The lock of an active session job: the one key name of BullMQ that we touch. A test pins it. */
-export const sessionJobLockKey = (fleet: FleetKeys, jobId: string) =>
-  `${fleet.admission}:${SESSIONS_QUEUE}:${jobId}:lock`;
+export const sessionJobLockKey = (fleet: FleetKeys, placementClass: string, jobId: string) =>
+  `${fleet.admission}:${sessionsQueue(placementClass)}:${jobId}:lock`;
 
 /** One BullMQ queue a tool: only hosts that offer it look there. */
 export const toolQueue = (name: string) => `tool-${name}`;

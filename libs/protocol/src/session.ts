@@ -68,6 +68,24 @@ export function withDefaultLimits(limits: z.infer<typeof limitsSchema>) {
   };
 }
 
+/** 0 is first. Sessions of one priority are taken in the order in which they began to wait. */
+export const prioritySchema = z
+  .number('must be a number')
+  .int('must be a whole number')
+  .min(0, 'must be 0 to 2097152')
+  .max(2_097_152, 'must be 0 to 2097152');
+
+const LABEL_PATTERN = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
+const LABEL_MESSAGE = 'must be 1 to 63 of A-Z a-z 0-9 . _ / - and begin and end with a letter or digit';
+
+/** Names and values for placement and lists. They are stored in clear, so they must hold no secret. */
+export const labelsSchema = z
+  .record(
+    z.string().regex(LABEL_PATTERN, LABEL_MESSAGE),
+    z.string('must be a string').regex(LABEL_PATTERN, LABEL_MESSAGE),
+  )
+  .refine((labels) => Object.keys(labels).length <= 32, 'must hold at most 32 labels');
+
 const fieldsSchema = z.strictObject({
   policy: executionPolicySchema.default(executionPolicySchema.parse(DEFAULT_POLICY)),
   image: imageSchema.optional(),
@@ -94,13 +112,8 @@ const fieldsSchema = z.strictObject({
   maxLifetimeMs: durationSchema(1, 30 * 86_400_000).default(86_400_000),
   onHostLoss: z.enum(['fail', 'recreate'], "must be 'fail' or 'recreate'").default('fail'),
   hostGraceMs: durationSchema(0, 3_600_000).default(60_000),
-  /** 0 waits least; BullMQ's order. */
-  priority: z
-    .number('must be a number')
-    .int('must be a whole number')
-    .min(0, 'must be 0 to 2097152')
-    .max(2_097_152, 'must be 0 to 2097152')
-    .default(0),
+  priority: prioritySchema.default(0),
+  labels: labelsSchema.default({}),
 });
 
 /** A name that is both would be shown, or not, by the order in which they are exported. */
@@ -141,9 +154,12 @@ export interface SessionInfo {
   hostId: string | null;
   epoch: number;
   queuedCommands: number;
+  /** Its place in the line for a slot, from 1, among the sessions that wait for the same execution policy. */
   position?: number;
   /** An estimate, by how long sessions lately held a slot; absent before any has given one back. */
   etaMs?: number;
+  /** Why no live host can run the session, in a sentence. Absent when one can, or when its own host is alive. Its commands wait meanwhile. */
+  noHostReason?: string;
   runningCommandId?: string;
   /** What outlived the command that started it, by pids of the sandbox. */
   background: { pid: number; command: string }[];

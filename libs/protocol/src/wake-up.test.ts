@@ -9,7 +9,7 @@ test.each<z.input<typeof wakeUpSchema>>([
   { type: 'input', ...session },
   { type: 'terminal', ...session, terminal: '01J9ZQ4W7YV1ZQ4W7YV1ZQ4W7Y' },
   { type: 'calls' },
-  { type: 'sessions' },
+  { type: 'sessions', placementClass: 'docker' },
   { type: 'tool', name: 'search_web' },
 ])('a wake-up of type $type is parsed as it was encoded', (wakeUp) => {
   expect(parseWakeUp(encodeWakeUp(wakeUp))).toEqual(wakeUp);
@@ -23,6 +23,7 @@ test.each([
   '{"type":"session"}',
   '{"type":"session","tenant":"acme","session":"a:b"}',
   '{"type":"terminal","tenant":"acme","session":"s","terminal":"x"}',
+  '{"type":"sessions","placementClass":"elsewhere"}',
   '{"type":"reboot"}',
 ])('a message that is none is dropped: %s', (message) => {
   expect(parseWakeUp(message)).toBeUndefined();

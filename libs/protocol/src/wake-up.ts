@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { POLICY_NAMES } from './execution-policy.ts';
 import { sessionIdSchema, tenantIdSchema } from './ids.ts';
 import { terminalIdSchema } from './terminal.ts';
 import { toolNameSchema } from './tool.ts';
@@ -18,8 +19,8 @@ export const wakeUpSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('terminal'), ...sessionFields, terminal: terminalIdSchema }),
   /** To one host: its stream of calls has entries. */
   z.object({ type: z.literal('calls') }),
-  /** To all hosts: a session job was added. */
-  z.object({ type: z.literal('sessions') }),
+  /** To all hosts: a session job was added. Hosts that do not offer its placement class ignore it. */
+  z.object({ type: z.literal('sessions'), placementClass: z.enum(POLICY_NAMES) }),
   /** To all hosts: a call of the tool was added. */
   z.object({ type: z.literal('tool'), name: toolNameSchema }),
 ]);

@@ -27,9 +27,9 @@ import {
   hostKeys,
   parseSessionJobId,
   parseWakeUp,
-  SESSIONS_QUEUE,
   type SessionKeys,
   sessionKeys,
+  sessionsQueue,
   type WakeUp,
   type WireResult,
 } from '@shellfleet/protocol';
@@ -108,7 +108,7 @@ class TinyHost implements MailboxHost {
     this.#redis = redis;
     this.#subscriber = duplicate('host', `${this.id}-wakeups`);
     const fleet = fleetKeys(namespace);
-    this.#worker = new Worker(SESSIONS_QUEUE, null, {
+    this.#worker = new Worker(sessionsQueue('docker'), null, {
       connection: redis,
       prefix: fleet.admission,
       autorun: false,
@@ -117,7 +117,7 @@ class TinyHost implements MailboxHost {
       skipStalledCheck: true,
     });
     this.#worker.on('error', () => {});
-    this.#queue = new Queue(SESSIONS_QUEUE, { connection: redis, prefix: fleet.admission });
+    this.#queue = new Queue(sessionsQueue('docker'), { connection: redis, prefix: fleet.admission });
     this.#queue.on('error', () => {});
     await this.#beat();
     this.#subscriber.on('message', (_channel: string, message: string) => this.#receive(parseWakeUp(message)));
@@ -201,7 +201,7 @@ class TinyHost implements MailboxHost {
     const keys = this.#keysOf(job);
     await job.moveToCompleted(null, this.id, false);
     if ((await this.#redis.llen(keys.queue)) === 0) return;
-    await this.#queue.add('session', {}, { jobId: job.id ?? '', removeOnComplete: true, removeOnFail: true });
+    await this.#queue.add('session', job.data, { jobId: job.id ?? '', removeOnComplete: true, removeOnFail: true });
   }
 
   #keysOf(job: Job): SessionKeys {
@@ -212,8 +212,14 @@ class TinyHost implements MailboxHost {
 
   async #own(job: Job): Promise<boolean> {
     const keys = this.#keysOf(job);
-    const granted = await grant(this.#redis, fleetKeys(keys.namespace), keys, this.id, LOCK_MS);
-    if (granted.type === 'refused') return false;
+    const granted = await grant(
+      this.#redis,
+      fleetKeys(keys.namespace),
+      { ...keys, placementClass: 'docker' },
+      this.id,
+      LOCK_MS,
+    );
+    if (granted.type !== 'granted') return false;
     const owner: Owner = { redis: this.#redis, keys, fence: granted.fence, host: this.id };
     const adopted = await adopt(owner);
     if (adopted.type !== 'adopted') return false;

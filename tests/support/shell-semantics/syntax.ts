@@ -1,4 +1,4 @@
-// Scripts that do not end where they should are refused at once; nothing that is right is.
+// A script that ends inside of something is refused before it runs. A script that the session's shell would run is not.
 import { type Case, ends, prints, type Step } from './case.ts';
 
 const refused = (run: string): Step => ({ run, gives: { code: 2, out: '', err: /./, state: 'kept' }, withinMs: 1_500 });
@@ -79,13 +79,109 @@ export const syntax: Case[] = [
     steps: [prints('read x <<<"a b"; echo $x; ((y=1<<3)); echo $y', 'a b\n8\n')],
   },
   {
-    title: 'an alias for an opening word counts at its end too',
+    title: 'a script that ends in a backslash, in a comment or in nothing',
     steps: [
       prints('echo a \\', 'a\n'),
       prints('echo a; # c', 'a\n'),
       ends('', { code: 0, out: '' }),
       ends('\n\n', { code: 0 }),
       ends('#', { code: 0 }),
+    ],
+  },
+  {
+    title: 'an open here-document is found wherever the shell would take the end of the script for its end',
+    steps: [
+      opened('echo ran\nread x <<EOF\nhello'),
+      opened('if true; then echo ran; fi\n{ read x; } <<EOF\nhello'),
+      opened('alias k=echo\nk ran\nread x <<EOF\nhello'),
+      opened('echo ran; read x <<EOF\nexit 0\nhello'),
+      opened('echo ran; if false; then\nexit 1\nfi\nread x <<EOF\nhello'),
+    ],
+  },
+  {
+    title: 'bash: an open here-document is found where extglob is on, set by an earlier command or in the script',
+    in: ['bash'],
+    steps: [
+      opened('echo ran; x=$(cat <<EOF\nhello\n)'),
+      opened('echo ran; f() { cat <<EOF\nhello\n}\nf'),
+      opened('shopt -s extglob\necho !(a) ran\nread x <<EOF\nhello'),
+      opened('f() { shopt -s extglob; }; f\necho @(a|b) ran\nread x <<EOF\nhello'),
+      ends('shopt -s extglob', { code: 0 }),
+      opened('echo !(a) ran; read x <<EOF\nhello'),
+      prints('cat <<EOF; [[ b == !(a) ]] && echo yes\nhello\nEOF', 'hello\nyes\n'),
+      ends('shopt -u extglob', { code: 0 }),
+    ],
+  },
+  {
+    title: 'bash: a script that turns extglob on, and uses it on a later line, runs',
+    in: ['bash'],
+    steps: [
+      prints('shopt -s extglob\n[[ b == !(a) ]] && echo "("', '(\n'),
+      prints('[[ b == !(a) ]] && echo "("', '(\n'),
+      prints('shopt -u extglob; f() { shopt -s extglob; }; f\n[[ b == !(a) ]] && echo "("', '(\n'),
+      prints('shopt -u extglob; if true; then shopt -s extglob; fi\ncase b in !(a)) echo "(" ;; esac', '(\n'),
+      prints('shopt -u extglob; shopt -s extglob\n[[ b == @(b|c) ]] && cat <<EOF\n(\nEOF', '(\n'),
+      ends('shopt -u extglob', { code: 0 }),
+    ],
+  },
+  {
+    title: 'a script that needs an alias of an earlier command runs',
+    steps: [
+      ends("case ${BASH_VERSION-} in ?*) shopt -s expand_aliases ;; esac\nalias fin=fi begin='{' finish='}'", {
+        code: 0,
+      }),
+      prints('if true; then echo "("\nfin', '(\n'),
+      prints('begin read x <<EOF\n(\nEOF\necho "$x"; finish', '(\n'),
+      refused('begin echo ran; read x <<EOF\nhello\nfinish\n'),
+    ],
+  },
+  {
+    title: 'a script that makes an alias, and needs it on a later line, runs',
+    steps: [
+      prints(
+        'case ${BASH_VERSION-} in ?*) shopt -s expand_aliases ;; esac\nalias fin=fi\nif true; then echo "("\nfin\nread x <<EOF\na\nEOF\necho $x',
+        '(\na\n',
+      ),
+    ],
+  },
+  {
+    title: 'a here-document whose delimiter is the last bytes of the script is complete (daytona#4230)',
+    steps: [
+      prints('read x <<EOF\nhello\nEOF', ''),
+      prints('echo "$x"', 'hello\n'),
+      prints("read x <<'EOF'\nhel$lo\nEOF", ''),
+      prints('echo "$x"', 'hel$lo\n'),
+      prints('read x <<-EOF\n\ttabs\n\tEOF', ''),
+      prints('echo "$x"', 'tabs\n'),
+      prints('read x <<A; read y <<B\n1\nA\n2\nB', ''),
+      prints('echo "$x$y"', '12\n'),
+    ],
+  },
+  {
+    title: 'a script that ends on purpose before other text runs up to there',
+    steps: [
+      ends('echo a\nexit 3\nan archive: ((( <<EOF "', { code: 3, out: 'a\n' }),
+      ends('read x <<EOF\n(\nEOF\necho "$x"\nexit\n$( <<EOF', { code: 0, out: '(\n' }),
+    ],
+  },
+  {
+    title: 'the check runs nothing, leaves nothing, and has the $? of the command before',
+    steps: [
+      ends('set -- a b; (exit 7)', { code: 7 }),
+      prints('echo $? $# <<EOF\nEOF', '7 2\n'),
+      ends('false', { code: 1 }),
+      ends('echo ran >/tmp/ran <<EOF', { code: 2, out: '' }),
+      prints('echo $?; [ -e /tmp/ran ] || echo none', '2\nnone\n'),
+    ],
+  },
+  {
+    title: 'the check does not depend on names and options of the user',
+    steps: [
+      ends('set -uC; OLD=$IFS; IFS=abcdefghijklmnopqrstuvwxyz; read() { :; }; test() { :; }', { code: 0 }),
+      opened('echo ran; cat <<EOF\nhello'),
+      prints('printf "%s\\n" "$#" <<EOF\nEOF', '0\n'),
+      ends('set +uC; IFS=$OLD; unset -f read test', { code: 0 }),
+      opened('echo ran; cat <<EOF\nhello'),
     ],
   },
   {

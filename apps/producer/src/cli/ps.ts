@@ -35,7 +35,8 @@ async function ps(context: Context, flags: Flags): Promise<void> {
 }
 
 function toRow(info: SessionInfo): string[] {
-  const state = info.position === undefined ? info.state : `${info.state} #${info.position}`;
+  const place = info.position === undefined ? info.state : `${info.state} #${info.position}`;
+  const state = info.noHostReason === undefined ? place : `${place}, no host`;
   return [
     info.id,
     state,

@@ -27,8 +27,9 @@ async function queue(context: Context, json: boolean): Promise<void> {
       info.state,
       String(info.queuedCommands),
       info.etaMs === undefined ? '-' : `${Math.ceil(info.etaMs / 1_000)} s`,
+      info.noHostReason ?? '-',
     ]);
-    await terminal.table([['POSITION', 'SESSION', 'STATE', 'COMMANDS', 'IN ABOUT'], ...rows]);
+    await terminal.table([['POSITION', 'SESSION', 'STATE', 'COMMANDS', 'IN ABOUT', 'NO HOST BECAUSE'], ...rows]);
     const commands = waiting.reduce((total, info) => total + info.queuedCommands, 0);
     const sessions = waiting.filter(({ state }) => state === 'queued' || state === 'lost').length;
     terminal.say(`${sessions} sessions wait for a slot, ${commands} commands for their turn.`);

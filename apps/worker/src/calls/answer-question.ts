@@ -6,11 +6,11 @@ interface AnswerDeps {
   redis: Redis;
   namespace: string;
   sealer: Sealer;
-  /** What the host knows; what it throws is told to the asker. */
+  /** Finds the answer. An error that it throws is sent as the answer. */
   find(call: AskCall): Promise<unknown>;
 }
 
-/** Answers one question about a session of this host, into the inbox of whoever asks. */
+/** Answers one question about a session of this host: sends the sealed answer to the inbox of the process that asked. */
 export async function answerQuestion(call: AskCall, { redis, namespace, sealer, find }: AnswerDeps): Promise<void> {
   const answer: SealedAnswer = await find(call).then(
     (value) => ({ type: 'answer', value }),

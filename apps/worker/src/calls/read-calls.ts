@@ -5,8 +5,8 @@ import type { Logger } from 'pino';
 const PAGE = 100;
 
 /**
- * Reads what the host's `calls` stream holds, hands each call on, and forgets it.
- * Calls are hints about what the mailbox already says, so one that is handed on twice, or to nobody, does no harm.
+ * Reads the host's `calls` stream, passes each call on, and deletes it from the stream.
+ * Calls are hints: the mailbox has the same facts. A call that is passed on twice, or lost, does no harm.
  */
 export async function readCalls(
   redis: Redis,

@@ -7,30 +7,30 @@ import { OverflowLog } from './overflow-log.ts';
 import { readPage } from './read-page.ts';
 import { sweepLogs } from './sweep-logs.ts';
 
-/** What one question about a log is answered with. */
+/** Bytes in the answer to one read of a log. */
 const PAGE_BYTES = 256 << 10;
 
 export interface LogLimits {
-  /** Of one command; the middle is dropped beyond it. */
+  /** Bytes of one command; beyond that the middle is dropped. */
   commandBytes: number;
-  /** Of all commands of this host; the oldest logs go first. */
+  /** Bytes of all commands of this host; beyond that the oldest logs are removed. */
   hostBytes: number;
   maxAgeMs: number;
 }
 
-/** The host's log of one command: nothing is touched on disk until there is something to write, or to read back. */
+/** The host's log of one command. Files are created or read when they are first needed. */
 export interface CommandLog {
   append(pieces: readonly OverflowPiece[]): Promise<void>;
-  /** What a worker before this one left. */
+  /** The pieces that an earlier process of this worker stored. */
   restore(): Promise<OverflowPiece[]>;
 }
 
 /** The logs of this host: a folder for each command that printed more than its session's stream carries. */
 export interface HostLog {
   ofCommand(keys: SessionKeys, entryId: string, keptBytes: number): CommandLog;
-  /** A part of what a command left here, also long after its end, or that of the worker which wrote it. */
+  /** Reads a page of a command's log, also after the command or the worker process that wrote it has ended. */
   read(keys: SessionKeys, question: LogQuestion): Promise<LogPage>;
-  /** Removes what is older than the retention, and the oldest of what is too much. */
+  /** Removes logs older than the retention, then the oldest until the rest is within the quota. */
   sweep(): Promise<void>;
 }
 

@@ -26,12 +26,12 @@ export function encodeFrame(frame: OverflowFrame): Buffer {
   return bytes;
 }
 
-/** Of a frame's header alone. */
+/** Bytes of a frame's header. */
 export function readBytesBefore(header: Buffer): number {
   return header.readDoubleLE(CHECKED_FROM + 8 * 3);
 }
 
-/** All whole frames from the start; `wholeBytes` is where the first broken or unfinished one begins. */
+/** All complete frames from the start. `wholeBytes`: where the first broken or incomplete frame begins. */
 export function decodeFrames(stream: StreamName, bytes: Buffer): { frames: OverflowFrame[]; wholeBytes: number } {
   const frames: OverflowFrame[] = [];
   let at = 0;
@@ -48,7 +48,7 @@ export function decodeFrames(stream: StreamName, bytes: Buffer): { frames: Overf
       rawTo: number(2),
       bytesBefore: number(3),
       newlinesBefore: number(4),
-      // Written here, and whole: the checksum says so.
+      // The checksum is right, so this host wrote it completely.
       redactions: counters === '' ? {} : (JSON.parse(counters) as Record<string, number>),
       data: bytes.subarray(dataFrom, end),
     });

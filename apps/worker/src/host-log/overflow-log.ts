@@ -4,19 +4,19 @@ import type { StreamName } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/piece.ts';
 import { decodeFrames, encodeFrame, type OverflowFrame } from './overflow-frame.ts';
 
-// What a command prints beyond the budget of its session's stream, on the disk of its host, in segments per stream.
+// Stores the output of a command over the budget of its session's stream on the disk of the host, in segments per stream.
 //
-// H1. A piece is in the log before append() resolves; a worker killed in the middle of one leaves the log readable.
-// H2. Whatever the quota, the first segment and at least the last `segmentBytes` of each stream stay: with them an
-//     adopter rebuilds head, tail and totals of the Result.
-// H3. Both streams read back in the order in which they were written.
+// LOG-1. A piece is in the log when append() resolves. A worker that is killed while it writes leaves the log readable.
+// LOG-2. Whatever the quota, the first segment and at least the last `segmentBytes` of each stream are kept: a host that adopts the command
+//        rebuilds head, tail and totals of the Result from them.
+// LOG-3. Both streams are read back in the order in which they were written.
 
 export interface OverflowLogOptions {
-  /** One folder for each command. */
+  /** The command's own folder. */
   folder: string;
-  /** At least as much as the Result keeps of a stream. */
+  /** At least as many bytes as the Result keeps of a stream. */
   segmentBytes: number;
-  /** Of both streams together; the middle is dropped beyond it. */
+  /** Bytes of both streams together; beyond that the middle is dropped. */
   quotaBytes: number;
 }
 
@@ -38,14 +38,14 @@ export class OverflowLog {
     this.#nextOrder = found.nextOrder;
   }
 
-  /** Creates the log, or goes on with the one that a killed worker left. */
+  /** Creates the log, or continues one that an earlier process left. */
   static async open(options: OverflowLogOptions): Promise<{ log: OverflowLog; pieces: OverflowPiece[] }> {
     await mkdir(options.folder, { recursive: true, mode: 0o700 });
     const found = await readFolder(options.folder);
     return { log: new OverflowLog(options, found), pieces: found.pieces };
   }
 
-  /** Raw offset up to which each stream is stored here; 0 when nothing of it is. */
+  /** Raw offset up to which each stream is stored here; 0 without any output. */
   get stored(): Readonly<Record<StreamName, number>> {
     return this.#stored;
   }
@@ -61,7 +61,7 @@ export class OverflowLog {
     for (const { stream, rawTo } of pieces) this.#stored[stream] = rawTo;
   }
 
-  /** Everything that is still here, in order. */
+  /** All pieces that were not dropped, in order. */
   async read(): Promise<OverflowPiece[]> {
     return (await readFolder(this.#options.folder)).pieces;
   }
@@ -78,7 +78,7 @@ export class OverflowLog {
       await file.appendFile(bytes);
       segment.bytes += bytes.length;
     } catch (error) {
-      // Half a frame on a full disk would hide what comes after it.
+      // An incomplete frame (full disk) would make later frames unreadable.
       await file.truncate(segment.bytes).catch(() => undefined);
       throw error;
     } finally {
@@ -96,7 +96,7 @@ export class OverflowLog {
     return next;
   }
 
-  /** Drops the oldest segment in the middle of the larger stream: never a first one, never the last two (H2). */
+  /** Drops the oldest segment in the middle of the larger stream: never a first one, never the last two (LOG-2). */
   async #keepQuota(): Promise<void> {
     for (;;) {
       const sizes = STREAMS.map((stream) => this.#segments[stream].reduce((sum, { bytes }) => sum + bytes, 0));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { LogPage, StreamName } from '@shellfleet/protocol';
 import { decodeFrames, HEADER_BYTES, type OverflowFrame, readBytesBefore } from './overflow-frame.ts';
 
-/** Where a reader of the full log goes on: redacted bytes of each stream that it has. */
+/** The position of a reader of the full log: redacted bytes of each stream that it has. */
 export interface PageRequest {
   streams: readonly StreamName[];
   from: Readonly<Record<StreamName, number>>;
@@ -12,18 +12,18 @@ export interface PageRequest {
 
 interface Candidate {
   frames: OverflowFrame[];
-  /** Frames of this stream beyond these are in files that were not read. */
+  /** Later frames of this stream are in files that were not read. */
   isLast: boolean;
 }
 
 /**
- * What a folder of the host's log has behind `from`, in the order in which it was written, about `maxBytes` of it. Reads beside whoever
- * writes: half a frame is not there yet. A log that is gone, or never was, has nothing.
+ * Reads about `maxBytes` of a log behind `from`, in the order in which it was written. The log may be written at the same time: an
+ * incomplete frame is not read. A missing log is empty.
  */
 export async function readPage(folder: string, { streams, from, maxBytes }: PageRequest): Promise<LogPage> {
   const names = await readdir(folder).catch(() => []);
   const candidates = await Promise.all(streams.map((stream) => readCandidate(folder, names, stream, from[stream])));
-  // Behind the end of what was read of one stream, something of the other may still come in between.
+  // Frames behind the last frame that was read of one stream may belong after unread frames of the other.
   const known = Math.min(...candidates.filter(({ isLast }) => !isLast).map(({ frames }) => frames.at(-1)?.order ?? -1));
   const frames = candidates.flatMap((candidate) => candidate.frames).sort((a, b) => a.order - b.order);
   const page: LogPage = { pieces: [], more: false };
@@ -43,7 +43,7 @@ export async function readPage(folder: string, { streams, from, maxBytes }: Page
   return { ...page, more: candidates.some(({ isLast }) => !isLast) };
 }
 
-/** Frames of one stream that end behind `from`: those of the first file that has any. */
+/** Frames of one stream that end behind `from`, from the first file that has any. */
 async function readCandidate(folder: string, names: string[], stream: StreamName, from: number): Promise<Candidate> {
   const numbers = names
     .flatMap((name) => (name.startsWith(`${stream}.`) ? [Number(name.slice(stream.length + 1))] : []))
@@ -62,7 +62,7 @@ async function readCandidate(folder: string, names: string[], stream: StreamName
   return { frames: [], isLast: true };
 }
 
-/** The offset of a file's first frame; undefined when it has none, or is gone. */
+/** The offset of a file's first frame; undefined when the file is missing or has no frame. */
 async function readBegin(path: string): Promise<number | undefined> {
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return undefined;

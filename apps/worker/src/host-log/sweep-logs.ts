@@ -21,7 +21,7 @@ export async function sweepLogs(
   }
 }
 
-/** A folder's own time says when a segment was begun; its segments say when they were written. */
+/** A folder's modification time is that of its last new segment; the segments have the time of their last write. */
 async function measure(path: string): Promise<{ path: string; bytes: number; writtenAt: number }> {
   const names = await readdir(path).catch(() => []);
   const own = await stat(path).catch(() => undefined);

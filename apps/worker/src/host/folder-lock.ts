@@ -11,8 +11,8 @@ export interface FolderLock {
 const TAKEN_EXIT_CODE = 10;
 
 /**
- * Takes a folder for this process, until it releases it or dies. flock(1) locks a descriptor that it inherits from us; the
- * lock belongs to the open file, so it stays with us when flock ends, and the kernel frees it with our last breath.
+ * Locks a folder for this process until it releases the lock or dies. flock(1) locks a file descriptor that it inherits. The lock belongs
+ * to the open file, so this process keeps it after flock has ended, and the kernel releases it when this process dies.
  */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   const file = await open(join(folder, 'lock'), 'a', 0o600);
@@ -38,7 +38,7 @@ function flock(file: FileHandle): Promise<'locked' | 'taken' | 'missing'> {
   });
 }
 
-/** Where there is no flock(1) that knows us: a loopback port of the folder's own, freed by the kernel as well. */
+/** Without flock(1): listens on a loopback port that the folder records. The kernel releases it too. */
 async function bindPort(folder: string): Promise<FolderLock> {
   const path = join(folder, 'lock-port');
   const known = Number(await readFile(path, 'utf8').catch(() => '0'));

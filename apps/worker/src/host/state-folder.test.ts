@@ -34,7 +34,7 @@ test('hosts with names of their own share a machine, not a key', async () => {
   expect(one.hostKey).not.toEqual(two.hostKey);
 });
 
-test('F1: a second worker with the same id is refused while the first lives', async () => {
+test('STATE-1: a second worker with the same id is refused while the first lives', async () => {
   const first = await openStateFolder(folder, 'one');
   await expect(openStateFolder(folder, 'one')).rejects.toMatchObject({ code: 'HOST_ID_TAKEN' });
   await first.close();
@@ -42,7 +42,7 @@ test('F1: a second worker with the same id is refused while the first lives', as
   expect(second.hostId).toBe('one');
 });
 
-test('F1: a worker killed with SIGKILL leaves its folder free at once', async () => {
+test('STATE-1: a worker killed with SIGKILL leaves its folder free at once', async () => {
   const module = fileURLToPath(new URL('./state-folder.ts', import.meta.url));
   const script = `const { openStateFolder } = await import(${JSON.stringify(module)});
     await openStateFolder(${JSON.stringify(folder)}, 'one'); console.log('open'); setInterval(() => {}, 1000);`;
@@ -55,7 +55,7 @@ test('F1: a worker killed with SIGKILL leaves its folder free at once', async ()
   expect(next.hostId).toBe('one');
 });
 
-test('F1: holds as well where there is no flock program', async () => {
+test('STATE-1: holds as well where there is no flock program', async () => {
   vi.stubEnv('PATH', '/nonexistent');
   const first = await openStateFolder(folder, 'one');
   await expect(openStateFolder(folder, 'one')).rejects.toMatchObject({ code: 'HOST_ID_TAKEN' });
@@ -64,7 +64,7 @@ test('F1: holds as well where there is no flock program', async () => {
   expect(second.hostId).toBe('one');
 });
 
-test('F2: keys are readable by their owner alone, and made once', async () => {
+test('STATE-2: keys are readable by their owner alone, and made once', async () => {
   const keys = await Promise.all(['a', 'b', 'c'].map((key) => readSealKey(folder, () => key)));
   expect(new Set(keys).size).toBe(1);
   expect((await stat(join(folder, 'seal-key'))).mode & 0o777).toBe(0o600);

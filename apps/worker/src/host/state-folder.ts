@@ -4,33 +4,33 @@ import { join } from 'node:path';
 import { hostIdSchema } from '@shellfleet/protocol';
 import { lockFolder } from './folder-lock.ts';
 
-// What a host keeps between two lives of its worker: its id, its key, the folders of its sandboxes and its logs.
+// The state of a host that outlives its worker process: its id, its key, the folders of its sandboxes, and its logs.
 //
-// F1. Of two processes with one folder, one has it; the kernel frees it at whatever death.
-// F2. A key file is complete or absent, mode 0600, and never changes.
+// STATE-1. At most one process holds a folder. However that process dies, the kernel releases the lock.
+// STATE-2. A key file is complete or absent, has mode 0600, and never changes.
 
 export interface StateFolder extends AsyncDisposable {
   hostId: string;
-  /** Secret of this host alone. */
+  /** Secret of this host. */
   hostKey: Buffer;
-  /** For keepers and their sockets: kept short. */
+  /** For keepers and their sockets; a short path. */
   sandboxes: string;
   /** For the host policy: records, keepers, workspaces. */
   hostSandboxes: string;
-  /** For output that the streams do not carry. */
+  /** For output over the budget of the streams. */
   logs: string;
   close(): Promise<void>;
 }
 
-/** `given`: the operator's name for the host. Several workers on one machine have a name, so a folder, each. */
+/** `given`: the host id that the operator chose. Several workers on one machine need different ids, so each has a folder. */
 export async function openStateFolder(stateFolder: string, given: string | undefined): Promise<StateFolder> {
   const path = join(stateFolder, 'hosts', given === undefined ? 'default' : shortName(given));
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chmod(path, 0o700);
   const lock = await lockFolder(path);
   const hostId =
-    given ?? hostIdSchema.parse(await readOrMake(join(path, 'id'), () => `host-${randomBytes(6).toString('hex')}`));
-  const hostKey = Buffer.from(await readOrMake(join(path, 'key'), () => randomBytes(32).toString('hex')), 'hex');
+    given ?? hostIdSchema.parse(await readOrCreate(join(path, 'id'), () => `host-${randomBytes(6).toString('hex')}`));
+  const hostKey = Buffer.from(await readOrCreate(join(path, 'key'), () => randomBytes(32).toString('hex')), 'hex');
   const close = () => lock.release();
   return {
     hostId,
@@ -43,14 +43,14 @@ export async function openStateFolder(stateFolder: string, given: string | undef
   };
 }
 
-/** The seal key that `up` or the first worker made for all processes of this user. */
+/** The seal key that `up` or the first worker created for all processes of this user. */
 export async function readSealKey(stateFolder: string, make: () => string): Promise<string> {
   await mkdir(stateFolder, { recursive: true, mode: 0o700 });
-  return readOrMake(join(stateFolder, 'seal-key'), make);
+  return readOrCreate(join(stateFolder, 'seal-key'), make);
 }
 
-/** Of two processes that make it at once, both get what the first one made. */
-async function readOrMake(path: string, make: () => string): Promise<string> {
+/** When two processes create it at once, both read the file of the first. */
+async function readOrCreate(path: string, make: () => string): Promise<string> {
   const known = await readIfThere(path);
   if (known !== undefined) return known;
   const draft = `${path}.${randomBytes(4).toString('hex')}`;

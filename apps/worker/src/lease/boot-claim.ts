@@ -2,17 +2,18 @@ import { hostKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
 /**
- * One live process per host id: the boot key names the process that may act as this host.
- * `machine` tells two machines with one id apart; on the same machine the lock file has already proven the process before dead.
+ * The claim of a process to act as a host. Redis holds one per host id. On one machine a lock file has shown already that the previous process
+ * is dead, so a claim is only refused to another machine.
  */
 export interface BootClaim {
   hostId: string;
   machine: string;
+  /** names the process */
   boot: string;
   ttlMs: number;
 }
 
-/** Claims the host id. Throws HOST_ID_TAKEN while another machine holds it. */
+/** Claims the host id for `ttlMs`. Throws HOST_ID_TAKEN while another machine holds it. */
 export async function claimHostId(redis: Redis, namespace: string, claim: BootClaim): Promise<void> {
   const key = hostKeys(namespace, claim.hostId).boot;
   const value = `${claim.machine} ${claim.boot}`;
@@ -21,7 +22,7 @@ export async function claimHostId(redis: Redis, namespace: string, claim: BootCl
   await redis.set(key, value, 'PX', claim.ttlMs);
 }
 
-/** Renews the claim; false when another process has it now. */
+/** Renews the claim for `ttlMs`. False when another process holds it. */
 export async function renewHostId(redis: Redis, namespace: string, claim: BootClaim): Promise<boolean> {
   const key = hostKeys(namespace, claim.hostId).boot;
   const value = `${claim.machine} ${claim.boot}`;

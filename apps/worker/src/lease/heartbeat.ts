@@ -4,8 +4,9 @@ import type { Logger } from 'pino';
 import { type BootClaim, renewHostId } from './boot-claim.ts';
 import type { Leases } from './leases.ts';
 
-/** How often a host says that it lives and renews its leases; and after how long its silence counts as unreachable. */
+/** The interval of heartbeats. Each renews the leases of the host. */
 const BEAT_INTERVAL_MS = 1_600;
+/** A host without a heartbeat for this time counts as unreachable. */
 export const ALIVE_MS = 5_000;
 
 export interface HeartbeatDeps {
@@ -14,12 +15,13 @@ export interface HeartbeatDeps {
   claim: BootClaim;
   leases: Leases;
   logger: Logger;
+  /** What the next heartbeat reports. */
   beat(): HostBeat;
-  /** Another process acts as this host now: stop at once. */
+  /** Called when another process holds the host id: this one must stop at once. */
   onReplaced(): void;
 }
 
-/** Says that the host lives, and renews its leases, until closed. The first beat is out when this resolves. */
+/** Publishes heartbeats and renews the leases until closed. Resolves after the first one; `beatNow` sends one out of turn. */
 export async function startHeartbeat(
   deps: HeartbeatDeps,
 ): Promise<{ beatNow(): Promise<void>; close(): Promise<void> }> {
@@ -36,7 +38,7 @@ export async function startHeartbeat(
       .exec();
     await deps.leases.renew();
   };
-  // One at a time: a slow Redis is not asked twice.
+  // One at a time: while Redis is slow, no second heartbeat is sent.
   const beatNow = () => {
     inFlight ??= beat()
       .catch((err: unknown) => deps.logger.warn({ err }, 'host.beat-failed'))

@@ -1,16 +1,16 @@
 const REMEMBERED = 32;
 
-/** How long the last sessions held a slot of this host: what whoever waits for one may expect. */
+/** How long recent sessions held a slot of this host. Clients estimate from it how long a session in line will wait. */
 export interface HeldTimes {
-  note(ms: number): void;
-  /** Undefined before the first. */
+  record(ms: number): void;
+  /** Undefined before the first session has ended. */
   median(): number | undefined;
 }
 
 export function createHeldTimes(): HeldTimes {
   const last: number[] = [];
   return {
-    note(ms) {
+    record(ms) {
       last.push(Math.round(ms));
       if (last.length > REMEMBERED) last.shift();
     },

@@ -1,24 +1,28 @@
 import type { SessionJob, SessionJobs } from '@shellfleet/admission';
 
-// The leases of this host, as its own clock sees them.
+// The leases of this host, by its own clock.
 //
-// L1. A lease is held until `heldUntil`: the start of the last renewal that Redis confirmed, plus the lock, less a margin.
-// L2. A host that cannot tell that it holds the lease starts nothing more.
+// LEASE-1. A lease is held until `heldUntil`: the time at which the last confirmed renewal was sent, plus the lock, less a margin.
+//          The time of the reply does not count, because Redis may have set the lock long before it.
+// LEASE-2. A host that may have lost the lease starts no entry.
 
+/** The share of a lock for which this host counts on it. The rest covers clocks that run at different speeds. */
 const MARGIN = 0.9;
 
 export interface Lease {
   readonly job: SessionJob;
-  /** Whether this host may start something now. */
+  /** Whether this host may start an entry now. */
   held(): boolean;
-  /** This host is the owner under the fence. The session's own grace became known when its spec was read. */
+  /** Records that this host became the owner under `fence`. From now on the lock is `lockMs`, by the session's own grace period. */
   own(fence: number, lockMs: number): void;
+  /** Ends the renewals. The lock in Redis stays until it runs out, or its job is removed. */
   end(): void;
 }
 
 export interface Leases {
-  /** `onLost`: another host has the lock, or may have. */
+  /** Adds a lease whose lock was taken just now. `onLost` is called once, when another host has the lock or may have it. */
   add(job: SessionJob, lockMs: number, onLost: () => void): Lease;
+  /** Renews all leases. Rejects when Redis did not answer; the leases then run out by their own time. */
   renew(): Promise<void>;
 }
 
@@ -30,45 +34,51 @@ interface HeldLease {
   onLost: () => void;
 }
 
-export function createLeases(jobs: SessionJobs, clock: () => number = () => performance.now()): Leases {
-  const held = new Map<string, HeldLease>();
-  const keyOf = (job: SessionJob) => `${job.tenant}:${job.session}`;
+/** `clock` is monotonic, in ms. */
+export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => number = () => performance.now()): Leases {
+  const leases = new Map<string, HeldLease>();
 
   return {
     add(job, lockMs, onLost) {
       const lease: HeldLease = { job, lockMs, heldUntil: clock() + lockMs * MARGIN, onLost };
-      held.set(keyOf(job), lease);
+      leases.set(keyOf(job), lease);
       return {
         job,
-        held: () => held.get(keyOf(job)) === lease && clock() < lease.heldUntil,
+        held: () => leases.get(keyOf(job)) === lease && clock() < lease.heldUntil,
         own(fence, next) {
           lease.fence = fence;
           // A shorter lock counts at once, a longer one from its first renewal on.
           lease.heldUntil = Math.min(lease.heldUntil, clock() + next * MARGIN);
-          // In Redis too: if this host dies before its next beat, nobody waits longer for it than the session asked.
+          // Shorten it in Redis too: should this host die before its next renewal, the session waits no longer than it asked for.
           if (next < lease.lockMs) void jobs.renew([{ job, lockMs: next }]).catch(() => {});
           lease.lockMs = next;
         },
         end() {
-          if (held.get(keyOf(job)) === lease) held.delete(keyOf(job));
+          if (leases.get(keyOf(job)) === lease) leases.delete(keyOf(job));
         },
       };
     },
 
     async renew() {
-      const leases = [...held.values()];
-      if (leases.length === 0) return;
-      const startedAt = clock();
-      const lost = new Set((await jobs.renew(leases)).map(keyOf));
-      for (const lease of leases) {
-        if (held.get(keyOf(lease.job)) !== lease) continue;
+      const renewed = [...leases.values()];
+      if (renewed.length === 0) return;
+      // The lock that a lease had when the renewal was sent: `own` may change it before the reply.
+      const sentAt = clock();
+      const locks = renewed.map(({ lockMs }) => lockMs);
+      const lost = new Set((await jobs.renew(renewed)).map(keyOf));
+      for (const [index, lease] of renewed.entries()) {
+        if (leases.get(keyOf(lease.job)) !== lease) continue;
         if (lost.has(keyOf(lease.job))) {
-          held.delete(keyOf(lease.job));
+          leases.delete(keyOf(lease.job));
           lease.onLost();
         } else {
-          lease.heldUntil = startedAt + lease.lockMs * MARGIN;
+          lease.heldUntil = sentAt + Math.min(lease.lockMs, locks[index] ?? 0) * MARGIN;
         }
       }
     },
   };
+}
+
+function keyOf({ tenant, session }: SessionJob): string {
+  return `${tenant}:${session}`;
 }

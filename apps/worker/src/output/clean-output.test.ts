@@ -357,6 +357,7 @@ describe('CleanOutput with a redactor', () => {
     output.push('stdout', 11, Buffer.alloc(3_000_000));
     expect([output.isWaiting, output.waitingBytes]).toEqual([true, 0]);
     expect(output.release()).toEqual({ entries: [], overflow: [], upTo: { stdout: 3_000_011, stderr: 19 } });
+    expect(output.isWaiting).toBe(false);
     output.end();
     expect(output.closingEntries()).toMatchObject([
       { stream: 'stdout', seq: 2, rawFrom: 6, rawTo: 3_000_011, omittedBytes: 3_000_005 },
@@ -383,6 +384,18 @@ describe('CleanOutput with a redactor', () => {
     expect(after.release()).toEqual({ entries: [], overflow: [], upTo: { stdout: 50, stderr: 4 } });
     expect(after.blocked).toEqual({ type: 'block', reason: 'matched' });
     expect(after.texts()).toMatchObject({ stdout: '', stderr: '', redactions: { block: 1 } });
+  });
+
+  test('small pushes are joined into entries of at most 64 KiB, and all of them are given out', () => {
+    const output = create(OPTIONS);
+    feed(
+      output,
+      Array.from({ length: 21 }, () => ['stdout', 'x'.repeat(10_000)]),
+    );
+    expect(output.waitingBytes).toBe(210_000);
+    const { entries } = output.release();
+    expect(entries.map(({ data }) => data.length)).toEqual([60_000, 60_000, 60_000, 30_000]);
+    expect([output.waitingBytes, output.isWaiting]).toEqual([0, false]);
   });
 
   test('what a rule swallows is acknowledged, though nothing stands for it', () => {

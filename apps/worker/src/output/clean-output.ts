@@ -192,7 +192,6 @@ export class CleanOutput {
   #block(stream: StreamName, blocked: Blocked): void {
     const pipeline = this.#pipelines[stream];
     this.#queue?.pushBlocked(stream, pipeline, blocked);
-    pipeline.rawReleased = pipeline.rawReceived;
     this.#blocked = blocked;
   }
 

@@ -3,8 +3,8 @@ import type { Stage } from './stage.ts';
 const NOTHING: Buffer = Buffer.alloc(0);
 
 /**
- * Holds back a UTF-8 character whose rest has not arrived yet (at most 3 bytes), so that each entry of the stream is
- * text on its own. Bytes are never changed: what is no UTF-8 at all passes exactly as it came.
+ * Holds an incomplete UTF-8 character (at most 3 bytes) until its rest arrives, so that each entry of the stream is valid text on its own.
+ * Bytes are never changed: bytes that are not UTF-8 pass as they are.
  */
 export function createCharacterBoundary(): Stage {
   let held: Buffer = NOTHING;
@@ -32,7 +32,7 @@ export function decodeUtf8(bytes: Buffer): string {
   return bytes.toString('utf8');
 }
 
-/** How many bytes at the end begin a character that is not complete: 0 to 3. */
+/** Number of bytes at the end that begin an incomplete character: 0 to 3. */
 export function unfinishedTail(bytes: Uint8Array): number {
   const most = Math.min(3, bytes.length);
   for (let back = 1; back <= most; back += 1) {
@@ -43,7 +43,7 @@ export function unfinishedTail(bytes: Uint8Array): number {
   return 0;
 }
 
-/** How many bytes at the start belong to a character that began before: 0 to 3. */
+/** Number of bytes at the start that continue a character from before: 0 to 3. */
 export function orphanedHead(bytes: Uint8Array): number {
   let count = 0;
   while (count < 3 && count < bytes.length && isContinuation(bytes[count] ?? 0)) count += 1;

@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs';
 import { compileRedaction } from '@shellfleet/policy';
 import { CleanOutput } from './clean-output.ts';
 
-// How fast one core takes output through the whole chain (decode, redact with every built-in rule, count, cut, hand out), as a worker
-// does it: frames of 64 KiB. Time is that of the processor, so that what else the machine does counts less. node_modules/.bin/node --conditions=@shellfleet/source apps/worker/src/output/output-chain.bench.ts
+// Throughput of a command's whole chain on one core (decode, redact, count, cut, release), in frames of 64 KiB as a worker receives them.
+// It measures processor time, so that other load on the machine counts less. Run it with
+// node_modules/.bin/node --conditions=@shellfleet/source apps/worker/src/output/output-chain.bench.ts
 
 const BYTES = 64 << 20;
 const FRAME_BYTES = 64 << 10;

@@ -1,7 +1,7 @@
 import type { StreamName } from '@shellfleet/protocol';
 import { type Blocked, totalOf } from './redactor.ts';
 
-/** Cleaned bytes that wait to be given out: all of them go into the stream, or all into the host's log. */
+/** Cleaned bytes that wait to be stored: all of them in the session's stream, or all of them in the host's log. */
 export interface Piece {
   stream: StreamName;
   inBudget: boolean;
@@ -16,14 +16,14 @@ export interface Piece {
   blocked?: Blocked;
 }
 
-/** A piece for the host's log: cleaned bytes beyond the budget, with the counters that were reached before it. */
+/** A piece for the host's log: cleaned bytes over the budget, with the counters before them. */
 export interface OverflowPiece {
   stream: StreamName;
   rawFrom: number;
   rawTo: number;
   bytesBefore: number;
   newlinesBefore: number;
-  /** Of its stream, up to and with this piece. */
+  /** Counts of its stream, this piece included. */
   redactions: Readonly<Record<string, number>>;
   data: Buffer;
 }
@@ -33,7 +33,7 @@ export function toOverflow(piece: Piece): OverflowPiece {
   return { stream, rawFrom, rawTo, bytesBefore, newlinesBefore, redactions, data: toBytes(piece) };
 }
 
-/** What an entry says of redaction; nothing where nothing was found. */
+/** The redaction fields of an entry; none when nothing was found. */
 export function toNotes(redactions: Readonly<Record<string, number>>, blocked?: Blocked) {
   return {
     ...(totalOf(redactions) === 0 ? {} : { redactions }),

@@ -1,23 +1,23 @@
 import type { Stage } from './stage.ts';
 
-/** Why nothing more of a command's output is given out. */
+/** Why a command's output is withheld from here on. */
 export interface Blocked {
   type: string;
   reason: 'matched' | 'too-slow';
 }
 
-/** The stage of the chain that finds and replaces what nobody is to read, in one stream of one command. */
+/** The stage that finds and replaces secrets and other findings, in one stream of one command. */
 export interface Redactor extends Stage {
-  /** How often each type was found in what was released so far, or stands for it. */
+  /** How often each type was found in the bytes that were released, or replaced, so far. */
   readonly counts: Readonly<Record<string, number>>;
-  /** Set by the first match of a rule that blocks: then it releases nothing more, and holds nothing. */
+  /** Set by the first match of a rule that blocks: from then on nothing is released or held. */
   readonly blocked: Blocked | undefined;
 }
 
-/** `before`: what was released last, where an earlier chain has worked on the same stream. */
+/** `before`: the last bytes that an earlier chain released of the same stream. */
 export type CreateRedactor = (options: { before?: Uint8Array }) => Redactor;
 
-/** As much of `before` as any rule looks back at. */
+/** The longest context of any rule, in bytes of `before`. */
 export const CONTEXT_BYTES = 1024;
 
 export function addCounts(

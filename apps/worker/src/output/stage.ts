@@ -1,6 +1,6 @@
 /**
- * One step of the output chain: synchronous, no I/O. `push` returns what is safe to release; what it still holds back is
- * counted in `heldBytes` (of its input), so that only bytes which were released are ever acknowledged to the keeper.
+ * One stage of the output chain: synchronous, without I/O. `push` returns the bytes that can be released. The input bytes that it still
+ * holds are counted in `heldBytes`, because only released bytes may be acknowledged to the keeper.
  */
 export interface Stage {
   push(bytes: Buffer): Buffer;

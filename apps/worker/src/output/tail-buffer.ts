@@ -1,6 +1,6 @@
 const FIRST_ALLOCATION = 4096;
 
-/** The last `capacity` bytes of whatever was pushed, in one ring that grows only as far as it is used. */
+/** The last `capacity` bytes that were pushed, in one ring buffer that grows only as far as it is used. */
 export class TailBuffer {
   readonly capacity: number;
   #ring: Buffer = Buffer.alloc(0);

@@ -16,7 +16,7 @@ function cut(input: string, options: Partial<TruncateOptions>) {
 }
 
 describe('Truncate', () => {
-  test.each(['', 'a', 'a\n', 'a|b\n|c', '\n\n\n'])('T1: gives %j back when it fits', (input) => {
+  test.each(['', 'a', 'a\n', 'a|b\n|c', '\n\n\n'])('TRUNCATION-1: gives %j back when it fits', (input) => {
     const text = input.replaceAll('|', '');
     expect(cut(input, {})).toMatchObject({ text, cut: { bytes: false, lines: false } });
   });
@@ -28,7 +28,7 @@ describe('Truncate', () => {
     ['head-tail', '0123|456789', 5, '012\n[... 5 bytes, 0 lines omitted ...]\n89'],
     ['head-tail', '01234|', 5, '01234'],
     ['head', '01\n|345', 3, '01\n[... 3 bytes, 0 lines omitted ...]'],
-  ] as const)('T2: keeps the %s of %s within %i bytes', (keep, input, maxBytes, text) => {
+  ] as const)('TRUNCATION-2: keeps the %s of %s within %i bytes', (keep, input, maxBytes, text) => {
     expect(cut(input, { keep, maxBytes }).text).toBe(text);
   });
 
@@ -38,13 +38,20 @@ describe('Truncate', () => {
     ['head-tail', 'a\n|b\nc|\nd\n', 2, 'a\n[... 4 bytes, 2 lines omitted ...]\nd\n'],
     ['head-tail', 'a\nb\nc\nd', 3, 'a\nb\n[... 2 bytes, 1 lines omitted ...]\nd'],
     ['head-tail', 'a\nb\nc\nd', 4, 'a\nb\nc\nd'],
-  ] as const)('T2: keeps the %s of %j within %i lines', (keep, input, maxLines, text) => {
+  ] as const)('TRUNCATION-2: keeps the %s of %j within %i lines', (keep, input, maxLines, text) => {
     const result = cut(input, { keep, maxLines });
     expect(result.text).toBe(text);
     expect(result.cut).toEqual({ bytes: false, lines: maxLines < 4 });
   });
 
-  test('T1: does not cut what fits, although half of its lines fill the head', () => {
+  test('TRUNCATION-2: a line that the head has in part is one of the lines that come out', () => {
+    const input = `${'x'.repeat(30)}\na\nb\nc\n`;
+    expect(cut(input, { maxBytes: 20, maxLines: 3 }).text).toBe(
+      'xxxxxxxxxx\n[... 23 bytes, 2 lines omitted ...]\nb\nc\n',
+    );
+  });
+
+  test('TRUNCATION-1: does not cut what fits, although half of its lines fill the head', () => {
     const input = `${'\n'.repeat(500)}|${'x'.repeat(400)}|${'\n'.repeat(99)}`;
     expect(cut(input, {}).cut).toEqual({ bytes: false, lines: false });
   });
@@ -56,7 +63,7 @@ describe('Truncate', () => {
   });
 
   test.each(['head', 'tail', 'head-tail'] as const)(
-    'T3: gives the same for every two split points, keeping the %s',
+    'TRUNCATION-3: gives the same for every two split points, keeping the %s',
     (keep) => {
       const input = 'one\ntwo é\n\nthree\nfour 😀\nfive';
       const options = { maxBytes: 17, maxLines: 5, keep };
@@ -75,7 +82,7 @@ describe('Truncate', () => {
     },
   );
 
-  test('T3: counts exactly what it never saw', () => {
+  test('TRUNCATION-3: counts exactly what it never saw', () => {
     const truncate = new Truncate({ maxBytes: 10, maxLines: 100, keep: 'head-tail', unit: 'bytes' });
     truncate.push(Buffer.from('abcdefgh'), 0);
     truncate.skip(1_000_000, 7);

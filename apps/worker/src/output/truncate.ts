@@ -2,9 +2,9 @@ import { orphanedHead, unfinishedTail } from './decode.ts';
 import { countNewlines, endOfLines, startOfLastLines } from './lines.ts';
 import { TailBuffer } from './tail-buffer.ts';
 
-// T1. What fits within both bounds comes out byte for byte.
-// T2. Otherwise at most maxBytes bytes and maxLines lines of the input come out; one marker line says how much is missing.
-// T3. Totals are exact whatever was cut, and memory does not grow with the input.
+// TRUNCATION-1. Input within both limits is returned byte for byte.
+// TRUNCATION-2. Otherwise at most maxBytes bytes and maxLines lines of it are returned, with one marker line that counts the omitted ones.
+// TRUNCATION-3. Totals are exact whatever was cut, and memory does not grow with the input.
 
 export interface TruncateOptions {
   maxBytes: number;
@@ -40,11 +40,11 @@ export class Truncate {
     this.#headLines = Math.ceil(options.maxLines * share);
     this.#headFull = share === 0;
     this.#head = new TailBuffer(this.#headBytes);
-    // As large as the whole budget: only the end tells whether everything fits, after all.
+    // As large as the whole limit: whether everything fits is known only at the end.
     this.#rest = new TailBuffer(options.keep === 'head' ? 0 : options.maxBytes);
   }
 
-  /** `newlines` is the count in these bytes, which the caller has made once for all readers. */
+  /** `newlines`: their number in these bytes, counted once by the caller. */
   push(bytes: Buffer, newlines: number): void {
     if (bytes.length === 0) return;
     this.#count(bytes.length, newlines);
@@ -52,7 +52,7 @@ export class Truncate {
     this.#rest.push(this.#headFull ? bytes : this.#fillHead(bytes));
   }
 
-  /** Bytes that are known by their number alone: they lie between what was pushed before and what comes next. */
+  /** Bytes of which only the number is known, between the last push and the next. */
   skip(bytes: number, newlines: number): void {
     if (bytes === 0) return;
     this.#count(bytes, newlines);
@@ -88,7 +88,7 @@ export class Truncate {
     return this.#options.unit === 'characters' ? byLines.subarray(orphanedHead(byLines)) : byLines;
   }
 
-  /** Takes what still belongs to the head; returns the rest. */
+  /** Adds bytes to the head until it is full; returns the rest. */
   #fillHead(bytes: Buffer): Buffer {
     const byBytes = Math.min(bytes.length, this.#headBytes - this.#head.length);
     const taken = bytes.subarray(0, endOfLines(bytes.subarray(0, byBytes), this.#headLines - this.#headNewlines));
@@ -106,7 +106,7 @@ export class Truncate {
 
 const NEWLINE = 10;
 
-/** On a line of its own, whatever is before and after it. */
+/** Always on a line of its own. */
 function marker(bytes: number, lines: number, head: Buffer, tail: Buffer): Buffer {
   const before = head.length > 0 && head[head.length - 1] !== NEWLINE ? '\n' : '';
   const after = tail.length > 0 ? '\n' : '';

@@ -5,15 +5,15 @@ import { type Logger, stdSerializers } from 'pino';
 import type { CreateRedactor } from '../output/redactor.ts';
 
 /**
- * What a session's secrets and rules say about every text that leaves its shell: output goes through `createRedactor`, everything
- * else (messages, reasons, lists of processes, lines of the log) through `text` or `value`.
+ * Redacts every text that leaves a session's shell, by its secrets and rules: output through `createRedactor`, other texts (messages,
+ * reasons, lists of processes, lines of the log) through `text` or `value`.
  */
 export interface SessionRedaction {
   createRedactor: CreateRedactor;
   text(text: string): string;
-  /** Every string within a value. */
+  /** Redacts every string in a value. */
   value<T>(value: T): T;
-  /** What is not as its user may think: rules that will find less, or more. */
+  /** Rules that may find less, or more, than their author expects. */
   warnings: readonly RedactionWarning[];
 }
 
@@ -36,7 +36,7 @@ export function createSessionRedaction(
   };
 }
 
-/** A logger whose every line has been looked through: errors carry texts of the shell. */
+/** A logger that redacts every line: errors may contain texts of the shell. */
 export function redactLog(logger: Logger, { value }: SessionRedaction): Logger {
   const plain = (entry: unknown) => (entry instanceof Error ? stdSerializers.err(entry) : entry);
   const log = (fields: object) =>

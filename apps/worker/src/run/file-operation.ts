@@ -45,7 +45,10 @@ export async function runFileOperation(
     const error =
       end.type === 'failed'
         ? end.error
-        : new ShellfleetError('CONTAINER_LOST', `What became of ${operation.path} is not known: its shell is gone.`);
+        : new ShellfleetError(
+            'CONTAINER_LOST',
+            `The shell ended during the operation. Whether ${operation.path} was changed is not known.`,
+          );
     return { result: toErrorResult(error, base), output: [] };
   }
   if (end.end.reason !== 'exited' || end.end.exitCode !== 0) {

@@ -1,29 +1,31 @@
+import { Notifier } from '@shellfleet/concurrency';
 import { INPUT_WINDOW_BYTES } from '@shellfleet/keeper';
 import type { Fenced, InputRead } from '@shellfleet/mailbox';
 import { ensureShellfleetError, LIMITS, ShellfleetError } from '@shellfleet/protocol';
 import type { LiveShell } from '../shell/live-shell.ts';
 import type { InputListener } from './run-on-shell.ts';
 
-// One entry's open stdin, from the mailbox to the shell.
+// Forwards the open stdin of one entry from the mailbox to the shell.
 //
-// N1. The mailbox forgets a byte only when the shell's pipe was given it: whoever takes over goes on where the pipe is.
-// N2. At most the keeper's window is under way, and one reading in here: memory is bounded whatever is written.
-// N3. One reading at a time. The bell and the keeper's answers ask for the next, and so does the time, as bells may be lost.
-// N4. A submitter that streams counts as gone when its lease was seen to have run out over some time of answers: while Redis was away,
-//     it could not renew it.
+// STDIN-1. The mailbox deletes a byte only after the shell's pipe has taken it, so a host that takes over continues at the pipe's position.
+// STDIN-2. At most one window of the keeper is on its way, plus one read in memory: memory is bounded whatever is written.
+// STDIN-3. One read at a time. A wake-up, a position reported by the keeper, or a poll (wake-ups may be lost) starts the next.
+// STDIN-4. A submitter that streams is gone when Redis has reported its lease as expired for GONE_AFTER_MS. While Redis is down the
+//          submitter cannot renew the lease, so that time does not count.
 
 const POLL_MS = 1_000;
-const LOOK_CLOSELY_MS = 250;
+/** While the submitter's lease has expired. */
+const LAPSED_POLL_MS = 250;
 const GONE_AFTER_MS = 2_000;
 const NOTHING = new Uint8Array(0);
 
 interface InputFeedDeps {
   entryId: string;
   commandId: string;
-  /** Repeats until Redis answers; `onAway` when it does not. */
+  /** Retries while Redis is down, and calls `onAway` then. */
   read(position: { taken: number; from: number; mostBytes: number }, onAway: () => void): Promise<InputRead | Fenced>;
   openChunk(sealed: string): Uint8Array;
-  /** The stdin will never be whole: ends the command. */
+  /** Ends the command, because its stdin will never be complete. */
   stop(): void;
 }
 
@@ -32,14 +34,13 @@ export class InputFeed implements InputListener {
   failure: ShellfleetError | undefined;
   readonly #deps: InputFeedDeps;
   #shell: LiveShell | undefined;
-  /** On this connection: where the pipe is, and up to where bytes are under way. Unknown until the keeper has said it. */
+  /** On this connection: bytes that the pipe has taken, and bytes that were sent. Undefined until the keeper has reported the position. */
   #place: { taken: number; sent: number } | undefined;
   #readerClosed = false;
   #endSent = false;
   #closed = false;
   #lapsedSince: number | undefined;
-  #rung = false;
-  #wake: (() => void) | undefined;
+  readonly #wakeUps = new Notifier();
 
   constructor(deps: InputFeedDeps) {
     this.#deps = deps;
@@ -62,8 +63,7 @@ export class InputFeed implements InputListener {
 
   /** Something was written. */
   wakeUp(): void {
-    this.#rung = true;
-    this.#wake?.();
+    this.#wakeUps.notify();
   }
 
   /** The entry has ended. */
@@ -74,23 +74,21 @@ export class InputFeed implements InputListener {
 
   async #run(): Promise<void> {
     while (!this.#closed && this.failure === undefined) {
-      this.#rung = false;
-      const more = await this.#forward();
-      if (!more && !this.#rung) await this.#rest();
+      if (!(await this.#forward())) await this.#wakeUps.wait({ timeoutMs: this.#pollMs });
     }
   }
 
-  /** Reads once and sends what it brought. True: there may be more at once. */
+  /** Reads once and sends the bytes. Returns whether the next read may find more. */
   async #forward(): Promise<boolean> {
     const place = this.#place;
     if (place === undefined || this.#endSent) return false;
     const room = place.taken + INPUT_WINDOW_BYTES - place.sent;
-    // A reading ends with the chunk that reaches beyond what was asked for: so it fits.
+    // A read ends with the chunk that crosses the requested size, so a chunk less is requested.
     const mostBytes = this.#readerClosed ? 0 : Math.max(0, room - LIMITS.inputChunkBytes + 1);
     const from = place.sent;
     const position = { taken: this.#readerClosed ? Number.MAX_SAFE_INTEGER : place.taken, from, mostBytes };
     const read = await this.#deps.read(position, () => this.#forgetLapse());
-    // Of a connection that has ended meanwhile: the next one says where it is.
+    // The connection broke while reading; the next one reports its position.
     if (this.#closed || this.#place?.sent !== from) return true;
     if (read.type !== 'read') {
       this.close();
@@ -138,15 +136,10 @@ export class InputFeed implements InputListener {
     this.#deps.stop();
   }
 
-  /** Until something has changed. Of a stdin that was sent to its end only a new connection can be that. */
-  async #rest(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    const pollMs = this.#lapsedSince === undefined ? POLL_MS : LOOK_CLOSELY_MS;
-    const timer = this.#endSent ? undefined : setTimeout(resolve, pollMs);
-    await promise;
-    this.#wake = undefined;
-    clearTimeout(timer);
+  /** None after the end of the stdin was sent: only a new connection makes it necessary to send again. */
+  get #pollMs(): number | undefined {
+    if (this.#endSent) return undefined;
+    return this.#lapsedSince === undefined ? POLL_MS : LAPSED_POLL_MS;
   }
 }
 

@@ -2,23 +2,23 @@ import type { LatePosition } from '@shellfleet/mailbox';
 import type { OutputEntry, StreamName } from '@shellfleet/protocol';
 import type { CleanOutput } from '../output/clean-output.ts';
 
-/** What processes that outlived one entry have printed, until it is stored. */
+/** Late output of one entry (printed by its processes after its end) until it is stored. */
 export class LateEntry {
-  /** Came before it was known where it goes on. */
+  /** Received before the position of the stored output was known. */
   #unplaced: { stream: StreamName; offset: number; bytes: Uint8Array }[] = [];
   #unplacedBytes = 0;
   #clean: CleanOutput | undefined;
   #position: LatePosition | undefined;
-  readonly #heard = { stdout: 0, stderr: 0 };
+  readonly #received = { stdout: 0, stderr: 0 };
   readonly #open = new Set<StreamName>();
   #ended = false;
 
-  /** Bytes that are kept in memory. */
+  /** Bytes in memory. */
   get waitingBytes(): number {
     return this.#unplacedBytes + (this.#clean?.waitingBytes ?? 0);
   }
 
-  /** Nothing more comes. */
+  /** No process of the entry prints any more. */
   get ended(): boolean {
     return this.#ended;
   }
@@ -27,18 +27,18 @@ export class LateEntry {
     return this.#position !== undefined;
   }
 
-  /** The stream has been given all that it may carry of the entry. */
+  /** The stream carries nothing more of the entry. */
   get isOverBudget(): boolean {
     return this.placed && this.#clean === undefined;
   }
 
-  /** `keep` false: there is no room for the bytes, so they are only counted. */
+  /** Without `keep` the bytes are only counted, because memory is full. */
   push(stream: StreamName, offset: number, bytes: Uint8Array, keep: boolean): void {
     this.#open.add(stream);
     this.#ended = false;
-    // Two pipes of one entry may both be its stdout; the keeper counts each on its own.
-    const from = Math.max(offset, this.#heard[stream]);
-    this.#heard[stream] = from + bytes.byteLength;
+    // An entry can have two pipes as its stdout, which the keeper counts separately.
+    const from = Math.max(offset, this.#received[stream]);
+    this.#received[stream] = from + bytes.byteLength;
     if (!keep || this.isOverBudget) return;
     if (this.#clean !== undefined) feed(this.#clean, stream, from, bytes);
     else {
@@ -47,7 +47,7 @@ export class LateEntry {
     }
   }
 
-  /** No process holds the stream any more. */
+  /** The last process has closed the stream. */
   endStream(stream: StreamName): void {
     this.#open.delete(stream);
     this.#ended = this.#open.size === 0;
@@ -57,12 +57,12 @@ export class LateEntry {
     this.#ended = true;
   }
 
-  /** `clean`: the chain of what the stream still carries of the entry; none when that is nothing. */
+  /** Sets where the entry's stored output ends. `clean`: the chain for the rest of its budget; undefined when nothing is left of it. */
   place(position: LatePosition, clean: CleanOutput | undefined): void {
     this.#position = position;
     this.#clean = clean;
     for (const stream of STREAMS) {
-      this.#heard[stream] = Math.max(this.#heard[stream], position.offsets[stream]);
+      this.#received[stream] = Math.max(this.#received[stream], position.offsets[stream]);
       if (clean !== undefined) goOnAt(clean, stream, position);
     }
     const unplaced = this.#unplaced;
@@ -71,7 +71,7 @@ export class LateEntry {
     if (clean !== undefined) for (const { stream, offset, bytes } of unplaced) feed(clean, stream, offset, bytes);
   }
 
-  /** What is to be stored next; nothing when all is. */
+  /** The entries to store next; none when all are stored. */
   release(): OutputEntry[] {
     if (this.#clean === undefined) return [];
     if (this.#ended) this.#clean.end();
@@ -80,14 +80,14 @@ export class LateEntry {
     return entries;
   }
 
-  /** Bytes that the stream will not carry, said with nothing behind them. */
+  /** Entries without data that count the bytes over the budget. */
   gaps(): OutputEntry[] {
     const position = this.#position;
     if (position === undefined) return [];
-    const gaps = STREAMS.filter((stream) => this.#heard[stream] > position.offsets[stream]);
+    const gaps = STREAMS.filter((stream) => this.#received[stream] > position.offsets[stream]);
     return gaps.map((stream, index) => {
       const { [stream]: rawFrom } = position.offsets;
-      const rawTo = this.#heard[stream];
+      const rawTo = this.#received[stream];
       const seq = position.seq + index;
       return {
         stream,
@@ -115,7 +115,7 @@ function feed(clean: CleanOutput, stream: StreamName, offset: number, bytes: Uin
   if (offset + bytes.byteLength > received) clean.push(stream, offset, bytes);
 }
 
-/** As if the chain had released what is stored already. Late output stands in no log: its offset follows the raw one. */
+/** Makes the chain continue behind the stored output. Late output is in no log, so its offset is the raw offset. */
 function goOnAt(clean: CleanOutput, stream: StreamName, { offsets, seq }: LatePosition): void {
   const { [stream]: rawTo } = offsets;
   const nothing = { omittedBytes: 0, lines: 0, offset: rawTo, data: new Uint8Array() };

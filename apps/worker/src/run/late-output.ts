@@ -6,27 +6,27 @@ import { createLateChain } from '../output/output-chains.ts';
 import type { CreateRedactor } from '../output/redactor.ts';
 import { LateEntry } from './late-entry.ts';
 
-// What processes that outlived their entry print, on its way into the session's stream.
+// Stores late output (printed by processes that outlived their entry) in the session's stream.
 //
-// L1. It stands behind the terminal event of its entry, cleaned as the entry's own output was, in order, each byte once.
-// L2. The stream carries of it what the entry left of its budget. What it does not carry is counted by offset, never silently dropped.
-// L3. It holds nothing up: little of it waits in memory, and the keeper's connection is never paused for it.
+// LATE-1. It follows the terminal event of its entry, redacted like the entry's own output, in order, each byte once.
+// LATE-2. It uses the rest of the entry's budget in the stream. Bytes over the budget are counted by offset, never dropped uncounted.
+// LATE-3. It delays nothing else: memory for it is bounded, and reading from the keeper is never paused for it.
 
-/** Of one session. More comes only while Redis is slow or away. */
+/** Bytes of one session in memory. The limit is reached only while Redis is slow or down. */
 const MOST_WAITING_BYTES = 1 << 20;
-/** Calls are few, however a process dribbles. */
+/** Output is collected this long before a call, so that a process that prints often causes few calls. */
 const GATHER_MS = 100;
-/** How often what is over the budget is said, while it goes on. */
-const SAY_GAPS_MS = 60_000;
-/** Entries with processes that print. The keeper knows no more at a time. */
+/** How often bytes over the budget are reported while more come. */
+const REPORT_GAPS_MS = 60_000;
+/** Entries with late output at a time; the keeper follows no more of them. */
 const MOST_ENTRIES = 512;
 
 export interface LateOutputDeps {
   owner: Owner;
-  /** Of an entry, with its own output. */
+  /** Budget of an entry in the stream, its own output included. */
   streamBytes: number;
   createRedactor: CreateRedactor;
-  /** Aborts when this host must not write the session any more. */
+  /** Aborts when this host must not write to the session any more. */
   signal: AbortSignal;
   onFenced(): void;
   logger: Logger;
@@ -35,28 +35,28 @@ export interface LateOutputDeps {
 export class LateOutput {
   readonly #deps: LateOutputDeps;
   readonly #entries = new Map<string, LateEntry>();
-  readonly #saidGapsAt = new Map<string, number>();
-  /** One call at a time: each begins where the one before has ended. */
-  #line: Promise<unknown> = Promise.resolve();
+  readonly #reportedGapsAt = new Map<string, number>();
+  /** One call at a time: a call continues at the position that the one before stored. */
+  #calls: Promise<unknown> = Promise.resolve();
   #gathering = false;
 
   constructor(deps: LateOutputDeps) {
     this.#deps = deps;
   }
 
-  /** Output of an entry that has ended; empty when its stream is at the end. */
+  /** Late output of an entry; empty bytes end the stream. */
   push(entryId: string, stream: StreamName, offset: number, bytes: Uint8Array): void {
     if (bytes.byteLength === 0) this.#entries.get(entryId)?.endStream(stream);
     else this.#entryOf(entryId).push(stream, offset, bytes, this.#hasRoomFor(bytes.byteLength));
     this.#storeSoon();
   }
 
-  /** The processes are gone, or are left to the next owner: what they said is stored. Never rejects. */
+  /** The processes are gone, or are left to the next owner: stores what was received. Never rejects. */
   async end(): Promise<void> {
     if (this.#entries.size === 0) return;
     for (const entry of this.#entries.values()) entry.end();
-    this.#line = this.#line.then(() => this.#storeAll());
-    await this.#line;
+    this.#calls = this.#calls.then(() => this.#storeAll());
+    await this.#calls;
   }
 
   #hasRoomFor(bytes: number): boolean {
@@ -68,7 +68,7 @@ export class LateOutput {
   #entryOf(entryId: string): LateEntry {
     const known = this.#entries.get(entryId);
     if (known !== undefined) return known;
-    // Its end was lost with a connection.
+    // The end of the oldest was lost with a connection.
     const [oldest] = this.#entries.size < MOST_ENTRIES ? [] : this.#entries.keys();
     if (oldest !== undefined) this.#forget(oldest);
     const entry = new LateEntry();
@@ -79,7 +79,7 @@ export class LateOutput {
   #storeSoon(): void {
     if (this.#gathering || this.#entries.size === 0) return;
     this.#gathering = true;
-    this.#line = this.#line
+    this.#calls = this.#calls
       .then(() => delay(GATHER_MS, undefined, { ref: false }))
       .then(() => {
         this.#gathering = false;
@@ -90,7 +90,7 @@ export class LateOutput {
       });
   }
 
-  /** Returns whether something has to wait. Never rejects. */
+  /** Returns whether something is left to store later. Never rejects. */
   async #storeAll(): Promise<boolean> {
     let hasMore = false;
     for (const [entryId, entry] of this.#entries) {
@@ -104,37 +104,37 @@ export class LateOutput {
     return hasMore;
   }
 
-  /** `over`: nothing more of it is stored. `waits`: its own end is not stored yet. */
+  /** `over`: nothing more of the entry is stored. `waits`: the entry's own Result is not stored yet. */
   async #store(entryId: string, entry: LateEntry): Promise<'over' | 'waits' | 'goes-on'> {
     if (!entry.placed) {
       const added = await this.#add(entryId, []);
       if (added.type === 'fenced' || added.type === 'unknown') return 'over';
       if (added.type === 'not-ended') return 'waits';
       const { outcome, carriedBytes } = added.position;
-      // Of a command whose output was withheld nothing is shown.
+      // When the command's output was withheld, so is its late output.
       const left = outcome === 'blocked' ? 0 : this.#deps.streamBytes - carriedBytes;
       entry.place(added.position, left > 0 ? createLateChain(this.#deps.createRedactor, left) : undefined);
     }
     do {
       if (!(await this.#addAll(entryId, entry, entry.release()))) return 'over';
     } while (entry.waitingBytes > 0);
-    if (entry.ended || (entry.isOverBudget && this.#maySayGaps(entryId))) {
+    if (entry.ended || (entry.isOverBudget && this.#mayReportGaps(entryId))) {
       if (!(await this.#addAll(entryId, entry, entry.gaps()))) return 'over';
     }
     return entry.ended ? 'over' : 'goes-on';
   }
 
-  #maySayGaps(entryId: string): boolean {
+  #mayReportGaps(entryId: string): boolean {
     const now = performance.now();
-    if (now - (this.#saidGapsAt.get(entryId) ?? Number.NEGATIVE_INFINITY) < SAY_GAPS_MS) return false;
-    this.#saidGapsAt.set(entryId, now);
+    if (now - (this.#reportedGapsAt.get(entryId) ?? Number.NEGATIVE_INFINITY) < REPORT_GAPS_MS) return false;
+    this.#reportedGapsAt.set(entryId, now);
     return true;
   }
 
   async #addAll(entryId: string, entry: LateEntry, entries: OutputEntry[]): Promise<boolean> {
     if (entries.length === 0) return true;
     const added = await this.#add(entryId, entries);
-    // Misplaced: an earlier arrival of this call has stored them.
+    // Misplaced: this call arrived before and has stored them.
     if (added.type !== 'stored' && added.type !== 'misplaced') return false;
     entry.stored(added.position);
     return true;
@@ -149,6 +149,6 @@ export class LateOutput {
 
   #forget(entryId: string): void {
     this.#entries.delete(entryId);
-    this.#saidGapsAt.delete(entryId);
+    this.#reportedGapsAt.delete(entryId);
   }
 }

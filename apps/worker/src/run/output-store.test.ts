@@ -58,7 +58,7 @@ test('output that does not follow what the mailbox has is an error of ours, not 
   await expect(store.end()).rejects.toMatchObject({ code: 'INTERNAL' });
 });
 
-test('S4: the log gets its part when the stream has its own', async () => {
+test('STORE-4: the log gets its part when the stream has its own', async () => {
   const { store, said } = createStore(async () => STORED, 1_000);
   store.push('stdout', 0, Buffer.alloc(MIB / 2, 'x'));
   await store.end();

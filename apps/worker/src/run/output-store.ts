@@ -4,39 +4,39 @@ import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
 import type { Released } from '../output/output-queue.ts';
 
-// One entry's output, from the keeper to where it is stored.
+// Stores the output of one entry.
 //
-// S1. A byte is acknowledged to the keeper only when it is stored: in the session's stream, or, over its budget, in the host's log
-//     (or nowhere, where the log takes nothing: it was omitted from the stream, and counted there, in any case).
-// S2. One append at a time; what comes meanwhile waits, and past a bound the keeper is not read any more.
-// S3. What is still unstored when the entry ends rides in its finish.
-// S4. The log comes after the stream: an adopter takes what it finds there for what follows the stream's last.
+// STORE-1. A byte is acknowledged to the keeper only after it is stored: in the session's stream, or, over the budget, in the host's log. When
+//          the log takes nothing, it is acknowledged too: the stream has counted it as omitted.
+// STORE-2. One append at a time. Output that arrives meanwhile is queued, and over a limit reading from the keeper pauses (backpressure).
+// STORE-3. Output that is not stored when the entry ends is stored by the step that finishes the entry.
+// STORE-4. The stream is written before the log: a host that adopts the entry continues the stream with what the log has.
 
 const PAUSE_ABOVE_BYTES = 1 << 20;
 const RESUME_BELOW_BYTES = 1 << 18;
-/** Redacting takes time, and other sessions wait meanwhile: after so much of one command's output they have their turn. */
-const MOST_A_TURN_BYTES = 1 << 16;
-/** Beside others, what nobody follows any more, because the stream does not carry it, rests so many times as long as it worked. */
-const REST_OVER_BUDGET = 5;
-/** The end of a short command comes right behind its output: waiting this long for it saves a call, and 64 KiB are worth one. */
+/** Redaction occupies the processor: after so many bytes of one command, other sessions get a time slice. */
+const TIME_SLICE_BYTES = 1 << 16;
+/** While other entries run, output over the budget of the stream is throttled: it pauses so many times as long as its slice took. */
+const THROTTLE_FACTOR = 5;
+/** The end of a short command follows its output at once: waiting this long for it saves an append, unless 64 KiB have arrived. */
 const SETTLE_MS = 2;
-const WORTH_A_CALL_BYTES = 1 << 16;
+const WORTH_AN_APPEND_BYTES = 1 << 16;
 /** Output that a finish may carry; more is appended first. */
 const MOST_IN_FINISH_BYTES = 1 << 18;
 
 export interface OutputStoreDeps {
   clean: CleanOutput;
   log: CommandLog;
-  /** The log takes no more: what it should have held is counted as omitted, as the stream says already. */
+  /** The log cannot be written: the bytes are omitted, as the stream has counted them. */
   onLogFailed(error: unknown): void;
-  /** Repeats until Redis answers. */
+  /** Retries while Redis is down. */
   append(entries: readonly OutputEntry[]): Promise<Appended | Fenced>;
   ack(stream: StreamName, offset: number): void;
   pause(): void;
   resume(): void;
-  /** Something else runs on this host now. */
+  /** Whether another entry runs on this host now. */
   othersRun(): boolean;
-  /** The entry is not ours any more, or the mailbox and the keeper disagree. */
+  /** Nothing more can be stored: another host owns the session, or the mailbox and the keeper disagree. */
   onLost(reason: string): void;
 }
 
@@ -45,9 +45,9 @@ export class OutputStore {
   #flushing: Promise<void> | undefined;
   #settle: (() => void) | undefined;
   readonly #pausedFor = new Set<'room' | 'others'>();
-  /** Since other sessions had their turn. */
-  #turnBytes = 0;
-  #turnMs = 0;
+  /** In the current time slice. */
+  #sliceBytes = 0;
+  #sliceMs = 0;
   #ending = false;
   #lost = false;
   #failure: unknown;
@@ -57,22 +57,22 @@ export class OutputStore {
   }
 
   push(stream: StreamName, offset: number, bytes: Uint8Array): void {
-    // The way to the end is kept open, so what is no longer wanted is read all the same.
+    // Output is read and dropped, because the end of the entry comes behind it.
     if (this.#lost) return;
     const { clean } = this.#deps;
     if (offset > clean.received[stream]) clean.lose(stream, offset);
     const from = performance.now();
     clean.push(stream, offset, bytes);
-    this.#turnMs += performance.now() - from;
+    this.#sliceMs += performance.now() - from;
     if (clean.waitingBytes > PAUSE_ABOVE_BYTES) this.#pause('room');
-    this.#shareTurn(bytes.byteLength);
+    this.#countInSlice(bytes.byteLength);
     this.#flushing ??= this.#settled()
       .then(() => this.#flush())
       .catch((error: unknown) => this.#fail(error));
-    if (clean.waitingBytes > WORTH_A_CALL_BYTES) this.#settle?.();
+    if (clean.waitingBytes > WORTH_AN_APPEND_BYTES) this.#settle?.();
   }
 
-  /** Nothing more comes. Stores what is too much for the finish, and returns the rest. Throws what kept it from storing. */
+  /** The entry has ended. Stores what is too much for the finish and returns the rest. Throws the error that prevented storing. */
   async end(): Promise<OutputEntry[]> {
     this.#ending = true;
     this.#settle?.();
@@ -85,7 +85,7 @@ export class OutputStore {
     while (clean.isWaiting) {
       const released = clean.release();
       entries.push(...released.entries);
-      // Whoever prints nothing more needs no acknowledgement.
+      // No acknowledgement: the keeper holds nothing of an entry that has ended.
       if (released.overflow.length === 0) continue;
       await this.#store({ ...released, entries });
       entries = [];
@@ -93,18 +93,18 @@ export class OutputStore {
     return [...entries, ...clean.closingEntries()];
   }
 
-  #shareTurn(bytes: number): void {
-    if (this.#turnBytes === 0) setImmediate(() => this.#endTurn());
-    this.#turnBytes += bytes;
-    if (this.#turnBytes > MOST_A_TURN_BYTES) this.#pause('others');
+  #countInSlice(bytes: number): void {
+    if (this.#sliceBytes === 0) setImmediate(() => this.#endSlice());
+    this.#sliceBytes += bytes;
+    if (this.#sliceBytes > TIME_SLICE_BYTES) this.#pause('others');
   }
 
-  #endTurn(): void {
-    const restMs = REST_OVER_BUDGET * this.#turnMs;
-    this.#turnBytes = 0;
-    this.#turnMs = 0;
+  #endSlice(): void {
+    const pauseMs = THROTTLE_FACTOR * this.#sliceMs;
+    this.#sliceBytes = 0;
+    this.#sliceMs = 0;
     const { clean, othersRun } = this.#deps;
-    if (clean.isOverBudget && !this.#ending && othersRun()) setTimeout(() => this.#resume('others'), restMs);
+    if (clean.isOverBudget && !this.#ending && othersRun()) setTimeout(() => this.#resume('others'), pauseMs);
     else this.#resume('others');
   }
 
@@ -117,7 +117,7 @@ export class OutputStore {
     if (this.#pausedFor.delete(why) && this.#pausedFor.size === 0) this.#deps.resume();
   }
 
-  /** Resolves when output has come to rest for now. */
+  /** Resolves when no more output is expected at once. */
   #settled(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, SETTLE_MS);
@@ -142,7 +142,7 @@ export class OutputStore {
       const stored = await this.#deps.append(released.entries);
       if (!isStored(stored, released.entries)) {
         if (stored.type === 'misplaced') {
-          const message = 'The output of a command does not follow what the mailbox has of it.';
+          const message = 'The output of a command does not continue the output that the mailbox has.';
           throw new ShellfleetError('INTERNAL', message, { stored: stored.offsets });
         }
         this.#lose(stored.type);
@@ -156,7 +156,7 @@ export class OutputStore {
     }
   }
 
-  /** A full disk of the host is no reason to end a command. */
+  /** A full disk does not end a command. */
   async #log({ overflow }: Released): Promise<void> {
     await this.#deps.log.append(overflow).catch((error: unknown) => this.#deps.onLogFailed(error));
   }
@@ -166,7 +166,7 @@ export class OutputStore {
     this.#lose('failed');
   }
 
-  /** Nothing more is stored. A keeper that is not read could not say the end either. */
+  /** Stores nothing more and resumes reading: the end of the entry comes over the same connection. */
   #lose(reason: string): void {
     this.#lost = true;
     this.#deps.onLost(reason);
@@ -176,7 +176,7 @@ export class OutputStore {
 
 const STREAMS: readonly StreamName[] = ['stdout', 'stderr'];
 
-/** Stored by this call, or by an earlier one whose reply was lost: then the stored offsets are already past the entries. */
+/** Stored by this call, or by an earlier one whose reply was lost: then the stored offsets are at or past the entries. */
 function isStored(stored: Appended | Fenced, entries: readonly OutputEntry[]): boolean {
   if (stored.type === 'stored') return true;
   return stored.type === 'misplaced' && entries.every((entry) => entry.rawTo <= stored.offsets[entry.stream]);

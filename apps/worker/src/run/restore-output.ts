@@ -5,7 +5,7 @@ import type { CleanOutput } from '../output/clean-output.ts';
 
 const PAGE = 200;
 
-/** Feeds an adopted entry's stored output back into its chain: first what the stream holds, then what the host's log does. */
+/** Restores the chain of an adopted entry from its stored output: first from the session's stream, then from the host's log. */
 export async function restoreOutput(
   clean: CleanOutput,
   entry: Entry,

@@ -57,7 +57,7 @@ const OUTCOMES: Record<ShellEnd['reason'], { outcome: Outcome | 'by-exit-code'; 
 /** The Result of a command that its shell ended. */
 export function toCommandResult(end: ShellEnd, texts: CleanTexts, base: ResultBase, cwd?: string): WireResult {
   const { outcome, reason } = OUTCOMES[end.reason];
-  // What a shell that we stopped answers is our doing, not the command's.
+  // A stopped command has no exit code of its own.
   const exitCode = outcome === 'timeout' || outcome === 'cancellation' ? null : end.exitCode;
   return {
     ...emptyResult(outcome === 'by-exit-code' ? (exitCode === 0 ? 'success' : 'failure') : outcome),
@@ -71,7 +71,7 @@ export function toCommandResult(end: ShellEnd, texts: CleanTexts, base: ResultBa
   };
 }
 
-/** The Result of an entry that we failed. What its output was so far is kept. */
+/** The Result of an entry that ends with an error of the fleet, with its output so far. */
 export function toErrorResult(
   error: ShellfleetError,
   base: ResultBase,
@@ -89,7 +89,7 @@ export function toErrorResult(
   };
 }
 
-/** A rule withheld the output. How a command that we stopped, or lost, came out stays what is said first. */
+/** Reports that a rule withheld the output. A timeout, a cancellation, an error or a loss remains the outcome. */
 export function withBlocked(result: WireResult, blocked: Blocked | undefined): WireResult {
   if (blocked === undefined) return result;
   const isOwnEnd = result.outcome === 'success' || result.outcome === 'failure';
@@ -113,7 +113,7 @@ function missingCwd(sessionId: string, cwd: string) {
   ).toJSON();
 }
 
-/** The Result of an entry that started, and whose end nobody saw. */
+/** The Result of an entry that started and whose end is not known. */
 export function toLostResult(base: ResultBase): WireResult {
   const { shell, timings, hostId } = base;
   return emptyResult('lost', { reason: 'host-lost', shell, timings, hostId });

@@ -1,7 +1,7 @@
-/** Somebody whose last command has just ended is about to send the next one. */
+/** A session whose command ended this recently counts as running: its next command probably follows. */
 const RECENT_MS = 250;
 
-/** The entries that run on this host, for what has to share it. */
+/** The entries that run on this host, for deciding whether one of them must share the processor. */
 export class RunningEntries {
   readonly #running = new Set<string>();
   #endedAt = Number.NEGATIVE_INFINITY;
@@ -16,7 +16,7 @@ export class RunningEntries {
     }
   }
 
-  /** Asked by one that runs: does another, or has one lately? */
+  /** For an entry that runs: whether another runs too, or ran until just now. */
   get hasOthers(): boolean {
     return this.#running.size > 1 || performance.now() - this.#endedAt < RECENT_MS;
   }

@@ -6,8 +6,8 @@ import { ensureShellfleetError } from '@shellfleet/protocol';
 import { readConfig } from '../config.ts';
 import { openHost } from './open-policies.ts';
 
-// A program of its own, for `doctor`: whether a worker that is started like this could offer the host policy, found out by starting a
-// shell. One line of JSON; it leaves nothing behind.
+// A program for `doctor`: starts a shell under the host policy to find out whether a worker with this environment could offer the policy.
+// Prints one line of JSON and removes everything that it created.
 
 const folder = await mkdtemp(join(tmpdir(), 'sf-'));
 try {
@@ -15,13 +15,13 @@ try {
   const folders = { hostId: 'doctor', hostKey: randomBytes(32), sandboxes: join(folder, 's'), hostSandboxes: folder };
   const sandboxes = await openHost(config, folders);
   await sandboxes.check().finally(() => sandboxes.close());
-  say({ offered: true, detail: sandboxes.description, sharesUid: config.hostUser.sharedUid });
+  print({ offered: true, detail: sandboxes.description, sharesUid: config.hostUser.sharedUid });
 } catch (error) {
-  say({ offered: false, detail: ensureShellfleetError(error).message });
+  print({ offered: false, detail: ensureShellfleetError(error).message });
 } finally {
   await rm(folder, { recursive: true, force: true });
 }
 
-function say(words: Record<string, unknown>): void {
-  process.stdout.write(`${JSON.stringify(words)}\n`);
+function print(report: Record<string, unknown>): void {
+  process.stdout.write(`${JSON.stringify(report)}\n`);
 }

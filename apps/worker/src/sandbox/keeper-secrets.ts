@@ -2,13 +2,13 @@ import { createHmac } from 'node:crypto';
 import type { SessionRef } from './sandbox.ts';
 
 export interface KeeperSecrets {
-  /** By it the worker knows the keeper from other processes of the sandbox that may dial its socket. */
+  /** Authenticates the keeper: other processes of the sandbox can connect to its socket too. */
   token: string;
   /** Begins each frame over attach. */
   syncWord: string;
 }
 
-/** Made from the host's key, so a restarted worker knows the same without having stored it anywhere. */
+/** Derived from the host's key, so a restarted worker has the same values without storing them. */
 export function deriveKeeperSecrets(hostKey: Buffer, session: SessionRef, sandboxId: string): KeeperSecrets {
   const derive = (use: string) =>
     createHmac('sha256', hostKey)

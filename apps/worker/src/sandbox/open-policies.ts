@@ -7,11 +7,11 @@ import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.t
 import { createPolicySandboxes } from './policy-sandboxes.ts';
 import type { Sandboxes } from './sandbox.ts';
 
-/** The kernel's own limit on most machines; one session may not take more. */
+/** The kernel's limit on most machines; the most that one session may use. */
 const MOST_PIDS = 32_768;
 const CONTROL_GROUPS = '/sys/fs/cgroup';
 
-/** Of a host's state folder, what its sandboxes need. */
+/** The parts of a host's state folder that its sandboxes need. */
 export interface SandboxFolders {
   hostId: string;
   hostKey: Buffer;
@@ -19,7 +19,7 @@ export interface SandboxFolders {
   hostSandboxes: string;
 }
 
-/** Opens the policies that the operator lists and no other: a host without the docker policy needs no engine. Throws when one cannot be opened. */
+/** Opens exactly the policies that the operator lists; a host without the docker policy needs no engine. Throws when one cannot be opened. */
 export async function openPolicies(config: WorkerConfig, folders: SandboxFolders): Promise<Sandboxes> {
   const offered: Partial<Record<PolicyName, Sandboxes>> = {};
   for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, folders);

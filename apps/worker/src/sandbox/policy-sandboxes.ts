@@ -1,7 +1,7 @@
 import { type PolicyName, ShellfleetError } from '@shellfleet/protocol';
 import type { Sandboxes } from './sandbox.ts';
 
-/** The policies that this host offers, as one. What a session asks for is run by its own policy, or refused: never by another. */
+/** Combines the policies that this host offers. A session runs under the policy of its spec, or is refused. */
 export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandboxes>>): Sandboxes {
   const all = Object.values(offered);
   return {

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 
-/** The policy judges where a folder really is, not where a link to it stands. */
+/** Resolves links, because the policy judges the real path of a folder. */
 export async function withRealWorkspace(spec: ResolvedSessionSpec): Promise<ResolvedSessionSpec> {
   if (spec.workspace === undefined) return spec;
   const workspace = await realpath(spec.workspace).catch((cause: unknown) => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { SessionRef } from './sandbox.ts';
 
-/** Names a sandbox's folders, container and control group: ids that differ only in case, or are long, stay apart. */
+/** The name of a sandbox's folders, container and control group. Different for ids that differ only in case, and for long ids. */
 export function sandboxName({ namespace, tenant, session }: SessionRef, sandboxId: string): string {
   const hash = createHash('sha256').update(`${namespace}\0${tenant}\0${session}`).digest('hex').slice(0, 12);
   return `${hash}-${sandboxId}`;

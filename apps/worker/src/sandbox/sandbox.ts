@@ -1,11 +1,11 @@
 import type { Duplex } from 'node:stream';
 import type { ResolvedSessionSpec } from '@shellfleet/protocol';
 
-// Where a shell lives. A sandbox outlives the worker: what is needed to find it again lies with the sandbox itself.
+// The environment of a shell. A sandbox outlives the worker, so the data for finding it again is stored with the sandbox itself.
 //
-// Sb1. A sandbox is hardened exactly as its policy's plan says, or it is not made.
-// Sb2. Nothing that names or describes a sandbox to others (labels, names, arguments) holds a secret or a script.
-// Sb3. Once started, it ends for a reason that is told within 2 s: see `died`.
+// SANDBOX-1. A sandbox is hardened exactly as its policy's plan requires, or it is not created.
+// SANDBOX-2. No label, name or argument of a sandbox contains a secret or a script.
+// SANDBOX-3. The end of a started sandbox is reported with its reason within 2 s: see `died`.
 
 export interface SessionRef {
   namespace: string;
@@ -13,16 +13,16 @@ export interface SessionRef {
   session: string;
 }
 
-/** `socket`: the keeper dials a unix socket of ours. `attach`: frames over the engine's attach, where no folder can be shared. */
+/** `socket`: the keeper connects to a unix socket of the worker. `attach`: frames over the engine's attach, where no folder can be shared. */
 export type SandboxTransport = 'socket' | 'attach';
 
-/** How to reach the keeper. Chosen when the sandbox is made, and kept for its life. */
+/** How to reach the keeper. Chosen when the sandbox is created, and never changed. */
 export type KeeperLink =
   | { type: 'socket'; path: string; token: string }
   | { type: 'attach'; token: string; syncWord: string; open(): Promise<Duplex> };
 
 export interface SandboxDeath {
-  /** `exited`: the keeper ended by itself. */
+  /** `exited`: the keeper ended itself. */
   reason: 'oom' | 'removed' | 'killed' | 'exited';
   exitCode: number | null;
 }
@@ -30,36 +30,36 @@ export interface SandboxDeath {
 export interface Sandbox {
   readonly id: string;
   readonly session: SessionRef;
-  /** Where it is a container of an engine. */
+  /** When it is a container of an engine. */
   readonly containerId?: string;
-  /** What it is, for messages. */
+  /** Kind and name, for messages. */
   readonly description: string;
-  /** ms, by the clock of this host */
+  /** In ms, by the clock of this host. */
   readonly createdAt: number;
-  /** KEEPER_PROTOCOL_VERSION of the worker that made it, so of its keeper. Compared on adoption. */
+  /** KEEPER_PROTOCOL_VERSION of the worker that created it, and so of its keeper. Compared on adoption. */
   readonly keeperProtocol: number;
   readonly link: KeeperLink;
-  /** Resolves once, when it is gone, whoever ended it; never rejects. */
+  /** Resolves when the sandbox has ended, for whatever reason. Never rejects. */
   readonly died: Promise<SandboxDeath>;
-  /** The keeper starts and looks for us: listen, or attach, before. Adopted sandboxes run already. */
+  /** Starts the keeper, which connects at once: listen, or attach, before. Not for adopted sandboxes. */
   start(): Promise<void>;
-  /** Ends and forgets it, with everything that it left on this host. Of one that is gone: no-op. */
+  /** Ends the sandbox and removes everything that belongs to it from this host. Does nothing when it is gone. */
   remove(): Promise<void>;
 }
 
 export interface FoundSandbox {
   sandbox: Sandbox;
-  /** `created`: never started, a leftover of a worker that died in between. */
+  /** `created`: never started, because its worker died before. */
   state: 'created' | 'running' | 'dead';
 }
 
-/** What a policy, or several of them, offer on this host. */
+/** Creates and finds the sandboxes of one or several policies on this host. */
 export interface Sandboxes {
-  /** Checks the spec against the operator's word, then makes the sandbox; it is not started yet. */
+  /** Checks the spec against the operator's settings, then creates the sandbox without starting it. */
   create(session: SessionRef, spec: ResolvedSessionSpec, options?: { signal?: AbortSignal }): Promise<Sandbox>;
-  /** All sandboxes of this host in its namespace, for adoption and sweeping after a restart. */
+  /** All sandboxes of this host in its namespace, for adoption and removal after a restart. */
   list(): Promise<FoundSandbox[]>;
-  /** Can this host do what it offers? Throws DOCKER_UNAVAILABLE, SANDBOX_UNAVAILABLE. */
+  /** Checks that this host can run the policies. Throws DOCKER_UNAVAILABLE, SANDBOX_UNAVAILABLE. */
   check(): Promise<void>;
   close(): Promise<void>;
 }

@@ -3,20 +3,20 @@ import { chmod, copyFile, link, mkdir, readdir, readFile, rm, writeFile } from '
 import { join } from 'node:path';
 import { ShellfleetError } from '@shellfleet/protocol';
 
-// One folder of the host for each sandbox, mounted read-only into it: the keeper's binary and the socket that it dials.
-// The parent (0700) keeps other users out; inside the sandbox only the mounted folder itself can be seen (0711, and a
-// socket that any user may connect to, because a session's user is not ours).
+// One folder of the host for each sandbox, mounted into it read-only, with the keeper's binary and the socket to which it connects.
+// The parent (0700) keeps other users out. The sandbox sees only the mounted folder (0711), whose socket accepts every user, because a
+// session's user is not the worker's.
 
 const KEEPER_FILE = 'keeper';
 const SOCKET_FILE = 'socket';
 
-/** sun_path holds 108 bytes, and a NUL ends it. */
+/** `sun_path` has 108 bytes, the last of them a NUL. */
 const MOST_SOCKET_PATH_BYTES = 107;
 
 export interface SessionFolders {
   create(name: string): Promise<SessionFolder>;
   at(name: string): SessionFolder;
-  /** The keeper's binary, for containers into which it has to be copied. */
+  /** The keeper's binary, for containers into which it must be copied. */
   keeper(): Promise<Buffer>;
   /** Removes the folders of sandboxes that no longer exist. */
   sweep(names: ReadonlySet<string>): Promise<void>;
@@ -29,8 +29,8 @@ interface SessionFolder {
 }
 
 /**
- * Checks once what would otherwise make every session fail: path length, and a file system that refuses to execute.
- * `files`: what else a sandbox reads there, by name.
+ * Checks at start what would make every session fail: the path length, and a file system that does not execute files.
+ * `files`: other files for the sandboxes, by name.
  */
 export async function openSessionFolders(
   parent: string,

@@ -1,3 +1,4 @@
+import { newSessionJob, toPlacement } from '@shellfleet/admission';
 import { peek, release, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import { ATTRIBUTES } from '@shellfleet/protocol';
 import { runShutdownCommands } from '../shell/prepare-shell.ts';
@@ -33,6 +34,16 @@ export async function endClosing(parts: SessionParts): Promise<void> {
   await removeJob(parts);
 }
 
+/** Releases the session with everything that waits, because this host no longer offers its execution policy. */
+export async function leaveToOthers(parts: SessionParts): Promise<void> {
+  const { owner, signal, spec, logger } = parts.context;
+  const reason = `the host stopped offering the policy ${spec.policy.type}`;
+  const event = parts.shell.epoch > 0 ? { type: 'session.lost' as const, data: { reason } } : undefined;
+  await retryWhileRedisIsDown(() => release(owner, event === undefined ? 'queued' : 'lost', event, 'leave'), signal);
+  logger.info({ reason }, 'session.released');
+  await removeJob(parts);
+}
+
 /** Leaves the living shell to the next owner. */
 export async function handOver({ shell, late }: SessionParts): Promise<void> {
   shell.leave();
@@ -59,11 +70,13 @@ async function endShell({ shell, context, terminals, late }: SessionParts): Prom
 }
 
 /** Removes the job, then looks again: an entry that was submitted in between found an owner, so its submitter added no job. */
-async function removeJob({ job, jobs, lease, context }: SessionParts): Promise<void> {
+async function removeJob({ job, jobs, lease, generation, context }: SessionParts): Promise<void> {
   const { owner, spec, signal } = context;
   // A later renewal would lock a job that is gone.
   lease.end();
   await retryWhileRedisIsDown(() => jobs.remove(job), signal);
   const head = await retryWhileRedisIsDown(() => peek(owner), signal);
-  if (head?.runnable === true) await retryWhileRedisIsDown(() => jobs.ensure(job, spec.priority), signal);
+  if (head?.runnable !== true) return;
+  const next = newSessionJob(job, generation, toPlacement(spec));
+  await retryWhileRedisIsDown(() => jobs.ensure(next), signal);
 }

@@ -1,6 +1,12 @@
-import type { SessionJobs } from '@shellfleet/admission';
+import {
+  newSessionJob,
+  type PlacementClass,
+  type SessionJob,
+  type SessionJobs,
+  toPlacement,
+} from '@shellfleet/admission';
 import { createSealer, createSealKey } from '@shellfleet/mailbox';
-import { fleetKeys, type SessionSpec, sessionKeys } from '@shellfleet/protocol';
+import { fleetKeys, type SessionSpec, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FakeMailbox } from '../../test-support/fake-mailbox.ts';
@@ -34,7 +40,7 @@ const ref = { namespace: 'ns', tenant: 't', session: 's' };
 const sealer = createSealer([createSealKey()]);
 
 class FakeLease implements Lease {
-  readonly job = ref;
+  readonly job: SessionJob = { ...ref, placementClass: 'docker' };
   isHeld = true;
   ended = false;
   lose = () => {};
@@ -47,14 +53,28 @@ class FakeLease implements Lease {
   }
 }
 
-function open(spec: SessionSpec = {}) {
+/** The job of a session, as the queue of its policy holds it. */
+function jobFor(spec: SessionSpec): SessionJob {
+  const placement = toPlacement(sessionSpecSchema.parse(spec));
+  return { ...newSessionJob(ref, 'one', placement), placementClass: placement.policy };
+}
+
+function open(
+  spec: SessionSpec = {},
+  { job = jobFor(spec), offers = ['docker'] }: { job?: SessionJob; offers?: PlacementClass[] } = {},
+) {
   const mailbox = new FakeMailbox(keys, sealer, spec);
   stage.mailbox = mailbox;
   const sandboxes = new FakeSandboxes();
   const lease = new FakeLease();
-  const jobs = { remove: vi.fn(async () => {}), ensure: vi.fn(async () => {}) };
+  const jobs = {
+    grant: () => mailbox.functions.grant({} as never, {} as never, {} as never, HOST, 1),
+    remove: vi.fn(async () => {}),
+    ensure: vi.fn(async () => {}),
+  };
   const log = { append: async () => {}, restore: async () => [] };
-  const session = new HostedSession(ref, {
+  const session = new HostedSession(job, {
+    offers,
     ...{ hostId: HOST, fleet: fleetKeys('ns'), sealer, sandboxes, lockMs: 60_000 },
     // Restored output is read here: there is none.
     redis: { xrangeBuffer: async () => [] } as never,
@@ -272,5 +292,65 @@ describe('the end of a session', () => {
     expect(await serve(it)).toBe('ended');
     expect(it.mailbox.released).toBe('lost');
     expect(it.jobs.ensure).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('What is in clear beside the sealed spec', () => {
+  const spec: SessionSpec = { priority: 2, labels: { team: 'build' } };
+  const data = { generation: 'one', policy: 'docker' as const, priority: 2, labels: { team: 'build' } };
+
+  test.each<[string, Partial<SessionJob>, string]>([
+    ['its policy was changed', { data: { ...data, policy: 'host' } }, 'policy'],
+    ['its priority was changed', { data: { ...data, priority: 0 } }, 'priority'],
+    ['its labels were changed', { data: { ...data, labels: {} } }, 'labels'],
+    ['its data is not valid', { data: undefined as never }, 'data'],
+    ['it waited in the queue of another policy', { placementClass: 'host' }, 'queue'],
+    ['it was moved with its policy', { placementClass: 'host', data: { ...data, policy: 'host' } }, 'queue, policy'],
+  ])(
+    'a job is refused when %s: what waits ends with an error, and no sandbox is opened',
+    async (_title, change, part) => {
+      const it = open(spec, { job: { ...jobFor(spec), ...change }, offers: ['docker', 'host'] });
+      for (const id of ['a', 'b']) it.mailbox.submit({ id, script: 'true' });
+      expect(await serve(it)).toBe('ended');
+      expect(outcomes(it.mailbox)).toEqual(['a error', 'b error']);
+      expect(it.mailbox.finished[0]?.result.error).toMatchObject({
+        code: 'SESSION_SPEC_INVALID',
+        message: expect.stringContaining(`in its ${part}, so nothing was run`),
+      });
+      expect(it.sandboxes.made).toEqual([]);
+      // It is not handed to the next host.
+      expect(it.mailbox.released).toBe('queued');
+      expect(it.jobs.remove).toHaveBeenCalledTimes(1);
+    },
+  );
+
+  test('a refused job ends the sandbox that an earlier one had, and reports what ran there as lost', async () => {
+    const it = open(spec, { job: { ...jobFor(spec), data: { ...data, priority: 0 } } });
+    const found = adoptable(it, { id: 'ran' });
+    it.mailbox.submit({ id: 'waits', script: 'true' });
+    expect(await serve(it, found)).toBe('ended');
+    expect(outcomes(it.mailbox)).toEqual(['ran lost', 'waits error']);
+    expect(found.removed).toBe(true);
+  });
+
+  test('a job of an earlier life with another priority is taken', async () => {
+    const it = open(spec, { job: { ...jobFor(spec), data: { ...data, generation: 'before', priority: 0 } } });
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    void serve(it);
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+  });
+
+  test('a session of a policy that this host offers no more is released with what waits, and gets a job of its own class', async () => {
+    const it = open({ policy: 'host', priority: 4 }, { offers: ['docker'] });
+    it.mailbox.submit({ id: 'waits', script: 'true' });
+    expect(await serve(it)).toBe('ended');
+    expect(outcomes(it.mailbox)).toEqual([]);
+    expect(it.sandboxes.made).toEqual([]);
+    expect(it.mailbox.released).toBe('queued');
+    expect(it.jobs.ensure).toHaveBeenCalledWith({
+      tenant: 't',
+      session: 's',
+      data: { generation: 'one', policy: 'host', priority: 4, labels: {} },
+    });
   });
 });

@@ -1,10 +1,9 @@
-import type { SessionJob } from '@shellfleet/admission';
+import { differences, type SessionJob, toPlacement } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import {
   adopt,
   type Entry,
   type Fenced,
-  grant,
   type Owner,
   peek,
   retryWhileRedisIsDown,
@@ -20,9 +19,10 @@ import type { EntryFinished } from '../run/finish-entry.ts';
 import { finishLost, finishOverdue, runEntry } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
-import { abandon, endClosing, giveUp, handOver } from './end-session.ts';
+import { abandon, endClosing, giveUp, handOver, leaveToOthers } from './end-session.ts';
 import { listBackground } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
+import { heldInOtherClass, refuse } from './refuse-session.ts';
 import { createSessionParts, type SessionDeps, type SessionParts } from './session-parts.ts';
 import { takeOver } from './take-over.ts';
 
@@ -153,10 +153,14 @@ export class HostedSession {
     const { signal } = this.#fenced;
     const owner = await this.#becomeOwner();
     if (owner === undefined) return found?.remove();
-    const adopted = await retryWhileRedisIsDown(() => adopt(owner), signal);
+    const { placementClass, data } = this.job;
+    const adopted = await retryWhileRedisIsDown(
+      () => adopt(owner, { placementClass, generation: data?.generation }),
+      signal,
+    );
     if (adopted.type !== 'adopted') {
       await found?.remove();
-      if (adopted.type === 'closed') await retryWhileRedisIsDown(() => this.#deps.jobs.remove(this.job), signal);
+      if (adopted.type !== 'fenced') await retryWhileRedisIsDown(() => this.#deps.jobs.remove(this.job), signal);
       return;
     }
     const events = { onFenced: () => this.#become('fenced'), onShellGone: () => this.#wakeUps.notify() };
@@ -168,6 +172,8 @@ export class HostedSession {
     lease.own(owner.fence, ALIVE_MS + parts.context.spec.hostGraceMs);
     if (adopted.life === 'closing') this.#become('closing');
     if (adopted.running?.cancelReason !== undefined) this.#cancelled.add(adopted.running.id);
+    const differing = differences(this.job, adopted.generation, toPlacement(parts.context.spec));
+    if (differing.length > 0) return refuse(differing, adopted, found, parts);
     const next = await takeOver(adopted, found, parts, {
       serve: () => this.#become('serving'),
       makeReady: () => makeReady(parts, this.#opening.signal),
@@ -175,16 +181,15 @@ export class HostedSession {
       finishLost: (entry) => this.#finishUnrun(entry, finishLost, parts),
     });
     parts.terminals.settle();
+    if (!this.#deps.offers.includes(placementClass)) return leaveToOthers(parts);
     this.#become('serving');
     await this.#loop(next, parts);
   }
 
   async #becomeOwner(): Promise<Owner | undefined> {
-    const { redis, fleet, hostId, lockMs } = this.#deps;
-    const granted = await retryWhileRedisIsDown(
-      () => grant(redis, fleet, this.job, hostId, lockMs),
-      this.#fenced.signal,
-    );
+    const { redis, hostId, jobs } = this.#deps;
+    const granted = await retryWhileRedisIsDown(() => jobs.grant(this.job), this.#fenced.signal);
+    if (granted.type === 'held-in-other-class') throw heldInOtherClass(this.job, granted.holder);
     if (granted.type === 'refused') {
       this.#logger.warn({ holder: granted.holder }, 'lease.refused');
       return undefined;

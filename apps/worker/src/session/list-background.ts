@@ -3,10 +3,10 @@ import type { LiveShell } from '../shell/live-shell.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 
 const SHOWN_CHARS = 200;
-/** The keeper tells 511 bytes of a command line, less where a character would be cut. */
+/** The keeper reports 511 bytes of a command line, fewer where that would cut a character. */
 const CUT_FROM_BYTES = 508;
 
-/** What runs beside the shell, as it may be shown: command lines hold what a caller gave, secrets too. */
+/** The processes beside the shell, redacted: command lines may contain secrets. */
 export async function listBackground(
   shell: LiveShell,
   redaction: SessionRedaction,
@@ -19,7 +19,7 @@ export async function listBackground(
 function show(command: string, redaction: SessionRedaction): string {
   const bytes = Buffer.from(command);
   if (bytes.length < CUT_FROM_BYTES) return cut(redaction.text(command));
-  // It may end within a secret: shown is what no continuation could change.
+  // The line may be cut inside a secret: only the text that no continuation can change is shown.
   const redactor = redaction.createRedactor({});
   const settled = redactor.push(bytes).toString();
   return redactor.blocked === undefined ? cut(`${settled}…`) : redaction.text(command);

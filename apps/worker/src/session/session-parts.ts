@@ -1,4 +1,4 @@
-import type { SessionJob, SessionJobs } from '@shellfleet/admission';
+import type { PlacementClass, SessionJob, SessionJobs } from '@shellfleet/admission';
 import type { Adopted, Owner, Sealer } from '@shellfleet/mailbox';
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
@@ -24,6 +24,8 @@ export interface SessionDeps {
   sealer: Sealer;
   jobs: SessionJobs;
   leases: Leases;
+  /** The placement classes that this host offers. */
+  offers: readonly PlacementClass[];
   /** Of a lock that was just taken, before the session's own grace is known. */
   lockMs: number;
   sandboxes: Sandboxes;
@@ -51,6 +53,8 @@ export interface SessionParts {
   readonly job: SessionJob;
   readonly jobs: SessionJobs;
   readonly lease: Lease;
+  /** Names this life of the session id. */
+  readonly generation: string;
 }
 
 /** Creates the parts of a session that was just adopted. `signal` aborts when the host loses the session. */
@@ -99,5 +103,5 @@ export function createSessionParts(
     { epoch: adopted.epoch, reportedEpoch: adopted.reportedEpoch },
   );
   const announcements = new Announcements(context, shell, adopted.epoch);
-  return { context, shell, late, terminals, announcements, job, jobs, lease };
+  return { context, shell, late, terminals, announcements, job, jobs, lease, generation: adopted.generation };
 }

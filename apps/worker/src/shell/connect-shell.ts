@@ -1,10 +1,10 @@
-// From a sandbox to the live shell in it, over whichever transport the sandbox was made with.
+// Connects to the shell of a sandbox, over the transport that the sandbox was created with.
 import type { Duplex } from 'node:stream';
 import { abortable } from '@shellfleet/concurrency';
-import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
+import { describeKeeperExit, KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import { protocolMismatch } from './keeper-connection.ts';
+import { type ClaimOptions, protocolMismatch } from './keeper-connection.ts';
 import { openKeeperShell } from './keeper-shell.ts';
 import type { Shell } from './shell.ts';
 import { attachTransport } from './transport/attach.ts';
@@ -13,28 +13,36 @@ import { listenForKeeper } from './transport/socket.ts';
 export interface ConnectOptions {
   fence: number;
   deadlineMs: number;
-  /** The sandbox has not been started yet: start it once its keeper will find us. */
+  /** Start the sandbox, after this host can be reached by its keeper. */
   start: boolean;
+  /** Receives the messages of the keeper's own log, as long as the shell is connected. */
+  onMessage: (message: string) => void;
 }
 
 /**
- * Rejects with PROTOCOL_MISMATCH, without a connection, when a worker of another version made the sandbox. Also rejects when the sandbox dies, when its keeper
- * does not answer in time, and when a higher fence owns it (FencedOff).
+ * Rejects with PROTOCOL_MISMATCH, without a connection, when a worker of another version made the sandbox. Also rejects
+ * when the sandbox dies, when its keeper does not answer in time, and when a higher fence owns it (FencedOff).
  */
 export async function connectShell(sandbox: Sandbox, options: ConnectOptions): Promise<Shell> {
   if (sandbox.keeperProtocol !== KEEPER_PROTOCOL_VERSION) throw protocolMismatch(sandbox.keeperProtocol);
   const giveUp = new AbortController();
   const setDeadline = () => setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs)), options.deadlineMs);
   let timer = setDeadline();
-  // An engine that has many to start has a deadline of its own, and the keeper's begins when it runs.
+  // The engine has a deadline of its own; the keeper's begins when the sandbox runs.
   const start = async () => {
     clearTimeout(timer);
     await sandbox.start();
     timer = setDeadline();
   };
-  void sandbox.died.then(() => giveUp.abort(deadOnArrival(sandbox)));
+  void sandbox.died.then(({ exitCode }) => giveUp.abort(deadOnArrival(sandbox, exitCode)));
   try {
-    const shell = await connect(sandbox, options.fence, giveUp.signal, options.start ? start : undefined);
+    const claim = {
+      fence: options.fence,
+      token: sandbox.link.token,
+      signal: giveUp.signal,
+      onMessage: options.onMessage,
+    };
+    const shell = await connect(sandbox, claim, options.start ? start : undefined);
     if (shell.hello.state !== 'no-shell') return shell;
     shell.disconnect();
     throw startFailed(`No shell runs in the ${sandbox.description}: ${shell.hello.problem}.`);
@@ -44,24 +52,22 @@ export async function connectShell(sandbox: Sandbox, options: ConnectOptions): P
 }
 
 async function connect(
-  sandbox: Sandbox,
-  fence: number,
-  signal: AbortSignal,
+  { link }: Sandbox,
+  claim: Omit<ClaimOptions, 'transport'> & { signal: AbortSignal },
   start: (() => Promise<void>) | undefined,
 ): Promise<Shell> {
-  const { link } = sandbox;
-  const { token } = link;
+  const { token, signal } = claim;
   if (link.type === 'attach') {
     const stream = await unlessAborted(link.open(), signal);
     const transport = attachTransport(stream, Buffer.from(link.syncWord, 'hex'));
     await start?.();
-    return openKeeperShell({ transport, fence, token, signal });
+    return openKeeperShell({ ...claim, transport });
   }
-  // The door is open only until the keeper has come in: user code in the sandbox finds nobody to talk to.
+  // It listens only until the keeper has connected: later connections from user code are refused.
   const listener = await listenForKeeper({ path: link.path, token });
   try {
     await start?.();
-    return await openKeeperShell({ transport: await listener.accept({ signal }), fence, token, signal });
+    return await openKeeperShell({ ...claim, transport: await listener.accept({ signal }) });
   } finally {
     listener.close();
   }
@@ -80,10 +86,9 @@ function tooLate({ description }: Sandbox, deadlineMs: number): ShellfleetError 
   return startFailed(`The keeper in the ${description} did not answer within ${deadlineMs} ms.`);
 }
 
-function deadOnArrival({ description }: Sandbox): ShellfleetError {
-  return startFailed(
-    `The ${description} ended before its keeper answered. Is it made for this machine's architecture?`,
-  );
+function deadOnArrival({ description }: Sandbox, exitCode: number | null): ShellfleetError {
+  const why = describeKeeperExit(exitCode) ?? "Is it made for this machine's architecture?";
+  return startFailed(`The ${description} ended before its keeper answered. ${why}`);
 }
 
 function startFailed(message: string): ShellfleetError {

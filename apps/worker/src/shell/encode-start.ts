@@ -1,4 +1,4 @@
-// An entry in the keeper's words.
+// The only place where an entry becomes the keeper's START message.
 import { EntryKind, encodeCommand, encodeFile, encodeRestart, FileFlag } from '@shellfleet/keeper';
 import { DEFAULT_KILL_GRACE_MS } from '@shellfleet/protocol';
 import type { FileOperation, ShellStart } from './shell.ts';

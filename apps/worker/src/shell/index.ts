@@ -1,4 +1,4 @@
-// The shell for those who drive one without a worker: the tests and the benchmark.
+// The shell without a worker, for the tests and the benchmark.
 export { FencedOff } from './keeper-connection.ts';
 export { openKeeperShell } from './keeper-shell.ts';
 export type * from './shell.ts';

@@ -1,6 +1,7 @@
-// Frames to and from one keeper, under one fence: claims it, keeps it awake, and says when it is gone.
+// A connection to one keeper under one fence: claims the keeper, sends pings, and reports when the connection ends.
 import {
   decodeHello,
+  decodeLogMessage,
   encodeFrame,
   type Frame,
   FrameDecoder,
@@ -15,7 +16,7 @@ import type { DisconnectReason } from './shell.ts';
 import { isToken } from './transport/socket.ts';
 import type { Transport } from './transport/transport.ts';
 
-/** The keeper takes a worker that says nothing for 6 s for gone, and lets its clocks stand still at a full ring. */
+/** A keeper that receives nothing for 6 s treats its worker as gone: it stops its clocks when its ring buffer is full. */
 const PING_EVERY_MS = 2_000;
 const SILENT_AFTER_MS = 15_000;
 const CLAIM_AGAIN_MS = 500;
@@ -30,6 +31,8 @@ export interface ClaimOptions {
   fence: number;
   token: string;
   signal?: AbortSignal;
+  /** A message of the keeper's own log, also before the claim is answered. It holds no script, output or secret. */
+  onMessage?: (message: string) => void;
 }
 
 export class FencedOff extends Error {
@@ -41,12 +44,16 @@ export class FencedOff extends Error {
   }
 }
 
-/** Claims the keeper under this fence and waits for its hello. Rejects with FencedOff when a higher fence owns it. */
+/** Claims the keeper under this fence and waits for its hello. Rejects with FencedOff when a worker with a higher fence owns it. */
 export function claimKeeper(
   options: ClaimOptions,
 ): Promise<{ connection: KeeperConnection; hello: Hello; id: Uint8Array }> {
   return new Promise((resolve, reject) => {
-    const connection = new KeeperConnection(options.transport, options.fence);
+    let lastMessage = '';
+    const connection = new KeeperConnection(options.transport, options.fence, (message) => {
+      lastMessage = message;
+      options.onMessage?.(message);
+    });
     const claim = () => connection.send({ type: FrameType.claim });
     const again = setInterval(claim, CLAIM_AGAIN_MS);
     const settle = () => {
@@ -76,8 +83,11 @@ export function claimKeeper(
           resolve({ connection, hello, id: Uint8Array.from(frame.id) });
         }
       },
-      disconnected: (reason) =>
-        fail(new Error(`The connection to the keeper ended before it was claimed (${reason}).`)),
+      disconnected: (reason) => {
+        const last = lastMessage && `. The last message of its log: ${lastMessage}`;
+        const message = `The connection to the keeper ended before it was claimed (${reason})${last}.`;
+        fail(new ShellfleetError('SESSION_START_FAILED', message));
+      },
     });
     connection.claimed = true;
     claim();
@@ -85,7 +95,7 @@ export function claimKeeper(
   });
 }
 
-/** For a sandbox of a worker of another version: its keeper cannot be used, so its shell is lost. */
+/** The sandbox was created by a worker of another version: its keeper cannot be used, so its shell is lost. */
 export function protocolMismatch(keeper: number): ShellfleetError {
   const worker = KEEPER_PROTOCOL_VERSION;
   const message = `Its keeper uses protocol version ${keeper}, and this worker uses version ${worker}.`;
@@ -100,11 +110,13 @@ export class KeeperConnection {
   readonly #ping: NodeJS.Timeout;
   #events: ConnectionEvents | undefined;
   #held: Frame[] | undefined;
-  #heardAt = Date.now();
+  #receivedAt = Date.now();
   #paused = false;
   #closed = false;
+  readonly #onMessage: (message: string) => void;
 
-  constructor(transport: Transport, fence: number) {
+  constructor(transport: Transport, fence: number, onMessage: (message: string) => void) {
+    this.#onMessage = onMessage;
     this.fence = fence;
     this.#transport = transport;
     this.#decoder = new FrameDecoder({ maxPayload: MAX_FROM_KEEPER, ...(transport.sync && { sync: transport.sync }) });
@@ -118,7 +130,7 @@ export class KeeperConnection {
     if (first) this.#transport.open({ data: (bytes) => this.#receive(bytes), closed: () => this.close('closed') });
   }
 
-  /** What arrives from here on waits until the next listener takes it. */
+  /** Holds all frames until release(). */
   hold(): void {
     this.#held = [];
   }
@@ -142,7 +154,7 @@ export class KeeperConnection {
 
   resume(): void {
     this.#paused = false;
-    this.#heardAt = Date.now();
+    this.#receivedAt = Date.now();
     this.#transport.resume();
   }
 
@@ -156,7 +168,7 @@ export class KeeperConnection {
 
   #receive(bytes: Uint8Array): void {
     if (this.#closed) return;
-    this.#heardAt = Date.now();
+    this.#receivedAt = Date.now();
     this.#guard(() => {
       for (const frame of this.#decoder.push(bytes)) this.#deliver(frame);
     });
@@ -164,12 +176,16 @@ export class KeeperConnection {
 
   #deliver(frame: Frame): void {
     if (this.#closed && !this.#held) return;
+    if (frame.type === FrameType.log) {
+      this.#onMessage(decodeLogMessage(frame.payload));
+      return;
+    }
     if (this.#held)
       this.#held.push({ ...frame, id: Uint8Array.from(frame.id), payload: Uint8Array.from(frame.payload) });
     else this.#guard(() => this.#events?.frame(frame));
   }
 
-  /** A keeper that talks nonsense loses its connection, and dials again; the shell never notices. */
+  /** Closes the connection at a malformed frame. The keeper connects again; the shell is not affected. */
   #guard(work: () => void): void {
     try {
       work();
@@ -180,7 +196,7 @@ export class KeeperConnection {
   }
 
   #keepAwake(): void {
-    if (!this.#paused && Date.now() - this.#heardAt > SILENT_AFTER_MS) this.close('silent');
+    if (!this.#paused && Date.now() - this.#receivedAt > SILENT_AFTER_MS) this.close('silent');
     else this.send({ type: FrameType.ping });
   }
 }

@@ -1,4 +1,5 @@
 // The shell of a sandbox whose main process is the keeper.
+import { abortable } from '@shellfleet/concurrency';
 import {
   decodeEnd,
   decodeProcesses,
@@ -30,11 +31,11 @@ import type {
 import { KeeperTerminals } from './shell-terminals.ts';
 import { toShellEnd } from './to-shell-end.ts';
 
-/** Beyond the termination time of end(): for the keeper to end everything else and go. */
+/** Time beyond the termination timeout of end() in which the keeper ends all other processes and itself. */
 const GONE_WITHIN_MS = 5_000;
 const streams = ['stdout', 'stderr'] as const;
 
-/** Claims the keeper at the other end of the transport; the shell in it may be new or have a past (see hello). */
+/** Claims the keeper at the other end of the transport. Its shell may be new or have run entries (see `hello`). */
 export async function openKeeperShell(options: ClaimOptions): Promise<Shell> {
   const { connection, hello, id } = await claimKeeper(options);
   return new KeeperShell(connection, toShellHello(hello, id));
@@ -45,9 +46,9 @@ class KeeperShell implements Shell {
   readonly terminals: KeeperTerminals;
   readonly #connection: KeeperConnection;
   #handlers: ShellHandlers | undefined;
-  /** The entry whose output is being received, and up to where. */
+  /** The entry whose output is received, and its next offsets. */
   #receiving: { entryId: EntryId; next: StreamOffsets } | undefined;
-  #asked = 0;
+  #lastQuestion = 0;
   readonly #questions = new Map<number, PromiseWithResolvers<BackgroundProcess[]>>();
   readonly #gone = Promise.withResolvers<DisconnectReason>();
 
@@ -89,7 +90,7 @@ class KeeperShell implements Shell {
   }
 
   resume(entryId: EntryId, offsets: StreamOffsets): void {
-    // What was acknowledged the keeper has forgotten: from further back there is a gap, which the first output's offset shows.
+    // The keeper has deleted acknowledged bytes: the first output then has a higher offset than requested.
     const acked = entryId === this.hello.entryId ? this.hello.acked : { stdout: 0, stderr: 0 };
     const next = { stdout: Math.max(offsets.stdout, acked.stdout), stderr: Math.max(offsets.stderr, acked.stderr) };
     this.#receiving = { entryId, next };
@@ -111,18 +112,12 @@ class KeeperShell implements Shell {
   }
 
   async background({ signal }: { signal?: AbortSignal } = {}): Promise<BackgroundProcess[]> {
-    signal?.throwIfAborted();
     if (!this.#handlers) throw new Error('There is no connection to the keeper.');
-    const number = ++this.#asked;
+    const number = ++this.#lastQuestion;
     const question = Promise.withResolvers<BackgroundProcess[]>();
-    const abort = () => question.reject(signal?.reason);
-    signal?.addEventListener('abort', abort, { once: true });
     this.#questions.set(number, question);
     this.#connection.send({ type: FrameType.ping, flags: 1, offset: number });
-    return question.promise.finally(() => {
-      this.#questions.delete(number);
-      signal?.removeEventListener('abort', abort);
-    });
+    return abortable(question.promise, signal).finally(() => this.#questions.delete(number));
   }
 
   pause(): void {
@@ -176,7 +171,7 @@ class KeeperShell implements Shell {
       case FrameType.terminalEnded:
         this.terminals.end(frame);
         break;
-      case FrameType.hello: // the answer to a claim: of ours, sent twice, or of the next owner's
+      case FrameType.hello: // a second reply to this connection's claim, or the reply to the next owner's
         if (frame.fence > this.#connection.fence) this.#connection.close('fenced');
         break;
       default:
@@ -188,7 +183,7 @@ class KeeperShell implements Shell {
     const entryId = entryIdFromBytes(frame.id);
     const stream = streamOf(frame);
     const receiving = this.#receiving;
-    if (receiving?.entryId !== entryId) return; // of an entry that we gave up
+    if (receiving?.entryId !== entryId) return; // of an earlier entry
     if (frame.offset !== receiving.next[stream]) {
       throw new MalformedFrame(`Output at ${frame.offset} of ${stream} where ${receiving.next[stream]} comes next.`);
     }
@@ -223,7 +218,7 @@ function toShellHello(hello: Hello, id: Uint8Array): ShellHello {
     entryId: id.some((byte) => byte !== 0) ? entryIdFromBytes(id) : null,
     received: hello.received,
     acked: hello.acked,
-    shellNumber: hello.generation,
+    shellNumber: hello.shellNumber,
     begunCount: hello.begunCount,
     ...(hello.problem && { problem: hello.problem }),
   };

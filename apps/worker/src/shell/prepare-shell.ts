@@ -6,8 +6,8 @@ import type { LiveShell } from './live-shell.ts';
 import type { ShellEnd } from './shell.ts';
 
 /**
- * Gives a fresh shell the session's variables and directory, and runs the startup commands. Throws SESSION_START_FAILED, also when another
- * shell than `shellNumber` ran one of them: that one has had nothing of what came before.
+ * Sets the session's variables and directory in a fresh shell, and runs the startup commands. Throws SESSION_START_FAILED, also when one of
+ * them ended on another shell than `shellNumber`: a replacement lacks the earlier steps.
  */
 export async function prepareShell(
   live: LiveShell,
@@ -28,7 +28,7 @@ export async function prepareShell(
   for (const command of spec.startupCommands) await run(command, `Startup command '${command}'`);
 }
 
-/** Runs the shutdown commands; what fails is returned in words, without its output, and stops nothing. */
+/** Runs all shutdown commands. Returns a message for each that failed. */
 export async function runShutdownCommands(
   live: LiveShell,
   spec: ResolvedSessionSpec,
@@ -48,7 +48,7 @@ function toSetUp(spec: ResolvedSessionSpec): string {
   const exports = Object.entries({ ...spec.env, ...spec.secrets }).map(
     ([name, value]) => `export ${name}=${quote(value)}`,
   );
-  // A variable that the shell refuses (readonly ones) is a failure, not a warning.
+  // A variable that cannot be set (readonly) fails the preparation.
   return [...exports, `cd -- ${quote(spec.cwd)}`].join(' &&\n');
 }
 
@@ -56,7 +56,7 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** A command of the session's own, not of its mailbox. The signal stops it. */
+/** Runs a startup or shutdown command, which is no entry of the mailbox. The signal stops it. */
 async function runOwn(
   live: LiveShell,
   redaction: SessionRedaction,
@@ -66,7 +66,7 @@ async function runOwn(
   signal?: AbortSignal,
 ): Promise<ShellEnd> {
   const fail = (message: string) => failed(redaction.text(message));
-  if (signal?.aborted) throw fail(`${what} was not run: nobody waits for it any more.`);
+  if (signal?.aborted) throw fail(`${what} was not run: the session is closing.`);
   const entryId = ulid();
   const stop = () => live.stop(entryId, { killGraceMs: 0 });
   signal?.addEventListener('abort', stop, { once: true });
@@ -89,11 +89,11 @@ async function runOwn(
   throw fail(`${what} ${how}.${kept === '' ? '' : ` Its output: ${kept}`}`);
 }
 
-/** Undefined: it did what it should. */
+/** Undefined when the command succeeded. */
 function describeFailure({ reason, exitCode, signal }: ShellEnd, timeoutMs: number): string | undefined {
   if (reason === 'wall') return `took longer than ${timeoutMs} ms`;
   if (reason === 'oom') return 'ran out of memory';
-  if (reason === 'cancelled') return 'was stopped: nobody waits for it any more';
+  if (reason === 'cancelled') return 'was stopped: the session is closing';
   if (exitCode !== 0) return `failed with exit code ${exitCode}`;
   return reason === 'exited' ? undefined : `was ended by ${signal ?? reason}`;
 }

@@ -254,7 +254,8 @@ export class SessionShell {
   }
 
   async #connect(sandbox: Sandbox, deadlineMs: number, start = false): Promise<ShellHello> {
-    const shell = await connectShell(sandbox, { fence: this.#deps.fence, deadlineMs, start });
+    const onMessage = (message: string) => this.#deps.logger.warn({ ...describe(sandbox), message }, 'keeper.reported');
+    const shell = await connectShell(sandbox, { fence: this.#deps.fence, deadlineMs, start, onMessage });
     const known = this.#shellNumber || this.#preparedShellNumber;
     this.#shellNumber = shell.hello.shellNumber;
     if (known !== 0 && known !== this.#shellNumber) this.#lossReason = 'the shell ended while its worker was away';

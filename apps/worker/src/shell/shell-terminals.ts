@@ -1,4 +1,4 @@
-// The terminals of one connection to a keeper: each a shell of its own at a pseudo-terminal.
+// The terminals on one connection to a keeper. Each has a shell of its own at a pseudo-terminal.
 import {
   decodeTerminalEnd,
   decodeTerminalOutput,
@@ -14,33 +14,33 @@ import {
   type TerminalSize,
 } from '@shellfleet/keeper';
 
-/** A ULID, as entries have. */
+/** A ULID, like an entry's id. */
 export type TerminalId = string;
 
 export interface TerminalStart extends TerminalSize {
   id: TerminalId;
   env: Record<string, string>;
-  /** Output before it is stored already. */
+  /** Output before this offset is stored. */
   from: number;
-  /** It was open before: a keeper that does not know it must not make another. */
+  /** The terminal was open before: a keeper that does not have it must not create one. */
   resumeOnly: boolean;
 }
 
 export interface TerminalHandlers {
-  /** In order and without gap. `typed`: how much of the input the terminal has taken. The first call says that it is open. */
+  /** In order and without gaps. `typed`: input bytes that the terminal has taken. The first call reports that the terminal is open. */
   onOutput(offset: number, bytes: Uint8Array, typed: number): void;
-  /** After the last output; or at once, when it cannot be opened. */
+  /** Called after the last output, or at once when the terminal cannot be opened. */
   onEnd(end: TerminalEnd): void;
 }
 
-/** One terminal, on this connection. */
+/** One terminal on this connection. */
 export interface ShellTerminal {
-  /** What was sent before is typed once. */
+  /** Bytes that were sent before are ignored, by offset. */
   input(offset: number, bytes: Uint8Array): void;
   resize(size: TerminalSize): void;
-  /** Stored up to here. */
+  /** Output before `offset` is stored. */
   ack(offset: number): void;
-  /** Ends it; or, when it has ended, lets the keeper forget it. */
+  /** Ends the terminal. After its end: lets the keeper delete it. */
   close(): void;
 }
 

@@ -1,15 +1,16 @@
-// One live, persistent shell in a sandbox, as the worker sees it. It outlives this process.
+// One persistent shell in a sandbox, as the worker uses it. The shell outlives this process.
 //
-// Sh1. One entry at a time: start() only when nothing runs (else onRefused says `busy`).
-// Sh2. An entry that has begun once never begins again: a second start() of its id ends in onRefused.
-// Sh3. Output comes in order, per stream, without gap or repetition, from the offset named in resume() or from 0 after start().
-//      Bytes stay with the keeper until ack() says that they are stored, so nothing is lost when this process dies.
-// Sh4. onEnd comes after the last output of its entry. What its background processes print later comes as onLate.
-// Sh5. After onDisconnect no other handler is called; the shell itself lives on and waits to be adopted.
+// SHELL-1. One entry at a time: start() while an entry runs is refused (`busy`).
+// SHELL-2. An entry begins at most once: a second start() of its id is refused.
+// SHELL-3. Output arrives in order, per stream, without gaps or repetition, from the offset given to resume(), or from 0 after start().
+//          The keeper holds bytes until ack() reports them as stored, so nothing is lost when this process dies.
+// SHELL-4. onEnd follows the last output of its entry. Output of its background processes after that arrives through onLate.
+// SHELL-5. After onDisconnect no other handler is called. The shell stays alive and can be adopted.
 
+import type { ExecutionOptions } from '@shellfleet/protocol';
 import type { ShellTerminals } from './shell-terminals.ts';
 
-/** The ULID of a command id (`<sessionId>.<ULID>`): 26 characters. Entries of the worker's own (startup commands) take a fresh one. */
+/** The ULID of a command id (`<sessionId>.<ULID>`): 26 characters. Startup and shutdown commands have new ones. */
 export type EntryId = string;
 
 export type OutputStream = 'stdout' | 'stderr';
@@ -19,28 +20,20 @@ export interface StreamOffsets {
   stderr: number;
 }
 
-export interface CommandStart {
+/** Without a `timeoutMs` there is no limit. A `cwd` that does not exist ends the entry with the reason `cwd`, and nothing runs. */
+export interface CommandStart extends ExecutionOptions {
   type: 'command';
   entryId: EntryId;
   script: string | Uint8Array;
-  /** For this command only; does not stick. Names `[A-Za-z_][A-Za-z0-9_]*`, values without NUL. */
-  env?: Record<string, string>;
-  /** For this command only; the shell's own directory is what it was before, afterwards. A missing one ends as reason `cwd`, nothing run. */
-  cwd?: string;
-  /** Default: /dev/null. Open: what input() brings. */
-  stdin?: Uint8Array | 'open';
-  /** From the first byte to the shell. Omitted: no limit. */
-  timeoutMs?: number;
-  noOutputTimeoutMs?: number;
-  /** The whole stop ladder, for a deadline and for stop() without its own. */
-  killGraceMs?: number;
+  /** Default: /dev/null. `open`: the bytes that input() sends. */
+  stdin?: Uint8Array | 'open' | undefined;
 }
 
-/** Runs as the container's user. Its bytes come as stdout of the entry. Paths are absolute. */
+/** Runs as the container's user. The bytes arrive as stdout of the entry. Paths are absolute. */
 export type FileOperation =
   /** stdout: the bytes from offset, at most length. */
   | { type: 'read'; path: string; offset: number; length: number }
-  /** Writes at offset of `path`; then, with renameTo, puts it there in one step (write to a temporary name, rename with the last part). */
+  /** Writes at an offset of `path`. With `renameTo` the file is then renamed to it: parts go to a temporary name, the last one renames. */
   | {
       type: 'write';
       path: string;
@@ -50,7 +43,7 @@ export type FileOperation =
       parents?: boolean;
       renameTo?: string;
     }
-  /** stdout: parseFileRecords() of @shellfleet/keeper reads it. */
+  /** stdout: records for parseFileRecords() of @shellfleet/keeper. */
   | { type: 'list'; path: string }
   | { type: 'stat'; path: string }
   | { type: 'remove'; path: string; recursive?: boolean };
@@ -62,7 +55,7 @@ export interface FileStart {
   timeoutMs?: number;
 }
 
-/** Ends the shell (its EXIT trap runs, its output is this entry's), then everything else in the sandbox, and starts a fresh shell. */
+/** Ends the shell, then all other processes of the sandbox, and starts a fresh shell. Output of the EXIT trap belongs to this entry. */
 export interface RestartStart {
   type: 'restart';
   entryId: EntryId;
@@ -75,14 +68,14 @@ export type ShellState = 'kept' | 'partial' | 'lost';
 
 export type ShellEndReason =
   | 'exited'
-  /** The shell (or the file operation) itself died by a signal. */
+  /** A signal ended the shell (or the file operation) itself. */
   | 'signalled'
-  /** Something of this entry was killed for want of memory. */
+  /** The kernel killed a process of this entry because memory ran out. */
   | 'oom'
   | 'wall'
   | 'no-output'
   | 'cancelled'
-  /** The cwd given does not exist or may not be entered: nothing was run. */
+  /** The cwd does not exist or may not be entered: nothing was run. */
   | 'cwd'
   /** The script ends inside a here-document or another open construct: nothing was run. */
   | 'syntax';
@@ -92,9 +85,9 @@ export type FileFailure = 'not-found' | 'is-directory' | 'denied' | 'path-invali
 export interface ShellEnd {
   reason: ShellEndReason;
   exitCode: number | null;
-  /** `SIGKILL`, …: only where the keeper itself saw it. */
+  /** `SIGKILL`, …: only when the keeper itself observed it. */
   signal: string | null;
-  /** Covers the span since the end of the entry before. */
+  /** Since the end of the previous entry. */
   shell: { state: ShellState; reason?: string; shellNumber: number };
   totals: StreamOffsets;
   runMs: number;
@@ -102,21 +95,21 @@ export interface ShellEnd {
   fileFailure?: FileFailure;
 }
 
-/** What the keeper said when we (re)connected. */
+/** The keeper's report when a connection is made. */
 export interface ShellHello {
-  /** `ended`: the entry's end has not been followed by another start; resume() sends output from the offsets given, then the end, again. */
+  /** `ended`: no entry has started since the last one ended. resume() sends its output from the given offsets and its end again. */
   state: 'idle' | 'running' | 'ended' | 'no-shell';
-  /** Of the entry that runs, or that ran last. */
+  /** The entry that runs, or that ran last. */
   entryId: EntryId | null;
-  /** Received from the entry so far. */
+  /** Bytes that the entry has printed so far. */
   received: StreamOffsets;
-  /** Acknowledged as stored so far: the least offset that resume() may name. */
+  /** Bytes acknowledged as stored: the lowest offset for resume(). */
   acked: StreamOffsets;
-  /** Counts the shells of this sandbox, from 1; rises when a fresh shell replaces one. */
+  /** Number of the current shell of this sandbox, from 1; a replacement has the next number. */
   shellNumber: number;
-  /** How many entries have begun, ever. */
+  /** Number of entries that ever began. */
   begunCount: number;
-  /** With `no-shell`: why. */
+  /** Why there is no shell (`no-shell`). */
   problem?: string;
 }
 
@@ -126,11 +119,11 @@ export interface BackgroundProcess {
 }
 
 export type RefusalReason =
-  /** This id runs now: resume() it. */
+  /** This id runs now: call resume(). */
   | 'running'
-  /** This id was the last to run and has ended: resume() brings its output and end. */
+  /** This id ran last and has ended: resume() sends its output and end. */
   | 'ended'
-  /** This id began at some time before; nothing more is known here. */
+  /** This id began earlier; its fate is not known here. */
   | 'begun-before'
   /** Another entry runs. */
   | 'busy'
@@ -141,55 +134,55 @@ export type RefusalReason =
 
 export interface ShellHandlers {
   onOutput(entryId: EntryId, stream: OutputStream, offset: number, bytes: Uint8Array): void;
-  /** Output of a background process that outlived its command. The offset goes on from the command's own: a jump is a loss. Empty: nothing more comes. */
+  /** Late output. Its offsets continue those of the command; a jump means lost bytes. Empty bytes end the stream. */
   onLate(entryId: EntryId, stream: OutputStream, offset: number, bytes: Uint8Array): void;
   onEnd(entryId: EntryId, end: ShellEnd): void;
-  /** Of an open stdin: so much was given to its pipe, since the entry's start. Comes after every resume() too. `readerClosed`: nobody reads it any more. */
+  /** The pipe of an open stdin has taken the bytes before `offset`. Also called after every resume(). `readerClosed`: no process reads it any more. */
   onInputTaken?(entryId: EntryId, offset: number, readerClosed: boolean): void;
   onRefused(entryId: EntryId, reason: RefusalReason): void;
-  /** A fresh shell took the place of one that died while nothing ran, or at a restart. */
+  /** A fresh shell replaced one that died while no entry ran, or at a restart. */
   onShell(shell: { shellNumber: number; reason: string }): void;
   onDisconnect(reason: DisconnectReason): void;
 }
 
 export type DisconnectReason =
   | 'closed'
-  /** A higher fence claimed the shell: we own it no more. */
+  /** A worker with a higher fence claimed the shell. */
   | 'fenced'
-  /** Nothing was heard for too long. */
+  /** The keeper sent nothing for too long. */
   | 'silent'
-  /** What arrived was not our protocol. */
+  /** A malformed message arrived. */
   | 'malformed'
-  /** We called disconnect() or end(). */
+  /** disconnect() or end() was called. */
   | 'released';
 
 export interface Shell {
   readonly hello: ShellHello;
-  /** Beside its entries: neither waits for the other. */
+  /** Terminals and entries do not wait for each other. */
   readonly terminals: ShellTerminals;
-  /** To be called once, right after the shell was opened; nothing is delivered before. */
+  /** To be called once, directly after opening. Events are held until then. */
   on(handlers: ShellHandlers): void;
   start(entry: ShellStart): void;
-  /** Stored durably up to here: the keeper may forget it. */
+  /** Output before `offset` is stored durably: the keeper may delete it. */
   ack(entryId: EntryId, stream: OutputStream, offset: number): void;
-  /** After adoption of a running or ended entry: send output from these offsets on, or from where it was acknowledged if that is further. Nothing of it comes before this call. */
+  /** Follows a running or ended entry after adoption: its output from these offsets, or from the acknowledged ones if those are higher. */
   resume(entryId: EntryId, offsets: StreamOffsets): void;
-  /** Cancels: ends as `cancelled` within killGraceMs, partial output kept. Too late is not an error. */
+  /** Cancels an entry: it ends as `cancelled` within killGraceMs and keeps its output so far. Ignored when it has ended. */
   stop(entryId: EntryId, options: { killGraceMs: number }): void;
   /**
-   * Bytes of an open stdin, from this offset; those that came before are not taken twice. At most INPUT_WINDOW_BYTES beyond what
-   * onInputTaken said. `end`: nothing follows. Of an entry that does not run: ignored.
+   * Sends bytes of an open stdin from `offset` on; bytes sent before are ignored. At most INPUT_WINDOW_BYTES beyond the last offset of
+   * onInputTaken. `end` closes the stdin. Ignored when the entry does not run.
    */
   input(entryId: EntryId, offset: number, bytes: Uint8Array, end: boolean): void;
-  /** While storage is away the keeper's clocks stand still. */
+  /** Stops the keeper's clocks while storage is away. */
   storage(state: 'away' | 'back'): void;
-  /** What runs in the sandbox besides shell and keeper. */
+  /** The processes in the sandbox besides shell and keeper. */
   background(options?: { signal?: AbortSignal }): Promise<BackgroundProcess[]>;
-  /** Back-pressure: stop and go on reading from the keeper. */
+  /** Backpressure: stops reading from the keeper, until resumeReading(). */
   pause(): void;
   resumeReading(): void;
-  /** Runs the EXIT trap, ends everything in the sandbox, then the keeper (so the container). Resolves when it is gone, or rejects at the deadline. */
+  /** Runs the EXIT trap, ends all processes of the sandbox, then the keeper. Resolves when the keeper is gone; rejects at the deadline. */
   end(options: { terminationTimeoutMs: number }): Promise<void>;
-  /** Leaves the shell alive for the next to adopt. */
+  /** Leaves the shell alive for the next owner. */
   disconnect(): void;
 }

@@ -1,4 +1,4 @@
-// How an entry ended, from the keeper's numbers to words.
+// Translates the keeper's END message.
 import { constants } from 'node:os';
 import type { decodeEnd } from '@shellfleet/keeper';
 import type { FileFailure, ShellEnd } from './shell.ts';
@@ -8,7 +8,7 @@ export function toShellEnd(end: ReturnType<typeof decodeEnd>): ShellEnd {
     reason: end.reason,
     exitCode: end.exitCode,
     signal: end.signal ? (signalNames.get(end.signal) ?? `SIG${end.signal}`) : null,
-    shell: { state: end.shellState, shellNumber: end.generation, ...(end.shellReason && { reason: end.shellReason }) },
+    shell: { state: end.shellState, shellNumber: end.shellNumber, ...(end.shellReason && { reason: end.shellReason }) },
     totals: end.totals,
     runMs: end.runMs,
     ...(end.errno && { fileFailure: fileFailures.get(end.errno) ?? 'other' }),
@@ -17,7 +17,7 @@ export function toShellEnd(end: ReturnType<typeof decodeEnd>): ShellEnd {
 
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number as number, name]));
 
-/** By Linux errno: the keeper's, not this process's (a worker may run elsewhere than on Linux). */
+/** By Linux errno, as the keeper has them; the worker itself may run on another system. */
 const fileFailures = new Map<number, FileFailure>([
   [1, 'denied'],
   [2, 'not-found'],

@@ -27,26 +27,26 @@ import type { ShellTerminal, ShellTerminals, TerminalStart } from '../shell/shel
 import { TerminalInput } from './terminal-input.ts';
 import { TerminalOutput, type TerminalOutputOptions } from './terminal-output.ts';
 
-// One terminal of a session on this host: between its user, who is somewhere in Redis, and the keeper.
+// One terminal of a session on this host: forwards input from Redis to the keeper, and output from the keeper to Redis.
 //
-// HT1. What its user types reaches the terminal once and in order, whatever dies in between: messages stay in Redis until the
-//      keeper says that they were typed, and the keeper knows what it has had.
-// HT2. What it shows is acknowledged to the keeper only when Redis has stored it. A user who does not read makes it wait.
-// HT3. Without a user it is hung up. Its end is the last thing that it shows.
+// TERMINAL-1. Input reaches the terminal once and in order, whichever process dies: messages stay in Redis until the keeper reports them as
+//             taken, and the keeper ignores offsets that it has taken.
+// TERMINAL-2. Output is acknowledged to the keeper only after Redis has stored it. A user who does not read it stops it (backpressure).
+// TERMINAL-3. Without a user the terminal is hung up. Its end is its last message.
 
 const MESSAGES_A_READ = 32;
 
 export interface HostTerminalDeps {
   owner: Owner;
   sealer: Sealer;
-  /** This host may write no more. */
+  /** Aborts when this host must not write to the session any more. */
   signal: AbortSignal;
   logger: Logger;
   output: Pick<TerminalOutputOptions, 'createStage' | 'secrets'>;
   onFenced(): void;
 }
 
-/** What Redis had of it when this host began. */
+/** How much of the terminal's output Redis had when this host took it over. */
 export interface TerminalProgress {
   shown: number;
   rawTo: number;
@@ -58,7 +58,7 @@ export type Opened =
 
 export class HostTerminal {
   readonly opened: Promise<Opened>;
-  /** It has ended, and everything that could be said of it has been. */
+  /** Resolves when the terminal has ended and its messages are stored. */
   readonly done: Promise<void>;
   readonly #id: string;
   readonly #deps: HostTerminalDeps;
@@ -71,7 +71,7 @@ export class HostTerminal {
   #terminal: ShellTerminal | undefined;
   #number: number;
   #isFull = false;
-  #toldTaken = 0;
+  #reportedTaken = 0;
   /** The next look stores the position of the input even when there is no output. */
   #storeAlways = false;
   #end: TerminalEnd | undefined;
@@ -88,11 +88,11 @@ export class HostTerminal {
       onBlocked: () => this.end({ reason: 'blocked', exitCode: null, signal: null }),
     });
     this.opened = this.#opening.promise;
-    this.done = Promise.all([this.#hear(), this.#show()]).then(() => {});
+    this.done = Promise.all([this.#forwardInput(), this.#forwardOutput()]).then(() => {});
     deps.signal.addEventListener('abort', () => this.#finish(), { once: true });
   }
 
-  /** There is a connection to the keeper, the first one or another. */
+  /** A connection to the keeper was made, the first or a later one. */
   connect(terminals: ShellTerminals): void {
     if (this.#over || this.#end !== undefined) return;
     const handlers = {
@@ -106,7 +106,7 @@ export class HostTerminal {
         if (end.reason === 'no-terminal' || end.reason === 'too-many')
           this.#opening.resolve({ type: 'refused', reason: end.reason, problem: end.problem });
         this.end(toTerminalEnd(end));
-        // Nobody else would let the keeper forget it.
+        // The keeper keeps an ended terminal until it is closed.
         if (this.#over) this.#terminal?.close();
       },
     };
@@ -131,35 +131,35 @@ export class HostTerminal {
 
   #noteTyped(typed: number): void {
     if (this.#input.noteTyped(typed)) this.#inputWakeUps.notify();
-    // What is typed and not shown, a password, must make room for more.
-    if (this.#input.taken - this.#toldTaken < TERMINAL_MESSAGES / 4) return;
+    // Input without echo (a password) makes room for more input although there is no output to store.
+    if (this.#input.taken - this.#reportedTaken < TERMINAL_MESSAGES / 4) return;
     this.#storeAlways = true;
     this.#outputWakeUps.notify();
   }
 
   /** From Redis to the keeper. */
-  async #hear(): Promise<void> {
+  async #forwardInput(): Promise<void> {
     while (!this.#over) {
       const notified = await this.#inputWakeUps.wait({ timeoutMs: TERMINAL_BEAT_MS });
       // The keeper sees a host that is connected, also while Redis is down.
       if (!notified) this.#terminal?.input(0, new Uint8Array(0));
-      await this.#readTyped().catch((error: unknown) => this.#onUnread(error));
+      await this.#readInput().catch((error: unknown) => this.#onUnread(error));
     }
   }
 
-  async #readTyped(): Promise<void> {
+  async #readInput(): Promise<void> {
     const { redis, keys } = this.#deps.owner;
     while (this.#terminal !== undefined && this.#end === undefined && this.#input.hasRoom) {
       const entries = await readTerminalInput(redis, keys, this.#id, this.#input.read, MESSAGES_A_READ);
       for (const { number, sealed } of entries) {
         if (!this.#input.hasRoom) return;
-        this.#take(number, this.#openTyped(number, sealed));
+        this.#take(number, this.#openInput(number, sealed));
       }
       if (entries.length < MESSAGES_A_READ) return;
     }
   }
 
-  /** Redis is asked again; what does not open will never do. */
+  /** Redis errors are retried at the next wake-up. A message that cannot be opened ends the terminal. */
   #onUnread(err: unknown): void {
     if (!isShellfleetError(err) || err.code === 'QUEUE_UNAVAILABLE') return;
     this.#deps.logger.warn({ err }, 'terminal.unreadable');
@@ -190,17 +190,18 @@ export class HostTerminal {
   }
 
   /** From the keeper to Redis. */
-  async #show(): Promise<void> {
+  async #forwardOutput(): Promise<void> {
     while (!this.#over) {
       const notified = await this.#outputWakeUps.wait({ timeoutMs: TERMINAL_BEAT_MS });
       // Also without output, to learn whether the user is still there.
       const always = !notified || this.#storeAlways;
       this.#storeAlways = false;
-      if (always || !this.#output.isEmpty || this.#end !== undefined) await this.#showAll().catch(() => this.#finish());
+      if (always || !this.#output.isEmpty || this.#end !== undefined)
+        await this.#storeAll().catch(() => this.#finish());
     }
   }
 
-  async #showAll(): Promise<void> {
+  async #storeAll(): Promise<void> {
     do {
       const ending = this.#end;
       const { pieces, rawTo } = this.#output.take();
@@ -217,11 +218,11 @@ export class HostTerminal {
     } while (!this.#over && (!this.#output.isEmpty || this.#end !== undefined));
   }
 
-  /** False when nobody will ever read it. */
+  /** False when the user is gone, or another host owns the session. */
   async #store(messages: readonly string[], rawTo: number): Promise<boolean> {
     for (;;) {
-      this.#toldTaken = this.#input.taken;
-      const showing = { terminal: this.#id, taken: this.#toldTaken, number: this.#number, rawTo, messages };
+      this.#reportedTaken = this.#input.taken;
+      const showing = { terminal: this.#id, taken: this.#reportedTaken, number: this.#number, rawTo, messages };
       const answer = await retryWhileRedisIsDown(
         () => appendTerminalOutput(this.#deps.owner, showing),
         this.#deps.signal,
@@ -233,7 +234,7 @@ export class HostTerminal {
         continue;
       }
       if (answer.type === 'fenced') this.#deps.onFenced();
-      // HT3
+      // TERMINAL-3
       this.#terminal?.close();
       this.#finish();
       return false;
@@ -251,7 +252,7 @@ export class HostTerminal {
     return this.#deps.sealer.seal(JSON.stringify(message), this.#place(number, 'terminal-output'));
   }
 
-  #openTyped(number: number, sealed: string): TerminalInputMessage {
+  #openInput(number: number, sealed: string): TerminalInputMessage {
     const plain = this.#deps.sealer.open(sealed, this.#place(number, 'terminal-input'));
     return parseOrThrow(terminalInputMessageSchema, JSON.parse(plain), 'INTERNAL', 'What was typed at a terminal');
   }
@@ -266,7 +267,7 @@ function toTerminalEnd({ reason, exitCode, signal }: KeeperEnd): TerminalEnd {
   return { reason: known ? reason : 'lost', exitCode, signal: signal === 0 ? null : signal };
 }
 
-/** A call whose reply was lost is made again, and finds what it stored. */
+/** Stored by this call, or by an earlier one whose reply was lost. */
 function isStored(answer: TerminalOutputAnswer | Fenced, next: number): boolean {
   return answer.type === 'stored' || (answer.type === 'misplaced' && answer.next === next);
 }

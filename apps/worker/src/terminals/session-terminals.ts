@@ -4,17 +4,18 @@ import { type AttachQuestion, type HostAnswer, ShellfleetError, type TerminalEnd
 import type { ShellTerminals, TerminalStart } from '../shell/shell-terminals.ts';
 import { HostTerminal, type HostTerminalDeps, type TerminalProgress } from './host-terminal.ts';
 
-// The terminals of one session on this host. They come and go beside its mailbox.
+// The terminals of one session on this host, beside its mailbox.
 //
-// ST1. One that was open under an earlier owner, or an earlier life of this worker, goes on when its user is next heard of.
-// ST2. When the sandbox goes, each is told to its user as lost before the session is given up.
+// TERMINALS-1. A terminal that was open under an earlier owner, or an earlier process of this worker, continues at the next wake-up from its
+//              user.
+// TERMINALS-2. When the sandbox ends, each terminal is reported as lost before the session is given up.
 
-/** For Redis to hear of the end; then their users find out by themselves. */
-const LAST_WORDS_MS = 1_000;
+/** Longest time to store the ends of terminals; after that their users detect the end by themselves. */
+const STORE_ENDS_MS = 1_000;
 const LOST: TerminalEnd = { reason: 'lost', exitCode: null, signal: null };
 
 export interface SessionTerminalsDeps extends HostTerminalDeps {
-  /** of the session's shell */
+  /** Variables of the session's shell. */
   env: Record<string, string>;
 }
 
@@ -33,7 +34,7 @@ export class SessionTerminals {
     return this.#open.size;
   }
 
-  /** There is a connection to the sandbox; or, with none, there is no sandbox. */
+  /** A connection to the sandbox was made; undefined: there is no sandbox any more. */
   async connect(terminals: ShellTerminals | undefined): Promise<void> {
     this.#terminals = terminals;
     this.#knowsShell = true;
@@ -44,12 +45,12 @@ export class SessionTerminals {
     await this.#end(LOST);
   }
 
-  /** The session gives up its sandbox. */
+  /** The session ends its sandbox. */
   async hangUp(): Promise<void> {
     await this.#end({ reason: 'hung-up', exitCode: null, signal: null });
   }
 
-  /** Whether there is a sandbox was found out. */
+  /** The take-over has ended: whether there is a sandbox is known. */
   settle(): void {
     this.#knowsShell = true;
   }
@@ -69,7 +70,7 @@ export class SessionTerminals {
     throw new ShellfleetError('SANDBOX_UNAVAILABLE', `Session ${session} can have no terminal: ${opened.problem}.`);
   }
 
-  /** The user of a terminal has typed or read something. SESSION_TERMINALS-1 */
+  /** The user of a terminal has typed or read something. TERMINALS-1 */
   wakeUp(id: string): void {
     const terminal = this.#open.get(id);
     terminal?.wakeUp();
@@ -86,7 +87,7 @@ export class SessionTerminals {
     // Before the first input the terminal is not open: its user is about to send the question `attach`.
     if (stored === undefined || stored.input === 0 || this.#open.has(id)) return;
     const progress = { shown: stored.output, rawTo: stored.rawTo };
-    // Its size is as it was; the keeper makes no other.
+    // The keeper keeps the size of the open terminal.
     const start = { id, rows: 1, columns: 1, env: {}, from: progress.rawTo, resumeOnly: true };
     const terminal = this.#follow(start, progress);
     if (this.#terminals === undefined) terminal.end(LOST);
@@ -95,7 +96,7 @@ export class SessionTerminals {
   async #end(end: TerminalEnd): Promise<void> {
     const open = [...this.#open.values()];
     for (const terminal of open) terminal.end(end);
-    if (open.length > 0) await Promise.race([Promise.all(open.map(({ done }) => done)), delay(LAST_WORDS_MS)]);
+    if (open.length > 0) await Promise.race([Promise.all(open.map(({ done }) => done)), delay(STORE_ENDS_MS)]);
   }
 
   #follow(start: TerminalStart, progress: TerminalProgress): HostTerminal {

@@ -1,22 +1,22 @@
 import { TERMINAL_WINDOW_BYTES } from '@shellfleet/keeper';
 import { TERMINAL_MESSAGE_BYTES } from '@shellfleet/protocol';
 
-/** Which messages of a terminal's user are with the keeper, and which of those it has typed. */
+/** Counts the input messages that were sent to the keeper, and those that the terminal has taken. */
 export class TerminalInput {
-  /** The last message that was given to the keeper. */
+  /** The last message that was sent to the keeper. */
   read = 0;
-  /** The last one that was typed whole: it, and what is before it, may go. */
+  /** The last message that was taken whole: it and all earlier ones can be deleted. */
   taken = 0;
   #typed = 0;
   #sent = 0;
   #under: { number: number; to: number }[] = [];
 
-  /** Another message fits into what the keeper lets wait. */
+  /** Another message fits into the keeper's window. */
   get hasRoom(): boolean {
     return this.#sent - this.#typed <= TERMINAL_WINDOW_BYTES - TERMINAL_MESSAGE_BYTES;
   }
 
-  /** `to`: bytes of all input so far; 0 for what is no input. */
+  /** `to`: bytes of all input so far; 0 for a message without input. */
   sent(number: number, to: number): void {
     this.read = number;
     this.#sent = Math.max(this.#sent, to);
@@ -24,7 +24,7 @@ export class TerminalInput {
     this.#settle();
   }
 
-  /** True when there is room for more than before. */
+  /** Returns whether the window has room again. */
   noteTyped(typed: number): boolean {
     const hadRoom = this.hasRoom;
     this.#typed = Math.max(this.#typed, typed);
@@ -32,7 +32,7 @@ export class TerminalInput {
     return !hadRoom && this.hasRoom;
   }
 
-  /** What was under way may not have arrived: everything that was not typed is given again. */
+  /** After a reconnection: messages that were not taken whole are sent again. */
   restart(): void {
     this.#under = [];
     this.read = this.taken;

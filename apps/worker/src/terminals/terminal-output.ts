@@ -1,30 +1,30 @@
 import { TERMINAL_MESSAGE_BYTES } from '@shellfleet/protocol';
 import type { Stage } from '../output/stage.ts';
 
-// What a terminal shows, on its way from the keeper: through a stage that finds what nobody is to read, into messages.
+// Redacts the output of a terminal and cuts it into messages.
 //
-// TO1. A message never stands for a raw byte that the stage still holds back, so what is acknowledged can be gone on from.
-// TO2. A prompt must show while nothing else comes: what is held back is let go after a short silence, but for what may be the
-//      beginning of a secret that the session knows.
+// TERMINAL_OUTPUT-1. A message never covers a raw byte that the stage still holds, so output can continue from the acknowledged offset.
+// TERMINAL_OUTPUT-2. A prompt must appear although no output follows it: held bytes are released after a short silence, except when they may
+//                    be the beginning of one of the session's secrets.
 
-/** Longer than the pauses within what a program writes at once, shorter than a person notices. */
+/** Longer than pauses within one write of a program, shorter than a person notices. */
 const SILENCE_MS = 50;
-/** A shorter beginning of a secret is everywhere. */
+/** A shorter beginning of a secret is too common. */
 const LEAST_BEGINNING_BYTES = 4;
-/** As much of what was shown as any rule looks back at. */
+/** The longest context of any rule. */
 const CONTEXT_BYTES = 1_024;
 
-/** `blocked`: it releases nothing any more. */
+/** `blocked`: nothing is released any more. */
 export type TerminalStage = Stage & { readonly blocked?: unknown };
 
 export interface TerminalOutputOptions {
-  /** Asked for at first, and after each silence; `before` is what was shown last. */
+  /** Called at the start and after each silence. `before`: the last bytes that were released. */
   createStage(before: Uint8Array): TerminalStage;
-  /** What the session knows to be secret. */
+  /** The session's secrets. */
   secrets: readonly string[];
-  /** Something can be taken. */
+  /** Output can be taken. */
   onReady(): void;
-  /** A rule withholds everything from here on. */
+  /** A rule withholds all further output. */
   onBlocked(): void;
 }
 
@@ -35,7 +35,7 @@ export class TerminalOutput {
   #released: Buffer[] = [];
   #rawReceived: number;
   #rawTaken: number;
-  /** The last raw bytes: those that the stage holds. */
+  /** The raw bytes that the stage holds. */
   #held: Buffer = Buffer.alloc(0);
   #context: Buffer = Buffer.alloc(0);
   #contextTaken: Buffer = Buffer.alloc(0);
@@ -61,17 +61,17 @@ export class TerminalOutput {
     const tail = Buffer.concat([this.#held, bytes]);
     this.#held = tail.subarray(tail.length - heldBytes);
     if (blocked !== undefined) this.#options.onBlocked();
-    else if (heldBytes > 0) this.#silence = setTimeout(() => this.#letGo(), SILENCE_MS).unref();
+    else if (heldBytes > 0) this.#silence = setTimeout(() => this.#releaseHeld(), SILENCE_MS).unref();
   }
 
-  /** Nothing more comes. */
+  /** There is no more output. */
   end(): void {
     clearTimeout(this.#silence);
     this.#release(this.#stage.end());
     this.#held = Buffer.alloc(0);
   }
 
-  /** What can be shown now, cut into messages, and the raw offset behind it. */
+  /** Takes the released output, cut into messages, and the raw offset behind it. */
   take(): { pieces: Buffer[]; rawTo: number } {
     const all = Buffer.concat(this.#released);
     this.#released = [];
@@ -83,7 +83,7 @@ export class TerminalOutput {
     return { pieces, rawTo: this.#rawTaken };
   }
 
-  /** What was not taken comes again. Returns from where. */
+  /** After a reconnection: output that was not taken arrives again. Returns from which offset. */
   restart(): number {
     clearTimeout(this.#silence);
     this.#released = [];
@@ -101,7 +101,7 @@ export class TerminalOutput {
     this.#options.onReady();
   }
 
-  #letGo(): void {
+  #releaseHeld(): void {
     if (this.#secrets.some((secret) => endsWithBeginningOf(this.#held, secret))) return;
     const rest = this.#stage.end();
     this.#held = Buffer.alloc(0);

@@ -8,18 +8,18 @@ import { runToolProcess, type ToolProcessEnd } from './tool-process.ts';
 /** A tool of this host. */
 export interface Tool extends DescribedTool {
   module: string;
-  /** what the runtime takes in the process of a call, before the module */
+  /** Memory that the runtime uses in the process of a call, before the module is loaded. */
   dataBytes: number;
 }
 
-/** A module that has not said by then what it offers is broken. */
+/** A module that has not reported its tools in this time is broken. */
 const DESCRIBE_WITHIN_MS = 15_000;
-/** While a module is only looked at. */
+/** Memory while a module is only described. */
 const DESCRIBE_MEMORY_BYTES = 2 * 1024 * 1024 * 1024;
 
 /**
- * What the modules offer, each looked at in a process of its own: one that is broken is not offered, and harms nobody. Of two tools with one
- * name neither is offered. The log says which and why.
+ * Loads the tools of all modules. Each module is described in a process of its own, so a broken one affects no other. Tools of broken
+ * modules, and tools with equal names, are not offered; the log reports which and why.
  */
 export async function loadTools(
   modules: readonly string[],
@@ -61,7 +61,7 @@ async function describe(
     dataBytes: DESCRIBE_MEMORY_BYTES,
     outputBytes: LIMITS.toolOutputBytes,
     env,
-    // Its own: what carries a mark ends with it.
+    // A mark of its own: all processes with a call's mark end with the call.
     mark: `${mark}${randomUUID()}`,
     cwd: dirname(module),
     signal: new AbortController().signal,

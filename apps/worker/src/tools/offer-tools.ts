@@ -6,7 +6,7 @@ import type { Tool } from './load-tools.ts';
 const OFFER_MS = 5_000;
 const RENEW_EVERY_MS = 1_500;
 
-/** Says what this host offers, until closed; it is said when this resolves. */
+/** Publishes the tools of this host until closed. They are published when this resolves. */
 export async function offerTools(
   redis: Redis,
   fleet: FleetKeys,
@@ -22,7 +22,7 @@ export async function offerTools(
     await redis.zadd(fleet.knownTools, ...tools.flatMap(({ name }) => [now, name]));
     await redis.zremrangebyscore(fleet.knownTools, '-inf', now - LIMITS.toolKnownMs);
   };
-  // Its definitions are written again only when they are gone.
+  // The definitions are written again only when they are missing.
   const renew = async () => {
     if ((await redis.pexpire(key, OFFER_MS)) === 0) await redis.set(key, text, 'PX', OFFER_MS);
     await know();

@@ -2,7 +2,7 @@ import { toolErrorSchema, toolOfferSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { ChildReport } from './child/request.ts';
 
-/** A report may be large where it describes a module; never its output, which follows it. */
+/** Limit of a report, which may describe a whole module. The output of a call follows the report and has its own limit. */
 export const REPORT_BYTES = 4_194_304;
 
 const reportSchema: z.ZodType<ChildReport> = z.discriminatedUnion('type', [
@@ -18,7 +18,7 @@ const reportSchema: z.ZodType<ChildReport> = z.discriminatedUnion('type', [
   z.object({ type: z.literal('failed'), error: toolErrorSchema }),
 ]);
 
-/** What a process reported, or undefined when that is no report: it is outside of this process, and may say anything. */
+/** The report of a process; undefined when it is invalid, since the process runs foreign code. */
 export function parseReport(bytes: Buffer): { report: ChildReport; body: Buffer } | undefined {
   const end = bytes.indexOf(0x0a);
   if (end < 0 || end > REPORT_BYTES) return undefined;

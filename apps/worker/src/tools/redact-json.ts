@@ -1,4 +1,4 @@
-/** Up to this size the worker redacts an output; a larger one its process does, which takes longer to start what it needs for that. */
+/** The worker redacts outputs up to this size. Larger ones are redacted in the process of their call, which has to load the rules first. */
 export const REDACTED_BY_WORKER_BYTES = 65_536;
 
 /** Shorter than any token of a known format. */
@@ -8,16 +8,16 @@ export function redactJsonText(text: string, redact: (text: string) => string): 
   return JSON.stringify(redactJson(JSON.parse(text), redact));
 }
 
-/** A JSON value with what `redact` finds in its strings and keys replaced; what a key is called tells what its text may be. */
+/** Applies `redact` to all strings and keys of a JSON value. A string is redacted together with its key, which may show what it is. */
 export function redactJson(value: unknown, redact: (text: string) => string): unknown {
   if (typeof value === 'string') return redactIfLong(value, redact);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => redactJson(item, redact));
-  // Without a prototype `__proto__` is a key like any other.
+  // Without a prototype `__proto__` is an ordinary key.
   const copy = Object.create(null);
   for (const [key, item] of Object.entries(value)) {
     let safeKey = redactIfLong(key, redact);
-    // Two that read alike now are still two.
+    // Two keys that became equal stay two keys.
     while (safeKey in copy) safeKey += '_';
     copy[safeKey] = typeof item === 'string' ? redactNamed(key, item, redact) : redactJson(item, redact);
   }

@@ -34,25 +34,25 @@ export interface CallDeps {
   sealer: Sealer;
   logger: Logger;
   env: Record<string, string>;
-  /** of this process; calls add their ids */
+  /** Mark of this process; calls append their ids. */
   mark: string;
   redact(text: string): string;
-  /** Nobody needs an end of this process any more. */
+  /** Aborts when this process no longer stores the ends of calls. */
   abandoned: AbortSignal;
 }
 
-/** Why a call is ended before its time. */
+/** Why a call is stopped early. */
 export type StopReason = 'cancelled' | 'host-stopped';
 
 type Outcome = { ok: true; output: string } | { ok: false; error: ToolError };
 
-/** The call in a job, or undefined when the job is none: whoever can write to Redis can put anything there. */
+/** The call in a job; undefined when the job is invalid, since any process with access to Redis can write one. */
 export function parseToolJob(found: FoundToolJob): ToolJob | undefined {
   const parsed = toolJobSchema.safeParse(found.data);
   return parsed.success && found.id === toolJobId(parsed.data.call) ? parsed.data : undefined;
 }
 
-/** One call, from the line to its result. What was begun before, here or elsewhere, is not begun again. */
+/** Runs one call from the queue to its result. A call that began before, on any host, does not begin again. */
 export async function runCall(
   tool: Tool,
   found: FoundToolJob,
@@ -68,7 +68,7 @@ export async function runCall(
   await found.remove();
   if (!begun) return;
   logger.debug({ [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.started');
-  // Whatever happens now, it has begun: there will be a result.
+  // The call has begun, so from here on every error becomes its result.
   const outcome = await runBegun(tool, job, ref, timeoutMs, stop, deps).catch((err: unknown) => {
     logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed');
     return fail('error', `host ${hostId} failed to run the tool; its log says why`);
@@ -146,30 +146,30 @@ function toOutcome(tool: Tool, end: ToolProcessEnd, timeoutMs: number, stop: Abo
 function toError(tool: Tool, end: ToolProcessEnd, timeoutMs: number, stop: AbortSignal, hostId: string): ToolError {
   switch (end.type) {
     case 'timeout':
-      return say('timeout', `tool exceeded ${timeoutMs} ms`, { timeoutMs });
+      return toolError('timeout', `tool exceeded ${timeoutMs} ms`, { timeoutMs });
     case 'stopped':
       return (stop.reason as StopReason) === 'cancelled'
-        ? say('cancelled', 'tool was cancelled by its caller')
-        : say('lost', `host ${hostId} was stopped while the tool ran; whether it took effect is not known`);
+        ? toolError('cancelled', 'tool was cancelled by its caller')
+        : toolError('lost', `host ${hostId} was stopped while the tool ran; whether it took effect is not known`);
     case 'too-large':
-      return say('too-large', `the output of tool '${tool.name}' is over ${LIMITS.toolOutputBytes} bytes`);
+      return toolError('too-large', `the output of tool '${tool.name}' is over ${LIMITS.toolOutputBytes} bytes`);
     case 'died': {
       const { exitCode, signal } = end;
       return end.outOfMemory
-        ? say('memory', `tool ran out of memory; the limit is ${tool.memoryBytes} bytes`, {
+        ? toolError('memory', `tool ran out of memory; the limit is ${tool.memoryBytes} bytes`, {
             memoryBytes: tool.memoryBytes,
           })
-        : say('died', 'subprocess exited without producing a result', { exitCode, signal });
+        : toolError('died', 'subprocess exited without producing a result', { exitCode, signal });
     }
     case 'reported':
       return end.report.type === 'failed'
         ? end.report.error
-        : say('died', 'subprocess exited without producing a result');
+        : toolError('died', 'subprocess exited without producing a result');
   }
 }
 
 function toEnd(ref: ToolCallRef, outcome: Outcome, { sealer, fleet, hostId }: CallDeps) {
-  // The output is JSON already; whoever reads it parses it.
+  // The output is JSON already and is inserted as it is.
   const host = JSON.stringify(hostId);
   const text = outcome.ok
     ? `{"ok":true,"hostId":${host},"output":${outcome.output}}`
@@ -191,7 +191,7 @@ function openArgs(job: ToolJob, ref: ToolCallRef, { sealer, fleet, logger }: Cal
   }
 }
 
-/** The caller's wish, within what the tool allows. */
+/** The caller's timeout, limited by the tool's. */
 function timeoutOf(tool: Tool, { timeoutMs }: ToolJob): number {
   if (timeoutMs === undefined) return tool.timeoutMs;
   return tool.timeoutIsMost ? Math.min(timeoutMs, tool.timeoutMs) : timeoutMs;
@@ -203,9 +203,9 @@ async function redisTimeMs(redis: Redis): Promise<number> {
 }
 
 function fail(code: ToolErrorCode, message: string): Outcome {
-  return { ok: false, error: say(code, message) };
+  return { ok: false, error: toolError(code, message) };
 }
 
-function say(code: ToolErrorCode, message: string, context?: Record<string, unknown>): ToolError {
+function toolError(code: ToolErrorCode, message: string, context?: Record<string, unknown>): ToolError {
   return { code, message: `Shellfleet: ${message}`, ...(context === undefined ? {} : { context }) };
 }

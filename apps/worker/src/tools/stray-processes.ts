@@ -3,12 +3,12 @@ import { readdir, readFile } from 'node:fs/promises';
 const ROUNDS = 5;
 
 /**
- * Kills what carries a mark that begins so in its environment: what left the group of its call, or outlived its worker. One that also
- * cleared its environment is not found.
+ * Kills processes whose environment has a mark with this beginning: they left the process group of their call, or outlived their worker. A
+ * process that cleared its environment is not found.
  */
 export async function endStrays(markPrefix: string, spare: (mark: string) => boolean = () => false): Promise<number> {
   let ended = 0;
-  // One that is killed may just have started another.
+  // A process may have started another just before it was killed.
   for (let round = 0; round < ROUNDS; round++) {
     const found = await findMarked(markPrefix, spare);
     if (found.length === 0) return ended;
@@ -27,7 +27,7 @@ async function findMarked(markPrefix: string, spare: (mark: string) => boolean):
 }
 
 async function readMark(pid: number): Promise<string | undefined> {
-  // Gone, or somebody else's: not ours to end. Of a zombie it is empty.
+  // Unreadable: gone, or of another user. Empty: a zombie.
   const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
   return /(?:^|\0)SHELLFLEET_TOOL_CALL=([^\0]*)/.exec(environment)?.[1];
 }

@@ -11,10 +11,10 @@ import { createTokenRedactor } from './redact-tokens.ts';
 import { parseToolJob, runCall, type StopReason } from './run-call.ts';
 import { endStrays } from './stray-processes.ts';
 
-// The calls of this host.
+// Runs the tool calls of this host.
 //
-// H1. At most `slots` at a time. Further ones wait in their queues, in order, also for other hosts.
-// H2. No tool's calls starve another's: free room goes round the tools that have something waiting.
+// TOOLS-1. At most `slots` calls at a time. Further ones wait in their queues, in order, also for other hosts.
+// TOOLS-2. No tool starves another: free slots go to the tools with waiting calls in round-robin order.
 
 export interface ToolHostDeps {
   redis: Redis;
@@ -32,14 +32,14 @@ export interface ToolHost {
   /** A call of this tool was added. */
   wakeUp(tool: string): void;
   cancel(call: string): void;
-  /** Takes nothing new, and ends after `graceMs` what still runs. */
+  /** Takes no new call, and stops running ones after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
 
 /** How often every queue is read without a wake-up. */
 const POLL_MS = 2_000;
 
-/** What every process of this host's calls carries in its environment. */
+/** The mark in the environment of every process of this host's calls. */
 export function toolMark(namespace: string, hostId: string, boot = ''): string {
   return `${namespace}:${hostId}:${boot}${boot === '' ? '' : ':'}`;
 }
@@ -47,7 +47,7 @@ export function toolMark(namespace: string, hostId: string, boot = ''): string {
 export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   const { redis, fleet, hostId, boot, logger, tools, slots } = deps;
   const mark = toolMark(fleet.namespace, hostId, boot);
-  // What the worker before has left: nobody waits for it any more.
+  // Processes that an earlier worker left: their results cannot be stored any more.
   const strays = await endStrays(toolMark(fleet.namespace, hostId), (found) => found.startsWith(mark));
   if (strays > 0) logger.warn({ processes: strays }, 'tools.strays-ended');
   if (tools.length === 0) return { wakeUp() {}, cancel() {}, close: async () => {} };
@@ -59,7 +59,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   const wakeUps = new Notifier();
   const stopping = new AbortController();
   const abandoned = new AbortController();
-  /** Tools that may have a call waiting, the next in turn first. */
+  /** Tools that may have waiting calls, in round-robin order. */
   const waiting = [...byName.keys()];
 
   const offered = await offerTools(redis, fleet, hostId, tools, logger);
@@ -88,7 +88,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
     },
   };
 
-  // Ends when the worker stops.
+  // Resolves when the worker stops.
   async function serve(): Promise<void> {
     while (!stopping.signal.aborted) {
       if (running.size < slots && (await takeNext())) continue;
@@ -97,7 +97,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
     }
   }
 
-  /** H2. False when nothing waits. */
+  /** TOOLS-2. Returns false when no tool has waiting calls. */
   async function takeNext(): Promise<boolean> {
     const name = waiting.shift();
     if (name === undefined) return false;

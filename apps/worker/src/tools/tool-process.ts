@@ -7,13 +7,13 @@ import type { ChildReport, ChildRequest } from './child/request.ts';
 import { parseReport, REPORT_BYTES } from './parse-report.ts';
 import { endStrays } from './stray-processes.ts';
 
-// One process a call.
+// One process for each call.
 //
-// P1. Its report is read to its end before its exit is waited for: a report may be larger than any pipe.
-// P2. When this returns, the process, its group and whoever carries its mark are gone.
-// P3. Nothing of it reaches the worker but one report of limited size and the tails of what it printed.
+// TOOL_PROCESS-1. The report is read completely before the exit is awaited, because a report may be larger than a pipe.
+// TOOL_PROCESS-2. When this returns, the process, its group and all processes with its mark are gone.
+// TOOL_PROCESS-3. The worker receives only one report of limited size and the last bytes that the process printed.
 
-/** Between the request to end and the kill, and again for the kill to take effect. */
+/** Time between SIGTERM and SIGKILL, and again until SIGKILL takes effect. */
 const STEP_MS = 1_000;
 const TAIL_BYTES = 4_096;
 
@@ -22,18 +22,18 @@ const nodeArguments = ['--conditions=@shellfleet/source', '--no-warnings'];
 
 export interface ToolProcessOptions {
   request: ChildRequest;
-  /** JSON, for a call */
+  /** JSON, for a call. */
   args?: string;
   timeoutMs: number;
   memoryBytes: number;
-  /** what the runtime itself takes */
+  /** Memory of the runtime itself. */
   dataBytes: number;
   outputBytes: number;
   env: Record<string, string>;
-  /** names the call in the environment of everything that it starts */
+  /** Identifies the call in the environment of every process that it starts. */
   mark: string;
   cwd: string;
-  /** Aborts when the call is to end before its time. */
+  /** Aborts when the call is stopped early. */
   signal: AbortSignal;
 }
 
@@ -75,25 +75,25 @@ export async function runToolProcess(options: ToolProcessOptions): Promise<ToolP
   }
 }
 
-/** Dies with the worker, writes no core, and has its memory limited by the kernel; the heap's own limit says it in better words. */
+/** Ends with the worker, writes no core file, and has a memory limit of the kernel. The heap limit of Node gives a better message. */
 function start({ request, args = '', memoryBytes, dataBytes, env, mark, cwd }: ToolProcessOptions): ChildProcess {
   const limits = [`--data=${dataBytes + memoryBytes}`, '--core=0'];
   const heap = `--max-old-space-size=${Math.floor(memoryBytes / 1_048_576)}`;
   const program = ['prlimit', ...limits, '--', process.execPath, heap, ...nodeArguments, main];
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...program], {
     cwd,
-    // Nothing of the worker's own: neither its Redis nor its keys.
+    // No variable of the worker's own: neither its Redis nor its keys.
     env: { ...env, SHELLFLEET_TOOL_CALL: mark },
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
   });
-  // What is not read is no failure of ours.
+  // A process that does not read its input is no error.
   for (const stream of child.stdio) stream?.on('error', () => {});
   child.stdin?.end(`${JSON.stringify(request)}\n${args}`);
   return child;
 }
 
-/** Resolves also when it could not be started. */
+/** Resolves also when the process could not be started. */
 function waitForExit(child: ChildProcess): Promise<{ exitCode: number | null; signal: string | null }> {
   return new Promise((resolve) => {
     child.once('error', () => resolve({ exitCode: 127, signal: null }));
@@ -101,7 +101,7 @@ function waitForExit(child: ChildProcess): Promise<{ exitCode: number | null; si
   });
 }
 
-/** S4-15: asked to end, then killed. */
+/** SIGTERM, then SIGKILL (S4-15). */
 async function terminate(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
   signalGroup(child, 'SIGTERM');
   await Promise.race([exited, delay(STEP_MS, undefined, { ref: false })]);
@@ -112,7 +112,7 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // Nobody is left in it.
+    // The group is empty.
   }
 }
 
@@ -126,12 +126,12 @@ async function readReport(stream: Readable, most: number): Promise<{ bytes: Buff
       chunks.push(chunk);
     }
   } catch {
-    // Broken off: what is there is no report.
+    // Incomplete: not a report.
   }
   return { bytes: Buffer.concat(chunks) };
 }
 
-/** The last of what it printed. */
+/** The last bytes that it printed. */
 function keepTail(stream: Readable): { end(): Promise<string> } {
   let tail = Buffer.alloc(0);
   stream.on('data', (chunk: Buffer) => {
@@ -140,7 +140,7 @@ function keepTail(stream: Readable): { end(): Promise<string> } {
   const closed = once(stream, 'close').catch(() => {});
   return {
     async end() {
-      // Its writers are gone, so this is what lies in the pipe.
+      // Its writers are gone, so this is the rest of the pipe.
       await Promise.race([closed, delay(STEP_MS, undefined, { ref: false })]);
       return tail.toString('utf8');
     },

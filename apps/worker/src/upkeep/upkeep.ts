@@ -1,25 +1,17 @@
 import type { SessionJobs } from '@shellfleet/admission';
-import { forget, notify, readSessionState, recordNotice, type SessionState, sweep } from '@shellfleet/mailbox';
-import {
-  ATTRIBUTES,
-  type FleetKeys,
-  hostKeys,
-  LIMITS,
-  namespaceSchema,
-  type SessionKeys,
-  sessionIdSchema,
-  sessionKeys,
-  tenantIdSchema,
-} from '@shellfleet/protocol';
+import { type FleetKeys, LIMITS } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { readPage } from './read-page.ts';
+import { reconcile } from './reconcile.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
 
-// What keeps the fleet's promises when a process dies between two steps. Every worker does it; a short lock spares Redis the repetition.
+// Restores the fleet's invariants after a process died between two steps. Every worker runs it; a short lock in Redis keeps the rounds of
+// several workers from overlapping.
 //
-// U1. A session that has work, but neither owner nor job, gets a job.
-// U2. A session whose owner is silent is said to be unreachable, once per fence.
-// U3. What is older than its retention, or over its budget, goes.
+// UPKEEP-1. A session that can run something, without owner and job, gets a job with the class and priority of its own.
+// UPKEEP-2. A session whose owner sends no heartbeat is reported as unreachable, once per fence.
+// UPKEEP-3. What is older than its retention, or over its budget, is deleted. A waiting entry whose start deadline has passed is ended.
 
 export interface UpkeepDeps {
   redis: Redis;
@@ -29,29 +21,16 @@ export interface UpkeepDeps {
   intervalMs: number;
 }
 
-const PAGE = 100;
-/** A session in which something is unfinished is swept this often, an idle one that often: what it could need has time. */
-const SWEEP_UNFINISHED_MS = 5_000;
-const SWEEP_IDLE_MS = 60_000;
-
-/** What one round leaves to the next, in this process. */
-interface Memory {
+/** What one round of this process passes on to its next. */
+export interface UpkeepMemory {
+  /** the most bytes that a session's stream may hold */
   streamBytes: number;
-  /** by session member, ms */
+  /** when each session was last swept, by its member, ms of the process's clock */
   sweptAt: Map<string, number>;
 }
 
-/** A session as a round finds it. */
-interface Look {
-  member: string;
-  /** when the index says that it was last submitted to */
-  score: string;
-  keys: SessionKeys;
-  state: SessionState | undefined;
-}
-
 export function startUpkeep(deps: UpkeepDeps): { close(): Promise<void> } {
-  const memory: Memory = { streamBytes: LIMITS.sessionStreamBytes, sweptAt: new Map() };
+  const memory: UpkeepMemory = { streamBytes: LIMITS.sessionStreamBytes, sweptAt: new Map() };
   let round: Promise<void> | undefined;
   const timer = setInterval(() => {
     round ??= runRound(deps, memory)
@@ -68,98 +47,15 @@ export function startUpkeep(deps: UpkeepDeps): { close(): Promise<void> } {
   };
 }
 
-async function runRound(deps: UpkeepDeps, memory: Memory): Promise<void> {
+async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   const { redis, fleet, intervalMs } = deps;
-  const ours = await redis.set(`${fleet.admission}:upkeep`, '1', 'PX', Math.floor(intervalMs * 0.9), 'NX');
-  if (ours === null) return;
+  const locked = await redis.set(`${fleet.admission}:upkeep`, '1', 'PX', Math.floor(intervalMs * 0.9), 'NX');
+  if (locked === null) return;
   let cursor = '0';
   do {
-    const [next, members] = await redis.zscan(fleet.index, cursor, 'COUNT', PAGE);
-    cursor = next;
-    const looks = await lookAt(members, deps);
-    const alive = await findAlive(looks, deps);
-    for (const look of looks) await lookAfter(look, alive, deps, memory);
+    const page = await readPage(cursor, deps);
+    cursor = page.next;
+    for (const session of page.sessions) await reconcile(session, deps, memory);
   } while (cursor !== '0');
   memory.streamBytes = nextStreamBytes(memory.streamBytes, parseMemory(await redis.info('memory')));
-}
-
-/** `members`: members and scores in turn, as a scan answers. All of them are asked for at once. */
-async function lookAt(members: readonly string[], { redis, fleet }: UpkeepDeps): Promise<Look[]> {
-  const looks: Pick<Look, 'member' | 'keys' | 'score'>[] = [];
-  for (let index = 0; index < members.length; index += 2) {
-    const [member = '', score = ''] = members.slice(index, index + 2);
-    const keys = toSessionKeys(fleet.namespace, member);
-    if (keys === undefined) await redis.zrem(fleet.index, member);
-    else looks.push({ member, keys, score });
-  }
-  return Promise.all(looks.map(async (look) => ({ ...look, state: await readSessionState(redis, look.keys) })));
-}
-
-/** Hosts that a key says to be alive. */
-async function findAlive(looks: readonly Look[], { redis, fleet }: UpkeepDeps): Promise<Set<string>> {
-  const hosts = [...new Set(looks.map(({ state }) => state?.host ?? ''))].filter((host) => host !== '');
-  const beats = await Promise.all(hosts.map((host) => redis.exists(hostKeys(fleet.namespace, host).alive)));
-  return new Set(hosts.filter((_, index) => beats[index] === 1));
-}
-
-async function lookAfter(look: Look, alive: Set<string>, deps: UpkeepDeps, memory: Memory): Promise<void> {
-  const { redis, fleet } = deps;
-  const { member, keys, state } = look;
-  if (state === undefined || state.life === 'closed') {
-    memory.sweptAt.delete(member);
-    await forget(redis, fleet, member, look.score);
-    return;
-  }
-  const { host, hasWork } = state;
-  const owned = host !== '' && alive.has(host);
-  if (host !== '' && !owned) await sayUnreachable(keys, state, deps);
-  const now = performance.now();
-  // A held head is no work for a host, but its start deadline may pass.
-  const unfinished = hasWork || state.waiting > 0;
-  const due =
-    now - (memory.sweptAt.get(member) ?? -SWEEP_IDLE_MS) >= (unfinished ? SWEEP_UNFINISHED_MS : SWEEP_IDLE_MS);
-  if (due) {
-    memory.sweptAt.set(member, now);
-    await sweepAndTell(keys, deps, memory.streamBytes);
-  }
-  if (hasWork && (due || !owned)) await giveJob(keys, deps);
-}
-
-/** U3 */
-async function sweepAndTell(keys: SessionKeys, { redis }: UpkeepDeps, streamBytes: number): Promise<void> {
-  const { tenant, session } = keys;
-  const { ended } = await sweep(redis, keys, { retentionMs: LIMITS.retentionMs, streamBytes });
-  for (const { inbox, entryId, event } of ended) {
-    await notify(redis, keys.namespace, inbox, { tenant, session, entryId, event, result: '' });
-  }
-}
-
-/** U1 */
-async function giveJob(keys: SessionKeys, { jobs, logger }: UpkeepDeps): Promise<void> {
-  const job = { tenant: keys.tenant, session: keys.session };
-  if (await jobs.has(job)) return;
-  logger.info({ [ATTRIBUTES.sessionId]: keys.session }, 'session.requeued');
-  await jobs.ensure(job, 0);
-}
-
-/** U2: known by the key that a live host keeps alive. */
-async function sayUnreachable(
-  keys: SessionKeys,
-  { host, fence }: SessionState,
-  { redis, logger }: UpkeepDeps,
-): Promise<void> {
-  if (!(await recordNotice(redis, keys, fence, 'host.unreachable', { hostId: host }))) return;
-  logger.warn({ 'host.id': host, [ATTRIBUTES.sessionId]: keys.session }, 'host.unreachable');
-}
-
-/** The index is outside this process: what is no session of ours is dropped from it. */
-function toSessionKeys(namespace: string, member: string): SessionKeys | undefined {
-  const [tenant, session, ...rest] = member.split(':');
-  const parsed = [
-    namespaceSchema.safeParse(namespace),
-    tenantIdSchema.safeParse(tenant),
-    sessionIdSchema.safeParse(session),
-  ];
-  if (rest.length > 0 || parsed.some(({ success }) => !success)) return undefined;
-  return sessionKeys(namespace, tenant as string, session as string);
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SessionJob } from '@shellfleet/admission';
+import type { SessionJob, SessionRef } from '@shellfleet/admission';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { HostedSession, type Stop } from '../session/hosted-session.ts';
 import type { SessionDeps } from '../session/session-parts.ts';
@@ -29,7 +29,7 @@ export class HostedSessions {
     return this.#sessions.size;
   }
 
-  find(ref: SessionJob): HostedSession | undefined {
+  find(ref: SessionRef): HostedSession | undefined {
     return this.#sessions.get(memberOf(ref))?.session;
   }
 
@@ -65,6 +65,6 @@ export class HostedSessions {
   }
 }
 
-export function memberOf({ tenant, session }: SessionJob): string {
+export function memberOf({ tenant, session }: SessionRef): string {
   return `${tenant}:${session}`;
 }

@@ -1,3 +1,4 @@
+import type { PlacementClass } from '@shellfleet/admission';
 import type { Notifier } from '@shellfleet/concurrency';
 import type { Connected } from '@shellfleet/mailbox';
 import { type FleetKeys, hostKeys, parseWakeUp, type WakeUp } from '@shellfleet/protocol';
@@ -9,6 +10,8 @@ export interface WakeUpTargets {
   tools: ToolHost;
   /** Of the loop that fetches sessions. */
   jobs: Notifier;
+  /** The placement classes whose sessions this host fetches. */
+  offers: readonly PlacementClass[];
   readCalls(): Promise<void>;
 }
 
@@ -30,10 +33,10 @@ export async function subscribeToWakeUps(
   return { close: () => subscriber.disconnect() };
 }
 
-function deliver(wakeUp: WakeUp, { sessions, tools, jobs, readCalls }: WakeUpTargets): void {
+function deliver(wakeUp: WakeUp, { sessions, tools, jobs, offers, readCalls }: WakeUpTargets): void {
   switch (wakeUp.type) {
     case 'sessions':
-      jobs.notify();
+      if (offers.includes(wakeUp.placementClass)) jobs.notify();
       break;
     case 'tool':
       tools.wakeUp(wakeUp.name);

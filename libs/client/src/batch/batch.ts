@@ -1,5 +1,5 @@
 import { OUTCOMES, parseOrThrow, ShellfleetError } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
+import type { View } from '../view.ts';
 import { readFinishedTasks } from './finished-tasks.ts';
 import { runTask } from './run-task.ts';
 import { type BatchOptions, type BatchTotals, batchOptionsSchema, type Task, type TaskResult } from './task.ts';
@@ -14,7 +14,7 @@ export class Batch implements AsyncIterable<TaskResult> {
     skipped: 0,
     ...(Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0])) as Omit<BatchTotals, 'tasks' | 'skipped'>),
   };
-  readonly #producer: Producer;
+  readonly #view: View;
   readonly #tasks: Iterable<Task> | AsyncIterable<Task>;
   readonly #options: ReturnType<typeof parseOptions>;
   readonly #signal: AbortSignal | undefined;
@@ -23,13 +23,13 @@ export class Batch implements AsyncIterable<TaskResult> {
   readonly #seen = new Set<string>();
 
   /** @internal */
-  constructor(producer: Producer, tasks: Iterable<Task> | AsyncIterable<Task>, options: BatchOptions) {
-    this.#producer = producer;
+  constructor(view: View, tasks: Iterable<Task> | AsyncIterable<Task>, options: BatchOptions) {
+    this.#view = view;
     this.#tasks = tasks;
     const { signal, ...rest } = options;
     this.#options = parseOptions(rest);
     this.#signal = signal;
-    this.#name = `batch-${producer.nextId()}`;
+    this.#name = `batch-${view.nextId()}`;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<TaskResult, void, undefined> {
@@ -83,7 +83,7 @@ export class Batch implements AsyncIterable<TaskResult> {
     this.#seen.add(task?.id);
     const result = isDuplicate
       ? duplicate(task.id)
-      : await runTask(this.#producer, task, `${this.#name}-${index}`, this.#options.retries, this.#signal);
+      : await runTask(this.#view, task, `${this.#name}-${index}`, this.#options.retries, this.#signal);
     return { type: 'ended', index, result };
   }
 }

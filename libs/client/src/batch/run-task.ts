@@ -1,8 +1,8 @@
 import { ensureShellfleetError, type Outcome, parseOrThrow, type Result } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
 import { Session } from '../session.ts';
 import { beginClose } from '../submit/close-session.ts';
 import { openSession } from '../submit/open-session.ts';
+import type { View } from '../view.ts';
 import { type Task, type TaskResult, taskSchema } from './task.ts';
 
 export interface Retries {
@@ -12,7 +12,7 @@ export interface Retries {
 
 /** Runs a task to its end, again from its beginning where that was asked for. Never rejects. */
 export async function runTask(
-  producer: Producer,
+  view: View,
   task: Task,
   sessionId: string,
   retries: Retries,
@@ -22,7 +22,7 @@ export async function runTask(
   const left = { ...retries };
   for (let attempts = 1; ; attempts++) {
     const id = attempts === 1 ? sessionId : `${sessionId}.${attempts}`;
-    const attempt = await tryTask(producer, task, id, signal);
+    const attempt = await tryTask(view, task, id, signal);
     const kind = kindOf(attempt);
     if (!signal?.aborted && kind !== 'done' && left[kind]-- > 0) continue;
     return { id: String(task.id), sessionId: id, ...attempt, attempts, durationMs: Date.now() - startedAt };
@@ -31,20 +31,15 @@ export async function runTask(
 
 type Attempt = Pick<TaskResult, 'outcome' | 'results' | 'error'>;
 
-async function tryTask(
-  producer: Producer,
-  task: Task,
-  sessionId: string,
-  signal: AbortSignal | undefined,
-): Promise<Attempt> {
+async function tryTask(view: View, task: Task, sessionId: string, signal: AbortSignal | undefined): Promise<Attempt> {
   const results: Result[] = [];
   try {
     const { script, files = {}, timeoutMs } = parseOrThrow(taskSchema, task, 'COMMAND_INVALID', 'The task');
-    const opened = await openSession(producer, sessionId, task.spec ?? {});
-    const close = () => beginClose(producer, opened.keys, opened.generation).catch(() => {});
+    const opened = await openSession(view, sessionId, task.spec ?? {});
+    const close = () => beginClose(view, opened.keys, opened.generation).catch(() => {});
     signal?.addEventListener('abort', close, { once: true });
     try {
-      const session = new Session(producer, opened);
+      const session = new Session(view, opened);
       for (const [path, localPath] of Object.entries(files)) await session.files.upload(localPath, path);
       for (const step of [script].flat()) {
         const result = await session.run(step, timeoutMs === undefined ? {} : { timeoutMs });

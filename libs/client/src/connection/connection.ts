@@ -2,11 +2,11 @@ import { SessionsQueue } from '@shellfleet/admission';
 import { connectRedis } from '@shellfleet/mailbox';
 import { type FleetKeys, fleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import { SendWindow } from '../queue/send-window.ts';
 import { ToolsQueue } from '../queue/tools-queue.ts';
 import { FeedSubscriber } from './feed-subscriber.ts';
 import { createIds } from './ids.ts';
 import { InboxReader, type NoticeReceiver } from './inbox-reader.ts';
-import { SendWindow } from './send-window.ts';
 
 /** Calls that may be in flight on the main connection: even a slow Redis answers as many well within the deadline of a call. */
 const CALLS_IN_FLIGHT = 1_000;

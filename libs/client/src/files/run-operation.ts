@@ -10,9 +10,9 @@ import {
   type WireResult,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
-import type { Producer } from '../producer.ts';
 import type { Pending } from '../results/pending-results.ts';
 import type { OpenSession } from '../submit/open-session.ts';
+import type { SubmitContext } from '../submit/send-entry.ts';
 import { sendEntry } from '../submit/send-entry.ts';
 
 /** A step of a file operation that the mailbox has taken. */
@@ -29,28 +29,28 @@ export function parseSandboxPath(path: unknown): string {
 
 /** Sends one step; resolves when the mailbox has taken it. */
 export async function sendOperation(
-  producer: Producer,
+  context: SubmitContext,
   session: OpenSession,
   operation: FileOperation,
 ): Promise<SentOperation> {
-  const { pending } = await sendEntry(producer, session, { type: 'file', operation });
+  const { pending } = await sendEntry(context, session, { type: 'file', operation });
   const what = `${operation.name} ${JSON.stringify(operation.path)} in session ${session.id}`;
-  return { answer: () => readAnswer(producer, session, pending, what) };
+  return { answer: () => readAnswer(context, session, pending, what) };
 }
 
 async function readAnswer(
-  producer: Producer,
+  context: SubmitContext,
   session: OpenSession,
   pending: Pending,
   what: string,
 ): Promise<FileAnswer> {
   throwUnlessDone(await pending.result(), what);
-  const sealed = await readSealedAnswer(producer.redis, session.keys, pending.entryId);
+  const sealed = await readSealedAnswer(context.redis, session.keys, pending.entryId);
   if (sealed === undefined) return {};
   const place = sealPlace('answer', session.keys, pending.entryId);
   return parseOrThrow(
     fileAnswerSchema,
-    JSON.parse(producer.sealer.open(sealed, place)),
+    JSON.parse(context.sealer.open(sealed, place)),
     'INTERNAL',
     `The answer to ${what}`,
   );

@@ -2,9 +2,9 @@ import { createReadStream } from 'node:fs';
 import { open, rename, rm, stat } from 'node:fs/promises';
 import type { CallOrder } from '@shellfleet/concurrency';
 import { type FileInfo, ShellfleetError } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
-import type { Files } from '../session.ts';
 import type { OpenSession } from '../submit/open-session.ts';
+import type { SubmitContext } from '../submit/send-entry.ts';
+import type { Files } from './files.ts';
 import { parseSandboxPath, type SentOperation, sendOperation } from './run-operation.ts';
 
 /** Bytes of a file that one entry carries. */
@@ -16,12 +16,12 @@ const READ_BYTES = 268_435_456;
 
 /** Splits files into parts that fit an entry of the mailbox. A file in several parts holds its turn to the last one, so it keeps its place. */
 export class SessionFiles implements Files {
-  readonly #producer: Producer;
+  readonly #context: SubmitContext;
   readonly #session: OpenSession;
   readonly #order: CallOrder;
 
-  constructor(producer: Producer, session: OpenSession, order: CallOrder) {
-    this.#producer = producer;
+  constructor(context: SubmitContext, session: OpenSession, order: CallOrder) {
+    this.#context = context;
     this.#session = session;
     this.#order = order;
   }
@@ -57,13 +57,13 @@ export class SessionFiles implements Files {
 
   async list(path: string): Promise<FileInfo[]> {
     const operation = { name: 'list', path: parseSandboxPath(path) } as const;
-    const sent = await this.#order.run(() => sendOperation(this.#producer, this.#session, operation));
+    const sent = await this.#order.run(() => sendOperation(this.#context, this.#session, operation));
     return (await sent.answer()).entries ?? [];
   }
 
   async remove(path: string): Promise<void> {
     const operation = { name: 'remove', path: parseSandboxPath(path) } as const;
-    const sent = await this.#order.run(() => sendOperation(this.#producer, this.#session, operation));
+    const sent = await this.#order.run(() => sendOperation(this.#context, this.#session, operation));
     await sent.answer();
   }
 
@@ -74,7 +74,7 @@ export class SessionFiles implements Files {
 
   async download(path: string, localPath: string): Promise<void> {
     const parsed = parseSandboxPath(path);
-    const temporary = `${localPath}.part-${this.#producer.nextId()}`;
+    const temporary = `${localPath}.part-${this.#context.nextId()}`;
     const file = await open(temporary, 'wx').catch((error: unknown) => {
       throw localError(localPath, error);
     });
@@ -95,7 +95,7 @@ export class SessionFiles implements Files {
   async *#parts(path: string): AsyncGenerator<Uint8Array> {
     const release = Promise.withResolvers<void>();
     const readAt = (offset: number) =>
-      sendOperation(this.#producer, this.#session, { name: 'read', path, offset, length: PART_BYTES });
+      sendOperation(this.#context, this.#session, { name: 'read', path, offset, length: PART_BYTES });
     const first = Promise.withResolvers<SentOperation>();
     const turn = this.#order.runExclusive(async () => {
       const sending = readAt(0);
@@ -119,13 +119,13 @@ export class SessionFiles implements Files {
   }
 
   async #writeParts(path: string, parts: Iterable<Part> | AsyncIterable<Part>): Promise<void> {
-    const transfer = this.#producer.nextId();
+    const transfer = this.#context.nextId();
     const answers: Promise<unknown>[] = [];
     await this.#order.runExclusive(async () => {
       let offset = 0;
       for await (const { data, last } of parts) {
         const operation = { name: 'write', path, offset, last, transfer, data: data.toString('base64') } as const;
-        const answer = (await sendOperation(this.#producer, this.#session, operation)).answer();
+        const answer = (await sendOperation(this.#context, this.#session, operation)).answer();
         answer.catch(() => {});
         answers.push(answer);
         offset += data.byteLength;

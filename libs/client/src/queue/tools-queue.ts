@@ -2,7 +2,7 @@ import { toQueueError } from '@shellfleet/mailbox';
 import { encodeWakeUp, type FleetKeys, type ToolJob, toolJobId, toolQueue } from '@shellfleet/protocol';
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { SendWindow } from '../connection/send-window.ts';
+import { SendWindow } from './send-window.ts';
 
 /** Calls that are being added at once. */
 const JOBS_UNDER_WAY = 200;

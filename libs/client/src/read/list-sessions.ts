@@ -1,18 +1,21 @@
 import { toQueueError } from '@shellfleet/mailbox';
 import type { SessionInfo, SessionState } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
+import type { InfoContext } from './session-info.ts';
 import { readSessionInfos } from './session-info.ts';
 
 const PAGE = 200;
 
 /** Sessions of this tenant: recorded, open, or closed a moment ago. Read in pages: one that changes meanwhile may show as before or after. */
-export async function* listSessions(producer: Producer, state: SessionState | undefined): AsyncGenerator<SessionInfo> {
-  const prefix = `${producer.tenant}:`;
+export async function* listSessions(
+  context: InfoContext,
+  state: SessionState | undefined,
+): AsyncGenerator<SessionInfo> {
+  const prefix = `${context.tenant}:`;
   const seen = new Set<string>();
   let cursor = '0';
   do {
-    const [next, pairs] = await producer.redis
-      .zscan(producer.fleet.index, cursor, 'MATCH', `${prefix}*`, 'COUNT', PAGE)
+    const [next, pairs] = await context.redis
+      .zscan(context.fleet.index, cursor, 'MATCH', `${prefix}*`, 'COUNT', PAGE)
       .catch((error: unknown) => {
         throw toQueueError(error);
       });
@@ -21,7 +24,7 @@ export async function* listSessions(producer: Producer, state: SessionState | un
     const ids = pairs.filter((_value, index) => index % 2 === 0).map((member) => member.slice(prefix.length));
     const fresh = ids.filter((id) => !seen.has(id));
     for (const id of fresh) seen.add(id);
-    const infos = await readSessionInfos(producer, fresh.map(producer.keysOf));
+    const infos = await readSessionInfos(context, fresh.map(context.keysOf));
     for (const info of infos) if (state === undefined || info.state === state) yield info;
   } while (cursor !== '0');
 }

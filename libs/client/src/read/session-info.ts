@@ -1,3 +1,4 @@
+import { noHostReason, PLACEMENT_CLASSES } from '@shellfleet/admission';
 import { readSessionState, type SessionState as StoredState, toQueueError } from '@shellfleet/mailbox';
 import {
   hostKeys,
@@ -9,16 +10,21 @@ import {
   sessionJobId,
   toCommandId,
 } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
-import { askHost } from '../submit/ask-host.ts';
-import { readWaitingLine, type WaitingLine } from './waiting-line.ts';
+import { type AskContext, askHost } from '../hosts/ask-host.ts';
+import { type LineContext, readBeats, readWaitingLines, type WaitingLine } from './waiting-line.ts';
+
+/** What reading about sessions needs of a view. */
+export interface InfoContext extends AskContext, LineContext {
+  readonly tenant: string;
+  keysOf(sessionId: string): SessionKeys;
+}
 
 const BACKGROUND_WITHIN_MS = 1_000;
 
 /** Throws SESSION_NOT_FOUND. */
-export async function readSessionInfo(producer: Producer, keys: SessionKeys): Promise<SessionInfo> {
-  const [info] = await readSessionInfos(producer, [keys]);
-  if (info !== undefined) return withBackground(producer, keys, info);
+export async function readSessionInfo(context: InfoContext, keys: SessionKeys): Promise<SessionInfo> {
+  const [info] = await readSessionInfos(context, [keys]);
+  if (info !== undefined) return withBackground(context, keys, info);
   throw new ShellfleetError(
     'SESSION_NOT_FOUND',
     `There is no session ${keys.session}. \`shellfleet ps\` lists those that there are.`,
@@ -27,12 +33,12 @@ export async function readSessionInfo(producer: Producer, keys: SessionKeys): Pr
 }
 
 /** What runs in the background is known to the shell alone, so its host is asked. */
-async function withBackground(producer: Producer, keys: SessionKeys, info: SessionInfo): Promise<SessionInfo> {
+async function withBackground(context: InfoContext, keys: SessionKeys, info: SessionInfo): Promise<SessionInfo> {
   const { backgroundUnknown, ...known } = info;
   if (info.hostId === null || !['starting', 'ready', 'busy'].includes(info.state)) return info;
   try {
     const question = { type: 'background' } as const;
-    const background = await askHost(producer, info.hostId, keys, question, { timeoutMs: BACKGROUND_WITHIN_MS });
+    const background = await askHost(context, info.hostId, keys, question, { timeoutMs: BACKGROUND_WITHIN_MS });
     return { ...known, background };
   } catch (error) {
     // Everything else of the session is known all the same.
@@ -42,33 +48,46 @@ async function withBackground(producer: Producer, keys: SessionKeys, info: Sessi
 }
 
 /** Infos of those that exist, in the given order. */
-export async function readSessionInfos(producer: Producer, all: readonly SessionKeys[]): Promise<SessionInfo[]> {
+export async function readSessionInfos(context: InfoContext, all: readonly SessionKeys[]): Promise<SessionInfo[]> {
   try {
     const found = await Promise.all(
       all.map(async (keys) => {
-        const state = await readSessionState(producer.redis, keys);
+        const state = await readSessionState(context.redis, keys);
         return state === undefined ? [] : [{ keys, state }];
       }),
     );
     const existing = found.flat();
     const hosts = new Set(existing.flatMap(({ state }) => (state.host === '' ? [] : [state.host])));
-    const alive = await aliveHosts(producer, [...hosts]);
-    const hasJob = existing.some(({ state }) => isQueued(state) && state.hasWork);
-    const line = hasJob ? await readWaitingLine(producer) : undefined;
-    return existing.map(({ keys, state }) => toInfo(keys, state, alive, line));
+    const alive = await aliveHosts(context, [...hosts]);
+    const placed = existing.map(({ keys, state }) => ({ keys, state, placementClass: classOf(state) }));
+    const beats = placed.some(({ state }) => needsHost(state, alive)) ? await readBeats(context) : [];
+    const inLine = placed.filter(({ state }) => isQueued(state) && state.hasWork);
+    const classes = new Set(inLine.flatMap(({ placementClass }) => placementClass ?? []));
+    const lines = await readWaitingLines(context, classes, beats);
+    return placed.map(({ keys, state, placementClass }) => {
+      const line = isQueued(state) && placementClass !== undefined ? lines.get(placementClass) : undefined;
+      const info = toInfo(keys, state, alive, line);
+      if (placementClass === undefined || !needsHost(state, alive)) return info;
+      const reason = noHostReason(placementClass, beats);
+      return reason === undefined ? info : { ...info, noHostReason: reason };
+    });
   } catch (error) {
     throw toQueueError(error);
   }
 }
 
-async function aliveHosts(producer: Producer, hosts: string[]): Promise<Set<string>> {
-  const answers = await Promise.all(
-    hosts.map((host) => producer.redis.exists(hostKeys(producer.namespace, host).alive)),
-  );
+async function aliveHosts(context: InfoContext, hosts: string[]): Promise<Set<string>> {
+  const answers = await Promise.all(hosts.map((host) => context.redis.exists(hostKeys(context.namespace, host).alive)));
   return new Set(hosts.filter((_host, index) => answers[index] === 1));
 }
 
 const isQueued = (state: StoredState) => state.life === 'open' && !state.host;
+
+/** It has no host, or one that is not alive. */
+const needsHost = (state: StoredState, alive: ReadonlySet<string>) => state.life === 'open' && !alive.has(state.host);
+
+/** Undefined when the copy in clear is not valid. */
+const classOf = (state: StoredState) => PLACEMENT_CLASSES.find((name) => name === state.placementClass);
 
 function toInfo(
   keys: SessionKeys,
@@ -76,7 +95,7 @@ function toInfo(
   alive: ReadonlySet<string>,
   line: WaitingLine | undefined,
 ): SessionInfo {
-  const position = isQueued(state) ? line?.positionOf(sessionJobId(keys.tenant, keys.session)) : undefined;
+  const position = line?.positionOf(sessionJobId(keys.tenant, keys.session));
   const etaMs = position === undefined ? undefined : line?.etaOf(position);
   return {
     id: keys.session,

@@ -1,7 +1,12 @@
+import { hostsFor, type PlacementClass, type SessionsQueue } from '@shellfleet/admission';
 import { type HostBeat, hostBeatSchema, hostKeys } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
+import type { FleetContext } from '../connection/fleet-context.ts';
 
-/** Sessions that wait for a slot. */
+export interface LineContext extends FleetContext {
+  readonly sessions: Pick<SessionsQueue, 'waiting'>;
+}
+
+/** The sessions of one placement class that wait for a slot. */
 export interface WaitingLine {
   /** From 1; undefined for one that does not wait. */
   positionOf(jobId: string): number | undefined;
@@ -9,10 +14,24 @@ export interface WaitingLine {
   etaOf(position: number): number | undefined;
 }
 
-export async function readWaitingLine(producer: Producer): Promise<WaitingLine> {
-  const [waiting, beats] = await Promise.all([producer.sessions.waiting(), readBeats(producer)]);
-  const positions = new Map(waiting.map((jobId, index) => [jobId, index + 1]));
-  return { positionOf: (jobId) => positions.get(jobId), etaOf: (position) => estimateWait(position, beats) };
+/** One line for each placement class: its sessions wait for the hosts that offer it. */
+export async function readWaitingLines(
+  context: LineContext,
+  classes: ReadonlySet<PlacementClass>,
+  beats: readonly HostBeat[],
+): Promise<Map<PlacementClass, WaitingLine>> {
+  const lines = await Promise.all(
+    [...classes].map(async (name): Promise<[PlacementClass, WaitingLine]> => {
+      const waiting = await context.sessions.waiting(name);
+      const positions = new Map(waiting.map((jobId, index) => [jobId, index + 1]));
+      const hosts = hostsFor(name, beats);
+      return [
+        name,
+        { positionOf: (jobId) => positions.get(jobId), etaOf: (position) => estimateWait(position, hosts) },
+      ];
+    }),
+  );
+  return new Map(lines);
 }
 
 type Slots = Pick<HostBeat, 'slots' | 'free' | 'draining'> & { heldMs?: number | undefined };
@@ -26,9 +45,10 @@ export function estimateWait(position: number, hosts: readonly Slots[]): number 
   return perMs === 0 ? undefined : Math.round((position - free) / perMs);
 }
 
-async function readBeats(producer: Producer): Promise<HostBeat[]> {
-  const ids = await producer.redis.zrange(producer.fleet.hosts, '0', '-1');
-  const texts = await Promise.all(ids.map((id) => producer.redis.get(hostKeys(producer.namespace, id).alive)));
+/** The heartbeats of all live hosts. */
+export async function readBeats(context: LineContext): Promise<HostBeat[]> {
+  const ids = await context.redis.zrange(context.fleet.hosts, '0', '-1');
+  const texts = await Promise.all(ids.map((id) => context.redis.get(hostKeys(context.namespace, id).alive)));
   return texts.flatMap((text) => {
     try {
       return [hostBeatSchema.parse(JSON.parse(text ?? ''))];

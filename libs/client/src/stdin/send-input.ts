@@ -1,14 +1,25 @@
+import type { Sealer } from '@shellfleet/mailbox';
 import { type InputWrite, type InputWritten, sealPlace, writeInput } from '@shellfleet/mailbox';
 import { isShellfleetError, LIMITS, type SessionKeys, ShellfleetError, toCommandId } from '@shellfleet/protocol';
-import type { Wake } from '../connection/feeds.ts';
-import type { Producer } from '../producer.ts';
+import type { Redis } from 'ioredis';
+import type { Feeds, Wake } from '../connection/feeds.ts';
 import { resultExpired } from '../results/read-result.ts';
+
+/** What writing to an open stdin needs of a view. */
+export interface InputContext {
+  /** Names the writer; its numbers rise. */
+  readonly id: string;
+  readonly redis: Redis;
+  readonly sealer: Sealer;
+  readonly feeds: Feeds;
+  nextInputNumber(): number;
+}
 
 const NOTHING = new Uint8Array(0);
 
 /** Where a call goes, and how long it waits. */
 export interface InputPlace {
-  producer: Producer;
+  context: InputContext;
   keys: SessionKeys;
   entryId: string;
   signal?: AbortSignal | undefined;
@@ -24,16 +35,16 @@ export type InputCall = Omit<InputWrite, 'writer' | 'number' | 'chunks'> & { byt
  * on one entry one after another.
  */
 export async function sendInput(place: InputPlace, call: InputCall): Promise<Exclude<InputWritten, { type: 'full' }>> {
-  const { producer, keys, entryId, signal } = place;
+  const { context, keys, entryId, signal } = place;
   const { bytes = NOTHING, ...rest } = call;
   const seal = (plain: Uint8Array) => ({
-    sealed: producer.sealer.seal(plain, sealPlace('input', keys, entryId)),
+    sealed: context.sealer.seal(plain, sealPlace('input', keys, entryId)),
     bytes: plain.byteLength,
   });
   const write: InputWrite = {
     ...rest,
-    writer: producer.id,
-    number: producer.nextInputNumber(),
+    writer: context.id,
+    number: context.nextInputNumber(),
     chunks: [...toPieces(bytes, LIMITS.inputChunkBytes)].map(seal),
   };
   const giveUpAt = Date.now() + place.patienceMs;
@@ -41,17 +52,17 @@ export async function sendInput(place: InputPlace, call: InputCall): Promise<Exc
   try {
     for (;;) {
       signal?.throwIfAborted();
-      const written = await writeInput(producer.redis, keys, entryId, write).catch((error: unknown) => {
+      const written = await writeInput(context.redis, keys, entryId, write).catch((error: unknown) => {
         if (!isShellfleetError(error) || error.code !== 'QUEUE_UNAVAILABLE' || Date.now() > giveUpAt) throw error;
         // A Redis that is full takes no chunk, but whoever streams is still there.
         const { writer, number, offset, leaseMs } = write;
         if (offset !== undefined && leaseMs !== undefined)
-          void writeInput(producer.redis, keys, entryId, { writer, number, offset, leaseMs }).catch(() => {});
+          void writeInput(context.redis, keys, entryId, { writer, number, offset, leaseMs }).catch(() => {});
         return { type: 'full' } as const;
       });
       if (written.type !== 'full') return written;
       // The first look after following misses no hint.
-      if (wake === undefined) wake = await producer.feeds.follow(keys.feed);
+      if (wake === undefined) wake = await context.feeds.follow(keys.feed);
       else await wake.next(signal);
     }
   } finally {

@@ -1,5 +1,5 @@
 import { LIMITS, type SessionKeys, type StdinSource } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
+import type { InputContext } from './send-input.ts';
 import { type InputCall, type InputPlace, sendInput, toWrites } from './send-input.ts';
 
 // T1. While it streams, its submitter is heard at least every second; a host that misses it for long enough stops the command.
@@ -10,12 +10,12 @@ const RENEW_EVERY_MS = 1_000;
 
 /** Sends all of the source to the command, then its end. Resolves when that is done, or nobody wants it any more; never rejects. */
 export async function streamStdin(
-  producer: Producer,
+  context: InputContext,
   keys: SessionKeys,
   entryId: string,
   source: StdinSource,
 ): Promise<void> {
-  const place: InputPlace = { producer, keys, entryId, patienceMs: Number.POSITIVE_INFINITY };
+  const place: InputPlace = { context, keys, entryId, patienceMs: Number.POSITIVE_INFINITY };
   const iterator = toIterator(source);
   let offset = 0;
   /** False: the command has no use for more. */

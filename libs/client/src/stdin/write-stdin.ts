@@ -1,6 +1,11 @@
+import type { KeyedCallOrder } from '@shellfleet/concurrency';
 import type { SessionKeys } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
+import type { InputContext } from './send-input.ts';
 import { sendInput, toInputError, toWrites } from './send-input.ts';
+
+export interface WriteContext extends InputContext {
+  readonly inputOrder: KeyedCallOrder;
+}
 
 export interface WriteOptions {
   /** Ends the wait for room. What was written of the data until then stays written. */
@@ -12,12 +17,12 @@ const PATIENCE_MS = 10_000;
 
 /** Writes of this process to one command, in call order, each whole. */
 export class OpenStdin {
-  readonly #producer: Producer;
+  readonly #context: WriteContext;
   readonly #keys: SessionKeys;
   readonly #entryId: string;
 
-  constructor(producer: Producer, keys: SessionKeys, entryId: string) {
-    this.#producer = producer;
+  constructor(context: WriteContext, keys: SessionKeys, entryId: string) {
+    this.#context = context;
     this.#keys = keys;
     this.#entryId = entryId;
   }
@@ -41,10 +46,10 @@ export class OpenStdin {
   }
 
   #inTurn(
-    send: (place: { producer: Producer; keys: SessionKeys; entryId: string; patienceMs: number }) => Promise<void>,
+    send: (place: { context: WriteContext; keys: SessionKeys; entryId: string; patienceMs: number }) => Promise<void>,
   ): Promise<void> {
-    const [producer, keys, entryId] = [this.#producer, this.#keys, this.#entryId];
-    const turn = () => send({ producer, keys, entryId, patienceMs: PATIENCE_MS });
-    return producer.inputOrder.runExclusive(`${keys.session}\n${entryId}`, turn);
+    const [context, keys, entryId] = [this.#context, this.#keys, this.#entryId];
+    const turn = () => send({ context, keys, entryId, patienceMs: PATIENCE_MS });
+    return context.inputOrder.runExclusive(`${keys.session}\n${entryId}`, turn);
   }
 }

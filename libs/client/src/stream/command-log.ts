@@ -9,11 +9,15 @@ import {
   toCommandId,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
-import type { Producer } from '../producer.ts';
+import type { AskContext } from '../hosts/ask-host.ts';
+import { askHost } from '../hosts/ask-host.ts';
 import { parseWireResult } from '../results/read-result.ts';
-import { askHost } from '../submit/ask-host.ts';
 import { followEntries } from './command-output.ts';
 import { type LogRange, LogWindow } from './log-window.ts';
+import type { StreamContext } from './stream-reader.ts';
+
+/** What reading a log needs of a view. */
+export interface LogContext extends StreamContext, AskContext {}
 
 export interface LogOptions extends LogRange {
   signal?: AbortSignal;
@@ -33,7 +37,7 @@ const rangeSchema = z.object({
  * counted. Throws HOST_UNREACHABLE where the host has to be asked and is away, and LOG_EXPIRED when nothing at all is left.
  */
 export async function* readLog(
-  producer: Producer,
+  context: LogContext,
   keys: SessionKeys,
   entryId: string,
   { signal, follow = false, ...range }: LogOptions,
@@ -41,12 +45,12 @@ export async function* readLog(
   parseOrThrow(rangeSchema, range, 'COMMAND_INVALID', 'The range of the log');
   const window = new LogWindow(range);
   const commandId = toCommandId(keys.session, entryId);
-  const fromHost = (host: string | null | undefined) => readFromHost(producer, keys, entryId, window, host, signal);
+  const fromHost = (host: string | null | undefined) => readFromHost(context, keys, entryId, window, host, signal);
   /** Of the streams that the session's stream does not carry to their end. */
   let ends: OutputEntry[] = [];
   let hasEnded = false;
   let printedBytes = 0;
-  for await (const step of followEntries(producer, keys, entryId, { after: undefined, follow, ...only(signal) })) {
+  for await (const step of followEntries(context, keys, entryId, { after: undefined, follow, ...only(signal) })) {
     if (window.isFull) return;
     if (step.type === 'restarted') window.restart();
     if (step.type === 'ended') printedBytes = window.streams.reduce((sum, stream) => sum + step.stored[stream], 0);
@@ -75,7 +79,7 @@ export async function* readLog(
 }
 
 async function* readFromHost(
-  producer: Producer,
+  context: LogContext,
   keys: SessionKeys,
   entryId: string,
   window: LogWindow,
@@ -83,7 +87,7 @@ async function* readFromHost(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<LogChunk> {
   // While it runs, its record says where.
-  const host = known === undefined ? (await readRecord(producer.redis, keys, entryId))?.host : known;
+  const host = known === undefined ? (await readRecord(context.redis, keys, entryId))?.host : known;
   if (!host) return;
   for (let more = true; more && !window.isFull; ) {
     const question = {
@@ -92,7 +96,7 @@ async function* readFromHost(
       streams: [...window.streams],
       from: window.wanted,
     };
-    const page = await askHost(producer, host, keys, question, { signal });
+    const page = await askHost(context, host, keys, question, { signal });
     for (const { stream, offset, data } of page.pieces)
       yield* some(window.push(stream, offset, Buffer.from(data, 'base64')));
     more = page.more && page.pieces.length > 0;

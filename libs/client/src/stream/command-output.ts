@@ -7,9 +7,9 @@ import {
   toCommandId,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import type { Producer } from '../producer.ts';
 import { resultExpired } from '../results/read-result.ts';
 import { ChunkAssembler, type RawOffsets } from './chunk-assembler.ts';
+import type { StreamContext } from './stream-reader.ts';
 import { isBefore, type Position, StreamReader } from './stream-reader.ts';
 
 // O1. A reader that resumes at the id of a chunk has the same bytes as one that stayed.
@@ -20,13 +20,13 @@ import { isBefore, type Position, StreamReader } from './stream-reader.ts';
 
 /** Output of one command, live and from the beginning, or after a chunk's id. Ends after the command's terminal event, and what came late by then. */
 export async function* followOutput(
-  producer: Producer,
+  context: StreamContext,
   keys: SessionKeys,
   entryId: string,
   position: Position,
 ): AsyncGenerator<OutputChunk> {
   let assembler = new ChunkAssembler();
-  for await (const step of followEntries(producer, keys, entryId, position)) {
+  for await (const step of followEntries(context, keys, entryId, position)) {
     if (step.type === 'resumed') assembler = toAssembler(step.last);
     else if (step.type === 'restarted') assembler.restart();
     else if (step.type === 'output') yield assembler.push(step.id, step.entry);
@@ -45,16 +45,16 @@ export type EntryStep =
   | { type: 'ended'; id: string; stored: RawOffsets };
 
 export async function* followEntries(
-  producer: Producer,
+  context: StreamContext,
   keys: SessionKeys,
   entryId: string,
   { after, signal, follow = true }: Position,
 ): AsyncGenerator<EntryStep> {
   signal?.throwIfAborted();
-  using wake = await producer.feeds.follow(keys.feed);
+  using wake = await context.feeds.follow(keys.feed);
   const read = <T>(call: () => Promise<T>) =>
     retryWhileRedisIsDown(call, signal, { errorReplies: 'throw', waitBeforeRetry: () => wake.next(signal) });
-  const look = () => read(() => findRecord(producer.redis, keys, entryId));
+  const look = () => read(() => findRecord(context.redis, keys, entryId));
 
   let record = await look();
   while (record.state === 'waiting') {
@@ -67,8 +67,8 @@ export async function* followEntries(
 
   const start = `${record.startedAt}-0`;
   const resumes = after !== undefined && !isBefore(after, start);
-  if (resumes) yield { type: 'resumed', last: await read(() => readOutputEntry(producer.redis, keys, entryId, after)) };
-  const reader = new StreamReader(producer.redis, keys, resumes ? `(${after}` : start);
+  if (resumes) yield { type: 'resumed', last: await read(() => readOutputEntry(context.redis, keys, entryId, after)) };
+  const reader = new StreamReader(context.redis, keys, resumes ? `(${after}` : start);
   let lastId = resumes ? after : start;
   let ended = false;
   for (;;) {

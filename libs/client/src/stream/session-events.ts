@@ -7,9 +7,9 @@ import {
   type SessionKeys,
   toCommandId,
 } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
 import { parseWireResult } from '../results/read-result.ts';
 import { ChunkAssemblers } from './chunk-assemblers.ts';
+import type { StreamContext } from './stream-reader.ts';
 import { type Position, StreamReader } from './stream-reader.ts';
 
 /**
@@ -17,20 +17,20 @@ import { type Position, StreamReader } from './stream-reader.ts';
  * `data` of `command.output` is the chunk, of `command.completed` the Result.
  */
 export async function* followEvents(
-  producer: Producer,
+  context: StreamContext,
   keys: SessionKeys,
   generation: string,
   { after, signal, follow = true }: Position,
 ): AsyncGenerator<SessionEvent> {
-  using wake = await producer.feeds.follow(keys.feed);
+  using wake = await context.feeds.follow(keys.feed);
   const read = <T>(call: () => Promise<T>) =>
     retryWhileRedisIsDown(call, signal, { errorReplies: 'throw', waitBeforeRetry: () => wake.next(signal) });
   const hasEnded = async () => {
-    const now = await read(() => readLife(producer.redis, keys));
+    const now = await read(() => readLife(context.redis, keys));
     return now?.generation !== generation || now.life === 'closed';
   };
   // A generation is the time at which its life began, so its events have no lower ids.
-  const reader = new StreamReader(producer.redis, keys, after === undefined ? generation : `(${after}`);
+  const reader = new StreamReader(context.redis, keys, after === undefined ? generation : `(${after}`);
   const assemblers = new ChunkAssemblers(after !== undefined);
   let ended = false;
   for (;;) {

@@ -2,6 +2,13 @@ import { readStream, type StreamEntry } from '@shellfleet/mailbox';
 import { parseOrThrow, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import type { Feeds } from '../connection/feeds.ts';
+
+/** What reading a session's stream needs of a view. */
+export interface StreamContext {
+  readonly redis: Redis;
+  readonly feeds: Feeds;
+}
 
 /** Where a reader begins and how it ends. */
 export interface Position {

@@ -1,47 +1,51 @@
 import { type Closed, close, notify, readLife } from '@shellfleet/mailbox';
 import type { SessionKeys } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
-import { callHost, isHostAlive } from './call-host.ts';
+import type { Feeds } from '../connection/feeds.ts';
+import type { FleetContext } from '../connection/fleet-context.ts';
+import { callHost, isHostAlive } from '../hosts/call-host.ts';
+
+/** What closing a session needs of a view. */
+export interface CloseContext extends FleetContext {
+  readonly feeds: Feeds;
+}
 
 /** Ends a life of a session and resolves when it has ended; at once when no host holds it, or its host is out of reach. */
 export async function closeSession(
-  producer: Producer,
+  context: CloseContext,
   keys: SessionKeys,
   generation: string | undefined,
 ): Promise<void> {
-  const { type, host } = await beginClose(producer, keys, generation);
-  if (type === 'closing') await untilClosed(producer, keys, host);
+  const { type, host } = await beginClose(context, keys, generation);
+  if (type === 'closing') await untilClosed(context, keys, host);
 }
 
 /** From here on the life ends whatever becomes of this process. */
 export async function beginClose(
-  producer: Producer,
+  context: CloseContext,
   keys: SessionKeys,
   generation: string | undefined,
 ): Promise<Closed> {
-  const { host = '' } = (await readLife(producer.redis, keys)) ?? {};
-  const outOfReach = host !== '' && !(await isHostAlive(producer, host));
-  const closed = await close(producer.redis, keys, generation, outOfReach);
+  const { host = '' } = (await readLife(context.redis, keys)) ?? {};
+  const outOfReach = host !== '' && !(await isHostAlive(context, host));
+  const closed = await close(context.redis, keys, generation, outOfReach);
   const { tenant, session } = keys;
   await Promise.all(
     closed.ended.map(({ inbox, entryId, event }) =>
-      notify(producer.redis, producer.namespace, inbox, { tenant, session, entryId, event, result: '' }).catch(
-        () => {},
-      ),
+      notify(context.redis, context.namespace, inbox, { tenant, session, entryId, event, result: '' }).catch(() => {}),
     ),
   );
-  if (closed.type === 'closing') await callHost(producer, closed.host, { type: 'close', tenant, session });
+  if (closed.type === 'closing') await callHost(context, closed.host, { type: 'close', tenant, session });
   return closed;
 }
 
-async function untilClosed(producer: Producer, keys: SessionKeys, host: string): Promise<void> {
-  using wake = await producer.feeds.follow(keys.feed);
-  const generation = (await readLife(producer.redis, keys))?.generation;
+async function untilClosed(context: CloseContext, keys: SessionKeys, host: string): Promise<void> {
+  using wake = await context.feeds.follow(keys.feed);
+  const generation = (await readLife(context.redis, keys))?.generation;
   for (;;) {
-    const now = await readLife(producer.redis, keys);
+    const now = await readLife(context.redis, keys);
     if (now?.life !== 'closing' || now.generation !== generation) return;
-    if (!(await isHostAlive(producer, now.host || host))) {
-      await beginClose(producer, keys, generation);
+    if (!(await isHostAlive(context, now.host || host))) {
+      await beginClose(context, keys, generation);
       continue;
     }
     await wake.next();

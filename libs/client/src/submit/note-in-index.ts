@@ -1,17 +1,22 @@
-import type { FleetKeys } from '@shellfleet/protocol';
+import type { FleetKeys, SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import type { OpenSession } from './open-session.ts';
 
 export interface IndexContext {
   readonly redis: Redis;
   readonly fleet: FleetKeys;
 }
 
+export interface IndexedSession {
+  keys: SessionKeys;
+  /** When this process last wrote its entry, by its own clock (ms). */
+  indexedAt: number;
+}
+
 /** While a session is in use, its entry in the index is at most this old. */
 const INDEX_EVERY_MS = 60_000;
 
 /** Puts the session into the index, where lists and upkeep find it. */
-export function noteInIndex({ redis, fleet }: IndexContext, session: OpenSession): void {
+export function noteInIndex({ redis, fleet }: IndexContext, session: IndexedSession): void {
   const now = Date.now();
   if (now - session.indexedAt < INDEX_EVERY_MS) return;
   session.indexedAt = now;

@@ -1,3 +1,4 @@
+import { placementClass, toPlacement } from '@shellfleet/admission';
 import { open, readSealedSpec, type Sealer, sealPlace } from '@shellfleet/mailbox';
 import { validateRedaction } from '@shellfleet/policy';
 import {
@@ -12,18 +13,15 @@ import {
 } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { Feeds } from '../connection/feeds.ts';
-import type { SendWindow } from '../connection/send-window.ts';
-import { type IndexContext, noteInIndex } from './note-in-index.ts';
+import type { SendWindow } from '../queue/send-window.ts';
+import { type IndexContext, type IndexedSession, noteInIndex } from './note-in-index.ts';
 import { specDifference } from './spec-difference.ts';
 
 /** One life of a session, as this process uses it. */
-export interface OpenSession {
+export interface OpenSession extends IndexedSession {
   id: string;
-  keys: SessionKeys;
   generation: string;
   spec: ResolvedSessionSpec;
-  /** when the index was last told of it, by the clock of this process */
-  indexedAt: number;
 }
 
 /** What opening a session needs of a view. */
@@ -77,7 +75,9 @@ async function record(
   const canonical = toCanonicalJson(spec);
   const sealed = context.sealer.seal(canonical, sealPlace('spec', keys));
   const digest = context.sealer.digest(canonical);
-  const opened = await context.window.enter(() => open(context.redis, keys, sealed, digest));
+  const placement = toPlacement(spec);
+  const clear = { placementClass: placementClass(placement), json: JSON.stringify(placement) };
+  const opened = await context.window.enter(() => open(context.redis, keys, sealed, digest, 'same-spec', clear));
   switch (opened.type) {
     case 'created':
     case 'attached': {

@@ -4,9 +4,9 @@ import { appendTerminalInput } from '@shellfleet/mailbox';
 import { isShellfleetError, parseOrThrow, ShellfleetError, terminalSizeSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { sendOperation } from '../files/run-operation.ts';
-import type { Producer } from '../producer.ts';
-import { askHost } from '../submit/ask-host.ts';
+import { askHost } from '../hosts/ask-host.ts';
 import type { OpenSession } from '../submit/open-session.ts';
+import type { TerminalContext } from './terminal.ts';
 import { sessionClosed, Terminal } from './terminal.ts';
 
 export interface AttachOptions {
@@ -35,7 +35,7 @@ const optionsSchema = z.object({
 
 /** A terminal in the session's sandbox, beside what runs there. A session without a sandbox waits in line for one first. */
 export async function openTerminal(
-  producer: Producer,
+  context: TerminalContext,
   session: OpenSession,
   order: CallOrder,
   { signal, ...given }: AttachOptions,
@@ -43,9 +43,9 @@ export async function openTerminal(
   signal?.throwIfAborted();
   const { rows, cols: columns, term } = parseOrThrow(optionsSchema, given, 'COMMAND_INVALID', 'The terminal');
   const { keys, generation } = session;
-  const terminal = producer.nextId();
+  const terminal = context.nextId();
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const begun = await appendTerminalInput(producer.redis, keys, {
+    const begun = await appendTerminalInput(context.redis, keys, {
       terminal,
       generation,
       begin: true,
@@ -57,11 +57,11 @@ export async function openTerminal(
     const host = begun.type === 'unknown' ? '' : begun.host;
     if (host !== '') {
       const question = { type: 'attach', terminal, rows, columns, term } as const;
-      const asked = askHost(producer, host, keys, question, { timeoutMs: ANSWER_WITHIN_MS, signal });
+      const asked = askHost(context, host, keys, question, { timeoutMs: ANSWER_WITHIN_MS, signal });
       const { state } = await asked.catch(toNoShell);
-      if (state === 'open') return new Terminal(producer, session, terminal, { rows, cols: columns }, signal);
+      if (state === 'open') return new Terminal(context, session, terminal, { rows, cols: columns }, signal);
     }
-    await askForShell(producer, session, order, signal);
+    await askForShell(context, session, order, signal);
   }
   throw new ShellfleetError(
     'SESSION_LOST',
@@ -80,11 +80,11 @@ function toNoShell(error: unknown): { state: 'no-shell' } {
 
 /** In order with the commands, as the first of them would. */
 async function askForShell(
-  producer: Producer,
+  context: TerminalContext,
   session: OpenSession,
   order: CallOrder,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const sent = await order.run(() => sendOperation(producer, session, { name: 'list', path: '/' }));
+  const sent = await order.run(() => sendOperation(context, session, { name: 'list', path: '/' }));
   await abortable(sent.answer(), signal);
 }

@@ -12,11 +12,16 @@ import {
   terminalOutputMessageSchema,
   terminalSizeSchema,
 } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
-import { isHostAlive } from '../submit/call-host.ts';
+import type { AskContext } from '../hosts/ask-host.ts';
+import { isHostAlive } from '../hosts/call-host.ts';
+import type { StreamContext } from '../stream/stream-reader.ts';
 import type { OpenSession } from '../submit/open-session.ts';
+import type { SubmitContext } from '../submit/send-entry.ts';
 import { ByteQueue } from './byte-queue.ts';
 import { Speech } from './speech.ts';
+
+/** What a terminal needs of a view. */
+export interface TerminalContext extends StreamContext, SubmitContext, AskContext {}
 
 export interface TerminalEnd {
   /**
@@ -40,7 +45,7 @@ export class Terminal implements AsyncDisposable {
   readonly output: AsyncIterable<Uint8Array>;
   /** Rejects with SESSION_LOST, SESSION_CLOSED, HOST_UNREACHABLE or QUEUE_UNAVAILABLE, or with the reason of the signal. */
   readonly ended: Promise<TerminalEnd>;
-  readonly #producer: Producer;
+  readonly #context: TerminalContext;
   readonly #session: OpenSession;
   readonly #id: string;
   readonly #speech: Speech;
@@ -56,14 +61,14 @@ export class Terminal implements AsyncDisposable {
 
   /** @internal */
   constructor(
-    producer: Producer,
+    context: TerminalContext,
     session: OpenSession,
     id: string,
     size: { rows: number; cols: number },
     signal: AbortSignal | undefined,
   ) {
-    const { redis, sealer } = producer;
-    this.#producer = producer;
+    const { redis, sealer } = context;
+    this.#context = context;
     this.#session = session;
     this.#id = id;
     this.output = this.#queue;
@@ -110,7 +115,7 @@ export class Terminal implements AsyncDisposable {
   }
 
   async #follow(): Promise<void> {
-    const { redis, feeds } = this.#producer;
+    const { redis, feeds } = this.#context;
     const { signal } = this.#over;
     const { keys } = this.#session;
     const { feed } = terminalKeys(keys, this.#id);
@@ -130,7 +135,7 @@ export class Terminal implements AsyncDisposable {
 
   #show(number: number, sealed: string): void {
     const place = sealPlace('terminal-output', this.#session.keys, { terminal: this.#id, number });
-    const plain: unknown = JSON.parse(this.#producer.sealer.open(sealed, place));
+    const plain: unknown = JSON.parse(this.#context.sealer.open(sealed, place));
     const message: TerminalOutputMessage = parseOrThrow(
       terminalOutputMessageSchema,
       plain,
@@ -152,7 +157,7 @@ export class Terminal implements AsyncDisposable {
   async #sayThere(): Promise<void> {
     this.#speech.speak();
     // The host may be gone for good; nobody else would say so.
-    const alive = this.#host !== '' && (await isHostAlive(this.#producer, this.#host).catch(() => true));
+    const alive = this.#host !== '' && (await isHostAlive(this.#context, this.#host).catch(() => true));
     if (alive) this.#hostSeenAt = Date.now();
     else if (Date.now() - this.#hostSeenAt > TERMINAL_TTL_MS) {
       const message = `The host of session ${this.#session.id} has not been there for ${TERMINAL_TTL_MS / 1_000} s. Attach again when it is back.`;

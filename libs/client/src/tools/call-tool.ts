@@ -11,8 +11,8 @@ import {
   toolNameSchema,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
-import type { Producer } from '../producer.ts';
-import { callHost } from '../submit/call-host.ts';
+import { callHost } from '../hosts/call-host.ts';
+import type { ToolContext } from './tool-context.ts';
 import { toolFailure, waitForTool } from './wait-for-tool.ts';
 
 export interface ToolCallOptions {
@@ -37,38 +37,38 @@ const requestSchema = z.object({
 
 /** Adds a call to its tool's queue and waits for its result. */
 export async function callTool(
-  producer: Producer,
+  context: ToolContext,
   name: string,
   args: unknown,
   { signal, ...options }: ToolCallOptions,
 ): Promise<ToolResult> {
   const request = parseOrThrow(requestSchema, { name, ...options }, 'COMMAND_INVALID', 'The tool call');
   signal?.throwIfAborted();
-  const { tenant } = producer;
-  const call = { id: producer.nextId(), tenant, name, inbox: producer.inboxId };
+  const { tenant } = context;
+  const call = { id: context.nextId(), tenant, name, inbox: context.inboxId };
   const fail = (code: ToolErrorCode, message: string) => toolFailure(call.id, code, message);
-  if (!(await isKnown(producer, name))) return fail('unknown-tool', `unknown tool: ${name.slice(0, 200)}`);
+  if (!(await isKnown(context, name))) return fail('unknown-tool', `unknown tool: ${name.slice(0, 200)}`);
   const text = toArguments(name, args);
   if (typeof text !== 'string') return fail(text.code, text.message);
 
-  producer.openInbox();
+  context.openInbox();
   const ended = new AbortController();
   const nextHint = () => {
-    const next = producer.answers.expect(call.id, ended.signal);
+    const next = context.answers.expect(call.id, ended.signal);
     next.catch(() => {});
     return next;
   };
   const hint = nextHint();
   try {
-    await producer.tools.add(name, await toJob(producer, call, text, request));
-    return await waitForTool(producer, call, {
+    await context.tools.add(name, await toJob(context, call, text, request));
+    return await waitForTool(context, call, {
       hint,
       nextHint,
       startDeadlineMs: request.startDeadlineMs,
       signal,
     });
   } catch (error) {
-    if (signal?.aborted) await cancel(producer, call).catch(() => {});
+    if (signal?.aborted) await cancel(context, call).catch(() => {});
     throw error;
   } finally {
     ended.abort();
@@ -76,10 +76,10 @@ export async function callTool(
 }
 
 /** Whether a host offers it, or did of late and may be back. */
-async function isKnown(producer: Producer, name: string): Promise<boolean> {
+async function isKnown(context: ToolContext, name: string): Promise<boolean> {
   if (!toolNameSchema.safeParse(name).success) return false;
   try {
-    const offeredAt = await producer.redis.zscore(producer.fleet.knownTools, name);
+    const offeredAt = await context.redis.zscore(context.fleet.knownTools, name);
     return offeredAt !== null && Number(offeredAt) > Date.now() - LIMITS.toolKnownMs;
   } catch (error) {
     throw toQueueError(error);
@@ -100,19 +100,19 @@ function toArguments(name: string, args: unknown): string | { code: ToolErrorCod
   }
 }
 
-async function toJob(producer: Producer, call: ToolCallRef, text: string, request: z.infer<typeof requestSchema>) {
+async function toJob(context: ToolContext, call: ToolCallRef, text: string, request: z.infer<typeof requestSchema>) {
   const { timeoutMs, startDeadlineMs } = request;
   return {
     call: entryIdSchema.parse(call.id),
     tenant: tenantIdSchema.parse(call.tenant),
     inbox: entryIdSchema.parse(call.inbox),
-    args: producer.sealer.seal(text, sealPlace('tool-args', producer, call)),
+    args: context.sealer.seal(text, sealPlace('tool-args', context, call)),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(startDeadlineMs === undefined ? {} : { deadline: (await redisTimeMs(producer)) + startDeadlineMs }),
+    ...(startDeadlineMs === undefined ? {} : { deadline: (await redisTimeMs(context)) + startDeadlineMs }),
   };
 }
 
-async function redisTimeMs({ redis }: Producer): Promise<number> {
+async function redisTimeMs({ redis }: ToolContext): Promise<number> {
   try {
     const [seconds, microseconds] = await redis.time();
     return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
@@ -122,13 +122,13 @@ async function redisTimeMs({ redis }: Producer): Promise<number> {
 }
 
 /** It never begins, or its host ends it. */
-async function cancel(producer: Producer, call: ToolCallRef): Promise<void> {
-  const { redis, fleet } = producer;
-  if (await beginToolCall(redis, fleet, call, `cancelled ${producer.id}`, LIMITS.timeoutMs)) {
-    await producer.tools.remove(call.name, call.id);
+async function cancel(context: ToolContext, call: ToolCallRef): Promise<void> {
+  const { redis, fleet } = context;
+  if (await beginToolCall(redis, fleet, call, `cancelled ${context.id}`, LIMITS.timeoutMs)) {
+    await context.tools.remove(call.name, call.id);
     return;
   }
   const { begun } = await readToolCall(redis, fleet, call.id);
   const [host = ''] = begun?.split(' ') ?? [];
-  await callHost(producer, host, { type: 'cancel-tool', call: call.id });
+  await callHost(context, host, { type: 'cancel-tool', call: call.id });
 }

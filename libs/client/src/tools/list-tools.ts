@@ -1,14 +1,14 @@
 import { toQueueError } from '@shellfleet/mailbox';
 import { hostKeys, type ToolInfo, type ToolOffer, toolOfferSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
-import type { Producer } from '../producer.ts';
+import type { FleetContext } from '../connection/fleet-context.ts';
 
 const offersSchema = z.array(toolOfferSchema);
 
 /** What live hosts offer, by name. Where definitions differ, the one of the first host stands for all, and says whose are others. */
-export async function listTools(producer: Producer): Promise<ToolInfo[]> {
+export async function listTools(context: FleetContext): Promise<ToolInfo[]> {
   const tools = new Map<string, { offer: ToolOffer; text: string; hosts: string[]; differing: string[] }>();
-  for (const { host, offers } of await readOffers(producer)) {
+  for (const { host, offers } of await readOffers(context)) {
     for (const offer of offers) {
       const text = JSON.stringify(offer);
       const known = tools.get(offer.name);
@@ -25,7 +25,7 @@ export async function listTools(producer: Producer): Promise<ToolInfo[]> {
 }
 
 /** By host id. A host that is going takes its offers away before its last call has ended. */
-async function readOffers({ redis, fleet, namespace }: Producer): Promise<{ host: string; offers: ToolOffer[] }[]> {
+async function readOffers({ redis, fleet, namespace }: FleetContext): Promise<{ host: string; offers: ToolOffer[] }[]> {
   try {
     const hosts = (await redis.zrange(fleet.hosts, '0', '-1')).sort();
     const texts = await Promise.all(hosts.map((host) => redis.get(hostKeys(namespace, host).tools)));

@@ -9,7 +9,7 @@ import {
   toolResultKey,
   wireToolResultSchema,
 } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
+import type { ToolContext } from './tool-context.ts';
 
 // W1. A hint says that there is a result; without one it is looked for every few seconds.
 // W2. A call that began on a host which is gone, or that Redis has forgotten, is lost: that is said, and it never runs again.
@@ -33,7 +33,7 @@ type State =
   | { type: 'gone'; hostId: string | null; message: string };
 
 /** The one result of an accepted call. Rejects with the signal's reason, and when the connection is closed. */
-export async function waitForTool(producer: Producer, call: ToolCallRef, waiting: Waiting): Promise<ToolResult> {
+export async function waitForTool(context: ToolContext, call: ToolCallRef, waiting: Waiting): Promise<ToolResult> {
   const { startDeadlineMs = Number.POSITIVE_INFINITY, signal } = waiting;
   const startBy = performance.now() + startDeadlineMs;
   let { hint } = waiting;
@@ -41,15 +41,15 @@ export async function waitForTool(producer: Producer, call: ToolCallRef, waiting
     const untilStartMs = Math.ceil(startBy - performance.now());
     const pauseMs = untilStartMs > 0 ? Math.min(LOOK_EVERY_MS, untilStartMs + 1) : LOOK_EVERY_MS;
     const hinted = await within(hint, pauseMs, signal);
-    if (hinted) return open(producer, call, hinted);
+    if (hinted) return open(context, call, hinted);
     if (hinted === '') hint = waiting.nextHint();
-    const state = await look(producer, call).catch(() => undefined);
+    const state = await look(context, call).catch(() => undefined);
     looksGone = state?.type === 'gone' ? looksGone + 1 : 0;
-    if (state?.type === 'ended') return open(producer, call, state.sealed);
-    if (state?.type === 'waiting' && performance.now() >= startBy && (await withdraw(producer, call))) {
+    if (state?.type === 'ended') return open(context, call, state.sealed);
+    if (state?.type === 'waiting' && performance.now() >= startBy && (await withdraw(context, call))) {
       return toolFailure(call.id, 'not-started', `tool '${call.name}' did not start within ${startDeadlineMs} ms`);
     }
-    if (state?.type === 'gone' && looksGone >= LOOKS_THAT_AGREE && (await endLost(producer, call, state))) {
+    if (state?.type === 'gone' && looksGone >= LOOKS_THAT_AGREE && (await endLost(context, call, state))) {
       return toolFailure(call.id, 'lost', state.message, state.hostId);
     }
   }
@@ -79,34 +79,34 @@ async function within(hint: Promise<string>, ms: number, signal: AbortSignal | u
   }
 }
 
-async function look(producer: Producer, call: ToolCallRef): Promise<State> {
+async function look(context: ToolContext, call: ToolCallRef): Promise<State> {
   // The job first: it is removed after the call has begun, so without either Redis has forgotten the call.
-  const waits = await producer.tools.has(call.name, call.id);
-  const { sealed, begun } = await readToolCall(producer.redis, producer.fleet, call.id);
+  const waits = await context.tools.has(call.name, call.id);
+  const { sealed, begun } = await readToolCall(context.redis, context.fleet, call.id);
   if (sealed !== null) return { type: 'ended', sealed };
   if (begun === null) {
     if (waits) return { type: 'waiting' };
     return { type: 'gone', hostId: null, message: 'Redis lost the call; whether it ran is not known' };
   }
   const [host = '', boot] = begun.split(' ');
-  if ((await bootOf(producer, host)) === boot) return { type: 'running' };
+  if ((await bootOf(context, host)) === boot) return { type: 'running' };
   const message = `host ${host} was lost while the tool ran; whether it took effect is not known`;
   return { type: 'gone', hostId: host, message };
 }
 
 /** Which process speaks for the host now. */
-async function bootOf(producer: Producer, host: string): Promise<string | undefined> {
-  const beat = await producer.redis.get(hostKeys(producer.namespace, host).alive);
+async function bootOf(context: ToolContext, host: string): Promise<string | undefined> {
+  const beat = await context.redis.get(hostKeys(context.namespace, host).alive);
   if (beat === null) return undefined;
   return hostBeatSchema.safeParse(JSON.parse(beat)).data?.boot;
 }
 
 /** It has not begun, and never will. */
-async function withdraw(producer: Producer, call: ToolCallRef): Promise<boolean> {
+async function withdraw(context: ToolContext, call: ToolCallRef): Promise<boolean> {
   try {
-    const by = `withdrawn ${producer.id}`;
-    if (!(await beginToolCall(producer.redis, producer.fleet, call, by, LIMITS.timeoutMs))) return false;
-    await producer.tools.remove(call.name, call.id).catch(() => {});
+    const by = `withdrawn ${context.id}`;
+    if (!(await beginToolCall(context.redis, context.fleet, call, by, LIMITS.timeoutMs))) return false;
+    await context.tools.remove(call.name, call.id).catch(() => {});
     return true;
   } catch {
     return false;
@@ -115,25 +115,25 @@ async function withdraw(producer: Producer, call: ToolCallRef): Promise<boolean>
 
 /** False when a result was there after all, or Redis did not take this one. */
 async function endLost(
-  producer: Producer,
+  context: ToolContext,
   call: ToolCallRef,
   { hostId, message }: { hostId: string | null; message: string },
 ) {
   const error = { code: 'lost', message: `Shellfleet: ${message}` } as const;
-  const sealed = producer.sealer.seal(
+  const sealed = context.sealer.seal(
     JSON.stringify({ ok: false, hostId, error }),
-    sealPlace('tool-result', producer, call),
+    sealPlace('tool-result', context, call),
   );
   const end = { sealed, hostId, ok: false, code: error.code };
-  return endToolCall(producer.redis, producer.fleet, { ...call, inbox: '' }, end).catch(() => false);
+  return endToolCall(context.redis, context.fleet, { ...call, inbox: '' }, end).catch(() => false);
 }
 
-function open(producer: Producer, call: ToolCallRef, sealed: string): ToolResult {
+function open(context: ToolContext, call: ToolCallRef, sealed: string): ToolResult {
   // Nobody else reads it.
-  void producer.redis.unlink(toolResultKey(producer.fleet, call.id)).catch(() => {});
+  void context.redis.unlink(toolResultKey(context.fleet, call.id)).catch(() => {});
   try {
     const wire = wireToolResultSchema.parse(
-      JSON.parse(producer.sealer.open(sealed, sealPlace('tool-result', producer, call))),
+      JSON.parse(context.sealer.open(sealed, sealPlace('tool-result', context, call))),
     );
     return { callId: call.id, ...wire };
   } catch (error) {

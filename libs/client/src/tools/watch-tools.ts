@@ -6,26 +6,26 @@ import {
   toolCallEventSchema,
   toolEventsKey,
 } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
 import { listTools } from './list-tools.ts';
+import type { ToolContext } from './tool-context.ts';
 
 const PAGE = 500;
 
 /** First what is offered, as added; then what changes. Calls of this tenant are said from now on. */
-export async function* watchTools(producer: Producer, signal: AbortSignal | undefined): AsyncGenerator<ToolEvent> {
+export async function* watchTools(context: ToolContext, signal: AbortSignal | undefined): AsyncGenerator<ToolEvent> {
   signal?.throwIfAborted();
-  const key = toolEventsKey(producer.fleet, producer.tenant);
-  using wake = await producer.feeds.follow(key);
+  const key = toolEventsKey(context.fleet, context.tenant);
+  using wake = await context.feeds.follow(key);
   const read = <T>(call: () => Promise<T>) =>
     retryWhileRedisIsDown(call, signal, { errorReplies: 'throw', waitBeforeRetry: () => wake.next(signal) });
-  let last = await read(() => newestOf(producer, key));
+  let last = await read(() => newestOf(context, key));
   let known = new Map<string, ToolInfo>();
   for (;;) {
-    const tools = await read(() => listTools(producer));
+    const tools = await read(() => listTools(context));
     const now = new Map(tools.map((tool) => [tool.name, tool]));
     yield* differences(known, now);
     known = now;
-    const { events, next } = await read(() => readEvents(producer, key, last));
+    const { events, next } = await read(() => readEvents(context, key, last));
     yield* events;
     last = next;
     // There may be more than a page.
@@ -42,12 +42,12 @@ function* differences(before: Map<string, ToolInfo>, now: Map<string, ToolInfo>)
   for (const name of before.keys()) if (!now.has(name)) yield { type: 'tool.removed', name };
 }
 
-async function newestOf({ redis }: Producer, key: string): Promise<string> {
+async function newestOf({ redis }: ToolContext, key: string): Promise<string> {
   const [newest] = await redis.xrevrange(key, '+', '-', 'COUNT', 1);
   return newest?.[0] ?? '0-0';
 }
 
-async function readEvents({ redis }: Producer, key: string, after: string) {
+async function readEvents({ redis }: ToolContext, key: string, after: string) {
   const entries = await redis.xrange(key, `(${after}`, '+', 'COUNT', PAGE);
   const events = entries.map(([, fields]) => parseEvent(fields[1])).filter((event) => event !== undefined);
   return { events, next: entries.at(-1)?.[0] ?? after };

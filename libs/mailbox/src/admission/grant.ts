@@ -6,18 +6,31 @@ import { defineScript, runScript } from '../script.ts';
 
 const script = defineScript('admission/grant', readFileSync(new URL('./grant.lua', import.meta.url), 'utf8'));
 
-/** Asks for a fence: the host must hold the lock of the session's job, or have been its last owner while nobody does. */
+export type Granted =
+  | { type: 'granted'; fence: number }
+  | { type: 'refused'; holder: string }
+  /** `holder` holds the session through a job in the queue of another placement class. */
+  | { type: 'held-in-other-class'; holder: string };
+
+/**
+ * Asks for a fence. The host must hold the lock of the session's job, or have been the last owner of a session whose job nobody has locked.
+ * `otherClasses`: the session may have a job in one of these queues that was left from an earlier life of its id; while another host holds
+ * the lock of one, nothing is granted.
+ */
 export async function grant(
   redis: Redis,
   fleet: FleetKeys,
-  session: { tenant: string; session: string },
+  job: { tenant: string; session: string; placementClass: string },
   host: string,
   lockMs: number,
-): Promise<{ type: 'granted'; fence: number } | { type: 'refused'; holder: string }> {
-  const lock = sessionJobLockKey(fleet, sessionJobId(session.tenant, session.session));
-  const args = [`${session.tenant}:${session.session}`, host, lockMs];
-  const reply = asArray(await runScript(redis, script, [fleet.owners, fleet.fence, lock], args), script.name);
-  return reply[0] === 1
-    ? { type: 'granted', fence: asNumber(reply[1]) }
-    : { type: 'refused', holder: asString(reply[1]) };
+  otherClasses: readonly string[] = [],
+): Promise<Granted> {
+  const lockOf = (placementClass: string) =>
+    sessionJobLockKey(fleet, placementClass, sessionJobId(job.tenant, job.session));
+  const locks = [job.placementClass, ...otherClasses].map(lockOf);
+  const args = [`${job.tenant}:${job.session}`, host, lockMs];
+  const reply = asArray(await runScript(redis, script, [fleet.owners, fleet.fence, ...locks], args), script.name);
+  if (reply[0] === 1) return { type: 'granted', fence: asNumber(reply[1]) };
+  const type = reply[0] === -2 ? 'held-in-other-class' : 'refused';
+  return { type, holder: asString(reply[1]) };
 }

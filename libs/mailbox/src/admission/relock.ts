@@ -9,11 +9,11 @@ const script = defineScript('admission/relock', readFileSync(new URL('./relock.l
 export async function relock(
   redis: Redis,
   fleet: FleetKeys,
-  session: { tenant: string; session: string },
+  job: { tenant: string; session: string; placementClass: string },
   owner: { fence: number; host: string },
   lockMs: number,
 ): Promise<boolean> {
-  const lock = sessionJobLockKey(fleet, sessionJobId(session.tenant, session.session));
-  const args = [`${session.tenant}:${session.session}`, owner.fence, owner.host, lockMs];
+  const lock = sessionJobLockKey(fleet, job.placementClass, sessionJobId(job.tenant, job.session));
+  const args = [`${job.tenant}:${job.session}`, owner.fence, owner.host, lockMs];
   return (await runScript(redis, script, [fleet.owners, lock], args)) === 1;
 }

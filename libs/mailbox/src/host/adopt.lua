@@ -1,14 +1,16 @@
 -- adopt: become the owner under a fence, unless a newer one is stored. The same owner's equal fence is accepted, until it was released.
--- ARGV 3 fence · 4 host
+-- ARGV 3 fence · 4 host · 5 generation for which the job was added, or '' · 6 placement class of the job's queue, or ''
 -- Returns {1, life, generation, sealed spec, epoch, waiting, created ms, host before this fence, entry…, epoch that a Result last reported,
 --          epoch before this sandbox, '<host> <sandbox>' of the shell that was last ready or '', epoch of the shell that was last announced as ready}
 --         (the entry with code 2, or {0}) · {-1} fenced · {-2} the session is closed
+--         {-3} the job was left from an earlier life, in a queue in which this life does not belong
 local fence, host = ARGV[3], ARGV[4]
-local owner_fence, life, generation, spec, epoch, created_at, owner_host, running, reported, epoch_base, released, previous_host, shell, status, announced =
+local owner_fence, life, generation, spec, epoch, created_at, owner_host, running, reported, epoch_base, released, previous_host, shell, status, announced, class =
   unpack(redis.call('HMGET', state, 'fence', 'life', 'generation', 'spec', 'epoch', 'createdAt', 'host', 'running', 'reported', 'epochBase',
-    'released', 'previousHost', 'shell', 'status', 'announced'))
+    'released', 'previousHost', 'shell', 'status', 'announced', 'class'))
 if owner_fence and tonumber(owner_fence) > tonumber(fence) then return {-1} end
 if life ~= 'open' and life ~= 'closing' then return {-2} end
+if ARGV[6] ~= '' and ARGV[6] ~= class and ARGV[5] ~= generation then return {-3} end
 if owner_fence == fence then
   if owner_host ~= host or released == fence then return {-1} end
 else

@@ -34,11 +34,25 @@ export interface Adopted {
   running?: Entry;
 }
 
-/** Becomes the owner under `owner.fence`, unless a newer owner is stored. The first step of every take-over and every reconnection. */
-export async function adopt(owner: Owner): Promise<Adopted | { type: 'closed' } | Fenced> {
-  const reply = asArray(await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host]), script.name);
+/** The job with which a host comes: the queue that it was in, and the life of the session for which it was added, if that is known. */
+export interface AdoptedJob {
+  placementClass: string;
+  generation?: string | undefined;
+}
+
+/**
+ * Becomes the owner under `owner.fence`, unless a newer owner is stored. The first step of every take-over and every reconnection.
+ * `wrong-queue`: the job was left from an earlier life of the session, in a queue in which the present life does not belong.
+ */
+export async function adopt(
+  owner: Owner,
+  job?: AdoptedJob,
+): Promise<Adopted | { type: 'closed' | 'wrong-queue' } | Fenced> {
+  const args = [owner.fence, owner.host, job?.generation ?? '', job?.placementClass ?? ''];
+  const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;
   if (reply[0] === -2) return { type: 'closed' };
+  if (reply[0] === -3) return { type: 'wrong-queue' };
   const [, life, generation, spec, epoch, waiting, createdAt, previousHost, entry] = reply;
   const [reportedEpoch, epochBase, shell, preparedEpoch] = reply.slice(9);
   const [host = '', sandbox = ''] = asString(shell).split(' ');

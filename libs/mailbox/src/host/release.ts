@@ -6,11 +6,15 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/release');
 
-/** Releases the session. Refused (`busy`) while it has work. A closing session is closed by it. */
+/**
+ * Releases the session. Refused (`busy`) while an entry runs, and while it has work unless `waiting` is `leave`: what waits then stays for the
+ * next owner. A closing session is closed by it.
+ */
 export async function release(
   owner: Owner,
   status: 'queued' | 'lost',
   event?: { type: EventType; data: Record<string, unknown> },
+  waiting: 'refuse' | 'leave' = 'refuse',
 ): Promise<{ type: 'released'; life: string } | { type: 'busy' } | Fenced> {
   const args = [
     owner.fence,
@@ -21,6 +25,7 @@ export async function release(
     LIMITS.retentionMs,
     CANCELLED_UNSTARTED,
     CANCELLED_IN_ONE_CALL,
+    waiting === 'leave' ? '1' : '0',
   ];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;

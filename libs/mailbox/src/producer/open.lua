@@ -1,5 +1,6 @@
 -- open: record a session, or attach to the open life. A session that nobody submits to expires a retention after the last call.
 -- ARGV 3 sealed spec · 4 digest of the spec, or '' when it has none · 5 '1' to attach whatever the spec · 6 retention ms
+--      7 placement class · 8 placement JSON: both in clear, for routing
 -- Returns {1, generation} created · {2, generation} attached · {-1, sealed spec, generation} another spec · {0} closing: try again
 local life, generation, digest, spec, unused = unpack(redis.call('HMGET', state, 'life', 'generation', 'digest', 'spec', 'unused'))
 if life == 'closing' then return {0} end
@@ -12,6 +13,6 @@ local at = now_ms()
 generation = string.format('%.0f', math.max(at, tonumber(generation or 0) + 1))
 redis.call('HDEL', state, 'epoch', 'reported', 'epochBase', 'announced', 'held')
 redis.call('HSET', state, 'life', 'open', 'generation', generation, 'spec', ARGV[3], 'digest', ARGV[4], 'createdAt', at, 'activeAt', at,
-  'status', 'queued', 'unused', 1)
+  'status', 'queued', 'unused', 1, 'class', ARGV[7], 'placement', ARGV[8])
 redis.call('PEXPIRE', state, ARGV[6])
 return {1, generation}

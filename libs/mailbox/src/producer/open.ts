@@ -12,15 +12,26 @@ export type Opened =
   /** The life before is still ending. */
   | { type: 'closing' };
 
-/** Records a session, or attaches to the one that lives: to one with the same digest, or, without a digest or when told so, to any. */
+/**
+ * Records a session, or attaches to the open life: to one with the same digest; to any without a digest, or when `attachTo` is `any`.
+ * `placement`: the copy in clear by which jobs are routed.
+ */
 export async function open(
   redis: Redis,
   keys: SessionKeys,
   sealedSpec: string,
   digest?: string,
   attachTo: 'same-spec' | 'any' = digest === undefined ? 'any' : 'same-spec',
+  placement = { placementClass: '', json: '' },
 ): Promise<Opened> {
-  const args = [sealedSpec, digest ?? '', attachTo === 'any' ? '1' : '0', LIMITS.retentionMs];
+  const args = [
+    sealedSpec,
+    digest ?? '',
+    attachTo === 'any' ? '1' : '0',
+    LIMITS.retentionMs,
+    placement.placementClass,
+    placement.json,
+  ];
   const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
   if (reply[0] === 0) return { type: 'closing' };
   if (reply[0] === -1) return { type: 'conflict', spec: asString(reply[1]), generation: asString(reply[2]) };

@@ -6,6 +6,10 @@ import type { Life } from './life.ts';
 /** What is stored of a session, without its spec. */
 export interface SessionState {
   life: Life;
+  generation: string;
+  /** the copy of its placement in clear: the class, and JSON. Neither is checked here. */
+  placementClass: string;
+  placement: string;
   status: 'queued' | 'starting' | 'ready' | 'lost';
   /** its owner, or empty */
   host: string;
@@ -25,17 +29,36 @@ export interface SessionState {
   hasWork: boolean;
 }
 
+const FIELDS = [
+  'life',
+  'generation',
+  'class',
+  'placement',
+  'status',
+  'host',
+  'fence',
+  'running',
+  'epoch',
+  'createdAt',
+  'activeAt',
+  'held',
+];
+
 /** Undefined when the session does not exist. Calls of one turn of the event loop share a round trip. Throws QUEUE_UNAVAILABLE. */
 export async function readSessionState(redis: Redis, keys: SessionKeys): Promise<SessionState | undefined> {
   const [fields, waiting, head] = await Promise.all([
-    redis.hmget(keys.state, 'life', 'status', 'host', 'fence', 'running', 'epoch', 'createdAt', 'activeAt', 'held'),
+    redis.hmget(keys.state, ...FIELDS),
     redis.llen(keys.queue),
     redis.lindex(keys.queue, 0),
   ]).catch(throwQueueError);
-  const [life, status, host, fence, running, epoch, createdAt, activeAt, held] = fields;
+  const [life, generation, placementClass, placement, status, host, fence, running, epoch, createdAt, activeAt, held] =
+    fields;
   if (!life) return undefined;
   return {
     life: life as Life,
+    generation: generation ?? '',
+    placementClass: placementClass ?? '',
+    placement: placement ?? '',
     status: (status ?? 'queued') as SessionState['status'],
     host: host ?? '',
     fence: Number(fence ?? 0),

@@ -26,7 +26,7 @@ function refusalOf(spec: object, more: Partial<DockerAllowances> = {}) {
 }
 
 describe('planDocker', () => {
-  test('turns an empty spec into the unprivileged default', () => {
+  test('turns an empty spec into the unprivileged default (S0-31, S0-42)', () => {
     expect(plan({})).toEqual({
       image: 'shellfleet/session:1',
       user: '1000:1000',
@@ -64,18 +64,18 @@ describe('planDocker', () => {
     });
   });
 
-  test('lists everything that it refuses at once', () => {
+  test('reports all refused fields at once', () => {
     const refused = refusalOf({ user: 'root', limits: { cpus: 5, memoryBytes: 16 * GIB } });
     expect(refused?.issues).toHaveLength(3);
   });
 
-  test('gives root, and the user of the image, only where the operator said so', () => {
+  test('allows root and the user of the image only where the operator has listed them', () => {
     expect(plan({ user: 'root' }, { users: ['root'] }).user).toBe('root');
     expect(plan({ user: 'image' }, { users: ['image'] }).user).toBeUndefined();
     expect(refusalOf({ user: 'root' }, { users: ['image'] })?.code).toBe('SANDBOX_UNAVAILABLE');
   });
 
-  test('gives a bare uid its own group, never the group of root', () => {
+  test('gives a uid without a group the group of the same number, never that of root', () => {
     expect(plan({ user: '1234' })).toMatchObject({ user: '1234:1234', owner: { uid: 1234, gid: 1234 } });
   });
 
@@ -106,7 +106,7 @@ describe('planDocker', () => {
   });
 });
 
-describe('the session spec, before any host sees it', () => {
+describe('the schema of a session spec', () => {
   test.each([
     ['40', { image: '--privileged' }, 'image'],
     ['40', { image: 'debian; rm' }, 'image'],

@@ -5,16 +5,16 @@ import { isListedImage } from './image-list.ts';
 import { refuse } from './refusal.ts';
 import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 
-// The docker policy as data. A producer may ask for less freedom than the operator of a host allows, never for more;
-// what cannot be enforced is refused, never weakened (invariant 9). That a name is a name and a number is in range was
-// settled when the spec was parsed, at submit; here is the word of the host that would run it.
+// The docker policy as data. A producer may ask for less freedom than the operator of a host allows, never for more.
+// A limit that cannot be enforced is refused, never weakened (invariant 9). The syntax of the spec was checked at submit;
+// this file checks it against the host that would run it.
 
-/** What the operator of this host allows, and what the host has. */
+/** Everything that the operator of this host allows, and the resources of the host. */
 export interface DockerAllowances {
-  /** Whole names, repositories, or prefixes that end in '/'. 'any': no list. */
+  /** Whole names, repositories, or prefixes that end in '/'. 'any' allows every image. */
   images: readonly string[] | 'any';
   defaultImage: string;
-  /** 'root': uid or gid 0. 'image': names, and the user that the image gives itself. */
+  /** 'root': uid or gid 0. 'image': user names, and the image's own default user. */
   users: readonly ('root' | 'image')[];
   /** Folders of the host below which a session may name its workspace. */
   workspaces: readonly string[];
@@ -24,22 +24,22 @@ export interface DockerAllowances {
 const NO_DISK_QUOTA = "this host's storage driver cannot bound the disk of a container";
 const NO_CPU_TIME = 'the docker policy cannot bound CPU seconds: use limits.cpus and timeoutMs';
 
-/** What will be enforced, with nothing left to decide. There is no field for a network: a session has none. */
+/** The container's settings, fully decided. There is no field for a network: a session has none. */
 export interface DockerPlan {
   image: string;
-  /** `uid:gid`, a name, or undefined: the image's own. */
+  /** `uid:gid` or a name. Undefined: the image's own user. */
   user: string | undefined;
-  /** Owner of /workspace where the worker makes it. */
+  /** Owner of /workspace when the worker creates it. */
   owner: { uid: number; gid: number };
   readOnlyRootfs: boolean;
-  /** A folder of the host, mounted at /workspace; undefined: the session gets its own. */
+  /** A folder of the host, mounted at /workspace. Undefined: the session gets an empty one. */
   workspace: string | undefined;
-  /** Where the shell starts. */
+  /** The directory in which the shell starts. */
   cwd: string;
   limits: { memoryBytes: number; cpus: number; pids: number; diskBytes: number | undefined };
 }
 
-/** The caller has resolved the symbolic links of `spec.workspace`. */
+/** Throws SANDBOX_UNAVAILABLE, with every field that is refused. The caller has resolved the symbolic links of `spec.workspace`. */
 export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowances): DockerPlan {
   const user = toSessionUser(spec.user ?? DEFAULT_USER);
   const image = spec.image ?? allowances.defaultImage;

@@ -25,7 +25,7 @@ function refusalOf(spec: object, more: Partial<HostAllowances> = {}) {
 }
 
 describe('planHost', () => {
-  test('gives a session without limits those of every session, as one group', () => {
+  test('gives a session without limits the default limits, as one control group', () => {
     expect(plan({})).toEqual({
       workspace: undefined,
       group: { memoryBytes: 512 * MIB, cpus: 1, pids: 256 },
@@ -33,7 +33,7 @@ describe('planHost', () => {
     });
   });
 
-  test('S0-15: applies nothing that nobody asked for where this host has no control groups', () => {
+  test('S0-04, S0-09, S0-15: sets no limit that the spec does not ask for on a host without control groups', () => {
     expect(plan({}, without)).toEqual({
       workspace: undefined,
       group: undefined,
@@ -41,7 +41,7 @@ describe('planHost', () => {
     });
   });
 
-  test('S0-14: bounds memory by process where it cannot by session, and CPU seconds always', () => {
+  test('S0-14, S0-18: limits memory of each process on a host without control groups, and CPU seconds everywhere', () => {
     const limits = { memoryBytes: 64 * MIB, cpuTimeSeconds: 7 };
     expect(plan({ limits }, without).process).toEqual({ addressSpaceBytes: 64 * MIB, cpuTimeSeconds: 7 });
     expect(plan({ limits })).toEqual({
@@ -78,7 +78,7 @@ describe('the spec of a session under the host policy', () => {
     expect(issues?.map((issue) => issue.path)).toEqual([path]);
   });
 
-  test('keeps apart what was asked for and what was not; under docker the defaults are filled in', () => {
+  test('keeps unset limits unset under the host policy; under docker the defaults are filled in', () => {
     expect(sessionSpecSchema.parse({ policy: 'host' }).limits).toEqual({});
     expect(sessionSpecSchema.parse({ policy: 'host', limits: { pids: 256 } }).limits).toEqual({ pids: 256 });
     expect(sessionSpecSchema.parse({}).limits).toEqual({ memoryBytes: 512 * MIB, cpus: 1, pids: 256 });
@@ -87,7 +87,7 @@ describe('the spec of a session under the host policy', () => {
     );
   });
 
-  test('parsed again, on the host, it is the same', () => {
+  test('is the same when it is parsed again', () => {
     for (const given of [{ policy: 'host' }, { policy: 'host', limits: { cpus: 2 } }, {}]) {
       const spec = sessionSpecSchema.parse(given);
       expect(sessionSpecSchema.parse(JSON.parse(JSON.stringify(spec)))).toEqual(spec);

@@ -3,32 +3,32 @@ import { checkBounds, checkEnforceable, type HostBounds } from '../limits.ts';
 import { checkCwd, checkWorkspace } from './folders.ts';
 import { refuse } from './refusal.ts';
 
-// The host policy as data: what a session on the host itself gets. It has the host's files, as its user may see them, and the
-// host's network; who that user is, is the operator's word and no field of a spec.
+// The host policy as data: the settings of a session that runs on the host itself. The session sees the host's network, and
+// the host's files as far as its user may. The operator chooses that user; a spec cannot.
 
-/** What the operator of this host allows, and what the host has. */
+/** Everything that the operator of this host allows, and the resources of the host. */
 export interface HostAllowances {
   /** Folders below which a session may name its workspace. */
   workspaces: readonly string[];
   bounds: HostBounds;
-  /** Whether memory, processes and CPU of a session can be bounded as one. */
+  /** Whether control groups can limit memory, processes and CPU of a session as a whole. */
   controlGroups: boolean;
 }
 
-/** What will be enforced, with nothing left to decide. */
+/** The session's settings, fully decided. */
 export interface HostPlan {
-  /** A folder of the host; undefined: the session gets its own, which ends with it. */
+  /** A folder of the host. Undefined: the session gets a temporary one. */
   workspace: string | undefined;
-  /** Of the whole session. Undefined: this host cannot, and nobody asked. */
+  /** Limits of the whole session. Undefined: this host has no control groups, and the spec asks for no limit. */
   group: { memoryBytes: number; cpus: number; pids: number } | undefined;
-  /** Of each process. */
+  /** Limits of each process. */
   process: { addressSpaceBytes: number | undefined; cpuTimeSeconds: number | undefined };
 }
 
 const NO_GROUPS = 'this host has no control group for its sessions, so the host policy cannot bound it';
 const NO_DISK_QUOTA = 'the host policy cannot bound the disk';
 
-/** The caller has resolved the symbolic links of `spec.workspace`. */
+/** Throws SANDBOX_UNAVAILABLE, with every field that is refused. The caller has resolved the symbolic links of `spec.workspace`. */
 export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances): HostPlan {
   const { limits } = spec;
   const { controlGroups } = allowances;
@@ -38,7 +38,7 @@ export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances):
     ...checkCwd(spec.cwd),
     ...checkBounds(wanted, allowances.bounds),
     ...(controlGroups ? [] : checkEnforceable('limits.cpus', limits.cpus, NO_GROUPS)),
-    // RLIMIT_NPROC counts all sessions of a user together: one would starve the others.
+    // RLIMIT_NPROC counts the processes of a user in all sessions, so one session could starve the others.
     ...(controlGroups ? [] : checkEnforceable('limits.pids', limits.pids, NO_GROUPS)),
     ...checkEnforceable('limits.diskBytes', limits.diskBytes, NO_DISK_QUOTA),
   ]);

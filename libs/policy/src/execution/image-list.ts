@@ -1,6 +1,6 @@
 /**
- * Is this image on the operator's list? An entry is a whole name, a repository (any tag of it), or a prefix that ends in
- * '/'. The name has the form that the session spec demands.
+ * Whether the operator's list allows an image. An entry is a whole name, a repository (with any tag), or a prefix that ends
+ * in '/'. The session spec's schema has checked the syntax of the name.
  */
 export function isListedImage(image: string, list: readonly string[]): boolean {
   const repository = repositoryOf(image);
@@ -9,7 +9,7 @@ export function isListedImage(image: string, list: readonly string[]): boolean {
   );
 }
 
-/** Without tag and digest. A colon before the last slash belongs to the port of a registry. */
+/** The name without tag and digest. A colon before the last slash belongs to the port of a registry. */
 function repositoryOf(image: string): string {
   const withoutDigest = image.split('@')[0] ?? '';
   const colon = withoutDigest.indexOf(':', withoutDigest.lastIndexOf('/') + 1);

@@ -1,6 +1,6 @@
 import { type FieldIssue, ShellfleetError } from '@shellfleet/protocol';
 
-/** Throws what a host says to a session that asks for more than its operator allows or it can enforce, naming each field. */
+/** Throws SANDBOX_UNAVAILABLE with each field in which a spec asks for more than the host allows or can enforce. */
 export function refuse(issues: FieldIssue[]): void {
   if (issues.length === 0) return;
   const list = issues.map((issue) => `${issue.path}: ${issue.message}`).join('; ');

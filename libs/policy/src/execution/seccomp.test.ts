@@ -16,7 +16,7 @@ test.each(
   expect(named.has(name)).toBe(false);
 });
 
-test('allows clone without new namespaces only, and tells the C library that clone3 does not exist', () => {
+test('allows clone only without new namespaces, and answers clone3 with ENOSYS', () => {
   const rules = sessionSeccompProfile().syscalls;
   expect(rules.find((rule) => rule.names.includes('clone'))).toEqual({
     names: ['clone'],
@@ -30,12 +30,12 @@ test('allows clone without new namespaces only, and tells the C library that clo
   });
 });
 
-test('names each call once, but for those that are told apart by an argument', () => {
+test('names each call once, except those that an argument distinguishes', () => {
   const repeated = [...named].filter(([, count]) => count > 1).map(([name]) => name);
   expect(repeated).toEqual(['socket', 'personality']);
 });
 
-test('infra/seccomp/session.json is this profile (write it anew with npm run seccomp -w libs/policy)', () => {
+test('infra/seccomp/session.json is this profile (npm run seccomp -w libs/policy writes it)', () => {
   const file = new URL('../../../../infra/seccomp/session.json', import.meta.url);
   expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(sessionSeccompProfile());
 });

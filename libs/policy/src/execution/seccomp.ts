@@ -1,8 +1,8 @@
-// The system calls that a process of a session may make, as data. Everything that is not named here answers EPERM.
-// Left out on purpose, although common profiles allow them: io_uring (its operations pass by seccomp), ptrace and
-// process_vm_* (no debugger is worth the kernel surface), userfaultfd, the key ring, bpf, perf, kcmp, mounts, namespaces,
-// handles by number, and every 32-bit and x32 entry point: a filter that knows one calling convention is a filter that
-// can be read.
+// The system calls that a process of a session may make, as data. Every other call fails with EPERM.
+// Left out on purpose, although common profiles allow them: io_uring (seccomp does not see its operations), ptrace and
+// process_vm_* (debuggers are not worth the kernel surface), userfaultfd, the key ring, bpf, perf, kcmp, mounts,
+// namespaces, file handles by number, and every 32-bit and x32 entry point (one calling convention keeps the filter
+// readable).
 
 const FILES = `
   access chdir chmod chown close close_range copy_file_range creat dup dup2 dup3 faccessat faccessat2 fadvise64 fallocate
@@ -42,13 +42,13 @@ const TALKING = `
   mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink msgctl msgget msgrcv msgsnd semctl semget semop
   semtimedop shmat shmctl shmdt shmget`;
 
-/** Families of sockets that a shell without a network has a use for: unix, inet, inet6 and netlink (getifaddrs asks it). */
+/** Socket families that a shell without a network uses: unix, inet, inet6, and netlink (for getifaddrs). */
 const SOCKET_FAMILIES = [1, 2, 10, 16];
 
-/** All CLONE_NEW* flags of clone(2): a plain fork or thread has none of them. */
+/** All CLONE_NEW* flags of clone(2). A fork or a new thread sets none of them. */
 const NEW_NAMESPACE_FLAGS = 0x7e020000;
 
-/** Linux and BSD-like personalities without and with address randomisation kept; 0xffffffff only asks. */
+/** Linux and BSD-like personalities that keep address randomisation; 0xffffffff only reads the current one. */
 const PERSONALITIES = [0x0, 0x0008, 0x20000, 0x20008, 0xffffffff];
 
 const ENOSYS = 38;
@@ -79,7 +79,7 @@ export function sessionSeccompProfile(): SeccompProfile {
       ...SOCKET_FAMILIES.map((family) => allow(['socket'], { index: 0, value: family, op: 'SCMP_CMP_EQ' })),
       ...PERSONALITIES.map((value) => allow(['personality'], { index: 0, value, op: 'SCMP_CMP_EQ' })),
       allow(['clone'], { index: 0, value: NEW_NAMESPACE_FLAGS, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }),
-      // Its flags lie in memory, where a filter cannot look. The C library falls back to clone on "no such call" alone.
+      // Its flags are in memory, which a filter cannot read. The C library falls back to clone on ENOSYS only.
       { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
     ],
   };

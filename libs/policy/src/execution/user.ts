@@ -1,21 +1,21 @@
-// Who the processes of a session are. A number says it plainly; a name means whatever the image says it means, which
-// may be uid 0, so a name (and the image's own user) needs the operator's word as root does.
+// The user of a session's processes. The image decides which uid a user name stands for, and that may be 0. So a name, or
+// the image's own user, is allowed only where the operator has listed it, like root.
 
 export const DEFAULT_USER = '1000:1000';
 
-/** Asks for the user that the image names. */
+/** Stands for the image's own user. */
 const IMAGE_USER = 'image';
 
 export interface SessionUser {
-  /** As the engine takes it: `uid:gid` or a name; undefined is the image's own. */
+  /** As the engine takes it: `uid:gid` or a name. Undefined: the image's own user. */
   name: string | undefined;
-  /** Owner of what the worker makes for the session. */
+  /** Owner of the files that the worker creates for the session. */
   owner: { uid: number; gid: number };
-  /** What the operator must have allowed. */
+  /** The permission that the operator must have given. */
   needs: 'root' | 'image' | undefined;
 }
 
-/** A uid alone gets itself as group: the engine would take the image's idea of it, or group 0. */
+/** A uid without a group gets the group of the same number: the engine would use the image's choice, or group 0. */
 export function toSessionUser(user: string): SessionUser {
   const owner = { uid: 1000, gid: 1000 };
   if (user === IMAGE_USER) return { name: undefined, owner, needs: 'image' };

@@ -1,35 +1,35 @@
 import type { ByteSet } from './bytes.ts';
 import type { Findings, Rule, Source, View } from './source.ts';
 
-/** A text that is looked for literally, and what then decides whether it is a finding. */
+/** A text that is searched for literally, and the check that then decides whether there is a finding. */
 export interface Anchor {
   rule: Rule;
   /** At least three bytes. */
   bytes: Uint8Array;
-  /** Letters in either case. */
+  /** Letters match in either case. */
   fold?: boolean;
-  /** No finding where the byte to the left is one of these. */
+  /** There is no finding where the byte before the anchor is one of these. */
   notAfter?: ByteSet;
-  /** Behind the anchor; none: the anchor alone is the finding. `at` is where the anchor begins. */
+  /** Checks the text at the anchor, which begins at `at`. Without it the anchor alone is the finding. */
   judge?(view: View, at: number, findings: Findings): void;
 }
 
 const HASH_FACTOR = 0x9e3779b1;
-/** Fewer hashes than a place in #heads can count. */
+/** So many bits that an entry of #heads (16 bits) can number every chain. */
 const MOST_BITS = 15;
 
 /**
- * Looks for thousands of anchors in one pass: the first three bytes of each are in a hash table, and only a hit is
- * compared. Its speed hardly depends on how many there are.
+ * Searches for thousands of anchors in one pass. The first three bytes of each anchor are in a hash table, and only a hit is
+ * compared, so the speed hardly depends on the number of anchors.
  */
 export class AnchorScan implements Source {
   readonly #anchors: readonly Anchor[];
   readonly #readsLeft: boolean;
   readonly #shift: number;
-  /** By hash of three bytes: 1 + the place in #chains, 0 for none. */
+  /** By hash of three bytes: the index in #chains, 0 for none. */
   readonly #heads: Uint16Array;
   readonly #chains: { trigram: number; anchors: Anchor[] }[][] = [[]];
-  /** Anchors by their first byte and by their first two, for the end of the text. */
+  /** Anchors by their first byte and by their first two bytes, for the end of the text. */
   readonly #byPrefix = new Map<number, Anchor[]>();
 
   constructor(anchors: readonly Anchor[]) {
@@ -79,13 +79,13 @@ export class AnchorScan implements Source {
   #judge(head: number, trigram: number, view: View, at: number, findings: Findings): void {
     for (const entry of this.#chains[head]!) {
       if (entry.trigram !== trigram) continue;
-      // What begins behind something open is looked at again when that is decided.
+      // Text behind an open start is searched again once that start is decided.
       if (at > findings.openAt) return;
       for (const anchor of entry.anchors) judgeAnchor(anchor, view, at, findings);
     }
   }
 
-  /** The last two bytes are too few to be looked up, and may be the beginning of an anchor. */
+  /** Reports the last two bytes as open if an anchor may begin there: the hash table needs three. */
   #openAtEnd({ bytes, from, to, end }: View, findings: Findings): void {
     for (let at = Math.max(from, end - 2); at < Math.min(to, end); at += 1) {
       const prefix = at === end - 1 ? bytes[at]! : 0x10000 | (bytes[at]! << 8) | bytes[at + 1]!;

@@ -1,7 +1,7 @@
-/** A set of bytes, as a table: 1 where the byte is in it. */
+/** A set of bytes, as a table of 256 entries: 1 for each byte of the set. */
 export type ByteSet = Uint8Array;
 
-/** 'a-z0-9_' as a regular expression would read it between brackets; only ASCII. */
+/** The ASCII characters of a regular expression's class. Example: `byteSet('a-z0-9_')`. */
 export function byteSet(ranges: string): ByteSet {
   const pattern = new RegExp(`[${ranges}]`);
   return Uint8Array.from({ length: 256 }, (_, byte) => (byte < 128 && pattern.test(String.fromCharCode(byte)) ? 1 : 0));
@@ -13,14 +13,14 @@ export const ALPHANUMERICS = byteSet('A-Za-z0-9');
 export const WORD = byteSet('A-Za-z0-9_');
 export const HEX = byteSet('0-9A-Fa-f');
 
-/** Where the run of bytes of `set` that begins at `from` ends: at `to` at the latest. */
+/** The end of the run of bytes of `set` that begins at `from`; at most `to`. */
 export function runEnd(bytes: Uint8Array, from: number, to: number, set: ByteSet): number {
   let at = from;
   while (at < to && set[bytes[at]!] === 1) at += 1;
   return at;
 }
 
-/** Where the run that ends at `end` begins: at `from` at the earliest. */
+/** The beginning of the run of bytes of `set` that ends at `end`; at least `from`. */
 export function runStart(bytes: Uint8Array, end: number, from: number, set: ByteSet): number {
   let at = end;
   while (at > from && set[bytes[at - 1]!] === 1) at -= 1;
@@ -29,9 +29,9 @@ export function runStart(bytes: Uint8Array, end: number, from: number, set: Byte
 
 const NEAR_BYTES = 48;
 
-/** Where `byte` stands in [from, to); `to` if it does not. */
+/** The offset of the first `byte` in [from, to), or `to` if there is none. */
 export function indexOfByte(bytes: Uint8Array, byte: number, from: number, to: number): number {
-  // Most are near; the system's own search is faster over a distance, and costs a call.
+  // Most are near. Buffer.indexOf is faster over a distance, but its call has a cost.
   const near = Math.min(to, from + NEAR_BYTES);
   let at = from;
   while (at < near && bytes[at] !== byte) at += 1;
@@ -40,7 +40,7 @@ export function indexOfByte(bytes: Uint8Array, byte: number, from: number, to: n
   return found === -1 ? to : near + found;
 }
 
-/** `end` less the bytes of a UTF-8 character that began before it and may go on behind it. */
+/** `end`, or the beginning of a UTF-8 character that is not complete at `end`. */
 export function wholeCharacters(bytes: Uint8Array, from: number, end: number): number {
   for (let back = 1; back <= 3 && end - back >= from; back += 1) {
     const byte = bytes[end - back]!;

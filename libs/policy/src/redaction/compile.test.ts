@@ -15,7 +15,7 @@ function issuesOf(rules: unknown[]): unknown {
   return undefined;
 }
 
-describe('S1-32: a rule that can never work is refused when the session is made', () => {
+describe('S1-32: a rule that can never work is refused when rules are compiled', () => {
   const reason = (path: string, message: unknown) => ({ code: 'SESSION_SPEC_INVALID', issues: [{ path, message }] });
   test.each([
     [
@@ -61,7 +61,7 @@ describe('S1-32: a rule that can never work is refused when the session is made'
   });
 });
 
-describe('each strategy has the text that is promised', () => {
+describe('each strategy gives the documented text', () => {
   const card = '4111-1111-1111-1111';
   const texts: Record<string, [found: string, redact: string, mask: string]> = {
     email: ['alice@example.com', '[REDACTED_EMAIL]', 'alice@****.com'],
@@ -94,7 +94,7 @@ describe('each strategy has the text that is promised', () => {
     expect(redact([{ type: 'credit_card', strategy: 'mask' }], '4111111111111111').text).toBe('************1111');
   });
 
-  test('hashes of equal values are equal under one key, and others under another', () => {
+  test('equal values have equal hashes under one key, and different ones under another', () => {
     const rules: RedactionRule[] = [{ type: 'ip', strategy: 'hash' }];
     const [first, second] = redact(rules, '10.0.0.1 10.0.0.1').text.split(' ');
     expect(first).toBe(second);
@@ -102,9 +102,9 @@ describe('each strategy has the text that is promised', () => {
   });
 });
 
-describe('what several find', () => {
+describe('text that several rules find', () => {
   const secrets = { MAIL: 'alice@example.com' };
-  test('is named by the known secret, then by a block, then by the first rule', () => {
+  test('is named after the known secret, then after a rule that blocks, then after the first rule', () => {
     const rules: RedactionRule[] = [
       { type: 'url', strategy: 'redact' },
       { type: 'email', strategy: 'redact' },
@@ -117,22 +117,34 @@ describe('what several find', () => {
     expect(redact(block, text).blocked).toEqual({ type: 'mail', reason: 'matched' });
   });
 
-  test('shows no part of what another rule hides', () => {
+  test('shows no part that another rule hides', () => {
     const rules: RedactionRule[] = [
       { type: 'email', strategy: 'mask' },
       { type: 'name', strategy: 'redact', pattern: 'alice' },
     ];
     expect(redact(rules, 'alice@example.com bob@example.com').text).toBe('[REDACTED_EMAIL] bob@****.com');
   });
+
+  test('is replaced and counted once, also behind other findings', () => {
+    const rules: RedactionRule[] = [
+      { type: 'email', strategy: 'redact' },
+      { type: 'name', strategy: 'redact', pattern: 'alice' },
+    ];
+    expect(redact(rules, 'bob@example.com alice@example.com')).toEqual({
+      text: '[REDACTED_EMAIL] [REDACTED_EMAIL]',
+      counts: { email: 2 },
+      blocked: undefined,
+    });
+  });
 });
 
-test('a secret of under six characters is warned of by its name alone, and not masked', () => {
+test('a secret of fewer than six characters is not masked, and a warning names it without its value', () => {
   const redaction = compileRedaction({ secrets: { SHORT: 'ab12!', LONG: 'ab12!x' }, hashKey });
   expect(redaction.warnings).toEqual([{ secret: 'SHORT', message: 'is shorter than 6 characters, and is not masked' }]);
   expect(redaction.text('ab12! ab12!x').text).toBe('ab12! [REDACTED_SECRET]');
 });
 
-test('tokens are found unless they are switched off, and those that a rule names even then', () => {
+test('tokens are found unless they are switched off; a type that a rule names is found even then', () => {
   const text = `ghp_${'a1'.repeat(18)} npm_${'b2'.repeat(18)}`;
   const rules: RedactionRule[] = [{ type: 'npm_token', strategy: 'mask' }];
   expect(compileRedaction({ hashKey }).text(text).text).toBe('[REDACTED_GITHUB_TOKEN] [REDACTED_NPM_TOKEN]');
@@ -141,7 +153,7 @@ test('tokens are found unless they are switched off, and those that a rule names
   expect(compileRedaction({ tokens: false, rules, hashKey }).text(text).text).toBe(text.replace(/npm_.*/, '****b2b2'));
 });
 
-test('createRedactor takes rules alone', () => {
+test('createRedactor() needs rules only', () => {
   const redactor = createRedactor([{ type: 'email', strategy: 'redact' }]);
   expect(
     `${redactor.push(Buffer.from('to a@ex'))}|${redactor.push(Buffer.from('ample.com\n'))}|${redactor.end()}`,

@@ -11,21 +11,21 @@ import { TOKEN_TYPES, tokens } from './tokens/tokens.ts';
 
 export interface RedactionOptions {
   rules?: readonly RedactionRule[];
-  /** Name → value. They are found in every encoding, whatever the rules. */
+  /** Values by name. They are found in every encoding, whatever the rules. */
   secrets?: Record<string, string>;
-  /** Of the tenant: equal values of one tenant have equal hashes, and nobody else can compute them. */
+  /** The tenant's key for the strategy `hash`: equal values of one tenant have equal hashes, which need the key to compute. */
   hashKey: Uint8Array;
-  /** Whether tokens of well-known formats are found. */
+  /** Whether tokens of well-known formats are found. Default: true. */
   tokens?: boolean;
-  /** Milliseconds, monotonic: for the budget of time of custom patterns. Without a clock there is none. */
+  /** A monotonic clock in milliseconds, for the time budget of custom patterns. Without a clock there is no budget. */
   now?: () => number;
 }
 
-/** What a session's rules and secrets mean, made once and used for each of its streams and texts. */
+/** A session's rules and secrets, compiled once for all of its streams and texts. */
 export interface Redaction {
-  /** One for each stream of a command. `before`: the last bytes that were released, to go on behind them. */
+  /** Creates a redactor for one stream. `before`: the last bytes that an earlier redactor of the stream released. */
   redactor(options?: { before?: Uint8Array }): Redactor;
-  /** A whole text: an error, the echo of a command, the name of a file, a line of a log. */
+  /** Redacts a whole text: an error, a command's script, the name of a file, a line of a log. */
   text(text: string): RedactedText;
   readonly warnings: readonly RedactionWarning[];
 }
@@ -36,7 +36,7 @@ export interface RedactedText {
   blocked: RedactionBlock | undefined;
 }
 
-/** Throws SESSION_SPEC_INVALID with every rule that can never work. */
+/** Compiles rules and secrets. Throws SESSION_SPEC_INVALID with every rule that can never work. */
 export function compileRedaction(options: RedactionOptions): Redaction {
   const rules = compileRules(options.rules ?? []);
   const secrets = knownSecrets(options.secrets ?? {}, { type: 'secret', strategy: 'redact', rank: 0 });
@@ -65,7 +65,7 @@ export function validateRedaction(spec: {
   compileRedaction({ rules: spec.redaction, secrets: spec.secrets, hashKey: new Uint8Array(32) });
 }
 
-/** For a caller with rules alone: tokens are found as well, and no other redactor gives the same hashes. */
+/** Creates a redactor from rules alone. It finds tokens too, and has a hash key of its own, so its hashes differ from all others. */
 export function createRedactor(rules: readonly RedactionRule[]): Redactor {
   return compileRedaction({ rules, hashKey: crypto.getRandomValues(new Uint8Array(32)) }).redactor();
 }
@@ -77,7 +77,7 @@ function redactText(redactor: Redactor, text: string): RedactedText {
 
 interface CompiledRules {
   detectors: Source[];
-  /** For types of tokens whose strategy is given. */
+  /** Types of tokens for which a rule gives the strategy. */
   tokens: Map<string, Rule>;
   patterns: { rule: Rule; pattern: Pattern }[];
 }
@@ -104,12 +104,12 @@ function shapeIssues(given: readonly RedactionRule[]): FieldIssue[] {
   return issues.map(({ path, message }) => ({ path: ['redaction', ...path.map(String)].join('.'), message }));
 }
 
-/** A known secret (0) is stronger than a block, a block than the rest, and of the rest the first in the list. */
+/** The order of strength: known secrets (0), rules that block, then the other rules; within each, the order of the list. */
 function rankOf(strategy: Rule['strategy'], index: number): number {
   return strategy === 'block' ? 1 + index : 1_000 + index;
 }
 
-/** Neither the pattern nor a part of it is repeated: whoever reads the message may not be who wrote the rule. */
+/** The message does not repeat the pattern: its reader may be another person than the rule's author. */
 function addPattern(compiled: CompiledRules, rule: Rule, source: string, index: number, issues: FieldIssue[]): void {
   try {
     compiled.patterns.push({ rule, pattern: compilePattern(source) });

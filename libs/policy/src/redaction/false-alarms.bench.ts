@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { compileRedaction } from './compile.ts';
 
 // node_modules/.bin/node --conditions=@shellfleet/source libs/policy/src/redaction/false-alarms.bench.ts FOLDER [--show]
-// What is taken for a token in text that has none. FOLDER: what bench/collect-logs.sh collected.
+// Counts findings in text without tokens. FOLDER: the logs that bench/collect-logs.sh has collected.
 
 const [folder, show] = process.argv.slice(2);
 if (folder === undefined) throw new Error('say where the collected logs are');

@@ -7,14 +7,14 @@ export interface Finding {
   end: number;
 }
 
-/** Findings that overlap, with what decided them: settled together, or not at all. */
+/** Findings whose matches overlap. They are settled together or not at all. */
 export interface Span {
   from: number;
   end: number;
   findings: Finding[];
 }
 
-/** What all sources found in one view, in order. */
+/** The findings of all sources in one view. */
 export class FindingList implements Findings {
   #findings: Finding[] = [];
   readonly #lastEnds = new Map<Rule, number>();
@@ -45,7 +45,7 @@ export class FindingList implements Findings {
     this.openAt = at;
   }
 
-  /** Spans in order; the sources' order of finding does not matter. */
+  /** The spans in order of position, whatever the order in which they were found. */
   spans(): Span[] {
     if (this.#findings.length === 0) return [];
     const spans: Span[] = [];
@@ -62,7 +62,7 @@ export class FindingList implements Findings {
   }
 }
 
-/** The places of a span that are replaced: the union of what overlaps, each named by its strongest rule. */
+/** The findings of a span, grouped: findings that overlap become one replacement. */
 export function placesOf({ findings }: Span): Finding[][] {
   const places: Finding[][] = [];
   let end = -1;

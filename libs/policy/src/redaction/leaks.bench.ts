@@ -1,7 +1,7 @@
 import { runTrials } from '../../test-support/planted-trial.ts';
 
 // node_modules/.bin/node --conditions=@shellfleet/source libs/policy/src/redaction/leaks.bench.ts [TRIALS] [SEED]
-// The trials of leaks.test.ts, as many as there is time for.
+// Runs more trials of leaks.test.ts.
 
 const [trials = '1000000', seed = '2'] = process.argv.slice(2);
 const startedAt = performance.now();

@@ -5,7 +5,7 @@ import { compileRedaction } from './compile.ts';
 
 const hashKey = Buffer.alloc(32, 7);
 
-test('R3: what is open for 64 KiB counts as found, whatever the chunking, and no more than that is held', () => {
+test('REDACTION-3: text that is open for 64 KiB counts as found, whatever the chunking, and no more is held', () => {
   const redaction = compileRedaction({
     rules: [{ type: 'quote', strategy: 'mask', pattern: '(?s)<<.*>>' }],
     secrets: { A: 'aaaaaaaa' },
@@ -37,7 +37,7 @@ test('R3: what is open for 64 KiB counts as found, whatever the chunking, and no
   }
 });
 
-test('R2: lines are released at once, and of a line only what may still be something', () => {
+test('REDACTION-2: only the part of a line is held that later input may turn into a finding', () => {
   const rules: RedactionRule[] = ['email', 'credit_card', 'ip', 'mac_address', 'url'].map((type) => ({
     type,
     strategy: 'redact',
@@ -62,7 +62,25 @@ test('R2: lines are released at once, and of a line only what may still be somet
   ).toEqual(['', '', '', '', 'first line\n', '-----BEGIN PRIVATE KEY-----\n', '']);
 });
 
-describe('a custom pattern that takes more than its time', () => {
+test.each([
+  ['mac_address', 'commit deadbeef', ''],
+  ['mac_address', 'at 00:1A:2', '00:1A:2'],
+  ['ip', 'v 10.0.0', '10.0.0'],
+  ['ip', 'v10.0.0', ''],
+  ['credit_card', 'n 4111 1111', '4111 1111'],
+  ['credit_card', 'n 0.4111 11', '11'],
+  ['email', 'to alice', 'alice'],
+  ['email', 'to alice@exa', 'alice@exa'],
+  ['url', 'see https:/', 'https:/'],
+  ['url', 'see https', 'https'],
+])('REDACTION-2: %s of "%s" holds "%s"', (type, text, held) => {
+  const rules: RedactionRule[] = [{ type, strategy: 'redact' }];
+  const redactor = compileRedaction({ rules, hashKey, tokens: false }).redactor();
+  redactor.push(Buffer.from(text));
+  expect(text.slice(text.length - redactor.heldBytes)).toBe(held);
+});
+
+describe('a custom pattern that exceeds its time budget', () => {
   const rules: RedactionRule[] = [{ type: 'slow', strategy: 'redact', pattern: 'x[0-9]+' }];
   const clockOf = (stepMs: number) => {
     let nowMs = 0;
@@ -72,7 +90,7 @@ describe('a custom pattern that takes more than its time', () => {
     };
   };
 
-  test('blocks: nothing is released from there on', () => {
+  test('blocks the output from there on', () => {
     const redactor = compileRedaction({ rules, hashKey, now: clockOf(100) }).redactor();
     const outputs = Array.from({ length: 5 }, () => redactor.push(Buffer.from('line\n')).toString());
     expect({ outputs, end: redactor.end().toString(), blocked: redactor.blocked, held: redactor.heldBytes }).toEqual({
@@ -83,7 +101,7 @@ describe('a custom pattern that takes more than its time', () => {
     });
   });
 
-  test('may take 50 ms for every 64 KiB', () => {
+  test('may take 50 ms for each 64 KiB', () => {
     const redactor = compileRedaction({ rules, hashKey, now: clockOf(20) }).redactor();
     for (let piece = 0; piece < 50; piece += 1) redactor.push(Buffer.alloc(65_536, 'line\n'));
     expect(redactor.blocked).toBe(undefined);

@@ -40,7 +40,7 @@ describe.each(INPUTS)('of %j', (input) => {
   const bytes = Buffer.from(input, 'latin1');
   const whole = feed(all.redactor(), [bytes]);
 
-  test('R1: every split gives what the whole gives', () => {
+  test('REDACTION-1: every split gives the same as the whole', () => {
     for (let at = 0; at <= bytes.length; at += 1) {
       expect(feed(all.redactor(), cutAt(bytes, [at])), `split at ${at}`).toEqual(whole);
     }
@@ -52,14 +52,14 @@ describe.each(INPUTS)('of %j', (input) => {
     ).toEqual(whole);
   });
 
-  test('R2: a redactor that goes on from what was released gives what the whole gives', () => {
+  test('REDACTION-2: a redactor that continues behind the released bytes gives the same as the whole', () => {
     for (let at = 0; at <= bytes.length; at += 1) {
       expect(feedRestarted(all, bytes, at), `restarted at ${at}`).toEqual(whole);
     }
   });
 });
 
-test('finds all of it', () => {
+test('finds everything that the inputs contain', () => {
   const outputs = INPUTS.map((input) => feed(all.redactor(), [Buffer.from(input, 'latin1')]).output);
   expect(outputs).toMatchInlineSnapshot(`
     [
@@ -99,7 +99,7 @@ test('finds all of it', () => {
   `);
 });
 
-test('R6: a block releases what stands before it and nothing more, whatever the chunking', () => {
+test('REDACTION-6: a block releases the text before it and nothing more, whatever the chunking', () => {
   const bytes = Buffer.from('one\ntwo a@example.com three b@example.com\n');
   const expected = { output: 'one\ntwo ', counts: { email: 1 }, blocked: { type: 'email', reason: 'matched' } };
   for (let at = 0; at <= bytes.length; at += 1) {

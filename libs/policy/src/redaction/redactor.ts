@@ -3,19 +3,18 @@ import { FindingList, placesOf, type Span, strongest } from './finding-list.ts';
 import type { Rule, Source } from './source.ts';
 import { redacted, replacementOf } from './strategies.ts';
 
-// One stream of bytes, on its way out.
+// Redacts one stream of bytes. Text is "settled" when no later input can change what is found in it.
 //
-// R1. Any chunking of the same input gives the same output, counts and block: a place is settled only when no text that
-//     may still come can change it.
-// R2. What is held back is a suffix of the input, and begins at the earliest place that is not settled. A new redactor
-//     that is given the last bytes of the output and fed from there goes on as this one would have.
-// R3. At most 64 KiB are held. What is not settled by then counts as found: it is replaced and counted.
-// R4. Everything is found in the raw text, in one pass. Findings that overlap become one replacement, named by the
-//     strongest rule. No replacement is read again.
-// R5. Where nothing is found, the output is the input, byte for byte, UTF-8 or not.
-// R6. After a block nothing more is released, and nothing is held.
+// REDACTION-1. Any chunking of the same input gives the same output, counts and block: only settled text is released.
+// REDACTION-2. The held bytes are the end of the input, from the earliest byte that is not settled. A new redactor that gets
+//     the last released bytes as `before`, and the input from there, continues exactly as this one would have.
+// REDACTION-3. At most 64 KiB are held. Text that is not settled by then counts as found: it is replaced and counted.
+// REDACTION-4. All rules search the raw text, in one pass. Findings that overlap become one replacement, named by the
+//     strongest rule. Replacements are not searched.
+// REDACTION-5. Where nothing is found, the output is the input, byte for byte, UTF-8 or not.
+// REDACTION-6. After a block nothing more is released, and nothing is held.
 
-/** How much of what was released a redactor has to be given to go on behind it. More does no harm. */
+/** How many of the last released bytes a new redactor needs as `before`, to continue behind them. More are ignored. */
 export const REDACTION_CONTEXT_BYTES = 4;
 
 const MOST_HELD_BYTES = 64 * 1024;
@@ -26,11 +25,11 @@ export interface RedactionBlock {
 }
 
 export interface Redactor {
-  /** What may be released now. */
+  /** Takes input, and returns the output that is settled. */
   push(bytes: Uint8Array): Buffer;
-  /** The input is complete: the rest of the output. */
+  /** Ends the input, and returns the rest of the output. */
   end(): Buffer;
-  /** Bytes of the input that are not released yet, all at its end. */
+  /** How many bytes at the end of the input are not released yet. */
   readonly heldBytes: number;
   /** How often each type was found. */
   readonly counts: Readonly<Record<string, number>>;
@@ -44,7 +43,7 @@ export interface RedactorOptions {
   before?: Uint8Array | undefined;
 }
 
-/** Thrown by a source that does not keep its budget of time: nothing after what is settled is released. */
+/** Thrown by a source that exceeds its time budget. Text that is not settled is then not released. */
 export class TooSlow extends Error {
   readonly type: string;
 
@@ -56,7 +55,7 @@ export class TooSlow extends Error {
 
 const NEWLINE = 0x0a;
 const NOTHING = Buffer.alloc(0);
-/** Below this many held bytes every push looks again; above it, only when enough has come to be worth it. */
+/** Up to this many held bytes are searched again at every push. More are searched again only when they have grown by 1/16. */
 const CHEAP_TO_REPEAT_BYTES = 4096;
 const NARROW_WINDOW_BYTES = 1;
 
@@ -65,21 +64,21 @@ export class StreamRedactor implements Redactor {
   readonly #findings = new FindingList();
   readonly #counts = new Map<string, number>();
   #blocked: RedactionBlock | undefined;
-  /** [leftFrom, at): what was released last; [at, end): what is held. */
+  /** [leftFrom, at): the last released bytes. [at, end): the held bytes. */
   #bytes: Buffer = Buffer.alloc(0);
   #leftFrom: number;
   #at: number;
   #end: number;
-  /** Starts are looked for so far ahead: little while replacements stand side by side, else all there is. */
+  /** How far ahead findings may start: little while replacements follow each other directly, else as far as bytes are held. */
   #windowBytes = MOST_HELD_BYTES;
-  /** With much held back, nothing is tried again before so many bytes are held. */
+  /** The next search waits until so many bytes are held. */
   #tryAgainAt = 0;
   #released: Buffer[] = [];
 
   constructor(options: RedactorOptions) {
     this.#options = options;
     const left = (options.before ?? NOTHING).subarray(-REDACTION_CONTEXT_BYTES);
-    // A stream begins as a line does.
+    // For a pattern the beginning of a stream is the beginning of a line.
     this.#bytes = Buffer.from([NEWLINE, ...left]);
     this.#leftFrom = 1;
     this.#at = this.#bytes.length;
@@ -126,7 +125,7 @@ export class StreamRedactor implements Redactor {
   }
 
   #makeRoom(bytes: number): void {
-    // One byte more than what is looked at, so that the first byte of a stream has one to its left too.
+    // One byte more than is read, so that the first byte of a stream has a left neighbour too.
     const keepFrom = Math.max(this.#leftFrom, this.#at - REDACTION_CONTEXT_BYTES) - 1;
     const needed = this.#end - keepFrom + bytes;
     const roomier = needed <= this.#bytes.length * 0.75 ? this.#bytes : Buffer.allocUnsafe(2 * needed);
@@ -137,7 +136,7 @@ export class StreamRedactor implements Redactor {
     this.#end -= keepFrom;
   }
 
-  /** Releases what is settled. */
+  /** Searches the held bytes, and releases those that are settled. */
   #settle(complete: boolean): void {
     try {
       while (this.#at < this.#end && !this.#blocked && this.#step(complete));
@@ -149,7 +148,7 @@ export class StreamRedactor implements Redactor {
     this.#tryAgainAt = muchHeld ? Math.min(this.heldBytes * 1.0625, MOST_HELD_BYTES) : 0;
   }
 
-  /** Looks once. True: go on, there is more to settle. */
+  /** Searches once. Returns whether another step may settle more. */
   #step(complete: boolean): boolean {
     const at = this.#at;
     const isLast = complete && this.#end - at <= MOST_HELD_BYTES;
@@ -180,7 +179,7 @@ export class StreamRedactor implements Redactor {
     for (const source of this.#options.sources) source.scan(view, this.#findings);
   }
 
-  /** True: what was replaced stands directly before what may be a start, which has to be looked at with that in view. */
+  /** Returns true when a replacement ends where another finding may start: that start must be searched with the replacement on its left. */
   #releaseSettled(to: number, end: number): boolean {
     let settledTo = Math.min(this.#findings.openAt, to);
     for (const span of this.#findings.spans()) {
@@ -203,7 +202,7 @@ export class StreamRedactor implements Redactor {
     return this.#options.sources.some((source) => source.mayReadLeftOf(this.#bytes, at, end));
   }
 
-  /** Answers with the last byte of the replacement where the span ends with one. */
+  /** Returns the last byte of the replacement if the span ends with one. */
   #releaseSpan(span: Span): number | undefined {
     let last: number | undefined;
     for (const place of placesOf(span)) {
@@ -216,7 +215,7 @@ export class StreamRedactor implements Redactor {
         this.#block(finding.rule.type, 'matched');
         return undefined;
       }
-      // A mask shows a part of what one rule found; another rule may be there to hide just that part.
+      // A mask shows a part of one rule's finding. Where another rule overlaps, that part may be its finding.
       const mayShow = finding.rule.strategy !== 'mask' || place.every(({ rule }) => rule.strategy === 'mask');
       const replacement = mayShow
         ? replacementOf(finding.rule, this.#bytes.subarray(finding.start, finding.end), this.#options.hashKey)
@@ -235,7 +234,7 @@ export class StreamRedactor implements Redactor {
     this.#at = to;
   }
 
-  /** Nothing was settled in all that may be held. */
+  /** As much is held as may be, and none of it is settled: replaces all of it (REDACTION-3). */
   #giveUp(end: number): void {
     const held = this.#findings.spans()[0]?.findings ?? [];
     const open = this.#findings.openRule;

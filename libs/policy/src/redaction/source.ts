@@ -1,4 +1,4 @@
-/** What one type does with what it finds. The lowest rank names a place that several found. */
+/** How the findings of one type are replaced. Where findings overlap, the rule with the lowest rank names the replacement. */
 export interface Rule {
   type: string;
   strategy: 'block' | 'redact' | 'mask' | 'hash';
@@ -6,8 +6,8 @@ export interface Rule {
 }
 
 /**
- * The text that a source looks at: starts in [from, to), and up to `end` to see how they go on. The byte before `from`
- * is what was released last. `complete`: nothing comes after `end`.
+ * The text that a source searches. Findings start in [from, to) and may extend to `end`. The byte before `from` is the one
+ * that was released last. `complete`: the input ends at `end`.
  */
 export interface View {
   bytes: Buffer;
@@ -15,28 +15,28 @@ export interface View {
   to: number;
   end: number;
   complete: boolean;
-  /** Where the text to the left begins; equal to `from` at the beginning of a stream. */
+  /** Where the released text before `from` begins. Equal to `from` at the beginning of a stream. */
   leftFrom: number;
 }
 
-/** Takes what sources find. All positions are of `View.bytes`. */
+/** Collects the findings of all sources. Positions are offsets in `View.bytes`. */
 export interface Findings {
-  /** The earliest place that is open. */
+  /** The earliest start that is open: later input decides whether it is a finding. */
   readonly openAt: number;
-  /** Whether what `rule` has found last goes on behind `at`. */
+  /** Whether the last finding of `rule` extends beyond `at`. */
   covers(rule: Rule, at: number): boolean;
-  /** [start, end) is to be replaced. What decided it begins at `from`, which is `start` unless a keyword stands before. */
+  /** Reports that [start, end) is to be replaced. The match begins at `from`: before `start` if a keyword is part of it, else at `start`. */
   found(rule: Rule, from: number, start: number, end: number): void;
-  /** Something that begins at `at` is neither found nor refused before more text comes. */
+  /** Reports that a match may start at `at`, which only later input decides. */
   open(rule: Rule, at: number): void;
 }
 
 /**
- * Finds one kind of thing. What it says of a start depends on the text from there on and on one byte to the left,
- * on nothing else: that is why any point that nothing found and nothing open crosses can be restarted from.
+ * Finds the matches of one kind. Whether a match starts at a byte depends only on that byte, on the text behind it and on one
+ * byte before it. So a search can restart at any byte that no finding and no open start spans.
  */
 export interface Source {
   scan(view: View, findings: Findings): void;
-  /** Whether the byte to the left of `at`, before `end`, may matter: false where nothing that looks at it can begin. */
+  /** Whether a match that depends on the byte before `at` may start at `at`. The text is known up to `end`. */
   mayReadLeftOf(bytes: Buffer, at: number, end: number): boolean;
 }

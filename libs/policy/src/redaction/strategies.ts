@@ -1,19 +1,19 @@
 import { createHmac } from 'node:crypto';
 import type { Rule } from './source.ts';
 
-/** What stands in the output instead of `found`. */
+/** The text that replaces `found` in the output. */
 export function replacementOf(rule: Rule, found: Uint8Array, hashKey: Uint8Array): Buffer {
   if (rule.strategy === 'mask') return Buffer.from(maskOf(rule.type, Buffer.from(found).toString('utf8')));
   if (rule.strategy === 'hash') return Buffer.from(`<${rule.type}_hash:${shortHash(found, hashKey)}>`);
   return redacted(rule);
 }
 
-/** For everything of which nothing may be shown, whatever the strategy. */
+/** A replacement that shows nothing of the finding. */
 export function redacted({ type }: Rule): Buffer {
   return Buffer.from(`[REDACTED_${type.toUpperCase()}]`);
 }
 
-/** Keyed, so that a card number cannot be found by hashing all of them. */
+/** Keyed, so that a card number cannot be recovered by hashing every possible one. */
 function shortHash(found: Uint8Array, hashKey: Uint8Array): string {
   return createHmac('sha256', hashKey).update(found).digest('hex').slice(0, 8);
 }
@@ -25,7 +25,7 @@ function maskOf(type: string, text: string): string {
   return characters.length <= 4 ? '****' : `****${characters.slice(-4).join('')}`;
 }
 
-/** Each keeps what a reader needs to tell two values apart, and answers undefined for what is not of its shape. */
+/** Each keeps enough to tell two values apart. Returns undefined for a text of another shape. */
 const MASKS: Record<string, ((text: string) => string | undefined) | undefined> = {
   __proto__: undefined,
   email(text) {

@@ -4,9 +4,8 @@ const HEADER_BYTES = 8;
 const STDOUT = 1;
 
 /**
- * The standard streams of a container as one duplex: what is written goes to its stdin, what is read is its stdout.
- * The engine wraps each piece in a header with stream and length; what comes on stderr is left out. Back-pressure
- * reaches the container: a reader that stops stops its writer.
+ * The standard streams of a container as one duplex stream: writes go to its stdin, reads come from its stdout. The engine puts a header
+ * with stream and length before each piece; stderr is dropped. Backpressure reaches the container.
  */
 export class AttachStream extends Duplex {
   readonly #socket: Duplex;
@@ -47,7 +46,7 @@ export class AttachStream extends Duplex {
     }
   }
 
-  /** Takes as much of a header as there is; returns how many bytes that were. */
+  /** Reads the available part of a header and returns its number of bytes. */
   #readHeader(bytes: Buffer): number {
     const missing = bytes.subarray(0, HEADER_BYTES - this.#header.length);
     this.#header = Buffer.concat([this.#header, missing]);

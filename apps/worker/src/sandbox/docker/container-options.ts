@@ -3,14 +3,14 @@ import type { ContainerCreateOptions, HostConfig } from 'dockerode';
 import type { KeeperSecrets } from '../keeper-secrets.ts';
 import type { SandboxTransport } from '../sandbox.ts';
 
-// A plan of the docker policy in the engine's words. Everything that hardens a container is in this file.
+// Translates a plan of the docker policy into options of the engine. Every option that hardens a container is in this file.
 
-/** Without its network code the engine writes none: what `localhost` is. */
+/** Defines `localhost`: without its network code the engine writes no hosts file. */
 export const HOSTS_FILE = 'hosts';
 export const HOSTS = '127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n';
-/** Where the host's folder with the keeper is seen inside, read-only. */
+/** Where the host's folder with the keeper is mounted in the container, read-only. */
 export const KEEPER_FOLDER = '/.shellfleet';
-/** The keeper's own folder: the text of a command and the FIFOs of its output. */
+/** The keeper's own folder, for scripts of commands and the FIFOs of their output. */
 const RUN_FOLDER = '/run/shellfleet';
 
 const MIB = 1024 * 1024;
@@ -25,7 +25,7 @@ export interface ContainerRequest {
   name: string;
   /** The host's folder to mount at KEEPER_FOLDER; undefined: the keeper is copied in. */
   keeperSource: string | undefined;
-  /** The user's shell, where the session asks for one. */
+  /** The shell that the session's spec names, if any. */
   shell: string[];
 }
 
@@ -38,7 +38,7 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
     name: request.name,
     Image: plan.image,
     Labels: request.labels,
-    // Secrets by environment alone, and only these two: the keeper wipes them before the shell starts (Sb2).
+    // Only these two secrets, and only in the environment: the keeper wipes them before the shell starts (SANDBOX-2).
     Env: [
       `HOME=${WORKSPACE_PATH}`,
       `SF_TOKEN=${secrets.token}`,
@@ -54,8 +54,8 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
     AttachStdin: false,
     AttachStdout: false,
     AttachStderr: false,
-    // A namespace with a loopback and nothing else, made by the runtime. The engine's own network code, which `none` would still
-    // go through at every start and end, is left out: it is slow, and that of Docker 20.10 locks itself up when many end at once.
+    // A network namespace with only a loopback, created by the runtime. The mode `none` would still run the engine's network code at every
+    // start and end, which is slow, and which deadlocks in Docker 20.10 when many containers end at once.
     NetworkDisabled: true,
     Healthcheck: { Test: ['NONE'] },
     StopTimeout: 1,
@@ -65,9 +65,9 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
 
 function toHostConfig({ plan, keeperSource }: ContainerRequest): HostConfig {
   return {
-    // The keeper is PID 1: it reaps and passes no signal on.
+    // The keeper is PID 1 and reaps processes itself.
     Init: false,
-    // Its exit code and the engine's word on memory are read after its death.
+    // The exit code and the engine's out-of-memory flag are read after its end.
     AutoRemove: false,
     RestartPolicy: { Name: 'no' },
     LogConfig: { Type: 'none', Config: {} },
@@ -79,11 +79,11 @@ function toHostConfig({ plan, keeperSource }: ContainerRequest): HostConfig {
     PublishAllPorts: false,
     PidsLimit: plan.limits.pids,
     Memory: plan.limits.memoryBytes,
-    // Equal to Memory: no swap on top.
+    // Equal to Memory: no swap.
     MemorySwap: plan.limits.memoryBytes,
     NanoCpus: Math.round(plan.limits.cpus * 1e9),
-    // When the host itself is short, sessions go before what runs them. Below what the keeper gives the shell (500): of the two,
-    // the shell goes first.
+    // When the host runs out of memory, the kernel kills sessions before the worker. Lower than the score that the keeper gives the shell
+    // (500), so that the shell is killed before the keeper.
     OomScoreAdj: 200,
     Ulimits: [
       { Name: 'core', Soft: 0, Hard: 0 },
@@ -105,14 +105,14 @@ function toTmpfs({ readOnlyRootfs, workspace, owner, limits }: DockerPlan): Reco
   return {
     [RUN_FOLDER]: `rw,nosuid,nodev,noexec,size=${RUN_FOLDER_BYTES},mode=1777`,
     ...(readOnlyRootfs ? { '/tmp': `rw,nosuid,nodev,exec,size=${Math.min(half, 64 * MIB)},mode=1777` } : {}),
-    // Pages of a tmpfs count as the container's memory, so half of it is as much as a session can use with profit.
+    // Pages of a tmpfs count as memory of the container, so a session can hardly use more than half of the limit.
     ...(readOnlyRootfs && workspace === undefined
       ? { [WORKSPACE_PATH]: `rw,nosuid,nodev,exec,size=${half},mode=0755,uid=${owner.uid},gid=${owner.gid}` }
       : {}),
   };
 }
 
-/** As a mount, not as a `source:target` text: a colon in a path would mean something else. */
+/** As an object, because a colon in a path would be ambiguous in the `source:target` form. */
 function bind(source: string, target: string, readOnly: boolean): NonNullable<HostConfig['Mounts']>[number] {
   return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly, BindOptions: { Propagation: 'rprivate' } };
 }

@@ -4,13 +4,13 @@ import { z } from 'zod';
 import type { SandboxDeath } from '../sandbox.ts';
 import { isNotFound } from './docker-errors.ts';
 
-// How containers of this host end, from one stream of the engine's events for all of them.
+// Reports how containers of this host end, from one stream of the engine's events.
 //
-// D1. A death is told once. One that happened while no stream was open is found by looking, as soon as one is open again.
-// D2. An engine that does not answer is no death: with live-restore the containers go on without it.
+// DEATH-1. Each death is reported once. A death while no stream was open is found by an inspection when the next one opens.
+// DEATH-2. An engine that does not answer is not a death: with live-restore its containers go on.
 
 const KILLED_EXIT_CODE = 137;
-/** The engine sends oom and destroy on their own paths: they may come a little after the death itself. */
+/** The events `oom` and `destroy` may arrive this long after the death itself. */
 const SETTLE_MS = 300;
 const SETTLE_STEP_MS = 20;
 const OOM_WINDOW_MS = 5_000;
@@ -44,7 +44,7 @@ export class DeathWatch {
     this.#labels = labels;
   }
 
-  /** Resolves when the container, which runs now, is gone. */
+  /** Resolves when the running container has ended. */
   watch(containerId: string): Promise<SandboxDeath> {
     const known = this.#watched.get(containerId);
     if (known) return known.death;
@@ -57,7 +57,7 @@ export class DeathWatch {
     return promise;
   }
 
-  /** For a container that was started after `watch`, or while the stream may have been down. */
+  /** Inspects a container that may have ended before its events were watched. */
   async look(containerId: string): Promise<void> {
     const watched = this.#watched.get(containerId);
     if (!watched) return;
@@ -84,7 +84,7 @@ export class DeathWatch {
         retryMs = LEAST_RETRY_MS;
         await this.#read(stream);
       } catch {
-        // The engine is away or restarts: nothing is known until it answers again (D2).
+        // The engine does not answer: DEATH-2.
       }
       await sleep(retryMs, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
       retryMs = Math.min(retryMs * 2, MOST_RETRY_MS);
@@ -114,7 +114,7 @@ export class DeathWatch {
     }
   }
 
-  /** Waits for the facts that belong to a death, then tells it. */
+  /** Waits for the events that belong to a death, then reports it. */
   async #settle(containerId: string, watched: Watched, exitCode: number | null): Promise<void> {
     if (watched.isSettling) return;
     watched.isSettling = true;

@@ -1,6 +1,6 @@
 import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 
-/** What dockerode throws when the engine answered with an error. */
+/** The error that dockerode throws when the engine replied with an error. */
 export interface EngineAnswer extends Error {
   statusCode: number;
 }
@@ -13,7 +13,7 @@ export function isNotFound(error: unknown): boolean {
   return isEngineAnswer(error) && error.statusCode === 404;
 }
 
-/** Removal under way, or a state that was reached already: both are what the caller wanted. */
+/** The removal is in progress, or the state was reached before: nothing is left to do. */
 export function isConflict(error: unknown): boolean {
   return isEngineAnswer(error) && error.statusCode === 409;
 }
@@ -22,7 +22,7 @@ export function isMissingImage(error: unknown): boolean {
   return isNotFound(error) && /no such image/i.test((error as Error).message);
 }
 
-/** No answer at all means that the engine is away; an answer is passed to `fromAnswer`, which may know better. */
+/** Without a reply: DOCKER_UNAVAILABLE. With one: the error that `fromAnswer` chooses, or SESSION_START_FAILED. */
 export function toShellfleetError(
   error: unknown,
   doing: string,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
+import { abortable } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from '@shellfleet/policy';
 import { type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
@@ -30,9 +31,9 @@ const ENGINE_TIMEOUT_MS = 30_000;
 export interface DockerSandboxesOptions {
   namespace: string;
   hostId: string;
-  /** Secret of this host; the tokens of its keepers derive from it. */
+  /** Secret of this host, from which the tokens of its keepers are derived. */
   hostKey: Buffer;
-  /** Folder of this host for the keepers' folders. Short: unix sockets lie in it. */
+  /** Folder of this host for the keepers' folders. A short path, because unix sockets are in it. */
   folder: string;
   /** The keeper's binary. */
   keeperPath: string;
@@ -136,19 +137,19 @@ class DockerSandboxes implements Sandboxes {
       name: `shellfleet-${nameOf(labels)}`,
       keeperSource: isMounted(plan, labels.transport) ? folder : undefined,
     });
-    // Not stopped in the middle: the engine would make the container all the same, and nobody would know of it.
+    // Not aborted: the engine would still create the container, and no process would remove it.
     const create = () =>
       this.#docker.createContainer({ ...request, abortSignal: AbortSignal.timeout(ENGINE_TIMEOUT_MS) });
     try {
       return (await create()).id;
     } catch (error) {
       if (!isMissingImage(error)) throw error;
-      await unlessAborted(this.#images.pull(plan.image), signal);
+      await abortable(this.#images.pull(plan.image), signal);
       return (await create()).id;
     }
   }
 
-  /** What the container has to hold before it starts: a workspace of its user's, which the engine alone would give to root. */
+  /** Files that the container needs before it starts: a workspace owned by its user, which the engine would create as root. */
   async #fill(containerId: string, plan: DockerPlan, transport: SandboxTransport): Promise<void> {
     const entries: TarEntry[] = [];
     if (!plan.readOnlyRootfs && plan.workspace === undefined) {
@@ -185,7 +186,7 @@ class DockerSandboxes implements Sandboxes {
         await container.start({ abortSignal: AbortSignal.timeout(ENGINE_TIMEOUT_MS) }).catch((error: unknown) => {
           throw toShellfleetError(error, 'to start a container', (answer) => fromStartAnswer(answer, image));
         });
-        // An image whose keeper cannot even run may have ended before the watch saw it start.
+        // The container may have ended before the watch was told of its start.
         void this.#deaths.look(containerId).catch(() => undefined);
       },
       remove: async () => {
@@ -207,23 +208,13 @@ class DockerSandboxes implements Sandboxes {
   }
 }
 
-/** Over attach nothing of the host is mounted: the engine may be elsewhere. A read-only root, though, takes no archive. */
+/** Over attach no folder of the host is mounted, because the engine may be on another machine. A read-only root accepts no archive. */
 function isMounted(plan: DockerPlan, transport: SandboxTransport): boolean {
   return transport === 'socket' || plan.readOnlyRootfs;
 }
 
 function nameOf({ session, sandboxId }: SandboxLabels): string {
   return sandboxName(session, sandboxId);
-}
-
-/** What others may be waiting for goes on; this caller leaves. */
-async function unlessAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (signal === undefined) return work;
-  signal.throwIfAborted();
-  const left = Promise.withResolvers<never>();
-  const leave = () => left.reject(signal.reason);
-  signal.addEventListener('abort', leave, { once: true });
-  await Promise.race([work, left.promise]).finally(() => signal.removeEventListener('abort', leave));
 }
 
 function toFoundState(state: string): FoundSandbox['state'] {

@@ -3,7 +3,7 @@ import type Docker from 'dockerode';
 
 const PULL_TIMEOUT_MS = 300_000;
 
-/** Pulls images, each once however many sessions wait for it. */
+/** Pulls images. Sessions that need the same image share one pull. */
 export class Images {
   readonly #docker: Docker;
   readonly #pullTimeoutMs: number;

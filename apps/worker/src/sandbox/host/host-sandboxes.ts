@@ -17,12 +17,12 @@ import { ProcessWatch } from './process-watch.ts';
 import { type HostRecord, openRecords, type RecordFolder, type Records } from './records.ts';
 import { openTemporaryWorkspaces, type TemporaryWorkspaces } from './temporary-workspaces.ts';
 
-// The host policy: the same keeper, on the host itself, as a user of the operator's choice. What a sandbox consists of is named after
-// it and removed with it: a record, a folder with keeper and socket, a control group, a workspace.
+// The host policy: the same keeper, on the host itself, as a user that the operator chooses. The parts of a sandbox (a record, a folder with
+// keeper and socket, a control group, a workspace) are named after it and removed with it.
 //
-// H1. The record is written before anything else is made and removed after everything else is gone: a worker that dies at any point
-//     leaves nothing that its next life does not find.
-// H2. A process is killed by number and start only, and everything of its pid namespace dies with it.
+// HOST_POLICY-1. The record is written before any other part is created, and removed after all others. Whenever the worker dies, its next
+//                start finds everything.
+// HOST_POLICY-2. A process is killed only by number and start time; all processes in its pid namespace end with it.
 
 const KEEPER_FOLDER = '/.shellfleet';
 const RUN_FOLDER = '/.shellfleet-run';
@@ -32,7 +32,7 @@ const KILL_DEADLINE_MS = 5_000;
 export interface HostSandboxesOptions {
   namespace: string;
   hostKey: Buffer;
-  /** Folder of this host for what the policy keeps. Short: unix sockets lie in it. */
+  /** Folder of this host for the policy's files. A short path, because unix sockets are in it. */
   folder: string;
   keeperPath: string;
   launcherPath: string;
@@ -40,13 +40,13 @@ export interface HostSandboxesOptions {
   workspaces: readonly string[];
   bounds: { memoryBytes: number; cpus: number; pids: number };
   controlGroups: { top: string; below: string };
-  /** Folders of the host that no session sees: those with its keys. */
+  /** Folders of the host that are hidden from sessions: those with its keys. */
   hidden: string[];
-  /** Sockets that would make their user root. */
+  /** Sockets that give their user the rights of root. */
   sockets: string[];
 }
 
-/** Throws SANDBOX_UNAVAILABLE, with the reason, where sessions must or can not be run as the operator says. */
+/** Throws SANDBOX_UNAVAILABLE with the reason when sessions must not or cannot run as the operator's settings require. */
 export async function createHostSandboxes(options: HostSandboxesOptions): Promise<HostSandboxes> {
   if (process.platform !== 'linux') throw unavailable('it needs Linux');
   const user = await findHostUser(options.user, process.getuid?.() ?? 0, process.getgid?.() ?? 0).catch(
@@ -70,7 +70,7 @@ interface Parts {
   folders: SessionFolders;
   workspaces: TemporaryWorkspaces;
   groups?: ControlGroups;
-  /** Why there are none. */
+  /** Why there are no control groups. */
   noGroups?: string;
 }
 
@@ -84,7 +84,7 @@ export class HostSandboxes implements Sandboxes {
     this.#parts = parts;
   }
 
-  /** Who its sessions are, and what bounds them, in words for its operator. */
+  /** User and limits of its sessions, for the operator. */
   get description(): string {
     const { user, noGroups } = this.#parts;
     const who = `as uid ${user.uid}${user.isOurs ? ", the worker's own" : ''}`;
@@ -112,7 +112,7 @@ export class HostSandboxes implements Sandboxes {
     const name = sandboxName(session, sandboxId);
     const record: HostRecord = { session, sandboxId, keeperProtocol: KEEPER_PROTOCOL_VERSION, createdAt: Date.now() };
     try {
-      await records.at(name).write(record); // H1
+      await records.at(name).write(record); // HOST_POLICY-1
       const folder = await folders.create(name);
       const workspace = plan.workspace ?? (await workspaces.create(name));
       const joined = plan.group === undefined ? [] : ((await groups?.create(name, plan.group)) ?? []);
@@ -198,7 +198,7 @@ export class HostSandboxes implements Sandboxes {
       user,
       keeperFolder: made.folder,
       workspace: made.workspace,
-      // Pages of a tmpfs count as the session's memory, so half of it is as much as a session can use with profit.
+      // Pages of a tmpfs count as memory of the session, so a session can hardly use more than half of the limit.
       scratchBytes: Math.floor(withDefaultLimits(spec.limits).memoryBytes / 2),
       groups: made.joined,
       hidden,
@@ -207,7 +207,7 @@ export class HostSandboxes implements Sandboxes {
       env: { PATH, HOME: WORKSPACE_PATH, SF_FOLDER: RUN_FOLDER, SF_TOKEN: token },
     });
     const process_ = await record.process();
-    if (process_ === undefined) throw new Error(`the launcher of ${name} left no word of its process`);
+    if (process_ === undefined) throw new Error(`the launcher of ${name} did not record its process`);
     return process_;
   }
 
@@ -218,7 +218,7 @@ export class HostSandboxes implements Sandboxes {
     return { reason: (oomKills ?? 0) > 0 ? 'oom' : 'killed', exitCode: null };
   }
 
-  /** H1, H2. Of what is not there: no-op. */
+  /** HOST_POLICY-1, HOST_POLICY-2. Does nothing for missing parts. */
   async #remove(name: string): Promise<void> {
     const { records, folders, workspaces, groups } = this.#parts;
     const record = records.at(name);

@@ -8,15 +8,15 @@ export interface Launch {
   launcherPath: string;
   record: Pick<RecordFolder, 'processPath' | 'endedPath'>;
   user: HostUser;
-  /** Seen as /.shellfleet, read-only: the keeper, and the socket that it dials. */
+  /** Mounted at /.shellfleet, read-only: the keeper, and the socket to which it connects. */
   keeperFolder?: string;
-  /** Seen as /workspace. */
+  /** Mounted at /workspace. */
   workspace: string;
-  /** Of /tmp and of /dev/shm. */
+  /** Size of /tmp, and of /dev/shm. */
   scratchBytes: number;
-  /** As the control groups gave them. */
+  /** As returned by the control groups. */
   groups: string[];
-  /** Folders of the host that a session has no business in, whatever its user may read. */
+  /** Folders of the host that are hidden from sessions, whatever their user may read. */
   hidden: string[];
   addressSpaceBytes: number | undefined;
   cpuTimeSeconds: number | undefined;
@@ -25,8 +25,8 @@ export interface Launch {
 }
 
 /**
- * Starts a program on this host, confined; resolves once it runs. It is no child of ours in any way that matters: it lives on when
- * this worker is killed. `ended` resolves with its exit code for as long as we live.
+ * Starts a confined program on this host and resolves when it runs. The program stays alive when this worker is killed. `ended` resolves with
+ * its exit code.
  */
 export async function launch(request: Launch): Promise<{ ended: Promise<number | null> }> {
   const child = spawn(request.launcherPath, toArguments(request), {

@@ -1,27 +1,27 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** One process of this machine: a number is used again, the same number with the same start is not. */
+/** One process of this machine. A process number is reused, but never with the same start time. */
 export interface LiveProcess {
   pid: number;
-  /** In the kernel's ticks since the machine started. */
+  /** In clock ticks since the machine started. */
   started: string;
 }
 
 const KILL_STEP_MS = 10;
 const FIELDS_BEFORE_START = 19;
 
-/** A zombie has ended: it only waits for somebody to take notice. */
+/** A zombie counts as ended. */
 export async function isAlive({ pid, started }: LiveProcess): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The name, in parentheses, may hold anything.
+  // The name in parentheses may contain any character.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return fields[FIELDS_BEFORE_START] === started && !['Z', 'X'].includes(fields[0] ?? '');
 }
 
 /**
- * Kills it, and waits until it is gone: of a first process of a pid namespace, with all that lived there. False when it is still
- * there at the deadline.
+ * Kills a process and waits until it is gone. The first process of a pid namespace takes the whole namespace with it. Returns false when it
+ * is still alive at the deadline.
  */
 export async function killAndWait(process_: LiveProcess, deadlineMs: number): Promise<boolean> {
   const end = Date.now() + deadlineMs;

@@ -4,7 +4,7 @@ import { type Launch, launch } from './launch.ts';
 import type { Records } from './records.ts';
 import type { TemporaryWorkspaces } from './temporary-workspaces.ts';
 
-// Whether this host can do what the policy promises is found out by doing it once, with a shell that looks around and ends.
+// Tests whether this host can enforce the policy: runs one shell under it that checks its surroundings and ends.
 
 const PROBLEMS: Record<number, string> = {
   11: 'it did not get a pid namespace of its own',
@@ -18,7 +18,7 @@ for socket in "$@"; do [ ! -w "$socket" ] || exit 13; done`;
 
 export type ProbeLaunch = Omit<Launch, 'record' | 'workspace' | 'program' | 'env' | 'keeperFolder'>;
 
-/** Throws SANDBOX_UNAVAILABLE, with the reason. `sockets`: of engines that would make their user root. */
+/** Throws SANDBOX_UNAVAILABLE with the reason. `sockets`: of engines, which give their user the rights of root. */
 export async function probe(
   request: ProbeLaunch,
   { records, workspaces, sockets }: { records: Records; workspaces: TemporaryWorkspaces; sockets: string[] },

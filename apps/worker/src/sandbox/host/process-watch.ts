@@ -1,7 +1,7 @@
 import { isAlive, type LiveProcess } from './live-process.ts';
 
-// How processes that are not our children end: those that an earlier life of this worker started. The kernel tells nobody, so they
-// are looked at; a session notices its broken connection long before, and only then waits for the word from here.
+// Reports the end of processes that an earlier process of this worker started. They are not children of this process, so the kernel sends no
+// notification and they are polled. A session detects its broken connection long before.
 
 const LOOK_INTERVAL_MS = 250;
 
@@ -15,7 +15,7 @@ export class ProcessWatch {
   #timer: NodeJS.Timeout | undefined;
   #looking = false;
 
-  /** Resolves once it is gone. */
+  /** Resolves when the process is gone. */
   watch(process: LiveProcess): Promise<void> {
     return new Promise((resolve) => {
       this.#watched.add({ process, tell: resolve });

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { LiveProcess } from './live-process.ts';
 
-// What is known of each sandbox on this host, for the next life of this worker: one folder each, with what we wrote of it before it
-// was made, and what the launcher wrote of its process. Ids only: tokens are derived anew.
+// A record of each sandbox on this host, for the next start of the worker: a folder with the data that the worker wrote before it created the
+// sandbox, and the data that the launcher wrote about its process. Records contain ids only; tokens are derived again.
 
 const recordSchema = z.object({
   session: z.object({ namespace: z.string().min(1), tenant: z.string().min(1), session: z.string().min(1) }),
@@ -14,7 +14,7 @@ const recordSchema = z.object({
 });
 export type HostRecord = z.infer<typeof recordSchema>;
 
-/** How a process ended, in the launcher's words. */
+/** How a process ended, as the launcher reports it. */
 interface ProcessEnd {
   how: 'exited' | 'killed';
   /** Exit code, or signal. */
@@ -26,9 +26,9 @@ export interface RecordFolder {
   processPath: string;
   endedPath: string;
   write(record: HostRecord): Promise<void>;
-  /** Undefined: never written whole, or not ours. */
+  /** Undefined when the record is missing, incomplete or invalid. */
   read(): Promise<HostRecord | undefined>;
-  /** The keeper; undefined: it was never started. */
+  /** The keeper; undefined when it was never started. */
   process(): Promise<LiveProcess | undefined>;
   end(): Promise<ProcessEnd | undefined>;
   remove(): Promise<void>;

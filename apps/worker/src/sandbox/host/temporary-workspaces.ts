@@ -4,22 +4,22 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { HostUser } from './host-user.ts';
 
-// A folder for each session that names no workspace of its own: made with it, its user's alone, removed with it. They lie where
-// nobody but the worker gets to; a session sees its own, mounted, and no other.
+// A folder for each session that names no workspace: owned by its user, created and removed with its sandbox. Only the worker can enter the
+// parent folder; each session has its own folder mounted.
 
 const PREFIX = 'shellfleet-';
 
 export interface TemporaryWorkspaces {
   create(name: string): Promise<string>;
-  /** Of one that is not there: no-op. */
+  /** Does nothing when it is missing. */
   remove(name: string): Promise<void>;
-  /** Of all that there are. */
+  /** The names of all folders. */
   names(): Promise<string[]>;
 }
 
 export async function openTemporaryWorkspaces(parent: string, user: HostUser): Promise<TemporaryWorkspaces> {
   await mkdir(parent, { recursive: true, mode: 0o700 });
-  // The launcher takes no path with a link in it.
+  // The launcher refuses a path that contains a link.
   const folder = await realpath(parent);
   const pathOf = (name: string) => join(folder, PREFIX + name);
   return {
@@ -40,7 +40,7 @@ export async function openTemporaryWorkspaces(parent: string, user: HostUser): P
   };
 }
 
-/** A worker that is not root is kept out by what a session has closed to itself. */
+/** Without root, folders that a session made inaccessible can only be removed after their permissions are set again. */
 async function removeTree(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true }).catch(async () => {
     await promisify(execFile)('chmod', ['-R', 'u+rwX', '--', path]);

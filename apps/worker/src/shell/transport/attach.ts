@@ -1,9 +1,9 @@
-// The keeper's stdin and stdout over the engine's attach, for where no host folder can be mounted. Closing the stream leaves the
-// container alone.
+// Connects to the keeper's stdin and stdout through the engine's attach, where no host folder can be mounted. Closing the stream does not
+// end the container.
 import type { Duplex } from 'node:stream';
 import type { Transport } from './transport.ts';
 
-/** `stream`: what is written is the keeper's stdin, what is read is its stdout and nothing else. */
+/** `stream`: writes to the keeper's stdin, reads from its stdout only. */
 export function attachTransport(stream: Duplex, sync: Uint8Array): Transport {
   return new AttachTransport(stream, sync);
 }

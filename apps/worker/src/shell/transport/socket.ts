@@ -1,9 +1,9 @@
-// The worker's end of the unix socket to which the keeper of one session dials out.
+// The worker's end of the unix socket to which the keeper of one session connects.
 //
-// So1. Nobody but the holder of the token gets past the hello. User code in the container can connect too (the folder is mounted
-//      there, read-only), so connections without a hello are few and short-lived.
-// So2. The socket is writable for all, because the container's user is any uid; what keeps other sessions and users of the host
-//      out is a folder above it, which is the worker's alone (0700).
+// SOCKET-1. A connection is accepted only after a hello with the token. User code in the container can connect too (the folder is mounted
+//           there, read-only), so connections without a hello are limited in number and time.
+// SOCKET-2. Every user may write to the socket, because the container's user has any uid. Other sessions and users of the host are kept out by
+//           a folder above it, which only the worker may enter (0700).
 import { timingSafeEqual } from 'node:crypto';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -15,13 +15,13 @@ const MAX_WITHOUT_HELLO = 4;
 const HELLO_WITHIN_MS = 1_000;
 
 export interface KeeperListener {
-  /** The next connection that proved itself; a keeper that lost its connection dials again at once. */
+  /** The next authenticated connection. A keeper that lost its connection connects again at once. */
   accept(options?: { signal?: AbortSignal }): Promise<Transport>;
-  /** Nobody gets in any more. Connections that were handed out live on. */
+  /** Accepts no connection any more. Accepted ones stay open. */
   close(): void;
 }
 
-/** Listens at the path, in place of a worker that is gone. */
+/** Listens at the path. A socket that an earlier worker left there is replaced. */
 export async function listenForKeeper(options: { path: string; token: string }): Promise<KeeperListener> {
   const { path, token } = options;
   if (Buffer.byteLength(path) > MAX_SOCKET_PATH) {
@@ -30,13 +30,13 @@ export async function listenForKeeper(options: { path: string; token: string }):
     );
   }
   await rm(path, { force: true });
-  const door = new Door(Buffer.from(token));
-  await door.listen(path);
+  const listener = new UnixListener(Buffer.from(token));
+  await listener.listen(path);
   await chmod(path, 0o666);
-  return door;
+  return listener;
 }
 
-class Door implements KeeperListener {
+class UnixListener implements KeeperListener {
   readonly #token: Buffer;
   readonly #server: Server;
   readonly #withoutHello = new Set<Socket>();
@@ -59,7 +59,7 @@ class Door implements KeeperListener {
     signal?.throwIfAborted();
     const arrived = this.#arrived;
     this.#arrived = undefined;
-    if (arrived?.isOpen) return Promise.resolve(arrived);
+    if (arrived?.isOpen || arrived?.isLast) return Promise.resolve(arrived);
     return new Promise((resolve, reject) => {
       const abort = () => {
         this.#waiting = undefined;
@@ -81,7 +81,7 @@ class Door implements KeeperListener {
 
   #receive(socket: Socket): void {
     socket.on('error', () => socket.destroy());
-    // The oldest goes, not the newest: a keeper says its hello at once, so no crowd of silent ones keeps it out.
+    // The oldest is closed, not the newest: a keeper sends its hello at once, so idle connections cannot keep it out.
     const [oldest] = this.#withoutHello;
     if (oldest && this.#withoutHello.size >= MAX_WITHOUT_HELLO) {
       this.#withoutHello.delete(oldest);
@@ -90,14 +90,15 @@ class Door implements KeeperListener {
     this.#withoutHello.add(socket);
     const late = setTimeout(() => socket.destroy(), HELLO_WITHIN_MS);
     const decoder = new FrameDecoder({ maxPayload: MAX_FROM_KEEPER });
-    const heard: Uint8Array[] = [];
+    const early: Uint8Array[] = [];
     const listen = (bytes: Buffer) => {
-      heard.push(bytes);
-      if (!this.#provesItself(decoder, bytes, socket)) return;
+      early.push(bytes);
+      const frames = this.#framesOfKeeper(decoder, bytes, socket);
+      if (frames === 0) return;
       forget();
       socket.off('data', listen);
       socket.pause();
-      this.#hand(new SocketTransport(socket, heard));
+      this.#hand(new SocketTransport(socket, early, frames > 1));
     };
     const forget = () => {
       clearTimeout(late);
@@ -107,17 +108,19 @@ class Door implements KeeperListener {
     socket.once('close', forget);
   }
 
-  /** The first frame must be a hello with our token; whoever says anything else is gone. */
-  #provesItself(decoder: FrameDecoder, bytes: Buffer, socket: Socket): boolean {
+  /** The first frame must be a HELLO with the token, or the connection is closed. Returns how many frames came; 0: none yet, or closed. */
+  #framesOfKeeper(decoder: FrameDecoder, bytes: Buffer, socket: Socket): number {
     try {
-      const first = decoder.push(bytes)[0];
-      if (!first) return false;
-      if (first.type === FrameType.hello && isToken(decodeHello(first.payload).token, this.#token)) return true;
+      const frames = decoder.push(bytes);
+      const [first] = frames;
+      if (!first) return 0;
+      if (first.type === FrameType.hello && isToken(decodeHello(first.payload).token, this.#token))
+        return frames.length;
     } catch {
-      // Not our protocol.
+      // Another protocol than the keeper's.
     }
     socket.destroy();
-    return false;
+    return 0;
   }
 
   #hand(transport: SocketTransport): void {
@@ -127,7 +130,7 @@ class Door implements KeeperListener {
       waiting(transport);
       return;
     }
-    this.#arrived?.close(); // the keeper has one connection: an earlier one is dead
+    this.#arrived?.close(); // a keeper has one connection: the earlier one is broken
     this.#arrived = transport;
   }
 }
@@ -142,11 +145,14 @@ export function isToken(field: Uint8Array, token: Uint8Array): boolean {
 
 class SocketTransport implements Transport {
   readonly #socket: Socket;
-  readonly #heard: Uint8Array[];
+  readonly #early: Uint8Array[];
+  /** A keeper that cannot start sends its last messages with the HELLO, and ends. They can be read after that. */
+  readonly isLast: boolean;
 
-  constructor(socket: Socket, heard: Uint8Array[]) {
+  constructor(socket: Socket, early: Uint8Array[], isLast: boolean) {
     this.#socket = socket;
-    this.#heard = heard;
+    this.#early = early;
+    this.isLast = isLast;
   }
 
   get isOpen(): boolean {
@@ -154,7 +160,7 @@ class SocketTransport implements Transport {
   }
 
   open(events: { data(bytes: Uint8Array): void; closed(): void }): void {
-    for (const bytes of this.#heard.splice(0)) events.data(bytes);
+    for (const bytes of this.#early.splice(0)) events.data(bytes);
     if (this.#socket.destroyed) {
       events.closed();
       return;

@@ -1,8 +1,8 @@
-// A way to the keeper: bytes in both directions. Which one a container uses is fixed when it is created.
+// Bytes to and from a keeper. A container's transport is chosen when it is created.
 export interface Transport {
-  /** Given over attach: frames carry it. */
+  /** The sync word that begins each frame; only over attach. */
   readonly sync?: Uint8Array;
-  /** To be called once; what came before is delivered first. `closed` comes once, and nothing after it. */
+  /** To be called once. Bytes that arrived before are delivered first. `closed` is called once, last. */
   open(events: { data(bytes: Uint8Array): void; closed(): void }): void;
   write(bytes: Uint8Array): void;
   pause(): void;

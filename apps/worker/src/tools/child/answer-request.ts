@@ -11,9 +11,9 @@ const abort = new AbortController();
 let reported = false;
 
 process.on('SIGTERM', () => abort.abort(new Error('The call is to end.')));
-// Thrown outside of what `run` awaits: there is nothing to wait for any more.
+// An error outside of the promise of `run` ends the call.
 process.on('uncaughtException', (thrown) => report(raised(thrown)));
-// Nothing is left that could settle what `run` returned.
+// The event loop is empty, so the promise of `run` can never settle.
 process.on('beforeExit', () =>
   report(failed('died', 'subprocess exited without producing a result: its promise never settles')),
 );
@@ -23,7 +23,7 @@ const end = input.indexOf('\n');
 const request = JSON.parse(input.slice(0, end)) as ChildRequest;
 
 if (request.type === 'describe') {
-  // Loads what a call does without.
+  // Loads modules that a call does not need.
   const { describeModule } = await import('./describe-module.ts');
   await describeModule(request.module).then(
     (tools) => report({ type: 'described', tools, dataBytes }),
@@ -46,12 +46,12 @@ async function redactOutput(text: string): Promise<string> {
   return redactJsonText(text, createTokenRedactor());
 }
 
-/** The first is the one that counts; it ends the process. */
+/** Sends the first report and ends the process. Later reports are ignored. */
 function report(header: ChildReport, body = ''): never {
   if (!reported) {
     reported = true;
     writeAll(Buffer.from(`${JSON.stringify(header)}\n${body}`));
-    // Before the exit, in which the tool has a say.
+    // Before the exit, because exit handlers of the tool run then.
     closeSync(REPORT_DESCRIPTOR);
   }
   process.exit(0);

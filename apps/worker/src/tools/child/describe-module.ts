@@ -24,7 +24,7 @@ const definitionSchema = z.object({
   run: z.custom((value) => typeof value === 'function', 'must be a function'),
 });
 
-/** What the tools of a module are. Throws when it offers none, or one that is not valid. */
+/** Describes the tools of a module. Throws when it has none, or an invalid one. */
 export async function describeModule(path: string): Promise<DescribedTool[]> {
   const tools = await loadModule(path);
   if (tools.size === 0) throw new Error('it exports no tool ({ input, run, … })');

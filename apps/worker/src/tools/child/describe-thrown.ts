@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 
 const LONGEST = 4_096;
 
-/** `<Type>: <message>` of whatever was thrown; anything can be. */
+/** `<Type>: <message>` of a thrown value of any type. */
 export function describeThrown(thrown: unknown): string {
   try {
     return describe(thrown).slice(0, LONGEST);

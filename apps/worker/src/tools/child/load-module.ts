@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import type { ToolDefinition } from '@shellfleet/protocol';
 
-/** The exports of a module that are tools, by their names. */
+/** The exports of a module that are tools, by name. */
 export async function loadModule(path: string): Promise<Map<string, ToolDefinition>> {
   const exports: Record<string, unknown> = await import(pathToFileURL(path).href);
   return new Map(Object.entries(exports).filter((entry): entry is [string, ToolDefinition] => isTool(entry[1])));

@@ -1,7 +1,7 @@
 import type { ToolError, ToolOffer } from '@shellfleet/protocol';
 
-// Between a worker and the process of a call, JSON both ways, one line first: the request on stdin (then the arguments), the report on
-// descriptor 3 (then the output). What a tool prints goes elsewhere.
+// The messages between a worker and the process of a call: one line of JSON each. The request is on stdin, followed by the arguments. The
+// report is on descriptor 3, followed by the output. stdout and stderr belong to the tool.
 
 export const REPORT_DESCRIPTOR = 3;
 
@@ -13,14 +13,14 @@ export type ChildRequest =
 export interface DescribedTool extends ToolOffer {
   exported: string;
   memoryBytes: number;
-  /** whether `timeoutMs` is the most that a caller may ask for */
+  /** Whether `timeoutMs` is the maximum for callers. */
   timeoutIsMost: boolean;
 }
 
 export type ChildReport =
-  /** `dataBytes`: what the runtime itself takes, before a module is loaded */
+  /** `dataBytes`: memory of the runtime itself, before a module is loaded. */
   | { type: 'described'; tools: DescribedTool[]; dataBytes: number }
   | { type: 'refused'; message: string }
-  /** The output follows, as JSON. A large one is redacted: the worker has other things to do. */
+  /** The output follows as JSON. `redacted`: the process has redacted it, because it is large. */
   | { type: 'output'; redacted: boolean }
   | { type: 'failed'; error: ToolError };

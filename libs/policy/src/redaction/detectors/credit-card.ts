@@ -1,7 +1,7 @@
 import { ALPHANUMERICS, byteSet, DIGITS, runEnd, runStart, WORD } from '../bytes.ts';
 import type { Findings, Rule, Source, View } from '../source.ts';
 
-/** A number that goes on to the left is no card: one in a word, or the decimals of a fraction. */
+/** A number behind one of these is no card: it is part of a word, or the decimals of a fraction. */
 const NOT_AFTER = byteSet('A-Za-z0-9_.');
 const NUMBER = byteSet('0-9 -');
 const LEAST_DIGITS = 13;
@@ -10,7 +10,7 @@ const STRIDE = 12;
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 const DOT = 0x2e;
-/** How the brands group their digits, the longest first. */
+/** The groups of digits on cards of the brands, the longest first. */
 const GROUPINGS = [
   [4, 4, 4, 4, 3],
   [4, 4, 4, 4, 2],
@@ -21,11 +21,11 @@ const GROUPINGS = [
   [4, 4, 5],
 ];
 
-/** 13 to 19 digits that pass Luhn's check, in one run or grouped as on a card by spaces or hyphens. */
+/** 13 to 19 digits with a valid Luhn checksum, in one run or in the groups of a card, separated by spaces or hyphens. */
 export function creditCards(rule: Rule): Source {
   return {
     scan(view, findings) {
-      // A card that begins before `to` has shown a digit by then.
+      // A card that begins before `to` begins with a digit before `to`.
       const limit = Math.min(view.end, view.to + STRIDE);
       for (let at = view.from; at < view.to; ) {
         const digit = nextDigit(view.bytes, at, limit);
@@ -39,8 +39,8 @@ export function creditCards(rule: Rule): Source {
 }
 
 /**
- * A digit of the next card, or `limit`. A card has 13 characters or more, and of two that stand side by side at least
- * one is a digit: it is enough to look at two of twelve.
+ * The offset of a digit of the next card, or `limit`. A card has at least 13 characters, and at least one of two neighbours is
+ * a digit. So it is enough to read two of every twelve characters.
  */
 function nextDigit(bytes: Uint8Array, from: number, limit: number): number {
   for (let at = from; at < limit; at += STRIDE) {
@@ -50,7 +50,7 @@ function nextDigit(bytes: Uint8Array, from: number, limit: number): number {
   return limit;
 }
 
-/** The numbers that follow each other from `from` on; answers with where they end. */
+/** Reports the cards among the numbers that follow each other from `from` on. Returns their end. */
 function scanNumbers(rule: Rule, view: View, from: number, findings: Findings): number {
   const { bytes, to, end } = view;
   let at = from;
@@ -84,7 +84,7 @@ interface Group {
   end: number;
 }
 
-/** Runs of digits with one separator between them, the same everywhere; enough of them to decide. */
+/** Runs of digits with the same separator between them, as many as are needed to decide. */
 function readGroups({ bytes, end, complete }: View, from: number): Group[] | 'open' {
   const groups: Group[] = [];
   let separator: number | undefined;
@@ -93,7 +93,7 @@ function readGroups({ bytes, end, complete }: View, from: number): Group[] | 'op
     const start = at;
     while (at < end && at - start <= MOST_DIGITS && DIGITS[bytes[at]!] === 1) at += 1;
     if (at === start) break;
-    // A second byte decides whether a full stop or a separator goes on with digits.
+    // Whether digits follow a full stop or a separator is known only from the byte behind it.
     if (at + 1 >= end && !complete) return 'open';
     digits += at - start;
     groups.push({ digits: at - start, end: at });
@@ -123,7 +123,7 @@ function isCard({ bytes, end: viewEnd }: View, at: number, end: number): boolean
   const afterNext = end + 1 < viewEnd ? bytes[end + 1]! : SPACE;
   if (WORD[next] === 1 || ((next === DOT || next === HYPHEN) && DIGITS[afterNext] === 1)) return false;
   const digits = [...bytes.subarray(at, end)].filter((byte) => DIGITS[byte] === 1).map((byte) => byte - 0x30);
-  // Only 16 digits are issued with any beginning; of the other lengths clocks print far more than banks.
+  // Numbers of 16 digits may begin with any digit but 0. Those of other lengths are mostly timestamps.
   const first = digits[0]!;
   const issued = digits.length === 16 ? first !== 0 : first >= 2 && first <= 6;
   return issued && passesLuhn(digits);

@@ -45,6 +45,7 @@ const CASES: Record<string, [text: string, output: string][]> = {
       '12:30:45 std::vector a::b :: 00:1A:2B:3C:4D:5E 1:2:3:4:5:6:7',
       '12:30:45 std::vector a::b :: 00:1A:2B:3C:4D:5E 1:2:3:4:5:6:7',
     ],
+    ['1::2::3 1:2::3:4', '1::2::3 ▒'],
     ['地址10.0.0.1。', '地址▒。'],
   ],
   mac_address: [

@@ -5,7 +5,7 @@ import { ipAddresses } from './ip-address.ts';
 import { macAddresses } from './mac-address.ts';
 import { urls } from './url.ts';
 
-/** Personal data that a rule finds by naming its type. */
+/** Built-in types of personal data. A rule with such a type needs no pattern. */
 export const DETECTORS: ReadonlyMap<string, (rule: Rule) => Source> = new Map([
   ['email', emails],
   ['credit_card', creditCards],

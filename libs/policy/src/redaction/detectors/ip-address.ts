@@ -8,12 +8,12 @@ const V6 = byteSet('0-9A-Fa-f:.');
 const V6_FIRST = byteSet('0-9A-Fa-f:');
 const MOST_V6 = 45;
 const LEAST_V4 = 7;
-/** Without `::` it has eight groups. */
+/** The number of groups without `::`. */
 const LEAST_WHOLE_V6 = 15;
 const DOT = 0x2e;
 const COLON = 0x3a;
 
-/** IPv4 with four octets, IPv6 in every form; no times, MAC addresses, versions of five parts or C++ names. */
+/** IPv4 with four octets, and IPv6 in every form. Times, MAC addresses, versions of five parts and C++ names are not found. */
 export function ipAddresses(rule: Rule): Source {
   return {
     scan(view, findings) {
@@ -69,7 +69,7 @@ function hasDoubleColon(bytes: Uint8Array, from: number, to: number): boolean {
   return false;
 }
 
-/** The end of a sentence or of a `key:` is not part of the address; `::` is. */
+/** The end without the punctuation of a sentence or of a `key:`. A trailing `::` is part of the address. */
 function trimPunctuation(bytes: Uint8Array, from: number, end: number): number {
   const last = bytes[end - 1];
   if (last === DOT) return end - 1;
@@ -80,7 +80,7 @@ function byteAt({ bytes, end }: View, at: number): number {
   return at < end ? bytes[at]! : 0;
 }
 
-/** The end of the text may be the beginning of an address. */
+/** Reports as open an address that may begin at the end of the text. */
 function openAtEnd(rule: Rule, { bytes, from, to, end }: View, findings: Findings): void {
   for (let at = runStart(bytes, end, Math.max(from, end - MOST_V6 - 1), V6); at < Math.min(to, end); at += 1) {
     const notAfter = DIGITS[bytes[at]!] === 1 ? NOT_AFTER_V4 : NOT_AFTER_V6;
@@ -96,7 +96,7 @@ function isV4(text: string): boolean {
 }
 
 function isV6(text: string): boolean {
-  // A name such as `a::b` would be an address by its letters alone.
+  // A C++ name such as `a::b` has the form of an address, but no digit.
   if (!/[0-9]/.test(text)) return false;
   const halves = text.split('::');
   if (halves.length > 2) return false;

@@ -7,7 +7,7 @@ const COLON = 0x3a;
 const HYPHEN = 0x2d;
 const LENGTH = 17;
 
-/** Six pairs of hex digits, with the same separator everywhere; not a part of a longer fingerprint. */
+/** Six pairs of hex digits with the same separator. Parts of a longer fingerprint are not found. */
 export function macAddresses(rule: Rule): Source {
   return {
     scan(view, findings) {
@@ -21,7 +21,7 @@ export function macAddresses(rule: Rule): Source {
         ) {
           const start = at - 2;
           if (NOT_AFTER[bytes[start - 1]!] === 1 || !isMac(bytes, start, end, separator)) continue;
-          // Whether it goes on is seen one byte behind it; openAtEnd holds what is too short for that.
+          // The byte behind it tells whether it is part of a longer fingerprint. openAtEnd reports shorter text as open.
           if (start + LENGTH < end || view.complete) {
             if (start + LENGTH === end || NOT_AFTER[bytes[start + LENGTH]!] === 0) {
               findings.found(rule, start, start, start + LENGTH);

@@ -7,7 +7,7 @@ const MOST_SCHEME = 6;
 const HOST = byteSet('A-Za-z0-9.-');
 const MOST_HOST = 253;
 const NOT_BEFORE_HOST = byteSet('A-Za-z0-9_.@/:%-');
-/** What RFC 3986 lets stand in an address; it ends at blanks, quotes, angle brackets and everything that is not ASCII. */
+/** The characters of RFC 3986. An address ends at blanks, quotes, angle brackets and characters that are not ASCII. */
 const URL_CHARS = byteSet(String.raw`A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%`);
 const TRAILING = byteSet(`.,;:!?'*`);
 const OPENING = new Map([
@@ -18,14 +18,14 @@ const MOST_URL = 8192;
 const COLON = 0x3a;
 const SLASH = 0x2f;
 const W = 0x77;
-/** Without a scheme an address is told from a path by its last label; no country whose code is a file's ending. */
+/** Top-level domains that tell an address without a scheme from a path. Country codes that are also file extensions are left out. */
 const TOP_LEVELS = new Set(
   'com org net io dev app info biz edu gov mil int ai co uk de fr nl eu us ca au jp cn in br ru ch at be se no fi dk pl es it cz cloud tech online site xyz'.split(
     ' ',
   ),
 );
 
-/** http(s), ftp and ws addresses; without a scheme those that begin with `www.` or are a host with a path. */
+/** http(s), ftp and ws addresses. Without a scheme: those that begin with `www.`, and hosts with a path. */
 export function urls(rule: Rule): Source {
   return {
     scan(view, findings) {
@@ -49,10 +49,10 @@ function scanSchemes(rule: Rule, view: View, findings: Findings): void {
   }
 }
 
-/** A host is seen by what follows it or by how it begins: `host/`, `www.host`. */
+/** Addresses without a scheme: `host/` or `www.host`. */
 function scanHosts(rule: Rule, view: View, findings: Findings): void {
   const { bytes, from, to, end } = view;
-  // Behind the first slash from `to` on every host begins behind `to`.
+  // Of the slashes from `to` on only the first can end a host that begins before `to`.
   const lastSlash = Math.min(end, indexOfByte(bytes, SLASH, to, Math.min(end, to + MOST_HOST)) + 1);
   for (
     let slash = indexOfByte(bytes, SLASH, from, lastSlash);
@@ -76,7 +76,7 @@ function isHostStart(bytes: Uint8Array, at: number): boolean {
   return ALPHANUMERICS[bytes[at]!] === 1 && NOT_BEFORE_HOST[bytes[at - 1]!] === 0;
 }
 
-/** [start, minimum) is the beginning of an address; there has to be more behind it. Answers with where it ends. */
+/** Reports the address that begins at `start`. It must extend beyond `minimum`. Returns its end. */
 function report(
   rule: Rule,
   { bytes, end, complete }: View,
@@ -94,9 +94,9 @@ function report(
   return last;
 }
 
-/** A comma, a full stop or a closing bracket that was not opened belongs to the sentence around the address. */
+/** A comma, a full stop or an unmatched closing bracket at the end belongs to the sentence around the address. */
 function trim(bytes: Buffer, from: number, end: number): number {
-  // Of each kind of bracket: how many more are closed than opened, from the first one at the end on.
+  // For each kind of bracket: how many more are closed than opened.
   const extra = new Map<number, number>();
   let last = end;
   for (; last > from; last -= 1) {
@@ -115,7 +115,7 @@ function unopened(text: string, closing: number, opening: number): number {
   return text.split(String.fromCharCode(closing)).length - text.split(String.fromCharCode(opening)).length;
 }
 
-/** A scheme with a part of `://`, or what may be a host: the last word. */
+/** Reports as open a last word that may be a host, or a scheme with a part of `://`. */
 function openAtEnd(rule: Rule, { bytes, from, to, end }: View, findings: Findings): void {
   let wordEnd = end;
   while (wordEnd > Math.max(from, end - 2) && (bytes[wordEnd - 1] === SLASH || bytes[wordEnd - 1] === COLON))

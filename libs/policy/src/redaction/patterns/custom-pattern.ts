@@ -7,7 +7,7 @@ const NEWLINE = 0x0a;
 const WORTH_A_TEST_BYTES = 4096;
 const MOST_BYTES_OF_A_CHARACTER = 4;
 
-/** What a user's pattern matches: leftmost first, one match behind the other, as re2 says. */
+/** Finds the matches of a user's pattern: leftmost-first and without overlaps, as re2 defines them. */
 export function customPattern(rule: Rule, pattern: Pattern, budget: TimeBudget): Source {
   const machine = new Machine(pattern);
   return {
@@ -29,16 +29,16 @@ function scan(rule: Rule, pattern: Pattern, machine: Machine, view: View, findin
 function next(pattern: Pattern, machine: Machine, view: View, from: number): Outcome {
   const { bytes, leftFrom, to, end, complete } = view;
   if (to - from < WORTH_A_TEST_BYTES) return machine.run(view, from, to);
-  // re2js says much faster that there is no match than the machine where one is; what is open is seen near the end.
+  // re2js reports much faster than our machine that there is no match. Open starts are then searched only near the end.
   const text = bytes.subarray(Math.max(leftFrom, from - MOST_BYTES_OF_A_CHARACTER), end);
   if (pattern.regex.test(text)) return machine.run(view, from, to);
   return complete ? { type: 'none' } : machine.run(view, startOfUndecided(pattern, view, from), to);
 }
 
-/** Before it every start is decided: it lies before a newline that no match crosses, or too far back. */
+/** The earliest offset at which a start may still be open: behind the last newline that no match crosses, within the longest match. */
 function startOfUndecided({ matchesNewline, longest }: Pattern, { bytes, end }: View, from: number): number {
   const lineStart = matchesNewline ? from : Math.max(from, bytes.subarray(from, end).lastIndexOf(NEWLINE) + from + 1);
-  // One character more: what stands right of a match may decide it.
+  // One character more, since an assertion may depend on the character behind a match.
   const longestBytes = (longest + 1) * MOST_BYTES_OF_A_CHARACTER;
   return Math.max(lineStart, end - longestBytes);
 }

@@ -26,7 +26,7 @@ const ATOMS = [
 const REPEATS = ['', '', '', '*', '+', '?', '*?', '+?', '{2}', '{1,3}', '{0,2}?'];
 const CHARACTERS = ['a', 'b', 'A', '1', ' ', '\n', 'é', '密', '🔑', '_'];
 
-test('finds what re2js finds, in 3,000 random patterns and texts', () => {
+test('finds the same matches as re2js, in 3,000 random patterns and texts', () => {
   const random = seededRandom(11);
   let compared = 0;
   while (compared < 3_000) {
@@ -41,7 +41,7 @@ test('finds what re2js finds, in 3,000 random patterns and texts', () => {
   }
 });
 
-test('what is not open is decided: no text that follows changes it', () => {
+test('later input changes nothing that is reported as decided', () => {
   const random = seededRandom(12);
   let compared = 0;
   while (compared < 3_000) {
@@ -76,7 +76,7 @@ function compileOrSkip(source: string): Pattern | undefined {
   }
 }
 
-/** As a redactor keeps it: with a newline before the beginning of the text. */
+/** The text as a redactor stores it: behind a newline. */
 function run(pattern: Pattern, text: Buffer, from: number, complete: boolean): ReturnType<Machine['run']> {
   const bytes = Buffer.concat([Buffer.from('\n'), text]);
   const outcome = new Machine(pattern).run({ bytes, leftFrom: 1, end: bytes.length, complete }, from + 1, bytes.length);

@@ -2,17 +2,17 @@ import { indexOfByte, WORD } from '../bytes.ts';
 import type { View } from '../source.ts';
 import { consumes, OP, type Pattern, type Program } from './program.ts';
 
-// Of this module alone, because every character passes by them.
+// Copied into constants of this module, because they are read for every character.
 const { ALT, ALT_MATCH, CAPTURE, EMPTY_WIDTH, MATCH, NOP, RUNE } = OP;
 
-/** The first match from a place on; or where the text begins that may still become it; or that there is neither. */
+/** The first match from an offset on; or the start of text that later input may complete to one; or neither. */
 export type Outcome = { type: 'match'; start: number; end: number } | { type: 'open'; at: number } | { type: 'none' };
 
 type Text = Pick<View, 'bytes' | 'leftFrom' | 'end' | 'complete'>;
 
 /**
- * Pike's machine for what re2js compiled, with the start of each thread instead of its groups. re2js finds the same
- * matches, but does not say what may still become one, and for each match it takes as long as the text is.
+ * Pike's virtual machine for a program of re2js. Each thread has the start of its match instead of capture groups. re2js finds
+ * the same matches, but does not report incomplete ones, and takes time in proportion to the whole text for each match.
  */
 export class Machine {
   readonly #pattern: Pattern;
@@ -25,7 +25,7 @@ export class Machine {
     this.#next = new ThreadList(pattern.program);
   }
 
-  /** Of matches that begin in [from, to). */
+  /** Searches for matches that begin in [from, to). */
   run(text: Text, from: number, to: number): Outcome {
     const { program, firstByte } = this.#pattern;
     const { bytes, end, complete } = text;
@@ -61,10 +61,10 @@ export class Machine {
   }
 }
 
-/** What a place between two characters is: re2's flags for `^ $ \A \z \b \B`; undefined where the right one is unknown. */
+/** re2's flags for `^ $ \A \z \b \B` between two characters; undefined where the right character is not known yet. */
 type Around = number | undefined;
 
-/** Threads in order of preference. Those behind one that matched are cut: it is preferred to all of them. */
+/** Threads in order of preference. When one matches, the threads behind it are dropped. */
 class ThreadList {
   readonly #program: Program;
   readonly #added: Uint32Array;
@@ -73,7 +73,7 @@ class ThreadList {
   readonly pcs: Uint32Array;
   readonly starts: Uint32Array;
   size = 0;
-  /** The best match so far, here or at an earlier place. */
+  /** The preferred match so far. */
   match: { start: number; end: number } | undefined;
   cut = false;
 
@@ -131,7 +131,7 @@ const FLAGS = { lineBegins: 1, lineEnds: 2, textBegins: 4, textEnds: 8, wordBord
 function aroundOf({ bytes, leftFrom, end, complete }: Text, at: number): Around {
   if (at === end && !complete) return undefined;
   const left = bytes[at - 1]!;
-  // A text ends as a line does.
+  // The end of the text is the end of a line.
   const right = at === end ? NEWLINE : bytes[at]!;
   let flags = WORD[left] === WORD[right] ? FLAGS.noWordBorder : FLAGS.wordBorder;
   if (at === leftFrom) flags |= FLAGS.textBegins;
@@ -144,7 +144,7 @@ function aroundOf({ bytes, leftFrom, end, complete }: Text, at: number): Around 
 const NO_CHARACTER = { rune: 0xfffd, length: 1 };
 const ASCII = Array.from({ length: 128 }, (_, rune) => ({ rune, length: 1 }));
 
-/** As re2js reads UTF-8: a byte that is not part of a character counts as one character. */
+/** Decodes UTF-8 as re2js does: a byte that is not part of a valid character counts as one character. */
 function characterAt(bytes: Buffer, at: number, end: number): { rune: number; length: number } {
   const first = bytes[at]!;
   if (first < 0x80) return ASCII[first]!;

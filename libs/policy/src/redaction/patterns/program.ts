@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
 
-/** What re2js compiled a pattern to: instructions of Pike's machine. */
+/** A pattern as re2js compiled it: instructions of Pike's virtual machine. */
 export interface Program {
   inst: readonly Instruction[];
   start: number;
@@ -15,7 +15,7 @@ interface Instruction {
 
 const FAIL = 5;
 
-/** re2js's numbers. */
+/** The numbers that re2js gives the instructions. */
 export const OP = {
   ALT: 1,
   ALT_MATCH: 2,
@@ -32,20 +32,20 @@ export const OP = {
 export interface Pattern {
   regex: RE2JS;
   program: Program;
-  /** For each instruction and each of the first 128 characters: 1 where it reads it. */
+  /** For each instruction and each ASCII character: 1 if the instruction consumes the character. */
   consumesAscii: Uint8Array;
-  /** Whether it looks at what stands left or right of a place. */
+  /** Whether the pattern has assertions (`^ $ \b` …), which depend on the neighbouring characters. */
   readsAround: boolean;
   matchesNewline: boolean;
-  /** With which every match begins, if that is one byte. */
+  /** The byte with which every match begins, if there is only one such byte. */
   firstByte: number | undefined;
-  /** Characters; Infinity if there is no most. */
+  /** In characters. Infinity if matches have no greatest length. */
   longest: number;
 }
 
 const MOST_INSTRUCTIONS = 2_000;
 
-/** Throws with why a pattern cannot be used; the text is for whoever wrote it. */
+/** Throws with the reason when a pattern cannot be used. The message is meant for the pattern's author. */
 export function compilePattern(source: string): Pattern {
   const regex = RE2JS.compile(source);
   const program: Program = regex.re2().prog;
@@ -66,7 +66,7 @@ export function compilePattern(source: string): Pattern {
   };
 }
 
-/** Whether `instruction` reads a character, and may read this one. */
+/** Whether `instruction` consumes a character, and accepts this one. */
 export function consumes(instruction: Instruction, rune: number): boolean {
   switch (instruction.op) {
     case OP.RUNE:
@@ -81,7 +81,7 @@ export function consumes(instruction: Instruction, rune: number): boolean {
   }
 }
 
-/** Breadth first: what reads no character costs nothing. */
+/** Breadth first. Instructions that consume no character have length 0. */
 function shortestOf({ inst, start }: Program): number {
   const seen = new Set<number>();
   let level = new Set([start]);
@@ -99,7 +99,7 @@ function shortestOf({ inst, start }: Program): number {
   return Number.POSITIVE_INFINITY;
 }
 
-/** Depth first, without recursion: patterns are others' texts. A way that comes back to itself has no end. */
+/** Depth first. Without recursion, since users write the patterns. A path that returns to itself has no greatest length. */
 function longestOf({ inst, start }: Program): number {
   const longest = new Map<number, number>();
   const under = new Set<number>();

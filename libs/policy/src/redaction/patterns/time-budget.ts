@@ -1,10 +1,10 @@
 import { TooSlow } from '../redactor.ts';
 
 const MS_PER_64_KIB = 50;
-/** What a pause of the whole process, or the first use of a pattern, may cost beside the work. */
+/** Allowed in addition: the first use of a pattern, and pauses of the whole process, take time without work. */
 const GRACE_MS = 200;
 
-/** The time that the custom patterns of one stream may take: so much for every byte that came. */
+/** The time that the custom patterns of one stream may take. It grows with the bytes received. */
 export class TimeBudget {
   readonly #now: (() => number) | undefined;
   readonly #spentMs = new Map<object, number>();
@@ -18,7 +18,7 @@ export class TimeBudget {
     this.#receivedBytes += bytes;
   }
 
-  /** Throws when `work` of `owner`, all in all, took longer than what came allows. */
+  /** Runs `work`. Throws TooSlow with the type `owner` when the total time exceeds the budget. */
   measure(owner: { type: string }, work: () => void): void {
     if (this.#now === undefined) {
       work();

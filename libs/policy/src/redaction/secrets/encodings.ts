@@ -1,17 +1,17 @@
-/** How a value may be written by the programs that print it: texts that are looked for as they are. */
+/** The encodings of a value that are searched for as literal texts. */
 export function exactEncodings(value: string): string[] {
   return [value, ...quoted(value), ...markup(value)];
 }
 
-/** Texts that may be broken into lines. */
+/** Encodings whose output may be broken into lines. */
 export function wrappableEncodings(value: string): string[] {
   const hex = Buffer.from(value).toString('hex');
   return [...base64Cores(value), hex, hex.toUpperCase()];
 }
 
 /**
- * base64 of a longer text that contains the value. It may begin at any of three alignments, and its first and last
- * characters also depend on the neighbours: only what the value alone decides is kept.
+ * base64 of a longer text that contains the value, which may begin at any of three alignments. Characters at the edges depend
+ * on the neighbouring bytes too: only characters that the value alone determines are kept.
  */
 function base64Cores(value: string): string[] {
   const bytes = Buffer.from(value);
@@ -22,7 +22,7 @@ function base64Cores(value: string): string[] {
   return [...cores, ...cores.map((core) => core.replaceAll('+', '-').replaceAll('/', '_'))];
 }
 
-/** JSON, with and without escapes for what is not ASCII and for '/'; C, Go and Python texts; shells. */
+/** JSON, with and without escapes for '/' and for characters that are not ASCII; C, Go and Python strings; shell words. */
 function quoted(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
   const ascii = json.replace(/[\x7f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -39,12 +39,12 @@ function quoted(value: string): string[] {
     value.replaceAll("'", `'"'"'`),
     value.replace(/["$`\\]/g, (character) => `\\${character}`),
     backslashed,
-    // A function: in a text `$'` would stand for all that follows.
+    // A function, because `$'` in a replacement string stands for the text behind the match.
     backslashed.replaceAll('\n', () => "$'\\n'"),
   ];
 }
 
-/** What is not ASCII as Python's `ascii` writes it: a number of as many digits as it needs. */
+/** Characters that are not ASCII as Python's `ascii` writes them: \x, \u or \U, whichever is shortest. */
 function asPython(json: string): string {
   return json.replace(/[\x7f-\u{10ffff}]/gu, (character) => {
     const digits = character.codePointAt(0)!.toString(16);

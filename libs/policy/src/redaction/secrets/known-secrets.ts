@@ -3,12 +3,12 @@ import type { Rule, Source } from '../source.ts';
 import { needlesOf, SHORTEST_SECRET_CHARS } from './needles.ts';
 
 export interface RedactionWarning {
-  /** The name of the secret; its value is in no message. */
+  /** The name of the secret. No message contains its value. */
   secret: string;
   message: string;
 }
 
-/** Finds the values that a session was given as secrets, in every encoding. */
+/** Sources that find the session's secrets in every encoding, and a warning for each secret that is too short. */
 export function knownSecrets(
   secrets: Record<string, string>,
   rule: Rule,

@@ -3,20 +3,20 @@ import type { Rule } from '../source.ts';
 import { exactEncodings, wrappableEncodings } from './encodings.ts';
 import { escapedForms, percentForms, tolerantAnchors, wrappedForms } from './tolerant-needle.ts';
 
-/** A shorter secret would be found by chance all over the output. */
+/** In characters. A shorter secret would be found by chance all over the output. */
 export const SHORTEST_SECRET_CHARS = 6;
-/** A longer text is looked for in pieces: in all its forms none may be longer than what a redactor holds. */
+/** A longer text is searched for in pieces: an encoded piece must fit into the bytes that a redactor may hold. */
 const LONGEST_NEEDLE_BYTES = 8 * 1024;
 
-/** A value with more lines is looked for as a whole only: every line is compared wherever one begins like it. */
+/** A value with more lines is searched for as a whole only: lines that begin alike are all compared at each hit. */
 const MOST_SINGLE_LINES = 200;
 
-/** What to look for so that `value` is found however it is written; undefined if it is too short. */
+/** The texts to search for, so that `value` is found in every encoding. Undefined if it is too short. */
 export function needlesOf(value: string, rule: Rule): Anchor[] | undefined {
   if (isShort(value)) return undefined;
   const texts = [...textsOf(value), ...linesOf(value)];
   const exact = piecesOf(texts.flatMap(exactEncodings));
-  // However short: it may stand in the middle of something long, and a line end in the middle of it.
+  // Also for a short value: it may be within a longer encoded text, which a line break may interrupt anywhere.
   const wrappable = piecesOf(texts.flatMap(wrappableEncodings));
   const special = piecesOf(texts.filter((text) => /[^A-Za-z0-9]/.test(text)));
   return [
@@ -38,7 +38,7 @@ function piecesOf(texts: readonly string[]): Buffer[] {
   return [...pieces.values()];
 }
 
-/** The value; without the newline at its end; with the newlines of a terminal. */
+/** The value with and without surrounding blanks, with LF and with CR LF as a terminal prints it. */
 function textsOf(value: string): string[] {
   const unix = value.split(/\r?\n/).join('\n');
   const texts = [value, unix, unix.trim()];
@@ -46,7 +46,7 @@ function textsOf(value: string): string[] {
   return [...new Set(texts)].filter((text) => !isShort(text));
 }
 
-/** Each line, with and without its blanks, if there are several. */
+/** Each line of a value with several lines, with and without surrounding blanks. */
 function linesOf(value: string): string[] {
   const lines = value.split(/\r?\n/);
   if (lines.length === 1 || lines.length > MOST_SINGLE_LINES) return [];

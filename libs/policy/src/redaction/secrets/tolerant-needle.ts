@@ -1,10 +1,10 @@
 import type { Anchor } from '../anchor-scan.ts';
 import type { Findings, Rule, View } from '../source.ts';
 
-/** How one byte of a value may be written: alternatives, longer ones before those that they begin with. */
+/** The ways in which one byte of a value may be written. A longer one comes before its own prefixes. */
 type Forms = (byte: number) => readonly Buffer[];
 
-/** Percent-encoding: what has to be encoded is another set in paths, queries, forms and names; any mixture is found. */
+/** Percent-encoding. Paths, queries, forms and names encode different sets of bytes; any mixture is found. */
 export const percentForms: Forms = byTable((byte) => {
   const character = Buffer.of(byte);
   const digits = byte.toString(16).padStart(2, '0');
@@ -18,7 +18,7 @@ export const percentForms: Forms = byTable((byte) => {
   return byte === 0x20 ? [...forms, Buffer.from('+')] : forms;
 });
 
-/** base64 and hex in lines of any length. */
+/** base64 and hex, in lines of any length. */
 export const wrappedForms: Forms = byTable((byte) => [
   Buffer.of(byte),
   Buffer.of(0x0a, byte),
@@ -37,8 +37,8 @@ const LETTER_ESCAPES: Record<number, string> = {
 };
 
 /**
- * Escapes with a backslash, as shells, JSON, C, Go, Perl and Python write them. Each escapes another set, and in the locale C
- * bash writes every byte that is not ASCII as a number.
+ * Escapes with a backslash, as shells, JSON, C, Go, Perl and Python write them. Each of them escapes another set of bytes. In
+ * the locale C, bash writes every byte that is not ASCII as an octal number.
  */
 export const escapedForms: Forms = byTable((byte) => {
   const character = Buffer.of(byte);
@@ -60,7 +60,7 @@ function byTable(formsOf: Forms): Forms {
   return (byte) => table[byte]!;
 }
 
-/** Finds `value` with each of its bytes in any of its forms. */
+/** Finds `value` with each of its bytes written in any of its ways. */
 export function tolerantAnchors(rule: Rule, value: Buffer, forms: Forms): Anchor[] {
   const judge = (view: View, at: number, findings: Findings): void => {
     const end = matchEnd(value, forms, view, at);
@@ -81,7 +81,7 @@ function matchEnd(value: Buffer, forms: Forms, view: View, from: number): number
   return at;
 }
 
-/** Of the first form that stands at `at`; 0 for none. */
+/** The length of the first of `forms` that is at `at`; 0 for none. */
 function formLength(forms: readonly Buffer[], { bytes, end, complete }: View, at: number): number | 'open' {
   for (const form of forms) {
     const shown = Math.min(form.length, end - at);
@@ -93,7 +93,7 @@ function formLength(forms: readonly Buffer[], { bytes, end, complete }: View, at
   return 0;
 }
 
-/** The first three bytes, in all forms; what comes before a line is not part of it. */
+/** All ways to write the first three bytes. Line breaks before them are not included. */
 function beginningsOf(value: Buffer, forms: Forms): Buffer[] {
   let beginnings = forms(value[0]!).filter((form) => form[0] !== 0x0a && form[0] !== 0x0d);
   for (const byte of value.subarray(1, 3)) {

@@ -9,7 +9,7 @@ function inLines(text: string, length: number): string {
   return text.replace(new RegExp(`.{${length}}`, 'g'), '$&\n');
 }
 
-test('a short secret is found in base64 and hex wherever a line ends in it', () => {
+test('a short secret is found in base64 and hex, wherever a line break interrupts it', () => {
   const secret = 'Kq7vZ2mXw9RtL4bN8sYc';
   const missed = Array.from({ length: 80 }, (_, before) => 'p'.repeat(before)).flatMap((before) =>
     (['base64', 'hex'] as const).filter((encoding) => {
@@ -20,7 +20,7 @@ test('a short secret is found in base64 and hex wherever a line ends in it', () 
   expect(missed).toEqual([]);
 });
 
-describe('a secret is found as programs write it that escape', () => {
+describe('a secret is found in the escaped form of', () => {
   test.each([
     ['printf %q, which leaves a # in the middle', 'p@$$w0rd#1{x}[y]*?', String.raw`p@\$\$w0rd#1\{x\}\[y\]\*\?`],
     ['Go, whose JSON escapes for HTML', 'a<b>&c=secret&x', String.raw`{"S":"a\u003cb\u003e\u0026c=secret\u0026x"}`],
@@ -42,7 +42,7 @@ describe('a secret is found as programs write it that escape', () => {
   });
 });
 
-test('a secret of many short lines is found, and prepared in bounded memory', () => {
+test('a secret of many short lines is found, and compiled in bounded memory', () => {
   const lines = Array.from({ length: 16_000 }, (_, index) => `${(index + 2 ** 20).toString(36)}-$'`);
   const before = process.memoryUsage().rss;
   const secret = lines.join('\n');

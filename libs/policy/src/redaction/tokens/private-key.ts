@@ -5,15 +5,15 @@ export const PRIVATE_KEY_ANCHOR = '-----BEGIN ';
 const BEGIN = /^-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/;
 const END = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/;
 const MOST_BEGIN_BYTES = 80;
-/** The end of a line as it is, or as an escape; JSON within JSON has several backslashes. */
+/** A line end, plain or escaped. JSON within JSON has several backslashes. */
 const LINE_END = /\r?\n|(?:\\{1,8}r)?\\{1,8}n/g;
-/** What loggers and programs write before and behind a line, and the line itself. */
+/** A line of a key with the text that loggers and programs print around it. */
 const BODY_LINE = /^(?:.{0,80}[^A-Za-z0-9+/=])?[A-Za-z0-9+/=]{16,20000}[\s"'+,;\\|]{0,16}$/;
 const SHORT_LINE = /^[\s"'>|]{0,40}[A-Za-z0-9+/=]{1,15}[\s"'+,;\\|]{0,16}$/;
 /** `Proc-Type: 4,ENCRYPTED` and the like, and empty lines. */
 const HEADER_LINE = /^[\s"'>|+]{0,40}(?:[A-Za-z-]{1,40}: .{0,200})?[\s"'+,;\\|]{0,16}$/;
 
-/** A private key in PEM: from its first line to its last, or as far as its lines go where the last one is missing. */
+/** A private key in PEM, from its first line to its last. Where the last is missing: as far as lines of a key follow. */
 export function judgePrivateKey(rule: Rule, view: View, at: number, findings: Findings): void {
   if (findings.covers(rule, at)) return;
   const text = view.bytes.toString('latin1', at, Math.min(view.end, at + MOST_BEGIN_BYTES));
@@ -27,7 +27,7 @@ export function judgePrivateKey(rule: Rule, view: View, at: number, findings: Fi
   }
 }
 
-/** As far as another key begins: a flood of beginnings takes no longer than one of keys. */
+/** The search ends where another key begins, so a flood of first lines takes linear time. */
 function findEnd({ bytes, end, complete }: View, at: number, bodyAt: number): number | 'open' | undefined {
   const next = bytes.subarray(at + bodyAt, end).indexOf(PRIVATE_KEY_ANCHOR);
   const last = next === -1 ? end : at + bodyAt + next;

@@ -1,7 +1,7 @@
 import { type ByteSet, byteSet } from '../bytes.ts';
 
 /**
- * A token of a well-known format. What is looked for literally is an anchor; the shape then decides on the run of
+ * A token of a well-known format. An anchor is searched for literally; `shape` is then matched against the run of
  * `chars` that begins there. The list is our own; its idea, and many a prefix, are those of gitleaks (MIT,
  * https://github.com/gitleaks/gitleaks): a keyword first, a pattern only where it stands.
  */
@@ -9,17 +9,17 @@ export interface TokenKind {
   type: string;
   /** At least three characters each. */
   anchors: readonly string[];
-  /** From the anchor on; bounded. What a group `keep` matches at the beginning is shown. */
+  /** The token from its anchor on, of bounded length. Text that a group `keep` matches at the beginning is shown. */
   shape: RegExp;
-  /** What may stand in it, and behind the anchor. */
+  /** The characters of the token behind the anchor. */
   chars?: ByteSet;
-  /** No token behind one of these. */
+  /** There is no token behind one of these characters. */
   notAfter?: ByteSet;
-  /** Letters of the anchor in either case. */
+  /** Letters of the anchor match in either case. */
   fold?: boolean;
-  /** Of the text so far: whether it may get another shape when more comes. None: it may while `chars` go on. */
+  /** Whether later input may change the shape of the text so far. Default: true while `chars` follow. */
   viable?: RegExp;
-  /** Bytes behind the anchor that are looked at. */
+  /** How many bytes behind the anchor are read. */
   most?: number;
 }
 
@@ -28,16 +28,16 @@ export const DOTTED_CHARS = byteSet('A-Za-z0-9_.-');
 export const BASE64_CHARS = byteSet('A-Za-z0-9+/=_-');
 export const MOST_TOKEN_BYTES = 512;
 
-/** No word, so no part of a longer name or of encoded data. */
+/** A token behind one of these would be part of a longer name or of encoded data. */
 export const INSIDE_WORD = byteSet('A-Za-z0-9_');
 export const INSIDE_DATA = byteSet('A-Za-z0-9_+/.-');
 
-/** Everything on a line. */
+/** Every character of a line. */
 const LINE_CHARS: ByteSet = new Uint8Array(256).fill(1);
 LINE_CHARS[0x0a] = 0;
 LINE_CHARS[0x0d] = 0;
 
-/** A value that is only told by the name it is assigned to: `name = "value"`, `"name": "value"`, `name value`. */
+/** A value that is recognised only by the name before it: `name = "value"`, `"name": "value"`, `name value`. */
 export function assigned(
   type: string,
   names: readonly string[],

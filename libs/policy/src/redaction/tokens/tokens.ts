@@ -13,12 +13,12 @@ const PRIVATE_KEY = 'private_key';
 
 export const TOKEN_TYPES: ReadonlySet<string> = new Set([PRIVATE_KEY, ...KINDS.map(({ type }) => type)]);
 
-/** Behind every rule that was given. */
+/** Higher than the rank of any rule that a session gives. */
 const FIRST_RANK = 2_000;
 
 let shared: AnchorScan | undefined;
 
-/** Finds tokens of well-known formats; `given` says what to do with some types instead of redacting them. */
+/** Sources that find tokens of well-known formats. `given`: the rules for types that are not simply redacted. */
 export function tokens(given: ReadonlyMap<string, Rule>, others: 'too' | 'not'): Source[] {
   if (given.size === 0) {
     if (others === 'not') return [];
@@ -55,7 +55,7 @@ function anchorsOfKind(kind: TokenKind, rule: Rule): Anchor[] {
 }
 
 function judge(kind: TokenKind, anchorBytes: number, rule: Rule, view: View, at: number, findings: Findings): void {
-  // Within a token of this kind there is no other one. A flood of beginnings takes no longer than one of tokens.
+  // A token contains no other token of its kind. Without this check a flood of anchors would take quadratic time.
   if (findings.covers(rule, at)) return;
   const { bytes, end, complete } = view;
   const behind = at + anchorBytes;
@@ -73,7 +73,7 @@ function judge(kind: TokenKind, anchorBytes: number, rule: Rule, view: View, at:
   findings.found(rule, at, at + start, at + match[0].length);
 }
 
-/** What documentation writes where a token would be. */
+/** Placeholders that documentation shows instead of a token. */
 function isPlaceholder(text: string): boolean {
   return /^(?:[xX*._-]+|\.{3}|<.*>)$/.test(text);
 }

@@ -3,30 +3,30 @@ import { isThere } from './group-folder.ts';
 import { Version1 } from './version-1.ts';
 import { Version2 } from './version-2.ts';
 
-// One control group for each session on this host, of either version: it bounds memory, processes and CPU of the session as a whole,
-// and says what was killed for want of memory.
+// One control group, of version 1 or 2, for each session on this host. It limits memory, processes and CPU of the whole session, and
+// counts the processes that were killed because memory ran out.
 //
-// They lie below a folder of their own at the top, not below the worker's group: whoever ends a service by its group (systemd's
-// default) does not end the sessions that are to outlive it.
+// The groups are in a folder at the top, not in the worker's group: systemd ends all processes in a service's group by default, and
+// sessions must outlive the worker.
 
 export type GroupLimits = NonNullable<HostPlan['group']>;
 
 export interface ControlGroups {
   /** Returns the launcher's arguments: `controller=folder` each, without a controller in version 2. */
   create(name: string, limits: GroupLimits): Promise<string[]>;
-  /** How many processes of it were killed for want of memory. */
+  /** Number of its processes that were killed because memory ran out. */
   oomKills(name: string): Promise<number>;
-  /** Of one that is empty, or never was. */
+  /** Removes an empty group; does nothing when it is missing. */
   remove(name: string): Promise<void>;
-  /** Of all that there are. */
+  /** The names of all groups. */
   names(): Promise<string[]>;
-  /** Removes the folders above them, where nothing is left in those. */
+  /** Removes the folders above the groups that are empty. */
   close(): Promise<void>;
 }
 
 const PROBE = 'probe';
 
-/** `top`: where the kernel's control groups are. `below`: where ours go. A string says why this host has none for us. */
+/** `top`: the mount point of the control groups. `below`: folder for the sessions' groups. Returns the reason when this host cannot have them. */
 export async function openControlGroups(top: string, below: string): Promise<ControlGroups | string> {
   const groups = (await isThere(`${top}/cgroup.controllers`)) ? new Version2(top, below) : new Version1(top, below);
   try {

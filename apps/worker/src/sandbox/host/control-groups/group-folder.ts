@@ -6,17 +6,17 @@ const BUSY_TRIES = 200;
 const BUSY_STEP_MS = 10;
 export const CPU_PERIOD_MICROS = 100_000;
 
-/** A file of the kernel's is never made: where it is missing, that is said. */
+/** Rejects when the kernel has no such file; never creates it. */
 export async function setValue(folder: string, file: string, value: number | string): Promise<void> {
   await writeFile(`${folder}/${file}`, String(value), { flag: 'r+' });
 }
 
-/** For a file that not every kernel has. */
+/** For a file that some kernels lack. */
 export async function setValueIfThere(folder: string, file: string, value: number | string): Promise<void> {
   if (await isThere(`${folder}/${file}`)) await setValue(folder, file, value);
 }
 
-/** Both versions count them under this name. */
+/** Both versions use this name for the counter. */
 export async function readOomKills(path: string): Promise<number> {
   return Number(/^oom_kill (\d+)$/m.exec(await readFile(path, 'utf8'))?.[1] ?? 0);
 }
@@ -25,7 +25,7 @@ export async function makeGroup(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
 }
 
-/** The kernel counts the dead a moment longer. */
+/** The kernel keeps a group busy for a moment after its last process has ended. */
 export async function removeGroup(folder: string): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     const code = await tryRemove(folder);
@@ -35,7 +35,7 @@ export async function removeGroup(folder: string): Promise<void> {
   }
 }
 
-/** The folder and those above it up to `top`, where nothing is left in them. */
+/** Removes the folder and those above it up to `top`, as long as they are empty. */
 export async function removeEmptyParents(folder: string, top: string): Promise<void> {
   for (let path = folder; path.length > top.length; path = dirname(path)) {
     if ((await tryRemove(path)) !== undefined) return;

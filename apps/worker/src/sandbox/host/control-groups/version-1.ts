@@ -26,14 +26,14 @@ export class Version1 implements ControlGroups {
 
   async create(name: string, { memoryBytes, cpus, pids }: GroupLimits): Promise<string[]> {
     for (const controller of CONTROLLERS) {
-      // Where a controller is not mounted, a folder of ours would bound nothing.
+      // Where a controller is not mounted, a folder would limit nothing.
       if (!(await isThere(`${this.#top}/${controller}/cgroup.procs`)))
         throw new Error(`there is no control group for ${controller} at ${this.#top}`);
       await makeGroup(this.#folder(controller, name));
     }
     const memory = this.#folder('memory', name);
     await setValue(memory, 'memory.limit_in_bytes', memoryBytes);
-    // Equal to it: no swap on top. Not every kernel counts swap.
+    // Equal to it: no swap. Some kernels do not count swap.
     await setValueIfThere(memory, 'memory.memsw.limit_in_bytes', memoryBytes);
     await setValue(this.#folder('pids', name), 'pids.max', pids);
     const cpu = this.#folder('cpu', name);

@@ -13,7 +13,7 @@ import {
 
 const CONTROLLERS = ['cpu', 'memory', 'pids'];
 
-/** Control groups of version 2: one tree, in which each group switches the controllers of its children on. */
+/** Control groups of version 2: one tree, in which each group enables the controllers of its children. */
 export class Version2 implements ControlGroups {
   readonly #top: string;
   readonly #parent: string;
@@ -51,7 +51,7 @@ export class Version2 implements ControlGroups {
     return removeEmptyParents(this.#parent, this.#top);
   }
 
-  /** From the top down: a group can give only what it was given. */
+  /** From the top down: a group can enable only controllers that its parent enabled for it. */
   async #switchOn(): Promise<void> {
     let folder = this.#top;
     for (const step of ['', ...this.#parent.slice(this.#top.length).split('/').filter(Boolean)]) {

@@ -1,6 +1,6 @@
 import { assigned, BASE64_CHARS, DOTTED_CHARS, INSIDE_DATA, INSIDE_WORD, type TokenKind } from '../token-kind.ts';
 
-/** Where code lives, and what builds and publishes it. */
+/** Code hosts, build services and package registries. */
 export const CODE_HOSTS: readonly TokenKind[] = [
   {
     type: 'github_token',

@@ -4,7 +4,7 @@ import { DOTTED_CHARS, INSIDE_DATA, type TokenKind } from '../token-kind.ts';
 const USERINFO_CHARS = byteSet(String.raw`A-Za-z0-9\-._~!$&'()*+,;=:%@#^|`);
 const HEADER_CHARS = byteSet(String.raw`A-Za-z0-9_.~+/=:"' \\-`);
 
-/** Formats that belong to nobody. */
+/** Formats that many services use. */
 export const GENERAL: readonly TokenKind[] = [
   {
     type: 'jwt',

@@ -3,7 +3,7 @@ import { assigned, BASE64_CHARS, DOTTED_CHARS, INSIDE_DATA, INSIDE_WORD, type To
 
 const PATH_CHARS = byteSet('A-Za-z0-9_/.+-');
 
-/** Models, payments, chat, mail and the rest of what an API key opens. */
+/** Language models, payments, chat, mail and other services with API keys. */
 export const SERVICES: readonly TokenKind[] = [
   { type: 'anthropic_key', anchors: ['sk-ant-'], shape: /^sk-ant-[A-Za-z0-9_-]{20,200}/ },
   { type: 'openrouter_key', anchors: ['sk-or-v1-'], shape: /^sk-or-v1-[a-f0-9]{64}/ },
@@ -170,7 +170,7 @@ export const SERVICES: readonly TokenKind[] = [
   ),
 ];
 
-/** Their first part is a number in base64: three digits give three certain characters. */
+/** Their first part is a decimal number in base64: three digits encode to characters of a small set. */
 function discordBeginnings(): string[] {
   const numbers = Array.from({ length: 900 }, (_, index) => String(100 + index));
   const encoded = numbers.map((number) => Buffer.from(number).toString('base64').slice(0, 3));

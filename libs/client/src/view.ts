@@ -1,4 +1,4 @@
-import type { SessionsQueue } from '@shellfleet/admission';
+import { newSessionJob, type SessionsQueue, toPlacement } from '@shellfleet/admission';
 import { KeyedCallOrder } from '@shellfleet/concurrency';
 import { createSealer, type Sealer } from '@shellfleet/mailbox';
 import { type FleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
@@ -7,8 +7,8 @@ import type { ConnectSettings } from './connect-settings.ts';
 import type { Connection, ConnectionUser, NamespaceLink } from './connection/connection.ts';
 import { type Durability, detectDurability } from './connection/durability.ts';
 import { Feeds } from './connection/feeds.ts';
-import type { SendWindow } from './connection/send-window.ts';
 import { acquireConnection, type ConnectionLease } from './connection/shared-connections.ts';
+import type { SendWindow } from './queue/send-window.ts';
 import type { ToolsQueue } from './queue/tools-queue.ts';
 import { Answers } from './results/answers.ts';
 import { PendingResults } from './results/pending-results.ts';
@@ -19,7 +19,7 @@ import type { OpenSession } from './submit/open-session.ts';
 // VIEW-2. A closed view sends nothing more, though its connection may live on.
 
 /** One tenant of one namespace, as this process uses it over a connection that it may share. */
-export class Producer {
+export class View {
   /** Names this view in writes to an open stdin: their numbers rise per view. */
   readonly id: string;
   readonly inboxId: string;
@@ -93,8 +93,8 @@ export class Producer {
   }
 
   /** Adds a job for the session unless it has one. */
-  ensureJob({ id, spec }: OpenSession): Promise<void> {
-    return this.sessions.ensureJob({ tenant: this.tenant, session: id }, spec.priority);
+  ensureJob({ keys, generation, spec }: OpenSession): Promise<void> {
+    return this.sessions.ensureJob(newSessionJob(keys, generation, toPlacement(spec)));
   }
 
   /** Numbers of this view's calls on open stdins; they rise. */
@@ -116,11 +116,11 @@ export class Producer {
   }
 }
 
-export async function createProducer(settings: ConnectSettings): Promise<Producer> {
+export async function openView(settings: ConnectSettings): Promise<View> {
   const sealer = createSealer(settings.sealKeys);
   const lease = await acquireConnection(settings.redisUrl);
   try {
-    return new Producer(settings, sealer, await detectDurability(lease.connection.redis), lease);
+    return new View(settings, sealer, await detectDurability(lease.connection.redis), lease);
   } catch (error) {
     await lease.release();
     throw error;

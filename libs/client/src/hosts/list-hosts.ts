@@ -1,13 +1,13 @@
 import { toQueueError } from '@shellfleet/mailbox';
 import { type HostInfo, hostBeatSchema, hostKeys } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
+import type { FleetContext } from '../connection/fleet-context.ts';
 
 /** Hosts that the fleet knows, with what they last said of themselves. */
-export async function listHosts(producer: Producer): Promise<HostInfo[]> {
+export async function listHosts(context: FleetContext): Promise<HostInfo[]> {
   try {
-    const seen = await producer.redis.zrange(producer.fleet.hosts, '0', '-1', 'WITHSCORES');
+    const seen = await context.redis.zrange(context.fleet.hosts, '0', '-1', 'WITHSCORES');
     const ids = seen.filter((_value, index) => index % 2 === 0);
-    const beats = await Promise.all(ids.map((id) => producer.redis.get(hostKeys(producer.namespace, id).alive)));
+    const beats = await Promise.all(ids.map((id) => context.redis.get(hostKeys(context.namespace, id).alive)));
     return ids.map((id, index) => toHostInfo(id, Number(seen[index * 2 + 1]), beats[index] ?? null)).sort(byId);
   } catch (error) {
     throw toQueueError(error);

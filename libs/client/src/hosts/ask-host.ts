@@ -1,3 +1,4 @@
+import type { Sealer } from '@shellfleet/mailbox';
 import { sealPlace } from '@shellfleet/mailbox';
 import {
   fromWireError,
@@ -10,8 +11,18 @@ import {
   ShellfleetError,
   sealedAnswerSchema,
 } from '@shellfleet/protocol';
-import type { Producer } from '../producer.ts';
+import type { FleetContext } from '../connection/fleet-context.ts';
+import type { Answers } from '../results/answers.ts';
 import { callHost, isHostAlive } from './call-host.ts';
+
+/** What asking a host needs of a view. */
+export interface AskContext extends FleetContext {
+  readonly sealer: Sealer;
+  readonly inboxId: string;
+  readonly answers: Answers;
+  nextId(): string;
+  openInbox(): void;
+}
 
 const ANSWER_WITHIN_MS = 5_000;
 
@@ -22,30 +33,30 @@ interface AskOptions {
 
 /** Asks a host about one of its sessions. Throws what the host refuses with, and HOST_UNREACHABLE when it does not answer in time. */
 export async function askHost<Q extends HostQuestion>(
-  producer: Producer,
+  context: AskContext,
   host: string,
   keys: SessionKeys,
   question: Q,
   { timeoutMs = ANSWER_WITHIN_MS, signal }: AskOptions = {},
 ): Promise<HostAnswer<Q['type']>> {
-  if (!(await isHostAlive(producer, host))) throw unreachable(host, keys);
+  if (!(await isHostAlive(context, host))) throw unreachable(host, keys);
   const { tenant, session } = keys;
-  const id = producer.nextId();
-  producer.openInbox();
+  const id = context.nextId();
+  context.openInbox();
   const late = AbortSignal.timeout(timeoutMs);
-  const answer = producer.answers.expect(id, signal === undefined ? late : AbortSignal.any([late, signal]));
+  const answer = context.answers.expect(id, signal === undefined ? late : AbortSignal.any([late, signal]));
   try {
-    const asked = callHost(producer, host, { type: 'ask', tenant, session, id, inbox: producer.inboxId, question });
+    const asked = callHost(context, host, { type: 'ask', tenant, session, id, inbox: context.inboxId, question });
     const [sealed] = await Promise.all([answer, asked]);
-    return toValue(open(producer, keys, id, sealed), question) as HostAnswer<Q['type']>;
+    return toValue(open(context, keys, id, sealed), question) as HostAnswer<Q['type']>;
   } catch (error) {
     if (late.aborted && error === late.reason) throw unreachable(host, keys, timeoutMs);
     throw error;
   }
 }
 
-function open(producer: Producer, keys: SessionKeys, id: string, sealed: string) {
-  const plain = producer.sealer.open(sealed, sealPlace('answer', keys, id));
+function open(context: AskContext, keys: SessionKeys, id: string, sealed: string) {
+  const plain = context.sealer.open(sealed, sealPlace('answer', keys, id));
   return parseOrThrow(sealedAnswerSchema, JSON.parse(plain), 'INTERNAL', 'The answer of a host');
 }
 

@@ -1,0 +1,45 @@
+import type { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { type BootClaim, claimHostId, renewHostId } from './boot-claim.ts';
+
+/** The two commands that a claim uses. Each write is recorded with its expiry. */
+function fakeRedis(stored: string | null) {
+  const writes: unknown[][] = [];
+  const redis = {
+    get: async () => stored,
+    set: async (...write: unknown[]) => void writes.push(write),
+  };
+  return { redis: redis as unknown as Redis, writes };
+}
+
+const claim: BootClaim = { hostId: 'h1', machine: 'm1', boot: 'b2', ttlMs: 5_000 };
+const WRITE = [['ns:host:h1:boot', 'm1 b2', 'PX', 5_000]];
+
+test.each([
+  ['nobody has it', null],
+  ['an earlier process of this machine had it', 'm1 b1'],
+])('claims the host id when %s', async (_when, stored) => {
+  const { redis, writes } = fakeRedis(stored);
+  await claimHostId(redis, 'ns', claim);
+  expect(writes).toEqual(WRITE);
+});
+
+test('refuses a host id that another machine holds, and changes nothing', async () => {
+  const { redis, writes } = fakeRedis('m2 b1');
+  await expect(claimHostId(redis, 'ns', claim)).rejects.toMatchObject({
+    code: 'HOST_ID_TAKEN',
+    context: { hostId: 'h1' },
+  });
+  expect(writes).toEqual([]);
+});
+
+test.each([
+  ['renews its own claim', 'm1 b2', true],
+  ['renews a claim that has expired', null, true],
+  ['leaves the claim of a later process of this machine alone', 'm1 b3', false],
+  ['leaves the claim of another machine alone', 'm2 b2', false],
+])('%s', async (_title, stored, renewed) => {
+  const { redis, writes } = fakeRedis(stored);
+  expect(await renewHostId(redis, 'ns', claim)).toBe(renewed);
+  expect(writes).toEqual(renewed ? WRITE : []);
+});

@@ -1,0 +1,101 @@
+import { fleetKeys, type HostBeat } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ALIVE_MS, startHeartbeat } from './heartbeat.ts';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+function setUp() {
+  const calls: unknown[][] = [];
+  const record =
+    (name: string) =>
+    (...args: unknown[]) => {
+      calls.push([name, ...args]);
+      return transaction;
+    };
+  const transaction = { set: record('set'), zadd: record('zadd'), exec: async () => void calls.push(['exec']) };
+  const state = { boot: null as string | null, answer: Promise.resolve() };
+  const redis = {
+    get: async () => {
+      await state.answer;
+      return state.boot;
+    },
+    set: async (...args: unknown[]) => void calls.push(['claim', ...args]),
+    multi: () => transaction,
+    del: async (...keys: unknown[]) => void calls.push(['del', ...keys]),
+  };
+  const replaced = vi.fn();
+  const warn = vi.fn();
+  const logger = pino({ enabled: false });
+  logger.warn = warn;
+  const renew = vi.fn(async () => {});
+  const deps = {
+    redis: redis as unknown as Redis,
+    fleet: fleetKeys('ns'),
+    claim: { hostId: 'h1', machine: 'm1', boot: 'b1', ttlMs: 5_000 },
+    leases: { renew, add: vi.fn() },
+    logger,
+    beat: () => ({ slots: 2 }) as unknown as HostBeat,
+    onReplaced: replaced,
+  };
+  return { calls, state, deps, renew, replaced, warn };
+}
+
+test('each beat renews the claim, reports the host as alive for 5 s and renews the leases, three times in that time', async () => {
+  const { calls, deps, renew } = setUp();
+  const heartbeat = await startHeartbeat(deps);
+  const beat = [
+    ['claim', 'ns:host:h1:boot', 'm1 b1', 'PX', 5_000],
+    ['set', 'ns:host:h1:alive', '{"slots":2}', 'PX', ALIVE_MS],
+    ['zadd', deps.fleet.hosts, Date.now(), 'h1'],
+    ['exec'],
+  ];
+  expect(calls.splice(0)).toEqual(beat);
+  await vi.advanceTimersByTimeAsync(ALIVE_MS - 1);
+  expect(renew).toHaveBeenCalledTimes(4);
+  calls.splice(0);
+  await heartbeat.close();
+  expect(calls).toEqual([['del', 'ns:host:h1:alive', 'ns:host:h1:boot']]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(renew).toHaveBeenCalledTimes(4);
+});
+
+test('a host that was replaced writes nothing and renews no lease', async () => {
+  const { calls, state, deps, renew, replaced } = setUp();
+  state.boot = 'm1 b2';
+  await startHeartbeat(deps);
+  expect([replaced.mock.calls.length, calls, renew.mock.calls.length]).toEqual([1, [], 0]);
+});
+
+test('beats do not overlap while Redis is slow, and go on after a failure', async () => {
+  const { state, deps, renew, warn } = setUp();
+  const heartbeat = await startHeartbeat(deps);
+  const slow = Promise.withResolvers<void>();
+  state.answer = slow.promise;
+  const first = heartbeat.beatNow();
+  expect(heartbeat.beatNow()).toBe(first);
+  slow.reject(new Error('no answer'));
+  await first;
+  expect([warn.mock.calls.length, renew.mock.calls.length]).toEqual([1, 1]);
+  expect(warn.mock.calls[0]).toEqual([{ err: expect.any(Error) }, 'host.beat-failed']);
+  state.answer = Promise.resolve();
+  await heartbeat.beatNow();
+  expect(renew).toHaveBeenCalledTimes(2);
+});
+
+test('close waits for the beat that is under way', async () => {
+  const { calls, state, deps } = setUp();
+  const heartbeat = await startHeartbeat(deps);
+  const slow = Promise.withResolvers<void>();
+  state.answer = slow.promise;
+  void heartbeat.beatNow();
+  calls.splice(0);
+  const closed = heartbeat.close();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(calls).toEqual([]);
+  slow.resolve();
+  await closed;
+  expect(calls.map(([name]) => name)).toEqual(['claim', 'set', 'zadd', 'exec', 'del']);
+});

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { createHeldTimes } from './held-times.ts';
+
+test('the median is that of the last 32 times, in whole milliseconds', () => {
+  const times = createHeldTimes();
+  expect(times.median()).toBe(undefined);
+  times.record(1_000.4);
+  expect(times.median()).toBe(1_000);
+  times.record(100);
+  times.record(5_000);
+  expect(times.median()).toBe(1_000);
+  for (let ms = 1; ms <= 31; ms += 1) times.record(ms);
+  // The last 32: 5,000 and 1 to 31.
+  expect(times.median()).toBe(17);
+});

@@ -1,0 +1,46 @@
+import type { SessionJob } from '@shellfleet/admission';
+import type { Adopted } from '@shellfleet/mailbox';
+import { ShellfleetError } from '@shellfleet/protocol';
+import { finishLost } from '../run/run-entry.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+import { giveUp } from './end-session.ts';
+import { failWaiting } from './fail-waiting.ts';
+import type { SessionParts } from './session-parts.ts';
+
+/**
+ * Ends everything that waits in a session whose job differs from its sealed spec, and gives the session up. Nothing is started. A session
+ * that is submitted to afterwards gets a new job, made from the sealed spec.
+ */
+export async function refuse(
+  differing: readonly string[],
+  adopted: Adopted,
+  found: Sandbox | undefined,
+  parts: SessionParts,
+): Promise<void> {
+  const { context, shell, job } = parts;
+  context.logger.error({ differing }, 'session.refused');
+  await found?.remove();
+  // An earlier owner started it, from a job that did not differ.
+  if (adopted.running !== undefined) {
+    await finishLost({ entry: adopted.running, mayTakeNext: () => false }, context, shell);
+  }
+  const error = jobRefused(job, differing);
+  do await failWaiting(parts, error);
+  while (!context.signal.aborted && !(await giveUp(parts, 'its job was refused', () => false)));
+}
+
+/** Thrown while two queues hold a job of the session: the other one was left from an earlier life of its id, and goes when it is fetched. */
+export function heldInOtherClass({ session }: SessionJob, holder: string): ShellfleetError {
+  return new ShellfleetError(
+    'LEASE_LOST',
+    `Host ${holder} holds session ${session} through a job in the queue of another execution policy.`,
+  );
+}
+
+function jobRefused({ session }: SessionJob, differing: readonly string[]): ShellfleetError {
+  return new ShellfleetError(
+    'SESSION_SPEC_INVALID',
+    `The job of session ${session} differs from its sealed spec in its ${differing.join(', ')}, so nothing was run. It was changed in Redis, and not by Shellfleet. Find out what else writes there, then submit the command again.`,
+    { issues: differing.map((part) => ({ path: `job.${part}`, message: 'differs from the sealed spec' })) },
+  );
+}

@@ -1,0 +1,56 @@
+import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import { offeredClasses, parsePlacement, placementClass, toPlacement } from './placement.ts';
+import { differences, newSessionJob, parseSessionJob } from './session-job.ts';
+
+const ref = { tenant: 'acme', session: 's' };
+const placementOf = (spec: SessionSpec) => toPlacement(sessionSpecSchema.parse(spec));
+const wanted = placementOf({ priority: 3, labels: { team: 'build', arch: 'arm64' } });
+
+/** The job as BullMQ returns it, with its data changed. */
+const stored = (change: object = {}, queue: 'docker' | 'host' = 'docker') => {
+  const { data } = newSessionJob(ref, '7', wanted);
+  return parseSessionJob({ id: 's~acme~s', data: JSON.parse(JSON.stringify({ ...data, ...change })) }, queue);
+};
+
+test('a job is read as it was added, with the class of its queue', () => {
+  expect(stored()).toEqual({ ...ref, placementClass: 'docker', data: { ...wanted, generation: '7' } });
+  expect(placementClass(wanted)).toBe('docker');
+});
+
+test('a job with another id is no job of a session', () => {
+  expect(parseSessionJob({ id: '12', data: {} }, 'docker')).toBeUndefined();
+});
+
+test.each([
+  ['nothing was changed', {}, []],
+  ['the order of the labels was changed', { labels: { arch: 'arm64', team: 'build' } }, []],
+  ['the policy was changed', { policy: 'host' }, ['policy']],
+  ['the priority was changed', { priority: 0 }, ['priority']],
+  ['the labels were changed', { labels: { team: 'other', arch: 'arm64' } }, ['labels']],
+  ['a field was added', { image: 'x' }, ['data']],
+  ['the policy does not exist', { policy: 'sandboxie' }, ['data']],
+  ['the priority is no number', { priority: 'first' }, ['data']],
+  ['the job is of an earlier life with another priority', { generation: '6', priority: 9 }, []],
+])('a job is compared with the sealed spec when %s', (_title, change, found) => {
+  const job = stored(change);
+  expect(job && differences(job, '7', wanted)).toEqual(found);
+});
+
+test('a job in the queue of another policy differs, whichever life it was added for', () => {
+  const moved = stored({}, 'host');
+  const older = stored({ generation: '6' }, 'host');
+  expect(moved && differences(moved, '7', wanted)).toEqual(['queue']);
+  expect(older && differences(older, '7', wanted)).toEqual(['queue']);
+});
+
+test('the copy of a placement is read back, and one that is not valid is not', () => {
+  expect(parsePlacement(JSON.stringify(wanted))).toEqual(wanted);
+  expect(['', '{', '{}', '{"policy":"docker","priority":-1,"labels":{}}'].map(parsePlacement)).toEqual(
+    Array(4).fill(undefined),
+  );
+});
+
+test('a host offers the classes of the policies that exist', () => {
+  expect(offeredClasses(['host', 'unheard-of', 'docker'])).toEqual(['docker', 'host']);
+});

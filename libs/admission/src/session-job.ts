@@ -1,0 +1,66 @@
+import { parseSessionJobId, sessionJobId, toCanonicalJson } from '@shellfleet/protocol';
+import { z } from 'zod';
+import { type Placement, type PlacementClass, placementClass, placementSchema } from './placement.ts';
+
+export interface SessionRef {
+  tenant: string;
+  session: string;
+}
+
+/** What a session job holds, in clear. `generation` names the life of the session id for which the job was added. */
+const jobDataSchema = placementSchema.extend({ generation: z.string().min(1) });
+type SessionJobData = z.infer<typeof jobDataSchema>;
+
+/** A job as a queue holds it. `data` is absent when it is not valid: it was written by something else than this package. */
+export interface SessionJob extends SessionRef {
+  placementClass: PlacementClass;
+  data?: SessionJobData;
+}
+
+/** A job that is to be added. */
+export interface NewSessionJob extends SessionRef {
+  data: SessionJobData;
+}
+
+export function newSessionJob(
+  { tenant, session }: SessionRef,
+  generation: string,
+  placement: Placement,
+): NewSessionJob {
+  return { tenant, session, data: { ...placement, generation } };
+}
+
+export function classOf(job: SessionJob | NewSessionJob): PlacementClass {
+  return 'placementClass' in job ? job.placementClass : placementClass(job.data);
+}
+
+export function jobIdOf({ tenant, session }: SessionRef): string {
+  return sessionJobId(tenant, session);
+}
+
+/** Undefined when the id is none of a session. */
+export function parseSessionJob(
+  job: { id?: string | undefined; data: unknown },
+  placementClass: PlacementClass,
+): SessionJob | undefined {
+  const ref = parseSessionJobId(job.id ?? '');
+  if (ref === undefined) return undefined;
+  const parsed = jobDataSchema.safeParse(job.data);
+  return { ...ref, placementClass, ...(parsed.success ? { data: parsed.data } : {}) };
+}
+
+/**
+ * Compares a job with the placement that the session's sealed spec asks for. Returns the parts of the job that differ: `queue`, `data` (not
+ * valid), or fields of its data.
+ * A job that was added for an earlier life of the id (another `generation`) is only compared by its class, which decides the host.
+ */
+export function differences(job: SessionJob, generation: string, wanted: Placement): string[] {
+  if (job.data === undefined) return ['data'];
+  const { generation: added, ...placement } = job.data;
+  const wrongQueue = job.placementClass === placementClass(wanted) ? [] : ['queue'];
+  if (added !== generation) return wrongQueue;
+  const fields = (['policy', 'priority', 'labels'] as const).filter(
+    (field) => toCanonicalJson(placement[field]) !== toCanonicalJson(wanted[field]),
+  );
+  return [...wrongQueue, ...fields];
+}

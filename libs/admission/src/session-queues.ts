@@ -1,0 +1,57 @@
+import { encodeWakeUp, type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
+import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import type { PlacementClass } from './placement.ts';
+import { classOf, jobIdOf, type NewSessionJob, type SessionJob } from './session-job.ts';
+
+/** The BullMQ queues of sessions, one for each placement class, opened on first use. They share the given connection. */
+export class SessionQueues {
+  readonly #redis: Redis;
+  readonly #fleet: FleetKeys;
+  readonly #opened = new Map<PlacementClass, Queue>();
+
+  constructor(redis: Redis, fleet: FleetKeys) {
+    this.#redis = redis;
+    this.#fleet = fleet;
+  }
+
+  /**
+   * Adds a job unless the session has one in the same class, then wakes the hosts. The job goes behind all that wait with its priority,
+   * whether it is new or replaces one that was lost: nothing that is added again overtakes a session that was waiting.
+   */
+  async add(job: NewSessionJob): Promise<void> {
+    const { priority } = job.data;
+    const options = { jobId: jobIdOf(job), removeOnComplete: true, removeOnFail: true, priority };
+    const placementClass = classOf(job);
+    await this.of(placementClass).add('session', job.data, options);
+    // The wake-up must follow the job, and `add` does work of its own before it writes.
+    await this.#redis.publish(this.#fleet.sessionsWakeUps, encodeWakeUp({ type: 'sessions', placementClass }));
+  }
+
+  async has(job: SessionJob | NewSessionJob): Promise<boolean> {
+    return (await this.of(classOf(job)).getJob(jobIdOf(job))) !== undefined;
+  }
+
+  /** Job ids in the order in which hosts take them, at most `most`. */
+  waiting(name: PlacementClass, most: number): Promise<string[]> {
+    return this.of(name).getRanges(['waiting', 'prioritized'], 0, most - 1, true);
+  }
+
+  of(name: PlacementClass): Queue {
+    const known = this.#opened.get(name);
+    if (known !== undefined) return known;
+    const queue = new Queue(sessionsQueue(name), {
+      connection: this.#redis,
+      prefix: this.#fleet.admission,
+      streams: { events: { maxLen: 0 } },
+    });
+    // A failure rejects the call that met it.
+    queue.on('error', () => {});
+    this.#opened.set(name, queue);
+    return queue;
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#opened.values()].map((queue) => queue.close()));
+  }
+}

@@ -1,0 +1,18 @@
+import type { Sealer } from '@shellfleet/mailbox';
+import type { Feeds } from '../connection/feeds.ts';
+import type { FleetContext } from '../connection/fleet-context.ts';
+import type { ToolsQueue } from '../queue/tools-queue.ts';
+import type { Answers } from '../results/answers.ts';
+
+/** What calling and watching tools needs of a view. */
+export interface ToolContext extends FleetContext {
+  readonly id: string;
+  readonly tenant: string;
+  readonly sealer: Sealer;
+  readonly inboxId: string;
+  readonly answers: Answers;
+  readonly feeds: Feeds;
+  readonly tools: ToolsQueue;
+  nextId(): string;
+  openInbox(): void;
+}

@@ -1,0 +1,10 @@
+// The orderly end of the keeper: the running entry first, then the shell with its EXIT trap, then all processes.
+#ifndef CLOSING_H
+#define CLOSING_H
+#include <stdint.h>
+
+void closing_begin(uint32_t termination_ms);
+// Ends this process when everything else has ended or the time is up. Returns in how many ms to call again, or -1.
+int closing_tick(void);
+
+#endif

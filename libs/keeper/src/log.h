@@ -1,0 +1,21 @@
+// The keeper's own log: a ring buffer of its last messages, for the worker's log. A session's container has no log
+// driver, so its stderr is not kept.
+//
+// KEEPERLOG-1. A message holds texts of the keeper and of the system, never a script, its output, a variable or a
+// secret.
+#ifndef LOG_H
+#define LOG_H
+#include <stddef.h>
+#include <stdint.h>
+
+// A system call failed: the text and the description of errno. Leaves errno as it was.
+void log_failure(const char *what);
+void log_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// The oldest message that was not sent, or null. Its number counts all messages from 1: a gap shows how many were
+// overwritten.
+const char *log_unsent(uint32_t *number);
+// That one was sent.
+void log_sent(void);
+
+#endif

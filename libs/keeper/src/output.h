@@ -1,0 +1,31 @@
+// Output of an entry: for stdout and stderr each a named FIFO, which the shell opens for every command, and the ring
+// buffer that it is read into.
+//
+// PIPE-1. Between two entries no process holds an output pipe. One that is still held when its entry ends becomes
+//     *late* output of that entry, and a fresh FIFO takes its place, so output of a background process never mixes with
+//     the next command's.
+// PIPE-2. A full ring buffer stops the reading, so the writer waits; nothing is dropped.
+#ifndef OUTPUT_H
+#define OUTPUT_H
+#include "wire.h"
+
+// 0 when a pipe could not be made.
+int output_open(void);
+// For an entry that begins now. FIFOs that were removed are made again; 0 when that failed.
+int output_begin(const uint8_t *id);
+// The write end, for a child of the keeper itself; -1 when the user has removed the FIFO.
+int output_open_for_writing(int stream);
+void output_on_readable(int stream);
+// The entry has ended: bytes that are in the pipes now are the last of its output.
+void output_end(void);
+// 1 when all of them were received; pipes that are still held have become late.
+int output_settle(void);
+int output_is_full(void);
+uint64_t output_received(int stream);
+uint64_t output_acked(int stream);
+void output_ack(int stream, uint64_t offset);
+void output_resume(int stream, uint64_t offset);
+// Puts unsent output on the link. 0 when the link has no room for all of it.
+int output_send(void);
+
+#endif

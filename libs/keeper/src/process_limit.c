@@ -1,0 +1,65 @@
+#define _GNU_SOURCE
+#include "process_limit.h"
+#include "cgroup.h"
+#include "ending.h"
+#include "log.h"
+#include "reaper.h"
+#include "shell.h"
+#include <unistd.h>
+
+enum { ROOM_WITHIN_MS = 100, CROWD = 8, LOOK_MS = 50, ALONE = 2 /* keeper and shell */ };
+
+static struct {
+  uint64_t refused; // forks, by the limit, until now
+  int has_company;  // processes of earlier commands, when the entry began
+} own;
+
+// A killed process counts against the limit until it is reaped, and a shell whose fork was refused does not try again.
+static void wait_for_room(void) {
+  for (int ms = 0; ms < ROOM_WITHIN_MS; ms++) {
+    reap_children();
+    if (cgroup_pids_current() <= cgroup_pids_max() / CROWD) return;
+    usleep(1000);
+  }
+}
+
+static void report(void) {
+  static const char TEXT[] = "background processes were ended at the limit of processes";
+  log_message("%s", TEXT);
+  ending_note_shell(PARTIAL, TEXT);
+}
+
+void process_limit_sweep(void) {
+  sweep_kill(BEGINNING, shell_pid());
+  wait_for_room();
+  report();
+}
+
+// A background fork bomb is at the limit at one moment and well below it at the next. It is recognised by forks that
+// were refused while no command ran, or by processes of earlier commands that fill the limit.
+static int is_short(void) {
+  const uint64_t before = own.refused;
+  const long now = cgroup_pids_current();
+  own.has_company = now > ALONE;
+  if (!own.has_company) return 0;
+  own.refused = cgroup_pids_refused();
+  return own.refused != before || cgroup_is_full_with(now);
+}
+
+void process_limit_make_room(void) {
+  if (is_short()) process_limit_sweep();
+}
+
+int process_limit_tick(Moment since) {
+  if (!own.has_company) return -1;
+  const uint64_t refused = cgroup_pids_refused();
+  if (refused == own.refused) return LOOK_MS;
+  own.refused = refused;
+  if (processes_bystanders(since, shell_pid()) < cgroup_pids_max() / CROWD) return LOOK_MS; // its own doing
+  sweep_kill_bystanders(since, shell_pid());
+  wait_for_room();
+  report();
+  return LOOK_MS;
+}
+
+void process_limit_settle(void) { own.refused = cgroup_pids_refused(); }

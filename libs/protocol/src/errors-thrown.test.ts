@@ -1,0 +1,26 @@
+import { globSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { ERRORS } from './errors.ts';
+
+/** Documented codes that nothing throws yet, and the work that will throw them. A code that is thrown must leave this list. */
+const NOT_THROWN_YET: Record<string, string> = {};
+
+const root = new URL('../../../', import.meta.url);
+
+/** The source of the product without tests, without the list of the codes, and without what only compares a code. */
+function readSources(): string {
+  const paths = globSync(['{libs,apps}/*/src/**/*.ts', 'infra/setup/src/**/*.ts'], { cwd: root.pathname });
+  return paths
+    .filter((path) => !path.endsWith('.test.ts') && path !== 'libs/protocol/src/errors.ts')
+    .map((path) => readFileSync(new URL(path, root), 'utf8'))
+    .join('\n')
+    .replace(/(===|!==|\bcase) *'[A-Z_]+'/g, '')
+    .replace(/\[[^\]]*\]\.includes\(/g, '')
+    .replace(/^(export )?type [^;]*;$/gm, '');
+}
+
+test('every documented error code is thrown somewhere, or is listed as not thrown yet', () => {
+  const sources = readSources();
+  const unused = Object.keys(ERRORS).filter((code) => !sources.includes(`'${code}'`));
+  expect(unused).toEqual(Object.keys(NOT_THROWN_YET));
+});

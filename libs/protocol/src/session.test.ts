@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { OUTPUT_PROFILES } from './output-profiles.ts';
+import { sessionSpecSchema } from './session.ts';
+
+test('S0-05: a command has 30 s, starting 30 s and ending 10 s; the profile of that seed cuts at 100 lines and no bytes', () => {
+  const { commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs } = sessionSpecSchema.parse({});
+  expect({ commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs }).toEqual({
+    commandTimeoutMs: 30_000,
+    startupTimeoutMs: 30_000,
+    terminationTimeoutMs: 10_000,
+  });
+  const { output } = sessionSpecSchema.parse({ output: OUTPUT_PROFILES.langchain });
+  // The largest bound that a session may ask for.
+  expect(output).toMatchObject({ maxLines: 100, maxBytes: 16_777_216 });
+});

@@ -1,0 +1,93 @@
+// The checks of the keeper's C: the format, the length of lines of its shell script, and the order of its files. With `--write` it
+// formats instead.
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { format } from '@wasm-fmt/clang-format';
+import { root } from './steps.ts';
+
+const FOLDERS = ['libs/keeper/src', 'libs/keeper/launcher', 'libs/keeper/fuzz'];
+const MOST_COLUMNS = 120;
+
+interface Source {
+  path: string;
+  text: string;
+}
+
+async function main(write: boolean): Promise<number> {
+  const style = await readFile(join(root, '.clang-format'), 'utf8');
+  const folders = await Promise.all(FOLDERS.map(readSources));
+  const problems = folders.flat().flatMap((source) => longLines(source));
+  for (const { path, text } of folders.flat().filter((source) => /\.[ch]$/.test(source.path))) {
+    const formatted = format(text, basename(path), style);
+    if (formatted === text) continue;
+    if (write) await writeFile(join(root, path), formatted);
+    else problems.push(`${path}: not formatted (npm run format does it)`);
+  }
+  // The programs in the other folders consist of few files; the keeper's are many.
+  const keeper = folders[0] ?? [];
+  const pathOf = (name: string) => keeper.find(({ path }) => nameOf(path) === name)?.path ?? name;
+  const circle = findCircle(toGraph(keeper));
+  if (circle) problems.push(`a circle of files: ${circle.map(pathOf).join(' -> ')}`);
+  for (const problem of problems) console.error(problem);
+  return problems.length;
+}
+
+async function readSources(folder: string): Promise<Source[]> {
+  const names = (await readdir(join(root, folder))).filter((name) => /\.(c|h|sh)$/.test(name)).sort();
+  if (names.length === 0) throw new Error(`No C source in ${folder}: nothing was checked.`);
+  return Promise.all(
+    names.map(async (name) => ({ path: `${folder}/${name}`, text: await readFile(join(root, folder, name), 'utf8') })),
+  );
+}
+
+function longLines({ path, text }: Source): string[] {
+  return text
+    .split('\n')
+    .flatMap((line, index) =>
+      line.length > MOST_COLUMNS ? [`${path}:${index + 1}: over ${MOST_COLUMNS} columns`] : [],
+    );
+}
+
+const nameOf = (path: string): string => basename(path).replace(/\.[ch]$/, '');
+
+/** Which file uses which: by `#include`, or by the name of a function that the other defines. A header counts as its source. */
+function toGraph(sources: Source[]): Map<string, Set<string>> {
+  const files = sources.filter(({ path }) => /\.[ch]$/.test(path));
+  const definedIn = new Map<string, string>();
+  for (const { path, text } of files.filter((file) => file.path.endsWith('.c'))) {
+    for (const [, symbol] of text.matchAll(/^(?!static|typedef|#)\w[\w ]*[ *](\w+)\([^;]*$/gm))
+      definedIn.set(symbol!, nameOf(path));
+  }
+  const graph = new Map<string, Set<string>>();
+  for (const { path, text } of files) {
+    const uses = graph.get(nameOf(path)) ?? new Set();
+    graph.set(nameOf(path), uses);
+    for (const [, header] of text.matchAll(/^#include "(\w+)\.h"/gm)) uses.add(header!);
+    for (const [word] of text.replaceAll(/\/\/.*/g, '').matchAll(/\b\w+(?=[(,)])/g))
+      uses.add(definedIn.get(word) ?? nameOf(path));
+    uses.delete(nameOf(path));
+  }
+  return graph;
+}
+
+/** The names of a circle, the first again at its end; undefined when there is none. */
+function findCircle(graph: Map<string, Set<string>>): string[] | undefined {
+  const done = new Set<string>();
+  const visit = (name: string, way: string[]): string[] | undefined => {
+    if (way.includes(name)) return [...way.slice(way.indexOf(name)), name];
+    if (done.has(name)) return undefined;
+    for (const next of graph.get(name) ?? []) {
+      const circle = visit(next, [...way, name]);
+      if (circle) return circle;
+    }
+    done.add(name);
+    return undefined;
+  };
+  for (const name of graph.keys()) {
+    const circle = visit(name, []);
+    if (circle) return circle;
+  }
+  return undefined;
+}
+
+process.exitCode = (await main(process.argv.includes('--write'))) === 0 ? 0 : 1;

@@ -1,0 +1,230 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  createSessionJobs,
+  newSessionJob,
+  type Placement,
+  type PlacementClass,
+  type SessionJob,
+  type SessionJobs,
+  SessionsQueue,
+} from '@shellfleet/admission';
+import { connectRedis } from '@shellfleet/mailbox';
+import { type FleetKeys, fleetKeys, sessionJobId, sessionJobLockKey, sessionsQueue } from '@shellfleet/protocol';
+import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { until } from '../support/until.ts';
+
+let own: OwnRedis;
+let fleet: FleetKeys;
+let queue: SessionsQueue;
+let namespaces = 0;
+const opened: { redis: Redis; jobs?: SessionJobs }[] = [];
+
+beforeAll(async () => {
+  own = await startOwnRedis();
+});
+afterAll(() => own?.[Symbol.asyncDispose]());
+beforeEach(async () => {
+  fleet = fleetKeys(`admission-${++namespaces}`);
+  const { redis } = await connectRedis(own.url, 'producer', 'producer');
+  opened.push({ redis });
+  queue = new SessionsQueue(redis, fleet, { enter: (call) => call() });
+});
+afterEach(async () => {
+  for (const { redis, jobs } of opened.splice(0)) {
+    await jobs?.close();
+    redis.disconnect();
+  }
+});
+
+async function startHost(hostId: string, offers: PlacementClass[], lockMs = 30_000): Promise<SessionJobs> {
+  const { redis } = await connectRedis(own.url, 'host', hostId);
+  const jobs = await createSessionJobs({ redis, fleet, hostId, offers, lockMs, stalledIntervalMs: 100 });
+  opened.push({ redis, jobs });
+  return jobs;
+}
+
+const jobFor = (session: string, placement: Partial<Placement> = {}) =>
+  newSessionJob({ tenant: 'acme', session }, '1', { policy: 'docker', priority: 0, labels: {}, ...placement });
+
+async function add(session: string, placement: Partial<Placement> = {}): Promise<void> {
+  await queue.ensureJob(jobFor(session, placement));
+  // Two jobs of one millisecond have waited equally long.
+  await delay(2);
+}
+
+async function fetchAll(jobs: SessionJobs): Promise<string[]> {
+  const sessions: string[] = [];
+  for (let job = await jobs.fetch(); job !== undefined; job = await jobs.fetch()) sessions.push(job.session);
+  return sessions;
+}
+
+async function fetched(jobs: SessionJobs): Promise<SessionJob> {
+  const job = await jobs.fetch();
+  if (job === undefined) throw new Error('No job was waiting.');
+  return job;
+}
+
+const lockOf = (name: PlacementClass, session: string) => sessionJobLockKey(fleet, name, sessionJobId('acme', session));
+
+test('a host takes only sessions of the classes that it offers; the others go on waiting (ADMISSION-3)', async () => {
+  const [docker, host] = [await startHost('h1', ['docker']), await startHost('h2', ['host'])];
+  await add('in-a-container');
+  await add('on-the-host', { policy: 'host', labels: { team: 'build' } });
+  expect(await fetchAll(docker)).toEqual(['in-a-container']);
+  expect(await queue.waiting('host')).toEqual([sessionJobId('acme', 'on-the-host')]);
+  expect(await fetched(host)).toEqual({
+    tenant: 'acme',
+    session: 'on-the-host',
+    placementClass: 'host',
+    data: { generation: '1', policy: 'host', priority: 0, labels: { team: 'build' } },
+  });
+});
+
+test('a host with two classes takes sessions as from one line: by priority, then by how long they wait', async () => {
+  const both = await startHost('h1', ['docker', 'host']);
+  await add('d-late', { priority: 5 });
+  await add('h-first', { policy: 'host' });
+  await add('d-second');
+  await add('h-soon', { policy: 'host', priority: 2 });
+  await add('h-third', { policy: 'host' });
+  expect(await fetchAll(both)).toEqual(['h-first', 'd-second', 'h-third', 'h-soon', 'd-late']);
+});
+
+test('a session that is added again keeps its priority and goes behind those that wait with it', async () => {
+  const host = await startHost('h1', ['docker']);
+  await add('waits-5', { priority: 5 });
+  await add('waits-0');
+  await add('lost-its-job', { priority: 5 });
+  const bull = new Queue(sessionsQueue('docker'), { connection: own.redis, prefix: fleet.admission });
+  await bull.remove(sessionJobId('acme', 'lost-its-job'));
+  await bull.close();
+  await add('came-later', { priority: 9 });
+  expect(await host.has(jobFor('lost-its-job'))).toBe(false);
+  await host.ensure(jobFor('lost-its-job', { priority: 5 }));
+  // A second call changes nothing.
+  await host.ensure(jobFor('lost-its-job', { priority: 0 }));
+  expect(await host.has(jobFor('lost-its-job'))).toBe(true);
+  expect(await queue.waiting('docker')).toEqual(
+    ['waits-0', 'waits-5', 'lost-its-job', 'came-later'].map((session) => sessionJobId('acme', session)),
+  );
+  expect(await fetchAll(host)).toEqual(['waits-0', 'waits-5', 'lost-its-job', 'came-later']);
+});
+
+test('a job whose lock ran out goes to the next host of its class, before all that wait (ADMISSION-2)', async () => {
+  const lost = await startHost('h1', ['docker', 'host'], 50);
+  await add('taken-over', { policy: 'host', priority: 7 });
+  expect((await fetched(lost)).session).toBe('taken-over');
+  await add('waits', { policy: 'host' });
+  const [docker, host] = [await startHost('h2', ['docker']), await startHost('h3', ['host'])];
+  await lost.close();
+  await until(
+    () => queue.waiting('host'),
+    (waiting) => waiting.length === 2,
+  );
+  expect(await docker.fetch()).toBeUndefined();
+  expect(await fetchAll(host)).toEqual(['taken-over', 'waits']);
+});
+
+test('a restarted host finds what it owned in every class, also in those that it no longer offers (ADMISSION-1)', async () => {
+  const before = await startHost('h1', ['docker', 'host']);
+  await add('a');
+  await add('b', { policy: 'host' });
+  expect(await fetchAll(before)).toEqual(['a', 'b']);
+  await before.close();
+  await startHost('h2', ['docker']);
+  const after = await startHost('h1', ['docker']);
+  const owned = await after.listOwn();
+  expect(owned.map(({ session, placementClass }) => [session, placementClass])).toEqual([
+    ['a', 'docker'],
+    ['b', 'host'],
+  ]);
+  // It can go on with both, and end both.
+  expect(await after.renew(owned.map((job) => ({ job, lockMs: 60_000 })))).toEqual([]);
+  expect(await own.redis.pttl(lockOf('host', 'b'))).toBeGreaterThan(30_000);
+  for (const job of owned) await after.remove(job);
+  expect(await after.listOwn()).toEqual([]);
+});
+
+test('a renewal reports the locks that were lost, and sets one again that ran out while no other host took it', async () => {
+  const host = await startHost('h1', ['docker', 'host']);
+  await add('kept');
+  await add('ran-out', { policy: 'host' });
+  await add('stolen', { policy: 'host' });
+  const leases = [];
+  for (let n = 0; n < 3; n += 1) {
+    const job = await fetched(host);
+    const granted = await host.grant(job);
+    leases.push({ job, lockMs: 20_000, ...(granted.type === 'granted' ? { fence: granted.fence } : {}) });
+  }
+  await own.redis.del(lockOf('host', 'ran-out'));
+  await own.redis.set(lockOf('host', 'stolen'), 'h2');
+  expect((await host.renew(leases)).map(({ session }) => session)).toEqual(['stolen']);
+  expect(await own.redis.get(lockOf('host', 'ran-out'))).toBe('h1');
+});
+
+test('a job that an earlier life of a session left in another queue does not take the session from its host', async () => {
+  const [docker, host] = [await startHost('h1', ['docker']), await startHost('h2', ['host'])];
+  await add('s');
+  await queue.ensureJob({ ...jobFor('s', { policy: 'host' }) });
+  const owned = await fetched(host);
+  expect(await host.grant(owned)).toEqual({ type: 'granted', fence: 1 });
+  const left = await fetched(docker);
+  expect(await docker.grant(left)).toEqual({ type: 'held-in-other-class', holder: 'h2' });
+  await host.remove(owned);
+  expect(await docker.grant(left)).toEqual({ type: 'granted', fence: 2 });
+});
+
+test('a job that names no session is removed', async () => {
+  const host = await startHost('h1', ['docker']);
+  const bull = new Queue(sessionsQueue('docker'), { connection: own.redis, prefix: fleet.admission });
+  await bull.add('session', {}, { jobId: 'stray', removeOnComplete: true });
+  await bull.close();
+  await add('s');
+  expect(await fetchAll(host)).toEqual(['s']);
+  expect((await own.redis.keys(`${fleet.admission}:*stray*`)).length).toBe(0);
+});
+
+test('a job whose data is not valid reaches its host without data, so that the host can refuse it', async () => {
+  const host = await startHost('h1', ['docker']);
+  await add('s');
+  await own.redis.hset(
+    `${fleet.admission}:${sessionsQueue('docker')}:${sessionJobId('acme', 's')}`,
+    'data',
+    '{"policy":1}',
+  );
+  expect(await fetched(host)).toEqual({ tenant: 'acme', session: 's', placementClass: 'docker' });
+});
+
+test('all classes of a host share its one connection, and so do those of a producer (ADMISSION-4)', async () => {
+  const host = await startHost('h1', ['docker', 'host']);
+  await add('a');
+  await add('b', { policy: 'host' });
+  await fetchAll(host);
+  await host.listOwn();
+  const clients = String(await own.redis.client('LIST'))
+    .trim()
+    .split('\n');
+  const names = clients.map((line) => / name=(\S*)/.exec(line)?.[1]);
+  expect(names.filter((name) => name !== '').sort()).toEqual(['h1', 'producer']);
+  // The test's own.
+  expect(names.filter((name) => name === '').length).toBe(1);
+});
+
+test('an idle look costs one call for each class that the host offers', async () => {
+  const callsOfAnIdleLook = async (offers: PlacementClass[]) => {
+    const { redis } = await connectRedis(own.url, 'host', 'idle');
+    const jobs = await createSessionJobs({ redis, fleet, hostId: 'h1', offers, lockMs: 1, stalledIntervalMs: 60_000 });
+    opened.push({ redis, jobs });
+    const sent = vi.spyOn(redis, 'sendCommand');
+    // The scripts are loaded by the first.
+    await jobs.fetch();
+    sent.mockClear();
+    expect(await jobs.fetch()).toBeUndefined();
+    return sent.mock.calls.map(([command]) => command.name);
+  };
+  expect(await callsOfAnIdleLook(['docker'])).toEqual(['evalsha']);
+  expect(await callsOfAnIdleLook(['docker', 'host'])).toEqual(['evalsha', 'evalsha']);
+});
