@@ -89,6 +89,6 @@ function splitImage(image: string): { repo: string; tag: string } {
   return { repo: image.slice(0, colon), tag: image.slice(colon + 1) };
 }
 
-export function isNotFound(error: unknown): boolean {
+function isNotFound(error: unknown): boolean {
   return error instanceof Error && 'statusCode' in error && error.statusCode === 404;
 }
