@@ -5,7 +5,7 @@ import { copyCheckout } from './mutants/checkout-copy.ts';
 import { drawMutants, type Mutant } from './mutants/draw.ts';
 import { checkBaseline, type Judgement, judge } from './mutants/judge.ts';
 import { type Part, parts } from './mutants/parts.ts';
-import { type JudgedMutant, printTable } from './mutants/table.ts';
+import { isEquivalent, type JudgedMutant, printTable } from './mutants/table.ts';
 import { root } from './steps.ts';
 
 // `npm run mutants`: makes small faults in the code, one at a time, and counts those that the tests notice.
@@ -57,7 +57,7 @@ async function judgePart(name: string, part: Part): Promise<JudgedMutant[]> {
       const mutant = order[next++]!;
       underWay += 1;
       let result = results.of(mutant);
-      if (result === undefined || (values.again && result.verdict !== 'killed' && result.verdict !== 'invalid')) {
+      if (result === undefined || (values.again && isWorthAnotherTry(mutant, result))) {
         if (copy === undefined) {
           copy = await copyCheckout(root, `${name}-${number}`);
           console.log(
@@ -76,7 +76,11 @@ async function judgePart(name: string, part: Part): Promise<JudgedMutant[]> {
   return judged;
 }
 
-/** What is known of a seed's mutants, on disk after each of them. */
+function isWorthAnotherTry(mutant: Mutant, { verdict }: Judgement): boolean {
+  return verdict === 'timeout' || (verdict === 'survived' && !isEquivalent(mutant));
+}
+
+/** The results of a seed's mutants, on disk after each of them. */
 class Results {
   readonly #path: string;
   readonly #known: Record<string, Mutant & Judgement>;

@@ -38,7 +38,16 @@ export const parts: Record<string, Part> = {
     files: ['libs/policy/src/**/*.ts'],
     share: 45,
     tests: [
-      ['execution', 'secrets', 'detectors', 'redaction/compile', 'redaction/redactor', 'false-alarms']
+      [
+        'execution',
+        'secrets',
+        'detectors',
+        'redaction/compile',
+        'redaction/redactor',
+        'anchor',
+        'finding',
+        'false-alarms',
+      ]
         .map(inPolicy)
         .concat(quick),
       ['tokens', 'patterns'].map(inPolicy).concat(quick),

@@ -51,6 +51,6 @@ function row(name: string, judged: readonly JudgedMutant[]): string {
   return `| ${cells.join(' | ')} |`;
 }
 
-function isEquivalent({ file, before, after }: Mutant): boolean {
+export function isEquivalent({ file, before, after }: Mutant): boolean {
   return equivalents.some((one) => one.file === file && one.before === before && one.after === after);
 }

@@ -23,6 +23,8 @@ export interface FleetOptions {
   redisUrl?: string;
   /** Variables of every worker. */
   env?: Record<string, string>;
+  /** Program of the workers. Default: the worker's own. */
+  program?: string;
   /** Further variables of single workers, by index. */
   envs?: readonly Record<string, string>[];
 }
@@ -87,7 +89,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     return producer;
   };
   const workers = Array.from({ length: options.workers ?? 1 }, (_, index) =>
-    createTestWorker(`h${index + 1}`, { ...env, ...options.envs?.[index] }),
+    createTestWorker(`h${index + 1}`, { ...env, ...options.envs?.[index] }, options.program),
   );
   let ended: Promise<void> | undefined;
   const end = () => {
@@ -138,14 +140,14 @@ interface EndingWorker extends TestWorker {
   end(): Promise<void>;
 }
 
-function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv): EndingWorker {
+function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv, program = workerMain): EndingWorker {
   const env: NodeJS.ProcessEnv = { ...baseEnv, SHELLFLEET_HOST_ID: hostId };
   let child: ChildProcess | undefined;
   let log = '';
 
   const start = async (changed: Record<string, string> = {}) => {
     Object.assign(env, changed);
-    const args = ['--conditions=@shellfleet/source', '--no-warnings', '--import', endWithParent, workerMain];
+    const args = ['--conditions=@shellfleet/source', '--no-warnings', '--import', endWithParent, program];
     const started = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     for (const stream of [started.stdout, started.stderr]) {
       stream?.on('data', (chunk: Buffer) => {

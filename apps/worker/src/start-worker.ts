@@ -7,6 +7,7 @@ import { ConfigError, readConfig } from './config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
 import { openPolicies } from './sandbox/open-policies.ts';
+import type { Admission } from './session/admit-entry.ts';
 import type { Stop } from './session/hosted-session.ts';
 import { loadTools } from './tools/load-tools.ts';
 import { toolMark } from './tools/tool-host.ts';
@@ -17,18 +18,23 @@ const GRACE_MS = 30_000;
 /** Time beyond that for an engine or Redis that does not answer; then the process exits, and its next start cleans up. */
 const LAST_MS = 10_000;
 
-process.title = 'shellfleet-worker';
-
-try {
-  await main();
-} catch (error) {
-  const { code, message, hint, stack } = ensureShellfleetError(error);
-  const ours = error instanceof ConfigError ? error.message : `${message} ${hint}`;
-  process.stderr.write(`${code === 'INTERNAL' && !(error instanceof ConfigError) ? `${stack}\n` : ''}${ours}\n`);
-  process.exit(error instanceof ConfigError ? 2 : 1);
+/**
+ * The whole life of a worker process, by its environment. An error before it is ready ends the process. `admission`: the rules by which the
+ * host admits entries.
+ */
+export async function startWorker(admission?: Admission): Promise<void> {
+  process.title = 'shellfleet-worker';
+  try {
+    await run(admission);
+  } catch (error) {
+    const { code, message, hint, stack } = ensureShellfleetError(error);
+    const ours = error instanceof ConfigError ? error.message : `${message} ${hint}`;
+    process.stderr.write(`${code === 'INTERNAL' && !(error instanceof ConfigError) ? `${stack}\n` : ''}${ours}\n`);
+    process.exit(error instanceof ConfigError ? 2 : 1);
+  }
 }
 
-async function main(): Promise<void> {
+async function run(admission: Admission | undefined): Promise<void> {
   const config = readConfig();
   const logger = pino({ level: config.logLevel, formatters: { level: (label) => ({ level: label }) } });
   const folder = await openStateFolder(config.stateFolder, config.hostId);
@@ -52,6 +58,7 @@ async function main(): Promise<void> {
     sealKeys: config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)],
     sandboxes,
     hostLog: createHostLog(folder.logs, config.logs),
+    ...(admission === undefined ? {} : { admission }),
     logger,
     onReplaced: () => {
       logger.fatal({ 'host.id': hostId }, 'worker.replaced');

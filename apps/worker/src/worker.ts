@@ -14,6 +14,7 @@ import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases } from './lease/leases.ts';
 import { RunningEntries } from './run/running-entries.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
+import { ADMIT_EVERYTHING, type Admission } from './session/admit-entry.ts';
 import type { Stop } from './session/hosted-session.ts';
 import type { Tool } from './tools/load-tools.ts';
 import { createToolHost } from './tools/tool-host.ts';
@@ -44,6 +45,8 @@ export interface WorkerDeps {
   sealKeys: readonly string[];
   sandboxes: Sandboxes;
   hostLog: HostLog;
+  /** The rules by which this host admits entries. Default: everything is admitted. */
+  admission?: Admission;
   logger: Logger;
   /** Another process acts as this host now. */
   onReplaced(): void;
@@ -82,6 +85,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       lockMs: FIRST_LOCK_MS,
       limitOpening: pLimit(2 * availableParallelism()),
       hostEntries: new RunningEntries(),
+      admission: deps.admission ?? ADMIT_EVERYTHING,
     },
     {
       stopping: stopping.signal,

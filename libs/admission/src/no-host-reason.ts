@@ -3,7 +3,7 @@ import { offeredClasses, type PlacementClass } from './placement.ts';
 
 type Host = Pick<HostBeat, 'policies' | 'draining'>;
 
-/** The live hosts that may take a session of the class, now or when they have a free slot. */
+/** Those of the live hosts that can take a session of the class, now or when a slot is free. */
 export function hostsFor<T extends Host>(name: PlacementClass, hosts: readonly T[]): T[] {
   return hosts.filter((host) => !host.draining && offeredClasses(host.policies).includes(name));
 }

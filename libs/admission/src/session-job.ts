@@ -38,7 +38,7 @@ export function jobIdOf({ tenant, session }: SessionRef): string {
   return sessionJobId(tenant, session);
 }
 
-/** Undefined when the id is none of a session. */
+/** Undefined when the id names no session. */
 export function parseSessionJob(
   job: { id?: string | undefined; data: unknown },
   placementClass: PlacementClass,

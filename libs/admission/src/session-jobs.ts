@@ -11,7 +11,7 @@ import { SessionQueues } from './session-queues.ts';
 // ADMISSION-1. A session that holds a slot has one active job. The token of its lock is the host's id, so a restarted worker still owns it.
 // ADMISSION-2. A job whose lock ran out (stalled) is handed out again: its next host takes the session over. It never fails.
 // ADMISSION-3. A host fetches only from the queues of the placement classes that it offers.
-// ADMISSION-4. No connection of its own, however many classes: nothing here blocks.
+// ADMISSION-4. All classes share the connection that the host gives. No call here blocks it.
 
 interface HeldLock {
   job: SessionJob;
@@ -44,7 +44,7 @@ export interface SessionJobsOptions {
   redis: Redis;
   fleet: FleetKeys;
   hostId: string;
-  /** the classes from which this host fetches */
+  /** the placement classes that this host offers */
   offers: readonly PlacementClass[];
   /** length of a lock just taken, until the session's own grace period is known */
   lockMs: number;

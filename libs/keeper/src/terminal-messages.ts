@@ -2,8 +2,9 @@
 import { MalformedFrame, readUint64 } from './frames.ts';
 import { uint32s } from './messages.ts';
 
+/** A flag of TERMINAL_OPEN: continue the terminal if it exists, and do not open a new one. */
 export const TERMINAL_RESUME_ONLY = 1;
-/** How far the worker may send input ahead of what TERMINAL_OUTPUT reports as typed. */
+/** The most bytes of input that the worker sends beyond the count that TERMINAL_OUTPUT has reported as written. */
 export const TERMINAL_WINDOW_BYTES = 64 << 10;
 
 export interface TerminalSize {
@@ -40,7 +41,7 @@ export interface TerminalEnd {
   reason: (typeof endReasons)[number];
   exitCode: number | null;
   signal: number;
-  /** Why there is no such terminal; empty otherwise. */
+  /** The reason when no terminal could be opened, else empty. */
   problem: string;
 }
 

@@ -12,6 +12,7 @@ export * from './host.ts';
 export * from './ids.ts';
 export * from './json-text.ts';
 export * from './keys.ts';
+export * from './labels.ts';
 export * from './limits.ts';
 export * from './log.ts';
 export * from './output-profiles.ts';

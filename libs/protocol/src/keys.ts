@@ -74,7 +74,7 @@ export interface FleetKeys {
   fence: string;
   /** sorted set: host id → when it last said that it lives (ms) */
   hosts: string;
-  /** pub/sub: wake-ups of all hosts, for the sessions queue */
+  /** pub/sub: wake-ups of all hosts, for the sessions queues */
   sessionsWakeUps: string;
   /** prefix of the BullMQ queues of tools, a queue each: on a slot of their own */
   tools: string;

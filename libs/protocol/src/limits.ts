@@ -19,6 +19,8 @@ export const LIMITS = {
   timeoutMs: 86_400_000,
   idempotencyKeyChars: 256,
   queuedPerSession: 100_000,
+  /** of a session */
+  labels: 32,
   startupCommands: 64,
   /** How long a finished command, its output and its idempotency key stay readable. */
   retentionMs: 86_400_000,

@@ -13,3 +13,17 @@ test('S0-05: a command has 30 s, starting 30 s and ending 10 s; the profile of t
   // The largest bound that a session may ask for.
   expect(output).toMatchObject({ maxLines: 100, maxBytes: 16_777_216 });
 });
+
+test.each([
+  [{}, undefined],
+  [{ team: 'build', 'example.org/arch': 'arm64', n: '1' }, undefined],
+  [{ team: '' }, 'must have a name and a value of 1 to 63'],
+  [{ team: 'a b' }, 'must have a name and a value of 1 to 63'],
+  [{ team: 'x'.repeat(64) }, 'must have a name and a value of 1 to 63'],
+  [{ '-team': 'build' }, 'must have a name and a value of 1 to 63'],
+  [Object.fromEntries(Array.from({ length: 33 }, (_, n) => [`label${n}`, 'x'])), 'holds 33 labels; the limit is 32'],
+])('labels are short names and values, at most 32: %j', (labels, refusal) => {
+  const { success, error } = sessionSpecSchema.safeParse({ labels });
+  expect(success).toBe(refusal === undefined);
+  if (refusal !== undefined) expect(error?.message).toContain(refusal);
+});

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { envSchema, secretsSchema } from './env.ts';
 import { DEFAULT_POLICY, executionPolicySchema } from './execution-policy.ts';
 import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema } from './field-schemas.ts';
+import { labelsSchema } from './labels.ts';
 import { LIMITS } from './limits.ts';
 import { redactionRulesSchema } from './redaction.ts';
 
@@ -74,17 +75,6 @@ export const prioritySchema = z
   .int('must be a whole number')
   .min(0, 'must be 0 to 2097152')
   .max(2_097_152, 'must be 0 to 2097152');
-
-const LABEL_PATTERN = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$/;
-const LABEL_MESSAGE = 'must be 1 to 63 of A-Z a-z 0-9 . _ / - and begin and end with a letter or digit';
-
-/** Names and values for placement and lists. They are stored in clear, so they must hold no secret. */
-export const labelsSchema = z
-  .record(
-    z.string().regex(LABEL_PATTERN, LABEL_MESSAGE),
-    z.string('must be a string').regex(LABEL_PATTERN, LABEL_MESSAGE),
-  )
-  .refine((labels) => Object.keys(labels).length <= 32, 'must hold at most 32 labels');
 
 const fieldsSchema = z.strictObject({
   policy: executionPolicySchema.default(executionPolicySchema.parse(DEFAULT_POLICY)),

@@ -32,7 +32,7 @@ export async function runFileOperation(
   const end = await runOnShell(start, run, session, shell, {
     onOutput(stream, offset, bytes) {
       if (offset < received[stream]) return;
-      // An offset jumps only in a listing that was over the limit before.
+      // A gap occurs only in a listing over the limit, of which an earlier host has acknowledged a part.
       received[stream] = offset + bytes.byteLength;
       // Kept bytes are not acknowledged, so a host that adopts the shell receives all of them again. A listing over the limit is
       // acknowledged, and refused below.

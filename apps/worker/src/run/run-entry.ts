@@ -1,15 +1,10 @@
-import { type Entry, type Fenced, sealPlace } from '@shellfleet/mailbox';
-import {
-  type EntryPayload,
-  ensureShellfleetError,
-  entryPayloadSchema,
-  parseOrThrow,
-  type ShellfleetError,
-} from '@shellfleet/protocol';
+import type { Fenced } from '@shellfleet/mailbox';
+import { type EntryPayload, emptyResult, ensureShellfleetError, type ShellfleetError } from '@shellfleet/protocol';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { EndingEntry, EntryResult, EntryRun } from './entry-run.ts';
 import { runFileOperation } from './file-operation.ts';
 import { type EntryFinished, finishEntry } from './finish-entry.ts';
+import { openPayload } from './open-payload.ts';
 import { failedEntry, resultBase, toLostResult } from './results.ts';
 import { runCommand } from './run-command.ts';
 import { runRestart } from './run-restart.ts';
@@ -53,6 +48,14 @@ export function finishOverdue(ending: EndingEntry, session: SessionContext, shel
   return finishEntry(ending, { result: { ...lost, outcome: 'timeout', reason: 'wall' }, output: [] }, session, shell);
 }
 
+/** Ends the unstarted head of the mailbox as `denial`. `reason` is redacted before it is stored. */
+export function finishDenied(ending: EndingEntry, reason: string, session: SessionContext, shell: SessionShell) {
+  const { shell: shellState, timings, hostId } = resultBase(ending.entry, session, shell);
+  const stderr = session.redaction.value(`Denied: ${reason}\n`);
+  const result = emptyResult('denial', { reason: 'policy', stderr, shell: shellState, timings, hostId });
+  return finishEntry(ending, { result, output: [] }, session, shell);
+}
+
 async function execute(run: EntryRun, session: SessionContext, shell: SessionShell): Promise<EntryResult> {
   let begun = run.from === 'resume';
   try {
@@ -75,10 +78,4 @@ function executePayload(run: EntryRun, payload: EntryPayload, session: SessionCo
     case 'restart':
       return runRestart(run, session, shell);
   }
-}
-
-function openPayload(entry: Entry, { owner, sealer }: SessionContext): EntryPayload {
-  const plain = sealer.open(entry.payload, sealPlace('payload', owner.keys, entry.id));
-  const name = `The payload of ${owner.keys.session}.${entry.id}`;
-  return parseOrThrow(entryPayloadSchema, JSON.parse(plain), 'INTERNAL', name);
 }

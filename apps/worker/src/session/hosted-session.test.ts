@@ -14,6 +14,7 @@ import { FakeSandbox, FakeSandboxes } from '../../test-support/fake-sandbox.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Lease } from '../lease/leases.ts';
 import { RunningEntries } from '../run/running-entries.ts';
+import { ADMIT_EVERYTHING } from './admit-entry.ts';
 import { HostedSession } from './hosted-session.ts';
 
 // A session with a mailbox, a lease and sandboxes in memory; everything between them is real.
@@ -89,6 +90,7 @@ function open(
     limitOpening: (work) => work(),
     hostLog: { ofCommand: () => log } as unknown as HostLog,
     hostEntries: new RunningEntries(),
+    admission: ADMIT_EVERYTHING,
     logger: pino({ level: 'silent' }),
   });
   const keeper = () => sandboxes.made.at(-1)!.keeper;

@@ -19,6 +19,7 @@ import type { EntryFinished } from '../run/finish-entry.ts';
 import { finishLost, finishOverdue, runEntry } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
+import { admitEntry } from './admit-entry.ts';
 import { abandon, endClosing, giveUp, handOver, leaveToOthers } from './end-session.ts';
 import { listBackground } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
@@ -187,14 +188,14 @@ export class HostedSession {
   }
 
   async #becomeOwner(): Promise<Owner | undefined> {
-    const { redis, hostId, jobs } = this.#deps;
+    const { redis, hostId, jobs, admission } = this.#deps;
     const granted = await retryWhileRedisIsDown(() => jobs.grant(this.job), this.#fenced.signal);
     if (granted.type === 'held-in-other-class') throw heldInOtherClass(this.job, granted.holder);
     if (granted.type === 'refused') {
       this.#logger.warn({ holder: granted.holder }, 'lease.refused');
       return undefined;
     }
-    return { redis, keys: this.#keys, fence: granted.fence, host: hostId };
+    return { redis, keys: this.#keys, fence: granted.fence, host: hostId, admission: admission.digest };
   }
 
   /** Each step returns what it took from the mailbox. Ends when the session has ended here. */
@@ -209,6 +210,9 @@ export class HostedSession {
           break;
         case 'overdue':
           next = await this.#finishUnrun(next.entry, finishOverdue, parts);
+          break;
+        case 'needs-admission':
+          next = await this.#admit(next.entry, parts);
           break;
         case 'started':
         // A take() whose reply was lost has started it: the keeper knows whether it ever received the entry.
@@ -226,10 +230,27 @@ export class HostedSession {
     if (this.#mailboxEmpty || !lease.held()) return EMPTY;
     const { owner, signal } = context;
     if (!shell.ready) {
-      if ((await retryWhileRedisIsDown(() => peek(owner), signal))?.runnable !== true) return EMPTY;
+      const head = await retryWhileRedisIsDown(() => peek(owner), signal);
+      if (head?.runnable !== true) return EMPTY;
+      // No shell is opened for an entry that is held or denied.
+      const { digest } = this.#deps.admission;
+      if (digest !== '' && digest !== head.cleared) return { type: 'needs-admission', entry: head.entry };
       if (!(await makeReady(parts, this.#opening.signal))) return EMPTY;
     }
-    const taken = await retryWhileRedisIsDown(() => take(owner), signal);
+    return this.#checkTaken(await retryWhileRedisIsDown(() => take(owner), signal));
+  }
+
+  /** Judges the head of the mailbox by the host's rules, and starts it when they admit it. */
+  async #admit(entry: Entry, parts: SessionParts): Promise<Taken> {
+    const next = await admitEntry(entry, this.#deps.admission, parts, {
+      makeReady: async () => parts.shell.ready || makeReady(parts, this.#opening.signal),
+      mayTakeNext: () => this.#mayTakeNext(),
+    });
+    this.#activeAt = Date.now();
+    return this.#checkTaken(next);
+  }
+
+  #checkTaken(taken: Taken | Fenced): Taken {
     // The call of a close may have been lost; the mailbox reports it.
     if (taken.type === 'empty' && taken.closing === true) this.close();
     if (taken.type !== 'fenced') return taken;

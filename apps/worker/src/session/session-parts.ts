@@ -13,6 +13,7 @@ import type { SessionContext } from '../run/session-context.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
+import type { Admission } from './admit-entry.ts';
 import { Announcements } from './announcements.ts';
 import { openSpec } from './open-spec.ts';
 
@@ -33,6 +34,8 @@ export interface SessionDeps {
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
   hostLog: HostLog;
   hostEntries: RunningEntries;
+  /** The rules by which the host admits entries. */
+  admission: Admission;
   logger: Logger;
 }
 

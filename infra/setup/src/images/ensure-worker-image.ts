@@ -10,7 +10,7 @@ import { recipeHash } from './recipe-hash.ts';
 const dockerfile = 'infra/images/worker/Dockerfile';
 const notShipped = ['*.test.ts', '*.bench.ts'];
 
-/** The worker in an image, on a base that has node. Built from this checkout, offline. */
+/** Returns the name of the worker's image, and builds it from this checkout if it is missing. The base image must have Node. Uses no network. */
 export async function ensureWorkerImage(deps: EnsureImageDeps, baseImage: string): Promise<string> {
   const { endpoint, root, report } = deps;
   const closure = await findProductionClosure(root, 'apps/worker');

@@ -10,23 +10,27 @@ import {
 import type { Redis } from 'ioredis';
 import { parseWireResult, readResult, resultExpired } from './read-result.ts';
 
-// R1. Every accepted entry that this process waits for settles once: with its Result, or with why there is none.
-// R2. The inbox is a hint. What it misses is found by reading the records, in turn, on one timer for all of them.
-// R3. An entry of this process whose record is gone is submitted again, under the same id: Redis lost it.
+// RESULTS-1. Every accepted entry that this view waits for settles once: with its Result, or with the error that explains why there is none.
+// RESULTS-2. A notice in the inbox is a hint. Results whose notice was lost are found by reading the records, some at a time, on one timer.
+// RESULTS-3. An accepted entry that this view submitted and whose record is gone is submitted again under its id: Redis lost it. An entry that
+//            Redis has not accepted yet is left alone, because a missing record then means nothing.
 
 const LOOK_AGAIN_MS = 3_000;
-/** Entries of a session end in order, so one look reads the oldest of each, and of the others, which a cancel may end, some in turn. */
-const OTHERS_A_LOOK = 100;
+/**
+ * Entries of a session end in order, so each look reads the oldest one of every session. The others may end out of order by a cancellation:
+ * each look reads the next so many of them.
+ */
+const OTHERS_PER_LOOK = 100;
 
 export type Settled = { type: 'result'; wire: WireResult } | { type: 'error'; error: ShellfleetError };
 
-/** One entry that somebody in this process may wait for. */
+/** One entry whose Result this view waits for. */
 export class Pending {
   readonly keys: SessionKeys;
   readonly entryId: string;
-  /** False until Redis has said that it took the entry: a missing record means nothing before that. */
+  /** True when Redis has accepted the entry. Before that a missing record means nothing. */
   accepted = false;
-  /** Submits it again; absent for entries of other processes. */
+  /** Submits it again. Undefined for an entry that another view or process submitted. */
   resubmit?: () => Promise<void>;
   settled?: Settled;
   readonly #end = Promise.withResolvers<Settled>();
@@ -45,6 +49,7 @@ export class Pending {
     this.#end.resolve(this.settled);
   }
 
+  /** Rejects with the error of the entry, or with the reason of the signal. */
   async result(signal?: AbortSignal): Promise<WireResult> {
     const settled = await abortable(this.#end.promise, signal);
     if (settled.type === 'error') throw settled.error;
@@ -59,19 +64,20 @@ export interface Sent {
   deduplicated: boolean;
 }
 
+/** The entries whose Results a view waits for. */
 export class PendingResults {
   readonly #redis: Redis;
   readonly #pending = new Map<string, Pending>();
   #timer?: NodeJS.Timeout;
   #looking = false;
-  #turn = 0;
+  #nextOther = 0;
   #closed?: ShellfleetError;
 
   constructor(redis: Redis) {
     this.#redis = redis;
   }
 
-  /** The same object for everybody in this process who waits for the same entry. */
+  /** Returns the same object for all waits on one entry. */
   expect(keys: SessionKeys, entryId: string): Pending {
     const name = nameOf(keys.session, entryId);
     const known = this.#pending.get(name);
@@ -86,7 +92,7 @@ export class PendingResults {
     return pending;
   }
 
-  /** The entry was not accepted after all. */
+  /** Ends the waiting without settling: the entry was not accepted, or it has settled. */
   forget(pending: Pending): void {
     this.#pending.delete(nameOf(pending.keys.session, pending.entryId));
     if (this.#pending.size > 0) return;
@@ -94,7 +100,7 @@ export class PendingResults {
     this.#timer = undefined;
   }
 
-  /** What the inbox said: the Result itself, or the event that holds it. */
+  /** Settles an entry with the Result of its notice, or with that of the event which the notice names. */
   async notice({ session, entryId, event, result: json }: InboxNotice): Promise<void> {
     const pending = this.#pending.get(nameOf(session, entryId));
     if (pending === undefined) return;
@@ -103,7 +109,7 @@ export class PendingResults {
     );
   }
 
-  /** Looks at the records of some that are pending. */
+  /** Reads the records of some accepted entries and settles, or submits again, as they show. One look at a time. */
   async look(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
@@ -114,6 +120,7 @@ export class PendingResults {
     }
   }
 
+  /** As look(), for the given entries. */
   async lookAt(some: readonly Pending[]): Promise<void> {
     await Promise.all(
       some.map(async (pending) => {
@@ -144,7 +151,7 @@ export class PendingResults {
     try {
       this.#settle(pending, { type: 'result', wire: await read() });
     } catch (error) {
-      // While Redis is down the next look tries again.
+      // While Redis is down, the next look tries again.
       if (isShellfleetError(error) && error.code !== 'QUEUE_UNAVAILABLE')
         this.#settle(pending, { type: 'error', error });
     }
@@ -163,12 +170,12 @@ export class PendingResults {
       if (oldest.has(pending.keys.session)) others.push(pending);
       else oldest.set(pending.keys.session, pending);
     }
-    if (this.#turn >= others.length) this.#turn = 0;
-    const some = others.slice(this.#turn, this.#turn + OTHERS_A_LOOK);
-    this.#turn += OTHERS_A_LOOK;
+    if (this.#nextOther >= others.length) this.#nextOther = 0;
+    const some = others.slice(this.#nextOther, this.#nextOther + OTHERS_PER_LOOK);
+    this.#nextOther += OTHERS_PER_LOOK;
     return [...oldest.values(), ...some];
   }
 }
 
-/** A session id holds no newline. */
+/** A session id has no newline. */
 const nameOf = (session: string, entryId: string) => `${session}\n${entryId}`;

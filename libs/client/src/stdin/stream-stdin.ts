@@ -2,9 +2,9 @@ import { LIMITS, type SessionKeys, type StdinSource } from '@shellfleet/protocol
 import type { InputContext } from './send-input.ts';
 import { type InputCall, type InputPlace, sendInput, toWrites } from './send-input.ts';
 
-// T1. While it streams, its submitter is heard at least every second; a host that misses it for long enough stops the command.
-// T2. Each chunk names its offset, so that none is put behind a gap that Redis left.
-// T3. What is read of the source is bounded: a chunk is asked for when the one before is stored.
+// STDIN-STREAM-1. While it streams, its submitter is heard at least every second; a host that misses it for long enough stops the command.
+// STDIN-STREAM-2. Each chunk names its offset, so that none is put behind a gap that Redis left.
+// STDIN-STREAM-3. What is read of the source is bounded: a chunk is asked for when the one before is stored.
 
 const RENEW_EVERY_MS = 1_000;
 

@@ -9,8 +9,8 @@ export interface RawOffsets {
 
 /**
  * Makes chunks of one command's output entries.
- * C1. `text` of all chunks of a stream is the decoding of all its data, wherever the chunks were cut.
- * C2. What is missing between two chunks of a stream is counted in the later one.
+ * CHUNK-1. `text` of all chunks of a stream is the decoding of all its data, wherever the chunks were cut.
+ * CHUNK-2. What is missing between two chunks of a stream is counted in the later one.
  */
 export class ChunkAssembler {
   /** Undefined: the reader resumed, and what it has of that stream shows only with its next chunk. */

@@ -12,8 +12,8 @@ export interface LogRange {
 
 /**
  * Cuts a wanted range out of a log that comes piece by piece, with holes.
- * W1. `offset` of a chunk counts what is gone as well, so that a range means the same whatever is still there.
- * W2. `text` of all chunks of a stream is the decoding of all its data, wherever they were cut.
+ * LOG-WINDOW-1. `offset` of a chunk counts what is gone as well, so that a range means the same whatever is still there.
+ * LOG-WINDOW-2. `text` of all chunks of a stream is the decoding of all its data, wherever they were cut.
  */
 export class LogWindow {
   /** Redacted bytes of each stream that came by, or are gone. */

@@ -56,13 +56,14 @@ async function sendNow(
   options: SendOptions,
 ): Promise<Sent> {
   const { keys } = session;
-  const submission = toSubmission(context, session, entryId, payload, options);
   const pending = context.pending.expect(keys, entryId);
-  pending.resubmit = () => resubmit(context, session, pending, submission);
   context.openInbox();
   let onDisk: Promise<void> | undefined;
   const sending = context.window.enter(() => {
     noteInIndex(context, session);
+    // Sealing takes longest, so an entry that waits for room is sealed when it has room: a burst of calls then delays the first ones less.
+    const submission = toSubmission(context, session, entryId, payload, options);
+    pending.resubmit = () => resubmit(context, session, pending, submission);
     const submitted = submit(context.redis, keys, submission);
     if (options.durable && context.durability === 'wait') {
       onDisk = waitUntilOnDisk(context.redis, pending.commandId);

@@ -11,8 +11,8 @@ import {
 } from '@shellfleet/protocol';
 import type { ToolContext } from './tool-context.ts';
 
-// W1. A hint says that there is a result; without one it is looked for every few seconds.
-// W2. A call that began on a host which is gone, or that Redis has forgotten, is lost: that is said, and it never runs again.
+// TOOL-RESULT-1. A hint says that there is a result; without one it is looked for every few seconds.
+// TOOL-RESULT-2. A call that began on a host which is gone, or that Redis has forgotten, is lost: that is said, and it never runs again.
 //     Two looks in a row must agree, each with an answer of Redis.
 
 const LOOK_EVERY_MS = 3_000;

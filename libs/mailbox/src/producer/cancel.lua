@@ -22,7 +22,7 @@ if not repeated then
   redis.call('HSET', record, 'canceller', ARGV[7])
   publish_newest()
 end
--- A held entry keeps those behind it from being started. Of any other the host, or a job, knows already that work is there.
+-- A held entry keeps the entries behind it from being started, so ending it can make work. Ending any other entry makes none.
 local has_work = held == id and not running and runnable(false)
 if has_work and host then redis.call('PUBLISH', ARGV[8] .. host, ARGV[9]) end
 return {1, event, inbox, has_work and not host and 1 or 0}

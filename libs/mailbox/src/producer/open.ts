@@ -13,8 +13,8 @@ export type Opened =
   | { type: 'closing' };
 
 /**
- * Records a session, or attaches to the open life: to one with the same digest; to any without a digest, or when `attachTo` is `any`.
- * `placement`: the copy in clear by which jobs are routed.
+ * Records a session, or attaches to its open life. `attachTo`: with 'same-spec' an open life with another digest is a conflict, with 'any' it is
+ * not; default: 'same-spec' if a digest is given. `placement`: a copy of the placement in clear text, by which jobs are routed.
  */
 export async function open(
   redis: Redis,

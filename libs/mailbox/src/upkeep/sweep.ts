@@ -7,7 +7,8 @@ import { defineMailboxScript, runOnSession } from '../script.ts';
 
 const script = defineMailboxScript('upkeep/sweep');
 
-const LOOKED_AT_IN_ONE_CALL = 1_000;
+/** Entries that one call examines at most. */
+const MOST_ENTRIES_IN_ONE_CALL = 1_000;
 
 /** The Result of an entry whose start deadline passes while it waits. */
 const NOT_STARTED_IN_TIME = JSON.stringify(toWireResult(emptyResult('timeout', { reason: 'wall' })));
@@ -18,7 +19,7 @@ export interface Swept {
   waiting: number;
   host: string;
   ended: Closed['ended'];
-  /** Something runs, can be started or judged, or is being closed: without a job the session needs one, whether or not a host is stored. */
+  /** Whether the session needs a job: an entry runs, or can be started or judged, or the session is closing. Also when it has a host. */
   hasWork: boolean;
 }
 
@@ -28,8 +29,8 @@ export interface SweepLimits {
 }
 
 /**
- * Ends waiting entries whose start deadline has passed, and trims the stream: by age, nothing of an entry that ended less than the retention
- * ago; by bytes, nothing of an unfinished one.
+ * Ends waiting entries whose start deadline has passed, and trims the stream. Trimming by age keeps entries that ended within the retention.
+ * Trimming by bytes keeps unfinished entries.
  */
 export async function sweep(
   redis: Redis,
@@ -41,7 +42,7 @@ export async function sweep(
     limits.streamBytes,
     NOT_STARTED_IN_TIME,
     CANCELLED_UNSTARTED,
-    LOOKED_AT_IN_ONE_CALL,
+    MOST_ENTRIES_IN_ONE_CALL,
     keys.wakeUpsPrefix,
     encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),
   ];

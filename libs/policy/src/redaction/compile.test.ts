@@ -94,6 +94,12 @@ describe('each strategy gives the documented text', () => {
     expect(redact([{ type: 'credit_card', strategy: 'mask' }], '4111111111111111').text).toBe('************1111');
   });
 
+  test('a mask whose text has another shape shows the last four characters', () => {
+    expect(redact([{ type: 'email', strategy: 'mask', pattern: '@[a-z.]+' }], 'to @example.org').text).toBe(
+      'to ****.org',
+    );
+  });
+
   test('equal values have equal hashes under one key, and different ones under another', () => {
     const rules: RedactionRule[] = [{ type: 'ip', strategy: 'hash' }];
     const [first, second] = redact(rules, '10.0.0.1 10.0.0.1').text.split(' ');

@@ -37,6 +37,16 @@ test('REDACTION-3: text that is open for 64 KiB counts as found, whatever the ch
   }
 });
 
+test('REDACTION-3: text behind a replacement of 64 KiB is read with the replacement on its left', () => {
+  const rules: RedactionRule[] = [
+    { type: 'quote', strategy: 'redact', pattern: '(?s)<<.*>>' },
+    { type: 'word', strategy: 'redact', pattern: String.raw`\bword\b` },
+  ];
+  const redactor = compileRedaction({ rules, hashKey }).redactor();
+  const { output } = feed(redactor, [Buffer.from(`<<${'a'.repeat(65_534)}`), Buffer.from('word\n')]);
+  expect(output).toBe('[REDACTED_QUOTE][REDACTED_WORD]\n');
+});
+
 test('REDACTION-2: only the part of a line is held that later input may turn into a finding', () => {
   const rules: RedactionRule[] = ['email', 'credit_card', 'ip', 'mac_address', 'url'].map((type) => ({
     type,

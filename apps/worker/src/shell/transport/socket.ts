@@ -17,7 +17,7 @@ const HELLO_WITHIN_MS = 1_000;
 export interface KeeperListener {
   /** The next authenticated connection. A keeper that lost its connection connects again at once. */
   accept(options?: { signal?: AbortSignal }): Promise<Transport>;
-  /** Accepts no connection any more. Accepted ones stay open. */
+  /** Stops accepting connections. Accepted ones stay open. */
   close(): void;
 }
 
@@ -81,7 +81,7 @@ class UnixListener implements KeeperListener {
 
   #receive(socket: Socket): void {
     socket.on('error', () => socket.destroy());
-    // The oldest is closed, not the newest: a keeper sends its hello at once, so idle connections cannot keep it out.
+    // Closes the oldest connection, not the newest: a keeper sends its hello at once, so idle connections cannot keep it out.
     const [oldest] = this.#withoutHello;
     if (oldest && this.#withoutHello.size >= MAX_WITHOUT_HELLO) {
       this.#withoutHello.delete(oldest);

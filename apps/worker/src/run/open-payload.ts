@@ -1,0 +1,10 @@
+import { type Entry, sealPlace } from '@shellfleet/mailbox';
+import { type EntryPayload, entryPayloadSchema, parseOrThrow } from '@shellfleet/protocol';
+import type { SessionContext } from './session-context.ts';
+
+/** Opens the sealed payload of an entry. Throws SEAL_KEY_UNKNOWN, and INTERNAL when it is not a payload. */
+export function openPayload(entry: Entry, { owner, sealer }: SessionContext): EntryPayload {
+  const plain = sealer.open(entry.payload, sealPlace('payload', owner.keys, entry.id));
+  const name = `The payload of ${owner.keys.session}.${entry.id}`;
+  return parseOrThrow(entryPayloadSchema, JSON.parse(plain), 'INTERNAL', name);
+}

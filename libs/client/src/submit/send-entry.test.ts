@@ -1,0 +1,136 @@
+import { createSealer, type Submitted, submit } from '@shellfleet/mailbox';
+import { type CommandPayload, emptyResult, fleetKeys, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createIds } from '../connection/ids.ts';
+import { SendWindow } from '../queue/send-window.ts';
+import { PendingResults } from '../results/pending-results.ts';
+import { Interceptors, type SubmitInterceptor } from './interceptors.ts';
+import type { OpenSession } from './open-session.ts';
+import { type SubmitContext, sendEntry } from './send-entry.ts';
+
+vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), submit: vi.fn() }));
+
+const keys = sessionKeys('ns', 'tenant', 's');
+const payload: CommandPayload = { type: 'command', script: 'true', timeoutMs: 1, killGraceMs: 0, encoding: 'utf8' };
+const accepted: Submitted = { type: 'accepted', waiting: 0, needsJob: true };
+const wire = JSON.stringify(emptyResult('success', { exitCode: 0 }));
+
+let pending: PendingResults;
+let session: OpenSession;
+let ensureJob: ReturnType<typeof vi.fn<SubmitContext['ensureJob']>>;
+beforeEach(() => {
+  vi.useFakeTimers();
+  pending = new PendingResults({} as Redis);
+  session = { id: 's', keys, generation: '1-0', spec: sessionSpecSchema.parse({}), indexedAt: Date.now() };
+  ensureJob = vi.fn(async () => {});
+});
+afterEach(() => {
+  pending.close(new Error('over') as never);
+  vi.useRealTimers();
+  vi.resetAllMocks();
+});
+
+function contextWith(options: { room?: number; interceptors?: SubmitInterceptor[] } = {}): SubmitContext {
+  const context = {
+    redis: {} as Redis,
+    namespace: 'ns',
+    tenant: 'tenant',
+    fleet: fleetKeys('ns'),
+    sealer: createSealer([Buffer.alloc(32, 1).toString('base64')]),
+    inboxId: 'inbox',
+    durability: 'none',
+    pending,
+    window: new SendWindow(options.room ?? 10),
+    interceptors: new Interceptors(options.interceptors ?? []),
+    nextId: createIds(),
+    ensureJob,
+    openInbox: () => {},
+    keepInbox: () => {},
+  } satisfies Partial<SubmitContext>;
+  return context as unknown as SubmitContext;
+}
+
+const submittedIds = () => vi.mocked(submit).mock.calls.map(([, , { entryId }]) => entryId);
+
+test('SUBMIT-1: without interceptors an entry is sent in the step of its call', () => {
+  vi.mocked(submit).mockResolvedValue(accepted);
+  const context = contextWith();
+  void sendEntry(context, session, payload);
+  void sendEntry(context, session, payload);
+  expect(submittedIds()).toHaveLength(2);
+  expect(submittedIds()).toEqual(submittedIds().toSorted());
+});
+
+test('After five submits under one idempotency key have their Results, nothing is pending and no timer is left', async () => {
+  const context = contextWith();
+  vi.mocked(submit).mockImplementation(async (_redis, _keys, { entryId }) => {
+    const [first = entryId] = submittedIds();
+    return entryId === first ? accepted : { type: 'deduplicated', entryId: first };
+  });
+  const options = { idempotencyKey: 'key' };
+  const sent = await Promise.all(Array.from({ length: 5 }, () => sendEntry(context, session, payload, options)));
+  expect(sent.map(({ deduplicated }) => deduplicated)).toEqual([false, true, true, true, true]);
+  expect(new Set(sent.map(({ pending: entry }) => entry)).size).toBe(1);
+  const [entryId = ''] = submittedIds();
+  await pending.notice({ tenant: 'tenant', session: 's', entryId, event: '1-1', result: wire });
+  await Promise.all(sent.map(({ pending: entry }) => entry.result()));
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('an entry that waits for room in the window is pending, not accepted, and not sent', async () => {
+  const answer = Promise.withResolvers<Submitted>();
+  vi.mocked(submit).mockReturnValueOnce(answer.promise).mockResolvedValue(accepted);
+  const context = contextWith({ room: 1 });
+  const first = sendEntry(context, session, payload);
+  const second = sendEntry(context, session, payload);
+  expect(submittedIds()).toHaveLength(1);
+  await pending.look();
+  expect(submittedIds()).toHaveLength(1);
+  answer.resolve(accepted);
+  expect((await Promise.all([first, second])).map(({ pending: entry }) => entry.accepted)).toEqual([true, true]);
+});
+
+test.each<[string, Submitted, string]>([
+  ['closed', { type: 'closed' }, 'SESSION_CLOSED'],
+  ['unknown', { type: 'unknown-session' }, 'SESSION_NOT_FOUND'],
+  ['full', { type: 'too-many', waiting: 100_000 }, 'QUOTA_EXCEEDED'],
+  ['given another payload under the key', { type: 'key-conflict', entryId: 'other' }, 'IDEMPOTENCY_CONFLICT'],
+])('a session that is %s refuses the entry, and nothing stays pending', async (_what, answer, code) => {
+  vi.mocked(submit).mockResolvedValue(answer);
+  await expect(sendEntry(contextWith(), session, payload)).rejects.toMatchObject({ code });
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('an entry that Redis did not accept is not pending', async () => {
+  vi.mocked(submit).mockRejectedValue(new Error('Command timed out'));
+  await expect(sendEntry(contextWith(), session, payload)).rejects.toThrow('Command timed out');
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('SUBMIT-2: the session gets a job when it needs one; a job that cannot be added is no failure of the entry', async () => {
+  vi.mocked(submit)
+    .mockResolvedValueOnce({ ...accepted, needsJob: false })
+    .mockResolvedValue(accepted);
+  const context = contextWith();
+  await sendEntry(context, session, payload);
+  expect(ensureJob).not.toHaveBeenCalled();
+  ensureJob.mockRejectedValueOnce(new Error('away'));
+  const { pending: entry } = await sendEntry(context, session, payload);
+  expect(ensureJob).toHaveBeenCalledTimes(1);
+  expect(entry.accepted).toBe(true);
+});
+
+test('durable is refused before anything is sent where Redis cannot promise it', async () => {
+  await expect(sendEntry(contextWith(), session, payload, { durable: true })).rejects.toMatchObject({
+    code: 'DURABLE_UNSUPPORTED',
+  });
+  expect(submit).not.toHaveBeenCalled();
+});
+
+test('an entry that an interceptor refuses is neither sent nor pending', async () => {
+  const context = contextWith({ interceptors: [() => Promise.reject(new Error('no'))] });
+  await expect(sendEntry(context, session, payload)).rejects.toMatchObject({ code: 'INTERCEPTOR_FAILED' });
+  expect(submit).not.toHaveBeenCalled();
+  expect(vi.getTimerCount()).toBe(0);
+});

@@ -1,0 +1,197 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Command, Session } from '@shellfleet/client';
+import { answerHeld, type HeldAnswer } from '@shellfleet/mailbox';
+import { emptyResult, sessionJobId, sessionKeys } from '@shellfleet/protocol';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isRoot } from '../support/host-leftovers.ts';
+import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
+import { startFleet, type TestFleet, type TestWorker } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// The admit step, with a worker whose trial rule holds, admits or denies by the first line of a script, and kills itself between the steps.
+
+const program = fileURLToPath(new URL('../fixtures/worker-with-trial-rule.ts', import.meta.url));
+const UID = 4_717;
+const POINTS = ['asked', 'judged', 'sent', 'answered'] as const;
+const CLEAR: HeldAnswer = { type: 'clear' };
+const DENY: HeldAnswer = { type: 'deny', result: emptyResult('denial', { reason: 'approver' }) };
+
+describe.runIf(isRoot)('the admit step', () => {
+  let stack: TestFleet;
+  let worker: TestWorker;
+  let inspect: FleetInspector;
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sf-trial-'));
+    stack = await startFleet({
+      slots: 1,
+      program,
+      env: {
+        DOCKER_HOST: 'unix:///nonexistent/docker.sock',
+        SHELLFLEET_POLICIES: 'host',
+        SHELLFLEET_HOST_USER: String(UID),
+        TRIAL_FOLDER: folder,
+      },
+    });
+    worker = stack.workers[0] as TestWorker;
+    inspect = inspectFleet(stack);
+  });
+  afterAll(async () => {
+    await stack[Symbol.asyncDispose]();
+    await inspect[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  });
+
+  const open = (id: string) => stack.fleet.session(id, { policy: 'host' });
+  const keysOf = (session: Session) => sessionKeys(stack.namespace, 'default', session.id);
+  const entryOf = (command: Command) => command.id.slice(command.sessionId.length + 1);
+
+  /** Types of the events of one command, in order, without its output. */
+  async function typesOf(command: Command): Promise<string[]> {
+    const events = await inspect.events(command.sessionId);
+    const own = events.filter(({ entryId, type }) => entryId === entryOf(command) && type !== 'command.output');
+    return own.map(({ type }) => type);
+  }
+
+  const untilHeld = (command: Command) =>
+    until(
+      () => typesOf(command),
+      (types) => types.includes('approval.requested'),
+    );
+
+  const untilReleased = (session: Session) =>
+    until(
+      () => session.info(),
+      ({ hostId }) => hostId === null,
+    );
+
+  async function restartAfterDeath(): Promise<void> {
+    await until(
+      () => isGone(worker.pid),
+      (gone) => gone,
+    );
+    await worker.start();
+  }
+
+  const answer = (session: Session, command: Command, how: HeldAnswer) =>
+    answerHeld(inspect.redis, keysOf(session), entryOf(command), how);
+
+  async function expectWhole(session: Session, command: Command): Promise<void> {
+    expect(await inspect.broken(session.id, [command.id])).toEqual([]);
+  }
+
+  describe.each(POINTS)('kill -9 of the worker when the step is %s (ADMIT-3)', (point) => {
+    test('an admitted entry runs once', async () => {
+      const session = await open(`admit-${point}`);
+      const command = await session.submit(`# trial admit ${point}\necho ran | tee -a log`);
+      await restartAfterDeath();
+      expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'ran\n' });
+      expect((await session.run('cat log')).stdout).toBe('ran\n');
+      expect(await typesOf(command)).toEqual(['command.accepted', 'command.started', 'command.completed']);
+      await expectWhole(session, command);
+      await session.close();
+    });
+
+    test('a denied entry ends once and never reaches the shell', async () => {
+      const session = await open(`deny-${point}`);
+      const command = await session.submit(`# trial deny ${point}\necho ran > log`);
+      await restartAfterDeath();
+      expect(await command.result()).toMatchObject({ outcome: 'denial', reason: 'policy', exitCode: null });
+      expect((await session.run('cat log')).stderr).toContain('No such file');
+      expect(await typesOf(command)).toEqual(['command.accepted', 'command.completed']);
+      await expectWhole(session, command);
+      await session.close();
+    });
+
+    test('a held entry is held once; an answer starts it, or ends it unstarted', async () => {
+      const session = await open(`hold-${point}`);
+      const isCleared = point === 'judged' || point === 'answered';
+      const command = await session.submit(`# trial hold ${point}\necho ran > log; echo ran`);
+      await restartAfterDeath();
+      await untilHeld(command);
+      await untilReleased(session);
+      expect(await answer(session, command, isCleared ? CLEAR : DENY)).toMatchObject({ needsJob: isCleared });
+      expect(await answer(session, command, DENY)).toEqual({ type: 'not-held' });
+      expect(await command.result()).toMatchObject(isCleared ? { outcome: 'success' } : { outcome: 'denial' });
+      expect((await session.run('cat log')).stdout).toBe(isCleared ? 'ran\n' : '');
+      expect(await typesOf(command)).toEqual([
+        'command.accepted',
+        'approval.requested',
+        'approval.answered',
+        ...(isCleared ? ['command.started'] : []),
+        'command.completed',
+      ]);
+      await expectWhole(session, command);
+      await session.close();
+    });
+  });
+
+  test.each([
+    ['cleared', CLEAR, 'success'],
+    ['denied', DENY, 'denial'],
+  ] as const)('an entry that is %s while the worker is dead ends once', async (name, how, outcome) => {
+    const session = await open(`dead-${name}`);
+    const command = await session.submit('# trial hold never\necho ran');
+    await untilHeld(command);
+    await worker.kill();
+    await answer(session, command, how);
+    await worker.start();
+    expect(await command.result()).toMatchObject({ outcome });
+    await expectWhole(session, command);
+    await session.close();
+  });
+
+  test('a held head neither keeps the slot of its host busy nor makes upkeep add a job', async () => {
+    const session = await open('parked');
+    const command = await session.submit('# trial hold never\necho ran');
+    const behind = await session.submit('echo behind');
+    await untilHeld(command);
+    expect(await untilReleased(session)).toMatchObject({ state: 'queued', queuedCommands: 2 });
+    const jobKeys = () => inspect.redis.keys(`*${stack.namespace}*:${sessionJobId('default', 'parked')}`);
+    const other = await open('other');
+    expect((await other.run('echo other')).stdout).toBe('other\n');
+    await other.close();
+    // Three rounds of upkeep.
+    for (let index = 0; index < 60; index += 1) {
+      expect(await jobKeys()).toEqual([]);
+      await delay(100);
+    }
+    expect(await session.info()).toMatchObject({ hostId: null, queuedCommands: 2 });
+    expect(await answer(session, command, CLEAR)).toEqual({ type: 'cleared', needsJob: true });
+    expect((await command.result()).stdout).toBe('ran\n');
+    expect((await behind.result()).stdout).toBe('behind\n');
+    await expectWhole(session, behind);
+    await session.close();
+  });
+
+  test('an answer, or a cancellation, of a held entry wakes the host that still has the session', async () => {
+    const session = await open('owned');
+    expect((await session.run('kept=yes; echo first')).stdout).toBe('first\n');
+    const held = await session.submit('# trial hold never\necho $kept');
+    const next = await session.submit('# trial hold never\necho next');
+    const last = await session.submit('echo last');
+    await untilHeld(held);
+    expect((await session.info()).hostId).toBe(worker.hostId);
+    expect(await answer(session, held, CLEAR)).toEqual({ type: 'cleared', needsJob: false });
+    expect((await held.result()).stdout).toBe('yes\n');
+    await untilHeld(next);
+    await next.cancel();
+    expect(await next.result()).toMatchObject({ outcome: 'cancellation' });
+    expect((await last.result()).stdout).toBe('last\n');
+    await expectWhole(session, last);
+    await session.close();
+  });
+});
+
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
+}

@@ -1,0 +1,279 @@
+import {
+  adopt,
+  answerHeld,
+  cancel,
+  clear,
+  close,
+  finish,
+  type HeldAnswer,
+  hold,
+  type Owner,
+  peek,
+  readSessionState,
+  release,
+  submit,
+  sweep,
+  take,
+} from '@shellfleet/mailbox';
+import { encodeWakeUp, hostKeys, recordKey } from '@shellfleet/protocol';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { idsOf, keysWithoutExpiry, outcomesOf, readEvents } from '../support/invariants.ts';
+import { finishAs, newSubmission, own, resultOf, submitSome } from '../support/mailbox-session.ts';
+import { generation, keys, redis } from '../support/open-mailbox.ts';
+
+// MAILBOX-5: An entry that is not cleared under the owner's admission rules is not started; a held head waits for an answer.
+
+const RULES = 'digest-1';
+const DENY: HeldAnswer = { type: 'deny', result: resultOf('denial', { reason: 'approver' }) };
+let owner: Owner;
+beforeEach(async () => {
+  owner = { ...(await own(redis, keys)), admission: RULES };
+});
+
+const typesOf = async () => (await readEvents(redis, keys)).map(({ type }) => type);
+const submitOne = async () => (await submitSome(redis, keys, generation, 1))[0] ?? '';
+
+async function holdOne(): Promise<string> {
+  const id = await submitOne();
+  expect(await hold(owner, id, RULES, { reason: 'ask' })).toEqual({ type: 'held' });
+  return id;
+}
+
+describe('an entry that is not cleared', () => {
+  test('is answered as such, unstarted, by take and by the end of the one before', async () => {
+    const [first = '', second = ''] = await submitSome(redis, keys, generation, 2);
+    expect(await take(owner)).toMatchObject({
+      type: 'needs-admission',
+      entry: { id: first, payload: 'sealed payload', startedAt: 0 },
+    });
+    expect(await clear(owner, first, RULES)).toMatchObject({ type: 'started', entry: { id: first } });
+    expect(await finish(owner, first, finishAs('success', true))).toMatchObject({
+      next: { type: 'needs-admission', entry: { id: second } },
+    });
+    expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([first]);
+  });
+
+  test('is started by an owner that admits everything', async () => {
+    const id = await submitOne();
+    expect(await take({ ...owner, admission: undefined })).toMatchObject({ type: 'started', entry: { id } });
+  });
+
+  test('is judged again under other rules, and not under the same', async () => {
+    const id = await holdOne();
+    await answerHeld(redis, keys, id, { type: 'clear' });
+    expect(await take({ ...owner, admission: 'digest-2' })).toMatchObject({ type: 'needs-admission' });
+    expect(await take(owner)).toMatchObject({ type: 'started', entry: { id } });
+  });
+
+  test('is overdue first, when its start deadline has passed', async () => {
+    const id = await submitOne();
+    await redis.hset(recordKey(keys, id), 'deadline', 1);
+    expect(await take(owner)).toMatchObject({ type: 'overdue', entry: { id } });
+    expect(await clear(owner, id, RULES)).toMatchObject({ type: 'overdue', entry: { id } });
+    expect(await typesOf()).not.toContain('command.started');
+  });
+
+  test('can be ended unstarted, as a denial, and the next is answered', async () => {
+    const [first = '', second = ''] = await submitSome(redis, keys, generation, 2);
+    expect(await finish(owner, first, finishAs('denial', true))).toMatchObject({
+      type: 'finished',
+      next: { type: 'needs-admission', entry: { id: second } },
+    });
+    expect(await typesOf()).not.toContain('command.started');
+  });
+});
+
+describe('clear', () => {
+  test('twice answers with the same running entry', async () => {
+    const id = await submitOne();
+    await clear(owner, id, RULES);
+    expect(await clear(owner, id, RULES)).toMatchObject({ type: 'running', entry: { id } });
+    expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([id]);
+  });
+
+  test('starts nothing but the head, nothing that is held, and nothing of a closing life', async () => {
+    const held = await holdOne();
+    const behind = await submitOne();
+    expect(await clear(owner, held, RULES)).toEqual({ type: 'not-head' });
+    expect(await clear(owner, behind, RULES)).toEqual({ type: 'not-head' });
+    await redis.hset(keys.state, 'life', 'closing');
+    expect(await clear(owner, held, RULES)).toEqual({ type: 'empty', closing: true });
+    expect(await typesOf()).not.toContain('command.started');
+  });
+
+  test.each(['clear', 'hold'] as const)('%s of an earlier owner is fenced off', async (call) => {
+    const id = await submitOne();
+    const before = owner;
+    await own(redis, keys, 'h2');
+    const answer = call === 'clear' ? await clear(before, id, RULES) : await hold(before, id, RULES, {});
+    expect(answer).toEqual({ type: 'fenced' });
+    expect(await clear({ ...before, fence: before.fence + 1 }, id, RULES)).toEqual({ type: 'fenced' });
+  });
+});
+
+describe('a held head', () => {
+  test('is held once, and is not handed out, to any owner', async () => {
+    const id = await holdOne();
+    expect(await hold(owner, id, RULES, {})).toEqual({ type: 'held' });
+    expect(await take(owner)).toEqual({ type: 'empty' });
+    expect(await take({ ...owner, admission: undefined })).toEqual({ type: 'empty' });
+    expect(await peek(owner)).toMatchObject({ entry: { id }, runnable: false });
+    expect(await typesOf()).toEqual(['command.accepted', 'approval.requested']);
+  });
+
+  test('is no work: its session can be released, and needs no job, however much is submitted behind it', async () => {
+    const id = await holdOne();
+    expect(await submit(redis, keys, newSubmission(generation))).toMatchObject({ type: 'accepted', needsJob: false });
+    expect(await release(owner, 'queued')).toEqual({ type: 'released', life: 'open' });
+    const behind = newSubmission(generation);
+    expect(await submit(redis, keys, behind)).toMatchObject({ type: 'accepted', needsJob: false });
+    expect(await submit(redis, keys, behind)).toMatchObject({ type: 'accepted-before', needsJob: false });
+    expect(await sweep(redis, keys)).toMatchObject({ waiting: 3, hasWork: false });
+    expect(await readSessionState(redis, keys)).toMatchObject({ waiting: 3, held: id, hasWork: false });
+    expect(await answerHeld(redis, keys, id, { type: 'clear' })).toEqual({ type: 'cleared', needsJob: true });
+    expect(await sweep(redis, keys)).toMatchObject({ hasWork: true });
+    expect(await readSessionState(redis, keys)).toMatchObject({ held: '', hasWork: true });
+  });
+
+  test('stays held under the next owner, and starts there once it is cleared', async () => {
+    const id = await holdOne();
+    const next = { ...(await own(redis, keys, 'h2')), admission: RULES };
+    expect(await take(next)).toEqual({ type: 'empty' });
+    await answerHeld(redis, keys, id, { type: 'clear' });
+    expect(await take(next)).toMatchObject({ type: 'started', entry: { id, host: 'h2' } });
+  });
+
+  test('is not held a second time by a call that arrives after it was cleared', async () => {
+    const id = await holdOne();
+    await answerHeld(redis, keys, id, { type: 'clear' });
+    expect(await hold(owner, id, RULES, {})).toEqual({ type: 'held' });
+    expect(await take(owner)).toMatchObject({ type: 'started', entry: { id } });
+  });
+
+  test('can be ended by its host', async () => {
+    const id = await holdOne();
+    const behind = await submitOne();
+    await finish(owner, id, finishAs('error'));
+    expect(await readSessionState(redis, keys)).toMatchObject({ waiting: 1, held: '', hasWork: true });
+    expect(await take(owner)).toMatchObject({ type: 'needs-admission', entry: { id: behind } });
+  });
+
+  test('only the head can be held, and nothing while an entry runs or the life is ending', async () => {
+    const [first = '', second = ''] = await submitSome(redis, keys, generation, 2);
+    expect(await hold(owner, second, RULES, {})).toEqual({ type: 'not-head' });
+    await clear(owner, first, RULES);
+    expect(await hold(owner, second, RULES, {})).toEqual({ type: 'not-head' });
+    await finish(owner, first, finishAs('success'));
+    await redis.hset(keys.state, 'life', 'closing');
+    expect(await hold(owner, second, RULES, {})).toEqual({ type: 'not-head' });
+  });
+});
+
+describe('an answer', () => {
+  test('that denies ends the entry once, unstarted, however often it arrives', async () => {
+    const id = await holdOne();
+    const answered = await answerHeld(redis, keys, id, DENY, { by: 'alice' }, 'call-1');
+    expect(answered).toMatchObject({ type: 'denied', inbox: 'p1', needsJob: false });
+    expect(await answerHeld(redis, keys, id, DENY, {}, 'call-1')).toEqual(answered);
+    expect(await answerHeld(redis, keys, id, { type: 'clear' }, {}, 'call-2')).toEqual({ type: 'not-held' });
+    const events = await readEvents(redis, keys);
+    expect(outcomesOf(events)).toEqual(new Map([[id, 'denial']]));
+    expect(events.filter(({ type }) => type === 'approval.answered').map(({ data }) => data.toString())).toEqual([
+      '{"decision":"deny","by":"alice"}',
+    ]);
+    expect(await redis.hget(recordKey(keys, id), 'payload')).toBeNull();
+    expect(await typesOf()).not.toContain('command.started');
+  });
+
+  test('that clears counts once, and is repeated as it was even when the entry has ended since', async () => {
+    const id = await holdOne();
+    await release(owner, 'queued');
+    const answered = await answerHeld(redis, keys, id, { type: 'clear' }, {}, 'call-1');
+    expect(answered).toEqual({ type: 'cleared', needsJob: true });
+    expect(await answerHeld(redis, keys, id, { type: 'clear' }, {}, 'call-1')).toEqual(answered);
+    expect(await answerHeld(redis, keys, id, DENY, {}, 'call-2')).toEqual({ type: 'not-held' });
+    expect((await typesOf()).filter((type) => type === 'approval.answered')).toHaveLength(1);
+  });
+
+  test('is refused for an entry that is not held, that waits behind one, and that is unknown', async () => {
+    await holdOne();
+    const behind = await submitOne();
+    expect(await answerHeld(redis, keys, behind, { type: 'clear' })).toEqual({ type: 'not-held' });
+    expect(await answerHeld(redis, keys, 'none', DENY)).toEqual({ type: 'unknown' });
+    expect(outcomesOf(await readEvents(redis, keys)).size).toBe(0);
+  });
+
+  test.each(['clears', 'denies'])('that %s wakes the host of the session', async (how) => {
+    const id = await holdOne();
+    await submitOne();
+    const received = await receive(async () => {
+      await answerHeld(redis, keys, id, how === 'clears' ? { type: 'clear' } : DENY);
+    });
+    expect(received).toEqual([sessionWakeUp()]);
+  });
+});
+
+describe('a held head that ends another way', () => {
+  test('by a cancellation: what waits behind it can be started, and the host, or a job, learns of it', async () => {
+    const id = await holdOne();
+    const next = await submitOne();
+    const received = await receive(async () => {
+      expect(await cancel(redis, keys, id, 'no')).toMatchObject({ type: 'ended', needsJob: false });
+    });
+    expect(received).toEqual([sessionWakeUp()]);
+    await hold(owner, next, RULES, {});
+    await submitOne();
+    await release(owner, 'queued');
+    expect(await cancel(redis, keys, next, 'no')).toMatchObject({ type: 'ended', needsJob: true });
+    expect(await answerHeld(redis, keys, next, { type: 'clear' })).toEqual({ type: 'not-held' });
+  });
+
+  test('by a cancellation with nothing behind it: nobody is woken', async () => {
+    const id = await holdOne();
+    const received = await receive(async () => {
+      expect(await cancel(redis, keys, id, 'no')).toMatchObject({ type: 'ended', needsJob: false });
+    });
+    expect(received).toEqual([]);
+  });
+
+  test('by its start deadline: sweep ends it and wakes the host for the one behind it', async () => {
+    const id = await holdOne();
+    const behind = await submitOne();
+    await redis.hset(recordKey(keys, id), 'deadline', 1);
+    const received = await receive(async () => {
+      expect(await sweep(redis, keys)).toMatchObject({ ended: [{ entryId: id }], hasWork: true });
+    });
+    expect(received).toEqual([sessionWakeUp()]);
+    expect(await take(owner)).toMatchObject({ type: 'needs-admission', entry: { id: behind } });
+    expect(outcomesOf(await readEvents(redis, keys))).toEqual(new Map([[id, 'timeout']]));
+  });
+
+  test('by a close: it ends as a cancellation, and the next life holds nothing', async () => {
+    const id = await holdOne();
+    await release(owner, 'queued');
+    expect(await close(redis, keys, generation, false)).toMatchObject({ type: 'closed', ended: [{ entryId: id }] });
+    expect(await answerHeld(redis, keys, id, DENY)).toEqual({ type: 'not-held' });
+    expect(outcomesOf(await readEvents(redis, keys))).toEqual(new Map([[id, 'cancellation']]));
+    expect(await keysWithoutExpiry(redis, keys.prefix)).toEqual([]);
+  });
+});
+
+test('an adopter of a session whose head is held finds nothing that runs', async () => {
+  await holdOne();
+  expect(await adopt(owner)).toMatchObject({ type: 'adopted', waiting: 1 });
+  expect((await adopt(owner)) as object).not.toHaveProperty('running');
+});
+
+const sessionWakeUp = () => encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session });
+
+/** Wake-ups of the host while `act` goes on. */
+async function receive(act: () => Promise<void>): Promise<string[]> {
+  const received: string[] = [];
+  const listener = redis.duplicate();
+  listener.on('message', (_channel: string, message: string) => received.push(message));
+  await listener.subscribe(hostKeys(keys.namespace, 'h1').wakeUps);
+  await act();
+  await listener.ping();
+  listener.disconnect();
+  return received;
+}
