@@ -15,7 +15,7 @@ const stopped = (outcome: Outcome, reason: Result['reason'], own: Partial<Result
 /** The shell was interrupted inside a command that had started background jobs. It kept everything but its list of jobs. */
 const CAME_BACK = {
   state: 'partial',
-  reason: 'the shell re-executed itself: it no longer knows its background jobs',
+  reason: 'the shell re-executed itself: its table of background jobs is gone',
   epoch: 1,
 } as const;
 

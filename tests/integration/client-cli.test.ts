@@ -196,7 +196,7 @@ test.each([
   [['exec', 's', '--', ' '], /script: must not be empty/],
   [['exec', 'new', '--image', 'Bad Image', '--', 'true'], /spec\.image: is not an image name/],
   [['cp', 'a', 'b'], /One of the two must be in a session/],
-  [['batch', 'run', '/etc/hostname', '--out', '/tmp/x'], /\/etc\/hostname:1 is no task/],
+  [['batch', 'run', '/etc/hostname', '--out', '/tmp/x'], /\/etc\/hostname:1 is not a task/],
   [['--redis-url', 'http://x', 'ps'], /The Redis URL is not of the form/],
   [['--redis-url', 'redis://127.0.0.1:99999', 'ps'], /The Redis URL is not of the form/],
   [['wait', 'nothing'], /is not a command id/],

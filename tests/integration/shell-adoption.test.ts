@@ -39,7 +39,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     });
   });
 
-  test('a command that ended meanwhile still tells its output and its end, as often as it is asked', async () => {
+  test('output and end of a command that ended meanwhile are sent again at every resume', async () => {
     await using it = await openBox({ transport });
     const entryId = ulid();
     it.client.acks = false;
@@ -85,7 +85,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect((await next.run('echo still')).out).toBe('still\n');
   }, 40_000);
 
-  test('without a worker a command waits at a full ring, and its clocks stand still', async () => {
+  test('without a worker a command waits when its ring buffer is full, and its clocks stand still', async () => {
     await using it = await openBox({ transport });
     const entryId = ulid();
     it.client.acks = false;
@@ -122,7 +122,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect((await next.run('wc -l < /tmp/times')).out).toBe('1\n');
   });
 
-  test('a worker with an older fence gets nothing, and one that is overtaken is told', async () => {
+  test('a worker with an older fence gets nothing, and one with a newer fence disconnects the old one', async () => {
     await using it = await openBox({ transport });
     if (transport !== 'attach') it.client.shell.disconnect();
     const owner = new ShellClient(await it.box.connect({ fence: 7 }));
@@ -137,7 +137,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect((await again.run('echo $X')).out).toBe('1\n');
   });
 
-  test('a shell that was lost while nobody looked is said to the next', async () => {
+  test('the loss of a shell without a worker is reported to the next worker', async () => {
     await using it = await openBox({ transport });
     await it.client.run('(sleep 0.2; kill -9 $$) & X=1');
     it.client.shell.disconnect();
@@ -166,7 +166,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect(await it.box.exitCode()).toBe(0);
   });
 
-  test('the end of a session stops what runs, and says so first', async () => {
+  test('the end of a session stops the running command, and sends its end first', async () => {
     await using it = await openBox({ transport });
     const running = it.client.run('echo part; sleep 100', { killGraceMs: 500 });
     await expect.poll(() => it.client.received('stdout').toString()).toBe('part\n');

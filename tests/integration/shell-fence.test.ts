@@ -21,7 +21,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     await expect.poll(() => client.received('stdout').toString()).toBe('begun\n');
 
     const id = entryIdToBytes(entryId);
-    const sync = it.box.sync.length > 0 ? it.box.sync : undefined;
+    const sync = transport === 'attach' ? it.box.sync : undefined;
     const send = (frame: Parameters<typeof encodeFrame>[0]) =>
       it.box.wire?.write(encodeFrame({ fence: 1, ...frame }, sync));
     const limits = { timeoutMs: 0, noOutputTimeoutMs: 0, killGraceMs: 0 };

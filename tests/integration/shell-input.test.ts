@@ -1,4 +1,4 @@
-// An open stdin: what comes while the command runs reaches it in order and once, and holds nobody up.
+// An open stdin: bytes that come while the command runs reach it in order and once, and its end never waits for them.
 import { randomBytes } from 'node:crypto';
 import { INPUT_WINDOW_BYTES } from '@shellfleet/keeper';
 import { ulid } from 'ulid';
@@ -19,11 +19,11 @@ function open(it: ShellBox, script: string, timeoutMs = 20_000) {
   const ran = client.run(script, { entryId, stdin: 'open', timeoutMs });
   ran.catch(() => {});
   let offset = 0;
-  const say = (words: string, end = false) => {
+  const send = (words: string, end = false) => {
     client.shell.input(entryId, offset, text(words), end);
     offset += Buffer.byteLength(words);
   };
-  return { entryId, ran, say };
+  return { entryId, ran, send };
 }
 
 /** Feeds a command all of the bytes. */
@@ -50,29 +50,29 @@ describe.each([
   });
 
   test('each line is answered before the next is written', async () => {
-    const { ran, say } = open(it, 'while read -r line; do echo "<$line>"; done; echo end');
+    const { ran, send } = open(it, 'while read -r line; do echo "<$line>"; done; echo end');
     const tookMs: number[] = [];
     for (let i = 0; i < 50; i += 1) {
       const from = performance.now();
-      say(`line ${i}\n`);
+      send(`line ${i}\n`);
       await until(
         () => it.client.received('stdout').toString(),
-        (said) => said.endsWith(`<line ${i}>\n`),
+        (text) => text.endsWith(`<line ${i}>\n`),
       );
       tookMs.push(performance.now() - from);
     }
-    say('', true);
+    send('', true);
     expect((await ran).out.endsWith('<line 49>\nend\n')).toBe(true);
     expect(tookMs.sort((a, b) => a - b)[25]).toBeLessThan(500);
   });
 
   test('an end at once is the end of the file, and an end after some bytes comes behind them', async () => {
     const empty = open(it, 'cat; echo "[$?]"');
-    empty.say('', true);
+    empty.send('', true);
     expect(await empty.ran).toMatchObject({ out: '[0]\n', code: 0 });
     const some = open(it, 'cat; read x; echo "[$?]"');
-    some.say('a\n');
-    some.say('b', true);
+    some.send('a\n');
+    some.send('b', true);
     expect(await some.ran).toMatchObject({ out: 'a\nb[1]\n' });
   });
 
@@ -85,7 +85,7 @@ describe.each([
     expect(await it.client.run('cat; read x; echo $?')).toMatchObject({ out: '1\n' });
     expect(await it.client.run('cat', { stdin: text('given') })).toMatchObject({ out: 'given' });
     const again = open(it, 'cat');
-    again.say('fresh', true);
+    again.send('fresh', true);
     expect(await again.ran).toMatchObject({ out: 'fresh' });
   });
 
@@ -106,18 +106,18 @@ describe.each([
     const script = 'read x; exec </dev/null; echo "$x"; sleep 20';
     const { entryId, ran, feeder } = feed(it, script, Buffer.alloc(3_000_000, 'y\n'));
     await until(
-      () => [feeder.deaf, feeder.taken],
-      ([deaf, taken]) => deaf === true && taken === 3_000_000,
+      () => [feeder.readerClosed, feeder.taken],
+      ([readerClosed, taken]) => readerClosed === true && taken === 3_000_000,
     );
     it.client.shell.stop(entryId, { killGraceMs: 0 });
     expect(await ran).toMatchObject({ out: 'y\n', end: { reason: 'cancelled' } });
   });
 
-  test('a background process that has inherited it holds nobody up, and sees the end', async () => {
+  test('a background process that has inherited it does not delay the end, and reads to the end of the file', async () => {
     const script = 'read x; { cat > /tmp/rest; echo done > /tmp/rest-done; } <&0 & echo "$x"';
-    const { ran, say } = open(it, script);
-    say('one\n');
-    // Nobody has closed it.
+    const { ran, send } = open(it, script);
+    send('one\n');
+    // It is not closed.
     expect(await ran).toMatchObject({ out: 'one\n', code: 0, state: 'kept' });
     await it.client.run('i=0; until [ -f /tmp/rest-done ] || [ $i = 50 ]; do sleep 0.1; i=$((i+1)); done');
     expect((await it.client.run('cat /tmp/rest /tmp/rest-done; rm /tmp/rest-done')).out).toBe('done\n');
@@ -127,7 +127,7 @@ describe.each([
     const cancelled = open(it, 'echo before; cat');
     await until(
       () => it.client.received('stdout').toString(),
-      (said) => said === 'before\n',
+      (text) => text === 'before\n',
     );
     it.client.shell.stop(cancelled.entryId, { killGraceMs: 1_000 });
     expect(await cancelled.ran).toMatchObject({ out: 'before\n', end: { reason: 'cancelled' } });
@@ -193,13 +193,13 @@ describe.each(['socket', 'attach'] as const)('a worker that takes over, over %s'
     }
   });
 
-  test('is told how far the pipe is, though nothing is read', async () => {
+  test('the next worker receives how much was written to the pipe, though nothing is read', async () => {
     const entryId = ulid();
     const first = await takeOver();
     first.run('echo up; sleep 20', { entryId, stdin: 'open', timeoutMs: 25_000 }).catch(() => {});
     await until(
       () => first.received('stdout').toString(),
-      (said) => said === 'up\n',
+      (text) => text === 'up\n',
     );
     const feeder = new ShellFeed(first, entryId, Buffer.alloc(3_000_000));
     feeder.send();
@@ -208,14 +208,14 @@ describe.each(['socket', 'attach'] as const)('a worker that takes over, over %s'
       (taken) => taken >= 65_536,
     );
     const second = await takeOver();
-    const told: [string, number, boolean][] = [];
-    second.onInputTaken = (...words) => told.push(words);
+    const reports: [string, number, boolean][] = [];
+    second.onInputTaken = (...words) => reports.push(words);
     const ran = second.resume(entryId, { stdout: 3, stderr: 0 });
     await until(
-      () => told.length,
+      () => reports.length,
       (count) => count > 0,
     );
-    expect(told[0]).toEqual([entryId, feeder.taken, false]);
+    expect(reports[0]).toEqual([entryId, feeder.taken, false]);
     // The pipe and one window is all that is held for a command that does not read.
     expect(feeder.taken).toBeLessThanOrEqual(INPUT_WINDOW_BYTES);
     second.shell.input(entryId, feeder.taken, none, true);

@@ -101,7 +101,7 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect((await run('yes | head -1 >/dev/null; echo ${PIPESTATUS[0]}')).out).toBe('141\n');
   });
 
-  test('keeps a hundred megabytes flowing with a ring of four', async () => {
+  test('passes a hundred megabytes through a ring buffer of four', async () => {
     const ended = await run('head -c 100000000 /dev/zero | tr "\\0" z', { timeoutMs: 60_000 });
     expect(ended.stdout).toHaveLength(100_000_000);
   });

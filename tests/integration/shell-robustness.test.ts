@@ -1,4 +1,4 @@
-// Junk, lies, floods and half frames, at the keeper's end and at the worker's: the shell goes on (DESIGN 5; security rows 45-57).
+// Junk, forged frames, floods and half frames at the keeper's end and at the worker's: the shell goes on (security rows 45-57).
 import { randomBytes } from 'node:crypto';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
@@ -9,7 +9,7 @@ import { KeeperContainer } from '../support/keeper-container.ts';
 import { openBox, useBox } from '../support/shell-box.ts';
 import { ShellClient } from '../support/shell-client.ts';
 
-/** A listener that says to the keeper what no worker says; resolves when the keeper has hung up. */
+/** A listener that sends to the keeper what no worker sends. Resolves when the keeper has closed the connection. */
 async function misbehave(box: KeeperContainer, talk: (socket: Socket) => void): Promise<void> {
   await rm(box.socketPath, { force: true });
   const hungUp = Promise.withResolvers<void>();
@@ -26,7 +26,7 @@ async function misbehave(box: KeeperContainer, talk: (socket: Socket) => void): 
 
 const claim = (fence: number) => encodeFrame({ type: FrameType.claim, fence });
 
-describe('what a broken worker says', () => {
+describe('a broken worker', () => {
   test.each<[string, (socket: Socket) => void]>([
     ['random bytes', (socket) => socket.write(randomBytes(5_000))],
     ['a frame that is too long', (socket) => socket.write(Buffer.alloc(40, 255))],
@@ -48,7 +48,7 @@ describe('what a broken worker says', () => {
         socket.end(Buffer.concat([claim(2), start.subarray(0, 3_000)]));
       },
     ],
-  ])('%s: the keeper hangs up, and the shell lives on', async (_, talk) => {
+  ])('%s: the keeper closes the connection, and the shell lives on', async (_, talk) => {
     await using it = await openBox();
     await it.client.run('X=kept');
     it.client.shell.disconnect();
@@ -57,26 +57,26 @@ describe('what a broken worker says', () => {
     expect((await next.run('echo $X')).out).toBe('kept\n');
   });
 
-  test('lies about offsets, entries and lengths change nothing', async () => {
+  test('wrong offsets, entries and lengths change nothing', async () => {
     await using it = await openBox();
     const { box, client } = it;
-    const say = (frame: Parameters<typeof encodeFrame>[0]) => box.wire?.write(encodeFrame({ fence: 1, ...frame }));
+    const send = (frame: Parameters<typeof encodeFrame>[0]) => box.wire?.write(encodeFrame({ fence: 1, ...frame }));
     const running = client.run('echo a; sleep 0.3; echo b', { entryId: ulid() });
     await expect.poll(() => client.received('stdout').toString()).toBe('a\n');
     const id = entryIdToBytes(ulid());
-    say({ type: FrameType.ack, id, offset: 1_000 });
-    say({ type: FrameType.resume, id, payload: uint64s(5, 5) });
-    say({ type: FrameType.stop, id, payload: uint32s(0) });
-    say({ type: FrameType.stop, id, payload: new Uint8Array(2) });
-    say({ type: FrameType.ack, stream: 77, offset: 2 ** 52 });
-    say({ type: FrameType.start, flags: 9, id });
-    say({ type: FrameType.start, id, payload: uint32s(0, 0, 0, 4_000_000_000, 4_000_000_000, 4_000_000_000, 1) });
-    say({ type: FrameType.start, fence: 0, id });
+    send({ type: FrameType.ack, id, offset: 1_000 });
+    send({ type: FrameType.resume, id, payload: uint64s(5, 5) });
+    send({ type: FrameType.stop, id, payload: uint32s(0) });
+    send({ type: FrameType.stop, id, payload: new Uint8Array(2) });
+    send({ type: FrameType.ack, stream: 77, offset: 2 ** 52 });
+    send({ type: FrameType.start, flags: 9, id });
+    send({ type: FrameType.start, id, payload: uint32s(0, 0, 0, 4_000_000_000, 4_000_000_000, 4_000_000_000, 1) });
+    send({ type: FrameType.start, fence: 0, id });
     expect(await running).toMatchObject({ out: 'a\nb\n', code: 0 });
     client.shell.ack(ulid(), 'stdout', 2 ** 50);
     for (const payload of [uint32s(0, 0, 0, 99), uint32s(0, 0, 0, 1, 8, 4, 4), new Uint8Array(0), randomBytes(3_000)]) {
-      say({ type: FrameType.start, flags: 1, id: entryIdToBytes(ulid()), payload });
-      say({ type: FrameType.start, flags: 0, id: entryIdToBytes(ulid()), payload });
+      send({ type: FrameType.start, flags: 1, id: entryIdToBytes(ulid()), payload });
+      send({ type: FrameType.start, flags: 0, id: entryIdToBytes(ulid()), payload });
     }
     expect((await client.run('echo still')).out).toBe('still\n');
     await expect(client.run('echo $A', { env: { 'A;touch /tmp/x;B': '1' } })).rejects.toThrow('refused: invalid');
@@ -134,7 +134,7 @@ describe("the keeper's own log", () => {
   );
 });
 
-describe('what a hostile container does', () => {
+describe('a hostile container', () => {
   const it = useBox();
 
   test("finds nothing of the keeper's secrets, and cannot touch its folder", async () => {
@@ -168,7 +168,7 @@ describe('what a hostile container does', () => {
     expect((await it.client.run('echo ok')).out).toBe('ok\n');
   });
 
-  test('removes what the shell lives in', async () => {
+  test('removes the files that the shell needs', async () => {
     const ended = await it.client.run('rm -rf /run/shellfleet/*; echo gone', { timeoutMs: 1_000, killGraceMs: 300 });
     expect(ended.end.shell.state).toBe('lost');
     expect((await it.client.run('echo ok')).out).toBe('ok\n');
@@ -198,7 +198,7 @@ describe('what a hostile container does', () => {
     const lateBytes = () => it.client.late.reduce((sum, one) => sum + one.text.length, 0);
     await it.client.run('sleep 2');
     expect(lateBytes()).toBeGreaterThan(1 << 20);
-    expect(lateBytes()).toBeLessThan(8 << 20); // a flood that nobody asked for is held back
+    expect(lateBytes()).toBeLessThan(8 << 20); // late output is throttled
     it.client.late.length = 0;
     expect((await it.client.run('pkill -9 yes; echo ok')).out).toBe('ok\n');
   });
@@ -213,8 +213,8 @@ describe('what a hostile container does', () => {
   });
 });
 
-describe("what a hostile container says at the worker's door", () => {
-  test('five hundred connections with junk keep nobody out, and an impostor does not get in', {
+describe("a hostile container at the worker's socket", () => {
+  test('five hundred connections with junk do not keep the keeper out, and none of them is accepted', {
     timeout: 60_000,
   }, async () => {
     await using it = await openBox();

@@ -25,8 +25,8 @@ async function follow(it: ShellBox, shell: ShellName, step: Step): Promise<void>
   const ran: Ran = 'restart' in step ? await it.client.restart() : await it.client.run(step.run, step.with);
   const { out, err, state, ...rest } = 'restart' in step ? step.restart : step.gives;
   const resumed = shell === 'bash' ? 'kept' : 'partial';
-  const told = { ...ran.end.shell, script: 'run' in step ? step.run : 'restart', out: ran.out, err: ran.err };
-  if (state) expect({ ...told, state: ran.state }).toEqual({ ...told, state: state === 'resumed' ? resumed : state });
+  const shown = { ...ran.end.shell, script: 'run' in step ? step.run : 'restart', out: ran.out, err: ran.err };
+  if (state) expect({ ...shown, state: ran.state }).toEqual({ ...shown, state: state === 'resumed' ? resumed : state });
   expect(ran).toMatchObject(rest);
   if (out !== undefined) isAt(ran.out, out);
   if (err !== undefined) isAt(ran.err, err);

@@ -60,7 +60,7 @@ describe.each(shells)('%s', (name, options) => {
     expect((await run('set +u; pwd; echo "$X"; echo $Y')).out).toMatch(/^\/dev\nkept .*\nexported\n$/);
   });
 
-  test('says what it cannot keep when it re-executes itself', async () => {
+  test('reports the state that it cannot keep when it re-executes itself', async () => {
     await run('f() { echo fn; }');
     const { end } = await run('exit 0');
     if (bash) {
@@ -116,7 +116,7 @@ describe.each(shells)('%s', (name, options) => {
     },
   );
 
-  test('is not confused by a command that closes its descriptors or takes ours', async () => {
+  test('is not confused by a command that closes its descriptors or takes those of the loop', async () => {
     await run('exec 0<&- 1>&- 2>&- 3>&- 8>&- 9>&-');
     expect((await run('echo alive')).out).toBe('alive\n');
     await run('exec 5>/dev/null 8>/dev/null 9>/dev/null');
@@ -156,7 +156,7 @@ describe.each(shells)('%s', (name, options) => {
   });
 
   test.each(['kill -9 $$', 'exec true', 'exec sh -c "exit 9"'].slice(0, bash ? 3 : 1))(
-    '%s ends the shell, and that is said (invariant 5)',
+    '%s ends the shell, and the Result reports that (invariant 5)',
     async (script) => {
       await run('V=1');
       const { shellNumber } = (await run('echo $V')).end.shell;
@@ -200,7 +200,7 @@ describe('bash alone', () => {
     expect((await it.client.run('echo ${#V}; unset V')).out).toBe('300000\n');
   });
 
-  test('says that it no longer knows its background jobs', async () => {
+  test('reports that its job table is gone', async () => {
     await it.client.run('sleep 60 >/dev/null 2>&1 &');
     expect((await it.client.run('exit 0')).end.shell).toMatchObject({
       state: 'partial',
@@ -211,13 +211,13 @@ describe('bash alone', () => {
 });
 
 describe('the choice of the shell', () => {
-  test('an image without one says so, by name', async () => {
+  test('an image without a shell: the reason names the paths', async () => {
     await using open = await openBox({ image: 'noShell' });
     expect(open.client.shell.hello).toMatchObject({ state: 'no-shell', problem: expect.stringContaining('/bin/sh') });
     await expect(open.client.run('true')).rejects.toThrow('refused: no-shell');
   });
 
-  test('a session can name its own, and one that cannot be started is said (S1-34)', async () => {
+  test('a session can name its own, and the reason why one cannot be started is reported (S1-34)', async () => {
     await using dash = await openBox({ shell: ['/bin/dash', '-u'] });
     expect((await dash.client.run('echo $0 ${BASH_VERSION-none}; case $- in *u*) echo u;; esac')).out).toBe(
       'dash none\nu\n',

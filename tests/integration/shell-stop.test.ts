@@ -79,7 +79,7 @@ describe.each([
     expect((await run('echo ok')).out).toBe('ok\n');
   });
 
-  test('a shell that does not come back is replaced, and that is said', async () => {
+  test('a shell that does not come back is replaced, and the Result reports that', async () => {
     const ended = await run("trap '' URG; while :; do :; done", { timeoutMs: 100, killGraceMs });
     expect(ended.end).toMatchObject({ reason: 'wall', shell: { state: 'lost' } });
     expect((await run('echo "[$F]"')).out).toBe('[]\n');

@@ -36,7 +36,7 @@ describe.each([
     await terminal.sees('interactive');
   });
 
-  test('a new size is seen, and told by SIGWINCH', async () => {
+  test('a new size is seen, and SIGWINCH is sent', async () => {
     const terminal = open();
     terminal.type(`sh -c 'trap "stty size" WINCH; echo re""ady; while :; do sleep 0.05; done'\n`);
     await terminal.sees('ready');
@@ -75,7 +75,7 @@ describe.each([
     expect(terminal.shown).toContain(' 19999 20000 end');
   });
 
-  test("a timeout of the session's command leaves it and its programs alone; they are nobody's background processes", async () => {
+  test("a timeout of the session's command leaves it and its programs alone; they are not listed as background processes", async () => {
     const command = it.client.run('sleep 1000', { timeoutMs: 700, killGraceMs: 600 });
     const terminal = open();
     terminal.type(`sh -c 'echo in""side; exec sleep 1001'\n`);
@@ -122,7 +122,7 @@ describe('over a socket', () => {
     next.close();
   });
 
-  test('what nobody takes makes its program wait, and nothing is dropped', async () => {
+  test('output that is not acknowledged makes its program wait, and nothing is dropped', async () => {
     const terminal = new KeeperTerminal(it.client.shell, { acks: false });
     terminal.type('stty -opost; echo st""art; seq 1 100000; echo al""l\n');
     await it.client.run('sleep 0.5');
@@ -148,7 +148,7 @@ describe('over a socket', () => {
     await terminal.sees('ready');
     const text = Array.from({ length: 20_000 }, (_, index) => String(index).padStart(10)).join('');
     const start = script.length;
-    // A sender that always begins again at what it knows to be typed.
+    // A sender that always begins again at the offset that is reported as typed.
     while (terminal.typed < start + text.length) {
       const at = Math.max(0, terminal.typed - start - 1_000);
       terminal.typeAt(start + at, text.slice(at, at + 50_000));

@@ -43,9 +43,9 @@ export class ShellClient {
   readonly lateEnds: { entryId: EntryId; stream: OutputStream; offset: number }[] = [];
   readonly shells: { shellNumber: number; reason: string }[] = [];
   disconnected: string | undefined;
-  /** Who feeds an open stdin. */
-  onInputTaken: (entryId: EntryId, offset: number, deaf: boolean) => void = () => {};
-  /** Off: nothing is stored, so the keeper's ring fills. */
+  /** For the feeder of an open stdin. */
+  onInputTaken: (entryId: EntryId, offset: number, readerClosed: boolean) => void = () => {};
+  /** Off: nothing is stored, so the keeper's ring buffer fills. */
   acks = true;
   #running: Running | undefined;
 
@@ -60,7 +60,7 @@ export class ShellClient {
         if (bytes.length === 0) this.lateEnds.push({ entryId, stream, offset });
         else this.late.push({ entryId, stream, offset, text: Buffer.from(bytes).toString('latin1') });
       },
-      onInputTaken: (entryId, offset, deaf) => this.onInputTaken(entryId, offset, deaf),
+      onInputTaken: (entryId, offset, readerClosed) => this.onInputTaken(entryId, offset, readerClosed),
       onEnd: (entryId, end) => this.#end(entryId, end),
       onRefused: (entryId, reason) => this.#refuse(entryId, reason),
       onShell: (fresh) => this.shells.push(fresh),

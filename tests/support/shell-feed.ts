@@ -6,9 +6,9 @@ import type { ShellClient } from './shell-client.ts';
 const FRAME_BYTES = 100_000; // no divisor of the window
 
 export class ShellFeed {
-  /** What the keeper has said. */
+  /** By the last INPUT_TAKEN. */
   taken = 0;
-  deaf = false;
+  readerClosed = false;
   readonly #entryId: EntryId;
   readonly #bytes: Uint8Array;
   #client: ShellClient;
@@ -22,13 +22,13 @@ export class ShellFeed {
     this.follow(client);
   }
 
-  /** On a new connection: goes on where the keeper says that it is. */
+  /** On a new connection: continues at the offset that the keeper reports. */
   follow(client: ShellClient): void {
     this.#client = client;
-    client.onInputTaken = (entryId, offset, deaf) => {
+    client.onInputTaken = (entryId, offset, readerClosed) => {
       if (entryId !== this.#entryId) return;
       this.taken = offset;
-      this.deaf = deaf;
+      this.readerClosed = readerClosed;
       this.send();
     };
   }

@@ -9,30 +9,31 @@ import { cancelEntry } from './submit/cancel-entry.ts';
 import type { View } from './view.ts';
 
 export interface FollowOptions {
-  /** Go on behind this chunk or event. */
+  /** Start after the chunk or event with this id. Default: from the beginning. */
   after?: string;
+  /** Ends the reading with the reason of the signal. */
   signal?: AbortSignal;
-  /** false: give what is there now, and end. */
+  /** `false`: end after what is stored now. Default: true. */
   follow?: boolean;
 }
 
 interface CommandState {
   deduplicated: boolean;
-  /** No notice of it reaches this process's inbox: it was submitted by another. */
+  /** Another view or process submitted it, so no notice of its end comes to this inbox. */
   foreign: boolean;
   onOutput?: ((chunk: OutputChunk) => void) | undefined;
-  /** Its stdin is on its way from this process. */
+  /** Settles when the stdin that this process streams is sent. */
   streaming?: Promise<void> | undefined;
 }
 
-/** An accepted command: its output, its one Result, and the way to cancel it, from whatever process. */
+/** An accepted command. Any process can read its output and Result, write its stdin and cancel it. */
 export class Command {
   readonly id: string;
   readonly sessionId: string;
   readonly #view: View;
   readonly #pending: Pending;
   readonly #state: CommandState;
-  readonly #told: Promise<void> | undefined;
+  readonly #delivered: Promise<void> | undefined;
   readonly #stdin: OpenStdin;
 
   /** @internal */
@@ -43,53 +44,57 @@ export class Command {
     this.sessionId = pending.keys.session;
     this.id = toCommandId(this.sessionId, pending.entryId);
     this.#stdin = new OpenStdin(view, pending.keys, pending.entryId);
-    this.#told = state.onOutput === undefined ? undefined : this.#tell(state.onOutput);
-    // Whoever asks for the result hears of it.
-    this.#told?.catch(() => {});
+    this.#delivered = state.onOutput === undefined ? undefined : this.#deliver(state.onOutput);
+    // result() rejects with its error.
+    this.#delivered?.catch(() => {});
   }
 
-  /** Live, from the beginning or behind a chunk that the caller has; ends with the command. Any number of readers. */
+  /**
+   * The redacted output, live, from the beginning or after the chunk `after`. Ends with the command. Any number of readers; each holds one page.
+   * Bytes that are missing are counted in `omittedBytes` of a chunk; `log` may still have them. Rejects with RESULT_EXPIRED when its record is gone.
+   */
   output(options: FollowOptions = {}): AsyncGenerator<OutputChunk> {
     const position = { ...options, after: parseCursor(options.after) };
     return followOutput(this.#view, this.#pending.keys, this.#pending.entryId, position);
   }
 
   /**
-   * The whole redacted log, or a range of it: what the stream carries, then what its host keeps on its disk. What is gone is counted.
-   * Throws HOST_UNREACHABLE, LOG_EXPIRED.
+   * The whole redacted log, or a range of it: from the stream, then from the disk of its host. Bytes that are gone are counted in
+   * `omittedBytes`. Rejects with COMMAND_INVALID for a range that is not valid, HOST_UNREACHABLE when its host has the rest and does not answer,
+   * and LOG_EXPIRED when nothing is left.
    */
   log(options: LogOptions = {}): AsyncGenerator<LogChunk> {
     return readLog(this.#view, this.#pending.keys, this.#pending.entryId, options);
   }
 
-  /** The one Result; every chunk was given to `onOutput` before. Rejects when the signal aborts, and the command goes on. */
+  /** The Result, after every chunk was given to `onOutput`. Rejects with RESULT_EXPIRED when it is no longer kept, and with the reason of the signal; the command goes on then. */
   async result(options: { signal?: AbortSignal } = {}): Promise<Result> {
     const { signal } = options;
     if (this.#state.foreign) await this.#watch(signal);
     const wire = await this.#pending.result(signal);
-    if (this.#told !== undefined) await abortable(this.#told, signal);
+    if (this.#delivered !== undefined) await abortable(this.#delivered, signal);
     return fromWireResult({ commandId: this.id, sessionId: this.sessionId }, wire, this.#state.deduplicated);
   }
 
   /**
-   * Adds to the stdin of a command that was submitted with `stdin: 'open'`, in the order of the calls, also before it has started. Waits while 4 MiB are unread.
-   * Rejects with COMMAND_INVALID when the command has ended, or its stdin is closed.
+   * Appends to the stdin of a command that was submitted with `stdin: 'open'`, in the order of the calls, also before it has started. Waits while
+   * 4 MiB are unread, and retries for 10 s while Redis is down. Rejects with COMMAND_INVALID when the command has ended or its stdin is closed.
    */
   write(data: string | Uint8Array, options?: WriteOptions): Promise<void> {
     return this.#stdin.write(data, options);
   }
 
-  /** The end of its stdin, behind everything that was written. Again, or after its end, it changes nothing. */
+  /** Ends its stdin after everything that was written. Has no effect on a closed stdin, or after the end of the command. */
   closeStdin(): Promise<void> {
     return this.#stdin.close();
   }
 
-  /** Resolves when a stdin that this process streams is stored to its end, or the command wants no more of it: from then on this process may go. */
+  /** Resolves when the stdin that this process streams is stored to its end, or the command reads no more of it. Then this process may end. Never rejects. */
   stdinSent(): Promise<void> {
     return this.#state.streaming ?? Promise.resolve();
   }
 
-  /** True: this call will end it as a cancellation. False: it had already ended, however. */
+  /** Cancels the command. Resolves to true when it ends, or will end, as a cancellation, and to false when it had ended before. `reason`: at most 1,024 characters. */
   cancel(reason?: string): Promise<boolean> {
     return cancelEntry(this.#view, this.#pending.keys, this.#pending.entryId, reason);
   }
@@ -104,7 +109,7 @@ export class Command {
     }
   }
 
-  async #tell(onOutput: (chunk: OutputChunk) => void): Promise<void> {
+  async #deliver(onOutput: (chunk: OutputChunk) => void): Promise<void> {
     for await (const chunk of this.output()) onOutput(chunk);
   }
 }

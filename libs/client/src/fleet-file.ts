@@ -5,28 +5,29 @@ import { namespaceSchema, parseOrThrow } from '@shellfleet/protocol';
 import { z } from 'zod';
 
 const fleetFileSchema = z.object({
-  version: z.literal(1, 'is of a version that this program does not know'),
+  version: z.literal(1, 'is a version that this program does not support'),
   namespace: namespaceSchema,
   redisUrl: z.string().min(1),
   sealKeys: z.array(z.string().min(1)).min(1),
 });
 
-/** Where a fleet is and what opens it: what `up` leaves in the user's state folder for whoever looks for the fleet. */
+/** The connection file: the address and keys of a fleet. `up` writes it into the user's state folder, and `Fleet.connect` reads it. */
 export interface FleetFile {
   version: 1;
   namespace: string;
   redisUrl: string;
-  /** the sealing one first */
+  /** the one that seals first */
   sealKeys: string[];
 }
 
+/** Path of the connection file: in `SHELLFLEET_STATE_DIR`, else `$XDG_STATE_HOME/shellfleet`, else `~/.local/state/shellfleet`. */
 export function fleetFilePath(env: NodeJS.ProcessEnv): string {
   const folder =
     env.SHELLFLEET_STATE_DIR || join(env.XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'shellfleet');
   return join(folder, 'fleet.json');
 }
 
-/** Undefined when no fleet was started by this user. Throws REDIS_UNSUITABLE when the file is broken. */
+/** Reads the connection file. Undefined when this user has none. Rejects with REDIS_UNSUITABLE when it is not valid. */
 export async function readFleetFile(env: NodeJS.ProcessEnv): Promise<FleetFile | undefined> {
   const path = fleetFilePath(env);
   let text: string;
@@ -40,7 +41,7 @@ export async function readFleetFile(env: NodeJS.ProcessEnv): Promise<FleetFile |
   return parseOrThrow(fleetFileSchema, parseJson(text), 'REDIS_UNSUITABLE', what);
 }
 
-/** Only its user may read it: it holds the password of Redis and the seal keys. A reader sees the old file or the new one, never half. */
+/** Writes the connection file, readable by its user only (mode 600), because it has the password of Redis and the seal keys. It is replaced in one step. Returns its path. */
 export async function writeFleetFile(file: FleetFile, env: NodeJS.ProcessEnv): Promise<string> {
   const path = fleetFilePath(env);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -50,7 +51,7 @@ export async function writeFleetFile(file: FleetFile, env: NodeJS.ProcessEnv): P
   return path;
 }
 
-/** The fleet has ended: nobody is to look for it any more. */
+/** Removes the connection file of a fleet that has ended. */
 export async function removeFleetFile(env: NodeJS.ProcessEnv): Promise<void> {
   await rm(fleetFilePath(env), { force: true });
 }

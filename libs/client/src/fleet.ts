@@ -22,10 +22,21 @@ import { checkCommand, type RunOptions } from './submit/parse-command.ts';
 import { Tools } from './tools/tools.ts';
 import { openView, type View } from './view.ts';
 
-/** A connection to a fleet: at most five connections to Redis, whatever the number of sessions and readers. */
+/**
+ * One tenant of a fleet, over a connection that all fleets of this process share if they name the same Redis and user: at most five
+ * connections to Redis, whatever the number of fleets, sessions and readers.
+ *
+ * Calls that reach Redis reject with QUEUE_UNAVAILABLE when it does not answer within 2 s.
+ *
+ * ```ts
+ * await using fleet = await Fleet.connect();
+ * const session = await fleet.session('build');
+ * const { stdout } = await session.run('uname -a');
+ * ```
+ */
 export class Fleet implements AsyncDisposable {
   readonly #view: View;
-  /** Functions that hosts offer. */
+  /** Functions that hosts offer, each call in a process of its own. */
   readonly tools: Tools;
 
   private constructor(view: View) {
@@ -33,27 +44,43 @@ export class Fleet implements AsyncDisposable {
     this.tools = new Tools(view);
   }
 
-  /** Without options: SHELLFLEET_REDIS_URL and its like, else the fleet that `up` started for this user. */
+  /**
+   * Connects to the fleet that the options name, else the `SHELLFLEET_…` variables, else the fleet that `up` started for this user. Close it
+   * when it is no longer used.
+   *
+   * Rejects with COMMAND_INVALID for options that are not valid, QUEUE_UNAVAILABLE when there is no fleet or Redis cannot be reached, and
+   * REDIS_UNSUITABLE when Redis is too old, a replica, or may evict keys.
+   */
   static async connect(options: ConnectOptions = {}): Promise<Fleet> {
     return new Fleet(await openView(await resolveSettings(options, process.env)));
   }
 
-  /** Records the session, or attaches to the one that lives; waits for no host and takes no slot. */
+  /**
+   * Opens a session, or attaches to the open one of this id. Resolves when it is recorded: it needs a host and a slot from its first command
+   * on, so this does not wait for one. Without a spec, an open session is returned whatever its spec.
+   *
+   * Rejects with SESSION_SPEC_INVALID for a spec or id that is not valid, SESSION_CONFLICT when the open session has another spec, and
+   * SESSION_CLOSED when an earlier session of this id is still closing after 60 s.
+   */
   async session(id: string, spec?: SessionSpec): Promise<Session> {
     return new Session(this.#view, await openSession(this.#view, id, spec));
   }
 
-  /** The newest life of a session, closed or not, without starting one; undefined when nothing is known of the id. */
+  /** Returns the newest session of this id, open or closed, and creates none. Undefined when there is none. */
   async attach(id: string): Promise<Session | undefined> {
     const known = await attachSession(this.#view, id);
     return known === undefined ? undefined : new Session(this.#view, known);
   }
 
+  /** The sessions of this tenant, in no particular order. One that changes meanwhile may show its old or its new state. */
   sessions(filter: { state?: SessionState } = {}): AsyncGenerator<SessionInfo> {
     return listSessions(this.#view, filter.state);
   }
 
-  /** One-shot: in a fresh shell of its own, which is closed afterwards. */
+  /**
+   * Runs one command in a session of its own, which is closed afterwards. Rejects as `session` and `Session.run` do; a command that is not
+   * valid opens no session.
+   */
   async run(script: string, options: RunOptions & { spec?: SessionSpec } = {}): Promise<Result> {
     const { spec, ...runOptions } = options;
     options.signal?.throwIfAborted();
@@ -66,7 +93,7 @@ export class Fleet implements AsyncDisposable {
     }
   }
 
-  /** Finds a command again, from any process, while its record is kept. */
+  /** Finds a command by its id, from any process, while its record is kept (24 hours after its end). Rejects with COMMAND_INVALID or RESULT_EXPIRED. */
   async command(commandId: string): Promise<Command> {
     const ids = parseCommandId(String(commandId).slice(0, 512));
     if (ids === undefined) {
@@ -83,16 +110,20 @@ export class Fleet implements AsyncDisposable {
     return new Command(this.#view, pending, { deduplicated: false, foreign: pending.resubmit === undefined });
   }
 
-  /** Runs tasks as sessions of their own; results come as the tasks end. */
+  /** Runs tasks, each in a session of its own. Results come in the order in which the tasks end. Throws COMMAND_INVALID for options that are not valid. */
   batch(tasks: Iterable<Task> | AsyncIterable<Task>, options: BatchOptions = {}): Batch {
     return new Batch(this.#view, tasks, options);
   }
 
+  /** Every host that the fleet knows, with its last report. */
   hosts(): Promise<HostInfo[]> {
     return listHosts(this.#view);
   }
 
-  /** Accepted commands go on; whoever waits here for a result is told so. */
+  /**
+   * Ends every wait of this fleet with QUEUE_UNAVAILABLE; accepted commands go on. Other fleets that share its connection are not affected. The
+   * last one closes the connection.
+   */
   close(): Promise<void> {
     return this.#view.close();
   }
@@ -101,7 +132,7 @@ export class Fleet implements AsyncDisposable {
     return this.close();
   }
 
-  /** A script that is refused leaves no session behind. */
+  /** Validates the command before a session is opened for it. */
   async #openFor(id: string, script: string, options: RunOptions, spec: SessionSpec | undefined) {
     checkCommand(script, options);
     return openSession(this.#view, id, spec);

@@ -1,16 +1,16 @@
 import type { Result } from '@shellfleet/protocol';
 
 export interface ModelTextOptions {
-  /** As in the session's spec, or one of OUTPUT_PROFILES: what a cut text says of its bounds. */
+  /** The bounds of the output, as in the session's spec or one of OUTPUT_PROFILES. A note on truncation then names them. */
   output?: { maxLines?: number; maxBytes?: number; keep?: 'head' | 'tail' | 'head-tail' };
-  /** Of the command; omitted: how long it ran is said instead. */
+  /** Timeout of the command in ms, for the message after a timeout. Default: the time that it ran. */
   timeoutMs?: number;
 }
 
 export interface ModelText {
   text: string;
   status: 'success' | 'error';
-  /** For programs. Of what was found only how often, never the value. */
+  /** For programs. `redaction_matches` counts matches by rule; it has no values. */
   artifact: {
     timed_out: boolean;
     exit_code: number | null;
@@ -22,7 +22,14 @@ export interface ModelText {
   };
 }
 
-/** A Result in utf8 as a model is told it. One for all adapters, so that a model reads the same wherever it asks. */
+/**
+ * Formats a Result for a language model: the output of both streams, lines of stderr marked, with notes on truncation, exit code and a lost
+ * shell. The Result must have encoding `utf8`. Every adapter uses this function, so that a model reads the same text everywhere.
+ *
+ * ```ts
+ * const { text } = toModelText(await session.run('make test'), { timeoutMs: 30_000 });
+ * ```
+ */
 export function toModelText(result: Result, options: ModelTextOptions = {}): ModelText {
   const { totals, truncated, outcome, exitCode } = result;
   return {
@@ -40,7 +47,7 @@ export function toModelText(result: Result, options: ModelTextOptions = {}): Mod
   };
 }
 
-/** How it came out, where that is more than an exit code. */
+/** The outcome, unless the exit code says it all. */
 function headline({ outcome, error, timings }: Result, { timeoutMs = timings.runMs }: ModelTextOptions): string[] {
   const withheld = error?.code === 'OUTPUT_BLOCKED' ? [error.message] : [];
   switch (outcome) {
@@ -64,7 +71,7 @@ function headline({ outcome, error, timings }: Result, { timeoutMs = timings.run
 function body(result: Result, { output = {} }: ModelTextOptions): string[] {
   if (result.error?.code === 'OUTPUT_BLOCKED') return [];
   const text = markedText(result, output.keep).trimEnd();
-  // What failed before it printed anything has said why already.
+  // An outcome other than success or failure is explained in the headline.
   if (text === '') return ['success', 'failure'].includes(result.outcome) ? ['<no output>'] : [];
   return [text, ...cuts(result, output)];
 }
@@ -90,16 +97,16 @@ function footer({ outcome, exitCode, signal, shell }: Result): string[] {
   ];
 }
 
-/** Both streams in the order in which they came, stderr's lines marked. Where the order of lines cannot be told: stdout, then stderr. */
+/** Lines of both streams in the order in which they were received, those of stderr marked. When the order is not known: stdout, then stderr. */
 function markedText(result: Result, keep: 'head' | 'tail' | 'head-tail' | undefined): string {
-  // At the very end, the marker says what the notes below will say.
+  // A marker at the end would repeat the notes that follow.
   const bare = (text: string) => (isCut(result) && keep === 'head' ? text.replace(MARKER_AT_END, '') : text);
   const [stdout, stderr] = [linesOf(bare(result.stdout)), linesOf(bare(result.stderr))];
   const marked = attribute(linesOf(bare(result.output)), stdout, stderr, isCut(result));
   return (marked ?? [...stdout, ...stderr.map(mark)]).join('\n');
 }
 
-/** Undefined when some line is neither stream's next: two streams on one line, or cut in the middle. */
+/** Undefined when a line is the next one of neither stream: both streams wrote to one line, or the line was cut. */
 function attribute(merged: string[], stdout: string[], stderr: string[], isCut: boolean): string[] | undefined {
   const marked: string[] = [];
   let [fromStdout, fromStderr] = [0, 0];

@@ -16,7 +16,10 @@ import { type AttachOptions, openTerminal } from './terminal/open-terminal.ts';
 import type { Terminal } from './terminal/terminal.ts';
 import type { View } from './view.ts';
 
-/** One life of a session, as its callers use it. */
+/**
+ * A persistent shell: its commands run one at a time, in the order in which they were accepted, and share directory, variables and functions.
+ * A closed session stays closed; `fleet.session(id)` then opens the next one of its id.
+ */
 export class Session {
   readonly id: string;
   readonly files: Files;
@@ -32,13 +35,22 @@ export class Session {
     this.files = new SessionFiles(view, open, this.#order);
   }
 
-  /** submit, then result. A command that fails is data: this rejects only when the command was not accepted, or the signal aborts. */
+  /**
+   * Runs a command and returns its Result. A command that fails, times out or is cancelled is a Result, not an error. Rejects as `submit` does,
+   * and with the reason of the signal; the command itself goes on then.
+   */
   async run(script: string, options: RunOptions = {}): Promise<Result> {
     const command = await this.submit(script, options);
     return command.result(options.signal === undefined ? {} : { signal: options.signal });
   }
 
-  /** Accepted in call order, awaited or not. Resolves when it is accepted. */
+  /**
+   * Submits a command and resolves when it is accepted. Commands are accepted in the order of the calls, awaited or not.
+   *
+   * Rejects with COMMAND_INVALID for a script or options that are not valid, SESSION_CLOSED, QUOTA_EXCEEDED above 100,000 waiting commands,
+   * IDEMPOTENCY_CONFLICT, DURABLE_UNSUPPORTED, INTERCEPTOR_FAILED, and QUEUE_UNAVAILABLE when Redis did not answer: then the same
+   * `idempotencyKey` makes it safe to submit again.
+   */
   async submit(script: string, options: RunOptions = {}): Promise<Command> {
     options.signal?.throwIfAborted();
     const { payload, stream, options: parsed } = parseCommand(script, options, this.#open.spec);
@@ -50,7 +62,7 @@ export class Session {
         ...(parsed.startDeadlineMs === undefined ? {} : { startDeadlineMs: parsed.startDeadlineMs }),
       }),
     );
-    // What an idempotency key stands for has a stdin of its own.
+    // A deduplicated command has the stdin of its first submit.
     const streams = stream !== undefined && !deduplicated;
     return new Command(this.#view, pending, {
       deduplicated,
@@ -60,27 +72,31 @@ export class Session {
     });
   }
 
-  /** An interactive terminal in the sandbox: a shell of its own, beside the commands. */
+  /**
+   * Opens an interactive terminal in the sandbox: a shell of its own, beside the commands. Rejects with COMMAND_INVALID, SESSION_CLOSED,
+   * SESSION_LOST, HOST_UNREACHABLE, or the reason of the signal.
+   */
   attach(options: AttachOptions = {}): Promise<Terminal> {
     return openTerminal(this.#view, this.#open, this.#order, options);
   }
 
-  /** Replaces the shell with a fresh one, in order with the commands. */
+  /** Replaces the shell with a fresh one, in order with the commands. Rejects as `submit` does, and when the fresh shell cannot be started. */
   async restart(): Promise<void> {
     const { pending } = await this.#order.run(() => sendEntry(this.#view, this.#open, { type: 'restart' }));
     throwUnlessDone(await pending.result(), `the restart of session ${this.id}`);
   }
 
-  /** Running and queued commands end as cancellations; sandbox and slot are freed; then it resolves. */
+  /** Ends running and queued commands as cancellations, then frees sandbox and slot. Resolves after that, or at once when its host is unreachable. */
   close(): Promise<void> {
     return closeSession(this.#view, this.#open.keys, this.#open.generation);
   }
 
+  /** Its state now. `background` needs an answer of its host within 1 s, else `backgroundUnknown` is true. Rejects with SESSION_NOT_FOUND. */
   info(): Promise<SessionInfo> {
     return readSessionInfo(this.#view, this.#open.keys);
   }
 
-  /** Everything that happens in this life, from its beginning or behind an event that the caller has; ends with the life. */
+  /** Every event of this session, live, from its beginning or after the event `after`. Ends when the session is closed. Events that were trimmed are skipped. */
   events(options: FollowOptions = {}): AsyncGenerator<SessionEvent> {
     const position = { ...options, after: parseCursor(options.after) };
     return followEvents(this.#view, this.#open.keys, this.#open.generation, position);

@@ -120,11 +120,11 @@ static enum Refusal judge_id(const Header *header) {
 
 // Only a script with `<<` can end inside a here-document, and only one with more `(` than `)` inside a command
 // substitution, which damages the heap of bash 5.2. The shell checks no other script.
-static enum Check check_of(const Command *command) {
+static int checks_of(const Command *command) {
   long open = 0;
   for (size_t i = 0; i < command->script_bytes; i++) open += (command->script[i] == '(') - (command->script[i] == ')');
-  if (open > 0) return CHECK_BRACKETS;
-  return memmem(command->script, command->script_bytes, "<<", 2) ? CHECK_HERE_DOCUMENTS : NO_CHECK;
+  const int has_here_document = memmem(command->script, command->script_bytes, "<<", 2) != 0;
+  return (has_here_document ? CHECK_HERE_DOCUMENTS : 0) | (open > 0 ? CHECK_BRACKETS : 0);
 }
 
 static enum Refusal prepare_command(const Command *command, const uint8_t *id) {
@@ -133,8 +133,8 @@ static enum Refusal prepare_command(const Command *command, const uint8_t *id) {
   entry.run =
     (ShellRun){.input = command->input_kind != NO_STDIN, .surroundings = command->env_bytes || command->cwd_bytes};
   entry.run.traps = memmem(command->script, command->script_bytes, "trap", 4) != 0;
-  entry.run.check = check_of(command);
-  if (entry.run.check && !folder_write_check(command, &entry.run.has_early)) return REFUSED_NO_SPACE;
+  entry.run.checks = checks_of(command);
+  if (entry.run.checks && !folder_write_check(command, &entry.run.has_early)) return REFUSED_NO_SPACE;
   return command->input_kind == OPEN_STDIN && !input_begin(id) ? REFUSED_NO_SPACE : 0;
 }
 

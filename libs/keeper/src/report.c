@@ -20,7 +20,7 @@ static const struct {
   {"incomplete", "the shell ended and its state could not be saved whole"},
   {"functions", "the shell re-executed itself: its functions are gone"},
   {"locals", "the shell re-executed itself inside a function: local variables may have replaced global ones"},
-  {"jobs", "the shell re-executed itself: it no longer knows its background jobs"},
+  {"jobs", "the shell re-executed itself: its table of background jobs is gone"},
   {"dirs", "the shell re-executed itself: its directory stack is gone"},
   {"command", "a function named command was removed: it kept the session's shell from working"},
   {"builtins", "builtins that the session's shell needs were enabled again"},
@@ -43,9 +43,9 @@ static const char *find(const char *text, size_t n, const char *what) { return m
 // visible to a shell that re-executes itself inside a function, so they are kept as well.
 static void keep_traps(const char *text, size_t n) {
   const char *traps = find(text, n, "trap -- "), *end = text + n;
-  const char *ours = find(text, n, "trap -- '{ __sf_leave ");
-  const char *hooks_end = ours ? ours : end;
-  if (!ours) own.has_exit_trap = traps && folder_write("exit", traps, end - traps, "");
+  const char *loop_trap = find(text, n, "trap -- '{ __sf_leave ");
+  const char *hooks_end = loop_trap ? loop_trap : end;
+  if (!loop_trap) own.has_exit_trap = traps && folder_write("exit", traps, end - traps, "");
   const int has_hooks = traps && traps < hooks_end;
   if (has_hooks || own.has_hooks) folder_write("hooks", has_hooks ? traps : "", has_hooks ? hooks_end - traps : 0, "");
   own.has_hooks = has_hooks;

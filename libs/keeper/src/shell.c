@@ -178,8 +178,10 @@ static void give(const char *how, const char *extra) {
 
 void shell_run(const ShellRun *run) {
   char extra[64];
+  const int checks = run->checks;
   snprintf(extra, sizeof extra, "%s%s%s%s%s", run->surroundings ? "surroundings " : "", run->traps ? "traps " : "",
-           run->check ? "check " : "", run->check == CHECK_BRACKETS ? "brackets " : "", run->has_early ? "early " : "");
+           checks & CHECK_HERE_DOCUMENTS ? "documents " : "", checks & CHECK_BRACKETS ? "brackets " : "",
+           run->has_early ? "early " : "");
   give(run->input ? "input" : "-", extra);
 }
 

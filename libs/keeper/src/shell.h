@@ -5,14 +5,14 @@
 #include "report.h"
 #include <sys/types.h>
 
-// A script may end inside a here-document, or inside a bracket or a here-document.
-enum Check { NO_CHECK, CHECK_HERE_DOCUMENTS, CHECK_BRACKETS };
+// The script is parsed before it runs, to find out whether it ends inside one of these.
+enum Check { CHECK_HERE_DOCUMENTS = 1, CHECK_BRACKETS = 2 };
 
 // Which files of the folder a command uses.
 typedef struct {
   int input; // stdin is `input`
   int surroundings; // `before` and `after`: cwd and env
-  enum Check check; // the file that is parsed before the script runs
+  int checks;       // bits of Check, for which the file `check` is parsed
   int has_early; // `early` is parsed as well, if the script seems to end inside of something
   int traps; // the script may set a trap
 } ShellRun;

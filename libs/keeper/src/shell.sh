@@ -187,10 +187,10 @@ __sf_ends_early() {
 }
 
 __sf_check() {
-  __sf_line=''
-  case $__sf_extra in
-    *brackets*) __sf_find_open check brackets ;;
-    *) __sf_find_open check '' ;;
+  __sf_open='' __sf_line=''
+  case $__sf_extra:${BASH_VERSION-} in
+    *brackets*:?*) __sf_find_open check brackets ;;
+    *documents*) __sf_find_open check '' ;;
   esac
   # A script that ends on purpose, by a line that begins with `exit`, does not come to its end.
   case $__sf_open:$__sf_extra in
@@ -402,7 +402,7 @@ __sf_stop() {
           ;;
       esac
       case $__sf_extra in
-        *check*)
+        *documents* | *brackets*)
           __sf_check
           case $__sf_open in
             ?*)

@@ -1,9 +1,9 @@
-// One row of what a shell promises: steps in one session, each with what must come of it.
+// One row of the table of shell semantics: steps in one session, each with its expected result.
 import type { Ran, RunOptions } from '../shell-client.ts';
 
 export type ShellName = 'bash' | 'dash' | 'ash';
 
-/** `resumed`: the shell has re-executed itself; bash keeps everything, the others say that they cannot. */
+/** `resumed`: the shell has re-executed itself; bash keeps everything, the others report what they cannot keep. */
 type Expected = Partial<Omit<Ran, 'state' | 'out' | 'err'>> & {
   state?: Ran['state'] | 'resumed';
   out?: string | RegExp;
@@ -12,19 +12,19 @@ type Expected = Partial<Omit<Ran, 'state' | 'out' | 'err'>> & {
 
 export type Step =
   | { run: string; gives: Expected; with?: RunOptions; withinMs?: number }
-  /** Everything of the shell ends, and a fresh one comes; what its EXIT trap prints. */
+  /** The shell and its processes end, and a fresh shell starts. The output is that of its EXIT trap. */
   | { restart: Expected };
 
 export interface Case {
   title: string;
-  /** Where it can be said at all; everywhere when left out. The image of dash holds no other program. */
+  /** The shells that the row applies to; all when left out. The image of dash holds no other program. */
   in?: ShellName[];
   steps: Step[];
 }
 
 export const withPrograms: ShellName[] = ['bash', 'ash'];
 
-/** The common step: what is run, what it prints, and nothing else happens. */
+/** The common step: a script, its output, and the state is kept. */
 export function prints(run: string, out: string | RegExp, options?: RunOptions): Step {
   return { run, gives: { out, state: 'kept' }, ...(options && { with: options }) };
 }

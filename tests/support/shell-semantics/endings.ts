@@ -66,7 +66,7 @@ export const endings: Case[] = [
     ],
   },
   {
-    title: 'exec of a program ends the shell, and that is said (invariant 5)',
+    title: 'exec of a program ends the shell, and the Result reports that (invariant 5)',
     steps: [
       set,
       ends('exec sh -c "echo z; exit 9"', { code: 9, out: 'z\n', state: 'lost' }),
@@ -76,7 +76,7 @@ export const endings: Case[] = [
   },
   { title: 'exec -a is an exec', in: ['bash'], steps: [ends('exec -a other true', { code: 0, state: 'lost' })] },
   {
-    title: 'kill -9 $$ ends the shell, and that is said',
+    title: 'kill -9 $$ ends the shell, and the Result reports that',
     steps: [set, ends('echo a; kill -9 $$', { code: 137, out: 'a\n', state: 'lost' }), prints('echo "[$X]"', '[]\n')],
   },
   {
@@ -89,7 +89,7 @@ export const endings: Case[] = [
     steps: [set, ends('kill -STOP $$', { state: 'resumed' }, { timeoutMs: 300, killGraceMs: 500 }), kept],
   },
   {
-    title: 'set -n leaves a shell that runs nothing: it is replaced at once, and that is said',
+    title: 'set -n leaves a shell that runs nothing: it is replaced at once, and the Result reports that',
     steps: [set, { run: 'set -n', gives: { state: 'lost' }, withinMs: 1_000 }, prints('echo "[$X]"', '[]\n')],
   },
   {
@@ -97,7 +97,7 @@ export const endings: Case[] = [
     steps: [{ run: 'f() { set -o noexec; }; f', gives: { state: 'lost' }, withinMs: 1_000 }, prints('echo ok', 'ok\n')],
   },
   {
-    title: 'a umask of 777 keeps nobody from saving the state',
+    title: 'a umask of 777 does not keep the shell from saving its state',
     steps: [
       set,
       ends('umask 777; exit 3', { code: 3, state: 'resumed' }),
@@ -106,11 +106,11 @@ export const endings: Case[] = [
     ],
   },
   {
-    title: 'no file may be written any more: the shell is replaced, and that is said',
+    title: 'no file may be written any more: the shell is replaced, and the Result reports that',
     steps: [ends('ulimit -f 0; exit 3', { state: 'lost' }), prints('echo ok', 'ok\n')],
   },
   {
-    title: 'no file may be opened any more: the shell is replaced, and that is said',
+    title: 'no file may be opened any more: the shell is replaced, and the Result reports that',
     steps: [{ run: 'ulimit -n 3', gives: { state: 'lost' }, withinMs: 1_000 }, prints('echo ok', 'ok\n')],
   },
   {
@@ -123,12 +123,12 @@ export const endings: Case[] = [
     ],
   },
   {
-    title: 'a read-only local cannot be seen behind, and that is said',
+    title: 'a read-only local cannot be seen behind, and the Result reports that',
     in: ['bash'],
     steps: [prints('A=global; f() { local -r A=1; exit 1; }', ''), ends('f', { state: 'partial' })],
   },
   {
-    title: 'what dash and ash cannot express when they re-execute themselves is said',
+    title: 'the state that dash and ash cannot express when they re-execute themselves is reported',
     in: ['dash', 'ash'],
     steps: [prints('f() { echo fn; }', ''), ends('exit 0', { state: 'partial' }), ends('f', { code: 127 })],
   },

@@ -6,7 +6,7 @@ const works = [prints('echo "$V"', '1\n'), ends('exit 3', { code: 3, state: 'res
 
 export const names: Case[] = [
   {
-    title: 'a function named command that does nothing is removed, and that is said',
+    title: 'a function named command that does nothing is removed, and the Result reports that',
     steps: [V, ends('command() { return 0; }', { state: 'partial' }), ...works],
   },
   {
@@ -58,7 +58,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'builtins that are switched off come back, and that is said',
+    title: 'builtins that are switched off come back, and the Result reports that',
     in: ['bash'],
     steps: [
       V,
@@ -140,7 +140,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'a DEBUG trap that lets nothing run: the shell is replaced at once, and that is said',
+    title: 'a DEBUG trap that lets nothing run: the shell is replaced at once, and the Result reports that',
     in: ['bash'],
     steps: [
       { run: 'shopt -s extdebug; trap false DEBUG', gives: { state: 'lost' }, withinMs: 1_000 },

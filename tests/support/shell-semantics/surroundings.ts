@@ -46,7 +46,7 @@ export const surroundings: Case[] = [
     steps: [prints('P=', ''), prints('echo "$P"', 'x\n', { env: { P: 'x' } }), prints('echo "[${P-unset}]"', '[]\n')],
   },
   {
-    title: 'a read-only variable cannot be given: nothing runs, and the reason is told',
+    title: 'a read-only variable cannot be given: nothing runs, and the reason is on stderr',
     steps: [
       prints('readonly R=1; P=p', ''),
       ends('echo ran', { code: 1, out: '', err: 'R: readonly variable\n', state: 'kept' }, { env: { P: 'x', R: '2' } }),
@@ -54,7 +54,7 @@ export const surroundings: Case[] = [
     ],
   },
   {
-    title: 'a variable that the command makes read-only stays, and that is said',
+    title: 'a variable that the command makes read-only stays, and the Result reports that',
     steps: [ends('readonly P', { state: 'partial' }, { env: { P: 'x' } }), prints('echo $P', 'x\n')],
   },
   {

@@ -26,11 +26,11 @@ export function registerBatch(program: Command, context: Context): void {
       new Option('--out <file>', 'results, one JSON object a line').env('SHELLFLEET_BATCH_OUT').makeOptionMandatory(),
     )
     .addOption(
-      new Option('--concurrency <n>', 'tasks under way at once')
+      new Option('--concurrency <n>', 'tasks that run or wait at once')
         .env('SHELLFLEET_BATCH_CONCURRENCY')
         .argParser(parseCount),
     )
-    .addOption(new Option('--resume', 'leave out what ended in --out before').env('SHELLFLEET_BATCH_RESUME'))
+    .addOption(new Option('--resume', 'skip the tasks that ended in --out before').env('SHELLFLEET_BATCH_RESUME'))
     .addOption(jsonFlag())
     .action((file: string, flags: Flags) => run(context, file, flags));
 }
@@ -38,7 +38,7 @@ export function registerBatch(program: Command, context: Context): void {
 async function run(context: Context, file: string, flags: Flags): Promise<void> {
   const { terminal } = context;
   let total = 0;
-  // The whole file is looked at first: a bad line is said before any task has run.
+  // The whole file is checked first, so that a line that is not valid is reported before any task runs.
   for await (const _task of readTasks(file)) total++;
   await context.withFleet(async (fleet) => {
     using interrupt = listenForInterrupt(terminal);
@@ -67,12 +67,12 @@ async function run(context: Context, file: string, flags: Flags): Promise<void> 
   });
 }
 
-/** First Ctrl-C cancels what is under way and starts nothing more; second leaves. */
+/** The first Ctrl-C cancels the running tasks and starts no further one; the second leaves. */
 function listenForInterrupt(terminal: Terminal): Disposable & { signal: AbortSignal } {
   const stop = new AbortController();
   const interrupt = () => {
     if (stop.signal.aborted) process.exit(CANCELLED);
-    terminal.say('Cancelling the tasks under way; Ctrl-C again leaves at once. --resume goes on from here.');
+    terminal.say('Cancelling the running tasks; Ctrl-C again leaves at once. --resume continues from here.');
     stop.abort();
   };
   process.on('SIGINT', interrupt);
@@ -104,11 +104,11 @@ function parseTask(line: string, place: string): Task {
     // The batch itself checks the fields of each task, and gives a result for a wrong one.
     if (typeof task === 'object' && task !== null && !Array.isArray(task)) return task as Task;
   } catch {
-    // said below
+    // reported below
   }
   throw new ShellfleetError(
     'COMMAND_INVALID',
-    `${place} is no task. Give one JSON object a line: {"id": "a", "script": "true"}.`,
+    `${place} is not a task. Give one JSON object per line: {"id": "a", "script": "true"}.`,
     { place },
   );
 }

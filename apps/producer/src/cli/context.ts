@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What every verb is given. */
+/** Passed to every verb. */
 export interface Context {
   config: Config;
   terminal: Terminal;
@@ -29,7 +29,7 @@ export function createContext(
         tenant?: string;
       }>();
       const fleet = await Fleet.connect({
-        // An empty variable says nothing.
+        // An empty variable counts as unset.
         ...(redisUrl ? { redisUrl } : {}),
         ...(namespace ? { namespace } : {}),
         ...(tenant ? { tenant } : {}),

@@ -3,11 +3,11 @@ import { examine } from '../fleet-process/doctor.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 
-/** Exit code 1 when something is missing that nobody but its user can bring. */
+/** Exit code 1 when something is missing that only the user can supply. */
 export function registerDoctor(program: Command, { config, terminal, setExitCode }: Context): void {
   program
     .command('doctor')
-    .description('what this machine lacks, with a one-line fix for each')
+    .description('examine this machine and the fleet, with a fix for each problem')
     .addOption(jsonFlag())
     .action(async ({ json }: { json?: boolean }) => {
       const findings = await examine(config.env);

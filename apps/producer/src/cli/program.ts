@@ -6,16 +6,16 @@ import { toPrintable } from './printable.ts';
 import { Terminal } from './terminal.ts';
 import { verbs } from './verbs.ts';
 
-/** Runs one command line and answers with its exit code. The one place where an error becomes a line on stderr. */
+/** Runs one command line and returns its exit code. The only place where an error becomes a line on stderr. */
 export async function runCli(args: readonly string[], config: Config): Promise<number> {
   const terminal = new Terminal(config);
   let exitCode = 0;
   const program = new Command('shellfleet')
     .description('A fleet of Docker hosts, used as one shell service.')
     .version(config.version)
-    .addOption(new Option('--redis-url <url>', 'where the fleet is').env('SHELLFLEET_REDIS_URL'))
-    .addOption(new Option('--namespace <name>', 'of the fleet').env('SHELLFLEET_NAMESPACE'))
-    .addOption(new Option('--tenant <name>', 'whose sessions').env('SHELLFLEET_TENANT'))
+    .addOption(new Option('--redis-url <url>', 'Redis of the fleet').env('SHELLFLEET_REDIS_URL'))
+    .addOption(new Option('--namespace <name>', 'namespace of the fleet').env('SHELLFLEET_NAMESPACE'))
+    .addOption(new Option('--tenant <name>', 'tenant of the sessions').env('SHELLFLEET_TENANT'))
     .configureOutput({ outputError: (text, write) => write(toUsageLine(text)) })
     .exitOverride();
   const context = createContext(program, config, terminal, (code) => {
@@ -38,7 +38,7 @@ function inheritSettings(program: Command, verb: Command): void {
   for (const inner of verb.commands) inheritSettings(verb, inner);
 }
 
-/** Commander's words, in one line, with the next step. */
+/** The message of commander in one line, with the next step. */
 function toUsageLine(text: string): string {
   const words = text
     .replace(/^error: /, '')

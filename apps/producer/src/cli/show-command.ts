@@ -5,7 +5,7 @@ import type { Terminal } from './terminal.ts';
 
 const QUIET_MS = 500;
 
-/** Submits a command of ours and shows it live, to its end: output where it belongs, progress for a person, and the exit code. */
+/** Submits a command and shows it live to its end: its output on the same streams, progress for a person, and its exit code. */
 export async function showOwnCommand(
   context: Context,
   session: Session,
@@ -16,8 +16,11 @@ export async function showOwnCommand(
   using signals = listenForSignals(terminal);
   const command = await submit();
   signals.accepted(command);
-  // Like a pipe into `head`: nobody wants the rest.
-  terminal.readerGone.addEventListener('abort', () => void command.cancel('its reader has gone').catch(() => {}));
+  // As with a pipe into `head`, the rest of the output is not wanted.
+  terminal.readerGone.addEventListener(
+    'abort',
+    () => void command.cancel('the reader of its output has gone').catch(() => {}),
+  );
   using _progress = showSessionProgress(terminal, session);
   for await (const chunk of command.output()) await showChunk(terminal, chunk, options.json, command.id);
   await showResult(context, await command.result(), options.json);
@@ -41,7 +44,7 @@ export async function showChunk(
   if (data.byteLength > 0) await terminal.write(stream, data);
 }
 
-/** Says what the exit code alone does not. */
+/** Shows the Result, and in words what the exit code does not show. */
 export async function showResult(context: Context, result: Result, json: boolean): Promise<void> {
   const { terminal } = context;
   terminal.clearProgress();
@@ -51,7 +54,7 @@ export async function showResult(context: Context, result: Result, json: boolean
   else if (result.outcome === 'timeout')
     terminal.say(`${result.commandId} was stopped at its time limit (${result.reason ?? 'wall'}).`);
   else if (result.outcome === 'lost')
-    terminal.say(`The host of ${result.commandId} was lost; whether it took effect is not known.`);
+    terminal.say(`The host of ${result.commandId} was lost, so it is not known whether it took effect.`);
   if (result.shell.state !== 'kept' && result.outcome !== 'error') {
     const { state, reason } = result.shell;
     terminal.say(
@@ -60,7 +63,7 @@ export async function showResult(context: Context, result: Result, json: boolean
   }
 }
 
-/** First Ctrl-C cancels, second leaves; a hang-up leaves it running. One that comes before the command is accepted holds for it then. */
+/** The first Ctrl-C cancels the command, the second leaves; a hang-up leaves it running. A Ctrl-C before the command is accepted cancels it when it is. */
 function listenForSignals(terminal: Terminal): Disposable & { accepted(command: Command): void } {
   let command: Command | undefined;
   let interrupted = false;
@@ -87,7 +90,7 @@ function listenForSignals(terminal: Terminal): Disposable & { accepted(command: 
   };
 }
 
-/** Where it stands, while nothing comes. The first output takes the line away, and this ends with the command. */
+/** Shows the state of the session until the first output, and again while there is none; ends with the command. */
 export function showSessionProgress(terminal: Terminal, session: Session): Disposable {
   const startedAt = Date.now();
   const show = async () => {

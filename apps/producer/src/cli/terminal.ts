@@ -5,9 +5,9 @@ import pc from 'picocolors';
 import type { Config } from '../config.ts';
 import { toPrintable } from './printable.ts';
 
-/** stdout and stderr of the command line: what is asked for goes to stdout, everything meant for a person to stderr. */
+/** stdout and stderr of the command line. Requested data goes to stdout, messages for a person to stderr. */
 export class Terminal {
-  /** Whoever read stdout has gone; what is written to it from then on vanishes. */
+  /** Aborts when the reader of stdout has closed it. Later writes to stdout are dropped. */
   readonly readerGone: AbortSignal;
   readonly #config: Config;
   readonly #colors: ReturnType<typeof pc.createColors>;
@@ -22,11 +22,11 @@ export class Terminal {
       if (error.code !== 'EPIPE') throw error;
       gone.abort();
     });
-    // Nobody is left to be told.
+    // There is no other place to report it.
     process.stderr.on('error', () => {});
   }
 
-  /** Bytes as they are; resolves when there is room for more. */
+  /** Writes bytes unchanged. Resolves when there is room for more. */
   async write(stream: 'stdout' | 'stderr', data: Uint8Array | string): Promise<void> {
     this.clearProgress();
     if (stream === 'stdout' && this.readerGone.aborted) return;
@@ -34,7 +34,7 @@ export class Terminal {
     await abortable(once(process[stream], 'drain'), this.readerGone).catch(() => {});
   }
 
-  /** One line for a program, or what a person asked for. Text of others is to be made printable before. */
+  /** Writes one line to stdout. Text from elsewhere must be made printable before. */
   line(text: string): Promise<void> {
     return this.write('stdout', `${text}\n`);
   }
@@ -43,13 +43,13 @@ export class Terminal {
     return this.line(JSON.stringify(value));
   }
 
-  /** A line for a person. */
+  /** Writes a message for a person to stderr. */
   say(text: string): void {
     this.clearProgress();
     process.stderr.write(`${this.#colors.dim('shellfleet:')} ${toPrintable(text)}\n`);
   }
 
-  /** A line that the next one replaces; only for a person at a terminal. */
+  /** Shows a line that the next one replaces, if the configuration allows progress. */
   progress(text: string): void {
     if (!this.#config.progress) return;
     process.stderr.write(`\r\u001b[2K${this.#colors.dim(toPrintable(text))}`);
@@ -62,7 +62,7 @@ export class Terminal {
     this.#progressShown = false;
   }
 
-  /** What went wrong, in one line, with the next step. */
+  /** Reports an error in one line, with the next step. */
   fail(error: unknown): void {
     this.clearProgress();
     const { code, message, hint, stack, cause } = ensureShellfleetError(error);
@@ -72,7 +72,7 @@ export class Terminal {
     process.stderr.write(`${stack ?? ''}\n${cause instanceof Error ? `${cause.stack}\n` : ''}`);
   }
 
-  /** Rows of a table, aligned; cells are made printable. */
+  /** Writes aligned rows to stdout; cells are made printable. */
   async table(rows: readonly (readonly string[])[]): Promise<void> {
     const cells = rows.map((row) => row.map(toPrintable));
     const widths = (cells[0] ?? []).map((_cell, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
@@ -87,5 +87,5 @@ export class Terminal {
   }
 }
 
-/** Messages of ours that end with what to do next say it better than the general hint; those that list the fields have said it. */
+/** True when a message ends with an instruction: it is more precise than the general hint. */
 const isInstruction = (message: string) => /\. [A-Z`][^.]*\.$/.test(message);

@@ -17,7 +17,7 @@ interface UpFlags {
   policies?: string;
 }
 
-/** What a detached supervisor tells the process that started it. */
+/** Messages from a detached supervisor to the process that started it. */
 type Progress = { type: 'line' | 'failed'; text: string } | { type: 'ready' };
 
 export function registerUp(program: Command, context: Context): void {
@@ -26,8 +26,8 @@ export function registerUp(program: Command, context: Context): void {
     .description('bring up a fleet on this machine: engine, images, Redis, workers')
     .addOption(new Option('-d, --detach', 'return when all is ready').env('SHELLFLEET_DETACH'))
     .addOption(new Option('--workers <n>', 'workers').env('SHELLFLEET_WORKERS').argParser(toCount).default(1))
-    .addOption(new Option('--slots <n>', 'open sessions a worker').env('SHELLFLEET_SLOTS').argParser(toCount))
-    .addOption(new Option('--policies <names>', 'what sessions may ask for').env('SHELLFLEET_POLICIES'))
+    .addOption(new Option('--slots <n>', 'open sessions per worker').env('SHELLFLEET_SLOTS').argParser(toCount))
+    .addOption(new Option('--policies <names>', 'execution policies that the workers offer').env('SHELLFLEET_POLICIES'))
     .action((flags: UpFlags) => (flags.detach ? upDetached(context) : up(flags, context)));
 }
 
@@ -39,9 +39,9 @@ function toCount(text: string): number {
   return count;
 }
 
-/** Stays in the foreground: Ctrl-C ends what was started, and says how much that is. */
+/** Runs in the foreground. Ctrl-C ends the fleet, after a message with the number of open sessions. */
 async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): Promise<void> {
-  // Whoever started us detached listens until we are ready, and no longer.
+  // The process that started a detached supervisor receives messages until the fleet is ready.
   const tell = (progress: Progress) => process.connected && process.send?.(progress);
   const report = (line: string) => {
     tell({ type: 'line', text: line });
@@ -93,7 +93,7 @@ function policyFor(offered: readonly string[]): PolicyName {
   return policies.includes(DEFAULT_POLICY) ? DEFAULT_POLICY : (policies[0] ?? DEFAULT_POLICY);
 }
 
-/** The same, in a process of its own; its progress is shown until it is ready. */
+/** Runs `up` in a process of its own, and shows its progress until it is ready. */
 async function upDetached({ config, terminal, setExitCode }: Context): Promise<void> {
   const log = openSync(join(await makeStateFolder(config.env), 'up.log'), 'a', 0o600);
   const main = fileURLToPath(new URL('../main.ts', import.meta.url));

@@ -18,7 +18,7 @@ import { registerUp } from './up.ts';
 import { registerWait } from './wait.ts';
 import { registerWorker } from './worker.ts';
 
-/** Adds one verb to the program. A verb is one file with one of these; a verb that is not in the list below does not exist. */
+/** Adds one verb to the program. Each verb is a file of its own, and is in the list below. */
 export type RegisterVerb = (program: Command, context: Context) => void;
 
 export const verbs: readonly RegisterVerb[] = [

@@ -5,7 +5,7 @@ import { diagnose, type Finding } from '@shellfleet/setup';
 import { isOurs, readFleetRecord, VERSION } from './fleet-record.ts';
 import { examineHostPolicy } from './host-policy.ts';
 
-/** What a fleet needs of this machine, then the fleet itself. Looks, and changes nothing. */
+/** Examines this machine and the fleet, and changes nothing. */
 export async function examine(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const file = await readFleetFile(env).catch(() => undefined);
   return [
@@ -25,16 +25,16 @@ async function examineFleet(env: NodeJS.ProcessEnv): Promise<Finding> {
     return { name, state: 'present', detail: `version ${record.version}${own}, up since ${record.startedAt}` };
   }
   if (env.SHELLFLEET_REDIS_URL) {
-    return { name, state: 'present', detail: 'none of this machine; SHELLFLEET_REDIS_URL names another' };
+    return { name, state: 'present', detail: 'no fleet of this machine; SHELLFLEET_REDIS_URL names another' };
   }
-  return { name, state: 'missing', detail: 'none runs on this machine', fix: 'npx shellfleet up --detach' };
+  return { name, state: 'missing', detail: 'no fleet runs on this machine', fix: 'npx shellfleet up --detach' };
 }
 
 async function examineRedis(url: string | undefined): Promise<Finding> {
   const name = 'fleet’s redis';
   if (url === undefined) {
     const fix = 'npx shellfleet up --detach, or set SHELLFLEET_REDIS_URL';
-    return { name, state: 'missing', detail: 'not known where it is', fix };
+    return { name, state: 'missing', detail: 'its address is not known', fix };
   }
   try {
     const { redis } = await connectRedis(url, 'producer', 'shellfleet-doctor');
@@ -42,7 +42,7 @@ async function examineRedis(url: string | undefined): Promise<Finding> {
     redis.disconnect();
     const detail = `at ${describeRedis(url)}`;
     if (persistent) return { name, state: 'present', detail };
-    const lacks = `${detail}, without an append-only file: a restart forgets what was accepted`;
+    const lacks = `${detail}, without an append-only file: a restart loses accepted commands`;
     return { name, state: 'missing', detail: lacks, fix: 'CONFIG SET appendonly yes' };
   } catch (error) {
     const { message, hint } = ensureShellfleetError(error);
@@ -52,7 +52,7 @@ async function examineRedis(url: string | undefined): Promise<Finding> {
 
 function examineSealKey(key: string | undefined): Finding {
   const name = 'seal key';
-  if (key) return { name, state: 'present', detail: 'known; what goes through Redis can be opened' };
-  const fix = 'set SHELLFLEET_SEAL_KEY to the fleet’s, or run npx shellfleet up --detach';
-  return { name, state: 'missing', detail: 'not known, so nothing of a session can be opened', fix };
+  if (key) return { name, state: 'present', detail: 'known, so sealed values in Redis can be opened' };
+  const fix = 'set SHELLFLEET_SEAL_KEY to the key of the fleet, or run npx shellfleet up --detach';
+  return { name, state: 'missing', detail: 'not known, so sealed values in Redis cannot be opened', fix };
 }

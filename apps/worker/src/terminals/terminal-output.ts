@@ -3,8 +3,8 @@ import type { Stage } from '../output/stage.ts';
 
 // Redacts the output of a terminal and cuts it into messages.
 //
-// TERMINAL_OUTPUT-1. A message never covers a raw byte that the stage still holds, so output can continue from the acknowledged offset.
-// TERMINAL_OUTPUT-2. A prompt must appear although no output follows it: held bytes are released after a short silence, except when they may
+// TERMINAL-OUTPUT-1. A message never covers a raw byte that the stage still holds, so output can continue from the acknowledged offset.
+// TERMINAL-OUTPUT-2. A prompt must appear although no output follows it: held bytes are released after a short silence, except when they may
 //                    be the beginning of one of the session's secrets.
 
 /** Longer than pauses within one write of a program, shorter than a person notices. */

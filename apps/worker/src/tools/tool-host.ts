@@ -97,7 +97,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
     }
   }
 
-  /** TOOLS-2. Returns false when no tool has waiting calls. */
+  /** Takes the next call (TOOLS-2). Returns false when no tool has waiting calls. */
   async function takeNext(): Promise<boolean> {
     const name = waiting.shift();
     if (name === undefined) return false;

@@ -9,9 +9,9 @@ import { endStrays } from './stray-processes.ts';
 
 // One process for each call.
 //
-// TOOL_PROCESS-1. The report is read completely before the exit is awaited, because a report may be larger than a pipe.
-// TOOL_PROCESS-2. When this returns, the process, its group and all processes with its mark are gone.
-// TOOL_PROCESS-3. The worker receives only one report of limited size and the last bytes that the process printed.
+// TOOL-PROCESS-1. The report is read completely before the exit is awaited, because a report may be larger than a pipe.
+// TOOL-PROCESS-2. When this returns, the process, its group and all processes with its mark are gone.
+// TOOL-PROCESS-3. The worker receives only one report of limited size and the last bytes that the process printed.
 
 /** Time between SIGTERM and SIGKILL, and again until SIGKILL takes effect. */
 const STEP_MS = 1_000;

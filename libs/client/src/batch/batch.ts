@@ -5,10 +5,11 @@ import { runTask } from './run-task.ts';
 import { type BatchOptions, type BatchTotals, batchOptionsSchema, type Task, type TaskResult } from './task.ts';
 
 /**
- * A set of tasks under way. Iterate it once, to its end: tasks are taken as room for them comes, results are given as tasks end.
- * A consumer that is slow holds the batch back, so that memory stays bounded; one that stops lets what runs end, and starts nothing more.
+ * A batch of tasks. Iterate it once, to its end: tasks are read when there is room for them, and results come as tasks end.
+ * A slow consumer throttles the batch, so that memory stays bounded. When the consumer stops, running tasks end and no further one starts.
  */
 export class Batch implements AsyncIterable<TaskResult> {
+  /** Counted so far. */
   readonly totals: BatchTotals = {
     tasks: 0,
     skipped: 0,
@@ -18,7 +19,7 @@ export class Batch implements AsyncIterable<TaskResult> {
   readonly #tasks: Iterable<Task> | AsyncIterable<Task>;
   readonly #options: ReturnType<typeof parseOptions>;
   readonly #signal: AbortSignal | undefined;
-  /** begins the ids of its sessions */
+  /** prefix of the ids of its sessions */
   readonly #name: string;
   readonly #seen = new Set<string>();
 
@@ -58,14 +59,14 @@ export class Batch implements AsyncIterable<TaskResult> {
           running.set(index, this.#start(step.taken.value, index++));
       }
     } finally {
-      // The source may be at work on a task that nobody will run.
+      // The source may still be producing a task. It is not run, and an error of it is dropped.
       next?.catch(() => {});
       source.return(undefined).catch(() => {});
       await Promise.allSettled(running.values());
     }
   }
 
-  /** Runs the batch for its totals alone. */
+  /** Runs the batch and returns its totals, without the results. */
   async run(): Promise<BatchTotals> {
     for await (const _result of this);
     return this.totals;
@@ -103,7 +104,7 @@ function parseOptions(options: BatchOptions) {
 function duplicate(id: string): TaskResult {
   const error = new ShellfleetError(
     'COMMAND_INVALID',
-    `The task id ${JSON.stringify(id)} stands twice in the batch. Give each task its own id.`,
+    `The task id ${JSON.stringify(id)} occurs twice in the batch. Give each task its own id.`,
   );
   return { id, sessionId: '', outcome: 'error', results: [], error: error.toJSON(), attempts: 0, durationMs: 0 };
 }

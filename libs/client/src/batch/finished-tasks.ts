@@ -4,10 +4,10 @@ import { OUTCOMES, ShellfleetError } from '@shellfleet/protocol';
 import { z } from 'zod';
 
 const lineSchema = z.object({ id: z.string(), outcome: z.enum(OUTCOMES) });
-/** How a task ends that was ours to lose, not its own doing: it runs again. */
+/** Outcomes that the task did not cause itself: such a task runs again. */
 const RUN_AGAIN: readonly string[] = ['error', 'lost', 'cancellation'];
 
-/** Ids of the tasks that ended by themselves, from a file of task results. Lines that are none, such as a half-written last one, count for nothing. */
+/** Ids of the tasks that ended by themselves, from a file of task results. Lines that are not valid, such as a partly written last one, are skipped. */
 export async function readFinishedTasks(path: string): Promise<Set<string>> {
   const finished = new Set<string>();
   try {

@@ -10,7 +10,7 @@ export interface Retries {
   command: number;
 }
 
-/** Runs a task to its end, again from its beginning where that was asked for. Never rejects. */
+/** Runs a task to its end, and again from its beginning as often as `retries` allows. Never rejects. */
 export async function runTask(
   view: View,
   task: Task,

@@ -10,39 +10,43 @@ import {
 } from '@shellfleet/protocol';
 import { z } from 'zod';
 
-/** Work for a session of its own. */
+/** One or several scripts that run in a session of their own. */
 export interface Task {
-  /** The caller's name for it; once in a batch. */
+  /** The caller's name for it, 1 to 256 characters, unique in the batch. */
   id: string;
-  /** In order; stops at the first failure. */
+  /** Run in order, up to the first one that does not succeed. At most 1,000 scripts. */
   script: string | string[];
+  /** Of its session. Default: every default of a session. */
   spec?: SessionSpec;
-  /** sandbox path → local path, uploaded before the first script */
+  /** Sandbox path → path on this machine. Uploaded before the first script. */
   files?: Record<string, string>;
+  /** Limit for each script in ms, 1 to 86,400,000. Default: `commandTimeoutMs` of the spec. */
   timeoutMs?: number;
 }
 
 export interface BatchOptions {
-  /** Tasks that are under way at once; more than there are slots lets the queue do its work. Default 32. */
+  /** Tasks that run or wait for a host at once, 1 to 10,000. More than there are slots keeps every slot busy. Default: 32. */
   concurrency?: number;
-  /** A file with the results of an earlier run, one JSON object a line: tasks that ended by themselves there are not run again. */
+  /** A file with the results of an earlier run, one JSON object per line. Tasks that ended by themselves in it are skipped; `error`, `lost` and `cancellation` run again. */
   resumeFrom?: string;
-  /** How often a task is run again, from its beginning: after a failure of ours, or of its own. Default 0. */
+  /** How often a task runs again from its beginning, 0 to 100: `infra` after an outcome `error` or `lost`, `command` after any other failure. Default: 0. */
   retries?: { infra?: number; command?: number };
-  /** No task is started any more; those under way are closed, and end as cancellations. */
+  /** When it aborts, no further task starts, and the running ones are closed and end as cancellations. */
   signal?: AbortSignal;
 }
 
 export interface TaskResult {
   id: string;
   sessionId: string;
-  /** Of the first script that did not succeed, else success. */
+  /** That of the first script that did not succeed, else `success`. */
   outcome: Outcome;
-  /** One for each script that ran. */
+  /** One per script that ran. */
   results: Result[];
-  /** Why no script, or no further one, could run. */
+  /** Present when a script could not be run. */
   error?: WireError;
+  /** 1 without retries */
   attempts: number;
+  /** over all attempts */
   durationMs: number;
 }
 

@@ -3,8 +3,7 @@ import { ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
 /**
- * How this Redis can promise that a write is on its disk:
- * `always`: its answer says so; `wait`: it says so when asked (WAITAOF); `none`: it cannot.
+ * How this Redis confirms that a write is on its disk: `always`: every reply is a confirmation; `wait`: WAITAOF confirms; `none`: it cannot.
  */
 export type Durability = 'always' | 'wait' | 'none';
 
@@ -22,7 +21,7 @@ export async function detectDurability(redis: Redis): Promise<Durability> {
   return Number(major) > 7 || (Number(major) === 7 && Number(minor) >= 2) ? 'wait' : 'none';
 }
 
-/** Refuses before anything is sent. */
+/** Throws DURABLE_UNSUPPORTED when Redis cannot confirm. */
 export function requireDurability(durability: Durability): void {
   if (durability !== 'none') return;
   throw new ShellfleetError(
@@ -31,7 +30,7 @@ export function requireDurability(durability: Durability): void {
   );
 }
 
-/** Sent right behind the write it waits for, on the same connection. */
+/** Must be sent directly after the write that it confirms, on the same connection. */
 export async function waitUntilOnDisk(redis: Redis, commandId: string): Promise<void> {
   const [local] = (await redis.call('WAITAOF', '1', '0', String(WAIT_MS)).catch((error: unknown) => {
     throw toQueueError(error);

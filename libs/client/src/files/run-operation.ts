@@ -15,7 +15,7 @@ import type { OpenSession } from '../submit/open-session.ts';
 import type { SubmitContext } from '../submit/send-entry.ts';
 import { sendEntry } from '../submit/send-entry.ts';
 
-/** A step of a file operation that the mailbox has taken. */
+/** An accepted step of a file operation. */
 export interface SentOperation {
   answer(): Promise<FileAnswer>;
 }
@@ -27,7 +27,7 @@ export function parseSandboxPath(path: unknown): string {
   return parseOrThrow(pathSchema, { path }, 'PATH_INVALID', `The path ${shown}`).path;
 }
 
-/** Sends one step; resolves when the mailbox has taken it. */
+/** Submits one step; resolves when it is accepted. */
 export async function sendOperation(
   context: SubmitContext,
   session: OpenSession,
@@ -56,7 +56,7 @@ async function readAnswer(
   );
 }
 
-/** A file operation, or a restart, that did not succeed is an error: it has no exit code that could be data. */
+/** Throws unless it succeeded: a file operation or restart has no exit code, so its failure is an error. */
 export function throwUnlessDone(wire: WireResult, what: string): void {
   if (wire.outcome === 'success') return;
   const { error } = wire;
@@ -65,7 +65,7 @@ export function throwUnlessDone(wire: WireResult, what: string): void {
     throw new ShellfleetError('SESSION_CLOSED', `Cancelled before it was done: ${what}. The session was closed.`);
   }
   if (wire.outcome === 'lost') {
-    throw new ShellfleetError('SESSION_LOST', `Its host was lost, and whether it was done is not known: ${what}.`);
+    throw new ShellfleetError('SESSION_LOST', `Its host was lost, so it is not known whether this was done: ${what}.`);
   }
   throw new ShellfleetError('INTERNAL', `It ended as ${wire.outcome}: ${what}.`, { reason: wire.reason });
 }

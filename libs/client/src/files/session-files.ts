@@ -9,12 +9,12 @@ import { parseSandboxPath, type SentOperation, sendOperation } from './run-opera
 
 /** Bytes of a file that one entry carries. */
 const PART_BYTES = 524_288;
-/** Parts of one file that may be on their way at once. */
+/** Parts of one file that may be in flight at once. */
 const PARTS_AHEAD = 4;
-/** The most that `read` holds in memory; `download` has no such limit. */
+/** Limit of `read`, which holds the file in memory; `download` has none. */
 const READ_BYTES = 268_435_456;
 
-/** Splits files into parts that fit an entry of the mailbox. A file in several parts holds its turn to the last one, so it keeps its place. */
+/** Splits files into parts that fit an entry of the mailbox. A file of several parts is one exclusive call, so no command comes between its parts. */
 export class SessionFiles implements Files {
   readonly #context: SubmitContext;
   readonly #session: OpenSession;
@@ -46,7 +46,7 @@ export class SessionFiles implements Files {
     if (typeof data !== 'string' && !(data instanceof Uint8Array)) {
       throw new ShellfleetError(
         'COMMAND_INVALID',
-        `What is written to ${JSON.stringify(parsed)} must be a string or bytes.`,
+        `The data for ${JSON.stringify(parsed)} must be a string or bytes.`,
         {
           issues: [{ path: 'data', message: 'must be a string or bytes' }],
         },
@@ -91,19 +91,19 @@ export class SessionFiles implements Files {
     }
   }
 
-  /** The file, part by part; ends with a part that is not full. */
+  /** Yields the file part by part. A part that is not full is the last. */
   async *#parts(path: string): AsyncGenerator<Uint8Array> {
     const release = Promise.withResolvers<void>();
     const readAt = (offset: number) =>
       sendOperation(this.#context, this.#session, { name: 'read', path, offset, length: PART_BYTES });
     const first = Promise.withResolvers<SentOperation>();
-    const turn = this.#order.runExclusive(async () => {
+    const holding = this.#order.runExclusive(async () => {
       const sending = readAt(0);
       sending.then(first.resolve, first.reject);
       await sending;
       await release.promise;
     });
-    turn.catch(() => {});
+    holding.catch(() => {});
     try {
       let sent = await first.promise;
       for (let offset = 0; ; offset += PART_BYTES) {
@@ -148,7 +148,7 @@ function* cut(data: Buffer): Generator<Part> {
   }
 }
 
-/** An empty file is one empty part. The file is sent as long as it is when its end is reached. */
+/** Yields at least one part. A file that grows meanwhile is read to the end that it has then. */
 async function* readLocal(localPath: string): AsyncGenerator<Part> {
   try {
     if ((await stat(localPath)).isDirectory())

@@ -31,7 +31,7 @@ interface AskOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Asks a host about one of its sessions. Throws what the host refuses with, and HOST_UNREACHABLE when it does not answer in time. */
+/** Asks a host about one of its sessions. Rejects with the error that the host answers, and with HOST_UNREACHABLE when it does not answer in time (5 s). */
 export async function askHost<Q extends HostQuestion>(
   context: AskContext,
   host: string,

@@ -1,8 +1,8 @@
 import { isShellfleetError } from '@shellfleet/protocol';
 
 /**
- * Lets so many calls be on their way to Redis at once, the others in call order behind them: a call's deadline runs from its sending, and
- * must not be spent in a line of our own making. A call that finds room is sent in the same step.
+ * Limits how many calls to Redis are in flight. Further calls wait in call order, unsent, so that their deadline does not run meanwhile. A call
+ * that finds room is sent in the same step.
  */
 export class SendWindow {
   readonly #room: number;
@@ -26,7 +26,7 @@ export class SendWindow {
     try {
       return await call();
     } catch (error) {
-      // Who waits behind a call without an answer will get none either; none of them was sent.
+      // Redis does not answer, so the waiting calls are rejected too. None of them was sent.
       if (isWithoutAnswer(error)) this.#refuseWaiting(error);
       throw error;
     } finally {
@@ -54,7 +54,7 @@ export class SendWindow {
   }
 }
 
-/** Redis said nothing, as against no. */
+/** True when Redis did not reply, false when it replied with an error. */
 function isWithoutAnswer(error: unknown): boolean {
   const cause = isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE' ? error.cause : error;
   return cause instanceof Error && !isShellfleetError(cause) && cause.name !== 'ReplyError';

@@ -4,10 +4,10 @@ import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { SendWindow } from './send-window.ts';
 
-/** Calls that are being added at once. */
+/** Calls that are added at once. */
 const JOBS_UNDER_WAY = 200;
 
-/** The queues in which calls of tools wait for a host. They share the producer's main connection. */
+/** The queues in which tool calls wait for a host, one per tool. They use the main connection. */
 export class ToolsQueue {
   readonly #redis: Redis;
   readonly #fleet: FleetKeys;
@@ -32,7 +32,7 @@ export class ToolsQueue {
     return (await this.#queue(name).getJob(toolJobId(call))) !== undefined;
   }
 
-  /** Nobody needs to look at it any more. */
+  /** Removes the job of a call that needs no host any more. */
   async remove(name: string, call: string): Promise<void> {
     await this.#queue(name).remove(toolJobId(call));
   }
@@ -52,7 +52,7 @@ export class ToolsQueue {
       prefix: this.#fleet.tools,
       streams: { events: { maxLen: 0 } },
     });
-    // Failures reach whoever made the call.
+    // A failure rejects the call that met it.
     queue.on('error', () => {});
     this.#queues.set(name, queue);
     return queue;

@@ -5,7 +5,7 @@ import { readSessionInfos } from './session-info.ts';
 
 const PAGE = 200;
 
-/** Sessions of this tenant: recorded, open, or closed a moment ago. Read in pages: one that changes meanwhile may show as before or after. */
+/** Sessions of this tenant: recorded, open, or closed a moment ago. They are read in pages, so one that changes meanwhile may show its old or its new state. */
 export async function* listSessions(
   context: InfoContext,
   state: SessionState | undefined,

@@ -10,7 +10,7 @@ export interface LineContext extends FleetContext {
 export interface WaitingLine {
   /** From 1; undefined for one that does not wait. */
   positionOf(jobId: string): number | undefined;
-  /** How long that position may have to wait, ms; undefined while no host can tell. */
+  /** Estimated wait of that position in ms; undefined before any host has reported how long slots are held. */
   etaOf(position: number): number | undefined;
 }
 
@@ -36,7 +36,7 @@ export async function readWaitingLines(
 
 type Slots = Pick<HostBeat, 'slots' | 'free' | 'draining'> & { heldMs?: number | undefined };
 
-/** As if slots went on being given back as often as they lately were. */
+/** Assumes that slots are freed as often as they lately were. */
 export function estimateWait(position: number, hosts: readonly Slots[]): number | undefined {
   const open = hosts.filter(({ draining }) => !draining);
   const free = open.reduce((sum, host) => sum + host.free, 0);
@@ -53,7 +53,7 @@ export async function readBeats(context: LineContext): Promise<HostBeat[]> {
     try {
       return [hostBeatSchema.parse(JSON.parse(text ?? ''))];
     } catch {
-      return []; // no longer there
+      return []; // the heartbeat has expired
     }
   });
 }

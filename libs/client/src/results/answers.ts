@@ -1,7 +1,7 @@
 import { abortable } from '@shellfleet/concurrency';
 import type { ShellfleetError } from '@shellfleet/protocol';
 
-/** Questions of this process that hosts have not answered yet. An answer that nobody waits for any more is dropped. */
+/** Questions of a view that hosts have not answered yet. An answer that comes after its wait has ended is dropped. */
 export class Answers {
   readonly #waiting = new Map<string, PromiseWithResolvers<string>>();
 

@@ -8,13 +8,17 @@ import {
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** A Result as its host, or a mailbox script, wrote it. Throws INTERNAL when it is none. */
+/** Parses a Result that a host or a mailbox script wrote. Throws INTERNAL when it is not valid. */
 export function parseWireResult(json: string, commandId: string): WireResult {
   const parsed = wireResultSchema.safeParse(tryJson(json));
   if (parsed.success) return parsed.data;
-  throw new ShellfleetError('INTERNAL', `The result of ${commandId} is not one: ${parsed.error.issues[0]?.message}.`, {
-    commandId,
-  });
+  throw new ShellfleetError(
+    'INTERNAL',
+    `The stored result of ${commandId} is not valid: ${parsed.error.issues[0]?.message}.`,
+    {
+      commandId,
+    },
+  );
 }
 
 /** Reads the terminal event `event` of an entry. Throws RESULT_EXPIRED when it is gone. */
@@ -28,7 +32,7 @@ export async function readResult(redis: Redis, keys: SessionKeys, entryId: strin
 export function resultExpired(commandId: string): ShellfleetError {
   return new ShellfleetError(
     'RESULT_EXPIRED',
-    `Nothing is kept of command ${commandId}: it never existed, it ended more than 24 hours ago, or newer output of its session took its place.`,
+    `Nothing is kept of command ${commandId}: it never existed, it ended more than 24 hours ago, or it was trimmed to make room for newer output of its session.`,
     { commandId },
   );
 }

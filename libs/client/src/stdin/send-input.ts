@@ -17,22 +17,22 @@ export interface InputContext {
 
 const NOTHING = new Uint8Array(0);
 
-/** Where a call goes, and how long it waits. */
+/** The entry that a call writes to, and how long it waits. */
 export interface InputPlace {
   context: InputContext;
   keys: SessionKeys;
   entryId: string;
   signal?: AbortSignal | undefined;
-  /** How long Redis may be away before the call fails. */
-  patienceMs: number;
+  /** How long the call is retried while Redis is down. */
+  retryMs: number;
 }
 
 /** `bytes`: at most LIMITS.inputWriteBytes. */
 export type InputCall = Omit<InputWrite, 'writer' | 'number' | 'chunks'> & { bytes?: Uint8Array };
 
 /**
- * One call on an open stdin, made again with its number until Redis has answered it and there is room: it is stored once. The caller makes its calls
- * on one entry one after another.
+ * One call on an open stdin. It is retried under its number until Redis has answered and there is room, and is stored once. Calls on one entry
+ * must be made one after another.
  */
 export async function sendInput(place: InputPlace, call: InputCall): Promise<Exclude<InputWritten, { type: 'full' }>> {
   const { context, keys, entryId, signal } = place;
@@ -47,21 +47,21 @@ export async function sendInput(place: InputPlace, call: InputCall): Promise<Exc
     number: context.nextInputNumber(),
     chunks: [...toPieces(bytes, LIMITS.inputChunkBytes)].map(seal),
   };
-  const giveUpAt = Date.now() + place.patienceMs;
+  const giveUpAt = Date.now() + place.retryMs;
   let wake: Wake | undefined;
   try {
     for (;;) {
       signal?.throwIfAborted();
       const written = await writeInput(context.redis, keys, entryId, write).catch((error: unknown) => {
         if (!isShellfleetError(error) || error.code !== 'QUEUE_UNAVAILABLE' || Date.now() > giveUpAt) throw error;
-        // A Redis that is full takes no chunk, but whoever streams is still there.
+        // A full Redis accepts no chunk. An empty call still renews the lease of the submitter.
         const { writer, number, offset, leaseMs } = write;
         if (offset !== undefined && leaseMs !== undefined)
           void writeInput(context.redis, keys, entryId, { writer, number, offset, leaseMs }).catch(() => {});
         return { type: 'full' } as const;
       });
       if (written.type !== 'full') return written;
-      // The first look after following misses no hint.
+      // After following, the call is made once more before it waits: there may be room since.
       if (wake === undefined) wake = await context.feeds.follow(keys.feed);
       else await wake.next(signal);
     }
@@ -70,7 +70,7 @@ export async function sendInput(place: InputPlace, call: InputCall): Promise<Exc
   }
 }
 
-/** What is too much for one call, in several. */
+/** Splits data into pieces that fit one call. */
 export function toWrites(data: string | Uint8Array): Generator<Uint8Array> {
   return toPieces(typeof data === 'string' ? Buffer.from(data) : data, LIMITS.inputWriteBytes);
 }
@@ -79,7 +79,7 @@ function* toPieces(bytes: Uint8Array, most: number): Generator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += most) yield bytes.subarray(at, at + most);
 }
 
-/** Why nothing more can be written, as the error of who tried. */
+/** The error of a write that was not accepted. */
 export function toInputError(
   written: Exclude<InputWritten, { type: 'full' | 'written' }>,
   keys: SessionKeys,

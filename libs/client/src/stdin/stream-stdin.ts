@@ -2,23 +2,23 @@ import { LIMITS, type SessionKeys, type StdinSource } from '@shellfleet/protocol
 import type { InputContext } from './send-input.ts';
 import { type InputCall, type InputPlace, sendInput, toWrites } from './send-input.ts';
 
-// STDIN-STREAM-1. While it streams, its submitter is heard at least every second; a host that misses it for long enough stops the command.
-// STDIN-STREAM-2. Each chunk names its offset, so that none is put behind a gap that Redis left.
-// STDIN-STREAM-3. What is read of the source is bounded: a chunk is asked for when the one before is stored.
+// STDINSTREAM-1. The submitter renews its lease at least every second while it streams. The host stops the command when the lease has lapsed.
+// STDINSTREAM-2. Each chunk has its offset, so that none is stored after a gap that a loss in Redis left.
+// STDINSTREAM-3. Memory is bounded: the next chunk is read from the source when the one before is stored.
 
 const RENEW_EVERY_MS = 1_000;
 
-/** Sends all of the source to the command, then its end. Resolves when that is done, or nobody wants it any more; never rejects. */
+/** Sends the source to the command, to its end. Resolves when that is done, or when the command reads no more. Never rejects. */
 export async function streamStdin(
   context: InputContext,
   keys: SessionKeys,
   entryId: string,
   source: StdinSource,
 ): Promise<void> {
-  const place: InputPlace = { context, keys, entryId, patienceMs: Number.POSITIVE_INFINITY };
+  const place: InputPlace = { context, keys, entryId, retryMs: Number.POSITIVE_INFINITY };
   const iterator = toIterator(source);
   let offset = 0;
-  /** False: the command has no use for more. */
+  /** Resolves to false when the command reads no more. */
   const send = async (call: InputCall): Promise<boolean> => {
     const written = await sendInput(place, { ...call, offset, leaseMs: LIMITS.inputLeaseMs });
     if (written.type !== 'written' && written.type !== 'misplaced') return false;
@@ -37,9 +37,9 @@ export async function streamStdin(
       for (const bytes of toWrites(step.value)) if (!(await send({ bytes }))) return;
     }
   } catch {
-    // This process has closed its connection: its lease runs out, and the host says so.
+    // The connection was closed: the lease lapses, and the host ends the command with STDIN_INCOMPLETE.
   } finally {
-    // A source that waits for its next piece answers when that comes, or never.
+    // Not awaited: a source that waits for its next piece may never return.
     void Promise.resolve(iterator.return?.()).catch(() => {});
   }
 }
@@ -54,7 +54,7 @@ function isPiece(value: unknown): boolean {
 
 type Step = IteratorResult<Uint8Array | string>;
 
-/** Waits for a piece of the source, and is heard meanwhile. */
+/** Waits for a piece of the source, and renews the lease meanwhile. */
 async function renewing(
   renew: () => Promise<boolean>,
   piece: Step | Promise<Step>,

@@ -8,14 +8,14 @@ export interface WriteContext extends InputContext {
 }
 
 export interface WriteOptions {
-  /** Ends the wait for room. What was written of the data until then stays written. */
+  /** Ends the wait for room. Data that was written before stays written. */
   signal?: AbortSignal;
 }
 
-/** A write is made again, under its number, while Redis is away no longer than this. */
-const PATIENCE_MS = 10_000;
+/** How long a write is retried while Redis is down. */
+const RETRY_MS = 10_000;
 
-/** Writes of this process to one command, in call order, each whole. */
+/** Writes of this process to the stdin of one command, in call order. The data of one write stays together. */
 export class OpenStdin {
   readonly #context: WriteContext;
   readonly #keys: SessionKeys;
@@ -28,7 +28,7 @@ export class OpenStdin {
   }
 
   write(data: string | Uint8Array, { signal }: WriteOptions = {}): Promise<void> {
-    return this.#inTurn(async (place) => {
+    return this.#inOrder(async (place) => {
       for (const bytes of toWrites(data)) {
         const written = await sendInput({ ...place, signal }, { bytes });
         if (written.type !== 'written') throw toInputError(written, this.#keys, this.#entryId);
@@ -36,20 +36,20 @@ export class OpenStdin {
     });
   }
 
-  /** Of a stdin that is closed already, or a command that has ended, it is nothing. */
+  /** Has no effect on a closed stdin, or after the end of the command. */
   close(): Promise<void> {
-    return this.#inTurn(async (place) => {
+    return this.#inOrder(async (place) => {
       const written = await sendInput(place, { closes: 'end' });
       if (written.type === 'not-open' || written.type === 'unknown')
         throw toInputError(written, this.#keys, this.#entryId);
     });
   }
 
-  #inTurn(
-    send: (place: { context: WriteContext; keys: SessionKeys; entryId: string; patienceMs: number }) => Promise<void>,
+  #inOrder(
+    send: (place: { context: WriteContext; keys: SessionKeys; entryId: string; retryMs: number }) => Promise<void>,
   ): Promise<void> {
     const [context, keys, entryId] = [this.#context, this.#keys, this.#entryId];
-    const turn = () => send({ context, keys, entryId, patienceMs: PATIENCE_MS });
-    return context.inputOrder.runExclusive(`${keys.session}\n${entryId}`, turn);
+    const call = () => send({ context, keys, entryId, retryMs: RETRY_MS });
+    return context.inputOrder.runExclusive(`${keys.session}\n${entryId}`, call);
   }
 }

@@ -1,19 +1,19 @@
 import { TextDecoder } from 'node:util';
 import type { OutputChunk, OutputEntry, StreamName } from '@shellfleet/protocol';
 
-/** Raw bytes of each stream that a reader has, or has been told are missing. */
+/** Raw bytes of each stream that a reader has, or that were counted to it as missing. */
 export interface RawOffsets {
   stdout: number;
   stderr: number;
 }
 
 /**
- * Makes chunks of one command's output entries.
+ * Turns the output entries of one command into chunks.
  * CHUNK-1. `text` of all chunks of a stream is the decoding of all its data, wherever the chunks were cut.
- * CHUNK-2. What is missing between two chunks of a stream is counted in the later one.
+ * CHUNK-2. Bytes that are missing between two chunks of a stream are counted in the later one.
  */
 export class ChunkAssembler {
-  /** Undefined: the reader resumed, and what it has of that stream shows only with its next chunk. */
+  /** The raw offset that comes next. Undefined after a resumption: it is taken from the next entry of the stream. */
   readonly #next: { [name in StreamName]: number | undefined };
   readonly #decoders: { [name in StreamName]: TextDecoder } = { stdout: createDecoder(), stderr: createDecoder() };
   #seq = 0;
@@ -33,7 +33,7 @@ export class ChunkAssembler {
     return { id, stream, seq, data, text, ...(omittedBytes > 0 ? { omittedBytes } : {}) };
   }
 
-  /** The reader has this entry already: go on behind it. */
+  /** Continues after an entry that the reader already has. */
   resumeAfter(entry: OutputEntry): void {
     this.#next[entry.stream] = entry.rawTo;
     this.#decoders[entry.stream].decode(entry.data, { stream: true });
@@ -47,7 +47,7 @@ export class ChunkAssembler {
     }
   }
 
-  /** What is still to be said when the command has ended: half a character, and missing bytes that no chunk follows. */
+  /** The last chunks after the end of the command: an incomplete character, and missing bytes that no chunk follows. */
   end(id: string, stored: RawOffsets): OutputChunk[] {
     return (['stdout', 'stderr'] as const).flatMap((stream) => {
       const omittedBytes = Math.max(0, stored[stream] - (this.#next[stream] ?? stored[stream]));

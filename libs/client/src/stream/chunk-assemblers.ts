@@ -1,13 +1,13 @@
 import { ChunkAssembler } from './chunk-assembler.ts';
 
-/** Commands that have ended and whose background processes may still say something. */
+/** Commands that have ended and whose background processes may still write output. */
 const MOST_ENDED = 64;
 
-/** The assemblers of a reader that follows all commands of a session: of the running one, and of the last that ended. */
+/** The assemblers of a reader of all commands of a session: one for the running command, and those of the last that ended. */
 export class ChunkAssemblers {
   readonly #all = new Map<string, ChunkAssembler>();
   readonly #ended = new Set<string>();
-  /** What an unknown command has said before may be known to the reader: what it misses shows only from its next chunk on. */
+  /** The reader may have earlier output of a command that is unknown here, so missing bytes are counted from its next chunk on. */
   #mayKnowMore: boolean;
 
   constructor(resumed: boolean) {
@@ -29,7 +29,7 @@ export class ChunkAssemblers {
     return assembler;
   }
 
-  /** It may be forgotten, after those that ended before it. */
+  /** Allows the command to be dropped, after those that ended before it. */
   end(entryId: string): void {
     this.#ended.add(entryId);
     if (this.#ended.size <= MOST_ENDED) return;

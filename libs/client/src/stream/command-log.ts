@@ -21,7 +21,7 @@ export interface LogContext extends StreamContext, AskContext {}
 
 export interface LogOptions extends LogRange {
   signal?: AbortSignal;
-  /** true: go on until the command ends; what its stream does not carry comes then. */
+  /** `true`: continue until the command ends; the part that is not in its stream comes then. Default: false. */
   follow?: boolean;
 }
 
@@ -33,8 +33,8 @@ const rangeSchema = z.object({
 });
 
 /**
- * The whole redacted output of a command: what its session's stream carries, then what its host has on its disk. What is gone is
- * counted. Throws HOST_UNREACHABLE where the host has to be asked and is away, and LOG_EXPIRED when nothing at all is left.
+ * The whole redacted output of a command: the part in its session's stream, then the part on the disk of its host. Bytes that are gone are
+ * counted. Throws HOST_UNREACHABLE when the host has the rest and does not answer, and LOG_EXPIRED when nothing is left.
  */
 export async function* readLog(
   context: LogContext,
@@ -46,7 +46,7 @@ export async function* readLog(
   const window = new LogWindow(range);
   const commandId = toCommandId(keys.session, entryId);
   const fromHost = (host: string | null | undefined) => readFromHost(context, keys, entryId, window, host, signal);
-  /** Of the streams that the session's stream does not carry to their end. */
+  /** Closing entries of output streams of which the session's stream does not have all. */
   let ends: OutputEntry[] = [];
   let hasEnded = false;
   let printedBytes = 0;
@@ -62,17 +62,17 @@ export async function* readLog(
     }
     if (step.type !== 'output' || !window.streams.includes(step.entry.stream)) continue;
     const { stream, offset, omittedBytes, data } = step.entry;
-    // Late output has no place of its own: it comes behind all that came in time.
+    // Late output has no offset in the log: it is appended to the output that came before the end.
     const chunk = hasEnded
       ? window.push(stream, window.at[stream] + omittedBytes, data)
       : data.byteLength > 0
         ? window.push(stream, offset, data)
         : undefined;
     if (chunk !== undefined) yield { id: step.id, ...chunk };
-    // A closing entry counts what the stream does not carry: the host may have it.
+    // A closing entry counts the bytes that are not in the stream. The host may have them.
     if (!hasEnded && data.byteLength === 0) ends = [...ends, step.entry];
   }
-  // It runs, or nothing but its record is left.
+  // The command still runs, or only its record is left.
   if (!hasEnded) yield* fromHost(undefined);
   if (!window.hasData && printedBytes + window.at.stdout + window.at.stderr > 0) throw logExpired(commandId);
   yield* window.end();
@@ -86,7 +86,7 @@ async function* readFromHost(
   known: string | null | undefined,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<LogChunk> {
-  // While it runs, its record says where.
+  // While the command runs, its record has the host.
   const host = known === undefined ? (await readRecord(context.redis, keys, entryId))?.host : known;
   if (!host) return;
   for (let more = true; more && !window.isFull; ) {

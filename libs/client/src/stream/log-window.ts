@@ -2,23 +2,23 @@ import { TextDecoder } from 'node:util';
 import type { LogChunk, StreamName } from '@shellfleet/protocol';
 
 export interface LogRange {
-  /** Only of this stream; omitted: both, in the order in which the host received them. */
+  /** Read this stream only. Default: both, in the order in which the host received them. */
   stream?: StreamName;
-  /** Redacted bytes to skip: of the stream, or of both together. */
+  /** Redacted bytes to skip, of the stream or of both together. Default: 0. */
   offset?: number;
-  /** Redacted bytes to give, at most. */
+  /** Greatest number of redacted bytes to return. Default: no limit. */
   length?: number;
 }
 
 /**
- * Cuts a wanted range out of a log that comes piece by piece, with holes.
- * LOG-WINDOW-1. `offset` of a chunk counts what is gone as well, so that a range means the same whatever is still there.
- * LOG-WINDOW-2. `text` of all chunks of a stream is the decoding of all its data, wherever they were cut.
+ * Cuts a range out of a log that comes piece by piece, with gaps.
+ * LOGWINDOW-1. `offset` of a chunk counts missing bytes as well, so a range means the same whatever is still stored.
+ * LOGWINDOW-2. `text` of all chunks of a stream is the decoding of all its data, wherever they were cut.
  */
 export class LogWindow {
-  /** Redacted bytes of each stream that came by, or are gone. */
+  /** Redacted bytes of each stream that were pushed or are missing. */
   readonly at: Record<StreamName, number> = { stdout: 0, stderr: 0 };
-  /** Something of the log was there, wanted or not. */
+  /** True when any data was pushed, inside the range or not. */
   hasData = false;
   readonly #range: Required<Omit<LogRange, 'stream'>> & Pick<LogRange, 'stream'>;
   #decoders: Partial<Record<StreamName, TextDecoder>> = {};
@@ -27,7 +27,7 @@ export class LogWindow {
     this.#range = { offset, length, ...(stream === undefined ? {} : { stream }) };
   }
 
-  /** Nothing that comes can be wanted any more. */
+  /** True when the range is complete. */
   get isFull(): boolean {
     return this.#position >= this.#range.offset + this.#range.length;
   }
@@ -36,14 +36,14 @@ export class LogWindow {
     return this.#range.stream === undefined ? ['stdout', 'stderr'] : [this.#range.stream];
   }
 
-  /** From where a host is to be asked: what lies before the range is not needed of a single stream. */
+  /** Offsets to ask a host from. With a single stream, nothing before the range is needed. */
   get wanted(): Record<StreamName, number> {
     const { stream, offset } = this.#range;
     if (stream === undefined) return { ...this.at };
     return { ...this.at, [stream]: Math.max(this.at[stream], offset) };
   }
 
-  /** A piece that begins at `offset` of its stream; undefined when nothing of it, or of the hole before it, is wanted. */
+  /** Adds a piece that begins at `offset` of its stream. Undefined when neither the piece nor the gap before it is in the range. */
   push(stream: StreamName, offset: number, data: Uint8Array): LogChunk | undefined {
     if (!this.streams.includes(stream)) return undefined;
     this.hasData ||= data.byteLength > 0;
@@ -57,7 +57,7 @@ export class LogWindow {
     return { stream, offset: offset + from, data: part, text, ...(omittedBytes > 0 ? { omittedBytes } : {}) };
   }
 
-  /** What half a character at the end of a stream reads as. */
+  /** Chunks with the replacement of an incomplete character at the end of a stream. */
   end(): LogChunk[] {
     return this.streams.flatMap((stream) => {
       const text = this.#flush(stream);
@@ -77,7 +77,7 @@ export class LogWindow {
     return stream === undefined ? this.at.stdout + this.at.stderr : this.at[stream];
   }
 
-  /** Moves on by so many bytes: how many of them lie before the range, and how many within. */
+  /** Advances by so many bytes. Returns how many of them are before the range, and how many inside. */
   #advance(stream: StreamName, bytes: number): { before: number; wanted: number } {
     if (bytes <= 0) return { before: 0, wanted: 0 };
     const { offset, length } = this.#range;

@@ -12,7 +12,7 @@ export interface CancelContext extends FleetContext, OpenContext {
 
 const reasonSchema = z.object({ reason: z.string('must be a string').max(1_024, 'must be at most 1024 characters') });
 
-/** True: it ends as a cancellation because of this call (or an earlier one like it). False: it had ended. */
+/** True when the entry ends as a cancellation, by this call or an earlier one. False when it had ended before. */
 export async function cancelEntry(
   context: CancelContext,
   keys: SessionKeys,
@@ -25,7 +25,7 @@ export async function cancelEntry(
     case 'ended': {
       const { event, inbox } = cancelled;
       const notice = { tenant: keys.tenant, session: keys.session, entryId, event, result: '' };
-      // A hint; whoever waits finds the result without it.
+      // The notice is a hint: the result is found without it.
       await notify(context.redis, context.namespace, inbox, notice).catch(() => {});
       if (cancelled.needsJob) await ensureJob(context, keys).catch(() => {});
       return true;

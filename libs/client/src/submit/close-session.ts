@@ -9,7 +9,7 @@ export interface CloseContext extends FleetContext {
   readonly feeds: Feeds;
 }
 
-/** Ends a life of a session and resolves when it has ended; at once when no host holds it, or its host is out of reach. */
+/** Closes a session. Resolves when it is closed, at once when no host has it or its host is unreachable. */
 export async function closeSession(
   context: CloseContext,
   keys: SessionKeys,
@@ -19,7 +19,7 @@ export async function closeSession(
   if (type === 'closing') await untilClosed(context, keys, host);
 }
 
-/** From here on the life ends whatever becomes of this process. */
+/** Begins to close a session. When it resolves, the session is closed by its host even if this process ends. */
 export async function beginClose(
   context: CloseContext,
   keys: SessionKeys,

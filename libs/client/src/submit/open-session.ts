@@ -17,7 +17,7 @@ import type { SendWindow } from '../queue/send-window.ts';
 import { type IndexContext, type IndexedSession, noteInIndex } from './note-in-index.ts';
 import { specDifference } from './spec-difference.ts';
 
-/** One life of a session, as this process uses it. */
+/** One open session, as this view uses it. */
 export interface OpenSession extends IndexedSession {
   id: string;
   generation: string;
@@ -32,12 +32,12 @@ export interface OpenContext extends IndexContext {
   keysOf(sessionId: string): SessionKeys;
 }
 
-/** How long the life before may take to end: its shutdown commands, and freeing its sandbox. */
+/** How long the session before may take to close: its shutdown commands, and freeing its sandbox. */
 const ENDING_MS = 60_000;
 
 const requestSchema = z.object({ id: sessionIdSchema, spec: sessionSpecSchema.optional() });
 
-/** Records a session, or attaches to the one that lives. Without a spec it attaches to whatever lives. */
+/** Records a session, or attaches to the open one of this id. Without a spec it attaches whatever the open one's spec. */
 export async function openSession(context: OpenContext, id: string, spec?: SessionSpec): Promise<OpenSession> {
   const request = parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
   const keys = context.keysOf(request.id);
@@ -65,7 +65,7 @@ export async function reopenAfterLoss(context: OpenContext, session: OpenSession
   if (opened !== undefined) session.generation = opened.generation;
 }
 
-/** Undefined while the life before is still ending. */
+/** Undefined while the session before is still closing. */
 async function record(
   context: OpenContext,
   keys: SessionKeys,
@@ -89,7 +89,7 @@ async function record(
       return undefined;
     case 'conflict': {
       const living = await findLife(context, keys, ['open']);
-      // It ended in between: begin again.
+      // It was closed in between: try again.
       if (living === undefined) return record(context, keys, spec, specMatters);
       const fields = specDifference(spec, living.spec);
       // Equal specs with different digests were sealed with different keys.

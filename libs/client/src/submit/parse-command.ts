@@ -23,19 +23,19 @@ export interface RunOptions extends RunOptionsInput {
 
 export interface ParsedCommand {
   payload: CommandPayload;
-  /** To be streamed by the submitter. */
+  /** The stdin that the submitter has to stream. */
   stream?: StdinSource;
   options: ParsedRunOptions;
 }
 
 const commandSchema = z.object({ script: scriptSchema, options: runOptionsSchema });
 
-/** Throws COMMAND_INVALID for a command that no session would take: to be asked before one is opened for it. */
+/** Validates a command without a session. Throws COMMAND_INVALID, with every field that is not valid in `context.issues`. */
 export function checkCommand(script: unknown, options: RunOptions): void {
   parseCommand(script, options, { commandTimeoutMs: 1 });
 }
 
-/** What is to run, with every default filled in. Throws COMMAND_INVALID with every field that is wrong. */
+/** Validates a command and fills in every default. Throws COMMAND_INVALID, with every field that is not valid in `context.issues`. */
 export function parseCommand(
   script: unknown,
   given: RunOptions,

@@ -1,35 +1,38 @@
-/** Beyond this the writer is asked to wait. */
+import { Notifier } from '@shellfleet/concurrency';
+
+/** Above this many bytes hasRoom() waits. */
 const MOST_BYTES = 262_144;
 
-/** Pieces on their way from one writer to one reader. */
+/** A queue of bytes from one writer to one reader. */
 export class ByteQueue implements AsyncIterable<Uint8Array> {
   #pieces: Uint8Array[] = [];
   #bytes = 0;
   #ended = false;
   #discards = false;
-  #changed = Promise.withResolvers<void>();
+  readonly #changed = new Notifier();
 
   push(piece: Uint8Array): void {
     if (this.#discards) return;
     this.#pieces.push(piece);
     this.#bytes += piece.byteLength;
-    this.#change();
+    this.#changed.notify();
   }
 
-  /** What is there can still be read. */
+  /** Ends the queue. Bytes that are in it can still be read. */
   end(): void {
     this.#ended = true;
-    this.#change();
+    this.#changed.notify();
   }
 
-  /** Nobody reads any more. */
+  /** Drops everything that is pushed from now on: nothing is read any more. */
   discard(): void {
     this.#discards = true;
-    this.#change();
+    this.#changed.notify();
   }
 
+  /** Resolves when there is room for more, or the queue has ended. */
   async hasRoom(): Promise<void> {
-    while (this.#bytes > MOST_BYTES && !this.#ended && !this.#discards) await this.#changed.promise;
+    while (this.#bytes > MOST_BYTES && !this.#ended && !this.#discards) await this.#changed.wait();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
@@ -37,15 +40,10 @@ export class ByteQueue implements AsyncIterable<Uint8Array> {
       const piece = this.#pieces.shift();
       if (piece !== undefined) {
         this.#bytes -= piece.byteLength;
-        this.#change();
+        this.#changed.notify();
         yield piece;
       } else if (this.#ended) return;
-      else await this.#changed.promise;
+      else await this.#changed.wait();
     }
-  }
-
-  #change(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
   }
 }

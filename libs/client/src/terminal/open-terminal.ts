@@ -10,18 +10,18 @@ import type { TerminalContext } from './terminal.ts';
 import { sessionClosed, Terminal } from './terminal.ts';
 
 export interface AttachOptions {
-  /** 24 */
+  /** Height in characters. Default: 24. */
   rows?: number;
-  /** 80 */
+  /** Width in characters. Default: 80. */
   cols?: number;
-  /** TERM of its programs: xterm-256color */
+  /** `TERM` of its programs. Default: `xterm-256color`. */
   term?: string;
-  /** Closes the terminal, or gives up opening it. */
+  /** Closes the terminal, or ends the attempt to open it. */
   signal?: AbortSignal;
 }
 
 const ANSWER_WITHIN_MS = 10_000;
-/** A sandbox may go between asking for one and using it. */
+/** A sandbox may be removed between the request for it and its use. */
 const ATTEMPTS = 3;
 
 const optionsSchema = z.object({
@@ -33,7 +33,7 @@ const optionsSchema = z.object({
     .default('xterm-256color'),
 });
 
-/** A terminal in the session's sandbox, beside what runs there. A session without a sandbox waits in line for one first. */
+/** Opens a terminal in the session's sandbox, beside its commands. A session without a sandbox is queued for one first. */
 export async function openTerminal(
   context: TerminalContext,
   session: OpenSession,
@@ -72,13 +72,13 @@ export async function openTerminal(
   );
 }
 
-/** A host that has just given the session up. */
+/** The host has just released the session: try again. */
 function toNoShell(error: unknown): { state: 'no-shell' } {
   if (isShellfleetError(error) && error.code === 'LEASE_LOST') return { state: 'no-shell' };
   throw error;
 }
 
-/** In order with the commands, as the first of them would. */
+/** Submits an entry that needs a sandbox, in order with the commands, so that the session gets one. */
 async function askForShell(
   context: TerminalContext,
   session: OpenSession,

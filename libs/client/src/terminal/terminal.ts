@@ -18,44 +18,44 @@ import type { StreamContext } from '../stream/stream-reader.ts';
 import type { OpenSession } from '../submit/open-session.ts';
 import type { SubmitContext } from '../submit/send-entry.ts';
 import { ByteQueue } from './byte-queue.ts';
-import { Speech } from './speech.ts';
+import { TerminalSender } from './terminal-sender.ts';
 
 /** What a terminal needs of a view. */
 export interface TerminalContext extends StreamContext, SubmitContext, AskContext {}
 
 export interface TerminalEnd {
   /**
-   * Its shell ended, was ended by a signal, or was hung up: by `close`, by the session's end, or because nobody was there; or a rule of
-   * the session blocks what it would have shown.
+   * `exited`, `signalled`: its shell ended, by itself or by a signal. `hung-up`: it was closed, its session ended, or its user was away for
+   * 30 s. `blocked`: a redaction rule of the session blocks its output.
    */
   reason: 'exited' | 'signalled' | 'hung-up' | 'blocked';
   exitCode: number | null;
-  /** number of the signal */
+  /** Number of the signal. */
   signal: number | null;
 }
 
-const MESSAGES_A_READ = 32;
-/** What was read makes room for more at least this often. */
-const SAY_AFTER = TERMINAL_MESSAGES / 4;
+const MESSAGES_PER_READ = 32;
+/** After so many messages that were read, the number is reported to the mailbox, which makes room for more. */
+const REPORT_AFTER = TERMINAL_MESSAGES / 4;
 const CLOSED_WITHIN_MS = 5_000;
 
-/** A shell of its own in a session's sandbox, at a terminal. It ends when nobody was there for 30 s. */
+/** An interactive terminal in the sandbox of a session, with a shell of its own. It ends when this process has been away for 30 s. */
 export class Terminal implements AsyncDisposable {
-  /** What it shows, as it comes, to one reader; who does not read makes its programs wait. Ends with the terminal. */
+  /** Its output, live, for one reader. Programs block while it is not read. Ends with the terminal. */
   readonly output: AsyncIterable<Uint8Array>;
-  /** Rejects with SESSION_LOST, SESSION_CLOSED, HOST_UNREACHABLE or QUEUE_UNAVAILABLE, or with the reason of the signal. */
+  /** Resolves when the terminal has ended. Rejects with SESSION_LOST, SESSION_CLOSED, HOST_UNREACHABLE or QUEUE_UNAVAILABLE, or with the reason of the signal. */
   readonly ended: Promise<TerminalEnd>;
   readonly #context: TerminalContext;
   readonly #session: OpenSession;
   readonly #id: string;
-  readonly #speech: Speech;
+  readonly #sender: TerminalSender;
   readonly #queue = new ByteQueue();
   readonly #end = Promise.withResolvers<TerminalEnd>();
   readonly #over = new AbortController();
   readonly #beat: NodeJS.Timeout;
   #read = 0;
-  #sayingRead = 0;
-  #saidRead = 0;
+  #sentRead = 0;
+  #reportedRead = 0;
   #host = '';
   #hostSeenAt = Date.now();
 
@@ -74,37 +74,38 @@ export class Terminal implements AsyncDisposable {
     this.output = this.#queue;
     this.ended = this.#end.promise;
     this.ended.catch(() => {});
-    this.#speech = new Speech({
+    this.#sender = new TerminalSender({
       ...{ redis, sealer, session, terminal: id },
       read: () => {
-        this.#sayingRead = this.#read;
+        this.#sentRead = this.#read;
         return this.#read;
       },
-      onAnswer: (answer) => this.#hear(answer),
+      onAnswer: (answer) => this.#receive(answer),
       onFailed: (error) => this.#fail(error),
     });
-    this.#beat = setInterval(() => void this.#sayThere(), TERMINAL_BEAT_MS).unref();
+    this.#beat = setInterval(() => void this.#renew(), TERMINAL_BEAT_MS).unref();
     signal?.addEventListener('abort', () => void this.#abort(signal.reason), { once: true });
-    // The first word says that it is in use: a host that takes over then goes on with it.
+    // The first message marks the terminal as in use, so that a host that takes over continues it.
     this.resize(size.rows, size.cols);
     void this.#follow().catch((error: unknown) => this.#fail(error));
   }
 
-  /** Resolves when it is on its way: then it is typed, once. */
+  /** Sends input. Resolves when it is stored in the mailbox; then it is typed once. Rejects as `ended` when the terminal has ended. */
   async write(data: string | Uint8Array): Promise<void> {
-    await this.#speech.write(Buffer.from(data as string));
+    await this.#sender.write(Buffer.from(data as string));
     if (this.#over.signal.aborted) await this.ended;
   }
 
+  /** Sets the size in characters. Throws COMMAND_INVALID. */
   resize(rows: number, cols: number): void {
-    this.#speech.resize(parseOrThrow(terminalSizeSchema, { rows, columns: cols }, 'COMMAND_INVALID', 'The size'));
+    this.#sender.resize(parseOrThrow(terminalSizeSchema, { rows, columns: cols }, 'COMMAND_INVALID', 'The size'));
   }
 
-  /** Hangs it up, and resolves when it has ended. */
+  /** Hangs the terminal up. Resolves when it has ended, after 5 s at most. */
   async close(): Promise<void> {
     if (this.#over.signal.aborted) return;
-    this.#speech.close();
-    // Nobody may be reading.
+    this.#sender.close();
+    // The reader may have stopped reading.
     this.#queue.discard();
     await abortable(this.ended, AbortSignal.timeout(CLOSED_WITHIN_MS)).catch(() => {});
     this.#finish();
@@ -121,66 +122,67 @@ export class Terminal implements AsyncDisposable {
     const { feed } = terminalKeys(keys, this.#id);
     using wake = await feeds.follow(feed);
     while (!signal.aborted) {
-      const read = () => readTerminalOutput(redis, keys, this.#id, this.#read, MESSAGES_A_READ);
+      const read = () => readTerminalOutput(redis, keys, this.#id, this.#read, MESSAGES_PER_READ);
       const entries = await retryWhileRedisIsDown(read, signal, {
         errorReplies: 'throw',
         waitBeforeRetry: () => wake.next(signal),
       });
-      for (const { number, sealed } of entries) this.#show(number, sealed);
-      if (this.#read - this.#saidRead >= SAY_AFTER) this.#speech.speak();
+      for (const { number, sealed } of entries) this.#receiveOutput(number, sealed);
+      if (this.#read - this.#reportedRead >= REPORT_AFTER) this.#sender.send();
       await abortable(this.#queue.hasRoom(), signal);
       if (entries.length === 0) await wake.next(signal);
     }
   }
 
-  #show(number: number, sealed: string): void {
+  #receiveOutput(number: number, sealed: string): void {
     const place = sealPlace('terminal-output', this.#session.keys, { terminal: this.#id, number });
     const plain: unknown = JSON.parse(this.#context.sealer.open(sealed, place));
     const message: TerminalOutputMessage = parseOrThrow(
       terminalOutputMessageSchema,
       plain,
       'INTERNAL',
-      'What a terminal shows',
+      'The output of a terminal',
     );
-    if (number !== this.#read + 1) throw this.#lost('something that it showed was lost');
+    if (number !== this.#read + 1) throw this.#lost('a part of its output was lost');
     this.#read = number;
     if (message.type === 'output') this.#queue.push(fromTerminalText(message.data));
-    else this.#noteEnd(message);
+    else this.#receiveEnd(message);
   }
 
-  #noteEnd({ reason, exitCode, signal }: Extract<TerminalOutputMessage, { type: 'end' }>): void {
+  #receiveEnd({ reason, exitCode, signal }: Extract<TerminalOutputMessage, { type: 'end' }>): void {
     if (reason === 'lost') throw this.#lost('its sandbox is gone');
     this.#end.resolve({ reason, exitCode, signal });
     this.#finish();
   }
 
-  async #sayThere(): Promise<void> {
-    this.#speech.speak();
-    // The host may be gone for good; nobody else would say so.
+  async #renew(): Promise<void> {
+    this.#sender.send();
+    // The host may be gone for good, and no other message would report that.
     const alive = this.#host !== '' && (await isHostAlive(this.#context, this.#host).catch(() => true));
     if (alive) this.#hostSeenAt = Date.now();
     else if (Date.now() - this.#hostSeenAt > TERMINAL_TTL_MS) {
-      const message = `The host of session ${this.#session.id} has not been there for ${TERMINAL_TTL_MS / 1_000} s. Attach again when it is back.`;
+      const message = `The host of session ${this.#session.id} has been unreachable for ${TERMINAL_TTL_MS / 1_000} s. Attach again when it is back.`;
       this.#fail(new ShellfleetError('HOST_UNREACHABLE', message, { sessionId: this.#session.id, hostId: this.#host }));
     }
   }
 
-  #hear(answer: TerminalInputAnswer): void {
-    if (answer.type === 'closed') void this.#failAfterLastWords(sessionClosed(this.#session.id));
-    else if (answer.type === 'unknown') this.#fail(this.#lost('nobody was heard of for 30 s, so it was closed'));
+  #receive(answer: TerminalInputAnswer): void {
+    if (answer.type === 'closed') void this.#failUnlessEnded(sessionClosed(this.#session.id));
+    else if (answer.type === 'unknown')
+      this.#fail(this.#lost('this process did not reach Redis for 30 s, so it was closed'));
     else {
       this.#host = answer.host;
-      this.#saidRead = this.#sayingRead;
+      this.#reportedRead = this.#sentRead;
     }
   }
 
-  /** The host says how it ended, if it still can. */
-  async #failAfterLastWords(error: unknown): Promise<void> {
+  /** Waits for the end that the host may still report, before it fails. */
+  async #failUnlessEnded(error: unknown): Promise<void> {
     await abortable(this.ended, AbortSignal.timeout(1_000)).catch(() => this.#fail(error));
   }
 
   #abort(reason: unknown): void {
-    this.#speech.close();
+    this.#sender.close();
     void abortable(this.ended, AbortSignal.timeout(1_000))
       .catch(() => {})
       .then(() => this.#fail(reason));
@@ -195,7 +197,7 @@ export class Terminal implements AsyncDisposable {
   #finish(): void {
     this.#over.abort();
     clearInterval(this.#beat);
-    this.#speech.end();
+    this.#sender.end();
     this.#queue.end();
   }
 

@@ -16,10 +16,11 @@ import type { ToolContext } from './tool-context.ts';
 import { toolFailure, waitForTool } from './wait-for-tool.ts';
 
 export interface ToolCallOptions {
-  /** From the start of its process; default: the tool's own, else 30 s. */
+  /** Limit in ms from the start of its process, 1 to 86,400,000. Default: the tool's own, else 30 s. */
   timeoutMs?: number;
-  /** Within this it starts, or not at all; default: it waits for a host with room as long as it takes. */
+  /** Time in ms within which it must start, 1 to 86,400,000; else it fails with `not-started` and never runs. Default: no limit. */
   startDeadlineMs?: number;
+  /** Cancels the call and rejects with the reason of the signal. */
   signal?: AbortSignal;
 }
 
@@ -75,7 +76,7 @@ export async function callTool(
   }
 }
 
-/** Whether a host offers it, or did of late and may be back. */
+/** True when a host offers the tool, or did within the last day. */
 async function isKnown(context: ToolContext, name: string): Promise<boolean> {
   if (!toolNameSchema.safeParse(name).success) return false;
   try {
@@ -121,7 +122,7 @@ async function redisTimeMs({ redis }: ToolContext): Promise<number> {
   }
 }
 
-/** It never begins, or its host ends it. */
+/** Prevents the call from starting, or has its host end it. */
 async function cancel(context: ToolContext, call: ToolCallRef): Promise<void> {
   const { redis, fleet } = context;
   if (await beginToolCall(redis, fleet, call, `cancelled ${context.id}`, LIMITS.timeoutMs)) {

@@ -5,7 +5,7 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 
 const offersSchema = z.array(toolOfferSchema);
 
-/** What live hosts offer, by name. Where definitions differ, the one of the first host stands for all, and says whose are others. */
+/** The tools that live hosts offer, by name. When definitions differ, that of the first host is returned, and `differing` lists the other hosts. */
 export async function listTools(context: FleetContext): Promise<ToolInfo[]> {
   const tools = new Map<string, { offer: ToolOffer; text: string; hosts: string[]; differing: string[] }>();
   for (const { host, offers } of await readOffers(context)) {
@@ -24,7 +24,7 @@ export async function listTools(context: FleetContext): Promise<ToolInfo[]> {
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** By host id. A host that is going takes its offers away before its last call has ended. */
+/** Offers by host id. A host that is draining withdraws its offers before its last call has ended. */
 async function readOffers({ redis, fleet, namespace }: FleetContext): Promise<{ host: string; offers: ToolOffer[] }[]> {
   try {
     const hosts = (await redis.zrange(fleet.hosts, '0', '-1')).sort();

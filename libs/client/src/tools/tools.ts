@@ -4,7 +4,7 @@ import { listTools } from './list-tools.ts';
 import type { ToolContext } from './tool-context.ts';
 import { watchTools } from './watch-tools.ts';
 
-/** Functions that hosts offer, each call in a process of its own. */
+/** Functions that hosts offer. Each call runs in a process of its own on a host, beside the sessions. */
 export class Tools {
   readonly #context: ToolContext;
 
@@ -12,20 +12,25 @@ export class Tools {
     this.#context = context;
   }
 
-  /** What live hosts offer now, by name. */
+  /** The tools that live hosts offer now, by name. */
   list(): Promise<ToolInfo[]> {
     return listTools(this.#context);
   }
 
   /**
-   * Resolves once, whatever the tool does: a call that fails is data. Rejects with a ShellfleetError when the call was not accepted, and
-   * with the signal's reason when that aborts; then the call is cancelled.
+   * Calls a tool with JSON arguments of at most 4 MiB and returns its result. A call that fails is a result with `ok: false`. Rejects with
+   * COMMAND_INVALID or QUEUE_UNAVAILABLE when the call was not accepted, and with the reason of the signal, which cancels the call.
+   *
+   * ```ts
+   * const result = await fleet.tools.call('word-count', { text: 'a b c' });
+   * if (result.ok) console.log(result.output);
+   * ```
    */
   call(name: string, args: unknown = {}, options: ToolCallOptions = {}): Promise<ToolResult> {
     return callTool(this.#context, name, args, options);
   }
 
-  /** First what is offered, as added; then what changes, and the calls of this tenant. Ends with the signal, or with the connection. */
+  /** Yields `tool.added` for every tool that is offered, then each change, and the calls of this tenant from now on. Rejects when the signal aborts or the fleet is closed. */
   watch(options: { signal?: AbortSignal } = {}): AsyncGenerator<ToolEvent> {
     return watchTools(this.#context, options.signal);
   }

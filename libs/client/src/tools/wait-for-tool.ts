@@ -11,12 +11,12 @@ import {
 } from '@shellfleet/protocol';
 import type { ToolContext } from './tool-context.ts';
 
-// TOOL-RESULT-1. A hint says that there is a result; without one it is looked for every few seconds.
-// TOOL-RESULT-2. A call that began on a host which is gone, or that Redis has forgotten, is lost: that is said, and it never runs again.
-//     Two looks in a row must agree, each with an answer of Redis.
+// TOOLCALL-1. A hint reports that there is a result. Without a hint, the result is looked for every 3 s.
+// TOOLCALL-2. A call that began on a host which is gone, or that Redis has lost, is reported as lost and never runs again. Two looks in a row
+//             must agree, each with a reply of Redis.
 
 const LOOK_EVERY_MS = 3_000;
-const LOOKS_THAT_AGREE = 2;
+const AGREEING_LOOKS = 2;
 
 interface Waiting {
   /** the sealed result, or empty when it has to be read; expected from before the call was added. Rejects when the connection is closed. */
@@ -49,7 +49,7 @@ export async function waitForTool(context: ToolContext, call: ToolCallRef, waiti
     if (state?.type === 'waiting' && performance.now() >= startBy && (await withdraw(context, call))) {
       return toolFailure(call.id, 'not-started', `tool '${call.name}' did not start within ${startDeadlineMs} ms`);
     }
-    if (state?.type === 'gone' && looksGone >= LOOKS_THAT_AGREE && (await endLost(context, call, state))) {
+    if (state?.type === 'gone' && looksGone >= AGREEING_LOOKS && (await endLost(context, call, state))) {
       return toolFailure(call.id, 'lost', state.message, state.hostId);
     }
   }
@@ -65,7 +65,7 @@ export function toolFailure(
   return { callId, hostId, ok: false, error: { code, message } };
 }
 
-/** What the hint says, or undefined when it does not come in time. */
+/** The content of the hint, or undefined when it does not come in time. */
 async function within(hint: Promise<string>, ms: number, signal: AbortSignal | undefined): Promise<string | undefined> {
   const over = new AbortController();
   const pause = delay(ms, undefined, { signal: signal ? AbortSignal.any([signal, over.signal]) : over.signal });
@@ -94,14 +94,14 @@ async function look(context: ToolContext, call: ToolCallRef): Promise<State> {
   return { type: 'gone', hostId: host, message };
 }
 
-/** Which process speaks for the host now. */
+/** Boot id of the process that acts for the host now. */
 async function bootOf(context: ToolContext, host: string): Promise<string | undefined> {
   const beat = await context.redis.get(hostKeys(context.namespace, host).alive);
   if (beat === null) return undefined;
   return hostBeatSchema.safeParse(JSON.parse(beat)).data?.boot;
 }
 
-/** It has not begun, and never will. */
+/** Prevents the call from starting. False when it has started, or Redis is down. */
 async function withdraw(context: ToolContext, call: ToolCallRef): Promise<boolean> {
   try {
     const by = `withdrawn ${context.id}`;
@@ -113,7 +113,7 @@ async function withdraw(context: ToolContext, call: ToolCallRef): Promise<boolea
   }
 }
 
-/** False when a result was there after all, or Redis did not take this one. */
+/** Stores the result `lost`. False when there is another result, or Redis did not store this one. */
 async function endLost(
   context: ToolContext,
   call: ToolCallRef,
@@ -129,7 +129,7 @@ async function endLost(
 }
 
 function open(context: ToolContext, call: ToolCallRef, sealed: string): ToolResult {
-  // Nobody else reads it.
+  // No other process reads it.
   void context.redis.unlink(toolResultKey(context.fleet, call.id)).catch(() => {});
   try {
     const wire = wireToolResultSchema.parse(

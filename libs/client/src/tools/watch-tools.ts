@@ -11,7 +11,7 @@ import type { ToolContext } from './tool-context.ts';
 
 const PAGE = 500;
 
-/** First what is offered, as added; then what changes. Calls of this tenant are said from now on. */
+/** Yields the offered tools as added, then each change, and the calls of this tenant from now on. */
 export async function* watchTools(context: ToolContext, signal: AbortSignal | undefined): AsyncGenerator<ToolEvent> {
   signal?.throwIfAborted();
   const key = toolEventsKey(context.fleet, context.tenant);
@@ -28,7 +28,7 @@ export async function* watchTools(context: ToolContext, signal: AbortSignal | un
     const { events, next } = await read(() => readEvents(context, key, last));
     yield* events;
     last = next;
-    // There may be more than a page.
+    // A full page may be followed by more.
     if (events.length < PAGE) await wake.next(signal);
   }
 }

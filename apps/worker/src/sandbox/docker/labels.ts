@@ -31,9 +31,9 @@ export function toLabels(labels: SandboxLabels): Record<string, string> {
 
 /** Undefined where a label is missing or invalid: then the container is not one of this project's. */
 export function parseLabels(labels: Record<string, string>): SandboxLabels | undefined {
-  const ours = Object.entries(labels).filter(([name]) => name.startsWith(PREFIX));
+  const prefixed = Object.entries(labels).filter(([name]) => name.startsWith(PREFIX));
   const values = schema.safeParse(
-    Object.fromEntries(ours.map(([name, value]) => [name.slice(PREFIX.length), value])),
+    Object.fromEntries(prefixed.map(([name, value]) => [name.slice(PREFIX.length), value])),
   ).data;
   if (!values) return undefined;
   const { namespace, tenant, session, host: hostId, sandbox: sandboxId, transport } = values;

@@ -20,9 +20,9 @@ import { openTemporaryWorkspaces, type TemporaryWorkspaces } from './temporary-w
 // The host policy: the same keeper, on the host itself, as a user that the operator chooses. The parts of a sandbox (a record, a folder with
 // keeper and socket, a control group, a workspace) are named after it and removed with it.
 //
-// HOST_POLICY-1. The record is written before any other part is created, and removed after all others. Whenever the worker dies, its next
+// HOST-POLICY-1. The record is written before any other part is created, and removed after all others. Whenever the worker dies, its next
 //                start finds everything.
-// HOST_POLICY-2. A process is killed only by number and start time; all processes in its pid namespace end with it.
+// HOST-POLICY-2. A process is killed only by number and start time; all processes in its pid namespace end with it.
 
 const KEEPER_FOLDER = '/.shellfleet';
 const RUN_FOLDER = '/.shellfleet-run';
@@ -112,7 +112,7 @@ export class HostSandboxes implements Sandboxes {
     const name = sandboxName(session, sandboxId);
     const record: HostRecord = { session, sandboxId, keeperProtocol: KEEPER_PROTOCOL_VERSION, createdAt: Date.now() };
     try {
-      await records.at(name).write(record); // HOST_POLICY-1
+      await records.at(name).write(record); // HOST-POLICY-1
       const folder = await folders.create(name);
       const workspace = plan.workspace ?? (await workspaces.create(name));
       const joined = plan.group === undefined ? [] : ((await groups?.create(name, plan.group)) ?? []);
@@ -218,7 +218,7 @@ export class HostSandboxes implements Sandboxes {
     return { reason: (oomKills ?? 0) > 0 ? 'oom' : 'killed', exitCode: null };
   }
 
-  /** HOST_POLICY-1, HOST_POLICY-2. Does nothing for missing parts. */
+  /** HOST-POLICY-1, HOST-POLICY-2. Does nothing for missing parts. */
   async #remove(name: string): Promise<void> {
     const { records, folders, workspaces, groups } = this.#parts;
     const record = records.at(name);

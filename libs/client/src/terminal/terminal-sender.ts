@@ -1,3 +1,4 @@
+import { Notifier } from '@shellfleet/concurrency';
 import {
   appendTerminalInput,
   type Sealer,
@@ -17,88 +18,91 @@ import {
 import type { Redis } from 'ioredis';
 import type { OpenSession } from '../submit/open-session.ts';
 
-/** A call may carry as many messages. */
-const MESSAGES_A_CALL = 16;
-const AGAIN_MS = 100;
+/** Greatest number of messages in one call. */
+const MESSAGES_PER_CALL = 16;
+const RETRY_MS = 100;
 
-export interface SpeechDeps {
+export interface TerminalSenderDeps {
   redis: Redis;
   sealer: Sealer;
   session: OpenSession;
   terminal: string;
-  /** the last shown message that was read */
+  /** Number of the last output message that was read. */
   read(): number;
-  /** What the mailbox answered, each time. */
+  /** Called with the answer to each call. */
   onAnswer(answer: TerminalInputAnswer): void;
   onFailed(error: unknown): void;
 }
 
-/** What a terminal's user says: one call at a time, so each message goes in once and in order, and keys typed meanwhile travel together. */
-export class Speech {
-  readonly #deps: SpeechDeps;
+/**
+ * Sends the input, size and end of a terminal to the mailbox. One call is in flight at a time, so each message is stored once and in order; bytes
+ * that are written meanwhile go together in the next call.
+ */
+export class TerminalSender {
+  readonly #deps: TerminalSenderDeps;
   #bytes: Buffer[] = [];
   #byteCount = 0;
   #size: TerminalSize | undefined;
   #closing = false;
   #typedBytes = 0;
   #number = 1;
-  #speaking = false;
+  #sending = false;
   #again = false;
-  #over = false;
-  #saidAt = Date.now();
-  #heard = Promise.withResolvers<void>();
+  #ended = false;
+  #answeredAt = Date.now();
+  readonly #changed = new Notifier();
 
-  constructor(deps: SpeechDeps) {
+  constructor(deps: TerminalSenderDeps) {
     this.#deps = deps;
   }
 
-  /** Resolves when the mailbox has them. */
+  /** Resolves when the mailbox has stored the bytes, or the terminal has ended. */
   async write(bytes: Uint8Array): Promise<void> {
-    if (this.#over || bytes.byteLength === 0) return;
+    if (this.#ended || bytes.byteLength === 0) return;
     this.#bytes.push(Buffer.from(bytes));
     this.#byteCount += bytes.byteLength;
     const upTo = this.#typedBytes + this.#byteCount;
-    this.speak();
-    while (!this.#over && this.#typedBytes < upTo) await this.#heard.promise;
+    this.send();
+    while (!this.#ended && this.#typedBytes < upTo) await this.#changed.wait();
   }
 
   resize(size: TerminalSize): void {
     this.#size = size;
-    this.speak();
+    this.send();
   }
 
   close(): void {
     this.#closing = true;
-    this.speak();
+    this.send();
   }
 
-  /** Says what there is to say; with nothing, only that somebody is there and what was read. */
-  speak(): void {
+  /** Sends what is pending. A call without messages renews the lease of the terminal and reports what was read. */
+  send(): void {
     this.#again = true;
-    if (!this.#speaking) void this.#speak();
+    if (!this.#sending) void this.#sendAll();
   }
 
   end(): void {
-    this.#over = true;
-    this.#tellHeard();
+    this.#ended = true;
+    this.#changed.notify();
   }
 
-  async #speak(): Promise<void> {
-    this.#speaking = true;
-    while (this.#again && !this.#over) {
+  async #sendAll(): Promise<void> {
+    this.#sending = true;
+    while (this.#again && !this.#ended) {
       this.#again = false;
       const { messages, bytes } = this.#compose();
       try {
-        await this.#say(messages.map((message, index) => this.#seal(message, this.#number + index)));
+        await this.#call(messages.map((message, index) => this.#seal(message, this.#number + index)));
       } catch (error) {
         this.#deps.onFailed(error);
         break;
       }
       this.#number += messages.length;
       this.#typedBytes += bytes;
-      this.#tellHeard();
+      this.#changed.notify();
     }
-    this.#speaking = false;
+    this.#sending = false;
   }
 
   #compose(): { messages: TerminalInputMessage[]; bytes: number } {
@@ -106,7 +110,7 @@ export class Speech {
     if (this.#size !== undefined) messages.push({ type: 'resize', ...this.#size });
     this.#size = undefined;
     const all = Buffer.concat(this.#bytes);
-    const bytes = Math.min(all.length, MESSAGES_A_CALL * TERMINAL_MESSAGE_BYTES);
+    const bytes = Math.min(all.length, MESSAGES_PER_CALL * TERMINAL_MESSAGE_BYTES);
     for (let at = 0; at < bytes; at += TERMINAL_MESSAGE_BYTES) {
       const data = toTerminalText(all.subarray(at, Math.min(bytes, at + TERMINAL_MESSAGE_BYTES)));
       messages.push({ type: 'input', from: this.#typedBytes + at, data });
@@ -120,16 +124,16 @@ export class Speech {
     return { messages, bytes };
   }
 
-  /** Until the mailbox has them, or its terminal is no more. */
-  async #say(messages: readonly string[]): Promise<void> {
+  /** Retries until the mailbox has stored the messages, or the terminal has ended. */
+  async #call(messages: readonly string[]): Promise<void> {
     const { redis, session, terminal, read, onAnswer } = this.#deps;
-    while (!this.#over) {
+    while (!this.#ended) {
       const place = { terminal, generation: session.generation, begin: false, number: this.#number, read: read() };
       const answer = await appendTerminalInput(redis, session.keys, { ...place, messages }).catch((error: unknown) =>
-        this.#orAgain(error),
+        this.#throwUnlessDown(error),
       );
       if (answer !== undefined) {
-        this.#saidAt = Date.now();
+        this.#answeredAt = Date.now();
         onAnswer(answer);
         if (answer.type === 'stored') return;
         if (answer.type === 'misplaced' && answer.next === this.#number + messages.length) return;
@@ -139,23 +143,18 @@ export class Speech {
             `Another process types at terminal ${terminal} of session ${session.id}.`,
           );
       }
-      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }
 
-  /** While Redis is away the terminal lives for its time. */
-  #orAgain(error: unknown): undefined {
+  /** While Redis is down the call is retried, as long as the terminal may live without one. */
+  #throwUnlessDown(error: unknown): undefined {
     const away = isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE';
-    if (!away || Date.now() - this.#saidAt > TERMINAL_TTL_MS) throw away ? error : toQueueError(error);
+    if (!away || Date.now() - this.#answeredAt > TERMINAL_TTL_MS) throw away ? error : toQueueError(error);
   }
 
   #seal(message: TerminalInputMessage, number: number): string {
     const { sealer, session, terminal } = this.#deps;
     return sealer.seal(JSON.stringify(message), sealPlace('terminal-input', session.keys, { terminal, number }));
-  }
-
-  #tellHeard(): void {
-    this.#heard.resolve();
-    this.#heard = Promise.withResolvers();
   }
 }
