@@ -80,6 +80,10 @@ test.each(ANCHORS_IN_EITHER_CASE)('$type is found with $anchor in upper and in l
   }
 });
 
+test('a Clojars token is found in lower case, as people write it', () => {
+  expect(redaction.text(`clojars_${'0123456789abcdef'.repeat(4).slice(4)}`).text).toBe('[REDACTED_CLOJARS_TOKEN]');
+});
+
 const letters = (count: number): string => 'aB3dE6gH'.repeat(count / 8);
 
 test.each([
