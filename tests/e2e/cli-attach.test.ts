@@ -157,6 +157,6 @@ test('without a terminal it is refused with a message', async () => {
     exitCode: 2,
     stdout: '',
     stderr:
-      'shellfleet: `attach` works at a terminal, and stdin or stdout is none. For a script use `shellfleet exec x -- SCRIPT`. (COMMAND_INVALID)\n',
+      'shellfleet: `attach` needs a terminal, and stdin or stdout is not one. For a script use `shellfleet exec x -- SCRIPT`. (COMMAND_INVALID)\n',
   });
 });

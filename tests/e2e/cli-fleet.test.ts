@@ -43,9 +43,7 @@ test('ps, queue and hosts ls show the fleet, as a table and as JSON', async () =
   expect(table[0]).toMatch(/^SESSION +STATE +HOST +QUEUED +RUNNING +LAST ACTIVE$/);
   expect(table.filter((line) => /^waits +queued #1 +- +1 +- /.test(line))).toHaveLength(1);
   expect(jsonLines((await cli.text(['queue', '--json'])).stdout)).toMatchObject([{ id: 'waits', queuedCommands: 1 }]);
-  expect((await cli.text(['queue'])).stderr).toBe(
-    'shellfleet: 1 sessions wait for a slot, 1 commands for their turn.\n',
-  );
+  expect((await cli.text(['queue'])).stderr).toBe('shellfleet: 1 sessions wait for a slot, and 1 commands wait.\n');
   await until(
     () => stack.fleet.hosts(),
     ([host]) => host?.free === 0,

@@ -94,7 +94,7 @@ test('a log that its host has removed is LOG_EXPIRED, with its size', async () =
   const { data, omitted } = await read(command, { stream: 'stdout' });
   expect(data.length + omitted).toBe(BYTES);
   const cli = await new FleetCli(stack).run(['logs', command.id]);
-  expect(cli.stderr).toContain(`${omitted} bytes of stdout are gone here.`);
+  expect(cli.stderr).toContain(`${omitted} bytes of stdout are missing here.`);
 });
 
 test('a command that runs can be read so far, and followed to its end', async () => {

@@ -12,7 +12,7 @@ export function registerAttach(program: Command, context: Context): void {
     .description('a terminal in the sandbox of a session, which is opened on first use')
     .argument('<session>')
     .addOption(
-      new Option('--detach-keys <keys>', 'leave with these, such as ctrl-p,ctrl-q; empty for none')
+      new Option('--detach-keys <keys>', 'keys that leave, such as ctrl-p,ctrl-q; empty for none')
         .env('SHELLFLEET_DETACH_KEYS')
         .default(parseDetachKeys(DEFAULT_DETACH_KEYS), DEFAULT_DETACH_KEYS)
         .argParser(parseDetachKeys),
@@ -24,7 +24,7 @@ async function attach(context: Context, id: string, detachKeys: Buffer): Promise
   if (!process.stdin.isTTY || !process.stdout.isTTY) {
     throw new ShellfleetError(
       'COMMAND_INVALID',
-      `\`attach\` works at a terminal, and stdin or stdout is none. For a script use \`shellfleet exec ${id} -- SCRIPT\`.`,
+      `\`attach\` needs a terminal, and stdin or stdout is not one. For a script use \`shellfleet exec ${id} -- SCRIPT\`.`,
     );
   }
   await context.withFleet(async (fleet) => {
@@ -47,7 +47,7 @@ interface Left {
   words?: string;
 }
 
-/** Our terminal becomes that one, until it ends or we leave; whatever happens, ours is afterwards what it was. */
+/** Connects the local terminal to that of the session, until it ends or its user leaves. The local one is restored in any case. */
 async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKeys): Promise<Left> {
   const left = Promise.withResolvers<Left>();
   const modes = new TerminalModes();
@@ -55,7 +55,7 @@ async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKey
   let isLeaving = false;
   const leaveBySignal = (signal: NodeJS.Signals) => left.resolve({ exitCode: exitCodeOfSignal(signal) });
   const onResize = () => terminal.resize(localSize().rows, localSize().cols);
-  // Typing faster than it travels makes stdin wait; when writing fails, `ended` says why.
+  // While a write is in flight, stdin is not read. When a write fails, `ended` rejects with the reason.
   const passOn = (bytes: Buffer) => {
     process.stdin.pause();
     const written = terminal.write(bytes).catch(() => {});
@@ -97,7 +97,7 @@ async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKey
     stdin.off('data', onTyped).pause();
     process.stdout.off('resize', onResize);
     stdin.setRawMode(false);
-    // A shell that has ended has left the terminal as it found it.
+    // A shell that has ended has restored the terminal itself.
     if (!ended) process.stdout.write(`${modes.undo()}\r\n`);
     await terminal.close();
     for (const signal of signals) process.off(signal, leaveBySignal);
@@ -123,7 +123,7 @@ function describeEnd({ reason, exitCode, signal }: Awaited<SessionTerminal['ende
   }
 }
 
-/** A terminal that does not know its size has the usual one. */
+/** 24 by 80 when the terminal does not report its size. */
 function localSize(): { rows: number; cols: number } {
   return { rows: process.stdout.rows || 24, cols: process.stdout.columns || 80 };
 }

@@ -10,7 +10,7 @@ interface Flags {
 export function registerCancel(program: Command, context: Context): void {
   program
     .command('cancel')
-    .description('end a command as a cancellation')
+    .description('cancel a command')
     .argument('<command>')
     .addOption(new Option('--reason <text>', 'kept with the command').env('SHELLFLEET_CANCEL_REASON'))
     .addOption(jsonFlag())

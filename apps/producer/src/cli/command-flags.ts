@@ -11,15 +11,17 @@ export interface CommandFlags extends SessionFlags {
   json?: boolean;
 }
 
-/** Flags of the verbs that submit a command. Each has its variable. */
+/** Flags of the verbs that submit a command. Each has an environment variable. */
 export function addCommandFlags(verb: Command, env: NodeJS.ProcessEnv): Command {
   return addSessionFlags(verb, env)
     .addOption(
-      new Option('--timeout <time>', 'of the command: 30s, 5m').env('SHELLFLEET_TIMEOUT').argParser(parseDuration),
+      new Option('--timeout <time>', 'time limit of the command: 30s, 5m')
+        .env('SHELLFLEET_TIMEOUT')
+        .argParser(parseDuration),
     )
-    .addOption(new Option('--stdin', 'give our stdin to the command, as it comes').env('SHELLFLEET_STDIN'))
+    .addOption(new Option('--stdin', 'stream stdin to the command').env('SHELLFLEET_STDIN'))
     .addOption(
-      new Option('-e, --env <name=value>', 'variable of the command; again for more')
+      new Option('-e, --env <name=value>', 'variable of the command; may be repeated')
         .env('SHELLFLEET_ENV')
         .argParser(collectEnv),
     )
@@ -28,7 +30,7 @@ export function addCommandFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
 }
 
 export function jsonFlag(): Option {
-  return new Option('--json', 'one JSON object a line on stdout').env('SHELLFLEET_JSON');
+  return new Option('--json', 'one JSON object per line on stdout').env('SHELLFLEET_JSON');
 }
 
 export function toRunOptions(flags: CommandFlags): RunOptions {
@@ -40,7 +42,7 @@ export function toRunOptions(flags: CommandFlags): RunOptions {
   };
 }
 
-/** Our stdin was given to a command that has ended: it must not keep us until its own end. */
+/** Stops reading stdin when the command has ended, so that an open stdin does not keep this process running. */
 export function leaveStdin(flags: CommandFlags): void {
   if (flags.stdin) process.stdin.destroy();
 }

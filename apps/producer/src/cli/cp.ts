@@ -43,10 +43,7 @@ function parseRemote(text: string): { session: string; path: string } | undefine
 async function existing(fleet: Fleet, id: string): Promise<Session> {
   const session = await fleet.attach(id);
   if (session !== undefined) return session;
-  throw new ShellfleetError(
-    'SESSION_NOT_FOUND',
-    `There is no session ${id}. \`shellfleet ps\` lists those that there are.`,
-  );
+  throw new ShellfleetError('SESSION_NOT_FOUND', `There is no session ${id}. \`shellfleet ps\` lists the sessions.`);
 }
 
 function isDirectory(path: string): boolean {

@@ -17,7 +17,7 @@ function toByte(key: string): number {
   );
 }
 
-/** Looks for the keys in what is typed. Their beginning is kept back until the next key decides. */
+/** Finds the detach keys in the input. A possible beginning is held back until the next key decides. */
 export class DetachKeys {
   readonly #keys: Buffer;
   #matched = 0;
@@ -26,7 +26,7 @@ export class DetachKeys {
     this.#keys = keys;
   }
 
-  /** What is for the terminal; and whether the keys were all there, behind which nothing counts. */
+  /** Returns the input for the terminal, and whether the detach keys are complete. Input after them is dropped. */
   push(typed: Buffer): { pass: Buffer; detached: boolean } {
     if (this.#keys.length === 0) return { pass: typed, detached: false };
     const pass: number[] = [];

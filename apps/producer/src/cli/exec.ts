@@ -26,7 +26,7 @@ async function exec(
   flags: CommandFlags & { detach?: boolean },
 ): Promise<void> {
   const options = toRunOptions(flags);
-  // What no session would take opens none.
+  // Validate before a session is opened.
   checkCommand(script, options);
   await context
     .withFleet(async (fleet) => {
@@ -35,7 +35,7 @@ async function exec(
       const json = flags.json === true;
       if (!flags.detach) return showOwnCommand(context, session, submit, { json });
       const command = await submit();
-      // From here on it needs us no more.
+      // From here on the command runs without this process.
       await command.stdinSent();
       if (json) return context.terminal.json({ commandId: command.id, sessionId: session.id });
       return context.terminal.line(command.id);

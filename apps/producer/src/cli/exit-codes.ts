@@ -6,11 +6,11 @@ const TIMEOUT = 124;
 export const OURS = 125;
 export const DENIED = 126;
 export const CANCELLED = 130;
-/** Left by a signal, as a shell says it. */
+/** 128 plus the number of the signal, as a shell reports it. */
 export const exitCodeOfSignal = (signal: NodeJS.Signals) => exitCodeOfSignalNumber(constants.signals[signal] ?? 0);
 export const exitCodeOfSignalNumber = (signal: number) => 128 + signal;
 
-/** The command's own exit code, or the one that says why there is none. */
+/** The exit code of the command, or the one for an outcome without exit code. */
 export function exitCodeOfResult(result: Result): number {
   const own = result.exitCode ?? (result.signal === null ? 1 : exitCodeOfSignal(result.signal as NodeJS.Signals));
   const codes: Record<Outcome, number> = {
@@ -26,7 +26,7 @@ export function exitCodeOfResult(result: Result): number {
   return codes[result.outcome];
 }
 
-/** Wrong use of the command line, or a failure of ours. */
+/** 2 for wrong usage, 125 for a failure of Shellfleet. */
 export function exitCodeOfError(error: unknown): number {
   const { code, context } = ensureShellfleetError(error);
   const badUrl = code === 'REDIS_UNSUITABLE' && context.setting === undefined;

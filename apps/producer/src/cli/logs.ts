@@ -26,20 +26,20 @@ export function registerLogs(program: Command, context: Context): void {
     .command('logs')
     .description('show the output of a command, or of all commands of a session')
     .argument('<command|session>')
-    .addOption(new Option('-f, --follow', 'go on until it ends').env('SHELLFLEET_LOGS_FOLLOW'))
-    .addOption(new Option('--since <id>', 'only what came behind this chunk').env('SHELLFLEET_LOGS_SINCE'))
+    .addOption(new Option('-f, --follow', 'continue until the command ends').env('SHELLFLEET_LOGS_FOLLOW'))
+    .addOption(new Option('--since <id>', 'only the output after this chunk').env('SHELLFLEET_LOGS_SINCE'))
     .addOption(
-      new Option('--stream <name>', 'only of this stream (a command)')
+      new Option('--stream <name>', 'only this stream (of a command)')
         .choices(['stdout', 'stderr'])
         .env('SHELLFLEET_LOGS_STREAM'),
     )
     .addOption(
-      new Option('--offset <bytes>', 'skip so much of the log (a command)')
+      new Option('--offset <bytes>', 'bytes of the log to skip (of a command)')
         .argParser(parseSize)
         .env('SHELLFLEET_LOGS_OFFSET'),
     )
     .addOption(
-      new Option('--length <bytes>', 'at most so much of it (a command)')
+      new Option('--length <bytes>', 'greatest number of bytes to show (of a command)')
         .argParser(parseSize)
         .env('SHELLFLEET_LOGS_LENGTH'),
     )
@@ -66,7 +66,7 @@ async function logs(context: Context, id: string, flags: Flags): Promise<void> {
   });
 }
 
-/** All that is left of a command's output, wherever it is kept. */
+/** Shows the whole log of a command, as far as it is still stored. */
 async function showLog({ terminal }: Context, command: FleetCommand, flags: Flags): Promise<void> {
   const { stream, offset, length, follow = false } = flags;
   const range = { ...(stream && { stream }), ...(offset && { offset }), ...(length !== undefined && { length }) };
@@ -86,7 +86,7 @@ async function showLog({ terminal }: Context, command: FleetCommand, flags: Flag
       });
       continue;
     }
-    if (omittedBytes) terminal.say(`${omittedBytes} bytes of ${chunk.stream} are gone here.`);
+    if (omittedBytes) terminal.say(`${omittedBytes} bytes of ${chunk.stream} are missing here.`);
     if (data.byteLength > 0) await terminal.write(chunk.stream, data);
   }
 }
@@ -95,7 +95,7 @@ async function* outputOf(events: ReturnType<Session['events']>): AsyncGenerator<
   for await (const event of events) if (event.type === 'command.output') yield event.data as OutputChunk;
 }
 
-/** A session's name may look like the id of a command. */
+/** A session id may look like the id of a command. */
 async function findCommand(fleet: Fleet, id: string): Promise<FleetCommand | undefined> {
   try {
     return await fleet.command(id);

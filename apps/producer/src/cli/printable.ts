@@ -1,4 +1,4 @@
-/** Text of others as it may stand on a terminal: control and direction characters are shown as escapes, so that they do nothing. */
+/** Makes text safe for a terminal: control and direction characters are shown as escapes. */
 export function toPrintable(text: string): string {
   return text.replace(
     /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu,

@@ -15,8 +15,8 @@ export function registerPs(program: Command, context: Context): void {
   program
     .command('ps')
     .description('list sessions')
-    .addOption(new Option('-a, --all', 'closed ones too').env('SHELLFLEET_PS_ALL'))
-    .addOption(new Option('--state <state>', 'only these').choices(STATES).env('SHELLFLEET_PS_STATE'))
+    .addOption(new Option('-a, --all', 'include closed sessions').env('SHELLFLEET_PS_ALL'))
+    .addOption(new Option('--state <state>', 'only sessions in this state').choices(STATES).env('SHELLFLEET_PS_STATE'))
     .addOption(jsonFlag())
     .action((flags: Flags) => ps(context, flags));
 }

@@ -6,7 +6,7 @@ import type { Context } from './context.ts';
 export function registerQueue(program: Command, context: Context): void {
   program
     .command('queue')
-    .description('show what waits: sessions for a slot, and commands for their turn')
+    .description('show the queue: sessions that wait for a slot, and waiting commands')
     .addOption(jsonFlag())
     .action((flags: { json?: boolean }) => queue(context, flags.json === true));
 }
@@ -32,6 +32,6 @@ async function queue(context: Context, json: boolean): Promise<void> {
     await terminal.table([['POSITION', 'SESSION', 'STATE', 'COMMANDS', 'IN ABOUT', 'NO HOST BECAUSE'], ...rows]);
     const commands = waiting.reduce((total, info) => total + info.queuedCommands, 0);
     const sessions = waiting.filter(({ state }) => state === 'queued' || state === 'lost').length;
-    terminal.say(`${sessions} sessions wait for a slot, ${commands} commands for their turn.`);
+    terminal.say(`${sessions} sessions wait for a slot, and ${commands} commands wait.`);
   });
 }

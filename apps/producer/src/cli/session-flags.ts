@@ -10,8 +10,8 @@ export interface SessionFlags {
 }
 
 /**
- * Flags that say how a session is to be, when the verb opens it. Values of secrets come from the environment: what stands on a command
- * line stands in every list of processes.
+ * Flags for the spec of a session that the verb opens. Values of secrets come from the environment, because command lines are visible in every
+ * list of processes.
  */
 export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command {
   return verb
@@ -39,12 +39,12 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
     );
 }
 
-/** Undefined when no flag says anything of the session: then whatever lives is used. */
+/** Undefined when no flag concerns the session: then the open session is used, whatever its spec. */
 export function toSpec({ image, policy, secret, redact }: SessionFlags): SessionSpec | undefined {
   if (Object.values({ image, policy, secret, redact }).every((flag) => flag === undefined)) return undefined;
   return {
     ...(image === undefined ? {} : { image }),
-    // The schema says which names there are.
+    // The schema checks the names.
     ...(policy === undefined ? {} : { policy: policy as PolicyName }),
     ...(secret === undefined ? {} : { secrets: secret }),
     ...(redact === undefined ? {} : { redaction: redact }),
@@ -62,6 +62,6 @@ function readSecret(name: string, env: NodeJS.ProcessEnv): string {
 function collectRule(text: string, before: NonNullable<SessionSpec['redaction']> = []) {
   const [type = '', strategy = 'redact', ...more] = text.split(':');
   if (type === '' || more.length > 0) throw new InvalidArgumentError('Give it as type:strategy, such as email:mask.');
-  // The schema says which strategies there are.
+  // The schema checks the strategies.
   return [...before, { type, strategy: strategy as 'redact' }];
 }

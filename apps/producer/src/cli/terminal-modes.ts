@@ -1,10 +1,10 @@
 const ESCAPE = '\u001b';
 const CHANGE = new RegExp(`${ESCAPE}\\[\\?([\\d;]{1,64})([hl])`, 'g');
 const UNFINISHED = new RegExp(`${ESCAPE}(?:\\[(?:\\?[\\d;]{0,64})?)?$`);
-/** Modes that a terminal begins with: the cursor is shown, lines wrap. */
+/** Modes that are on at the start: the cursor is shown, lines wrap. */
 const ON_BEFORE = new Set(['7', '25']);
 
-/** Which modes the programs at the other end have set on our terminal: the screen of an editor, its mouse, bracketed paste. */
+/** Tracks the modes that programs of the session have set on the local terminal: alternate screen, mouse, bracketed paste. */
 export class TerminalModes {
   readonly #changed = new Map<string, boolean>();
   #rest = '';
@@ -17,7 +17,7 @@ export class TerminalModes {
     this.#rest = UNFINISHED.exec(text)?.[0] ?? '';
   }
 
-  /** What brings our terminal back, when they cannot. */
+  /** Control sequences that reset these modes. */
   undo(): string {
     const back = [...this.#changed].map(([mode, on]) => `\u001b[?${mode}${on ? 'l' : 'h'}`);
     return back.length === 0 ? '' : `${back.join('')}\u001b[0m`;
