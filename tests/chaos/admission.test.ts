@@ -84,7 +84,7 @@ describe.runIf(isRoot)('the admit step', () => {
     expect(await inspect.broken(session.id, [command.id])).toEqual([]);
   }
 
-  describe.each(POINTS)('kill -9 of the worker when the step is %s (ADMISSION-3)', (point) => {
+  describe.each(POINTS)('kill -9 of the worker when the step is %s (ADMIT-3)', (point) => {
     test('an admitted entry runs once', async () => {
       const session = await open(`admit-${point}`);
       const command = await session.submit(`# trial admit ${point}\necho ran | tee -a log`);

@@ -30,7 +30,7 @@ test('a command travels to a host and comes back with its streams and exit code'
   expect(result.commandId).toMatch(/^s1\.[0-9A-HJKMNP-TV-Z]{26}$/);
 });
 
-test("50 submits at once from two producers run one at a time, each producer's in its call order (I2)", async () => {
+test("50 submits at once from two producers run one at a time, each producer's in its call order (invariant 2)", async () => {
   await using stage = await setClientStage(own);
   const host = await stage.startHost();
   const producers = [await stage.connect(), await stage.connect()];
@@ -267,7 +267,7 @@ test('20,000 submits at once are all accepted, in call order, row 72', async () 
   expect((await stage.redis.lrange(queue, 0, -1)).map((entry) => `s.${entry}`)).toEqual(commands.map(({ id }) => id));
 });
 
-test('a process with 100 sessions, and a reader on each, has at most five connections (I10)', async () => {
+test('a process with 100 sessions, and a reader on each, has at most five connections (invariant 10)', async () => {
   await using stage = await setClientStage(own);
   await stage.startHost();
   const fleet = await stage.connect();

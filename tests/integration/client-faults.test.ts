@@ -41,7 +41,7 @@ test.each(['index', 'submit', 'job'])(
   },
 );
 
-test('a submit that is sent again runs once (I4)', async () => {
+test('a submit that is sent again runs once (invariant 4)', async () => {
   await using stage = await setClientStage();
   const host = await stage.startHost({ paused: true });
   const session = await (await stage.connect()).session('s');

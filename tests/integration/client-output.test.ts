@@ -20,7 +20,7 @@ const readAll = (command: Command, after?: string) =>
 /** Writes to both streams, in several chunks that cut characters and hold every byte. */
 const MIXED = `for i in 1 2 3 4 5 6; do printf '\\342\\202'; sleep 0.02; printf '\\254%s\\0\\377' $i; printf 'e%s' $i >&2; sleep 0.02; done`;
 
-test('a reader that left and resumes at any id has the same bytes as one that stayed (O1)', async () => {
+test('a reader that left and resumes at any id has the same bytes as one that stayed (READ-1)', async () => {
   await using stage = await setClientStage(own);
   await stage.startHost();
   const session = await (await stage.connect()).session('s');
@@ -85,7 +85,7 @@ test('a command that never ran has no output, and its reader ends', async () => 
   expect(await reading).toEqual([]);
 });
 
-test('a trimmed range is counted in the next chunk, or at the end (I7)', async () => {
+test('a trimmed range is counted in the next chunk, or at the end (invariant 7)', async () => {
   await using stage = await setClientStage(own);
   await stage.startHost();
   const session = await (await stage.connect()).session('s');
@@ -104,7 +104,7 @@ test('a trimmed range is counted in the next chunk, or at the end (I7)', async (
   expect(gone.map(({ text, omittedBytes }) => ({ text, omittedBytes }))).toEqual([{ text: '', omittedBytes: 9 }]);
 });
 
-test('nothing is read for a reader that does not ask (O2, I8)', async () => {
+test('nothing is read for a reader that does not ask (READ-2, invariant 8)', async () => {
   await using stage = await setClientStage(own);
   const host = await stage.startHost();
   const session = await (await stage.connect()).session('s');

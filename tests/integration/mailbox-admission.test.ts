@@ -21,7 +21,7 @@ import { idsOf, keysWithoutExpiry, outcomesOf, readEvents } from '../support/inv
 import { finishAs, newSubmission, own, resultOf, submitSome } from '../support/mailbox-session.ts';
 import { generation, keys, redis } from '../support/open-mailbox.ts';
 
-// MAILBOX-5. An entry that is not cleared under the owner's admission rules is not started; a held head waits for an answer.
+// MAILBOX-5: An entry that is not cleared under the owner's admission rules is not started; a held head waits for an answer.
 
 const RULES = 'digest-1';
 const DENY: HeldAnswer = { type: 'deny', result: resultOf('denial', { reason: 'approver' }) };

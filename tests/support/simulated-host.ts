@@ -17,8 +17,8 @@ import { planOutput } from './simulated-output.ts';
 
 // A host without Docker: what a worker does with a mailbox, and a keeper that counts what it ran.
 //
-// K1. A keeper outlives its worker, obeys its newest owner, refuses an id that it began before, and keeps all output until it is stored.
-// K2. An entry is followed only on the keeper that began it under the fence which its record names, and begun only on one that was there
+// SIMULATED-KEEPER-1. A keeper outlives its worker, obeys its newest owner, refuses an id that it began before, and keeps all output until it is stored.
+// SIMULATED-KEEPER-2. An entry is followed only on the keeper that began it under the fence which its record names, and begun only on one that was there
 //     when it was started.
 
 interface Keeper {

@@ -1,29 +1,25 @@
-import { callDocker, type DockerEndpoint } from './docker-endpoint.ts';
+import { connectDocker } from './docker-client.ts';
+import type { DockerEndpoint } from './docker-endpoint.ts';
 
 export type ContainerRun = { image: string; command: string[]; binds: string[] };
 
-/** Runs one command in a container of its own and removes it; throws with the command's last words when it fails. */
+/** Runs one command in a container of its own and removes it. Throws with the end of the log when the command fails. */
 export async function runInContainer(endpoint: DockerEndpoint, { image, command, binds }: ContainerRun): Promise<void> {
-  // With a TTY the log is one plain stream, without the framing that tells stdout from stderr.
-  const body = JSON.stringify({
+  const docker = await connectDocker(endpoint);
+  const container = await docker.createContainer({
     Image: image,
     Cmd: command,
+    // With a terminal the log is one plain stream, without the framing that separates stdout from stderr.
     Tty: true,
     HostConfig: { Binds: binds, NetworkMode: 'none' },
   });
-  const contentType = 'application/json';
-  const created = await callDocker(endpoint, { method: 'POST', path: '/containers/create', body, contentType });
-  if (created.status !== 201) throw new Error(`cannot create a container of ${image}: ${created.body.trim()}`);
-  const { Id: id } = JSON.parse(created.body) as { Id: string };
   try {
-    const started = await callDocker(endpoint, { method: 'POST', path: `/containers/${id}/start` });
-    if (started.status >= 400) throw new Error(`cannot start a container of ${image}: ${started.body.trim()}`);
-    const waited = await callDocker(endpoint, { method: 'POST', path: `/containers/${id}/wait` });
-    const { StatusCode: exitCode } = JSON.parse(waited.body) as { StatusCode: number };
+    await container.start();
+    const { StatusCode: exitCode } = (await container.wait()) as { StatusCode: number };
     if (exitCode === 0) return;
-    const log = await callDocker(endpoint, { path: `/containers/${id}/logs?stdout=1&stderr=1&tail=10` });
-    throw new Error(`${command[0]} in ${image} ended with exit code ${exitCode}: ${log.body.trim()}`);
+    const log = await container.logs({ stdout: true, stderr: true, tail: 10, follow: false });
+    throw new Error(`${command[0]} in ${image} ended with exit code ${exitCode}: ${log.toString().trim()}`);
   } finally {
-    await callDocker(endpoint, { method: 'DELETE', path: `/containers/${id}?force=1&v=1` });
+    await container.remove({ force: true, v: true });
   }
 }

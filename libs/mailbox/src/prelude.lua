@@ -39,7 +39,7 @@ end
 -- The time of an event in ms, from its id: the clock is read once for both.
 local function time_of(event) return string.match(event, '^%d+') end
 
--- MAILBOX-3. Ends an entry. Its record keeps little: the payload goes at once, before anything is written, which a full Redis allows.
+-- MAILBOX-3: Ends an entry. Its record keeps little: the payload goes at once, before anything is written, which a full Redis allows.
 -- `kept`: fields of its record, from a caller that has read and deleted the record and the entry's input.
 local function complete(id, outcome, result, retention_ms, kept)
   local record = record_key(id)

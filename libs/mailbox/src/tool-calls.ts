@@ -5,9 +5,9 @@ import { throwQueueError } from './script.ts';
 
 // What Redis knows of a tool call besides its job, which only waits in line.
 //
-// T1. A call begins at most once: whoever sets its mark first has it, and whoever wants to prevent it sets the mark too.
-// T2. A call has one result: the first that is written.
-// T3. Each step may be sent twice. The mark names its writer, so a repetition is known from another's.
+// TOOL-CALL-1. A call begins at most once: whoever sets its mark first has it, and whoever wants to prevent it sets the mark too.
+// TOOL-CALL-2. A call has one result: the first that is written.
+// TOOL-CALL-3. Each step may be sent twice. The mark names its writer, so a repetition is known from another's.
 
 /** A result is read within seconds by whoever waits; of one who is gone it stays no longer than this. */
 const RESULT_TTL_MS = 600_000;
@@ -34,7 +34,7 @@ export interface ToolEnd {
   code?: string | undefined;
 }
 
-/** T1. `by`: `<host> <boot> <nonce>`, or why it shall never begin. `longestMs`: how long it may go on. */
+/** TOOL-CALL-1. `by`: `<host> <boot> <nonce>`, or why it shall never begin. `longestMs`: how long it may go on. */
 export async function beginToolCall(
   redis: Redis,
   fleet: FleetKeys,
@@ -51,7 +51,7 @@ export async function beginToolCall(
   }
 }
 
-/** T2. Answers whether this was the result that counts; then everybody is told. */
+/** TOOL-CALL-2. Answers whether this was the result that counts; then everybody is told. */
 export async function endToolCall(redis: Redis, fleet: FleetKeys, call: ToolCallRef, end: ToolEnd): Promise<boolean> {
   const key = toolResultKey(fleet, call.id);
   try {

@@ -31,7 +31,7 @@ function piece(stream: 'stdout' | 'stderr', rawFrom: number, text: string): Over
   };
 }
 
-test('LOG-3: a new process reads both streams in the order in which they were written', async () => {
+test('OVERFLOW-LOG-3: a new process reads both streams in the order in which they were written', async () => {
   const pieces = [piece('stdout', 10, 'one'), piece('stderr', 0, 'two'), piece('stdout', 13, 'three')];
   const { log } = await openLog();
   await log.append(pieces.slice(0, 2));
@@ -41,7 +41,7 @@ test('LOG-3: a new process reads both streams in the order in which they were wr
   expect(again.log.stored).toEqual({ stdout: 18, stderr: 3 });
 });
 
-test('LOG-1: half a frame at the end, at any point, is cut off and written again', async () => {
+test('OVERFLOW-LOG-1: half a frame at the end, at any point, is cut off and written again', async () => {
   const first = piece('stdout', 0, 'first');
   const second = piece('stdout', 5, 'second');
   const frame = encodeFrame({ ...second, order: 1 });
@@ -57,7 +57,7 @@ test('LOG-1: half a frame at the end, at any point, is cut off and written again
   }
 });
 
-test('LOG-2: beyond its quota the log keeps the first segment and the last of each stream', async () => {
+test('OVERFLOW-LOG-2: beyond its quota the log keeps the first segment and the last of each stream', async () => {
   const { log } = await openLog({ quotaBytes: 5000 });
   await log.append([piece('stderr', 0, 'rare')]);
   for (let at = 0; at < 100; at += 1) await log.append([piece('stdout', at * 500, 'x'.repeat(500))]);

@@ -6,10 +6,10 @@ import { decodeFrames, encodeFrame, type OverflowFrame } from './overflow-frame.
 
 // Stores the output of a command over the budget of its session's stream on the disk of the host, in segments per stream.
 //
-// LOG-1. A piece is in the log when append() resolves. A worker that is killed while it writes leaves the log readable.
-// LOG-2. Whatever the quota, the first segment and at least the last `segmentBytes` of each stream are kept: a host that adopts the command
+// OVERFLOW-LOG-1. A piece is in the log when append() resolves. A worker that is killed while it writes leaves the log readable.
+// OVERFLOW-LOG-2. Whatever the quota, the first segment and at least the last `segmentBytes` of each stream are kept: a host that adopts the command
 //        rebuilds head, tail and totals of the Result from them.
-// LOG-3. Both streams are read back in the order in which they were written.
+// OVERFLOW-LOG-3. Both streams are read back in the order in which they were written.
 
 export interface OverflowLogOptions {
   /** The command's own folder. */
@@ -96,7 +96,7 @@ export class OverflowLog {
     return next;
   }
 
-  /** Drops the oldest segment in the middle of the larger stream: never a first one, never the last two (LOG-2). */
+  /** Drops the oldest segment in the middle of the larger stream: never a first one, never the last two (OVERFLOW-LOG-2). */
   async #keepQuota(): Promise<void> {
     for (;;) {
       const sizes = STREAMS.map((stream) => this.#segments[stream].reduce((sum, { bytes }) => sum + bytes, 0));

@@ -5,9 +5,9 @@ import type { Redis } from 'ioredis';
 
 // The queues of tools: calls wait there, in order, for a host that offers the tool and has room.
 //
-// Q1. A job only brings a call to a host. What began and how it ended stands elsewhere, so a job that is handed out again
+// TOOL-JOB-1. A job only brings a call to a host. What began and how it ended stands elsewhere, so a job that is handed out again
 //     (its host died between two steps) runs nothing twice.
-// Q2. No connection of its own, however many tools: nothing here blocks.
+// TOOL-JOB-2. No connection of its own, however many tools: nothing here blocks.
 
 /** A call as it was found: its data is whatever somebody put there. */
 export interface FoundToolJob {
@@ -69,7 +69,7 @@ export async function createToolJobs({ redis, fleet, hostId, tools }: ToolJobsOp
       removeOnComplete: { count: 0 },
       removeOnFail: { count: 0 },
     };
-    // Q2: without a factory of ours each Worker would open a connection to block on.
+    // TOOL-JOB-2: without a factory of ours each Worker would open a connection to block on.
     const worker = new Worker(toolQueue(tool), null, options, (name, opts) => createRedisBackend(name, opts));
     // Failures reach whoever made the call.
     worker.on('error', () => {});
@@ -84,7 +84,7 @@ export async function createToolJobs({ redis, fleet, hostId, tools }: ToolJobsOp
         try {
           await job.moveToCompleted(null, hostId, false);
         } catch {
-          // Gone, or another host's by now; else it is handed out again, and says so then (Q1).
+          // Gone, or another host's by now; else it is handed out again, and says so then (TOOL-JOB-1).
         }
       },
     };

@@ -6,10 +6,10 @@ import type { SessionParts } from './session-parts.ts';
 
 // The step between the head of the mailbox and its start.
 //
-// ADMISSION-1. An entry reaches the shell only when the host's rules admit it, and that is stored before it is started (`clear`).
-// ADMISSION-2. A host whose digest is empty admits everything: the mailbox starts its entries without this step.
-// ADMISSION-3. A worker that dies within the step leaves the head as it was, held, started, or ended. The next one judges it only if it is as it was.
-// ADMISSION-4. An entry that cannot be judged is not started: it ends with the error.
+// ADMIT-1. An entry reaches the shell only when the host's rules admit it, and that is stored before it is started (`clear`).
+// ADMIT-2. A host whose digest is empty admits everything: the mailbox starts its entries without this step.
+// ADMIT-3. A worker that dies within the step leaves the head as it was, held, started, or ended. The next one judges it only if it is as it was.
+// ADMIT-4. An entry that cannot be judged is not started: it ends with the error.
 
 /** The decision about one entry. `reason` stands in the session's stream or in the Result, redacted. */
 export type Verdict = { type: 'admit' } | { type: 'hold'; reason: string } | { type: 'deny'; reason: string };

@@ -23,8 +23,9 @@ export async function ensureWorkerImage(deps: EnsureImageDeps, baseImage: string
 }
 
 function packWorker(root: string, { packages, workspaces, links }: Closure) {
-  // A package inside another package's folder is packed with that one.
-  const outermost = packages.filter((path) => !packages.some((other) => path.startsWith(`${other}/`)));
+  // A package inside the folder of a workspace or of another package is packed with that; twice, it would be a link.
+  const folders = [...workspaces, ...packages];
+  const outermost = packages.filter((path) => !folders.some((folder) => path.startsWith(`${folder}/`)));
   const builds = workspaces.map((path) => `${path}/dist`);
   const paths = ['package.json', dockerfile, ...workspaces, ...links, ...outermost];
   return packFolder(root, paths, [...notShipped, ...builds]);

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { parsePackages } from './build-session-image.ts';
 import { chooseMirror } from './debian-mirror.ts';
-import { findStreamError } from './image-store.ts';
 import { isRecent } from './pull-image.ts';
 import { recipeHash } from './recipe-hash.ts';
 
@@ -27,14 +26,6 @@ test.each([
   ['', { url: 'http://deb.debian.org/debian', suite: 'bookworm' }],
 ])('chooses the archive that holds a whole system from %j', (targets, mirror) => {
   expect(chooseMirror(targets)).toEqual(mirror);
-});
-
-test('finds the error that an engine reports after status 200', () => {
-  expect(findStreamError('{"status":"Pulling"}\n{"errorDetail":{"message":"m"},"error":"no route"}\n')).toBe(
-    'no route',
-  );
-  expect(findStreamError('{"message":"no such image"}')).toBe('no such image');
-  expect(findStreamError('{"stream":"saying \\"error\\" is fine"}\n')).toBeUndefined();
 });
 
 test('tries a failed pull again after an hour, and after the clock was set back', () => {

@@ -1,40 +1,43 @@
 import type { Readable } from 'node:stream';
-import { callDocker, type DockerAnswer, type DockerEndpoint } from '../docker-endpoint.ts';
+import type Docker from 'dockerode';
+import { connectDocker } from '../docker-client.ts';
+import type { DockerEndpoint } from '../docker-endpoint.ts';
 
-// The few things set-up does with images. Long answers of the engine are streams of JSON lines, and an error in the
-// middle of one comes with status 200.
-
+/** Whether the engine has an image of this name. */
 export async function hasImage(endpoint: DockerEndpoint, image: string): Promise<boolean> {
-  const answer = await callDocker(endpoint, { path: `/images/${encodeURIComponent(image)}/json` });
-  return answer.status === 200;
+  const docker = await connectDocker(endpoint);
+  try {
+    await docker.getImage(image).inspect();
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
 }
 
-/** Pulls an image; `silenceMs` without a word from the registry counts as a failure. */
+/** Pulls an image. A registry that sends nothing for `silenceMs` counts as a failure. */
 export async function pullImage(endpoint: DockerEndpoint, image: string, silenceMs: number): Promise<void> {
-  const query = new URLSearchParams({ fromImage: image });
-  const path = `/images/create?${query}`;
-  throwOnError(await callDocker(endpoint, { method: 'POST', path, idleTimeoutMs: silenceMs }), `pull of ${image}`);
+  const docker = await connectDocker(endpoint, silenceMs);
+  await untilFinished(docker, await docker.pull(image));
 }
 
 /** Gives an image one more name. */
 export async function tagImage(endpoint: DockerEndpoint, image: string, alias: string): Promise<void> {
-  const query = new URLSearchParams(splitImage(alias));
-  const path = `/images/${encodeURIComponent(image)}/tag?${query}`;
-  throwOnError(await callDocker(endpoint, { method: 'POST', path }), `tag of ${image}`);
+  const docker = await connectDocker(endpoint);
+  await docker.getImage(image).tag(splitImage(alias));
 }
 
-/** Makes an image with one layer out of a root filesystem. `changes` are Dockerfile instructions. */
+/** Makes an image with one layer out of a root file system. `changes` are Dockerfile instructions. */
 export async function importImage(
   endpoint: DockerEndpoint,
   image: string,
   rootFilesystem: Readable,
   changes: string[],
 ): Promise<void> {
-  const query = new URLSearchParams({ fromSrc: '-', ...splitImage(image) });
-  for (const change of changes) query.append('changes', change);
-  const contentType = 'application/x-tar';
-  const call = { method: 'POST', path: `/images/create?${query}`, body: rootFilesystem, contentType };
-  throwOnError(await callDocker(endpoint, call), `import of ${image}`);
+  const docker = await connectDocker(endpoint);
+  await sending(rootFilesystem, async (abortSignal) =>
+    untilFinished(docker, await docker.importImage(rootFilesystem, { ...splitImage(image), changes, abortSignal })),
+  );
 }
 
 /** Builds an image from a context with a Dockerfile at `dockerfile`; nothing is pulled. */
@@ -44,16 +47,41 @@ export async function buildImage(
   context: Readable,
   options: { dockerfile: string; buildArgs: Record<string, string> },
 ): Promise<void> {
+  const docker = await connectDocker(endpoint);
   const { dockerfile, buildArgs } = options;
-  const query = new URLSearchParams({
-    t: image,
-    dockerfile,
-    buildargs: JSON.stringify(buildArgs),
-    rm: '1',
-    forcerm: '1',
+  await sending(context, async (abortSignal) =>
+    untilFinished(
+      docker,
+      await docker.buildImage(context, {
+        t: image,
+        dockerfile,
+        buildargs: buildArgs,
+        rm: true,
+        forcerm: true,
+        abortSignal,
+      }),
+    ),
+  );
+}
+
+/** Sends a stream in a request, and fails with the stream's error when it has one. */
+async function sending(stream: Readable, request: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const abort = new AbortController();
+  stream.once('error', (error) => abort.abort(error));
+  try {
+    await request(abort.signal);
+  } catch (error) {
+    throw abort.signal.aborted ? abort.signal.reason : error;
+  }
+}
+
+/** Reads the engine's progress to its end. An error in the middle of it comes with status 200. */
+async function untilFinished(docker: Docker, progress: NodeJS.ReadableStream): Promise<void> {
+  const events = await new Promise<{ error?: string }[]>((resolve, reject) => {
+    docker.modem.followProgress(progress, (error, output) => (error ? reject(error) : resolve(output)));
   });
-  const call = { method: 'POST', path: `/build?${query}`, body: context, contentType: 'application/x-tar' };
-  throwOnError(await callDocker(endpoint, call), `build of ${image}`);
+  const failed = events.find(({ error }) => error !== undefined);
+  if (failed) throw new Error(failed.error);
 }
 
 function splitImage(image: string): { repo: string; tag: string } {
@@ -61,21 +89,6 @@ function splitImage(image: string): { repo: string; tag: string } {
   return { repo: image.slice(0, colon), tag: image.slice(colon + 1) };
 }
 
-function throwOnError(answer: DockerAnswer, what: string): void {
-  const failure = findStreamError(answer.body);
-  if (answer.status >= 400 || failure) throw new Error(`${what}: ${failure ?? `status ${answer.status}`}`);
-}
-
-/** The first error in the engine's JSON lines. */
-export function findStreamError(body: string): string | undefined {
-  for (const line of body.split('\n')) {
-    if (!line.includes('"error"') && !line.includes('"message"')) continue;
-    try {
-      const { error, message } = JSON.parse(line) as { error?: string; message?: string };
-      if (error ?? message) return error ?? message;
-    } catch {
-      // Not a JSON line: part of a build's output.
-    }
-  }
-  return undefined;
+function isNotFound(error: unknown): boolean {
+  return error instanceof Error && 'statusCode' in error && error.statusCode === 404;
 }

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
-import { callDocker, type DockerAnswer, type DockerEndpoint } from '../docker-endpoint.ts';
+import type Docker from 'dockerode';
+import { connectDocker } from '../docker-client.ts';
+import type { DockerEndpoint } from '../docker-endpoint.ts';
 import { SetupError } from '../setup-error.ts';
 import { waitForRedis } from './ping-redis.ts';
 import { chooseRedisAddress, redisMemoryBytes, redisUrl, writeRedisConfig } from './redis-config.ts';
@@ -8,20 +10,19 @@ export type RedisContainerOptions = { endpoint: DockerEndpoint; image: string; f
 
 const startTimeoutMs = 30_000;
 
-/** Redis in a container, where no redis-server can be installed: published on loopback only, data in our folder. */
+/** Redis in a container, for a machine on which no redis-server can be installed. Its port is published on loopback only. */
 export class RedisContainer implements AsyncDisposable {
   readonly url: string;
-  readonly #endpoint: DockerEndpoint;
-  readonly #id: string;
+  readonly #container: Docker.Container;
 
-  private constructor(endpoint: DockerEndpoint, id: string, url: string) {
-    this.#endpoint = endpoint;
-    this.#id = id;
+  private constructor(container: Docker.Container, url: string) {
+    this.#container = container;
     this.url = url;
   }
 
   static async start({ endpoint, image, folder, persistent }: RedisContainerOptions): Promise<RedisContainer> {
-    await removeOrphan(endpoint, folder);
+    const docker = await connectDocker(endpoint);
+    await removeOrphan(docker, folder);
     const configPath = join(folder, 'redis.conf');
     const address = await chooseRedisAddress(configPath);
     const { port } = address;
@@ -34,7 +35,7 @@ export class RedisContainer implements AsyncDisposable {
       maxMemoryBytes,
       persistent,
     });
-    const body = JSON.stringify({
+    const created = await docker.createContainer({
       Image: image,
       Entrypoint: ['redis-server'],
       Cmd: ['/data/redis.conf'],
@@ -48,23 +49,19 @@ export class RedisContainer implements AsyncDisposable {
         RestartPolicy: { Name: 'on-failure' },
       },
     });
-    const created = await callDocker(endpoint, { method: 'POST', path: '/containers/create', body, contentType });
-    const { Id: id } = expectStatus(created, 201, `creating a container of ${image}`) as { Id: string };
-    const container = new RedisContainer(endpoint, id, redisUrl(address));
+    const container = new RedisContainer(created, redisUrl(address));
     try {
-      const started = await callDocker(endpoint, { method: 'POST', path: `/containers/${id}/start` });
-      expectStatus(started, 204, `starting a container of ${image}`);
+      await created.start();
       if (await waitForRedis(address, startTimeoutMs, () => false)) return container;
-      throw new SetupError('Redis does not answer from its container.', `docker logs ${id.slice(0, 12)}`);
+      throw new SetupError('Redis does not answer from its container.', `docker logs ${created.id.slice(0, 12)}`);
     } catch (error) {
       await container.close();
       throw error;
     }
   }
 
-  async close(): Promise<void> {
-    await callDocker(this.#endpoint, { method: 'POST', path: `/containers/${this.#id}/stop?t=10` });
-    await callDocker(this.#endpoint, { method: 'DELETE', path: `/containers/${this.#id}?force=1&v=1` });
+  close(): Promise<void> {
+    return stopAndRemove(this.#container);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -72,20 +69,16 @@ export class RedisContainer implements AsyncDisposable {
   }
 }
 
-const contentType = 'application/json';
 const folderLabel = 'shellfleet.redis.folder';
 
 // Two servers on one data folder would each overwrite what the other appends.
-async function removeOrphan(endpoint: DockerEndpoint, folder: string): Promise<void> {
-  const filters = encodeURIComponent(JSON.stringify({ label: [`${folderLabel}=${folder}`] }));
-  const listed = await callDocker(endpoint, { path: `/containers/json?all=1&filters=${filters}` });
-  for (const { Id: id } of expectStatus(listed, 200, 'listing containers') as { Id: string }[]) {
-    await callDocker(endpoint, { method: 'POST', path: `/containers/${id}/stop?t=10` });
-    await callDocker(endpoint, { method: 'DELETE', path: `/containers/${id}?force=1&v=1` });
-  }
+async function removeOrphan(docker: Docker, folder: string): Promise<void> {
+  const filters = { label: [`${folderLabel}=${folder}`] };
+  for (const { Id } of await docker.listContainers({ all: true, filters }))
+    await stopAndRemove(docker.getContainer(Id));
 }
 
-function expectStatus(answer: DockerAnswer, status: number, what: string): unknown {
-  if (answer.status !== status) throw new Error(`${what}: status ${answer.status} ${answer.body.trim()}`);
-  return answer.body === '' ? undefined : JSON.parse(answer.body);
+async function stopAndRemove(container: Docker.Container): Promise<void> {
+  await container.stop({ t: 10 }).catch(() => {}); // it may have ended already
+  await container.remove({ force: true, v: true }).catch(() => {}); // or be removed
 }

@@ -2,9 +2,9 @@ import { LIMITS, type SessionKeys, type StdinSource } from '@shellfleet/protocol
 import type { InputContext } from './send-input.ts';
 import { type InputCall, type InputPlace, sendInput, toWrites } from './send-input.ts';
 
-// STDIN-1. The submitter renews its lease at least every second while it streams. The host stops the command when the lease has lapsed.
-// STDIN-2. Each chunk has its offset, so that none is stored after a gap that a loss in Redis left.
-// STDIN-3. Memory is bounded: the next chunk is read from the source when the one before is stored.
+// STDINSTREAM-1. The submitter renews its lease at least every second while it streams. The host stops the command when the lease has lapsed.
+// STDINSTREAM-2. Each chunk has its offset, so that none is stored after a gap that a loss in Redis left.
+// STDINSTREAM-3. Memory is bounded: the next chunk is read from the source when the one before is stored.
 
 const RENEW_EVERY_MS = 1_000;
 

@@ -13,7 +13,7 @@ describe('text', () => {
   const whole = 'a€😀\ufeffz\n';
   const bytes = encode(whole);
   test.each(Array.from({ length: bytes.byteLength + 1 }, (_, at) => at))(
-    'is the same when cut at byte %i (C1)',
+    'is the same when cut at byte %i (CHUNK-1)',
     (at) => {
       const assembler = new ChunkAssembler();
       const chunks = [
@@ -49,11 +49,11 @@ describe('text', () => {
 });
 
 describe('what is missing', () => {
-  test('before the first chunk is counted in it (C2)', () => {
+  test('before the first chunk is counted in it (CHUNK-2)', () => {
     expect(new ChunkAssembler().push('1-0', entry(7, encode('x'))).omittedBytes).toBe(7);
   });
 
-  test('between two chunks is counted in the later one, with what the stream never carried (C2)', () => {
+  test('between two chunks is counted in the later one, with what the stream never carried (CHUNK-2)', () => {
     const assembler = new ChunkAssembler();
     assembler.push('1-0', entry(0, encode('abc')));
     expect(assembler.push('2-0', entry(10, encode('x'), { omittedBytes: 5 })).omittedBytes).toBe(12);

@@ -12,10 +12,10 @@ import { ChunkAssembler, type RawOffsets } from './chunk-assembler.ts';
 import type { StreamContext } from './stream-reader.ts';
 import { isBefore, type Position, StreamReader } from './stream-reader.ts';
 
-// O1. A reader that resumes at the id of a chunk has the same bytes as one that stayed.
-// O2. Nothing is buffered for a reader: it holds one page, and reads the next when it has taken that.
-// O3. What was trimmed, or never carried, is counted in the next chunk of its stream, or in one without data at the end.
-// O4. A reader that comes after the command's end is also given what its background processes had said by then. One that was there at
+// READ-1. A reader that resumes at the id of a chunk has the same bytes as one that stayed.
+// READ-2. Nothing is buffered for a reader: it holds one page, and reads the next when it has taken that.
+// READ-3. What was trimmed, or never carried, is counted in the next chunk of its stream, or in one without data at the end.
+// READ-4. A reader that comes after the command's end is also given what its background processes had said by then. One that was there at
 //     the end leaves with it: a server that goes on talking must not keep it.
 
 /** Output of one command, live and from the beginning, or after a chunk's id. Ends after the command's terminal event, and what came late by then. */

@@ -19,7 +19,7 @@ function read(given: readonly Given[], range: LogRange = {}): LogChunk[] {
 
 const textOf = (chunks: LogChunk[]) => chunks.map(({ text }) => text).join('');
 
-test('W1: every range of every length is that of the whole, in both streams together and in each', () => {
+test('LOGWINDOW-1: every range of every length is that of the whole, in both streams together and in each', () => {
   for (let offset = 0; offset <= 9; offset += 1) {
     for (let length = 0; length <= 9; length += 1) {
       const range = { offset, length };
@@ -30,7 +30,7 @@ test('W1: every range of every length is that of the whole, in both streams toge
   }
 });
 
-test('W1: what is gone counts, and only what of it is wanted is said', () => {
+test('LOGWINDOW-1: what is gone counts, and only what of it is wanted is said', () => {
   const given: Given[] = [
     ['stdout', 10, 'abc'],
     ['stdout', 20, 'def'],
@@ -52,7 +52,7 @@ test('what comes again is given once', () => {
   expect(textOf(read(again, { stream: 'stdout' }))).toBe('abcdefg');
 });
 
-test('W2: a character that is cut anywhere is whole again in the text', () => {
+test('LOGWINDOW-2: a character that is cut anywhere is whole again in the text', () => {
   const whole = bytes('a€😀');
   for (let at = 0; at <= whole.length; at += 1) {
     const window = new LogWindow({});
