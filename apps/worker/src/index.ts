@@ -2,5 +2,5 @@ export { ConfigError, readConfig, type WorkerConfig } from './config.ts';
 export { createDockerSandboxes, type DockerSandboxesOptions } from './sandbox/docker/docker-sandboxes.ts';
 export { createHostSandboxes, type HostSandboxesOptions } from './sandbox/host/host-sandboxes.ts';
 export type { FoundSandbox, KeeperLink, Sandbox, SandboxDeath, Sandboxes, SessionRef } from './sandbox/sandbox.ts';
-export type { Admission, AdmissionQuestion, Verdict } from './session/admit-entry.ts';
+export type { Admission, AdmissionQuestion, Verdict } from './session/admission.ts';
 export { createWorker, type Worker, type WorkerDeps } from './worker.ts';

@@ -7,7 +7,7 @@ import { ConfigError, readConfig } from './config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
 import { openPolicies } from './sandbox/open-policies.ts';
-import type { Admission } from './session/admit-entry.ts';
+import type { Admission } from './session/admission.ts';
 import type { Stop } from './session/hosted-session.ts';
 import { loadTools } from './tools/load-tools.ts';
 import { toolMark } from './tools/tool-host.ts';

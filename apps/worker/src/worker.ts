@@ -14,7 +14,7 @@ import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases } from './lease/leases.ts';
 import { RunningEntries } from './run/running-entries.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
-import { ADMIT_EVERYTHING, type Admission } from './session/admit-entry.ts';
+import { ADMIT_EVERYTHING, type Admission } from './session/admission.ts';
 import type { Stop } from './session/hosted-session.ts';
 import type { Tool } from './tools/load-tools.ts';
 import { createToolHost } from './tools/tool-host.ts';

@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include "fail.h"
 #include "launch.h"
 #include <errno.h>
 #include <fcntl.h>

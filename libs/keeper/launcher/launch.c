@@ -14,13 +14,13 @@
 //     signal at its death.
 // LAUNCHER-3. The pids are on disk before the program starts, so the next worker finds it.
 #define _GNU_SOURCE
+#include "fail.h"
 #include "launch.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,19 +29,6 @@
 #include <unistd.h>
 
 static Plan plan;
-static int errors = 2; // in the child: a pipe, so that the parent receives every failure before the program runs
-
-void fail(const char *format, ...) {
-  char text[512];
-  const int error = errno;
-  va_list arguments;
-  va_start(arguments, format);
-  int n = vsnprintf(text, sizeof text - 64, format, arguments);
-  va_end(arguments);
-  if (n > (int)sizeof text - 64) n = sizeof text - 64;
-  n += snprintf(text + n, 64, error ? ": %s\n" : "\n", strerror(error));
-  _exit(write(errors, text, n) == n ? 1 : 2);
-}
 
 static uint64_t to_number(const char *text) {
   char *end;
@@ -189,7 +176,7 @@ static void write_end(pid_t child) {
 }
 
 static void run_child(int go, int failures) {
-  errors = failures;
+  report_failures_to(failures);
   char byte;
   errno = 0;
   if (read(go, &byte, 1) != 1) fail("the launcher ended before the program could start");

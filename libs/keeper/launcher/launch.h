@@ -24,9 +24,6 @@ typedef struct {
   char **program;
 } Plan;
 
-// Reports the failed step, with the description of errno where that is set, and ends this process.
-void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
-
 // Builds the file system of the session. Called in the new namespaces.
 void surround(const Plan *plan);
 // Sets the limits, then the user. Afterwards the process has no privilege left to undo any of it.

@@ -4,6 +4,7 @@
 //   ours      /.shellfleet (keeper and socket, read-only)  /.shellfleet-run (the keeper's folder)
 //   hidden    the folders of --hide
 #define _GNU_SOURCE
+#include "fail.h"
 #include "launch.h"
 #include <dirent.h>
 #include <errno.h>

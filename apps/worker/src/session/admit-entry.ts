@@ -1,7 +1,8 @@
 import { clear, type Entry, type Fenced, hold, retryWhileRedisIsDown, type Taken } from '@shellfleet/mailbox';
-import { ATTRIBUTES, type EntryPayload, ensureShellfleetError, toCommandId } from '@shellfleet/protocol';
+import { ATTRIBUTES, ensureShellfleetError, toCommandId } from '@shellfleet/protocol';
 import { openPayload } from '../run/open-payload.ts';
 import { finishDenied, finishFailed } from '../run/run-entry.ts';
+import type { Admission, Verdict } from './admission.ts';
 import type { SessionParts } from './session-parts.ts';
 
 // The step between the head of the mailbox and its start.
@@ -10,25 +11,6 @@ import type { SessionParts } from './session-parts.ts';
 // ADMIT-2. A host whose digest is empty admits everything: the mailbox starts its entries without this step.
 // ADMIT-3. A worker that dies within the step leaves the head as it was, held, started, or ended. The next one judges it only if it is as it was.
 // ADMIT-4. An entry that cannot be judged is not started: it ends with the error.
-
-/** The decision about one entry. `reason` stands in the session's stream or in the Result, redacted. */
-export type Verdict = { type: 'admit' } | { type: 'hold'; reason: string } | { type: 'deny'; reason: string };
-
-/** The rules by which a host admits entries. */
-export interface Admission {
-  /** Digest of the rules: an entry that was cleared under it is not judged again. Empty: everything is admitted. */
-  readonly digest: string;
-  judge(question: AdmissionQuestion): Verdict | Promise<Verdict>;
-}
-
-export interface AdmissionQuestion {
-  tenant: string;
-  session: string;
-  entryId: string;
-  payload: EntryPayload;
-}
-
-export const ADMIT_EVERYTHING: Admission = { digest: '', judge: () => ({ type: 'admit' }) };
 
 const EMPTY: Taken = { type: 'empty' };
 

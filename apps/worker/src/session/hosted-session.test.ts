@@ -14,7 +14,7 @@ import { FakeSandbox, FakeSandboxes } from '../../test-support/fake-sandbox.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Lease } from '../lease/leases.ts';
 import { RunningEntries } from '../run/running-entries.ts';
-import { ADMIT_EVERYTHING } from './admit-entry.ts';
+import { ADMIT_EVERYTHING } from './admission.ts';
 import { HostedSession } from './hosted-session.ts';
 
 // A session with a mailbox, a lease and sandboxes in memory; everything between them is real.

@@ -13,7 +13,7 @@ import type { SessionContext } from '../run/session-context.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
-import type { Admission } from './admit-entry.ts';
+import type { Admission } from './admission.ts';
 import { Announcements } from './announcements.ts';
 import { openSpec } from './open-spec.ts';
 

@@ -7,7 +7,7 @@ import {
   sessionKeys,
   tenantIdSchema,
 } from '@shellfleet/protocol';
-import type { UpkeepDeps } from './upkeep.ts';
+import type { UpkeepDeps } from './upkeep-deps.ts';
 
 const PAGE = 100;
 

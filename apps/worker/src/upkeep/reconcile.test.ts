@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { FoundSession } from './read-page.ts';
 import { reconcile } from './reconcile.ts';
-import type { UpkeepMemory } from './upkeep.ts';
+import type { UpkeepMemory } from './upkeep-deps.ts';
 
 const calls = vi.hoisted(() => ({
   forget: vi.fn(async () => true),

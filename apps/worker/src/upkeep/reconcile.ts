@@ -2,7 +2,7 @@ import { newSessionJob, parsePlacement } from '@shellfleet/admission';
 import { forget, notify, recordNotice, type SessionState, sweep } from '@shellfleet/mailbox';
 import { ATTRIBUTES, LIMITS, type SessionKeys } from '@shellfleet/protocol';
 import type { FoundSession } from './read-page.ts';
-import type { UpkeepDeps, UpkeepMemory } from './upkeep.ts';
+import type { UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 
 /** How often a session is swept while entries run or wait in it, and while it is idle. */
 const SWEEP_ACTIVE_MS = 5_000;

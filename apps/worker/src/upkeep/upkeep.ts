@@ -1,10 +1,8 @@
-import type { SessionJobs } from '@shellfleet/admission';
-import { type FleetKeys, LIMITS } from '@shellfleet/protocol';
-import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import { LIMITS } from '@shellfleet/protocol';
 import { readPage } from './read-page.ts';
 import { reconcile } from './reconcile.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
+import type { UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 
 // Restores the fleet's invariants after a process died between two steps. Every worker runs it; a short lock in Redis keeps the rounds of
 // several workers from overlapping.
@@ -12,22 +10,6 @@ import { nextStreamBytes, parseMemory } from './stream-budget.ts';
 // UPKEEP-1. A session that can run something, without owner and job, gets a job with the class and priority of its own.
 // UPKEEP-2. A session whose owner sends no heartbeat is reported as unreachable, once per fence.
 // UPKEEP-3. What is older than its retention, or over its budget, is deleted. A waiting entry whose start deadline has passed is ended.
-
-export interface UpkeepDeps {
-  redis: Redis;
-  fleet: FleetKeys;
-  jobs: SessionJobs;
-  logger: Logger;
-  intervalMs: number;
-}
-
-/** What one round of this process passes on to its next. */
-export interface UpkeepMemory {
-  /** the most bytes that a session's stream may hold */
-  streamBytes: number;
-  /** when each session was last swept, by its member, ms of the process's clock */
-  sweptAt: Map<string, number>;
-}
 
 export function startUpkeep(deps: UpkeepDeps): { close(): Promise<void> } {
   const memory: UpkeepMemory = { streamBytes: LIMITS.sessionStreamBytes, sweptAt: new Map() };

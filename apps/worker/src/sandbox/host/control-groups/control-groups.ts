@@ -1,7 +1,4 @@
 import type { HostPlan } from '@shellfleet/policy';
-import { isThere } from './group-folder.ts';
-import { Version1 } from './version-1.ts';
-import { Version2 } from './version-2.ts';
 
 // One control group, of version 1 or 2, for each session on this host. It limits memory, processes and CPU of the whole session, and
 // counts the processes that were killed because memory ran out.
@@ -22,21 +19,4 @@ export interface ControlGroups {
   names(): Promise<string[]>;
   /** Removes the folders above the groups that are empty. */
   close(): Promise<void>;
-}
-
-const PROBE = 'probe';
-
-/** `top`: the mount point of the control groups. `below`: folder for the sessions' groups. Returns the reason when this host cannot have them. */
-export async function openControlGroups(top: string, below: string): Promise<ControlGroups | string> {
-  const groups = (await isThere(`${top}/cgroup.controllers`)) ? new Version2(top, below) : new Version1(top, below);
-  try {
-    await groups.create(PROBE, { memoryBytes: 2 ** 26, cpus: 1, pids: 16 });
-    await groups.oomKills(PROBE);
-    await groups.remove(PROBE);
-    return groups;
-  } catch (error) {
-    await groups.remove(PROBE).catch(() => undefined);
-    await groups.close().catch(() => undefined);
-    return (error as Error).message;
-  }
 }

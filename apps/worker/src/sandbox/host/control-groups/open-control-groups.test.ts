@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openControlGroups } from './control-groups.ts';
+import { openControlGroups } from './open-control-groups.ts';
 import { Version1 } from './version-1.ts';
 import { Version2 } from './version-2.ts';
 
