@@ -4,7 +4,17 @@ const NEWLINE = 10;
 // fails for short lines and for random bytes.
 export function countNewlines(bytes: Uint8Array): number {
   let count = 0;
-  for (let at = 0, { length } = bytes; at < length; at += 1) count += ((bytes[at]! ^ NEWLINE) - 1) >>> 31;
+  for (let at = 0; at < bytes.length; at += PART_BYTES)
+    count += countBetween(bytes, at, Math.min(at + PART_BYTES, bytes.length));
+  return count;
+}
+
+/** In parts: a loop over a whole chunk is compiled while it runs, in its caller, and the result is often half as fast. */
+const PART_BYTES = 1024;
+
+function countBetween(bytes: Uint8Array, from: number, to: number): number {
+  let count = 0;
+  for (let at = from; at < to; at += 1) count += ((bytes[at]! ^ NEWLINE) - 1) >>> 31;
   return count;
 }
 
