@@ -18,8 +18,7 @@ afterAll(() => rm(copy, { recursive: true, force: true }));
 
 function nx(...args: string[]) {
   const env = toolEnvironment();
-  const { status, stdout, stderr } = spawnSync('nx', args, { cwd: copy, encoding: 'utf8', env });
-  return { status, output: stdout + stderr };
+  return spawnSync('nx', args, { cwd: copy, encoding: 'utf8', env });
 }
 
 /** The checks of the root project look at the whole checkout, so every change affects it. */
@@ -27,7 +26,7 @@ const rootProject = 'shellfleet';
 
 describe('affected', { timeout: 60_000 }, () => {
   const affectedBy = (file: string): string[] =>
-    JSON.parse(nx('show', 'projects', '--affected', `--files=${file}`, '--json').output).toSorted();
+    JSON.parse(nx('show', 'projects', '--affected', `--files=${file}`, '--json').stdout).toSorted();
 
   test('picks the project of a change and those that depend on it', async () => {
     expect(affectedBy('libs/policy/src/limits.ts')).toEqual([...(await dependents('@shellfleet/policy')), rootProject]);

@@ -1,7 +1,7 @@
 // Late output: pipes of entries that have ended, which background processes still hold.
 //
-// KEEPERLATE-1. It is sent at 1 MiB/s at most after the first MiB: it is not stored, so there is no acknowledgement to hold
-//     it back, and the worker has other sessions to serve.
+// KEEPERLATE-1. It is sent at 1 MiB/s at most after the first MiB: it is not stored, so there is no acknowledgement to
+//     hold it back, and the worker has other sessions to serve.
 #ifndef LATE_H
 #define LATE_H
 #include "wire.h"
