@@ -106,7 +106,7 @@ test('a session that fills the folder of its keeper loses what it put there, and
     stderr: 'error\n',
     shell: {
       state: 'partial',
-      reason: "the session's own folder was full: what was not the keeper's was removed from it",
+      reason: "the session's own folder was full: files that are not the keeper's were removed from it",
     },
   });
   expect((await session.run('ls /run/shellfleet/filler')).outcome).toBe('failure');
