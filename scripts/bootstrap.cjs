@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The way in: runs on whatever Node is there, without dependencies, and hands over to the pinned Node.
+// The entry point. Runs on the installed Node, without dependencies, and then starts the pinned Node.
 //   node scripts/bootstrap.cjs start|test|bench|example [arguments]
 'use strict';
 const { spawn, spawnSync } = require('node:child_process');
@@ -35,7 +35,7 @@ function installDependencies() {
   if (existsSync(stampPath) && readFileSync(stampPath, 'utf8') === wanted) return;
   if (existsSync(stampPath) || !isInstalled(JSON.parse(lock))) {
     say('Installing dependencies (npm ci; about half a minute)');
-    // Run by npm, this is that npm; run by hand, the one on PATH.
+    // The npm that runs this script, else the one on PATH.
     const npm = process.env.npm_execpath;
     const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
     const options = { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] };
@@ -48,7 +48,7 @@ function installDependencies() {
   writeFileSync(stampPath, wanted);
 }
 
-// Whether somebody's own `npm ci` has been here: what npm says it installed is what the lock file asks for.
+// Whether `npm ci` was already run by hand: npm's record of installed packages matches the lock file.
 function isInstalled(lock) {
   const hiddenPath = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(hiddenPath)) return false;
@@ -74,7 +74,7 @@ function handOver(node, args) {
   const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` };
   const flags = ['--conditions=@shellfleet/source', '--no-warnings'];
   const child = spawn(node, [...flags, ...args], { cwd: root, env, stdio: 'inherit' });
-  // A terminal sends Ctrl-C to both of us; what is sent to this process alone is passed on.
+  // A terminal sends Ctrl-C to both processes, so SIGINT is ignored here. Signals to this process alone are forwarded.
   process.on('SIGINT', () => {});
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('error', (error) => fail(`${node} could not be started: ${error.message}`, 1));
@@ -87,7 +87,7 @@ function say(line) {
 
 function fail(line, exitCode) {
   say(line);
-  // Whoever reads the counts of a test run finds them also when it never came to a test.
+  // Prints the counts of a test run also when it fails before the first test.
   if (process.argv[2] === 'test') console.log('0 passed, 1 failed');
   process.exit(exitCode);
 }

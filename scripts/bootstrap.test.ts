@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { root } from './steps.ts';
 
-// bootstrap.cjs in a checkout of its own, with a PATH that holds nothing but the npm and the node of the test.
+// bootstrap.cjs in a checkout of its own, with only the test's own npm and node on PATH.
 
 const lock = { packages: { '': {}, 'node_modules/a': { version: '1.0.0' }, 'node_modules/b': { link: true } } };
-/** Reports its arguments, as the Node to which the bootstrap hands over would run them. */
+/** Stands for the pinned Node: prints the arguments with which the bootstrap starts it. */
 const pinnedNode = `#!/bin/sh
 [ "$1" = --version ] && { echo v24.21.0; exit; }
 echo "$@"

@@ -50,7 +50,7 @@ function longLines({ path, text }: Source): string[] {
 
 const nameOf = (path: string): string => basename(path).replace(/\.[ch]$/, '');
 
-/** Which file uses which: by `#include`, or by the name of a function that the other defines. A header counts as its source. */
+/** The uses between files: by `#include`, or by the name of a function that the other file defines. A header counts as its source. */
 function toGraph(sources: Source[]): Map<string, Set<string>> {
   const files = sources.filter(({ path }) => /\.[ch]$/.test(path));
   const definedIn = new Map<string, string>();
@@ -70,7 +70,7 @@ function toGraph(sources: Source[]): Map<string, Set<string>> {
   return graph;
 }
 
-/** The names of a circle, the first again at its end; undefined when there is none. */
+/** The names in a cycle, with the first one repeated at the end; undefined when there is no cycle. */
 function findCircle(graph: Map<string, Set<string>>): string[] | undefined {
   const done = new Set<string>();
   const visit = (name: string, way: string[]): string[] | undefined => {

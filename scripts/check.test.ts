@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from './steps.ts';
 import { copyCheckout, toolEnvironment } from './testing/copy-checkout.ts';
 
-// A check that cannot fail protects nothing. Each check runs once in a copy of this checkout that holds a violation of
-// each kind, and has to report every one. The import rules have a test of their own, lint/lint.test.ts.
+// Proves that each check can fail: it runs once in a copy of this checkout that has a violation of each kind, and must
+// report every one. The import rules have a test of their own, lint/lint.test.ts.
 
 const violations = {
   types: [

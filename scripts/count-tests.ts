@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** The part of vitest's JSON report that the closing line is made from. */
+/** The part of vitest's JSON report that is used for the last line. */
 export type TestReport = {
   testResults: {
     name: string;

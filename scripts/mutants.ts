@@ -8,7 +8,7 @@ import { type Part, parts } from './mutants/parts.ts';
 import { isEquivalent, type JudgedMutant, printTable } from './mutants/table.ts';
 import { root } from './steps.ts';
 
-// `npm run mutants`: makes small faults in the code, one at a time, and counts those that the tests notice.
+// `npm run mutants`: makes small faults in the code, one at a time, and counts those that the tests detect.
 
 const USAGE = `npm run mutants -- [options]
   --part NAME    one part (${Object.keys(parts).join(', ')}); default: all
@@ -80,7 +80,7 @@ function isWorthAnotherTry(mutant: Mutant, { verdict }: Judgement): boolean {
   return verdict === 'timeout' || (verdict === 'survived' && !isEquivalent(mutant));
 }
 
-/** The results of a seed's mutants, on disk after each of them. */
+/** The results of a seed's mutants, written to disk after each mutant. */
 class Results {
   readonly #path: string;
   readonly #known: Record<string, Mutant & Judgement>;

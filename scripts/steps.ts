@@ -6,11 +6,11 @@ export const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/,
 /** A program and its arguments. */
 export type Step = [file: string, ...args: string[]];
 
-/** Runs one program with its output where ours goes; answers whether it ended well. */
+/** Runs one program with the output of this process. Returns whether it succeeded. */
 export function runStep([file, ...args]: Step, cwd: string): Promise<boolean> {
   return new Promise((resolve) => {
     const child = spawn(file, args, { cwd, stdio: 'inherit' });
-    // A terminal sends Ctrl-C to the child as well; what is sent to this process alone is passed on.
+    // A terminal sends Ctrl-C to the child as well. Signals to this process alone are forwarded.
     const passOn = (): void => void child.kill();
     process.once('SIGTERM', passOn);
     child.on('error', (error) => {

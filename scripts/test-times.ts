@@ -2,7 +2,7 @@ import { glob, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { root } from './steps.ts';
 
-// node scripts/test-times.ts [COUNT]: where the time of the last `npm test` went, from the reports that it left in
+// node scripts/test-times.ts [COUNT]: shows how the last `npm test` spent its time, from the reports that it left in
 // .cache: each group of tests with its start and end, and the COUNT slowest files (20 if not given), in seconds.
 
 type File = { path: string; group: string; from: number; to: number };

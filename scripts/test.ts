@@ -17,7 +17,7 @@ async function main(filters: string[]): Promise<number> {
     process.on(signal, () => {
       interrupted = true;
     });
-  // Set-up waits for downloads and disks, while checks and unit tests compute.
+  // In parallel: set-up waits for downloads and disks, checks and unit tests use the processor.
   const [machine, tasks] = await Promise.all([setUp(), filters.length === 0 ? runChecksAndUnitTests() : undefined]);
   if (!machine) return close(tasks, notRun);
   try {
@@ -27,7 +27,7 @@ async function main(filters: string[]): Promise<number> {
   }
 }
 
-// Done here, before vitest: a missing prerequisite is reported in one line, and not by every test.
+// Before vitest, so that a missing prerequisite is reported in one line and not by every test.
 async function setUp(): Promise<Machine | undefined> {
   try {
     return await ensureMachine(process.env, (line) => console.error(line));
@@ -37,7 +37,7 @@ async function setUp(): Promise<Machine | undefined> {
   }
 }
 
-/** With filters, the tests that match them, of every project; without, the projects that Nx does not run. */
+/** With filters: the matching tests of every project. Without: the projects that Nx does not run. */
 async function runTests(filters: string[]): Promise<Tally> {
   const report = join(root, '.cache/vitest.json');
   await mkdir(join(root, '.cache'), { recursive: true });

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../steps.ts';
 
-// Each import rule is given violations, in a folder that holds the rules and the violations alone. Biome reads all of
-// them in one run.
+// Tests each import rule with violations, in a folder with only the rules and the violations. Biome reads all of them in
+// one run.
 
 type Seed = [path: string, text: string];
 
@@ -87,7 +87,7 @@ type Finding = { category: string; message: string; location: { path: string; st
 const folders: string[] = [];
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
-/** The findings of the import rules in a folder that holds nothing but the rules and these files. */
+/** The findings of the import rules in a folder with only the rules and these files. */
 async function lint(seeds: Seed[]): Promise<Finding[]> {
   const folder = await mkdtemp(join(tmpdir(), 'shellfleet-lint-'));
   folders.push(folder);
@@ -126,7 +126,7 @@ describe('the rules', () => {
 describe('the folders of the worker', () => {
   const members = workerOrder.flat();
   const stepOf = (member: string) => workerOrder.findIndex((step) => step.includes(member));
-  // What a member must not import: the members before it and the others of its step.
+  // The forbidden imports of a member: the members before it and the others of its step.
   const forbidden = (importer: string) =>
     members.filter((member) => member !== importer && stepOf(member) <= stepOf(importer));
 

@@ -14,7 +14,7 @@ export interface CheckoutCopy {
 }
 
 /**
- * Copies the files that git knows or would add. The copy lies in the checkout, so that packages are found in the folder
+ * Copies the files that git knows or would add. The copy is in the checkout, so that packages are found in the folder
  * above it; the workspaces' own packages are linked to the copy. `name` keeps the copies of runs at the same time apart.
  */
 export async function copyCheckout(root: string, name: string): Promise<CheckoutCopy> {

@@ -7,7 +7,7 @@ const IN_STRING = '\uE000';
 
 /**
  * Returns `source` with the same length and the same lines, in which comments, types and preprocessor lines are spaces and
- * the contents of strings are placeholders. What is left at an offset is code at that offset.
+ * the contents of strings are placeholders. The remaining characters are code, at unchanged offsets.
  */
 export function maskCode(source: string, language: Language): string {
   return maskLiterals(language === 'typescript' ? withoutTypes(source) : source, language);
@@ -22,7 +22,7 @@ export function withoutTypes(source: string): string {
 
 const COMMENTS: Record<Language, RegExp> = {
   typescript: /\/\/[^\n]*|\/\*[\s\S]*?\*\//y,
-  // A preprocessor line is no statement that can be changed on its own.
+  // A preprocessor line is not a statement that can be changed alone.
   c: /\/\/[^\n]*|\/\*[\s\S]*?\*\/|(?<=^|\n)#[^\n]*/y,
   lua: /--[^\n]*/y,
   shell: /(?<=^|[\s;])#[^\n]*/y,

@@ -5,7 +5,7 @@ import { type Edit, editsOf } from './operators.ts';
 import { languageOf, type Part } from './parts.ts';
 
 export interface Mutant extends Edit {
-  /** The same as long as the line, its number of like lines above and the seed are: edits elsewhere leave a draw as it is. */
+  /** Depends only on the line, the number of equal lines above it and the seed, so that edits elsewhere do not change a draw. */
   id: string;
   file: string;
   line: number;

@@ -12,8 +12,8 @@ import { runProgram } from './run-program.ts';
 const run = promisify(execFile);
 
 /**
- * `invalid`: does not compile or parse, or compiles to the same code; another mutant takes its place.
- * `timeout`: the tests did not end in time, which counts as noticed.
+ * `invalid`: does not compile or parse, or compiles to the same code; another mutant replaces it.
+ * `timeout`: the tests did not end in time, which counts as detected.
  */
 type Verdict = 'killed' | 'timeout' | 'survived' | 'invalid';
 
@@ -45,7 +45,7 @@ export async function judge(copy: CheckoutCopy, part: Part, mutant: Mutant, time
   });
 }
 
-/** Runs the tests of a part on the copy as it is. Throws, with their output, where one fails. */
+/** Runs the tests of a part on the unchanged copy. Throws with their output when one fails. */
 export async function checkBaseline(copy: CheckoutCopy, part: Part, timeoutMs: number): Promise<number> {
   const startedAt = performance.now();
   for (const filters of part.tests) {
@@ -67,7 +67,7 @@ async function runTests({ folder }: CheckoutCopy, filters: readonly string[], ti
   }
 }
 
-/** Containers of tests that were killed; theirs are those that have something of the tests' folder mounted. */
+/** Removes the containers of killed tests, recognised by a mount below the tests' folder. */
 async function removeContainers(folder: string): Promise<void> {
   const docker = async (...args: string[]): Promise<string> => (await run('docker', args)).stdout.trim();
   try {
@@ -77,7 +77,7 @@ async function removeContainers(folder: string): Promise<void> {
       if (binds.includes(folder)) await docker('rm', '-f', id);
     }
   } catch {
-    // Without an engine there are none.
+    // Without an engine there are no containers.
   }
 }
 
@@ -86,8 +86,9 @@ function firstFailure(output: string): string {
 }
 
 /**
- * Throws where the file does not compile. Returns its object code where there is one: two sources with the same code are one
- * program. Types are checked for the operators that often break them. Lua is compiled by Redis alone, so what it thinks of a script is in the tests' output.
+ * Throws if the file does not compile. Returns its object code if there is any: two sources with the same code are the same
+ * program. Types are checked for the operators that often break them. Only Redis compiles Lua, so errors of a script are in the
+ * tests' output.
  */
 async function compiled({ folder }: CheckoutCopy, file: string, operator?: string): Promise<string> {
   const path = join(folder, file);

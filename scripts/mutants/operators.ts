@@ -80,7 +80,7 @@ function replaceTokens(mask: string, { operator, pattern, to }: TokenRule): Edit
   });
 }
 
-/** Small numbers become their neighbours; a neighbour of a large one is seldom another behaviour, so it is halved. */
+/** Small numbers become their neighbours. Large ones are halved, because a neighbour seldom changes the behaviour. */
 function numbers(mask: string): Edit[] {
   return [...mask.matchAll(/(?<![\w.$#])\d[\d_]*(?![\w.])/g)].flatMap(({ 0: digits, index }) => {
     const value = Number(digits.replaceAll('_', ''));
@@ -115,7 +115,7 @@ function swappedArguments(source: string, mask: string): Edit[] {
   );
 }
 
-/** A statement that stands alone on its line: a call, an assignment to what exists, an early return with its condition. */
+/** A statement alone on its line: a call, an assignment to an existing variable, an early return with its condition. */
 const STATEMENTS: Record<Language, RegExp> = {
   typescript:
     /^(?:(?:await |void )?[\w.#![\]?]+(?:\(.*\)|\+\+| [-+*/|&?]*= .*)|(?:else )?if \(.*\) .*|(?:return|break|continue)\b.*);$/,
@@ -130,7 +130,7 @@ function droppedLines(mask: string, language: Language): Edit[] {
     if (!STATEMENTS[language].test(statement) || !isBalanced(statement)) return [];
     if (language === 'shell' && /(?:\\|&&|\|\|?)$/.test(statement)) return [];
     const start = from + text.indexOf(statement);
-    // The body of a condition or a loop that stands on the line above stays a statement.
+    // The body of a condition or a loop on the line above must remain a statement.
     const nothing = { typescript: ';', c: ';', lua: '', shell: ':' }[language];
     return [{ operator: 'statement', from: start, to: start + statement.length, text: nothing }];
   });
@@ -148,7 +148,7 @@ function droppedFields(source: string, mask: string): Edit[] {
       : 1;
     const edits: Edit[] = [];
     for (let field = first; field > 0 && field + 1 < commas.length; field += 2) {
-      // The last pair of a write stays: without any it is no call that Redis takes.
+      // The last pair of a write stays, because Redis rejects the call without any pair.
       if (commas.length - first <= 2) break;
       edits.push({ operator: 'field', from: commas[field]!, to: commas[field + 2] ?? end, text: '' });
     }

@@ -1,16 +1,16 @@
 import type { Language } from './code-mask.ts';
 
-/** Code that is mutated together, and the tests that have to notice. */
+/** Code that is mutated together, and the tests that must detect the mutants. */
 export interface Part {
-  /** Paths from the root of the repository, as `fs.glob` takes them; tests among them are left out. */
+  /** Paths from the root of the repository, as patterns of `fs.glob`. Tests among them are left out. */
   files: readonly string[];
-  /** How many of 200 mutants fall to it. */
+  /** Its share of 200 mutants. */
   share: number;
-  /** Arguments of vitest for each step, cheapest first: a mutant that one step notices never reaches the next. */
+  /** Arguments of vitest for each step, cheapest first: a mutant that one step detects does not reach the next. */
   tests: readonly (readonly string[])[];
 }
 
-/** For tests that start nothing and share nothing: modules are loaded once for all of them. */
+/** For tests without processes or shared state: modules are loaded once for all of them. */
 const quick = ['--no-isolate', '--maxWorkers=1'];
 
 export const parts: Record<string, Part> = {

@@ -4,7 +4,7 @@ import type { Judgement } from './judge.ts';
 
 export type JudgedMutant = Mutant & Judgement & { part: string };
 
-/** A mutant that no test can notice, and why. */
+/** A mutant that no test can detect, and the reason. */
 interface Equivalent {
   file: string;
   before: string;

@@ -57,7 +57,7 @@ describe('the cache', { timeout: 120_000 }, () => {
 
     await writeFile(join(copy, testFile), `${text}\ntest('seeded', () => expect(1).toBe(2));\n`);
     expect(await unit()).toEqual([1, 'failure']);
-    // A failure is not stored: the next run fails by itself.
+    // A failure is not cached: the next run executes the task again.
     expect(await unit()).toEqual([1, 'failure']);
     const failing = await countTasks(copy, { '@shellfleet/concurrency:unit': 'failure' }, () => {});
     expect(failing).toEqual({ passed: cached.passed, failed: 1 });

@@ -2,9 +2,9 @@
 const { mkdirSync, writeFileSync } = require('node:fs');
 const { dirname, join } = require('node:path');
 
-// A plugin of Nx: writes how each task of a run ended, for the counts of `npm test`. It is loaded by Nx itself.
+// An Nx plugin: writes the status of each task of a run, for the counts of `npm test`. Nx loads it.
 
-/** Written anew at the end of every run: task id (`project:target`) → `success`, `failure`, `skipped`, `local-cache`… */
+/** Overwritten at the end of every run: task id (`project:target`) → `success`, `failure`, `skipped`, `local-cache`… */
 const path = join(__dirname, '../../.cache/nx-tasks.json');
 
 module.exports = {

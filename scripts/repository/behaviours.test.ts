@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { root } from '../steps.ts';
 import { repositoryFiles } from './repository-files.ts';
 
-// docs/behaviours.md lists the behaviours that other systems have; tests name the rows that they show.
+// docs/behaviours.md lists behaviours of other systems. Tests name the rows that they demonstrate.
 
 const id = /\bS[0-4]-\d{2}\b/g;
 const [rows = '', unshown = ''] = (await readFile(join(root, 'docs/behaviours.md'), 'utf8')).split(
@@ -28,6 +28,6 @@ test('tests name no behaviour that is not listed', async () => {
 test('the list of behaviours that no test shows is complete, and only gets shorter', async () => {
   const named = await idsInTests();
   const missing = ids.filter((row) => !named.has(row));
-  // A row too many here: a test names it now, so take it off the list. A row too few: its last test has gone.
+  // A row too many: a test names it now, so remove it from the list. A row too few: its last test was removed.
   expect(unshown.match(id) ?? []).toEqual(missing);
 });

@@ -13,7 +13,7 @@ export async function copyCheckout(): Promise<string> {
   return copy;
 }
 
-// Links of workspaces are relative, so the copy's lead into the copy; everything else is shared.
+// Links of workspaces are relative, so in the copy they point into the copy. Everything else is shared.
 async function linkModules(from: string, to: string): Promise<void> {
   await mkdir(to);
   for (const name of await readdir(from)) {

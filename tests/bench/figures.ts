@@ -2,7 +2,7 @@ import type { LoadFigures } from './measure/measure-load.ts';
 import type { Spread } from './measure/spread.ts';
 import type { RowName, Script } from './rows/row.ts';
 
-/** What one row gave, over all rounds. */
+/** The figures of one row, over all rounds. */
 export interface RowFigures {
   /** milliseconds, one command at a time */
   idle: Record<Script, { p50: Spread; p99: Spread }>;
@@ -11,14 +11,14 @@ export interface RowFigures {
   many: LoadSpreads;
 }
 
-/** `undefined` where there is nothing to measure: no Redis, or no worker of ours. */
+/** `undefined` where there is nothing to measure: no Redis, or no worker process of the row. */
 export type LoadSpreads = { [figure in keyof LoadFigures]: Spread | undefined };
 
-/** What only Shellfleet has. */
+/** Figures that only Shellfleet has. */
 interface SessionFigures {
   startColdMs: Spread;
   redisBytesPerIdleSession: number;
-  /** microseconds of Redis's processor in a second, on top of what an empty fleet costs */
+  /** microseconds of Redis' processor time in a second, less those of an empty fleet */
   redisCpuUsPerIdleSession: number;
   redisCpuUsOfEmptyFleet: number;
   connections: { worker: number; producer: number; unnamed: number };

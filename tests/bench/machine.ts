@@ -3,7 +3,7 @@ import { cpus, release, totalmem } from 'node:os';
 import { promisify } from 'node:util';
 import { checkoutRoot } from '@shellfleet/setup';
 
-/** On what, and of what, figures were taken: without it they say nothing. */
+/** The machine and the versions that were measured. Figures mean nothing without them. */
 export interface MachineFacts {
   commit: string | null;
   cpus: number;

@@ -37,7 +37,7 @@ async function main(plan: Plan, cleanup: AsyncDisposableStack): Promise<number> 
 async function prepare(plan: Plan, { engine, sessionImage }: Machine, cleanup: AsyncDisposableStack): Promise<Bench> {
   const folder = await mkdtemp(join(tmpdir(), 'shellfleet-bench-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  // Two servers: what the worker does in the background must not count for the other rows.
+  // Two servers, so that background work of the worker does not count for the other rows.
   const startRedis = async (name: string): Promise<string> => {
     const own = join(folder, name);
     await mkdir(own, { mode: 0o700 });

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { RowName } from './rows/row.ts';
 
-/** How much is measured. */
+/** The amount of measuring. */
 export interface Plan {
   quick: boolean;
   /** Whether a missed target is a failure. */
@@ -15,7 +15,7 @@ export interface Plan {
   idleSeconds: number;
 }
 
-/** Commands per session are queued at once, for so many sessions. */
+/** A number of sessions, and the commands that are queued at once in each. */
 export interface Load {
   sessions: number;
   perSession: Record<RowName, number>;
@@ -30,7 +30,7 @@ const full: Omit<Plan, 'quick' | 'gate'> = {
   idleSeconds: 10,
 };
 
-/** Only to see that everything works: no figure of it says anything. */
+/** Only to see that everything works: its figures mean nothing. */
 const quick: Omit<Plan, 'quick' | 'gate'> = {
   rounds: 1,
   idleSamples: { floor: 20, bullmq: 20, 'docker-exec': 5, shellfleet: 20 },

@@ -19,10 +19,10 @@ export interface Bench {
   report(line: string): void;
 }
 
-/** Sessions that are opened for what an idle one costs, on top of those that have worked. */
+/** Sessions that are opened to measure the cost of an idle one, besides those that have run commands. */
 export const IDLE_SESSIONS = 100;
 
-/** Rows take turns within each round, so that what else the machine does meets them all alike. */
+/** Rows alternate within each round, so that other load on the machine affects all of them equally. */
 export async function takeFigures(bench: Bench, plan: Plan): Promise<Figures> {
   const { shellfleet, probe, report } = bench;
   const redisCpuUsOfEmptyFleet = await idleCpu(probe, plan.idleSeconds);
@@ -83,15 +83,15 @@ function measure({ probe, bareProbe }: Bench, row: Row, load: Load): Promise<Loa
   return measureLoad(row, redis, load.sessions, load.perSession[row.name]);
 }
 
-/** Microseconds of Redis's processor in a second in which nobody asks for anything. */
+/** Microseconds of Redis' processor time in a second without requests. */
 async function idleCpu(probe: RedisProbe, seconds: number): Promise<number> {
-  await delay(500); // what just ended may still be written down
+  await delay(500); // writes of the last results may not be finished
   const before = await probe.cpuUs();
   await delay(seconds * 1_000);
   return ((await probe.cpuUs()) - before) / seconds;
 }
 
-/** Figures of every round, by row and what was measured. */
+/** Figures of every round, by row and kind of measurement. */
 class Collected<T extends object> {
   readonly #values = new Map<string, T[]>();
 

@@ -1,6 +1,6 @@
 import type { Figures } from './figures.ts';
 
-/** A promise about ratios of one run. */
+/** A target for ratios of one run. */
 export interface Target {
   name: string;
   value: number;
@@ -28,7 +28,7 @@ export function judge({ rows, sessions }: Figures): Target[] {
       1,
       '×',
     ),
-    // A connection that does not say whose it is counts for both.
+    // A connection without a name counts for both processes.
     atMost('Redis connections of a process, many sessions', Math.max(worker, producer) + unnamed, 5, ''),
     atMost('Redis memory of an idle session after one command', sessions.redisBytesPerIdleSession / 1_024, 12, 'KB'),
   ];

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { type MailboxHost, type MailboxHostOptions, startMailboxHost } from './mailbox-host/mailbox-host.ts';
 import { type OwnRedis, startOwnRedis } from './own-redis.ts';
 
-/** A Redis of its own, and what a test of the client puts on it: producers and tiny hosts, each test in a namespace of its own. */
+/** A Redis of its own for tests of the client, with producers and minimal hosts. Each test has a namespace of its own. */
 export interface ClientStage extends AsyncDisposable {
   own: OwnRedis;
   redis: Redis;

@@ -1,2 +1,2 @@
-// Loaded into a test's worker: a run that is killed leaves neither workers nor their containers behind.
+// Loaded into a test's worker, so that a killed test run leaves no workers and no containers behind.
 process.on('disconnect', () => process.kill(process.pid, 'SIGINT'));

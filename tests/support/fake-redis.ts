@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 
-/** Answers just enough of the Redis protocol to report its version: for versions and products that are not installed here. */
+/** A server that supports only enough of the Redis protocol to report a version, for versions and products that are not installed here. */
 export async function startFakeRedis(info: Record<string, string>): Promise<AsyncDisposable & { url: string }> {
   const text = `# Server\r\n${Object.entries(info)
     .map(([name, value]) => `${name}:${value}\r\n`)
@@ -11,7 +11,7 @@ export async function startFakeRedis(info: Record<string, string>): Promise<Asyn
     sockets.add(socket);
     socket.on('error', () => {});
     socket.on('data', (bytes) => {
-      // Each command is an array whose first element is its name; nothing sent here is split over two packets.
+      // Each command is an array whose first element is its name; nothing that is sent here is split over two packets.
       for (const [, name = ''] of bytes.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)) socket.write(answer(name));
     });
   });

@@ -1,11 +1,11 @@
 import { Fleet } from '@shellfleet/client';
 import { Redis } from 'ioredis';
 
-// A producer that is killed right before one step on the way to its first command. Started by a test with: redis URL, namespace, seal key, step.
+// A producer that is killed right before one step of its first submit. Started by a test with: redis URL, namespace, seal key, step.
 
 const [redisUrl = '', namespace = '', sealKey = '', step = ''] = process.argv.slice(2);
 
-/** The first call of each step, as it leaves for Redis. Scripts of the mailbox go by hash; `wait` names BullMQ's list in the call that adds a job. */
+/** Matches the first Redis call of each step. Mailbox scripts are called by hash; `wait` is BullMQ's list in a call that adds a job. */
 const STEPS: Record<string, (name: string, args: string[]) => boolean> = {
   index: (name) => name === 'zadd',
   submit: (name, args) => name === 'evalsha' && args.some((argument) => argument === 'command'),
@@ -21,7 +21,7 @@ Redis.prototype.sendCommand = function (command, stream) {
   return sendCommand.call(this, command, stream);
 };
 const session = await fleet.session('s');
-// What was sent has left.
+// Lets the earlier calls reach the socket.
 await new Promise((resolve) => setImmediate(resolve));
 await session.submit('echo first');
 process.exit(0);

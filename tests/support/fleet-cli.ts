@@ -8,11 +8,11 @@ const launcher = fileURLToPath(new URL('../../apps/producer/bin/shellfleet', imp
 
 export type CliOptions = {
   env?: Record<string, string>;
-  /** `null`: it stays open, and the test writes to it. */
+  /** `null`: stdin stays open, and the test writes to it. */
   stdin?: string | Uint8Array | null;
 };
 
-/** The command line as its users start it: the launcher in a process of its own, with the place of the fleet in its environment. */
+/** The command line as its users start it: the launcher in a process of its own, with the fleet's address in its environment. */
 export class FleetCli {
   readonly #env: NodeJS.ProcessEnv;
 

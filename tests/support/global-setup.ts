@@ -8,7 +8,7 @@ declare module 'vitest' {
   export interface ProvidedContext {
     /** One Redis for the whole run: isolate by a namespace of your own. */
     redisUrl: string;
-    /** The engine, as DOCKER_HOST would name it. */
+    /** The engine's address, in the form of DOCKER_HOST. */
     dockerHost: string;
     /** The default session image of this machine. */
     sessionImage: string;
@@ -19,10 +19,10 @@ declare module 'vitest' {
 type Provided = { redisUrl: string; dockerHost: string; sessionImage: string; testImages: TestImages };
 type Shared = { users: number; ready: Promise<{ provided: Provided; close(): Promise<void> }> };
 
-// Each project loads this module for itself, in one process: what they share has to be hung where all of them look.
+// Each project loads its own instance of this module, in one process, so shared state is stored on globalThis.
 const holder = globalThis as { shellfleetTestMachine?: Shared };
 
-/** Sets the machine up once for every project of the run, and stops at the end what it started. */
+/** Sets the machine up once for every project of the run, and stops at the end everything that it started. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   holder.shellfleetTestMachine ??= { users: 0, ready: prepare() };
   const shared = holder.shellfleetTestMachine;
@@ -40,7 +40,7 @@ async function prepare(): Promise<{ provided: Provided; close(): Promise<void> }
   const machine = await ensureMachine(process.env, report);
   const testImages = await ensureMachineForTests(machine, process.env, report);
   const folder = await mkdtemp(join(tmpdir(), 'shellfleet-tests-'));
-  // A Redis of the user's may hold the user's data, and tests kill and flush theirs.
+  // Never the user's Redis: it may hold the user's data, and tests kill and flush their Redis.
   const redis = await ensureRedis({ env: {}, folder, persistent: false, report });
   const close = async (): Promise<void> => {
     await redis.close();

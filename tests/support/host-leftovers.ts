@@ -2,7 +2,7 @@ import { glob, readFile } from 'node:fs/promises';
 
 // Processes and files that sessions of the host policy leave on this machine, read from the machine and not from the worker.
 
-/** Pids of everything that runs as one of the session users of the tests. */
+/** Pids of all processes of this session user of the tests. */
 export async function processesOf(uid: number): Promise<number[]> {
   const found: number[] = [];
   for await (const folder of glob('/proc/[0-9]*')) {
@@ -13,7 +13,7 @@ export async function processesOf(uid: number): Promise<number[]> {
   return found;
 }
 
-/** The keeper of the session user: the first process of a namespace, seen from outside of it. */
+/** The pid of the session user's keeper, which is the first process of its namespace, as seen from outside the namespace. */
 export async function keeperOf(uid: number): Promise<number> {
   for (const pid of await processesOf(uid)) {
     const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
@@ -25,12 +25,12 @@ export async function keeperOf(uid: number): Promise<number> {
 /** Only root starts shells as another user. Without root the tests of that are reported as skipped. */
 export const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
 
-/** Everything of a fleet's hosts that is named after their sandboxes: records, folders, workspaces and control groups. */
+/** All files of a fleet's hosts that are named after sandboxes: records, folders, workspaces and control groups. */
 export function filesOf(stateFolder: string): Promise<string[]> {
   return filesIn(`${stateFolder}/hosts/*`, 'shellfleet/*');
 }
 
-/** The same of folders that hold those of a host each. `groups`: below the top of the control groups, of either version. */
+/** As filesOf(), for a folder with one folder per host. `groups`: path below the top of the control groups, of either version. */
 export async function filesIn(hosts: string, groups = 'none'): Promise<string[]> {
   const found: string[] = [];
   const tops = ['/sys/fs/cgroup', '/sys/fs/cgroup/*'];

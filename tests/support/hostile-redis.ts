@@ -2,7 +2,7 @@ import { isShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Random } from './random.ts';
 
-/** What a process that was killed between two calls does: nothing more. */
+/** Stands for a process that was killed between two calls: nothing runs after it. */
 class Crash extends Error {
   override name = 'Crash';
 }
@@ -12,17 +12,17 @@ export const isCrash = (error: unknown): boolean =>
 
 export interface Hostility {
   random: Random;
-  /** Probability that the process dies before a call, and again after it, its reply unseen. */
+  /** Probability that the process dies before a call, and again that it dies after it, before it reads the reply. */
   crash: number;
-  /** Calls that have yet to arrive a second time. */
+  /** Calls whose second arrival is still due. */
   late: (() => Promise<unknown>)[];
-  /** Looks after every call. */
+  /** Called after every call. */
   look(): Promise<void>;
 }
 
 /**
- * A connection on which every script arrives twice: at once, right after, or late, between other calls of anybody. Which of the
- * replies is seen is left to chance, and so is whether the caller lives to see it.
+ * A connection on which every script call arrives twice: at the same time, right after, or later, between calls of other processes. The
+ * caller receives a random one of the replies, or dies before it.
  */
 export function createHostileRedis(redis: Redis, { random, crash, late, look }: Hostility): Redis {
   const evalsha = async (...args: Parameters<Redis['evalsha']>): Promise<unknown> => {

@@ -24,14 +24,14 @@ interface SandboxContainer {
   state: string;
 }
 
-/** The state of a fleet as Redis and the engine have it, read past all of its processes. */
+/** The state of a fleet, read directly from Redis and the engine instead of through its processes. */
 export interface FleetInspector extends AsyncDisposable {
   readonly redis: Redis;
   readonly docker: Docker;
   containers(sessionId?: string): Promise<SandboxContainer[]>;
   /** The only container of a session. */
   container(sessionId: string): Promise<Docker.Container>;
-  /** Command lines of all processes in a session's container but the keeper and the shell, from the process table of the machine. */
+  /** Command lines of all processes in a session's container except the keeper and the shell, from the machine's process table. */
   processes(sessionId: string): Promise<string[]>;
   /** Waits until the file exists in the container. */
   untilFile(container: Docker.Container, path: string): Promise<void>;

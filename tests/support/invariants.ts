@@ -61,7 +61,7 @@ export function startedOutOfOrder(events: StreamEvent[]): string[] {
     .map((id) => `${id} started after one that was accepted later`);
 }
 
-/** Invariant 2: an entry starts only when the one before it has ended; what comes after its end is what it left running. */
+/** Invariant 2: an entry starts only when the one before it has ended. Output after its end is late output of background processes. */
 export function overlapping(events: StreamEvent[]): string[] {
   const problems: string[] = [];
   const ended = new Set<string>();
@@ -78,7 +78,7 @@ export function overlapping(events: StreamEvent[]): string[] {
   return problems;
 }
 
-/** Invariant 7: no output is missing, doubled or out of place. A run that begins again begins its raw offsets and its seq again. */
+/** Invariant 7: no output is missing, doubled or out of place. When an entry is run again, its raw offsets and seq start again. */
 export function outputGaps(events: StreamEvent[]): string[] {
   const problems: string[] = [];
   const next = new Map<string, { seq: number; stdout: number; stderr: number }>();
@@ -115,7 +115,7 @@ export function outputOf(events: StreamEvent[], entryId: string): Record<StreamN
   return { stdout: of('stdout'), stderr: of('stderr') };
 }
 
-/** Nothing waits, runs, or keeps a payload. */
+/** Entries that wait or run, and payloads that are still stored, as sentences. */
 export async function leftovers(redis: Redis, keys: SessionKeys): Promise<string[]> {
   const [waiting, run, records] = await Promise.all([
     redis.lrange(keys.queue, 0, -1),
@@ -130,14 +130,14 @@ export async function leftovers(redis: Redis, keys: SessionKeys): Promise<string
   ];
 }
 
-/** Keys that would stay for ever. */
+/** Keys without an expiry. */
 export async function keysWithoutExpiry(redis: Redis, prefix: string): Promise<string[]> {
   const keys = await keysOf(redis, prefix);
   const ttls = await Promise.all(keys.map((key) => redis.pttl(key)));
   return keys.filter((_, index) => (ttls[index] ?? -1) < 0);
 }
 
-/** Only the keys of one namespace: others test at the same time. */
+/** Only the keys of one namespace, because other tests use the same Redis. */
 async function keysOf(redis: Redis, prefix: string): Promise<string[]> {
   const found: string[] = [];
   const pattern = `${prefix.replaceAll(/[*?[\]\\]/g, '\\$&')}*`;

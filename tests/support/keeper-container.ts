@@ -1,4 +1,4 @@
-// Real containers with the real keeper, for the tests of the shell. What a test does goes through the worker's own Shell.
+// Real containers with the real keeper, for the tests of the shell. Tests use the worker's own Shell.
 import { randomBytes } from 'node:crypto';
 import { chmod, copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -40,10 +40,10 @@ export interface ConnectOptions {
   onMessage?: (message: string) => void;
 }
 
-/** A keeper, wherever it runs. */
+/** A keeper, in a container or on the host. */
 export interface KeeperBox extends AsyncDisposable {
   readonly token: string;
-  /** Begins its frames over attach. */
+  /** The sync word that begins its frames over attach. */
   readonly sync: Uint8Array;
   readonly socketPath: string;
   /** The bytes of the last connection, for tests that break them. */
@@ -51,7 +51,7 @@ export interface KeeperBox extends AsyncDisposable {
   /** A worker takes over: under the next fence unless one is named. */
   connect(options?: ConnectOptions): Promise<Shell>;
   listen(): Promise<KeeperListener>;
-  /** Of the keeper, once it has ended. */
+  /** Exit code of the keeper, after its end. */
   exitCode(): Promise<number | null>;
 }
 
@@ -126,7 +126,7 @@ export class KeeperContainer implements KeeperBox {
     return new KeeperContainer(transport, parent, container, token, sync);
   }
 
-  /** Starts it and claims its shell. */
+  /** Starts the container and claims its shell. */
   static async start(options: KeeperContainerOptions): Promise<{ box: KeeperContainer; shell: Shell }> {
     const box = await KeeperContainer.create(options);
     try {

@@ -1,4 +1,4 @@
-// A terminal of a keeper, used as a person would: type, look, wait for what is to be seen.
+// A terminal of a keeper, driven as by a user: types, and waits for text to appear.
 import type { Shell, ShellTerminal, TerminalHandlers } from '@shellfleet/worker/shell';
 import { ulid } from 'ulid';
 import { until } from './until.ts';
@@ -18,7 +18,7 @@ export interface KeeperTerminalOptions {
 
 export class KeeperTerminal {
   readonly id: string;
-  /** Everything that was shown. */
+  /** The output since the last match. */
   shown = '';
   typed = 0;
   end: TerminalEnd | undefined;
@@ -73,7 +73,7 @@ export class KeeperTerminal {
     this.#terminal.close();
   }
 
-  /** Waits for what matches, and looks only at what comes after it from then on. */
+  /** Waits for a match. Later calls search only the output after it. */
   async sees(pattern: string | RegExp): Promise<string> {
     const seen = await until(
       () => ({ found: this.#find(pattern), shown: this.shown, end: this.end }),

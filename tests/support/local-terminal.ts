@@ -1,4 +1,4 @@
-// The command line at a real terminal of this machine, as its user has it: `script` (util-linux) makes the terminal.
+// The command line at a real pseudo-terminal of this machine, which `script` (util-linux) creates.
 import { execFile, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -40,7 +40,7 @@ export class LocalTerminal implements AsyncDisposable {
       SHELLFLEET_NAMESPACE: namespace,
       SHELLFLEET_SEAL_KEY: sealKey,
       SHELLFLEET_STATE_DIR: '/nonexistent',
-      // No word of a test holds a space.
+      // No argument of a test contains a space.
       SHELLFLEET_TEST_WORDS: [launcher, ...args].join(' '),
     };
     return new LocalTerminal(follow(spawn('script', ['-qfec', WRAPPER, '/dev/null'], { env, stdio: 'pipe' })));
@@ -55,7 +55,7 @@ export class LocalTerminal implements AsyncDisposable {
     this.#process.child.stdin?.write(text);
   }
 
-  /** Waits for the text, and looks only at what comes after it from then on. */
+  /** Waits for the text. Later calls search only the output after it. */
   async sees(text: string): Promise<void> {
     const seen = await until(
       () => ({ at: this.shown.indexOf(text, this.#seen), shown: this.shown.slice(this.#seen) }),

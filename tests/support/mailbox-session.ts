@@ -26,7 +26,7 @@ export interface TestRedis extends AsyncDisposable {
   url: string;
 }
 
-/** The run's Redis, or, where a test is run by itself, one of its own. Isolate by namespace. */
+/** The run's Redis, or a new one when a test is run alone. Isolate tests by namespace. */
 export async function connectTestRedis(): Promise<TestRedis> {
   const provided: string | undefined = inject('redisUrl');
   const own = provided === undefined ? await startOwnRedis() : undefined;
@@ -83,7 +83,7 @@ export async function submitSome(
   return ids;
 }
 
-/** Gives the session's job lock to a host, as BullMQ does when it hands out the job, and has it granted and adopted. */
+/** Gives the session's job lock to a host, as BullMQ does when it hands out the job, and grants and adopts the session. */
 export async function own(redis: Redis, keys: SessionKeys, host = 'h1'): Promise<Owner> {
   const owner = await grantTo(redis, keys, host);
   const adopted = await adopt(owner);
@@ -105,7 +105,7 @@ export function resultOf(outcome: Outcome, rest: Partial<WireResult> = {}): Wire
 
 export const finishAs = (outcome: Outcome, takeNext = false) => ({ result: resultOf(outcome), epoch: 1, takeNext });
 
-/** One piece of output that begins where an entry's stored output ends. */
+/** One piece of output that begins at the end of an entry's stored output. */
 export function pieceAfter(
   stored: Pick<Entry, 'offsets' | 'seq'>,
   data: string | Uint8Array,

@@ -8,7 +8,7 @@ import { createRandom, type Random } from './random.ts';
 import { hostLife, type World } from './simulated-host.ts';
 import { plannedBytes } from './simulated-output.ts';
 
-/** What one trial came to. `problems` is empty when every invariant held. */
+/** The result of one trial. `problems` is empty when every invariant held. */
 export interface TrialReport {
   seed: number;
   problems: string[];
@@ -28,7 +28,7 @@ interface Trial {
   calm: Redis;
   accepted: Set<string>;
   idempotent: Set<string>;
-  /** cancel() has answered true */
+  /** entries for which cancel() returned true */
   promised: Set<string>;
   crashes: number;
   grants: number;
@@ -37,13 +37,13 @@ interface Trial {
 const HOSTS = ['h1', 'h2', 'h3'] as const;
 const PER_PRODUCER = 8;
 
-/** One session, two producers, three hosts, everything at once and everything twice; then a clean owner, then a close. */
+/** One session, two producers and three hosts, all concurrent and with every call doubled; then an owner without faults, then a close. */
 export async function runTrial(redis: Redis, namespace: string, seed: number): Promise<TrialReport> {
   const random = createRandom(seed);
   const keys = sessionKeys(namespace, 't1', `s${seed}`);
   const late: (() => Promise<unknown>)[] = [];
   const world: World = { random, keepers: new Map(), ran: new Map(), surprises: [] };
-  // Invariant 1: the fence that counts never falls. One connection answers in order, so no answer overtakes a later one.
+  // Invariant 1: the current fence never falls. One connection replies in order, so the replies are compared in order.
   let newest = 0;
   const look = async () => {
     const fence = Number((await redis.hget(keys.state, 'fence')) ?? 0);
@@ -87,7 +87,7 @@ export async function runTrial(redis: Redis, namespace: string, seed: number): P
 
 function judge({ accepted, idempotent, promised, world }: Trial, events: invariants.StreamEvent[]): string[] {
   const outcomes = invariants.outcomesOf(events);
-  // Each start in the stream stands for one run at most; that only idempotent entries have more than one is judged apart.
+  // Each start in the stream stands for at most one run. A separate check proves that only idempotent entries start more than once.
   const starts = invariants.idsOf(events, 'command.started');
   const ranUnsaid = [...world.ran].filter(([id, count]) => count > starts.filter((start) => start === id).length);
   const wrongBytes = [...outcomes].filter(([id, outcome]) => {
@@ -114,7 +114,7 @@ function judge({ accepted, idempotent, promised, world }: Trial, events: invaria
   ];
 }
 
-/** Submits one after another; now and then cancels one, or closes the session and opens its next life. */
+/** Submits entries one after another. At random it cancels one, or closes the session and opens its next generation. */
 async function producer(trial: Trial, inbox: string): Promise<void> {
   const { hostile, keys, random } = trial;
   let generation = await alive(trial, () => openAgain(trial));
@@ -143,12 +143,12 @@ async function openAgain({ calm, hostile, keys }: Trial): Promise<string> {
   for (;;) {
     const opened = await open(hostile, keys, 'sealed spec', 'digest');
     if (opened.type === 'created' || opened.type === 'attached') return opened.generation;
-    await calm.ping(); // the life before is still ending; its owner, or the last drain, ends it
+    await calm.ping(); // the previous generation is still ending; its owner, or the last drain, ends it
     await close(calm, keys, undefined, true);
   }
 }
 
-/** Sweeps, and notes about whoever is the owner. */
+/** Sweeps the session, and records notices under the current fence or the one before it. */
 async function bystander(trial: Trial): Promise<void> {
   const { hostile, calm, keys, random } = trial;
   for (let index = 0; index < 4; index += 1) {
@@ -158,7 +158,7 @@ async function bystander(trial: Trial): Promise<void> {
   }
 }
 
-/** A host is handed the session's job, and works until its worker dies; with some, the machine dies too. */
+/** A host gets the session's job, and works until its worker dies. Sometimes the machine dies too. */
 async function life(trial: Trial, host: string, redis: Redis): Promise<void> {
   trial.grants += 1;
   const crashes = trial.crashes;
@@ -169,13 +169,13 @@ async function life(trial: Trial, host: string, redis: Redis): Promise<void> {
   if (trial.crashes > crashes && trial.random.chance(0.4)) trial.world.keepers.delete(host);
 }
 
-/** Another host may have been handed the job between the lock and the grant. */
+/** Another host may have got the job between the lock and the grant. */
 function ignoreRefusal(error: unknown): undefined {
   if (error instanceof Error && error.message.endsWith('has the lock')) return undefined;
   throw error;
 }
 
-/** Owners to which nothing happens, until nothing is left. */
+/** Owners without faults, until the mailbox is empty. */
 async function drain(trial: Trial): Promise<void> {
   const { calm, keys } = trial;
   const hasWork = async () => (await sweep(calm, keys)).hasWork;
@@ -192,7 +192,7 @@ async function survive<T>(trial: Trial, act: () => Promise<T>): Promise<T | unde
   }
 }
 
-/** Until it lives: a producer that died is started again. */
+/** Repeats the action until no crash interrupts it: a producer that died is started again. */
 async function alive<T>(trial: Trial, act: () => Promise<T>): Promise<T> {
   for (;;) {
     const answer = await survive(trial, act);

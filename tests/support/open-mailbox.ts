@@ -21,7 +21,7 @@ beforeEach(async () => {
   generation = await openSession(redis, keys);
 });
 
-/** Submits one entry and has it started. */
+/** Submits one entry and starts it. */
 export async function startOne(owner: Owner, rest = {}) {
   await submit(redis, keys, newSubmission(generation, rest));
   const taken = await take(owner);

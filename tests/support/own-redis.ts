@@ -6,18 +6,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 
-/** A redis-server of this test's own, for what a shared one could not bear: other settings, a flush, an absence. */
+/** A redis-server of the test's own, for tests that a shared one does not allow: other settings, a flush, an outage. */
 export interface OwnRedis extends AsyncDisposable {
   url: string;
   redis: Redis;
-  /** SIGSTOP and SIGCONT: connections stay, answers do not come. */
+  /** SIGSTOP (SIGCONT resumes it): connections stay open, replies do not arrive. */
   freeze(): void;
   thaw(): void;
   /** SIGKILL, and wait until it is gone. */
   kill(): Promise<void>;
-  /** A new process on the same port, with what the append-only file holds if the settings ask for one. */
+  /** A new process on the same port, with the data of the append-only file if the settings enable it. */
   start(): Promise<void>;
-  /** Both. */
+  /** kill(), then start(). */
   restart(): Promise<void>;
 }
 

@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A value that every encoding changes. */
+/** A secret whose text differs in every encoding. */
 export const PLANTED = 'Zq8/hunter2+"&x=7\\Wk~p9vT%';
 
-/** The value in every way in which a command may print it: what must stand nowhere. */
+/** The value in every encoding in which a command may print it. None of them may be stored anywhere. */
 export function everyFormOf(secret: string): Record<string, Buffer> {
   const bytes = Buffer.from(secret);
   const hex = bytes.toString('hex');
@@ -12,7 +12,7 @@ export function everyFormOf(secret: string): Record<string, Buffer> {
   const ascii = json.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
   const alignments = [0, 1, 2].map((shift) => {
     const padded = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');
-    // What the characters around it do not change.
+    // The part that does not depend on the neighbouring characters.
     return padded.slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + bytes.length) * 8) / 6));
   });
   const forms = { raw: secret, hex, HEX: hex.toUpperCase(), url: encodeURIComponent(secret), json, ascii };
@@ -25,12 +25,12 @@ export function everyFormOf(secret: string): Record<string, Buffer> {
   ]);
 }
 
-/** Which forms stand in the bytes, by name. */
+/** The names of the encodings that the bytes contain. */
 export function findForms(secret: string, bytes: Buffer): string[] {
   return Object.entries(everyFormOf(secret)).flatMap(([name, form]) => (bytes.includes(form) ? [name] : []));
 }
 
-/** Every file below a folder, its name included, as one. */
+/** All files below a folder, names included, as one buffer. */
 export async function everythingBelow(folder: string): Promise<Buffer> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const parts = await Promise.all(

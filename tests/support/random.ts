@@ -1,4 +1,4 @@
-/** Seeded choices, so that a trial can be named. What runs concurrently still interleaves as it likes. */
+/** Random choices from a seed, so that a trial can be repeated. The interleaving of concurrent work still varies. */
 export interface Random {
   /** 0 ≤ x < 1 */
   next(): number;

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** The memory that a process has resident now. */
+/** The resident memory of a process now. */
 export async function residentBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024;
 }
 
-/** The most that it has while `work` runs. */
+/** Its greatest resident memory while `work` runs. */
 export async function mostResidentBytes(pid: number, work: Promise<unknown>): Promise<number> {
   let most = 0;
   let going = true;

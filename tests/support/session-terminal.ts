@@ -1,10 +1,10 @@
-// A terminal of a session, used as a person would: type, look, wait for what is to be seen.
+// A terminal of a session, driven as by a user: types, and waits for text to appear.
 import type { Terminal } from '@shellfleet/client';
 import { until } from './until.ts';
 
 export class SessionTerminal {
   readonly terminal: Terminal;
-  /** What was shown since the last thing that was waited for. */
+  /** The output since the last match. */
   shown = '';
 
   constructor(terminal: Terminal) {
@@ -18,7 +18,7 @@ export class SessionTerminal {
     return this.terminal.write(text);
   }
 
-  /** Waits for the text, and looks only at what comes after it from then on. */
+  /** Waits for the text. Later calls search only the output after it. */
   async sees(text: string): Promise<void> {
     await until(
       () => this.shown,

@@ -33,7 +33,7 @@ export interface ShellBox<Box extends KeeperBox = KeeperContainer> extends Async
   client: ShellClient;
 }
 
-/** `transport: 'host'`: no container, but the host policy; images mean nothing there. */
+/** `transport: 'host'`: the host policy instead of a container; images have no meaning there. */
 export async function openBox(options?: ContainerOptions): Promise<ShellBox>;
 export async function openBox(options: BoxOptions): Promise<ShellBox<KeeperBox>>;
 export async function openBox(options: BoxOptions = {}): Promise<ShellBox<KeeperBox>> {
@@ -45,7 +45,7 @@ export async function openBox(options: BoxOptions = {}): Promise<ShellBox<Keeper
   return { box, client: new ShellClient(shell), [Symbol.asyncDispose]: () => box[Symbol.asyncDispose]() };
 }
 
-/** For the describe block that calls it. */
+/** Opens a box for the describe block that calls it. */
 export function useBox(options?: ContainerOptions): ShellBox;
 export function useBox(options: BoxOptions): ShellBox<KeeperBox>;
 export function useBox(options: BoxOptions = {}): ShellBox<KeeperBox> {

@@ -1,4 +1,4 @@
-// Runs entries on a Shell one by one and keeps what they print: what a worker does, without Redis.
+// Runs entries on a Shell one by one and collects their output, as a worker does, but without Redis.
 import type {
   CommandStart,
   EntryId,
@@ -39,11 +39,11 @@ interface Running {
 export class ShellClient {
   readonly shell: Shell;
   readonly late: { entryId: EntryId; stream: OutputStream; offset: number; text: string }[] = [];
-  /** Streams of which nothing more comes. */
+  /** Streams whose late output has ended. */
   readonly lateEnds: { entryId: EntryId; stream: OutputStream; offset: number }[] = [];
   readonly shells: { shellNumber: number; reason: string }[] = [];
   disconnected: string | undefined;
-  /** For the feeder of an open stdin. */
+  /** Set by the feeder of an open stdin. */
   onInputTaken: (entryId: EntryId, offset: number, readerClosed: boolean) => void = () => {};
   /** Off: nothing is stored, so the keeper's ring buffer fills. */
   acks = true;
@@ -71,7 +71,7 @@ export class ShellClient {
     });
   }
 
-  /** Of what runs, so far. */
+  /** Output of the running entry so far. */
   received(stream: OutputStream): Buffer {
     return Buffer.concat(this.#running?.parts[stream] ?? []);
   }

@@ -1,4 +1,4 @@
-// Feeds the open stdin of one entry as a worker does: never more than a window beyond what the pipe was given.
+// Feeds the open stdin of one entry as a worker does: never more than one window beyond the bytes that the pipe has taken.
 import { INPUT_WINDOW_BYTES } from '@shellfleet/keeper';
 import type { EntryId } from '@shellfleet/worker/shell';
 import type { ShellClient } from './shell-client.ts';
@@ -6,7 +6,7 @@ import type { ShellClient } from './shell-client.ts';
 const FRAME_BYTES = 100_000; // no divisor of the window
 
 export class ShellFeed {
-  /** By the last INPUT_TAKEN. */
+  /** Offset in the last INPUT_TAKEN. */
   taken = 0;
   readerClosed = false;
   readonly #entryId: EntryId;
@@ -38,7 +38,7 @@ export class ShellFeed {
     this.#endSent = false;
   }
 
-  /** Once the entry has begun. */
+  /** To be called after the entry has begun. */
   send(): void {
     const { shell } = this.#client;
     while (this.#sent < this.#bytes.length && this.#sent < this.taken + INPUT_WINDOW_BYTES) {

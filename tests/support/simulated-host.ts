@@ -15,28 +15,28 @@ import { resultOf } from './mailbox-session.ts';
 import type { Random } from './random.ts';
 import { planOutput } from './simulated-output.ts';
 
-// A host without Docker: what a worker does with a mailbox, and a keeper that counts what it ran.
+// A host without Docker: the calls of a worker to a mailbox, and a keeper that counts the entries that it ran.
 //
 // SIMULATED-KEEPER-1. A keeper outlives its worker, obeys its newest owner, refuses an id that it began before, and keeps all output until it is stored.
 // SIMULATED-KEEPER-2. An entry is followed only on the keeper that began it under the fence which its record names, and begun only on one that was there
 //     when it was started.
 
 interface Keeper {
-  /** under which it was created */
+  /** the fence under which it was created */
   bornUnder: number;
-  /** of the newest owner that has greeted it */
+  /** the fence of the newest owner that has connected */
   fence: number;
-  /** entry id → the fence under which its record says it was started, when this keeper began it */
+  /** entry id → the fence in its record at the time when this keeper began it */
   begun: Map<string, number>;
 }
 
 export interface World {
   random: Random;
-  /** by host id; one that is not there was lost with its host, or removed */
+  /** by host id; a missing one was lost with its host, or removed */
   keepers: Map<string, Keeper>;
   /** How often any keeper began an entry. */
   ran: Map<string, number>;
-  /** What no script may ever answer. */
+  /** Replies that no script may ever give. */
   surprises: string[];
 }
 
@@ -53,7 +53,7 @@ export async function hostLife(owner: Owner, world: World): Promise<void> {
   await announce(owner, { epoch, epochBase: epoch - 1, status: 'ready' }, { type: 'session.opened', data: {} });
   let next: Taken | { type: 'fenced' } =
     adopted.running === undefined ? await take(owner) : { type: 'running', entry: adopted.running };
-  // Ends when the session is given up, is another's, or has nothing to do.
+  // Ends when the session is given up, another host owns it, or no entry waits.
   for (;;) {
     if (next.type === 'fenced') return removeKeeper(owner, world);
     if (next.type === 'empty') {
@@ -87,7 +87,7 @@ async function runEntry(
   return begin(owner, world, keeper, entry.id, entry.fence) ? follow(owner, world, entry) : { type: 'fenced' };
 }
 
-/** False when the keeper has a newer owner. An id is begun again only when its record says that it was started again. */
+/** False when the keeper has a newer owner. An id is begun again only if its record shows a new start. */
 function begin(owner: Owner, world: World, keeper: Keeper, entryId: string, startedUnder: number): boolean {
   if (keeper.fence > owner.fence || keeper.begun.get(entryId) === startedUnder) return false;
   keeper.begun.set(entryId, startedUnder);
@@ -100,7 +100,7 @@ function removeKeeper(owner: Owner, world: World): void {
   if ((world.keepers.get(owner.host)?.fence ?? 0) <= owner.fence) world.keepers.delete(owner.host);
 }
 
-/** Stores an entry's output from where it is stored, and ends it. */
+/** Stores the rest of an entry's output, and finishes the entry. */
 async function follow(owner: Owner, world: World, entry: Entry): Promise<Taken | { type: 'fenced' }> {
   const pieces = planOutput(entry.id, entry.offsets, entry.seq);
   const rest = world.random.below(pieces.length + 1);

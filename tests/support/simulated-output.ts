@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { OutputEntry, StreamName } from '@shellfleet/protocol';
 
-/** What an entry prints follows from its id, so any host can tell what is right. All 256 byte values, some of them newlines. */
+/** The output of an entry follows from its id, so any host can compute the expected bytes. All 256 byte values, some of them newlines. */
 export function plannedBytes(entryId: string): Record<StreamName, Buffer> {
   const digest = createHash('sha512').update(entryId).digest();
   const of = (stream: number) =>
@@ -11,7 +11,7 @@ export function plannedBytes(entryId: string): Record<StreamName, Buffer> {
 
 const PIECE_BYTES = 48;
 
-/** The pieces that still have to be stored, streams in turn; then one that covers no raw byte at all. */
+/** The pieces that are not stored yet, streams alternating, and then one that covers no raw byte. */
 export function planOutput(entryId: string, from: Record<StreamName, number>, seq: number): OutputEntry[] {
   const planned = plannedBytes(entryId);
   const at = { ...from };

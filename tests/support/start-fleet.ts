@@ -12,7 +12,7 @@ import { inject } from 'vitest';
 
 const workerMain = fileURLToPath(new URL('../../apps/worker/src/main.ts', import.meta.url));
 const endWithParent = new URL('./end-with-parent.ts', import.meta.url).href;
-/** A worker that has not ended its sessions by then is killed. */
+/** A worker that has not ended its sessions in this time is killed. */
 const END_WITHIN_MS = 30_000;
 
 export interface FleetOptions {
@@ -60,14 +60,14 @@ export interface TestFleet extends AsyncDisposable {
 }
 
 /**
- * A fleet for one test: its own namespace and hosts, on the Redis and the engine of the run. Disposing of it ends it and removes what is
- * left, also after a test that failed half-way.
+ * A fleet for one test: its own namespace and hosts, on the Redis and the engine of the run. Disposing of it ends it and removes the
+ * rest, also after a failed test.
  */
 export async function startFleet(options: FleetOptions = {}): Promise<TestFleet> {
   const namespace = `t-${randomBytes(5).toString('hex')}`;
   const redisUrl = options.redisUrl ?? inject('redisUrl');
   const sealKey = randomBytes(32).toString('base64');
-  // Short: unix sockets lie below it.
+  // Short, because the paths of unix sockets are below it.
   const stateFolder = await mkdtemp(join(tmpdir(), 'sf-'));
   const env = {
     ...process.env,
@@ -128,7 +128,7 @@ async function endAll(producers: Fleet[], workers: EndingWorker[]): Promise<void
   if (failed !== undefined) throw failed.reason;
 }
 
-/** Without a worker that ends its sessions in order nobody else removes them. */
+/** For containers that no worker has removed, because none ended its sessions. */
 async function removeContainersOf(namespace: string): Promise<void> {
   const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
   const filters = { label: [`shellfleet.namespace=${namespace}`] };

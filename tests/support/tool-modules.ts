@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 
-/** What SHELLFLEET_TOOLS holds for modules of tests/fixtures/tools, or for paths. */
+/** A value of SHELLFLEET_TOOLS for modules of tests/fixtures/tools, or for paths. */
 export function toolModules(...names: string[]): string {
   return names.map((name) => (name.startsWith('/') ? name : fixture(name))).join(',');
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Calls `ask` again and again until `accept` takes its answer, and returns that answer. For conditions that raise no event. */
+/** Polls `ask` until `accept` returns true for its value, and returns that value. For conditions without an event. */
 export async function until<T>(
   ask: () => T | Promise<T>,
   accept: (answer: T) => boolean,
@@ -16,7 +16,7 @@ export async function until<T>(
   }
 }
 
-/** Calls `look` until it finds something, and returns that. The error names what was looked for. */
+/** Polls `look` until it returns a value, and returns that value. The error names the missing thing. */
 export async function untilFound<T>(
   what: string,
   look: () => Promise<T | undefined | false>,

@@ -13,7 +13,7 @@ import { loadTools } from './tools/load-tools.ts';
 import { toolMark } from './tools/tool-host.ts';
 import { createWorker } from './worker.ts';
 
-/** How long running commands may go on after the worker was asked to stop. */
+/** How long running commands may go on after the worker received the request to stop. */
 const GRACE_MS = 30_000;
 /** Time beyond that for an engine or Redis that does not answer; then the process exits, and its next start cleans up. */
 const LAST_MS = 10_000;

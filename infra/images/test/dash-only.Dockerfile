@@ -1,4 +1,4 @@
-# A shell and nothing else: not even cat. What a session does there, it does with the shell's own builtins.
+# A shell and no other program, not even cat. Scripts can use only the shell's builtins.
 ARG BASE_IMAGE
 FROM ${BASE_IMAGE} AS base
 USER root

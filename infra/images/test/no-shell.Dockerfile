@@ -1,4 +1,4 @@
-# One program and no shell: a session cannot start there, and has to say so.
+# One program and no shell: a session cannot start there, and must fail with that reason.
 ARG BASE_IMAGE
 FROM ${BASE_IMAGE} AS base
 USER root

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { open, readFile, rm, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Starts a program in its own session, so that it outlives us; its output goes to a log file. */
+/** Starts a program in a process session of its own, so that it outlives this process. Its output goes to a log file. */
 export async function startDetached(file: string, args: string[], logPath: string): Promise<number> {
   const log = await open(logPath, 'a', 0o600);
   try {
@@ -18,7 +18,7 @@ export async function startDetached(file: string, args: string[], logPath: strin
   }
 }
 
-/** The pid of a pid file, when that process lives and is the program that we think it is. */
+/** The pid in a pid file, if that process is alive and runs the expected program. */
 export async function readLivePid(pidPath: string, program: string): Promise<number | undefined> {
   const pid = Number((await readFile(pidPath, 'utf8').catch(() => '')).trim());
   return Number.isInteger(pid) && pid > 1 && (await isProgram(pid, program)) ? pid : undefined;
@@ -43,7 +43,7 @@ export async function stopByPidFile(pidPath: string, program: string, graceMs = 
   return pid !== undefined;
 }
 
-// A pid is reused after a reboot, so a number alone proves nothing; the name of the program does.
+// Pids are reused after a reboot, so the name of the program is compared too.
 async function isProgram(pid: number, program: string): Promise<boolean> {
   try {
     process.kill(pid, 0);

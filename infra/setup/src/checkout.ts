@@ -1,4 +1,4 @@
 import { fileURLToPath } from 'node:url';
 
-/** The root of this checkout: set-up builds what it brings up from the sources it belongs to. */
+/** The root of this checkout. Set-up builds from the sources of its own checkout. */
 export const checkoutRoot = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');

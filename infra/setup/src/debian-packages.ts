@@ -4,7 +4,7 @@ import { SetupError } from './setup-error.ts';
 
 export type Report = (line: string) => void;
 
-/** What the project takes from Debian, and what for. */
+/** Debian packages that the project uses, by purpose. */
 export const debianPackages = {
   docker: ['docker.io'],
   redis: ['redis-server'],
@@ -30,13 +30,13 @@ export function isDebianFamily(osRelease: string): boolean {
   return ids.includes('debian') || ids.includes('ubuntu');
 }
 
-/** Installs packages without letting any of them start a service: what runs on this machine, we start and can stop. */
+/** Installs packages without starting their services, so that only processes run that set-up has started and can stop. */
 export async function installPackages(names: readonly string[], report: Report): Promise<void> {
   report(`Installing ${names.join(', ')} from Debian's packages`);
   await withoutStartingServices(async () => {
     const first = await aptInstall(names);
     if (first.exitCode === 0) return;
-    // A fresh machine has no package lists, an old one has stale ones; either shows as a failed install.
+    // Package lists that are missing (a fresh machine) or stale (an old one) make the install fail.
     report("Fetching Debian's package lists");
     await runProgramOrThrow('apt-get', ['update', '-qq'], { env: aptEnv() });
     const second = await aptInstall(names);
@@ -61,7 +61,7 @@ function aptEnv(): NodeJS.ProcessEnv {
 }
 
 async function withoutStartingServices(work: () => Promise<void>): Promise<void> {
-  // An existing policy is the administrator's and stays.
+  // An existing policy belongs to the administrator and is kept.
   if (
     await stat(policyPath).then(
       () => true,

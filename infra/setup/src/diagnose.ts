@@ -4,7 +4,7 @@ import { findDocker } from './ensure-docker.ts';
 import { findSessionImage } from './images/ensure-session-image.ts';
 import { findProgram } from './run-program.ts';
 
-/** One thing that the fleet needs on this machine, or can use: `absent` is no fault. A fix is given where it is missing. */
+/** One required or optional part of the fleet on this machine. `absent`: an optional part, so not a fault. `missing`: comes with a fix. */
 export type Finding = {
   name: string;
   state: 'present' | 'installable' | 'missing' | 'absent';
@@ -12,7 +12,7 @@ export type Finding = {
   fix?: string;
 };
 
-/** Looks at everything that set-up would make sure of, and changes nothing. */
+/** Checks everything that set-up would ensure, and changes nothing. */
 export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const canInstall = await canInstallPackages();
   const engine = await findDocker(env);
@@ -80,7 +80,7 @@ function present(name: string, detail: string): Finding {
   return { name, state: 'present', detail };
 }
 
-/** Not there, and set-up can see to it. */
+/** A missing part that set-up can install. */
 function installable(name: string, detail: string): Finding {
   return { name, state: 'installable', detail, fix: 'npm start' };
 }

@@ -1,7 +1,7 @@
 import type Docker from 'dockerode';
 import type { DockerEndpoint } from './docker-endpoint.ts';
 
-/** An import or a build of an image may take minutes without a word. */
+/** An import or a build of an image may take minutes without any output. */
 const longestSilenceMs = 300_000;
 
 /** A client of the engine. A request without any answer for `silenceMs` fails. */

@@ -38,7 +38,7 @@ export async function findDocker(env: NodeJS.ProcessEnv): Promise<Omit<DockerEng
   return undefined;
 }
 
-/** Stops the engine that ensureDocker started, and no other. Answers whether there was one. */
+/** Stops the engine that ensureDocker started, and no other. Returns whether there was one. */
 export function stopDocker(env: NodeJS.ProcessEnv): Promise<boolean> {
   return stopByPidFile(pidPath(stateFolder(env)), 'dockerd');
 }
@@ -64,7 +64,7 @@ async function startDocker(env: NodeJS.ProcessEnv, report: Report): Promise<Dock
   );
 }
 
-/** The line of an engine's log that says why it gave up. */
+/** The line of an engine's log with the reason of its failure. */
 export function lastEngineError(log: string): string {
   const lines = log.trim().split('\n').filter(Boolean);
   const failed = lines.findLast((line) => /failed to start daemon|level=(error|fatal)/.test(line));

@@ -9,8 +9,8 @@ import { SetupError } from './setup-error.ts';
 export type EnsureKeeperDeps = { endpoint: DockerEndpoint; sessionImage: string; root: string; report: Report };
 
 /**
- * Builds the keeper for the engine's containers, which run Linux whatever this machine runs: with the compiler of this
- * machine on Linux, inside the public session image (it has one) elsewhere. A build that is up to date costs nothing.
+ * Builds the keeper for the engine's containers, which always run Linux. On Linux it uses this machine's compiler, elsewhere the
+ * compiler in the public session image. Skips a build that is up to date.
  */
 export async function ensureKeeper({ endpoint, sessionImage, root, report }: EnsureKeeperDeps): Promise<void> {
   if (process.platform === 'linux') return ensureOwnKeeper(report);
@@ -21,7 +21,7 @@ export async function ensureKeeper({ endpoint, sessionImage, root, report }: Ens
   await runInContainer(endpoint, { image: sessionImage, command, binds: [`${root}:/checkout`] });
 }
 
-/** For this machine, with its own compiler. */
+/** Builds the keeper for this machine, with its own compiler. */
 export async function ensureOwnKeeper(report: Report): Promise<void> {
   await ensureCompiler(report);
   await buildKeeper();

@@ -7,7 +7,7 @@ import { ensureTestImages, type TestImages } from './images/ensure-test-images.t
 
 export type Machine = { engine: DockerEngine; sessionImage: string };
 
-/** What a worker needs that runs no containers: the keeper. */
+/** Sets up a worker without containers, which needs only the keeper. */
 export function ensureMachineWithoutEngine(report: Report): Promise<void> {
   return ensureOwnKeeper(report);
 }

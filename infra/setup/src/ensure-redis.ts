@@ -9,7 +9,7 @@ import { SetupError } from './setup-error.ts';
 
 export type EnsureRedisOptions = {
   env: NodeJS.ProcessEnv;
-  /** Configuration, data and log of the embedded Redis; a folder that only this user can look into. */
+  /** Configuration, data and log of the embedded Redis; a folder that only this user can read. */
   folder: string;
   /** Whether data outlives the server: yes for a fleet, no for a test run. */
   persistent: boolean;
@@ -21,7 +21,7 @@ export type Redis = AsyncDisposable & { readonly url: string; close(): Promise<v
 
 const publicRedisImage = 'redis:7-bookworm';
 
-/** The given Redis, or else one of our own: a supervised child where redis-server can be had, or else a container. */
+/** The given Redis, else an embedded one: a supervised child if redis-server is or can be installed, else a container. */
 export async function ensureRedis(options: EnsureRedisOptions): Promise<Redis> {
   const { env, folder, persistent, report } = options;
   if (env.SHELLFLEET_REDIS_URL) return givenRedis(env.SHELLFLEET_REDIS_URL);

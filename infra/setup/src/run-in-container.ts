@@ -9,7 +9,7 @@ export async function runInContainer(endpoint: DockerEndpoint, { image, command,
   const container = await docker.createContainer({
     Image: image,
     Cmd: command,
-    // With a terminal the log is one plain stream, without the framing that separates stdout from stderr.
+    // With a terminal the log is one plain stream, without the frame headers that separate stdout from stderr.
     Tty: true,
     HostConfig: { Binds: binds, NetworkMode: 'none' },
   });

@@ -6,11 +6,11 @@ export type RunProgramOptions = {
   cwd?: string;
   env?: NodeJS.ProcessEnv;
   timeoutMs?: number;
-  /** Where the program's stdout and stderr go as they come, besides the result. */
+  /** Receives the program's stdout and stderr as they arrive. The result has them too. */
   onLine?: (line: string) => void;
 };
 
-/** Runs a program to its end. A program that does not exist answers like one that failed: exit code 127. */
+/** Runs a program to its end. A program that does not exist gives exit code 127. */
 export function runProgram(file: string, args: string[], options: RunProgramOptions = {}): Promise<ProgramResult> {
   return new Promise((resolve) => {
     const child = spawn(file, args, {
@@ -35,7 +35,7 @@ export function runProgram(file: string, args: string[], options: RunProgramOpti
   });
 }
 
-/** Like runProgram, but anything other than exit code 0 throws with the program's last words. */
+/** Like runProgram, but throws for any exit code other than 0, with the end of the program's output. */
 export async function runProgramOrThrow(
   file: string,
   args: string[],
@@ -47,7 +47,7 @@ export async function runProgramOrThrow(
   throw new Error(`${file} ${args[0] ?? ''} ended with exit code ${result.exitCode}: ${lastWords}`);
 }
 
-/** The absolute path of a program on PATH (and in the folders of the system administrator), or undefined. */
+/** The absolute path of a program on PATH or in the sbin folders, or undefined. */
 export async function findProgram(name: string): Promise<string | undefined> {
   const { access, constants } = await import('node:fs/promises');
   const folders = [...(process.env.PATH ?? '').split(':'), '/usr/local/sbin', '/usr/sbin', '/sbin'];

@@ -1,4 +1,4 @@
-/** Set-up cannot go on: what is missing, and the one line that would fix it. Shown to a person as it is. */
+/** Set-up cannot continue. Has the missing part and a one-line fix. Shown to the user as it is. */
 export class SetupError extends Error {
   readonly fix: string;
 

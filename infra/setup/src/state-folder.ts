@@ -2,13 +2,13 @@ import { mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** The user's state folder: what this user's fleet on this machine leaves between two starts. */
+/** The user's state folder: the files of this user's fleet on this machine that are kept between two starts. */
 export function stateFolder(env: NodeJS.ProcessEnv): string {
   if (env.SHELLFLEET_STATE_DIR) return env.SHELLFLEET_STATE_DIR;
   return join(env.XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'shellfleet');
 }
 
-/** Creates a folder inside the state folder that only this user can look into. */
+/** Creates a folder inside the state folder that only this user can read. */
 export async function makeStateFolder(env: NodeJS.ProcessEnv, ...names: string[]): Promise<string> {
   const path = join(stateFolder(env), ...names);
   await mkdir(path, { recursive: true, mode: 0o700 });

@@ -13,7 +13,7 @@ export interface FollowOptions {
   after?: string;
   /** Ends the reading with the reason of the signal. */
   signal?: AbortSignal;
-  /** `false`: end after what is stored now. Default: true. */
+  /** `false`: end after the output that is stored now. Default: true. */
   follow?: boolean;
 }
 

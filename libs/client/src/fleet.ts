@@ -24,7 +24,7 @@ import { openView, type View } from './view.ts';
 
 /**
  * One tenant of a fleet, over a connection that all fleets of this process share if they name the same Redis and user: at most five
- * connections to Redis, whatever the number of fleets, sessions and readers.
+ * connections to Redis, regardless of the number of fleets, sessions and readers.
  *
  * Calls that reach Redis reject with QUEUE_UNAVAILABLE when it does not answer within 2 s.
  *
@@ -56,8 +56,8 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * Opens a session, or attaches to the open one of this id. Resolves when it is recorded: it needs a host and a slot from its first command
-   * on, so this does not wait for one. Without a spec, an open session is returned whatever its spec.
+   * Opens a session, or attaches to the open one of this id. Resolves when it is recorded, without waiting for a host: the session needs a
+   * host and a slot only from its first command on. Without a spec, an open session of any spec is returned.
    *
    * Rejects with SESSION_SPEC_INVALID for a spec or id that is not valid, SESSION_CONFLICT when the open session has another spec, and
    * SESSION_CLOSED when an earlier session of this id is still closing after 60 s.
@@ -115,7 +115,7 @@ export class Fleet implements AsyncDisposable {
     return new Batch(this.#view, tasks, options);
   }
 
-  /** Every host that the fleet knows, with its last report. */
+  /** Every registered host of the fleet, with its last heartbeat. */
   hosts(): Promise<HostInfo[]> {
     return listHosts(this.#view);
   }

@@ -28,7 +28,7 @@ function byFolder(files: Graph): Graph {
   return folders;
 }
 
-/** What is left when everything that imports nothing of the rest is taken away, again and again: the circles. */
+/** The import cycles: repeatedly removes every node that imports none of the remaining ones, and returns the rest. */
 function circlesOf(graph: Graph): string[] {
   const left: Graph = new Map([...graph].map(([name, imported]) => [name, new Set(imported)]));
   for (let removed = true; removed; ) {

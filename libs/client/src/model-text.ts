@@ -47,7 +47,7 @@ export function toModelText(result: Result, options: ModelTextOptions = {}): Mod
   };
 }
 
-/** The outcome, unless the exit code says it all. */
+/** The outcome, unless the exit code alone is enough. */
 function headline({ outcome, error, timings }: Result, { timeoutMs = timings.runMs }: ModelTextOptions): string[] {
   const withheld = error?.code === 'OUTPUT_BLOCKED' ? [error.message] : [];
   switch (outcome) {

@@ -15,12 +15,12 @@ import { PendingResults } from './results/pending-results.ts';
 import { Interceptors } from './submit/interceptors.ts';
 import type { OpenSession } from './submit/open-session.ts';
 
-// VIEW-1. What is pending, asked or followed belongs to the view in which it was begun. Closing a view ends these waits, and no other view's.
+// VIEW-1. Pending results, questions and subscriptions belong to the view that began them. Closing a view ends its own waits and no others.
 // VIEW-2. A closed view sends nothing more, though its connection may live on.
 
 /** One tenant of one namespace, as this process uses it over a connection that it may share. */
 export class View {
-  /** Names this view in writes to an open stdin: their numbers rise per view. */
+  /** Identifies this view in writes to an open stdin: their numbers rise per view. */
   readonly id: string;
   readonly inboxId: string;
   readonly namespace: string;
@@ -82,12 +82,12 @@ export class View {
     return this.#connection.redis;
   }
 
-  /** Reads the inbox from now on: to be called before anything is sent that a notice answers. */
+  /** Reads the inbox from now on. To be called before any request whose result comes as a notice. */
   openInbox(): void {
     this.#connection.openInbox(this.namespace);
   }
 
-  /** Creates the inbox again where Redis lost it. */
+  /** Creates the inbox again if Redis lost it. */
   keepInbox(): void {
     this.#connection.inboxes.keep(this.namespace);
   }

@@ -2,13 +2,13 @@ import type { Row } from '../rows/row.ts';
 import { readCpuUs } from './process-usage.ts';
 import type { RedisProbe } from './redis-probe.ts';
 
-/** What one round of queued commands cost, per command. */
+/** Costs of one round of queued commands, per command. */
 export interface LoadFigures {
   commandsPerSecond: number;
-  /** undefined where no Redis is in the way */
+  /** undefined for a row without Redis */
   redisCpuUs: number | undefined;
   producerCpuUs: number;
-  /** undefined where the process that worked is not ours, or cannot be looked at */
+  /** undefined when the working process is not the bench's own, or cannot be inspected */
   workerCpuUs: number | undefined;
 }
 

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 
-/** In what /proc counts in, on every Linux that Node runs on. */
+/** The unit of processor times in /proc, on every Linux that Node runs on. */
 const TICK_US = 10_000;
 
-/** Processor time of another process since its start, or undefined where there is no /proc. */
+/** Processor time of another process since its start, or undefined without /proc. */
 export async function readCpuUs(pid: number | undefined): Promise<number | undefined> {
   const stat = await readProc(pid, 'stat');
   if (stat === undefined) return undefined;
-  // The name is in parentheses and may hold anything; utime and stime are the 14th and 15th field.
+  // The name is in parentheses and may contain any character. utime and stime are the 14th and 15th field.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_US;
 }

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 
 const PROBE = 'bench-probe';
 
-/** Asks Redis what it has used. Its own calls cost Redis about 0.1 ms each, and stand outside the intervals where they can. */
+/** Reads the resource usage of Redis. Its own calls cost Redis about 0.1 ms each, and are outside the measured intervals where possible. */
 export class RedisProbe {
   readonly #redis: Redis;
 
@@ -17,7 +17,7 @@ export class RedisProbe {
     return Math.round((Number(info.get('used_cpu_user')) + Number(info.get('used_cpu_sys'))) * 1e6);
   }
 
-  /** Memory in use once it has stopped moving. */
+  /** Memory in use when it no longer changes. */
   async settledMemoryBytes(): Promise<number> {
     let before = Number.NaN;
     for (let turn = 0; turn < 20; turn++) {
@@ -29,14 +29,14 @@ export class RedisProbe {
     return before;
   }
 
-  /** Connections by who holds them: `worker`, `producer`, and whoever gave no name. */
+  /** Number of connections by owner: `worker`, `producer`, and those without a name. */
   async connections(): Promise<{ worker: number; producer: number; unnamed: number }> {
     const list = (await this.#redis.client('LIST')) as string;
     const counted = { worker: 0, producer: 0, unnamed: 0 };
     for (const line of list.trim().split('\n')) {
       const name = / name=(\S*)/.exec(line)?.[1] ?? '';
       if (name === PROBE) continue;
-      // BullMQ names the connection of its own: queue, `w` for a worker, and the host.
+      // BullMQ names its own connections: queue, `w` for a worker, and the host.
       if (name.startsWith('shellfleet-worker') || /:w(:|$)/.test(name)) counted.worker += 1;
       else if (name.startsWith('shellfleet-')) counted.producer += 1;
       else counted.unnamed += 1;

@@ -1,4 +1,4 @@
-/** Of the same figure in several rounds. */
+/** Median and range of one figure over several rounds. */
 export interface Spread {
   median: number;
   min: number;

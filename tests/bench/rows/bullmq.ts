@@ -16,9 +16,9 @@ import { expectOutput, outputOf, type Row, type Script } from './row.ts';
 const removed = { removeOnComplete: true, removeOnFail: true };
 
 /**
- * BullMQ without a shell. One command at a time: one queue, one Worker, results over a stream of ours.
+ * BullMQ without a shell. One command at a time: one queue, one Worker, results over a stream of the bench.
  * Many: a queue per session on a shared connection, as a session service would be built on BullMQ alone: session job with
- * a lease, start mark and result in the session's stream, bell, inbox. That is the row for the CPU of Redis per command.
+ * a lease, start mark and result in the session's stream, wake-up, inbox. The CPU of Redis per command is compared with this.
  */
 export async function createBullmqRow(redisUrl: string): Promise<Row> {
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: null });
@@ -46,7 +46,7 @@ export async function createBullmqRow(redisUrl: string): Promise<Row> {
     expectOutput(JSON.parse(await result).stdout, script);
   };
 
-  /** Job, bell and whether the session has a host: one round trip, in the way in which BullMQ itself adds in bulk. */
+  /** Adds the job, sends the wake-up and reads whether the session has a host, in one round trip, as BullMQ itself adds in bulk. */
   const addInOneTrip = async (session: string, data: object): Promise<unknown> => {
     const queue = queueOf(session);
     const client = await queue.getBackend().connection.client;

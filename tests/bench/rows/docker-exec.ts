@@ -3,7 +3,7 @@ import { finished } from 'node:stream/promises';
 import type Docker from 'dockerode';
 import { expectOutput, type Row, type Script } from './row.ts';
 
-/** What people do without a fleet: a fresh `docker exec` per command in a running container; output demuxed, exit code asked for. */
+/** The usual way without a fleet: a fresh `docker exec` per command in a running container; output demultiplexed, exit code by inspect. */
 export async function createDockerExecRow(docker: Docker, image: string): Promise<Row> {
   const container = await docker.createContainer({
     Image: image,

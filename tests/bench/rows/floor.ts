@@ -6,7 +6,7 @@ import { expectOutput, outputOf, type Row, type Script } from './row.ts';
 export const FLOOR_QUEUE = 'floor:queue';
 export const FLOOR_INBOX = 'floor:inbox';
 
-/** The least that Redis can do for this: a list there (LPUSH, BRPOP), a stream back (XADD, XREAD). No shell, no promise. */
+/** The minimum with Redis: a list to the host (LPUSH, BRPOP), a stream back (XADD, XREAD). No shell, no guarantees. */
 export async function createFloorRow(redisUrl: string): Promise<Row> {
   const redis = new Redis(redisUrl);
   const inbox = new Inbox(redisUrl, FLOOR_INBOX);

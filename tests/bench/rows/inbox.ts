@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 
-/** What a bare producer needs: one stream of results, read with a blocking connection of its own. */
+/** The inbox of a minimal producer: one stream of results, read over a blocking connection of its own. */
 export class Inbox {
   readonly key: string;
   readonly #blocking: Redis;

@@ -1,4 +1,4 @@
-/** A result of the size that a real one of `echo hi` has, at its least. */
+/** A result as large as the smallest real result of `echo hi`. */
 export function noopResult(output: string): string {
   return JSON.stringify({ outcome: 'success', exitCode: 0, stdout: output, stderr: '', output });
 }

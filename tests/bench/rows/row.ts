@@ -1,11 +1,11 @@
-/** One of the things that are measured side by side. */
+/** One of the ways to run commands that are compared. */
 export interface Row {
   name: RowName;
-  /** Runs one no-op command and waits for its result; `turn` counts from 0. Checks what came back. */
+  /** Runs one no-op command and waits for its result; `turn` counts from 0. Checks the result. */
   one(script: Script, turn: number): Promise<void>;
-  /** Hands in `perSession` commands of `echo hi` for each of the first `sessions` sessions at once, and reads every result. */
+  /** Submits `perSession` commands of `echo hi` for each of the first `sessions` sessions at once, and reads every result. */
   many(sessions: number, perSession: number): Promise<void>;
-  /** The process that does the work; undefined where that is not ours. */
+  /** The process that does the work; undefined if it is not the bench's own. */
   workerPid: number | undefined;
   close(): Promise<void>;
 }

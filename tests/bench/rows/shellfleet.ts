@@ -10,7 +10,7 @@ import { expectOutput, type Row, type Script } from './row.ts';
 export interface ShellfleetOptions {
   redisUrl: string;
   namespace: string;
-  /** State of the worker; a folder of the bench's own. */
+  /** The worker's state folder, owned by the bench. */
   folder: string;
   image: string;
   dockerHost: string;
@@ -18,17 +18,17 @@ export interface ShellfleetOptions {
   slots: number;
 }
 
-/** The whole of it: the public SDK here, a real worker process, a container per session. */
+/** The complete system: the public SDK in this process, a real worker process, a container per session. */
 export interface ShellfleetRow extends Row {
-  /** Opens sessions until there are so many; each has run one command then. */
+  /** Opens sessions up to this number. Each has then run one command. */
   openSessions(count: number): Promise<void>;
   /** Milliseconds from nothing to the result of the first command of a new session. */
   startCold(): Promise<number>;
 }
 
-/** The machine should not be asked for more containers at once. */
+/** Limits the load on the machine: containers that are started at a time. */
 const OPENING_AT_ONCE = 5;
-/** A submit has two seconds to be answered, and this process makes all of them and reads all results. */
+/** A submit must be accepted within two seconds, and this process makes all submits and reads all results. */
 const ACCEPTED_AT_ONCE = 1_000;
 const MEMORY_BYTES = 64 * 1024 * 1024;
 
@@ -49,7 +49,7 @@ export async function createShellfleetRow(options: ShellfleetOptions): Promise<S
     await run(session, 'echo hi');
     return session;
   };
-  // Without its worker a command waits for a host that never comes.
+  // Without its worker a command would wait for a host for ever.
   const whileItLives = <T>(work: Promise<T>): Promise<T> => Promise.race([work, died]);
   return {
     name: 'shellfleet',
@@ -119,7 +119,7 @@ async function startWorker(options: ShellfleetOptions, sealKeys: string[]): Prom
   return worker;
 }
 
-/** What a worker that was killed could not end itself. */
+/** Removes the containers of a worker that was killed. */
 async function removeContainers({ docker, namespace }: ShellfleetOptions): Promise<void> {
   const left = await docker.listContainers({ all: true, filters: { label: [`shellfleet.namespace=${namespace}`] } });
   for (const { Id } of left) await docker.getContainer(Id).remove({ force: true });

@@ -39,14 +39,14 @@ import { type MemoryFiles, runFileInMemory } from './memory-files.ts';
 import { runScript } from './run-script.ts';
 
 /**
- * A tiny host for tests of the other side: real mailbox scripts, real sessions queue, real processes (`sh -c` each, so no shell state),
- * files in memory, no sandbox and no keeper. It owns sessions one lock long, and never takes over from another host.
+ * A minimal host for tests of the client: real mailbox scripts, real sessions queue, real processes (`sh -c` each, so no shell state),
+ * files in memory, no sandbox and no keeper. It owns a session for the duration of one lock, and never takes over from another host.
  */
 export interface MailboxHost extends AsyncDisposable {
   readonly id: string;
   /** Scripts in the order in which they began, by session. */
   readonly began: { session: string; script: string }[];
-  /** Stops taking entries until `resume`; what runs goes on. */
+  /** Stops taking entries until `resume`. A running entry continues. */
   pause(): void;
   resume(): void;
 }
@@ -196,7 +196,7 @@ class TinyHost implements MailboxHost {
     }
   }
 
-  /** Gives the job up, then looks again: what was submitted meanwhile found the job still there. */
+  /** Removes the job, then checks the mailbox again: an entry that was submitted in between found the job, so no other job was added. */
   async #drop(job: Job): Promise<void> {
     const keys = this.#keysOf(job);
     await job.moveToCompleted(null, this.id, false);
@@ -335,7 +335,7 @@ class TinyHost implements MailboxHost {
     }
   }
 
-  /** Ends a closing life: what runs is stopped and finished, then the session is released. */
+  /** Ends a closing session: stops and finishes the running entry, then releases the session. */
   async #giveUp(session: OwnedSession): Promise<void> {
     const { keys } = session.owner;
     session.running?.stop();

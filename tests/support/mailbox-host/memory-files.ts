@@ -1,6 +1,6 @@
 import { emptyResult, type FileAnswer, type FileOperation, type WireResult } from '@shellfleet/protocol';
 
-/** The files of a session of a mailbox host, and what has come of those that are being written. */
+/** The files of a session of a mailbox host, and the received parts of files that are being written. */
 export interface MemoryFiles {
   files: Map<string, Buffer>;
   parts: Map<string, Buffer[]>;

@@ -19,13 +19,13 @@ import {
   type WireResult,
 } from '@shellfleet/protocol';
 
-/** About how much of a stream a Result of this host holds. */
+/** Approximate limit of a stream in a Result of this host. */
 const RESULT_BYTES = 262_144;
 
 export interface ScriptRun {
   owner: Owner;
   sealer: Sealer;
-  /** It runs, and can be killed. */
+  /** Called when the process runs. `stop` kills it. */
   onStarted(stop: () => void): void;
 }
 
@@ -92,7 +92,7 @@ export async function runScript(run: ScriptRun, entry: Entry, payload: CommandPa
   });
 }
 
-/** An open stdin, read whenever the pipe has room. */
+/** Forwards an open stdin, whenever the pipe has room. */
 async function feed({ owner, sealer }: ScriptRun, entry: Entry, stdin: Writable): Promise<void> {
   const place = sealPlace('input', owner.keys, entry.id);
   for (let from = 0; ; ) {

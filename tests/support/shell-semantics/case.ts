@@ -17,7 +17,7 @@ export type Step =
 
 export interface Case {
   title: string;
-  /** The shells that the row applies to; all when left out. The image of dash holds no other program. */
+  /** The shells that the row applies to. Default: all. The image of dash has no other program. */
   in?: ShellName[];
   steps: Step[];
 }

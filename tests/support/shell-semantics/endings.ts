@@ -1,4 +1,4 @@
-// How a command can end, and what the next one finds.
+// The ways in which a command can end, and the state that the next one gets.
 import { type Case, ends, prints } from './case.ts';
 
 const set = prints('cd /dev; X="it\'s kept"; export Y=exported; set -- one "two  three"', '');

@@ -1,4 +1,4 @@
-// stdin: nothing of the session's travels on it.
+// stdin: the session sends none of its own data over it.
 import { type Case, ends, prints, withPrograms } from './case.ts';
 
 export const input: Case[] = [

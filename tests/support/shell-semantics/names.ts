@@ -1,4 +1,4 @@
-// Names, options and variables of the user's that the session's own loop must not depend on.
+// The user's names, options and variables, on which the session's loop must not depend.
 import { type Case, ends, prints } from './case.ts';
 
 const V = prints('V=1', '');

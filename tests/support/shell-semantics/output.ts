@@ -1,4 +1,4 @@
-// stdout and stderr: exact, apart, and never in another command's.
+// stdout and stderr: exact, separate, and never mixed with another command's output.
 import { type Case, ends, prints, withPrograms } from './case.ts';
 
 const allBytes = Buffer.from([...Array(256).keys()]).toString('latin1');

@@ -1,4 +1,4 @@
-// env and cwd of one command: they hold for it, and leave no trace.
+// env and cwd of one command: they apply to that command only, and leave no trace.
 import { type Case, ends, prints } from './case.ts';
 
 export const surroundings: Case[] = [

@@ -1,4 +1,4 @@
-// A script that ends inside of something is refused before it runs. A script that the session's shell would run is not.
+// A script that ends inside an open construct is refused before it runs. A script that the session's shell accepts is not refused.
 import { type Case, ends, prints, type Step } from './case.ts';
 
 const refused = (run: string): Step => ({ run, gives: { code: 2, out: '', err: /./, state: 'kept' }, withinMs: 1_500 });

@@ -1,4 +1,4 @@
-// The user's traps: they run when they should, and never instead of the session's own.
+// The user's traps: they run when they must, and never replace the session's own.
 import { type Case, ends, prints } from './case.ts';
 
 export const traps: Case[] = [

@@ -47,7 +47,7 @@ interface Left {
   words?: string;
 }
 
-/** Connects the local terminal to that of the session, until it ends or its user leaves. The local one is restored in any case. */
+/** Connects the local terminal to the session's, until that one ends or its user leaves. The local terminal is always restored. */
 async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKeys): Promise<Left> {
   const left = Promise.withResolvers<Left>();
   const modes = new TerminalModes();

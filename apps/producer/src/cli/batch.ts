@@ -82,7 +82,7 @@ function listenForInterrupt(terminal: Terminal): Disposable & { signal: AbortSig
 function toLine({ id, outcome, results, error, durationMs }: TaskResult): string {
   const exitCode = results.at(-1)?.exitCode;
   const detail = error?.message ?? (exitCode === null || exitCode === undefined ? '' : `exit ${exitCode}`);
-  // JSON quoting keeps an id of others from doing anything on a terminal.
+  // Ids come from outside. JSON quoting keeps control characters in them from reaching the terminal.
   return [JSON.stringify(id).slice(1, -1), outcome, detail && JSON.stringify(detail).slice(1, -1), `${durationMs} ms`]
     .filter((part) => part !== '')
     .join('  ');
@@ -101,7 +101,7 @@ async function* readTasks(file: string): AsyncGenerator<Task> {
 function parseTask(line: string, place: string): Task {
   try {
     const task: unknown = JSON.parse(line);
-    // The batch itself checks the fields of each task, and gives a result for a wrong one.
+    // The batch itself checks the fields of each task, and yields a result for an invalid one.
     if (typeof task === 'object' && task !== null && !Array.isArray(task)) return task as Task;
   } catch {
     // reported below

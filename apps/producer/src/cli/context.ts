@@ -8,7 +8,7 @@ export interface Context {
   config: Config;
   terminal: Terminal;
   setExitCode(code: number): void;
-  /** Connects, runs the verb, and disconnects whatever happens. */
+  /** Connects, runs the verb, and disconnects, also after an error. */
   withFleet(use: (fleet: Fleet) => Promise<void>): Promise<void>;
 }
 

@@ -35,7 +35,7 @@ async function exec(
       const json = flags.json === true;
       if (!flags.detach) return showOwnCommand(context, session, submit, { json });
       const command = await submit();
-      // From here on the command runs without this process.
+      // After this the command no longer needs this process.
       await command.stdinSent();
       if (json) return context.terminal.json({ commandId: command.id, sessionId: session.id });
       return context.terminal.line(command.id);

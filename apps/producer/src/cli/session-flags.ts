@@ -39,7 +39,7 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
     );
 }
 
-/** Undefined when no flag concerns the session: then the open session is used, whatever its spec. */
+/** Undefined when no flag concerns the session: then an open session of any spec is used. */
 export function toSpec({ image, policy, secret, redact }: SessionFlags): SessionSpec | undefined {
   if (Object.values({ image, policy, secret, redact }).every((flag) => flag === undefined)) return undefined;
   return {

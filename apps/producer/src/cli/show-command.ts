@@ -44,7 +44,7 @@ export async function showChunk(
   if (data.byteLength > 0) await terminal.write(stream, data);
 }
 
-/** Shows the Result, and in words what the exit code does not show. */
+/** Shows the Result, with messages for the parts that the exit code does not show. */
 export async function showResult(context: Context, result: Result, json: boolean): Promise<void> {
   const { terminal } = context;
   terminal.clearProgress();

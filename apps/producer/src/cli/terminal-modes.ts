@@ -1,7 +1,7 @@
 const ESCAPE = '\u001b';
 const CHANGE = new RegExp(`${ESCAPE}\\[\\?([\\d;]{1,64})([hl])`, 'g');
 const UNFINISHED = new RegExp(`${ESCAPE}(?:\\[(?:\\?[\\d;]{0,64})?)?$`);
-/** Modes that are on at the start: the cursor is shown, lines wrap. */
+/** Modes that are on by default: the cursor is shown, lines wrap. */
 const ON_BEFORE = new Set(['7', '25']);
 
 /** Tracks the modes that programs of the session have set on the local terminal: alternate screen, mouse, bracketed paste. */

@@ -34,7 +34,7 @@ export class Terminal {
     await abortable(once(process[stream], 'drain'), this.readerGone).catch(() => {});
   }
 
-  /** Writes one line to stdout. Text from elsewhere must be made printable before. */
+  /** Writes one line to stdout. Text from outside must be made printable first. */
   line(text: string): Promise<void> {
     return this.write('stdout', `${text}\n`);
   }

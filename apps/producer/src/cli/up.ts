@@ -87,7 +87,7 @@ async function greet(report: (line: string) => void): Promise<void> {
   npx shellfleet down`);
 }
 
-/** The default policy if a host offers it, and else the first that one offers. */
+/** The default policy if a host offers it, else the first policy that a host offers. */
 function policyFor(offered: readonly string[]): PolicyName {
   const policies = POLICY_NAMES.filter((name) => offered.includes(name));
   return policies.includes(DEFAULT_POLICY) ? DEFAULT_POLICY : (policies[0] ?? DEFAULT_POLICY);

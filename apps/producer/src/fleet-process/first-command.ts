@@ -4,7 +4,7 @@ import { ulid } from 'ulid';
 
 const SLOT_PATIENCE_MS = 20_000;
 
-/** Runs a command in a session of its own, to see that everything works together. Without a free slot that is said, and is no failure. */
+/** Runs a command in a session of its own as an end-to-end check. A missing free slot is reported and is not a failure. */
 export async function runFirstCommand(fleet: Fleet, policy: PolicyName, report: (line: string) => void): Promise<void> {
   const startedAt = performance.now();
   const session = await fleet.session(`hello-${ulid().toLowerCase()}`, { policy, idleTimeoutMs: 60_000 });

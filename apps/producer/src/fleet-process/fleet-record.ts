@@ -6,7 +6,7 @@ import { removeFleetFile } from '@shellfleet/client';
 import { checkoutRoot, makeStateFolder, stateFolder } from '@shellfleet/setup';
 import { z } from 'zod';
 
-/** What `up` says of itself to whoever looks for it: kept in the state folder for as long as it runs. */
+/** The record of a running fleet, for `down` and later calls of `up`. It is in the state folder while the fleet runs. */
 const fleetRecordSchema = z.object({
   pid: z.number(),
   workerPids: z.array(z.number()),
@@ -36,18 +36,18 @@ export async function readFleetRecord(env: NodeJS.ProcessEnv): Promise<FleetReco
   try {
     return fleetRecordSchema.parse(JSON.parse(text));
   } catch {
-    // Cut short by a full disk, or of another version: then nothing is known of that fleet.
+    // Incomplete (the disk was full) or written by another version: treated as no record.
     return undefined;
   }
 }
 
-/** Takes back what `up` has said, where the fleet is included. */
+/** Removes the fleet record and the connection file. */
 export async function removeFleetRecord(env: NodeJS.ProcessEnv): Promise<void> {
   await removeFleetFile(env);
   await rm(recordPath(env), { force: true });
 }
 
-/** Whether a process lives and is a fleet's supervisor or worker: a pid alone may be anybody's by now. */
+/** Whether the process is alive and is a fleet's supervisor or worker. The pid alone proves nothing, because pids are reused. */
 export async function isOurs(pid: number, title: 'shellfleet-up' | 'shellfleet-worker'): Promise<boolean> {
   try {
     process.kill(pid, 0);
@@ -59,7 +59,7 @@ export async function isOurs(pid: number, title: 'shellfleet-up' | 'shellfleet-w
   return commandLine.startsWith(title);
 }
 
-/** Kills a process of ours and waits until it is gone. */
+/** Kills a supervisor or worker of the fleet and waits until it is gone. */
 export async function killAndWait(pid: number, title: 'shellfleet-up' | 'shellfleet-worker'): Promise<void> {
   while (await isOurs(pid, title)) {
     process.kill(pid, 'SIGKILL');

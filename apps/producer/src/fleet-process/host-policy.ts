@@ -12,7 +12,7 @@ const SET_UP =
 const GIVES_AWAY =
   ". SHELLFLEET_HOST_SHARED_UID=1: its sessions can read and change whatever the worker's user can, keys of other programs and start-up files of its shells included";
 
-/** Whether a worker of this machine could offer the host policy: asked of the worker, which tries. Where nobody lists it, it is no fault that it cannot. */
+/** Whether a worker on this machine could offer the host policy, tested by the worker's program. `missing` only if the policy is listed. */
 export async function examineHostPolicy(env: NodeJS.ProcessEnv): Promise<Finding> {
   const isListed = (env.SHELLFLEET_POLICIES ?? '').split(',').some((policy) => policy.trim() === 'host');
   const args = sourceProgram('apps/worker/src/sandbox/examine-host-policy.ts');

@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import { readFleetFile } from '@shellfleet/client';
 import { workerArguments } from './worker-process.ts';
 
-/** Runs a worker in the foreground, for the fleet that the environment or the state folder names. Answers its exit code. */
+/** Runs a worker in the foreground, for the fleet that the environment or the state folder names. Returns its exit code. */
 export async function runWorker(given: NodeJS.ProcessEnv): Promise<number> {
   const file = given.SHELLFLEET_REDIS_URL ? undefined : await readFleetFile(given);
   const known = file && {
@@ -13,7 +13,7 @@ export async function runWorker(given: NodeJS.ProcessEnv): Promise<number> {
     SHELLFLEET_SEAL_KEY: file.sealKeys.join(','),
   };
   const child = spawn(process.execPath, workerArguments(), { env: { ...known, ...given }, stdio: 'inherit' });
-  // A terminal sends Ctrl-C to both; what is sent to this process alone is passed on.
+  // A terminal sends Ctrl-C to both processes, so SIGINT is ignored here. Signals to this process alone are forwarded.
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => child.kill('SIGTERM'));
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];

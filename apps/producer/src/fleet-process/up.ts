@@ -16,7 +16,7 @@ import { isOurs, killAndWait, readFleetRecord, removeFleetRecord, VERSION, write
 import { ensureSealKey } from './seal-key.ts';
 import { superviseWorker, type WorkerProcess } from './worker-process.ts';
 
-/** Sessions that end, at most, for so long before their worker is killed. */
+/** Longest time for a worker to end its sessions; then it is killed. */
 const END_GRACE_MS = 40_000;
 
 export interface UpOptions {
@@ -26,15 +26,15 @@ export interface UpOptions {
 }
 
 export interface RunningFleet {
-  /** `reused`: it ran already. */
+  /** `reused`: the fleet was running already. */
   started: 'started' | 'reused';
-  /** Ends everything that was started; answers how many sessions ended with it. */
+  /** Ends everything that was started. Returns how many sessions ended with it. */
   close(): Promise<void>;
 }
 
 /**
- * Brings up what is missing on this machine: engine, images, keeper, Redis, workers; then runs a first command.
- * What runs already, of this version and checkout, is left as it is. Throws a SetupError with its fix.
+ * Starts the missing parts of a fleet on this machine (engine, images, keeper, Redis, workers), then runs a first command.
+ * A running fleet of this version and checkout is left as it is. Throws a SetupError with its fix.
  */
 export async function startFleet(
   options: UpOptions,
@@ -91,7 +91,7 @@ export async function startFleet(
   }
 }
 
-/** `reuse` when a fleet of this version and checkout runs. Another one is ended first, what is left of a dead one is taken over, and that is said. */
+/** `reuse` when a fleet of this version and checkout runs. Ends any other fleet, or takes over the rest of a dead one, and reports it. */
 async function reuseOrReplace(
   env: NodeJS.ProcessEnv,
   report: (line: string) => void,
@@ -108,13 +108,13 @@ async function reuseOrReplace(
     return { startedEngine: false };
   }
   report('The last fleet was not ended in order; what is left of it is taken over.');
-  // Killed, not asked: shells outlive their worker, and the next one adopts them.
+  // Killed instead of terminated, so that the shells outlive their worker and the next one adopts them.
   for (const pid of record.workerPids) await killAndWait(pid, 'shellfleet-worker');
   await removeFleetRecord(env);
   return { startedEngine: record.startedEngine };
 }
 
-/** The policies that its workers offer, as they will read them. */
+/** The policies that the fleet's workers will offer, parsed as the workers parse them. */
 function policiesOf({ policies }: UpOptions, env: NodeJS.ProcessEnv): string[] {
   return (policies ?? env.SHELLFLEET_POLICIES ?? '')
     .split(',')
@@ -122,7 +122,7 @@ function policiesOf({ policies }: UpOptions, env: NodeJS.ProcessEnv): string[] {
     .filter(Boolean);
 }
 
-/** What those policies need here; undefined: no engine. Without any named, it is docker's. */
+/** Sets up what the policies need on this machine. Without a list, docker is assumed. Undefined: no engine is needed. */
 async function ensurePolicies(
   options: UpOptions,
   env: NodeJS.ProcessEnv,
@@ -151,7 +151,7 @@ function toWorkerEnv(number: number, options: UpOptions, surroundings: WorkerSur
     SHELLFLEET_DEFAULT_IMAGE: env.SHELLFLEET_DEFAULT_IMAGE || machine?.sessionImage,
     ...(options.slots === undefined ? {} : { SHELLFLEET_SLOTS: String(options.slots) }),
     ...(options.policies === undefined ? {} : { SHELLFLEET_POLICIES: options.policies }),
-    // The first keeps the machine's own id; more on one machine need a name each.
+    // The first worker keeps the machine's own id. Further ones on the same machine need ids of their own.
     ...(number === 1 ? {} : { SHELLFLEET_HOST_ID: `${env.SHELLFLEET_HOST_ID || 'host'}-${number}` }),
   };
 }

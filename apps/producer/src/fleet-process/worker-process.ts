@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkoutRoot } from '@shellfleet/setup';
 
-/** A worker that died is started again after this, doubling up to the longest, until it has lived for the reset time. */
+/** Exponential backoff of restarts: doubles up to the longest pause, and is reset when a worker has lived for the reset time. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 const RESET_AFTER_MS = 60_000;
@@ -26,7 +26,7 @@ export function sourceProgram(path: string): string[] {
   return ['--conditions=@shellfleet/source', '--no-warnings', join(checkoutRoot, path)];
 }
 
-/** A worker that is started again when it dies. `onLine` gets what it logs; `onRestart` is told why it was started again. */
+/** A worker that is started again when it dies. `onLine` receives the lines of its log, `onRestart` the reason for each restart. */
 export function superviseWorker(
   env: NodeJS.ProcessEnv,
   onOutput: (chunk: Buffer) => void,
@@ -69,7 +69,7 @@ export function superviseWorker(
   }
 
   async function runOnce(): Promise<string> {
-    // Detached: a Ctrl-C in the terminal is ours to translate, not the worker's to guess.
+    // Detached, so that a Ctrl-C in the terminal reaches the supervisor only. It decides which signal the worker gets.
     child = spawn(process.execPath, workerArguments(), {
       env,
       detached: true,

@@ -15,13 +15,13 @@ export interface HeartbeatDeps {
   claim: BootClaim;
   leases: Leases;
   logger: Logger;
-  /** What the next heartbeat reports. */
+  /** The content of the next heartbeat. */
   beat(): HostBeat;
   /** Called when another process holds the host id: this one must stop at once. */
   onReplaced(): void;
 }
 
-/** Publishes heartbeats and renews the leases until closed. Resolves after the first one; `beatNow` sends one out of turn. */
+/** Publishes heartbeats and renews the leases until closed. Resolves after the first one; `beatNow` sends an extra one. */
 export async function startHeartbeat(
   deps: HeartbeatDeps,
 ): Promise<{ beatNow(): Promise<void>; close(): Promise<void> }> {

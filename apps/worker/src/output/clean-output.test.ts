@@ -219,7 +219,7 @@ describe('CleanOutput', () => {
   });
 });
 
-/** Replaces every SECRET, and blocks at BLOCK; holds back what may still become one of them. */
+/** Replaces every SECRET, and blocks at BLOCK. Holds back a possible beginning of either. */
 function createTestRedactor({ before = new Uint8Array() }: { before?: Uint8Array }): Redactor {
   const seenBefore = Buffer.from(before).toString('latin1');
   const counts: Record<string, number> = {};
@@ -257,7 +257,7 @@ function createTestRedactor({ before = new Uint8Array() }: { before?: Uint8Array
   };
 }
 
-/** How much of the end may be the beginning of a word that is looked for. */
+/** Number of bytes at the end that may begin one of the words. */
 function heldLength(text: string): number {
   for (let length = 5; length > 0; length -= 1) {
     if (['SECRET', 'BLOCK'].some((word) => text.length >= length && word.startsWith(text.slice(-length))))

@@ -178,7 +178,7 @@ export class CleanOutput {
     return newlines;
   }
 
-  /** Releases what a stream holds, unless something in it blocks. */
+  /** Releases the bytes that a stream holds, unless a match in them blocks. */
   #flush(stream: StreamName, merging: 'merged' | 'apart' = 'merged'): Buffer {
     if (this.#blocked !== undefined) return NOTHING;
     const pipeline = this.#pipelines[stream];

@@ -5,7 +5,7 @@ const NOTHING: Buffer = Buffer.alloc(0);
 
 /**
  * Decodes and redacts one stream of one command. Its counters are all that a new pipeline needs to continue after a restart: how much was
- * received, how much was released, and what was found in that.
+ * received, how much was released, and the counts of findings in that.
  */
 export class StreamPipeline {
   /** Raw bytes that were received: the next push begins here. */
@@ -48,7 +48,7 @@ export class StreamPipeline {
     return this.#createRedactor === undefined || text.length === 0 ? text : this.#redact().push(text);
   }
 
-  /** Releases what was held. Bytes that are pushed later are unrelated to it. */
+  /** Releases the held bytes. Bytes that are pushed later are unrelated to them. */
   end(): Buffer {
     const rest = this.#boundary.end();
     if (this.#createRedactor === undefined) return rest;

@@ -4,7 +4,7 @@ import { TailBuffer } from './tail-buffer.ts';
 
 // TRUNCATION-1. Input within both limits is returned byte for byte.
 // TRUNCATION-2. Otherwise at most maxBytes bytes and maxLines lines of it are returned, with one marker line that counts the omitted ones.
-// TRUNCATION-3. Totals are exact whatever was cut, and memory does not grow with the input.
+// TRUNCATION-3. Totals are exact for any cut, and memory does not grow with the input.
 
 export interface TruncateOptions {
   maxBytes: number;

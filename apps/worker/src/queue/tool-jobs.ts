@@ -5,15 +5,15 @@ import type { Redis } from 'ioredis';
 
 // The queues of tools: calls wait there, in order, for a host that offers the tool and has room.
 //
-// TOOL-JOB-1. A job only brings a call to a host. What began and how it ended stands elsewhere, so a job that is handed out again
-//     (its host died between two steps) runs nothing twice.
-// TOOL-JOB-2. No connection of its own, however many tools: nothing here blocks.
+// TOOL-JOB-1. A job only brings a call to a host. The start and the result of the call are stored elsewhere, so a job that is
+//     delivered again (its host died between two steps) runs nothing twice.
+// TOOL-JOB-2. No connection of its own, for any number of tools: no call here blocks.
 
-/** A call as it was found: its data is whatever somebody put there. */
+/** A call from the queue. Its data is not validated yet, because any process with access to Redis can write it. */
 export interface FoundToolJob {
   id: string;
   data: unknown;
-  /** It waits no more. */
+  /** Removes the call from the queue. */
   remove(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ interface ToolJobsOptions {
   tools: readonly string[];
 }
 
-/** From the fetch of a job until it is removed; then others may have it. */
+/** Longest time between the fetch of a job and its removal. After that other hosts may fetch it. */
 const LOCK_MS = 10_000;
 const STALLED_INTERVAL_MS = 5_000;
 
@@ -69,9 +69,9 @@ export async function createToolJobs({ redis, fleet, hostId, tools }: ToolJobsOp
       removeOnComplete: { count: 0 },
       removeOnFail: { count: 0 },
     };
-    // TOOL-JOB-2: without a factory of ours each Worker would open a connection to block on.
+    // TOOL-JOB-2: without this factory each Worker would open a blocking connection.
     const worker = new Worker(toolQueue(tool), null, options, (name, opts) => createRedisBackend(name, opts));
-    // Failures reach whoever made the call.
+    // Failures reject the call in which they occurred.
     worker.on('error', () => {});
     return worker;
   }
@@ -84,7 +84,7 @@ export async function createToolJobs({ redis, fleet, hostId, tools }: ToolJobsOp
         try {
           await job.moveToCompleted(null, hostId, false);
         } catch {
-          // Gone, or another host's by now; else it is handed out again, and says so then (TOOL-JOB-1).
+          // Removed already, or fetched by another host. Otherwise it is delivered again, which is harmless (TOOL-JOB-1).
         }
       },
     };

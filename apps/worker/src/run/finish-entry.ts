@@ -50,7 +50,7 @@ export async function finishEntry(
     if (finished.type === 'cancelled') {
       result = { ...result, outcome: 'cancellation', reason: 'cancelled' };
     } else if (finished.type === 'misplaced') {
-      // An append whose reply was lost had arrived: what it stored is not sent again.
+      // An append whose reply was lost had arrived: the output that it stored is not sent again.
       const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);
       if (rest.length < output.length) output = rest;
       else {
@@ -69,7 +69,7 @@ export async function finishEntry(
 
 const pick = (error: WireResult['error']) => (error === undefined ? {} : { error });
 
-/** The call that ended the entry may have notified nobody. Only a hint, so it is not waited for: the Result that counts is in the session's stream. */
+/** The call that ended the entry may have sent no notice. It is only a hint and is not awaited: the Result is in the session's stream. */
 function notifyProducer(entry: Entry, event: string, { redis, keys }: Owner): void {
   const { namespace, tenant, session } = keys;
   void notify(redis, namespace, entry.inbox, { tenant, session, entryId: entry.id, event, result: '' }).catch(() => {});

@@ -6,7 +6,7 @@ import { InputFeed } from './input-feed.ts';
 
 type Answer = Extract<InputRead, { type: 'read' }>;
 
-/** A mailbox that answers what the test says, and a shell that remembers what it was given. */
+/** A mailbox whose replies the test sets, and a shell that records its input. */
 function stage() {
   let answer: Answer = { type: 'read', written: 0, lapsedMs: 0, chunks: [] };
   let isAway = false;
@@ -117,7 +117,7 @@ test('a submitter that is not heard for long enough is gone, and the command is 
     retryable: false,
     context: { commandId: 's.e', bytes: 3 },
   });
-  // The connection on which it was said may have been broken.
+  // The connection on which it was reported may have been broken.
   feed.connected(shell, 'resume');
   expect(stops).toEqual(['stop', 'stop']);
 });

@@ -8,7 +8,7 @@ import type { InputListener } from './run-on-shell.ts';
 // Forwards the open stdin of one entry from the mailbox to the shell.
 //
 // INPUT-FEED-1. The mailbox deletes a byte only after the shell's pipe has taken it, so a host that takes over continues at the pipe's position.
-// INPUT-FEED-2. At most one window of the keeper is on its way, plus one read in memory: memory is bounded whatever is written.
+// INPUT-FEED-2. At most one window of the keeper is on its way, plus one read in memory: memory is bounded for input of any size.
 // INPUT-FEED-3. One read at a time. A wake-up, a position reported by the keeper, or a poll (wake-ups may be lost) starts the next.
 // INPUT-FEED-4. A submitter that streams is gone when Redis has reported its lease as expired for GONE_AFTER_MS. While Redis is down the
 //          submitter cannot renew the lease, so that time does not count.

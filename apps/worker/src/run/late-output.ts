@@ -51,7 +51,7 @@ export class LateOutput {
     this.#storeSoon();
   }
 
-  /** The processes are gone, or are left to the next owner: stores what was received. Never rejects. */
+  /** The processes are gone, or are left to the next owner: stores the received output. Never rejects. */
   async end(): Promise<void> {
     if (this.#entries.size === 0) return;
     for (const entry of this.#entries.values()) entry.end();

@@ -10,7 +10,7 @@ import type { Released } from '../output/output-queue.ts';
 //          the log takes nothing, it is acknowledged too: the stream has counted it as omitted.
 // STORE-2. One append at a time. Output that arrives meanwhile is queued, and over a limit reading from the keeper pauses (backpressure).
 // STORE-3. Output that is not stored when the entry ends is stored by the step that finishes the entry.
-// STORE-4. The stream is written before the log: a host that adopts the entry continues the stream with what the log has.
+// STORE-4. The stream is written before the log: a host that adopts the entry continues the stream with the log.
 
 const PAUSE_ABOVE_BYTES = 1 << 20;
 const RESUME_BELOW_BYTES = 1 << 18;
@@ -72,7 +72,7 @@ export class OutputStore {
     if (clean.waitingBytes > WORTH_AN_APPEND_BYTES) this.#settle?.();
   }
 
-  /** The entry has ended. Stores what is too much for the finish and returns the rest. Throws the error that prevented storing. */
+  /** The entry has ended. Stores the output over the limit of a finish, and returns the rest. Throws the error that prevented storing. */
   async end(): Promise<OutputEntry[]> {
     this.#ending = true;
     this.#settle?.();

@@ -39,7 +39,7 @@ export interface Sandbox {
   /** KEEPER_PROTOCOL_VERSION of the worker that created it, and so of its keeper. Compared on adoption. */
   readonly keeperProtocol: number;
   readonly link: KeeperLink;
-  /** Resolves when the sandbox has ended, for whatever reason. Never rejects. */
+  /** Resolves when the sandbox has ended, for any reason. Never rejects. */
   readonly died: Promise<SandboxDeath>;
   /** Starts the keeper, which connects at once: listen, or attach, before. Not for adopted sandboxes. */
   start(): Promise<void>;

@@ -1,6 +1,6 @@
 import type { EntryPayload } from '@shellfleet/protocol';
 
-/** The decision about one entry. `reason` stands in the session's stream or in the Result, redacted. */
+/** The decision about one entry. `reason` is stored in the session's stream or in the Result, redacted. */
 export type Verdict = { type: 'admit' } | { type: 'hold'; reason: string } | { type: 'deny'; reason: string };
 
 /** The rules by which a host admits entries. */

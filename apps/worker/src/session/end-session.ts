@@ -69,7 +69,7 @@ async function endShell({ shell, context, terminals, late }: SessionParts): Prom
   await late.end();
 }
 
-/** Removes the job, then looks again: an entry that was submitted in between found an owner, so its submitter added no job. */
+/** Removes the job, then checks again: an entry that was submitted in between found an owner, so its submitter added no job. */
 async function removeJob({ job, jobs, lease, generation, context }: SessionParts): Promise<void> {
   const { owner, spec, signal } = context;
   // A later renewal would lock a job that is gone.

@@ -97,7 +97,7 @@ function open(
   return { mailbox, sandboxes, lease, jobs, session, keeper };
 }
 
-/** An earlier process of the worker has left this: a living sandbox whose shell runs an entry. */
+/** The state after an earlier process of the worker: a living sandbox whose shell runs an entry. */
 function adoptable({ mailbox }: ReturnType<typeof open>, entry: { id: string; cancelReason?: string; host?: string }) {
   const sandbox = new FakeSandbox('living', ref);
   const { id, cancelReason, host = HOST } = entry;
@@ -320,7 +320,7 @@ describe('What is in clear beside the sealed spec', () => {
         message: expect.stringContaining(`in its ${part}, so nothing was run`),
       });
       expect(it.sandboxes.made).toEqual([]);
-      // It is not handed to the next host.
+      // It is not given to the next host.
       expect(it.mailbox.released).toBe('queued');
       expect(it.jobs.remove).toHaveBeenCalledTimes(1);
     },

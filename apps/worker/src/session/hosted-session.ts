@@ -39,12 +39,12 @@ import { takeOver } from './take-over.ts';
 const POLL_MS = 5_000;
 const LEASE_POLL_MS = 100;
 
-/** What the session becomes when the worker stops: its shell is left to the next worker, or ended. */
+/** The handling of the session when the worker stops: its shell is left to the next worker, or ended. */
 export type Stop = 'hand-over' | 'end';
 
 /**
- * `starting`: gets ownership and takes over what is there. `serving`: runs entries, or waits for them. The others end the session, with the
- * entry that runs when it was asked for.
+ * `starting`: gets ownership and takes over an existing shell. `serving`: runs entries, or waits for them. The others end the session, with
+ * the entry that runs at that time.
  */
 type SessionState = 'starting' | 'serving' | 'handing-over' | 'shutting-down' | 'closing' | 'fenced';
 
@@ -198,7 +198,7 @@ export class HostedSession {
     return { redis, keys: this.#keys, fence: granted.fence, host: hostId, admission: admission.digest };
   }
 
-  /** Each step returns what it took from the mailbox. Ends when the session has ended here. */
+  /** Runs one step after another. Each returns the mailbox's reply, which selects the next. Ends when the session has ended here. */
   async #loop(first: Taken, parts: SessionParts): Promise<void> {
     let next = first;
     while (this.#state !== 'fenced') {
@@ -215,7 +215,7 @@ export class HostedSession {
           next = await this.#admit(next.entry, parts);
           break;
         case 'started':
-        // A take() whose reply was lost has started it: the keeper knows whether it ever received the entry.
+        // A take() whose reply was lost has started it: the keeper reports whether it ever received the entry.
         case 'running':
           next = await this.#runEntry(next.entry, 'start', parts);
           break;
@@ -251,7 +251,7 @@ export class HostedSession {
   }
 
   #checkTaken(taken: Taken | Fenced): Taken {
-    // The call of a close may have been lost; the mailbox reports it.
+    // The call that announces a close may have been lost. The mailbox reports the close too.
     if (taken.type === 'empty' && taken.closing === true) this.close();
     if (taken.type !== 'fenced') return taken;
     this.#become('fenced');
@@ -333,7 +333,7 @@ export class HostedSession {
     if (RANK[state] <= RANK[this.#state]) return;
     this.#state = state;
     if (state === 'fenced') {
-      // SESSION-1: at once, whatever runs.
+      // SESSION-1: at once, also while an entry runs.
       this.#fenced.abort();
       void this.#parts?.shell.discard();
     }

@@ -7,7 +7,7 @@ import { listBackground } from './list-background.ts';
 
 const TOKEN = 'correct-horse-battery-staple';
 
-/** As the keeper tells it: cut at 511 bytes. */
+/** As the keeper reports it: cut at 511 bytes. */
 async function shown(
   command: string,
   redaction: { type: string; strategy: 'block' | 'redact' }[] = [],
@@ -30,7 +30,7 @@ test('cuts a long one behind what was found in it', async () => {
 
 test('a secret that the keeper has cut is not shown in part, wherever the cut is', async () => {
   for (let at = 440; at < 512; at += 1) {
-    // Redacted text is shorter: what stands at the end of a long line may come within what is shown.
+    // Redacted text is shorter, so the end of a long line may move into the shown part.
     const command = `run ${TOKEN} ${`${TOKEN} `.repeat(20)}`.slice(0, at).padEnd(at, 'y') + TOKEN.repeat(3);
     const text = await shown(command);
     for (let from = 0; from + 5 <= TOKEN.length; from += 1) expect(text).not.toContain(TOKEN.slice(from, from + 5));

@@ -27,7 +27,7 @@ beforeEach(() => {
   stage.failed = [];
 });
 
-/** `keeperRan`: the entry that the living keeper knows. */
+/** `keeperRan`: the entry that the living keeper reports as its last. */
 function open({
   keeperRan,
   onHostLoss = 'fail' as 'fail' | 'recreate',

@@ -18,7 +18,7 @@ export interface TakeOverSteps {
 const EMPTY: Taken = { type: 'empty' };
 
 /**
- * SESSION-4: takes over the shell and the entry that ran on it. Returns what the end of that entry started next.
+ * SESSION-4: takes over the shell and the entry that ran on it. Returns the entry that the end of that entry started.
  * `found`: the session's sandbox, when one is alive on this host.
  */
 export async function takeOver(

@@ -13,7 +13,7 @@ import { listenForKeeper } from './transport/socket.ts';
 export interface ConnectOptions {
   fence: number;
   deadlineMs: number;
-  /** Start the sandbox, after this host can be reached by its keeper. */
+  /** Start the sandbox, after its keeper can reach this host. */
   start: boolean;
   /** Receives the messages of the keeper's own log, as long as the shell is connected. */
   onMessage: (message: string) => void;

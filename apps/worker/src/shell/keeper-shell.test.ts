@@ -1,4 +1,4 @@
-// The worker's end against a keeper that lies: what is not the protocol costs the connection, and reaches nobody.
+// The worker's end against a malicious keeper: a message that violates the protocol ends the connection and is not passed on.
 import {
   encodeFrame,
   entryIdToBytes,

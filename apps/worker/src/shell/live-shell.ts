@@ -69,7 +69,7 @@ export class LiveShell {
     return this.#gone === undefined;
   }
 
-  /** What the keeper reported when this connection was made. */
+  /** The keeper's hello when this connection was made. */
   get hello(): ShellHello {
     return this.#shell.hello;
   }

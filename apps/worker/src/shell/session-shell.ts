@@ -121,7 +121,7 @@ export class SessionShell {
     this.#opened = opened;
   }
 
-  /** Opens or prepares whatever is missing before an entry can be started. Throws the error for the Results of waiting entries. */
+  /** Opens and prepares the shell as far as needed, so that an entry can be started. Throws the error for Results of waiting entries. */
   async makeReady(signal: AbortSignal): Promise<void> {
     if (this.#sandbox !== undefined && (this.#death !== undefined || this.#live?.connected !== true)) {
       if (this.#death !== undefined || (await this.reconnect()) === undefined) await this.abandon();
@@ -237,7 +237,7 @@ export class SessionShell {
 
   async #remove(sandbox: Sandbox): Promise<void> {
     await sandbox.remove().catch((err: unknown) => {
-      // The next start of the worker removes what is left.
+      // The next start of the worker removes the rest.
       this.#deps.logger.warn({ err, ...describe(sandbox) }, 'sandbox.remove-failed');
     });
   }

@@ -8,7 +8,7 @@ import type { UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 const SWEEP_ACTIVE_MS = 5_000;
 const SWEEP_IDLE_MS = 60_000;
 
-/** Compares one session with what upkeep guarantees, and does what is missing. */
+/** Compares one session with the guarantees of upkeep, and restores those that do not hold. */
 export async function reconcile(session: FoundSession, deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   const { redis, fleet } = deps;
   const { keys, state, hostAlive } = session;

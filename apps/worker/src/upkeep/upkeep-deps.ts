@@ -11,7 +11,7 @@ export interface UpkeepDeps {
   intervalMs: number;
 }
 
-/** What one round of this process passes on to its next. */
+/** State that one round of this process passes to the next. */
 export interface UpkeepMemory {
   /** the most bytes that a session's stream may hold */
   streamBytes: number;

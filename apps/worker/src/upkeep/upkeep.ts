@@ -9,7 +9,7 @@ import type { UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 //
 // UPKEEP-1. A session that can run something, without owner and job, gets a job with the class and priority of its own.
 // UPKEEP-2. A session whose owner sends no heartbeat is reported as unreachable, once per fence.
-// UPKEEP-3. What is older than its retention, or over its budget, is deleted. A waiting entry whose start deadline has passed is ended.
+// UPKEEP-3. Data older than its retention, or over its budget, is deleted. A waiting entry whose start deadline has passed is ended.
 
 export function startUpkeep(deps: UpkeepDeps): { close(): Promise<void> } {
   const memory: UpkeepMemory = { streamBytes: LIMITS.sessionStreamBytes, sweptAt: new Map() };

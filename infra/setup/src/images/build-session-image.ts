@@ -11,7 +11,7 @@ import { recipeHash } from './recipe-hash.ts';
 
 export type SessionRecipe = { image: string; packages: string[]; nodePath: string };
 
-// Part of the hash: raise it when the way of building changes and the packages do not.
+// Part of the hash: raise it when the build steps change but the packages do not.
 const buildVersion = '2';
 
 /** Reads the recipe of the local session image; its name changes with its content. */
@@ -57,13 +57,13 @@ function mmdebstrapArgs(recipe: SessionRecipe, mirror: { url: string; suite: str
     '--variant=essential',
     `--include=${recipe.packages.join(',')}`,
     ...unread.map((path) => `--dpkgopt=path-exclude=${path}`),
-    // The result is a file that is thrown away when the machine dies half-way: nothing needs to reach the disk.
+    // Skips fsync: if the machine dies during the build, the incomplete file is discarded anyway.
     '--dpkgopt=force-unsafe-io',
     `--customize-hook=upload ${recipe.nodePath} /usr/local/bin/node`,
     '--customize-hook=chmod 755 "$1/usr/local/bin/node"',
     '--customize-hook=echo "shellfleet:x:1000:1000::/workspace:/bin/bash" >> "$1/etc/passwd"',
     '--customize-hook=echo "shellfleet:x:1000:" >> "$1/etc/group"',
-    // mmdebstrap copies these from this machine, and the image must say nothing about where it was built.
+    // mmdebstrap copies these from this machine, and the image must not depend on the machine that built it.
     '--customize-hook=rm -f "$1/etc/resolv.conf" "$1/etc/hostname"',
     mirror.suite,
     tarball,

@@ -4,7 +4,7 @@ export type DebianMirror = { url: string; suite: string };
 
 const publicMirror: DebianMirror = { url: 'http://deb.debian.org/debian', suite: 'bookworm' };
 
-/** The mirror that this machine itself installs from: the one known to be reachable. */
+/** The mirror that this machine itself installs from, because that one is known to be reachable. */
 export async function findDebianMirror(): Promise<DebianMirror> {
   const format = '$(REPO_URI) $(RELEASE) $(COMPONENT)';
   const targets = await runProgram('apt-get', ['indextargets', '--format', format, 'Created-By: Packages']);
@@ -16,7 +16,7 @@ export function chooseMirror(indexTargets: string): DebianMirror {
   for (const line of indexTargets.split('\n')) {
     const [url, suite, component] = line.trim().split(/\s+/);
     if (!url || !suite || component !== 'main') continue;
-    // Updates and security archives do not hold a whole system, and other vendors' repositories are not Debian.
+    // Update and security archives have no complete system, and other vendors' repositories are not Debian.
     if (/-(updates|security|backports|proposed)/.test(suite) || !/\/(debian|ubuntu)\/?$/.test(url)) continue;
     return { url: url.replace(/\/$/, ''), suite };
   }

@@ -5,22 +5,22 @@ import { buildSessionImage, readSessionRecipe } from './build-session-image.ts';
 import { hasImage, tagImage } from './image-store.ts';
 import { pullReporting } from './pull-image.ts';
 
-/** The default session image where images can be pulled. */
+/** The default session image on machines that can pull images. */
 const publicSessionImage = 'node:24-bookworm';
 
 export type EnsureImageDeps = { endpoint: DockerEndpoint; env: NodeJS.ProcessEnv; root: string; report: Report };
 
-/** What a worker that was told no default image starts sessions from. */
+/** The session image of a worker without a configured default image. */
 const defaultName = 'shellfleet/session:latest';
 
-/** Answers with the name of a default session image that this engine has: the public one, or else a local build. */
+/** Returns the name of a default session image that this engine has: the public one, else a local build. */
 export async function ensureSessionImage(deps: EnsureImageDeps): Promise<string> {
   const image = await findOrMakeSessionImage(deps);
   await tagImage(deps.endpoint, image, defaultName);
   return image;
 }
 
-/** The session image that is there already, if any; nothing is pulled or built. */
+/** The session image that the engine has already, if any. Pulls and builds nothing. */
 export async function findSessionImage({ endpoint, root }: Pick<EnsureImageDeps, 'endpoint' | 'root'>) {
   const recipe = await readSessionRecipe(root);
   for (const image of [publicSessionImage, recipe.image]) if (await hasImage(endpoint, image)) return image;

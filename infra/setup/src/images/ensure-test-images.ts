@@ -10,12 +10,12 @@ import { packFolder } from './pack-context.ts';
 import { pullReporting } from './pull-image.ts';
 import { recipeHash } from './recipe-hash.ts';
 
-/** Images that are strange on purpose: the smallest userland, a shell alone, and no shell at all. */
+/** Images for edge cases: a minimal userland, only a shell, and no shell. */
 export type TestImages = { busybox: string; dashOnly: string; noShell: string };
 
 const publicBusyboxImage = 'busybox:1.37';
 
-/** Builds what the tests need on top of the session image; each is a few megabytes and a few seconds, once. */
+/** Builds the images that the tests need besides the session image. Each takes a few megabytes and, once, a few seconds. */
 export async function ensureTestImages(deps: EnsureImageDeps, sessionImage: string): Promise<TestImages> {
   return {
     busybox: await ensureBusybox(deps),

@@ -23,7 +23,7 @@ export async function ensureWorkerImage(deps: EnsureImageDeps, baseImage: string
 }
 
 function packWorker(root: string, { packages, workspaces, links }: Closure) {
-  // A package inside the folder of a workspace or of another package is packed with that; twice, it would be a link.
+  // A package inside the folder of a workspace or of another package is packed with that folder. Packed twice, it would be a link.
   const folders = [...workspaces, ...packages];
   const outermost = packages.filter((path) => !folders.some((folder) => path.startsWith(`${folder}/`)));
   const builds = workspaces.map((path) => `${path}/dist`);

@@ -21,13 +21,13 @@ export async function pullImage(endpoint: DockerEndpoint, image: string, silence
   await untilFinished(docker, await docker.pull(image));
 }
 
-/** Gives an image one more name. */
+/** Adds a name to an image. */
 export async function tagImage(endpoint: DockerEndpoint, image: string, alias: string): Promise<void> {
   const docker = await connectDocker(endpoint);
   await docker.getImage(image).tag(splitImage(alias));
 }
 
-/** Makes an image with one layer out of a root file system. `changes` are Dockerfile instructions. */
+/** Creates an image with one layer from a root file system. `changes` are Dockerfile instructions. */
 export async function importImage(
   endpoint: DockerEndpoint,
   image: string,
@@ -75,7 +75,7 @@ async function sending(stream: Readable, request: (signal: AbortSignal) => Promi
   }
 }
 
-/** Reads the engine's progress to its end. An error in the middle of it comes with status 200. */
+/** Reads the engine's progress to its end. Throws an error that the engine reports in it, because such a response has status 200. */
 async function untilFinished(docker: Docker, progress: NodeJS.ReadableStream): Promise<void> {
   const events = await new Promise<{ error?: string }[]>((resolve, reject) => {
     docker.modem.followProgress(progress, (error, output) => (error ? reject(error) : resolve(output)));

@@ -7,10 +7,10 @@ type Manifest = {
   optionalDependencies?: Record<string, string>;
 };
 
-/** What a workspace needs at run time, as paths relative to the root: packages, and the links that lead to workspaces. */
+/** The run-time dependencies of a workspace, as paths relative to the root: packages, workspaces, and the links to workspaces. */
 export type Closure = { packages: string[]; workspaces: string[]; links: string[] };
 
-/** Follows production dependencies from one workspace, as node itself would find them. */
+/** Follows the production dependencies of one workspace, with the resolution rules of Node. */
 export async function findProductionClosure(root: string, workspace: string): Promise<Closure> {
   const packages = new Set<string>();
   const workspaces = new Set<string>();

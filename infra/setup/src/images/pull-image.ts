@@ -5,15 +5,15 @@ import type { DockerEndpoint } from '../docker-endpoint.ts';
 import { makeStateFolder } from '../state-folder.ts';
 import { pullImage } from './image-store.ts';
 
-/** For how long a failed pull is not tried again: a rerun on a machine without a registry must not wait for it again. */
+/** A failed pull is not retried for this long, so that a rerun on a machine without a registry does not wait for it again. */
 const rememberedMs = 60 * 60_000;
 
-// A registry that is not there shows as silence or as an error at once; one that is there keeps talking.
+// An unreachable registry sends nothing, or fails at once. A reachable one keeps sending progress.
 const pullSilenceMs = 10_000;
 
 export type PullDeps = { endpoint: DockerEndpoint; env: NodeJS.ProcessEnv; report: Report };
 
-/** Pulls, unless the last try failed lately. Answers with the reason when there is no image in the end. */
+/** Pulls the image, unless the last attempt failed recently. Returns the reason when the image is not available. */
 export async function pullReporting({ endpoint, env, report }: PullDeps, image: string): Promise<string | undefined> {
   if (await pullFailedLately(env, image, Date.now())) return 'the last try failed less than an hour ago';
   report(`Pulling ${image}`);
@@ -37,7 +37,7 @@ async function rememberPullFailure(env: NodeJS.ProcessEnv, image: string, now: n
 }
 
 export function isRecent(failedAt: number | undefined, now: number): boolean {
-  // A clock that was set back must not silence pulls for ever.
+  // A clock that was set back must not prevent pulls for ever.
   return failedAt !== undefined && failedAt <= now && now - failedAt < rememberedMs;
 }
 
@@ -46,7 +46,7 @@ async function readFailures(env: NodeJS.ProcessEnv): Promise<Record<string, numb
     const parsed: unknown = JSON.parse(await readFile(await memoryPath(env), 'utf8'));
     return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, number>) : {};
   } catch {
-    return {}; // no memory yet, or a torn one: both mean that nothing is known
+    return {}; // missing or incomplete file: no failures are recorded
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Names a local image after everything it is made from, so that a changed recipe is a new image and an old one is reused. */
+/** A hash of all inputs of a local image, for its name: a changed recipe gives a new image, an unchanged one reuses the old. */
 export function recipeHash(parts: readonly (string | Uint8Array)[]): string {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(`${part.length}:`).update(part);

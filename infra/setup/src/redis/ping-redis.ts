@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { type RedisConfig, redisUrl } from './redis-config.ts';
 
-/** Waits until Redis answers, at most `timeoutMs`; ends early when `isGone` reports that its process has ended. */
+/** Waits at most `timeoutMs` until Redis replies. Ends early when `isGone` reports that its process has ended. */
 export async function waitForRedis(config: RedisConfig, timeoutMs: number, isGone: () => boolean): Promise<boolean> {
   for (const giveUpAt = Date.now() + timeoutMs; Date.now() < giveUpAt; await delay(25)) {
     if (await answersPing(config)) return true;

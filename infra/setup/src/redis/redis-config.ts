@@ -7,15 +7,15 @@ export type RedisConfig = { port: number; password: string };
 
 export type RedisSettings = RedisConfig & {
   dataFolder: string;
-  /** What clients may reach it on: loopback, or every address of a container of its own. */
+  /** The addresses that it listens on: loopback, or every address of its own container. */
   bind: string;
   maxMemoryBytes: number;
   persistent: boolean;
 };
 
 /**
- * The configuration of an embedded Redis. `noeviction` because a queue that forgets entries is broken, and memory that
- * is bounded because a Redis that the kernel kills loses more than one that refuses a write.
+ * The configuration of an embedded Redis. `noeviction`, because a queue that loses entries is broken. Memory is
+ * bounded, because a Redis that the kernel kills loses more than one that rejects a write.
  */
 export function renderRedisConfig(settings: RedisSettings): string {
   const lines = [
@@ -34,14 +34,14 @@ export function renderRedisConfig(settings: RedisSettings): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Port and password of a configuration that was written before, so that a restarted Redis keeps its address. */
+/** Port and password of an earlier configuration, so that a restarted Redis keeps its address. */
 export function parseRedisConfig(text: string): RedisConfig | undefined {
   const port = Number(/^port (\d+)$/m.exec(text)?.[1]);
   const password = /^requirepass (\S+)$/m.exec(text)?.[1];
   return port > 0 && password ? { port, password } : undefined;
 }
 
-/** The address of the last start when its port is free, or else a fresh random one. */
+/** The address of the last start if its port is free, else a new random one. */
 export async function chooseRedisAddress(configPath: string): Promise<RedisConfig> {
   const earlier = parseRedisConfig(await readFile(configPath, 'utf8').catch(() => ''));
   if (earlier && (await findFreePort(earlier.port))) return earlier;
@@ -50,7 +50,7 @@ export async function chooseRedisAddress(configPath: string): Promise<RedisConfi
   return { port, password: randomBytes(24).toString('base64url') };
 }
 
-/** The password travels in this file: a command line can be read by every user of the machine. */
+/** The password is in this file, because a command line can be read by every user of the machine. */
 export function writeRedisConfig(path: string, settings: RedisSettings): Promise<void> {
   return writeFile(path, renderRedisConfig(settings), { mode: 0o600 });
 }

@@ -27,7 +27,7 @@ export class RedisContainer implements AsyncDisposable {
     const address = await chooseRedisAddress(configPath);
     const { port } = address;
     const maxMemoryBytes = redisMemoryBytes();
-    // Inside its own network namespace it has to listen on every address; the published port is on loopback.
+    // In its own network namespace Redis must listen on every address. The published port is on loopback.
     await writeRedisConfig(configPath, {
       ...address,
       dataFolder: '/data',
@@ -71,7 +71,7 @@ export class RedisContainer implements AsyncDisposable {
 
 const folderLabel = 'shellfleet.redis.folder';
 
-// Two servers on one data folder would each overwrite what the other appends.
+// Two servers on one data folder would overwrite each other's appended data.
 async function removeOrphan(docker: Docker, folder: string): Promise<void> {
   const filters = { label: [`${folderLabel}=${folder}`] };
   for (const { Id } of await docker.listContainers({ all: true, filters }))

@@ -11,14 +11,14 @@ import { chooseRedisAddress, type RedisConfig, redisMemoryBytes, redisUrl, write
 
 export type RedisServerOptions = {
   program: string;
-  /** Configuration, data, log and pid file; a folder of its own that only this user can look into. */
+  /** Configuration, data, log and pid file; a folder of its own that only this user can read. */
   folder: string;
   persistent: boolean;
   report: Report;
 };
 
 // REDIS-1. At most one redis-server runs on a folder: an orphan of an earlier run is stopped before the next one starts.
-// REDIS-2. Address and password stay the same over every restart, so clients reconnect without being told.
+// REDIS-2. Address and password stay the same over every restart, so clients reconnect without new settings.
 // REDIS-3. After close() nothing is started any more.
 
 const startTimeoutMs = 30_000;
@@ -37,7 +37,7 @@ export class RedisServer implements AsyncDisposable {
     this.#options = options;
     this.#address = address;
     this.url = redisUrl(address);
-    // Nobody watches over it once this process is gone, however that happens.
+    // Without this process no other process supervises it, so it ends too, in whichever way this process ends.
     process.once('exit', this.#endChild);
   }
 
@@ -83,7 +83,7 @@ export class RedisServer implements AsyncDisposable {
   async #launch(): Promise<void> {
     const { folder, program, report } = this.#options;
     const log = await open(join(folder, 'redis.log'), 'a', 0o600);
-    // In a session of its own: a Ctrl-C at the terminal is for us, who end what uses Redis before Redis itself.
+    // In a process session of its own, so that a Ctrl-C at the terminal reaches only this process. It ends the users of Redis before Redis.
     const child = spawn(program, [join(folder, 'redis.conf')], { detached: true, stdio: ['ignore', log.fd, log.fd] });
     this.#child = child;
     await log.close();
@@ -124,7 +124,7 @@ export class RedisServer implements AsyncDisposable {
   }
 }
 
-/** Ends the Redis that runs on a folder, when whoever supervised it is gone. Answers whether there was one. */
+/** Ends the Redis that runs on a folder after its supervisor has died. Returns whether there was one. */
 export function stopRedis(folder: string): Promise<boolean> {
   return stopByPidFile(join(folder, 'redis.pid'), 'redis-server');
 }

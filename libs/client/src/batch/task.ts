@@ -16,7 +16,7 @@ export interface Task {
   id: string;
   /** Run in order, up to the first one that does not succeed. At most 1,000 scripts. */
   script: string | string[];
-  /** Of its session. Default: every default of a session. */
+  /** The spec of its session. Default: every default of a session. */
   spec?: SessionSpec;
   /** Sandbox path → path on this machine. Uploaded before the first script. */
   files?: Record<string, string>;
@@ -38,7 +38,7 @@ export interface BatchOptions {
 export interface TaskResult {
   id: string;
   sessionId: string;
-  /** That of the first script that did not succeed, else `success`. */
+  /** The outcome of the first script that did not succeed, else `success`. */
   outcome: Outcome;
   /** One per script that ran. */
   results: Result[];

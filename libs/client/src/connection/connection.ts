@@ -8,12 +8,12 @@ import { FeedSubscriber } from './feed-subscriber.ts';
 import { createIds } from './ids.ts';
 import { InboxReader, type NoticeReceiver } from './inbox-reader.ts';
 
-/** Calls that may be in flight on the main connection: even a slow Redis answers as many well within the deadline of a call. */
+/** Calls that may be in flight on the main connection. Even a slow Redis replies to this many well within the deadline of a call. */
 const CALLS_IN_FLIGHT = 1_000;
 /** Session jobs that are added at once, in each namespace. */
 const JOBS_IN_FLIGHT = 200;
 
-/** A view as its connection sees it. */
+/** The part of a view that its connection uses. */
 export interface ConnectionUser extends NoticeReceiver {
   tenant: string;
   /** Redis is back after it was down: notices and hints may have been lost. */

@@ -14,7 +14,7 @@ export async function detectDurability(redis: Redis): Promise<Durability> {
     throw toQueueError(error);
   });
   if (!/^aof_enabled:1\r?$/m.test(info)) return 'none';
-  // A managed Redis may refuse CONFIG; it may still know WAITAOF.
+  // A managed Redis may reject CONFIG but support WAITAOF.
   const [, appendfsync] = await (redis.config('GET', 'appendfsync') as Promise<string[]>).catch(() => []);
   if (appendfsync === 'always') return 'always';
   const [, major = '0', minor = '0'] = /^redis_version:(\d+)\.(\d+)/m.exec(info) ?? [];

@@ -20,8 +20,8 @@ export class FeedSubscriber {
   }
 
   /**
-   * Calls the listener at every message of the channel, and every 1.5 s. Resolves when messages arrive: whatever is read after that is not
-   * missed. While Redis is down the timer alone calls.
+   * Calls the listener at every message of the channel, and every 1.5 s. Resolves when the subscription is active: a change after
+   * that is not missed. While Redis is down the timer alone calls.
    */
   async add(channel: string, listener: () => void): Promise<void> {
     const known = this.#channels.get(channel) ?? this.#subscribe(channel);

@@ -1,7 +1,7 @@
 import { Notifier } from '@shellfleet/concurrency';
 import type { FeedSubscriber } from './feed-subscriber.ts';
 
-/** Wakes one reader when its stream may have grown. A hint only: the reader then reads for itself. Disposing it ends the subscription. */
+/** Wakes one reader when its stream may have grown: a hint to read the stream. Disposing it ends the subscription. */
 export interface Wake extends Disposable {
   /** Resolves at the next hint, at once when one came since the last call. Rejects when the signal aborts, and when the view is closed. */
   next(signal?: AbortSignal): Promise<void>;
@@ -17,7 +17,7 @@ export class Feeds {
     this.#subscriber = subscriber;
   }
 
-  /** Resolves when hints of the channel arrive: whatever is read after that is not missed. */
+  /** Resolves when the subscription to the channel is active: a change after that is not missed. */
   async follow(channel: string): Promise<Wake> {
     if (this.#closed !== undefined) throw this.#closed;
     const reader = new Reader(() => {

@@ -26,8 +26,8 @@ interface Inbox {
 }
 
 /**
- * Reads the inboxes of this process, one per namespace, all over one blocking connection. Notices are hints: one that is lost costs time,
- * because results are looked up as well.
+ * Reads the inboxes of this process, one per namespace, all over one blocking connection. Notices are hints: a lost one causes only a
+ * delay, because results are also looked up.
  */
 export class InboxReader {
   readonly #connect: () => Redis;

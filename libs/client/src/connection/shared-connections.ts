@@ -1,7 +1,7 @@
 import { checkRedis } from '@shellfleet/mailbox';
 import { Connection } from './connection.ts';
 
-// CONNECTION-1. A process has one Connection per Redis URL (server, database and user), whatever its number of fleets, tenants and namespaces.
+// CONNECTION-1. A process has one Connection per Redis URL (server, database and user), for any number of fleets, tenants and namespaces.
 // CONNECTION-2. A Connection is closed when its last user has released it. A later acquire opens a new one.
 
 interface Shared {

@@ -15,7 +15,7 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 import type { Answers } from '../results/answers.ts';
 import { callHost, isHostAlive } from './call-host.ts';
 
-/** What asking a host needs of a view. */
+/** The part of a view that is needed to ask a host. */
 export interface AskContext extends FleetContext {
   readonly sealer: Sealer;
   readonly inboxId: string;
@@ -31,7 +31,7 @@ interface AskOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Asks a host about one of its sessions. Rejects with the error that the host answers, and with HOST_UNREACHABLE when it does not answer in time (5 s). */
+/** Asks a host about one of its sessions. Rejects with the error in its reply, and with HOST_UNREACHABLE without a reply in time (5 s). */
 export async function askHost<Q extends HostQuestion>(
   context: AskContext,
   host: string,

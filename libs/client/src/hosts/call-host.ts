@@ -4,7 +4,7 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 
 const CALLS_LENGTH = 10_000;
 
-/** Sends a host a call that must reach a running shell out of order. When the call is lost, the host finds the same in the mailbox. */
+/** Sends a host a call that must reach a running shell out of order. If the call is lost, the host finds the request in the mailbox. */
 export async function callHost(context: FleetContext, host: string, call: HostCall): Promise<void> {
   const { calls, wakeUps } = hostKeys(context.namespace, host);
   try {

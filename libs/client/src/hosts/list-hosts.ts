@@ -2,7 +2,7 @@ import { toQueueError } from '@shellfleet/mailbox';
 import { type HostInfo, hostBeatSchema, hostKeys } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
-/** Hosts that the fleet knows, with their last heartbeat. */
+/** The registered hosts of the fleet, with their last heartbeat. */
 export async function listHosts(context: FleetContext): Promise<HostInfo[]> {
   try {
     const seen = await context.redis.zrange(context.fleet.hosts, '0', '-1', 'WITHSCORES');

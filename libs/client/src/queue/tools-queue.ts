@@ -4,7 +4,7 @@ import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { SendWindow } from './send-window.ts';
 
-/** Calls that are added at once. */
+/** Greatest number of calls that are being added at a time. */
 const JOBS_UNDER_WAY = 200;
 
 /** The queues in which tool calls wait for a host, one per tool. They use the main connection. */
@@ -52,7 +52,7 @@ export class ToolsQueue {
       prefix: this.#fleet.tools,
       streams: { events: { maxLen: 0 } },
     });
-    // A failure rejects the call that met it.
+    // A failure rejects the call in which it occurred.
     queue.on('error', () => {});
     this.#queues.set(name, queue);
     return queue;

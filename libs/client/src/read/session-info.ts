@@ -13,7 +13,7 @@ import {
 import { type AskContext, askHost } from '../hosts/ask-host.ts';
 import { type LineContext, readBeats, readWaitingLines, type WaitingLine } from './waiting-line.ts';
 
-/** What reading about sessions needs of a view. */
+/** The part of a view that is needed to read about sessions. */
 export interface InfoContext extends AskContext, LineContext {
   readonly tenant: string;
   keysOf(sessionId: string): SessionKeys;
@@ -32,7 +32,7 @@ export async function readSessionInfo(context: InfoContext, keys: SessionKeys): 
   );
 }
 
-/** What runs in the background is known to the shell alone, so its host is asked. */
+/** Background processes are not recorded in Redis, so the session's host is asked. */
 async function withBackground(context: InfoContext, keys: SessionKeys, info: SessionInfo): Promise<SessionInfo> {
   const { backgroundUnknown, ...known } = info;
   if (info.hostId === null || !['starting', 'ready', 'busy'].includes(info.state)) return info;
@@ -41,7 +41,7 @@ async function withBackground(context: InfoContext, keys: SessionKeys, info: Ses
     const background = await askHost(context, info.hostId, keys, question, { timeoutMs: BACKGROUND_WITHIN_MS });
     return { ...known, background };
   } catch (error) {
-    // Everything else of the session is known all the same.
+    // All other fields of the session are known without the host.
     if (isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE') throw error;
     return info;
   }
@@ -117,7 +117,7 @@ function toSessionState(state: StoredState, alive: ReadonlySet<string>): Session
   if (state.life === 'closed') return 'closed';
   if (state.life === 'closing') return 'closing';
   if (!state.host) return state.status === 'lost' ? 'lost' : 'queued';
-  // Its host is out of reach for everybody, whoever notices first.
+  // A host without a heartbeat is unreachable for every process, so the state is the same for every reader.
   if (!alive.has(state.host)) return 'unreachable';
   if (state.running) return 'busy';
   return state.status === 'ready' ? 'ready' : 'starting';

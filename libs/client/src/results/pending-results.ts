@@ -109,7 +109,7 @@ export class PendingResults {
     );
   }
 
-  /** Reads the records of some accepted entries and settles, or submits again, as they show. One look at a time. */
+  /** Reads the records of some accepted entries, and settles or resubmits the entries accordingly. One look at a time. */
   async look(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;

@@ -5,9 +5,9 @@ import type { Redis } from 'ioredis';
 import type { Feeds, Wake } from '../connection/feeds.ts';
 import { resultExpired } from '../results/read-result.ts';
 
-/** What writing to an open stdin needs of a view. */
+/** The part of a view that is needed to write to an open stdin. */
 export interface InputContext {
-  /** Names the writer; its numbers rise. */
+  /** Identifies the writer; its call numbers rise. */
   readonly id: string;
   readonly redis: Redis;
   readonly sealer: Sealer;

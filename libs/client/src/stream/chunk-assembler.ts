@@ -9,7 +9,7 @@ export interface RawOffsets {
 
 /**
  * Turns the output entries of one command into chunks.
- * CHUNK-1. `text` of all chunks of a stream is the decoding of all its data, wherever the chunks were cut.
+ * CHUNK-1. `text` of all chunks of a stream is the decoding of all its data, regardless of where the chunks were cut.
  * CHUNK-2. Bytes that are missing between two chunks of a stream are counted in the later one.
  */
 export class ChunkAssembler {

@@ -16,7 +16,7 @@ import { followEntries } from './command-output.ts';
 import { type LogRange, LogWindow } from './log-window.ts';
 import type { StreamContext } from './stream-reader.ts';
 
-/** What reading a log needs of a view. */
+/** The part of a view that is needed to read a log. */
 export interface LogContext extends StreamContext, AskContext {}
 
 export interface LogOptions extends LogRange {

@@ -12,13 +12,13 @@ import { ChunkAssembler, type RawOffsets } from './chunk-assembler.ts';
 import type { StreamContext } from './stream-reader.ts';
 import { isBefore, type Position, StreamReader } from './stream-reader.ts';
 
-// READ-1. A reader that resumes at the id of a chunk has the same bytes as one that stayed.
-// READ-2. Nothing is buffered for a reader: it holds one page, and reads the next when it has taken that.
-// READ-3. What was trimmed, or never carried, is counted in the next chunk of its stream, or in one without data at the end.
-// READ-4. A reader that comes after the command's end is also given what its background processes had said by then. One that was there at
-//     the end leaves with it: a server that goes on talking must not keep it.
+// READ-1. A reader that resumes at the id of a chunk receives the same bytes as one that never stopped.
+// READ-2. Nothing is buffered for a reader: it holds one page, and reads the next when the consumer has taken that one.
+// READ-3. Bytes that were trimmed, or never in the stream, are counted in the next chunk of their stream, or in an empty chunk at the end.
+// READ-4. A reader that starts after the command's end also receives the late output that is stored by then. A reader that follows the
+//     command finishes at its end, so that a background server that keeps printing does not hold it.
 
-/** Output of one command, live and from the beginning, or after a chunk's id. Ends after the command's terminal event, and what came late by then. */
+/** Output of one command, live, from the beginning or after a chunk's id. Ends with its terminal event (READ-4: late output). */
 export async function* followOutput(
   context: StreamContext,
   keys: SessionKeys,
@@ -34,13 +34,13 @@ export async function* followOutput(
   }
 }
 
-/** What one command's part of the session's stream says of its output, in order. */
+/** A step of one command's output, as read from the session's stream, in order. */
 export type EntryStep =
-  /** The reader goes on behind a chunk; `last`: the entry of that, undefined when it is gone, null when it was none. */
+  /** The reader resumes after a chunk. `last`: the entry of that chunk; undefined if it is gone, null if it is no output of the command. */
   | { type: 'resumed'; last: OutputEntry | null | undefined }
   | { type: 'restarted' }
   | { type: 'output'; id: string; entry: OutputEntry }
-  /** Its terminal event, with the Result as JSON. Output that comes behind it is late. */
+  /** The command's terminal event, with the Result as JSON. Output after it is late output. */
   | { type: 'completed'; result: string }
   | { type: 'ended'; id: string; stored: RawOffsets };
 
@@ -88,7 +88,7 @@ export async function* followEntries(
     }
     if (page.length > 0) continue;
     if (ended) {
-      // Its terminal event was trimmed, or the reader resumed behind it.
+      // The terminal event was trimmed, or the reader resumed after it.
       yield { type: 'ended', id: lastId, stored: (late ?? record).stored };
       return;
     }
@@ -110,7 +110,7 @@ async function readOutputEntry(redis: Redis, keys: SessionKeys, entryId: string,
 
 /** For a reader that has everything up to `last`. */
 function toAssembler(last: OutputEntry | null | undefined): ChunkAssembler {
-  // Gone: how much the reader had is not known, so the gap counts from the beginning: never less than is missing.
+  // The entry is gone, so the reader's position is unknown. The gap is counted from the beginning, so it is never too small.
   if (last === undefined) return new ChunkAssembler();
   const assembler = new ChunkAssembler({ stdout: undefined, stderr: undefined });
   if (last !== null) assembler.resumeAfter(last);

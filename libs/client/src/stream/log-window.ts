@@ -12,8 +12,8 @@ export interface LogRange {
 
 /**
  * Cuts a range out of a log that comes piece by piece, with gaps.
- * LOGWINDOW-1. `offset` of a chunk counts missing bytes as well, so a range means the same whatever is still stored.
- * LOGWINDOW-2. `text` of all chunks of a stream is the decoding of all its data, wherever they were cut.
+ * LOGWINDOW-1. `offset` of a chunk counts missing bytes as well, so a range does not depend on which bytes are still stored.
+ * LOGWINDOW-2. `text` of all chunks of a stream is the decoding of all its data, regardless of where they were cut.
  */
 export class LogWindow {
   /** Redacted bytes of each stream that were pushed or are missing. */

@@ -13,7 +13,7 @@ import type { StreamContext } from './stream-reader.ts';
 import { type Position, StreamReader } from './stream-reader.ts';
 
 /**
- * Everything that happens in one life of a session, live and from its beginning, or after an event's id. Ends with the life.
+ * All events of one generation of a session, live, from its beginning or after an event's id. Ends with the generation.
  * `data` of `command.output` is the chunk, of `command.completed` the Result.
  */
 export async function* followEvents(
@@ -29,7 +29,7 @@ export async function* followEvents(
     const now = await read(() => readLife(context.redis, keys));
     return now?.generation !== generation || now.life === 'closed';
   };
-  // A generation is the time at which its life began, so its events have no lower ids.
+  // A generation's number is the time at which it began, so its events have no lower ids.
   const reader = new StreamReader(context.redis, keys, after === undefined ? generation : `(${after}`);
   const assemblers = new ChunkAssemblers(after !== undefined);
   let ended = false;
@@ -39,7 +39,7 @@ export async function* followEvents(
     for (const entry of page) {
       const event = toEvent(keys, assemblers, entry);
       if (event === undefined) continue;
-      // The life before may have ended in the very millisecond in which this one began.
+      // The previous generation may have ended in the same millisecond in which this one began.
       if (event.type === 'session.closed' && !(await hasEnded())) continue;
       yield event;
       if (event.type === 'session.closed') return;
@@ -55,7 +55,7 @@ export async function* followEvents(
 
 function toEvent(keys: SessionKeys, assemblers: ChunkAssemblers, entry: StreamEntry): SessionEvent | undefined {
   const type = eventTypeSchema.safeParse(entry.type);
-  // A newer program may say more than this one knows.
+  // A newer version may write event types that are unknown here.
   if (!type.success) return undefined;
   const { id, entryId } = entry;
   const commandId = entryId === '' ? undefined : toCommandId(keys.session, entryId);

@@ -4,13 +4,13 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Feeds } from '../connection/feeds.ts';
 
-/** What reading a session's stream needs of a view. */
+/** The part of a view that is needed to read a session's stream. */
 export interface StreamContext {
   readonly redis: Redis;
   readonly feeds: Feeds;
 }
 
-/** Where a reader begins and how it ends. */
+/** The start position of a reader, and the conditions of its end. */
 export interface Position {
   after: string | undefined;
   signal?: AbortSignal;
@@ -29,14 +29,14 @@ export function parseCursor(after: unknown): string | undefined {
   return parseOrThrow(z.object({ after: cursorSchema.optional() }), { after }, 'COMMAND_INVALID', 'The position').after;
 }
 
-/** Orders stream ids. */
+/** Compares two stream ids. */
 export function isBefore(a: string, b: string): boolean {
   const [aMs = 0, aSeq = 0] = a.split('-').map(Number);
   const [bMs = 0, bSeq = 0] = b.split('-').map(Number);
   return aMs === bMs ? aSeq < bSeq : aMs < bMs;
 }
 
-/** Reads a session's stream in pages of about the same size in bytes, whatever the size of its entries. */
+/** Reads a session's stream in pages of about the same size in bytes, regardless of the size of its entries. */
 export class StreamReader {
   readonly #redis: Redis;
   readonly #keys: SessionKeys;
@@ -50,7 +50,7 @@ export class StreamReader {
     this.#from = from;
   }
 
-  /** The next page; empty when nothing more is there now. */
+  /** The next page; empty when there are no more entries now. */
   async page(): Promise<StreamEntry[]> {
     const entries = await readStream(this.#redis, this.#keys, this.#from, this.#count);
     const last = entries.at(-1);

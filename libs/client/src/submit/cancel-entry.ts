@@ -5,7 +5,7 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 import { callHost } from '../hosts/call-host.ts';
 import { attachSession, type OpenContext, type OpenSession } from './open-session.ts';
 
-/** What cancelling needs of a view. */
+/** The part of a view that is needed to cancel an entry. */
 export interface CancelContext extends FleetContext, OpenContext {
   ensureJob(session: OpenSession): Promise<void>;
 }
@@ -41,7 +41,7 @@ export async function cancelEntry(
   }
 }
 
-/** The entry was held, and what waits behind it can be started. Upkeep adds the job when this fails. */
+/** Adds a job after a held entry was cancelled, because the entries behind it can be started now. Upkeep adds the job when this fails. */
 async function ensureJob(context: CancelContext, keys: SessionKeys): Promise<void> {
   const session = await attachSession(context, keys.session);
   if (session === undefined) return;

@@ -4,7 +4,7 @@ import type { Feeds } from '../connection/feeds.ts';
 import type { FleetContext } from '../connection/fleet-context.ts';
 import { callHost, isHostAlive } from '../hosts/call-host.ts';
 
-/** What closing a session needs of a view. */
+/** The part of a view that is needed to close a session. */
 export interface CloseContext extends FleetContext {
   readonly feeds: Feeds;
 }

@@ -17,7 +17,7 @@ function inputOf(script: string, sessionId = 's'): SubmitInput {
   return { ...ids, payload: payloadOf(script), durable: false, retry: 'never' };
 }
 
-/** Records what is sent; the answer of Redis comes when `answer` is called. */
+/** Records the payloads that are sent. Redis replies when `answer` is called. */
 function recorder() {
   const sent: string[] = [];
   const send = (script: string) => async (payload: EntryPayload) => {

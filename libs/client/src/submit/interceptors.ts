@@ -16,9 +16,9 @@ export interface SubmitInput {
   readonly retry: 'never' | 'idempotent';
 }
 
-/** What the mailbox answered to an accepted submit. */
+/** The mailbox's reply to an accepted submit. */
 export interface SubmitReceipt {
-  /** Of the accepted command: with `deduplicated`, of the earlier one. */
+  /** Id of the accepted command; with `deduplicated`, of the earlier one. */
   commandId: string;
   /** The idempotency key stood for a command that was accepted before. */
   deduplicated: boolean;
@@ -47,7 +47,7 @@ export type SubmitInterceptor = (
   next: (input: SubmitInput) => Promise<SubmitReceipt>,
 ) => Promise<SubmitReceipt>;
 
-/** Begins to send the entry in the step in which it is called. Settles when Redis has answered. */
+/** Begins to send the entry in the step in which it is called. Settles when Redis has replied. */
 type Send = (payload: EntryPayload) => Promise<Sent>;
 
 /** Runs the interceptors of a view around its submits. */

@@ -24,7 +24,7 @@ export interface OpenSession extends IndexedSession {
   spec: ResolvedSessionSpec;
 }
 
-/** What opening a session needs of a view. */
+/** The part of a view that is needed to open a session. */
 export interface OpenContext extends IndexContext {
   readonly sealer: Sealer;
   readonly window: SendWindow;
@@ -32,12 +32,12 @@ export interface OpenContext extends IndexContext {
   keysOf(sessionId: string): SessionKeys;
 }
 
-/** How long the session before may take to close: its shutdown commands, and freeing its sandbox. */
+/** How long the previous session of the id may take to close: its shutdown commands, and freeing its sandbox. */
 const ENDING_MS = 60_000;
 
 const requestSchema = z.object({ id: sessionIdSchema, spec: sessionSpecSchema.optional() });
 
-/** Records a session, or attaches to the open one of this id. Without a spec it attaches whatever the open one's spec. */
+/** Records a session, or attaches to the open one of this id. Without a spec it attaches to an open session of any spec. */
 export async function openSession(context: OpenContext, id: string, spec?: SessionSpec): Promise<OpenSession> {
   const request = parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
   const keys = context.keysOf(request.id);
@@ -53,7 +53,7 @@ export async function openSession(context: OpenContext, id: string, spec?: Sessi
   return (await tryOpen()) ?? afterTheLifeBefore(context, keys, tryOpen);
 }
 
-/** The newest life of a session, closed or not; undefined when nothing is known of it. Writes nothing. */
+/** The newest generation of a session, closed or not; undefined when there is none. Writes nothing. */
 export function attachSession(context: OpenContext, id: string): Promise<OpenSession | undefined> {
   const request = parseOrThrow(requestSchema, { id }, 'SESSION_SPEC_INVALID', 'The session');
   return findLife(context, context.keysOf(request.id), ['open', 'closing', 'closed']);
@@ -65,7 +65,7 @@ export async function reopenAfterLoss(context: OpenContext, session: OpenSession
   if (opened !== undefined) session.generation = opened.generation;
 }
 
-/** Undefined while the session before is still closing. */
+/** Undefined while the previous session of the id is still closing. */
 async function record(
   context: OpenContext,
   keys: SessionKeys,
@@ -103,7 +103,7 @@ async function record(
   }
 }
 
-/** The newest life, when it is in one of these states. */
+/** The newest generation, if it is in one of these states. */
 async function findLife(
   context: OpenContext,
   keys: SessionKeys,

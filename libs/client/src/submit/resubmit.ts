@@ -6,7 +6,7 @@ import { type OpenContext, type OpenSession, reopenAfterLoss } from './open-sess
 
 export interface ResubmitContext extends IndexContext, OpenContext {
   readonly pending: PendingResults;
-  /** Creates the inbox again where Redis lost it. */
+  /** Creates the inbox again if Redis lost it. */
   keepInbox(): void;
   ensureJob(session: OpenSession): Promise<void>;
 }

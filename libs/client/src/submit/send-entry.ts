@@ -11,10 +11,10 @@ import { traceSubmit } from './trace-submit.ts';
 
 // SUBMIT-1. Entries of a session are accepted in the order of the calls, awaited or not. Without interceptors everything up to the sending
 //           happens in the step of the call; with them, an entry waits until those that were called before have been sent or refused.
-// SUBMIT-2. The session is in the index before its mailbox holds an entry, and its job is added after that. A producer that dies in between
-//           leaves what upkeep needs to add the job.
+// SUBMIT-2. The session is in the index before its mailbox holds an entry, and its job is added after that. If a producer dies in
+//           between, upkeep finds the session in the index and adds the job.
 
-/** What submitting needs of a view. */
+/** The part of a view that is needed to submit. */
 export interface SubmitContext extends ResubmitContext {
   readonly namespace: string;
   readonly tenant: string;

@@ -1,6 +1,6 @@
 import { type ResolvedSessionSpec, toCanonicalJson } from '@shellfleet/protocol';
 
-/** Names of the fields in which two specs differ. Names only: env holds values that are nobody else's business. */
+/** Names of the fields in which two specs differ. Names only, because the values in env may be private. */
 export function specDifference(a: ResolvedSessionSpec, b: ResolvedSessionSpec): string[] {
   return differing('', a, b).sort();
 }

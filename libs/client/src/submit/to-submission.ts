@@ -3,7 +3,7 @@ import { type Sealer, type Submission, sealPlace } from '@shellfleet/mailbox';
 import { type EntryPayload, toCanonicalJson } from '@shellfleet/protocol';
 import type { OpenSession } from './open-session.ts';
 
-/** How an entry is submitted, beside its payload. */
+/** The options of a submit, besides the payload. */
 export interface SendOptions {
   idempotencyKey?: string;
   durable?: boolean;
@@ -11,7 +11,7 @@ export interface SendOptions {
   startDeadlineMs?: number;
 }
 
-/** An entry as the mailbox takes it: its payload is sealed, its idempotency key hashed. */
+/** An entry in the form that the mailbox stores: its payload is sealed, its idempotency key hashed. */
 export function toSubmission(
   { sealer, inboxId }: { sealer: Sealer; inboxId: string },
   session: OpenSession,

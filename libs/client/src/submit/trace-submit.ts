@@ -1,7 +1,7 @@
 import { SpanKind, trace } from '@opentelemetry/api';
 import { ATTRIBUTES, ensureShellfleetError, SPANS } from '@shellfleet/protocol';
 
-/** A span around a submit, from the call to the answer of Redis. Without a tracer it costs nothing. */
+/** A span around a submit, from the call to the reply of Redis. Does nothing without a tracer. */
 export async function traceSubmit<T>(sessionId: string, commandId: string, submit: () => Promise<T>): Promise<T> {
   const span = trace.getTracer('@shellfleet/client').startSpan(SPANS.submit, {
     kind: SpanKind.PRODUCER,

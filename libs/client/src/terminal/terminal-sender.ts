@@ -76,7 +76,7 @@ export class TerminalSender {
     this.send();
   }
 
-  /** Sends what is pending. A call without messages renews the lease of the terminal and reports what was read. */
+  /** Sends the pending messages. A call without messages renews the lease of the terminal and reports how far its output was read. */
   send(): void {
     this.#again = true;
     if (!this.#sending) void this.#sendAll();

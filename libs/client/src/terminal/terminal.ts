@@ -20,7 +20,7 @@ import type { SubmitContext } from '../submit/send-entry.ts';
 import { ByteQueue } from './byte-queue.ts';
 import { TerminalSender } from './terminal-sender.ts';
 
-/** What a terminal needs of a view. */
+/** The part of a view that a terminal needs. */
 export interface TerminalContext extends StreamContext, SubmitContext, AskContext {}
 
 export interface TerminalEnd {

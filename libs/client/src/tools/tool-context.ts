@@ -4,7 +4,7 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 import type { ToolsQueue } from '../queue/tools-queue.ts';
 import type { Answers } from '../results/answers.ts';
 
-/** What calling and watching tools needs of a view. */
+/** The part of a view that is needed to call and watch tools. */
 export interface ToolContext extends FleetContext {
   readonly id: string;
   readonly tenant: string;

@@ -186,7 +186,7 @@ class DockerSandboxes implements Sandboxes {
         await container.start({ abortSignal: AbortSignal.timeout(ENGINE_TIMEOUT_MS) }).catch((error: unknown) => {
           throw toShellfleetError(error, 'to start a container', (answer) => fromStartAnswer(answer, image));
         });
-        // The container may have ended before the watch was told of its start.
+        // The container may have ended before the watch knew of its start.
         void this.#deaths.look(containerId).catch(() => undefined);
       },
       remove: async () => {

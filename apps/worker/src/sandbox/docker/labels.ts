@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { SandboxTransport, SessionRef } from '../sandbox.ts';
 
-// The labels of a session's container. They hold ids and no secret: everybody with access to the engine can read them.
+// The labels of a session's container. They hold ids and no secret: every user of the engine can read them.
 
 const PREFIX = 'shellfleet.';
 

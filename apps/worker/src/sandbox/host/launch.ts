@@ -16,7 +16,7 @@ export interface Launch {
   scratchBytes: number;
   /** As returned by the control groups. */
   groups: string[];
-  /** Folders of the host that are hidden from sessions, whatever their user may read. */
+  /** Folders of the host that are hidden from sessions, also if their user may read them. */
   hidden: string[];
   addressSpaceBytes: number | undefined;
   cpuTimeSeconds: number | undefined;

@@ -6,7 +6,7 @@ import { openControlGroups } from './open-control-groups.ts';
 import { Version1 } from './version-1.ts';
 import { Version2 } from './version-2.ts';
 
-// Both versions on files as a kernel has them; what a kernel does with the values is seen where there is one.
+// Both versions on plain files. Tests on a real kernel show the effect of the values.
 
 const limits = { memoryBytes: 67_108_864, cpus: 0.5, pids: 32 };
 let top: string;
@@ -31,7 +31,7 @@ describe('version 2', () => {
     await lay('ours/host/one', { ...files, 'memory.events': 'low 0\noom 3\noom_kill 2\noom_group_kill 0\n' });
     const groups = new Version2(top, 'ours/host');
     expect(await groups.create('one', limits)).toEqual([`=${top}/ours/host/one`]);
-    // What the kernel takes as words is, in a file, written over what was there.
+    // The kernel adds each written word to the list; a plain file holds only the last write.
     expect(await read('cgroup.subtree_control')).toBe('+cpu +pids');
     expect(await read('ours/cgroup.subtree_control')).toBe('cpu memory pids\n');
     expect(await read('ours/host/cgroup.subtree_control')).toBe('+cpu +memory +pids');
