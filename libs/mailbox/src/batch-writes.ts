@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 
 /**
- * What is sent within one turn of the event loop leaves in one write. Redis then wakes once for all of it, and so does
- * this process; a command that is alone waits for nothing, because the turn ends with it. Unlike auto-pipelining this
- * knows nothing of commands: order and replies stay as they are.
+ * Combines all data that is sent within one turn of the event loop into one write. Redis and this process then wake once for all of it. A
+ * single command is not delayed, because the turn ends with it. Unlike auto-pipelining, this does not look at the commands: order and
+ * replies stay the same.
  */
 export function batchWrites(redis: Redis): void {
   redis.on('connect', () => {

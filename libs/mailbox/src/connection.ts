@@ -4,12 +4,12 @@ import { batchWrites } from './batch-writes.ts';
 import { loadMailboxScripts } from './script.ts';
 
 const OLDEST_REDIS = [6, 2] as const;
-/** Every call to Redis is answered within this, or has failed. */
+/** A call to Redis fails when it has no reply within this time. */
 export const REDIS_DEADLINE_MS = 2_000;
 
 /**
- * How long a connection goes on when Redis is away:
- * a producer's fails within the deadline and tells its caller; a host's tries for ever; a blocking one waits for what comes.
+ * How a connection behaves while Redis is unavailable. `producer`: its calls fail within the deadline, and the caller gets the error.
+ * `host`: it retries for ever. `blocking`: it retries for ever, and its calls have no deadline, because they wait for data.
  */
 export type ConnectionRole = 'producer' | 'host' | 'blocking';
 
@@ -21,12 +21,12 @@ const ROLE_OPTIONS: Record<ConnectionRole, RedisOptions> = {
 
 export interface Connected {
   redis: Redis;
-  /** Another connection to the same Redis, counted against the five that a process may have. */
+  /** Another connection to the same Redis. It counts towards the five connections that a process may have. */
   duplicate(role: ConnectionRole, name: string): Redis;
 }
 
 /**
- * Connects, refuses a Redis that would lose what it accepted, and loads the mailbox scripts.
+ * Connects, rejects a Redis that could lose accepted commands, and loads the mailbox scripts.
  * Throws QUEUE_UNAVAILABLE (out of reach), REDIS_UNSUITABLE (named setting or version).
  */
 export async function connectRedis(url: string, role: ConnectionRole, name: string): Promise<Connected> {
@@ -39,13 +39,13 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
       lazyConnect: true,
       retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, 1_000),
     });
-    // Failures reach whoever made the call; without a listener the process would end.
+    // A failure rejects the calls that it concerns. Without a listener, the error event would end the process.
     redis.on('error', () => {});
     batchWrites(redis);
     return redis;
   };
   const redis = connection(role, name);
-  // What the network said is more than that the connection is closed.
+  // ioredis rejects only with "connection is closed". Its error events have the reason.
   let networkError: Error | undefined;
   const remember = (error: Error) => {
     networkError = error;
@@ -82,7 +82,7 @@ function toConnectError(error: unknown, place: string, networkError?: Error): Sh
   );
 }
 
-/** `host:port` of a Redis URL: what may be said of it, without its password. Throws REDIS_UNSUITABLE when it is no Redis URL. */
+/** `host:port` of a Redis URL: it can be shown, because it has no password. Throws REDIS_UNSUITABLE when it is not a Redis URL. */
 export function describeRedis(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !['redis:', 'rediss:'].includes(parsed.protocol)) {
@@ -94,7 +94,7 @@ export function describeRedis(url: string): string {
   return `${parsed.hostname || 'localhost'}:${parsed.port || '6379'}`;
 }
 
-/** ioredis says only that the connection is closed; why, its first error tells. One of several addresses has no message of its own. */
+/** The reason of a failure. The error of a host name with several addresses has no message of its own, only one for each address. */
 function describeFailure(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(describeFailure).join(', ');
   return (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');

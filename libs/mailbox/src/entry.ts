@@ -22,13 +22,13 @@ export interface Entry {
   /** the fence under which it was started */
   fence: number;
   /**
-   * The host that started it. A keeper that has not begun the entry may be given it only on this host, and only if the keeper existed under
-   * this fence: any other keeper cannot know whether the entry has run already.
+   * The host that started it. A keeper that has not begun the entry may run it only on this host, and only if the keeper existed under
+   * this fence. Any other keeper has no record of whether the entry has already run.
    */
   host: string;
 }
 
-/** The answer of each script that starts the head of the mailbox. */
+/** The reply of each script that starts the head of the mailbox. */
 export type Taken =
   /** Nothing can be started: nothing waits, or the head is held. `closing`: the owner has to end the life. */
   | { type: 'empty'; closing?: true }
@@ -37,7 +37,7 @@ export type Taken =
 
 const TAKEN_TYPES = { 1: 'started', 2: 'running', 3: 'overdue', 4: 'needs-admission' } as const;
 
-/** The only parser of what the prelude's `to_reply` builds, and of `{0, life}`. */
+/** The only parser of the replies that the prelude's `to_reply` builds, and of `{0, life}`. */
 export function toTaken(reply: unknown[]): Taken {
   const type = TAKEN_TYPES[reply[0] as keyof typeof TAKEN_TYPES];
   if (type !== undefined) return { type, entry: toEntry(reply) };

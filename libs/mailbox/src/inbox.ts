@@ -1,7 +1,7 @@
 import { inboxKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** Results up to this size ride in the hint itself; larger ones are read from the session. */
+/** Results up to this size are part of the notice itself; larger ones are read from the session. */
 export const INLINE_RESULT_CHARS = 4_096;
 export const INBOX_LENGTH = 10_000;
 const INBOX_TTL_MS = 600_000;
@@ -17,8 +17,8 @@ export interface InboxNotice {
 }
 
 /**
- * Tells a producer that its entry ended. Only a hint: it follows a finish that held, and may be lost.
- * An inbox that its producer let expire is not made again: nobody would ever read it.
+ * Notifies a producer that its entry ended. The notice is only a hint: it is sent after the end is stored, and may be lost. An expired
+ * inbox is not created again, because no process would read it.
  */
 export async function notify(redis: Redis, namespace: string, producer: string, notice: InboxNotice): Promise<void> {
   if (producer === '') return;
@@ -28,7 +28,9 @@ export async function notify(redis: Redis, namespace: string, producer: string, 
   await redis.xadd(inboxKey(namespace, producer), 'NOMKSTREAM', 'MAXLEN', '~', INBOX_LENGTH, '*', ...fields);
 }
 
-/** Answers a question of a producer's (`a`: its id). Large ones are few: whoever asks waits for one before the next. */
+/**
+ * Sends the answer to a producer's question (`a`: its id). Large answers are few: the producer waits for one before it asks for the next.
+ */
 export async function sendAnswer(
   redis: Redis,
   namespace: string,
@@ -39,7 +41,7 @@ export async function sendAnswer(
   await redis.xadd(inboxKey(namespace, producer), 'NOMKSTREAM', 'MAXLEN', '~', INBOX_LENGTH, '*', ...fields);
 }
 
-/** What an entry of an inbox holds, by the fields that notify(), sendAnswer() and finish.lua write. */
+/** The contents of an inbox entry, in the fields that notify(), sendAnswer() and finish.lua write. */
 export type InboxEntry = { type: 'notice'; notice: InboxNotice } | { type: 'answer'; id: string; sealed: string };
 
 /** Parses the fields of an inbox's stream entry. */
@@ -52,9 +54,9 @@ export function parseInboxEntry(fields: string[]): InboxEntry {
   return { type: 'notice', notice: { tenant, session, entryId, event, result } };
 }
 
-/** Makes the inbox, or keeps it from expiring: sent before the first submit, and then well within its time to live. */
+/** Creates the inbox, or renews its time to live. Called before the first submit, and then well within the time to live. */
 export async function keepInbox(redis: Redis, namespace: string, producer: string): Promise<void> {
   const key = inboxKey(namespace, producer);
-  // An entry for nobody: a stream is there only once something was added.
+  // The entry is empty. It is needed because a stream exists only once an entry was added.
   await redis.multi().xadd(key, '*', 't', '', 's', '', 'e', '', 'v', '', 'r', '').pexpire(key, INBOX_TTL_MS).exec();
 }

@@ -1,4 +1,4 @@
--- Shared by every mailbox script: it is put in front of each of them.
+-- Code that every mailbox script shares: it is prepended to each of them.
 -- KEYS  1 queue · 2 state · 3 stream, all of one session (one hash tag; keys built from ARGV[1] share it)
 -- ARGV  1 key prefix of the session · 2 feed channel · then the script's own
 --
@@ -6,7 +6,7 @@
 -- MAILBOX-2. A host writes only under the stored fence and host.
 -- MAILBOX-3. An entry gets exactly one terminal event: complete() writes it, and nothing else does.
 -- MAILBOX-4. An entry is started before the first byte of it reaches a shell, and once for each fence.
--- MAILBOX-5. Only the head is ever started, judged or held, and a held head starts only after an answer has cleared it.
+-- MAILBOX-5. Only the head is ever started, checked for admission or held, and a held head starts only after an answer has cleared it.
 local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
 local prefix, feed = ARGV[1], ARGV[2]
 
@@ -19,7 +19,7 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The feed receives the id of the newest entry, once a script and after all of its entries are in the stream.
+-- The feed receives the id of the newest stream entry, once per script, after all entries of the script are in the stream.
 local newest = false
 local function emit(type, id, data)
   newest = redis.call('XADD', stream, '*', 't', type, 'c', id, 'd', data)
@@ -27,7 +27,8 @@ local function emit(type, id, data)
 end
 local function publish_newest() if newest then redis.call('PUBLISH', feed, newest) end end
 
--- A full Redis refuses a script whose first write needs memory. Scripts that bring an entry or a life to its end begin with one that frees it.
+-- A full Redis refuses a script whose first write needs memory. Scripts that end an entry or a life therefore begin with a write that
+-- frees memory.
 local function write_when_full() redis.call('DEL', prefix .. 'nothing') end
 
 -- MAILBOX-2: fence and host must both be the stored ones.
@@ -39,7 +40,8 @@ end
 -- The time of an event in ms, from its id: the clock is read once for both.
 local function time_of(event) return string.match(event, '^%d+') end
 
--- MAILBOX-3: Ends an entry. Its record keeps little: the payload goes at once, before anything is written, which a full Redis allows.
+-- MAILBOX-3: Ends an entry. The payload is deleted at once, before the first write, so that a full Redis accepts the script. Few fields of
+-- the record are kept.
 -- `kept`: fields of its record, from a caller that has read and deleted the record and the entry's input.
 local function complete(id, outcome, result, retention_ms, kept)
   local record = record_key(id)
@@ -88,15 +90,15 @@ local function end_life(data, retention_ms)
   redis.call('PEXPIRE', stream, retention_ms)
 end
 
--- The entry that can be started or judged now, or false: the head of the queue, unless that is held.
+-- The entry that can be started or checked for admission now, or false: the head of the queue, unless it is held.
 -- `held`: the state's field, the id of the entry that was held last. It means nothing once that entry is not the head.
--- Every script that asks whether a session has work asks here. `isRunnable` in read/session-state.ts is the same for readers.
+-- Every script that checks whether a session has work calls this. `isRunnable` in read/session-state.ts is the same for readers.
 local function runnable(held)
   local head = redis.call('LINDEX', queue, 0)
   return head and head ~= held and head
 end
 
--- What a host needs of an entry. `deadline` and `cleared` are for entries that wait.
+-- The fields of an entry that a host needs. `deadline` and `cleared` are for waiting entries.
 local function read_entry(id)
   local kind, inbox, accepted_at, started_at, stdout, stderr, seq, retry, cancel, fence, host, payload, deadline, cleared =
     unpack(redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'startedAt', 'stdout', 'stderr', 'seq', 'retry', 'cancel',
@@ -105,7 +107,7 @@ local function read_entry(id)
     retry = retry, cancel = cancel, fence = fence, host = host, payload = payload, deadline = deadline, cleared = cleared}
 end
 
--- An entry as scripts answer with it. Codes: 1 started by this call · 2 running · 3 overdue, not started · 4 needs admission, not started.
+-- An entry in the reply of a script. Codes: 1 started by this call · 2 running · 3 overdue, not started · 4 needs admission, not started.
 -- Its only parser is toTaken() in entry.ts.
 local function to_reply(code, entry)
   return {code, entry.id, entry.payload or '', entry.kind or '', entry.inbox or '', entry.accepted_at or '0', entry.started_at or '0',
@@ -144,9 +146,10 @@ local function start_next(fence, host, life, held, admission, changes)
   return start(entry, fence, host, changes)
 end
 
--- Output entries from ARGV[first] on, in fives: stream (1, 2) · seq · raw from · raw to · entry. All are stored, or none:
+-- Checks the output entries from ARGV[first] on, in groups of five: stream (1, 2) · seq · raw from · raw to ·
+-- entry. All are stored, or none:
 -- each must begin at the offset that is stored for its stream, and have the next seq (an entry may cover no raw byte at all).
--- `stdout`, `stderr`, `seq` are the stored ones. Returns whether they follow, both offsets and the seq behind them.
+-- `stdout`, `stderr`, `seq` are the stored values. Returns whether the entries follow, both offsets and the seq behind them.
 local function follows(first, stdout, stderr, seq)
   local after = {tonumber(stdout or 0), tonumber(stderr or 0)}
   local before = {after[1], after[2]}

@@ -17,7 +17,7 @@ test.each(scripts)('it has every code that %s answers with', (name) => {
   const row = document.split('\n').find((line) => line.startsWith(`| \`${name}\` |`)) ?? '';
   const source = readFileSync(`${folder}${name}.lua`, 'utf8');
   const codes = [...source.matchAll(/return \{(-\d)/g)].map(([, code]) => code);
-  // What every host script answers to a fenced owner stands above their table.
+  // The reply of every host script to a fenced owner is described above their table.
   const own = codes.filter((code) => !(name.startsWith('host/') && code === '-1'));
   for (const code of own) expect(row, `${name} answers ${code}`).toContain(`{${code}`);
 });

@@ -1,6 +1,6 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 
-/** Readers for what scripts answer: Redis is outside this process, so nothing is believed. */
+/** Parsers for the replies of scripts. Redis is outside this process, so every reply is checked. */
 
 export function asArray(reply: unknown, script: string): unknown[] {
   if (Array.isArray(reply)) return reply;

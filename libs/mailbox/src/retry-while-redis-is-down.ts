@@ -13,8 +13,8 @@ export interface RetryOptions {
   /** Waits before the next attempt; a rejection ends the retries with its reason. Default: a backoff from 50 ms to 1 s. */
   waitBeforeRetry?: () => Promise<void>;
   /**
-   * Whether an error that Redis itself replied with is retried. `retry` (the default) suits writes of a host: Redis may be full, read-only or
-   * starting. `throw` suits reads, where any reply but "not ready yet" would only be repeated.
+   * Whether an error that Redis itself replied with is retried. `retry` (the default) suits writes of a host: Redis may be full, read-only
+   * or starting. `throw` suits reads, where a retry would only get the same reply, unless Redis is not ready yet.
    */
   errorReplies?: 'retry' | 'throw';
 }
@@ -24,7 +24,7 @@ const LONGEST_PAUSE_MS = 1_000;
 
 /**
  * Repeats a mailbox call until Redis answers it. Every script may arrive twice, so a call whose reply was lost can be made again.
- * Ends with the call's error when the signal is aborted, or when the error is anything but an absence of Redis.
+ * Ends with the call's error when the signal is aborted, or when the error does not mean that Redis is down.
  */
 export async function retryWhileRedisIsDown<T>(
   call: () => Promise<T>,

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** A Lua script as it is sent: by its hash, whole only when Redis does not have it. */
+/** A Lua script. It is called by its hash; its source is sent only when Redis does not have it. */
 export interface Script {
   name: string;
   source: string;
@@ -28,7 +28,7 @@ export function defineMailboxScript(path: string): Script {
   return defineScript(path, PRELUDE + readLua(`./${path}.lua`));
 }
 
-/** Puts every script into Redis. A call that finds its script missing does it too. */
+/** Loads every script into Redis. A call whose script is missing in Redis does so, too. */
 export async function loadMailboxScripts(redis: Redis): Promise<void> {
   await Promise.all(scripts.map((script) => redis.script('LOAD', script.source)));
 }
@@ -53,8 +53,9 @@ export function runScript(redis: Redis, script: Script, keys: string[], args: Sc
   return reply.catch((error: unknown) => (isMissingScript(error) ? again(redis, order, run) : throwQueueError(error)));
 }
 
-// A restarted Redis has forgotten the scripts. Calls that it refused for that are made again in the order in which they were first made, and
-// none that comes meanwhile overtakes them: entries are accepted in call order. The load is answered after every call that was under way.
+// A restarted Redis has lost the scripts. Calls that it rejected for that reason are repeated in the order in which they were first made,
+// and calls made meanwhile do not overtake them: entries are accepted in call order. Redis answers the load after every call that was under
+// way.
 interface Reload {
   waiting: { order: number; go(): void }[];
   failed?: unknown;
@@ -96,7 +97,7 @@ export function throwQueueError(cause: unknown): never {
   throw cause instanceof ShellfleetError ? cause : toQueueError(cause);
 }
 
-/** What Redis, or the way to it, answered instead of a reply. */
+/** Converts a failure of Redis, or of the connection to it. */
 export function toQueueError(cause: unknown): ShellfleetError {
   const text = cause instanceof Error ? cause.message : String(cause);
   const message = text.includes('OOM command not allowed')

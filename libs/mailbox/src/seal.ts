@@ -10,15 +10,15 @@ import {
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { SealPlace } from './seal-place.ts';
 
-/** Sealed values: `1.<key id>.<base64url of nonce, ciphertext, tag>`; AES-256-GCM bound to where the value stands. */
+/** Sealed values: `1.<key id>.<base64url of nonce, ciphertext, tag>`; AES-256-GCM, bound to the place where the value is stored. */
 export interface Sealer {
   seal(plain: string | Uint8Array, place: SealPlace): string;
-  /** Throws SEAL_KEY_UNKNOWN when no key opens it, or it stands in another place than it was sealed for. */
+  /** Throws SEAL_KEY_UNKNOWN when no key opens it, or it is stored in another place than the one it was sealed for. */
   open(sealed: string, place: SealPlace): string;
   openBytes(sealed: string, place: SealPlace): Buffer;
-  /** Keyed digest with the key's id: equal values give equal digests, and nothing else can be told from it. */
+  /** Keyed digest with the key's id: equal values give equal digests, and nothing else can be derived from it. */
   digest(value: string): string;
-  /** 32 bytes for another use, the same wherever the first key is: what is made with them tells nothing of the key. */
+  /** Derives 32 bytes for another use: the same in every process with the same first key. The key cannot be derived from them. */
   deriveKey(purpose: readonly string[]): Uint8Array;
 }
 
@@ -93,7 +93,7 @@ function openWith(keys: readonly Key[], sealed: string, place: SealPlace): Buffe
   }
   const bytes = Buffer.from(body, 'base64url');
   try {
-    // One text for one value: the decoder takes no notice of what it does not know.
+    // Each value has exactly one valid text. The decoder alone would ignore invalid characters.
     if (bytes.toString('base64url') !== body) throw new Error('not base64url');
     const decipher = createDecipheriv('aes-256-gcm', key.secret, bytes.subarray(0, NONCE_BYTES), {
       authTagLength: TAG_BYTES,

@@ -3,17 +3,17 @@ import type { Redis } from 'ioredis';
 import { sendAnswer } from './inbox.ts';
 import { throwQueueError } from './script.ts';
 
-// What Redis knows of a tool call besides its job, which only waits in line.
+// The state of a tool call in Redis, besides its job, which only waits in the queue.
 //
-// TOOL-CALL-1. A call begins at most once: whoever sets its mark first has it, and whoever wants to prevent it sets the mark too.
+// TOOL-CALL-1. A call begins at most once: the process that sets its mark first has it. A process that prevents a call sets the mark, too.
 // TOOL-CALL-2. A call has one result: the first that is written.
-// TOOL-CALL-3. Each step may be sent twice. The mark names its writer, so a repetition is known from another's.
+// TOOL-CALL-3. Each step may be sent twice. The mark names its writer, so a repetition can be told from a step of another process.
 
-/** A result is read within seconds by whoever waits; of one who is gone it stays no longer than this. */
+/** A waiting caller reads the result within seconds. If the caller is gone, the result expires after this time. */
 const RESULT_TTL_MS = 600_000;
-/** A job that is added again because its reply was lost comes well before this; then the mark of its call has to be there. */
+/** A job that is added again because its reply was lost arrives well before this. The mark of its call must still exist then. */
 const MARK_TTL_MS = 600_000;
-/** Results up to this size ride in the hint. */
+/** Results up to this size are part of the notice. */
 const INLINE_CHARS = 4_096;
 const EVENTS_LENGTH = 1_000;
 const EVENTS_TTL_MS = 3_600_000;
@@ -34,7 +34,7 @@ export interface ToolEnd {
   code?: string | undefined;
 }
 
-/** TOOL-CALL-1. `by`: `<host> <boot> <nonce>`, or why it shall never begin. `longestMs`: how long it may go on. */
+/** TOOL-CALL-1. `by`: `<host> <boot> <nonce>`, or the reason why it must never begin. `longestMs`: its longest duration. */
 export async function beginToolCall(
   redis: Redis,
   fleet: FleetKeys,
@@ -51,7 +51,7 @@ export async function beginToolCall(
   }
 }
 
-/** TOOL-CALL-2. Answers whether this was the result that counts; then everybody is told. */
+/** TOOL-CALL-2. Returns whether this was the first result. If so, notifies the inbox and publishes the event. */
 export async function endToolCall(redis: Redis, fleet: FleetKeys, call: ToolCallRef, end: ToolEnd): Promise<boolean> {
   const key = toolResultKey(fleet, call.id);
   try {
@@ -75,7 +75,7 @@ export async function endToolCall(redis: Redis, fleet: FleetKeys, call: ToolCall
   }
 }
 
-/** The sealed result, if there is one, and else who began it. */
+/** The sealed result, and the mark that names the process that began the call. Each is null when it does not exist. */
 export async function readToolCall(
   redis: Redis,
   fleet: FleetKeys,
@@ -89,7 +89,7 @@ export async function readToolCall(
   }
 }
 
-/** For whoever watches; the oldest go. */
+/** Adds an event for observers; the oldest events are trimmed. */
 export async function sayToolEvent(redis: Redis, fleet: FleetKeys, tenant: string, event: ToolCallEvent) {
   const key = toolEventsKey(fleet, tenant);
   await redis

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { executionOptionsSchema } from './execution-options.ts';
 import { durationSchema, encodingSchema, scriptSchema } from './field-schemas.ts';
 
-/** A command as its entry carries it to the host, sealed; every default is filled in. */
+/** The payload of a command, which is stored sealed. Every default is filled in. */
 export const commandPayloadSchema = z.object({
   ...executionOptionsSchema.shape,
   type: z.literal('command'),
@@ -10,14 +10,14 @@ export const commandPayloadSchema = z.object({
   timeoutMs: durationSchema(),
   /** base64 */
   stdin: z.string().optional(),
-  /** The stdin comes while the command runs: from any process (`open`), or from the submitter (`streamed`). */
+  /** The stdin is sent while the command runs: by any process (`open`), or by the submitter (`streamed`). */
   input: z.enum(['open', 'streamed']).optional(),
-  /** Hash of a streamed stdin, so that an idempotency key can compare it. */
+  /** Hash of a streamed stdin. It is compared when an idempotency key is used again. */
   inputHash: z.string().optional(),
   encoding: encodingSchema,
 });
 
-/** One step of a file operation; larger files travel as several parts. `data` is base64. */
+/** One step of a file operation; larger files are transferred in several parts. `data` is base64. */
 export const filePayloadSchema = z.object({
   type: z.literal('file'),
   operation: z.discriminatedUnion('name', [
@@ -38,7 +38,7 @@ export const filePayloadSchema = z.object({
 
 export const restartPayloadSchema = z.object({ type: z.literal('restart') });
 
-/** What an entry of a mailbox asks for. Entries of every kind are ordered, started and finished alike. */
+/** The payload of a mailbox entry. Entries of every kind are ordered, started and finished in the same way. */
 export const entryPayloadSchema = z.discriminatedUnion('type', [
   commandPayloadSchema,
   filePayloadSchema,

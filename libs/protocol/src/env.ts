@@ -4,7 +4,7 @@ import { byteLength, hasLoneSurrogate } from './text.ts';
 
 const NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Environment variables: names a shell can hold, values without NUL, and a total that `execve` takes. */
+/** Environment variables: valid shell variable names, values without NUL, and a total size that `execve` accepts. */
 export const envSchema = z
   .record(z.string(), z.string('must be a string'), 'must be an object of strings')
   .superRefine((env, context) => {
@@ -25,7 +25,7 @@ export const envSchema = z
     }
   });
 
-/** Variables whose values are looked for in everything that a session says, in every encoding: what that costs grows with their size. */
+/** Variables whose values are redacted in the output of a session, in every encoding. The search costs more the larger they are. */
 export const secretsSchema = envSchema.superRefine((secrets, context) => {
   for (const [name, value] of Object.entries(secrets)) {
     const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name.slice(0, 64)], message });
@@ -36,7 +36,7 @@ export const secretsSchema = envSchema.superRefine((secrets, context) => {
   }
 });
 
-/** Output of the same piece would match at every byte, almost to the end. */
+/** In output that repeats the same piece, the search would match at every byte, almost to the end of the value. */
 const MOST_REPEATED_CHARS = 64;
 const LONGEST_PIECE_CHARS = 8;
 

@@ -7,7 +7,7 @@ const NOT_THROWN_YET: Record<string, string> = {};
 
 const root = new URL('../../../', import.meta.url);
 
-/** The source of the product without tests, without the list of the codes, and without what only compares a code. */
+/** The source of the product, without tests, without the list of codes, and without expressions that only compare a code. */
 function readSources(): string {
   const paths = globSync(['{libs,apps}/*/src/**/*.ts', 'infra/setup/src/**/*.ts'], { cwd: root.pathname });
   return paths

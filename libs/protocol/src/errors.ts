@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { toFieldIssues } from './field-issues.ts';
 
-/** Every code of the system: whether the same call may be tried again, and the caller's next step. docs/errors.md is checked against it. */
+/** Every error code: whether the same call may be retried, and the caller's next step. docs/errors.md is checked against it. */
 export const ERRORS = {
   COMMAND_INVALID: { retryable: false, hint: 'Fix the request; context.issues lists the fields and their limits.' },
   SESSION_SPEC_INVALID: {
@@ -78,7 +78,7 @@ export type ErrorCode = keyof typeof ERRORS;
 
 const BRAND = Symbol.for('shellfleet.error');
 
-/** The system's own failure. A command that fails is data (an Outcome), never this. */
+/** A failure of Shellfleet itself. The failure of a command is data (an Outcome), never this error. */
 export class ShellfleetError extends Error {
   readonly [BRAND] = true;
   readonly code: ErrorCode;
@@ -107,7 +107,7 @@ export class ShellfleetError extends Error {
   }
 }
 
-/** An error as it travels: never a stack. */
+/** The serialized form of an error. It never contains a stack. */
 export const wireErrorSchema = z.object({
   code: z.string(),
   message: z.string(),
@@ -116,7 +116,7 @@ export const wireErrorSchema = z.object({
 });
 export type WireError = z.infer<typeof wireErrorSchema>;
 
-/** An error that came over the wire, to be thrown here. A code of a newer process reads as INTERNAL. */
+/** Converts a received error into one that can be thrown. An unknown code, from a newer process, becomes INTERNAL. */
 export function fromWireError({ code, message, retryable, context }: WireError): ShellfleetError {
   const known = code in ERRORS ? (code as ErrorCode) : 'INTERNAL';
   return new ShellfleetError(known, message, (context ?? {}) as Record<string, unknown>, { retryable });
@@ -126,14 +126,14 @@ export function isShellfleetError(error: unknown): error is ShellfleetError {
   return typeof error === 'object' && error !== null && BRAND in error;
 }
 
-/** For every boundary: what is not ours becomes `INTERNAL` with its cause kept. */
+/** For every boundary: wraps any other error as `INTERNAL`, and keeps it as the cause. */
 export function ensureShellfleetError(error: unknown): ShellfleetError {
   if (isShellfleetError(error)) return error;
   const message = error instanceof Error ? error.message : String(error);
   return new ShellfleetError('INTERNAL', message, {}, { cause: error });
 }
 
-/** Parses with a schema; a refusal becomes one ShellfleetError that lists every field. */
+/** Parses with a schema. An invalid value throws one ShellfleetError that lists every invalid field. */
 export function parseOrThrow<T extends z.ZodType>(
   schema: T,
   value: unknown,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a session's stream can say. Every entry has the fields `t` (type), `c` (entry id, or empty) and `d` (data), in this order. */
+/** The event types of a session's stream. Every entry has the fields `t` (type), `c` (entry id, or empty) and `d` (data), in this order. */
 export const EVENT_TYPES = [
   'session.queued',
   'session.opened',
@@ -35,11 +35,11 @@ export interface OutputChunk {
   seq: number;
   data: Uint8Array;
   text: string;
-  /** Bytes that are missing before this chunk: over the stream's budget, or past their time. */
+  /** Bytes that are missing before this chunk: they exceeded the stream's budget, or were trimmed. */
   omittedBytes?: number;
 }
 
-/** One piece of output on its way into the stream: `data` stands for the raw bytes `rawFrom` to `rawTo` of its stream. */
+/** One piece of output in the session's stream. `data` represents the raw bytes `rawFrom` to `rawTo` of its output stream. */
 export interface OutputEntry {
   stream: StreamName;
   /** Counts the chunks of a command, both streams together, from 0. */
@@ -48,18 +48,18 @@ export interface OutputEntry {
   rawTo: number;
   /** Raw bytes before `data`, within this range, that the stream does not carry. */
   omittedBytes: number;
-  /** Lines of its stream up to and with this entry. */
+  /** Number of lines of its output stream so far, this entry included. */
   lines: number;
-  /** Redacted bytes of its stream before this entry: where it stands in the full log. */
+  /** Number of redacted bytes of its output stream before this entry: its offset in the full log. */
   offset: number;
-  /** What was found in its stream, up to and with this entry, by type. */
+  /** Number of redactions in its output stream so far, this entry included, by type. */
   redactions?: Readonly<Record<string, number>>;
-  /** A rule has blocked: nothing of the command follows. */
+  /** Set when a rule has blocked the output: no output of the command follows. */
   blocked?: { type: string; reason: 'matched' | 'too-slow' };
   data: Uint8Array;
 }
 
-/** What only few entries say, as JSON at the end of the header. */
+/** Optional fields, as JSON at the end of the header. Few entries have them. */
 const notesSchema = z.strictObject({
   redactions: z.record(z.string(), z.number()).optional(),
   blocked: z.object({ type: z.string(), reason: z.enum(['matched', 'too-slow']) }).optional(),
@@ -69,7 +69,7 @@ const MOST_HEADER_BYTES = 16_384;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('latin1');
 
-/** `<1|2> <seq> <rawFrom> <rawTo> <omittedBytes> <lines> <offset>[ <notes>]\n` and the bytes, as they are. */
+/** Format: `<1|2> <seq> <rawFrom> <rawTo> <omittedBytes> <lines> <offset>[ <notes>]\n`, then the bytes, unchanged. */
 export function encodeOutputEntry(entry: OutputEntry): Uint8Array {
   const { seq, rawFrom, rawTo, omittedBytes, lines, offset, redactions, blocked, data } = entry;
   const stream = entry.stream === 'stdout' ? 1 : 2;
@@ -105,7 +105,7 @@ export function decodeOutputEntry(bytes: Uint8Array): OutputEntry | undefined {
   };
 }
 
-/** JSON in ASCII alone: the header is read byte by byte. */
+/** JSON in ASCII only, because the header is read byte by byte. */
 function toAscii(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\u007f-\uffff]/g,

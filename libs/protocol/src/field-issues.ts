@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 
-/** One field that was refused: where it is, why, and the limit it broke. Never the value itself. */
+/** One invalid field: its path, the reason, and the limit that it exceeds. It never contains the value. */
 export interface FieldIssue {
   path: string;
   message: string;
 }
 
-/** What zod says of a field, in our words. */
+/** Converts an issue of zod. Each unknown key becomes an issue of its own. */
 export function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
   const path = issue.path.map(String).join('.');
   if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }];

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from './limits.ts';
 import { byteLength, hasLoneSurrogate } from './text.ts';
 
-/** Whole milliseconds, by default 1 to 86,400,000 (a day): timers of most systems overflow at longer ones. */
+/** Whole milliseconds, by default 1 to 86,400,000 (a day). Longer durations overflow the timers of most systems. */
 export function durationSchema(minimum = 1, maximum: number = LIMITS.timeoutMs) {
   return z
     .number('must be a number of milliseconds')
@@ -28,7 +28,7 @@ export const scriptSchema = shellTextSchema(LIMITS.scriptBytes).refine(
   'must not be empty',
 );
 
-/** An absolute path inside the sandbox, at most 4,096 bytes. The sandbox resolves it; it may not exist. */
+/** An absolute path inside the sandbox, at most 4,096 bytes. The sandbox resolves it. It need not exist. */
 export const sandboxPathSchema = shellTextSchema(LIMITS.pathBytes).refine(
   (path) => path.startsWith('/'),
   'must be an absolute path',

@@ -10,7 +10,7 @@ export const fileInfoSchema = z.object({
 });
 export type FileInfo = z.infer<typeof fileInfoSchema>;
 
-/** What a finished file operation hands back beside its Result. `data` is base64. */
+/** The data that a finished file operation returns in addition to its Result. `data` is base64. */
 export const fileAnswerSchema = z.object({
   data: z.string().optional(),
   size: z.number().optional(),

@@ -4,7 +4,7 @@ import { entryIdSchema } from './ids.ts';
 import { logPageSchema } from './log.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 
-/** What a live worker says of its host, every few seconds, in a key that ends with it. */
+/** The heartbeat of a host. Its worker writes it every few seconds, to a key that expires when the worker stops. */
 export const hostBeatSchema = z.object({
   slots: z.number(),
   free: z.number(),
@@ -14,7 +14,7 @@ export const hostBeatSchema = z.object({
   boot: z.string(),
   draining: z.boolean(),
   defaultImage: z.string(),
-  /** Median of how long its last sessions held a slot; absent before the first has ended. */
+  /** Median time that its most recent sessions held a slot; absent until the first of them has ended. */
   heldMs: z.number().optional(),
 });
 export type HostBeat = z.infer<typeof hostBeatSchema>;
@@ -29,7 +29,7 @@ export interface HostInfo {
   seenAt: string;
 }
 
-/** A terminal on the session's host; its user then writes to it through Redis. */
+/** Opens a terminal on the session's host. Its user then writes to it through Redis. */
 const attachQuestionSchema = z.object({
   type: z.literal('attach'),
   terminal: terminalIdSchema,
@@ -39,13 +39,13 @@ const attachQuestionSchema = z.object({
 });
 export type AttachQuestion = z.infer<typeof attachQuestionSchema>;
 
-/** What a host can be asked about one of its sessions, each with the shape of its answer. */
+/** The questions that a host answers about one of its sessions, each with the schema of its answer. */
 export const hostAnswerSchemas = {
-  /** What runs in the sandbox besides the shell. */
+  /** Processes in the sandbox other than the shell. */
   background: z.array(z.object({ pid: z.number(), command: z.string() })),
-  /** `no-shell`: an entry has to ask for one first. */
+  /** `no-shell`: the session has no shell. An entry has to be submitted first, which starts one. */
   attach: z.object({ state: z.enum(['open', 'no-shell']) }),
-  /** What a command printed beyond the budget of its session's stream, from given offsets on. */
+  /** Output of a command beyond the budget of its session's stream, from given offsets on. */
   log: logPageSchema,
 } as const;
 
@@ -67,19 +67,19 @@ export const hostQuestionSchema = z.discriminatedUnion('type', [
 export type HostQuestion = z.infer<typeof hostQuestionSchema>;
 export type HostAnswer<T extends HostQuestion['type']> = z.infer<(typeof hostAnswerSchemas)[T]>;
 
-/** An answer in the asker's inbox, sealed: it is for nobody else. */
+/** An answer in the inbox of the producer that sent the question. It is stored sealed. */
 export const sealedAnswerSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('answer'), value: z.unknown() }),
   z.object({ type: z.literal('refusal'), error: wireErrorSchema }),
 ]);
 export type SealedAnswer = z.infer<typeof sealedAnswerSchema>;
 
-/** What must reach a live shell out of order travels in the host's `calls` stream. */
+/** A message in the host's `calls` stream. It does not wait behind the entries of a mailbox. */
 export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('cancel'), tenant: z.string(), session: z.string(), entry: z.string() }),
   z.object({ type: z.literal('close'), tenant: z.string(), session: z.string() }),
   z.object({ type: z.literal('cancel-tool'), call: z.string() }),
-  /** `id` names the question in the answer; `inbox` is the producer that asks. */
+  /** `id` identifies the question in the answer; `inbox` is the id of the producer that asks. */
   z.object({
     type: z.literal('ask'),
     tenant: z.string(),

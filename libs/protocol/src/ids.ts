@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from './limits.ts';
 
-/** Ids hold only characters that mean nothing to Redis keys, hash tags, globs, paths and shells. */
+/** Ids hold only characters without a special meaning in Redis keys, hash tags, globs, paths and shells. */
 const ID_PATTERN = /^[A-Za-z0-9._-]+$/;
 
 const idSchema = z
@@ -20,7 +20,7 @@ export type TenantId = z.infer<typeof tenantIdSchema>;
 export type HostId = z.infer<typeof hostIdSchema>;
 export type Namespace = z.infer<typeof namespaceSchema>;
 
-/** A ULID: what the mailbox calls an entry. Unique within its session, made by the client. */
+/** The id of a mailbox entry: a ULID, unique within its session, made by the client. */
 export const entryIdSchema = z
   .string()
   .regex(/^[0-9A-HJKMNP-TV-Z]{26}$/, 'must be a ULID')
@@ -34,7 +34,7 @@ export function toCommandId(sessionId: string, entryId: string): CommandId {
   return `${sessionId}.${entryId}` as CommandId;
 }
 
-/** Splits a command id into its session and entry; undefined when it is none. */
+/** Splits a command id into its session and entry. Returns undefined when it is not a command id. */
 export function parseCommandId(commandId: string): { sessionId: SessionId; entryId: EntryId } | undefined {
   const dot = commandId.lastIndexOf('.');
   const sessionId = sessionIdSchema.safeParse(commandId.slice(0, Math.max(dot, 0)));

@@ -1,17 +1,17 @@
-/** A value that JSON cannot say: where in it, and why. */
+/** Thrown for a value that JSON cannot represent. The message names the place within the value and the reason. */
 export class NotJsonError extends Error {}
 
 const DEEPEST = 500;
 
 /**
- * JSON of a value that says the same when it is read again. What JSON would drop or change (undefined, NaN, a Date, a cycle) throws
- * NotJsonError instead. `name` is what the message calls the value.
+ * Serializes a value as JSON that parses to an equal value. Anything that JSON would drop or change (undefined, NaN, a Date, a cycle)
+ * throws NotJsonError instead. `name`: the name of the value in that message.
  */
 export function toJsonText(value: unknown, name: string): string {
   return JSON.stringify(toPlain(value, name, []));
 }
 
-/** A copy: what is checked is what is written, whatever getters do. */
+/** Returns a checked copy. Getters are read once, so the checked values are the serialized ones. */
 function toPlain(value: unknown, path: string, ancestors: readonly object[]): unknown {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number') {
@@ -27,7 +27,7 @@ function toPlain(value: unknown, path: string, ancestors: readonly object[]): un
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
     throw new NotJsonError(`${path} is a ${prototype.constructor?.name || 'class instance'}`);
   }
-  // Without a prototype no key means anything, `__proto__` included.
+  // An object without a prototype has no special keys, `__proto__` included.
   const copy = Object.create(null);
   for (const key of Object.keys(value)) {
     copy[key] = toPlain((value as Record<string, unknown>)[key], `${path}.${key}`, within);

@@ -5,9 +5,9 @@ export interface SessionKeys {
   namespace: string;
   tenant: string;
   session: string;
-  /** Everything of the session begins with it: `<ns>:{<tenant>:<session>}:` */
+  /** Prefix of all keys of the session: `<ns>:{<tenant>:<session>}:` */
   prefix: string;
-  /** list of entry ids that wait, in order of acceptance */
+  /** list: ids of the waiting entries, in order of acceptance */
   queue: string;
   /** hash: life, generation, sealed spec, owner, running entry, epoch */
   state: string;
@@ -15,9 +15,9 @@ export interface SessionKeys {
   stream: string;
   /** pub/sub: the id of the newest stream entry */
   feed: string;
-  /** the session in other keys and channels: `<tenant>:<session>` */
+  /** name of the session in other keys and channels: `<tenant>:<session>` */
   member: string;
-  /** Prefix of every host's `hostKeys().wakeUps`: a script learns the session's host only when it runs. */
+  /** Prefix of every host's `hostKeys().wakeUps`. A script appends the session's host, which it reads when it runs. */
   wakeUpsPrefix: string;
 }
 
@@ -40,16 +40,19 @@ export function sessionKeys(namespace: string, tenant: string, session: string):
 
 const wakeUpsPrefix = (namespace: string) => `${namespace}:wakeups:`;
 
-/** hash, kept for the retention after its end: kind, state, sealed payload until it ends, owner's fence, stored offsets, outcome, id of the terminal event */
+/**
+ * hash, kept for the retention after its end: kind, state, sealed payload until it ends, owner's fence, stored offsets, outcome, id of the
+ * terminal event
+ */
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
-/** string, one hour: what a file operation handed back, sealed */
+/** string, one hour: the answer of a file operation, sealed */
 export const answerKey = (keys: SessionKeys, entry: string) => `${keys.prefix}answer:${entry}`;
-/** stream, until its end: chunks of an open stdin that were not read yet, sealed; each id is the offset at which the chunk ends */
+/** stream, until the entry's end: unread chunks of an open stdin, sealed; each id is the offset at which the chunk ends */
 export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}input:${entry}`;
 /** string, for the retention: `<payload hash> <entry id>` */
 export const idempotencyKey = (keys: SessionKeys, keyHash: string) => `${keys.prefix}key:${keyHash}`;
 
-/** Of one terminal at a session. They expire together, 30 s after the last call of its user. */
+/** Keys of one terminal of a session. They expire together, 30 s after the last call of its user. */
 export const terminalKeys = (keys: SessionKeys, terminal: string) => ({
   /** hash: numbers of the last messages in and out, and the raw offset behind the output */
   terminal: `${keys.prefix}terminal:${terminal}`,
@@ -66,19 +69,19 @@ export interface FleetKeys {
   namespace: string;
   /** prefix of the BullMQ queues of sessions, one for each placement class */
   admission: string;
-  /** sorted set: session member → when it was recorded or last submitted to (ms) */
+  /** sorted set: session member → time at which it was recorded or last submitted to (ms) */
   index: string;
   /** hash: session member → `<fence> <host>` */
   owners: string;
   /** counter: the newest fence */
   fence: string;
-  /** sorted set: host id → when it last said that it lives (ms) */
+  /** sorted set: host id → time of its last heartbeat (ms) */
   hosts: string;
   /** pub/sub: wake-ups of all hosts, for the sessions queues */
   sessionsWakeUps: string;
-  /** prefix of the BullMQ queues of tools, a queue each: on a slot of their own */
+  /** prefix of the BullMQ queues of tools, one for each tool. They are on a Cluster slot of their own */
   tools: string;
-  /** sorted set: name of a tool → when a host last offered it (ms) */
+  /** sorted set: name of a tool → time at which a host last offered it (ms) */
   knownTools: string;
   /** pub/sub: wake-ups of all hosts, for the queues of tools */
   toolsWakeUps: string;
@@ -105,29 +108,29 @@ export function fleetKeys(namespace: string): FleetKeys {
 export const sessionsQueue = (placementClass: string) => `sessions-${placementClass}`;
 /** BullMQ refuses `:` and whole numbers in job ids. */
 export const sessionJobId = (tenant: string, session: string) => `s~${tenant}~${session}`;
-/** undefined when the id is none of ours. */
+/** Returns undefined when the id is not a session job's. */
 export function parseSessionJobId(jobId: string): { tenant: string; session: string } | undefined {
   const match = /^s~([A-Za-z0-9._-]{1,128})~([A-Za-z0-9._-]{1,128})$/.exec(jobId);
   return match === null ? undefined : { tenant: match[1] as string, session: match[2] as string };
 }
-/** The lock of an active session job: the one key name of BullMQ that we touch. A test pins it. */
+/** The lock of an active session job: the only key name of BullMQ that is used directly. A test pins it. */
 export const sessionJobLockKey = (fleet: FleetKeys, placementClass: string, jobId: string) =>
   `${fleet.admission}:${sessionsQueue(placementClass)}:${jobId}:lock`;
 
-/** One BullMQ queue a tool: only hosts that offer it look there. */
+/** One BullMQ queue for each tool: only hosts that offer the tool fetch from it. */
 export const toolQueue = (name: string) => `tool-${name}`;
-/** BullMQ takes a whole number for an id of its own. */
+/** The prefix is needed because BullMQ treats a whole number as an id of its own. */
 export const toolJobId = (call: string) => `call-${call}`;
-/** string: who began the call, or ended it before anybody did; it never begins again */
+/** string: the process that began the call, or that ended it before it began. Once it is set, the call never begins again. */
 export const toolCallKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:call:${call}`;
-/** string: how the call ended, sealed; the first that is written counts */
+/** string: the result of the call, sealed; the first one written counts */
 export const toolResultKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:result:${call}`;
 /** stream and channel: calls of a tenant that started and ended */
 export const toolEventsKey = (fleet: FleetKeys, tenant: string) => `${fleet.tools}:events:${tenant}`;
 
 /** Keys of one host. */
 export const hostKeys = (namespace: string, host: string) => ({
-  /** string with JSON, 5 s: the worker lives */
+  /** string with JSON, 5 s: heartbeat of the worker */
   alive: `${namespace}:host:${host}:alive`,
   /** string, 5 s, renewed: boot id of the one process that may act as this host */
   boot: `${namespace}:host:${host}:boot`,
@@ -139,5 +142,5 @@ export const hostKeys = (namespace: string, host: string) => ({
   wakeUps: `${wakeUpsPrefix(namespace)}${host}`,
 });
 
-/** stream, expires when its producer is gone: hints that a command ended */
+/** stream, expires after its producer has stopped: hints that a command ended */
 export const inboxKey = (namespace: string, producer: string) => `${namespace}:inbox:${producer}`;

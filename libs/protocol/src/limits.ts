@@ -1,16 +1,16 @@
-/** Limits on what a producer may send. Sizes are bytes, times are milliseconds. Every refusal names the limit. */
+/** Limits on the data that a producer may send. Sizes are bytes, times are milliseconds. Every rejection names the limit. */
 export const LIMITS = {
   idChars: 128,
   scriptBytes: 1_048_576,
-  /** A stdin up to this travels with its command; a longer one is streamed by its submitter. */
+  /** A stdin up to this size is stored with its command; a longer one is streamed by its submitter. */
   stdinBytes: 1_048_576,
-  /** Of an open stdin: what may wait unread, in bytes and in pieces, and the largest piece. */
+  /** Of an open stdin: the maximum of unread data in bytes and in chunks, and the largest chunk. */
   inputUnreadBytes: 4_194_304,
   inputUnreadChunks: 4_096,
   inputChunkBytes: 262_144,
-  /** What is written to it in one step. */
+  /** The most that one call writes to an open stdin. */
   inputWriteBytes: 1_048_576,
-  /** A submitter that streams is gone when it has not been heard for this long. */
+  /** Lease of a submitter that streams a stdin: without a renewal for this long, it counts as gone. */
   inputLeaseMs: 3_000,
   filePartBytes: 1_048_576,
   envValueBytes: 131_072,
@@ -33,7 +33,7 @@ export const LIMITS = {
   toolArgumentBytes: 4_194_304,
   toolOutputBytes: 33_554_432,
   toolTimeoutMs: 30_000,
-  /** A tool that no host has offered for so long is unknown: who calls it is told, instead of waiting for a host. */
+  /** A tool that no host has offered for this long is unknown: a call of it fails instead of waiting for a host. */
   toolKnownMs: 86_400_000,
   toolMemoryBytes: 536_870_912,
   secretBytes: 16_384,

@@ -1,20 +1,20 @@
 import { z } from 'zod';
 import type { StreamName } from './events.ts';
 
-/** A piece of a command's full log: redacted, as the stream has it. */
+/** A piece of a command's full log. It is redacted like the stream. */
 export interface LogChunk {
-  /** Of its entry, where the session's stream has it. */
+  /** Id of the stream entry, when the session's stream has this piece. */
   id?: string;
   stream: StreamName;
-  /** Where `data` begins, in redacted bytes of its stream. */
+  /** Offset of `data`, in redacted bytes of its stream. */
   offset: number;
   data: Uint8Array;
   text: string;
-  /** Bytes that are gone before this chunk. */
+  /** Bytes before this chunk that no longer exist. */
   omittedBytes?: number;
 }
 
-/** A part of the log as its host hands it out; `data` is base64. What is missing between two pieces of a stream is gone. */
+/** A part of the log as its host returns it; `data` is base64. Bytes that are missing between two pieces of a stream no longer exist. */
 export const logPageSchema = z.object({
   pieces: z.array(z.object({ stream: z.enum(['stdout', 'stderr']), offset: z.number(), data: z.string() })),
   more: z.boolean(),

@@ -2,9 +2,9 @@ import type { SessionSpec } from './session.ts';
 
 type OutputSpec = NonNullable<SessionSpec['output']>;
 
-/** How other systems cut what a model is shown, for `output` of a session's spec. What was cut is counted and marked all the same. */
+/** Output bounds of other systems, for `output` of a session's spec. The truncated part is still counted and marked. */
 export const OUTPUT_PROFILES = {
-  /** LangChain's shell tool: 100 lines, from the start, and no bound in bytes. */
+  /** LangChain's shell tool: 100 lines, from the start, and no limit in bytes. */
   langchain: { maxLines: 100, maxBytes: 16_777_216, keep: 'head' },
   /** Codex: 10 KiB and 256 lines of each stream, from the start, whichever comes first. */
   codex: { maxLines: 256, maxBytes: 10_240, keep: 'head' },

@@ -1,4 +1,4 @@
-// What loads nothing else, zod included: for a process whose start counts.
+// The modules that load no other module, not even zod: for a process that has to start fast.
 export * from './define-tool.ts';
 export * from './field-issues.ts';
 export * from './json-text.ts';

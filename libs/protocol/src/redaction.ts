@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from './limits.ts';
 
-/** Whether a type needs a pattern, and whether a pattern is one, is for the policy to say: it knows both. */
+/** libs/policy checks whether the type needs a pattern, and whether the pattern is valid. */
 export const redactionRuleSchema = z.strictObject({
   type: z
     .string('must be a string')

@@ -41,7 +41,7 @@ const shellSchema = z.object({
   epoch: z.number(),
 });
 
-/** A Result as it stands in the stream: the ids are in the entry, `output` only where it differs from the one stream that has any. */
+/** A Result as it is stored in the stream, whose entry has the ids. `output` is absent where it equals the only stream with output. */
 export const wireResultSchema = z.object({
   outcome: z.enum(OUTCOMES),
   exitCode: z.number().nullable(),
@@ -68,7 +68,7 @@ export interface Result extends Omit<WireResult, 'output'> {
   deduplicated: boolean;
 }
 
-/** What an outcome leaves when nothing ran, or nothing is known of what ran. */
+/** The Result of an entry that never ran, or of whose run nothing is known. */
 export function emptyResult(outcome: Outcome, rest: Partial<WireResult> = {}): WireResult {
   return {
     outcome,
@@ -86,7 +86,7 @@ export function emptyResult(outcome: Outcome, rest: Partial<WireResult> = {}): W
   };
 }
 
-/** Drops `output` where a reader can tell it from the streams. */
+/** Drops `output` where a reader can derive it from the streams. */
 export function toWireResult(result: WireResult): WireResult {
   const { output, ...rest } = result;
   const derivable =

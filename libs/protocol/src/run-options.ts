@@ -30,8 +30,8 @@ const optionsSchema = z.strictObject({
   /**
    * Standard input. Default: empty (`/dev/null`).
    * - A string or bytes up to 1 MiB are stored with the command.
-   * - More bytes, and the pieces of an iterable or a Readable, are streamed by the submitting process while the command runs. Do not change the
-   *   bytes until then. If that process ends first, the command is stopped and its Result has the error STDIN_INCOMPLETE.
+   * - More bytes, and the pieces of an iterable or a Readable, are streamed by the submitting process while the command runs. Do not change
+   *   the bytes until then. If that process ends first, the command is stopped and its Result has the error STDIN_INCOMPLETE.
    * - The word `'open'`: `command.write` and `command.closeStdin` supply it, from any process.
    *
    * A streamed or open stdin cannot be combined with `retry: 'idempotent'`, nor an iterable with `idempotencyKey`.
@@ -39,20 +39,26 @@ const optionsSchema = z.strictObject({
   stdin: stdinSchema.optional(),
   /** 1 to 256 visible ASCII characters. A second submit with the same key and command in this session returns the first command. */
   idempotencyKey: idempotencyKeySchema.optional(),
-  /** `true`: submit resolves only when the command is on the disk of Redis; it rejects with DURABLE_UNSUPPORTED where Redis cannot promise that. Default: false. */
+  /**
+   * `true`: submit resolves only when the command is on the disk of Redis; it rejects with DURABLE_UNSUPPORTED where Redis cannot guarantee
+   * that. Default: false.
+   */
   durable: z.boolean('must be true or false').default(false),
   /** `'idempotent'`: the command may run a second time when its host was lost while it ran. Default: `'never'`. */
   retry: z.enum(['never', 'idempotent'], "must be 'never' or 'idempotent'").default('never'),
   /** Encoding of `stdout`, `stderr` and `output` in the Result. Default: `'utf8'`. */
   encoding: encodingSchema.default('utf8'),
-  /** Time in ms from acceptance within which the command must start, 1 to 86,400,000 (a day); else its outcome is `timeout`. Default: no limit. */
+  /**
+   * Time in ms from acceptance within which the command must start, 1 to 86,400,000 (a day); else its outcome is `timeout`. Default: no
+   * limit.
+   */
   startDeadlineMs: durationSchema().optional(),
 });
 
 const isStreamed = (stdin: unknown) =>
   stdin === 'open' || (typeof stdin === 'object' && !(stdin instanceof Uint8Array));
 
-/** What a caller may set for one command. Every field is optional. Unknown fields are refused, so that a misspelt one does not go unnoticed. */
+/** The options of one command. Every field is optional. Unknown fields are rejected, so that a misspelt one is noticed. */
 export const runOptionsSchema = optionsSchema.superRefine(({ stdin, retry, idempotencyKey }, context) => {
   const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['stdin'], message });
   const isLong =

@@ -30,13 +30,13 @@ const wholePositive = (maximum: number, otherwise = 'must be positive') =>
     .max(maximum, `must be at most ${maximum}`);
 
 const outputSchema = z.strictObject({
-  /** Of each stream in the Result, 1 to 16,777,216. Default: 262,144. */
+  /** Maximum bytes of each stream in the Result, 1 to 16,777,216. Default: 262,144. */
   maxBytes: wholePositive(LIMITS.outputBytes).default(262_144),
-  /** Of each stream in the Result, 1 to 1,000,000. Default: 10,000. */
+  /** Maximum lines of each stream in the Result, 1 to 1,000,000. Default: 10,000. */
   maxLines: wholePositive(LIMITS.outputLines).default(10_000),
   /** The part of a longer output that the Result keeps. Default: `'head-tail'`. */
   keep: z.enum(['head', 'tail', 'head-tail'], "must be 'head', 'tail' or 'head-tail'").default('head-tail'),
-  /** Bytes of a command that its stream carries, 1 to 67,108,864. Bytes beyond that are counted; the log has them. Default: 8,388,608. */
+  /** Bytes of a command that its stream carries, 1 to 67,108,864. Further bytes are counted, and are in the log. Default: 8,388,608. */
   streamBytes: wholePositive(LIMITS.streamBytes).default(8_388_608),
 });
 
@@ -62,7 +62,7 @@ const limitsSchema = z.strictObject({
   diskBytes: wholePositive(2 ** 50, 'must be positive if provided').optional(),
 });
 
-/** With the three that control groups enforce filled in. */
+/** Fills in the three limits that control groups enforce. */
 export function withDefaultLimits(limits: z.infer<typeof limitsSchema>) {
   const { memoryBytes, cpus, pids } = DEFAULT_LIMITS;
   return {
@@ -131,7 +131,7 @@ const fieldsSchema = z.strictObject({
   labels: labelsSchema.default({}),
 });
 
-/** Refuses a name that is in both: whether its value is a secret would depend on the order of the exports. */
+/** Rejects a name that is in both: otherwise the order of the exports would decide whether its value is a secret. */
 function refuseDoubles({ env, secrets }: { env: object; secrets: object }, context: z.RefinementCtx): void {
   for (const name of Object.keys(secrets).filter((secret) => Object.hasOwn(env, secret)))
     context.addIssue({ code: 'custom', path: ['secrets', name], message: 'is in env as well' });

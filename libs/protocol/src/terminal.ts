@@ -1,10 +1,10 @@
 import { z } from 'zod';
 
-/** A terminal's user is gone when nothing was heard for this long, by the clock of Redis. */
+/** A terminal expires when its user has made no call for this long, by the clock of Redis. */
 export const TERMINAL_TTL_MS = 30_000;
-/** How often its user says that he is there. */
+/** Interval of the heartbeats of a terminal's user. */
 export const TERMINAL_BEAT_MS = 5_000;
-/** Messages that may wait on their way in, and out. */
+/** The most messages that may wait in each direction. */
 export const TERMINAL_MESSAGES = 64;
 /** The most bytes that one message carries. */
 export const TERMINAL_MESSAGE_BYTES = 16_384;
@@ -16,7 +16,7 @@ const side = z.int('must be a whole number').min(1, 'must be at least 1').max(10
 export const terminalSizeSchema = z.object({ rows: side, columns: side });
 export type TerminalSize = z.infer<typeof terminalSizeSchema>;
 
-/** Bytes travel as the characters U+0000 to U+00FF. */
+/** Bytes are encoded as the characters U+0000 to U+00FF. */
 const bytesSchema = z.string().max(TERMINAL_MESSAGE_BYTES);
 
 /** A message of a terminal's user. `from`: the number of bytes of input before it. */
@@ -27,7 +27,7 @@ export const terminalInputMessageSchema = z.discriminatedUnion('type', [
 ]);
 export type TerminalInputMessage = z.infer<typeof terminalInputMessageSchema>;
 
-/** How a terminal ended: its shell did, it was hung up, a rule blocks what it shows, or it is gone with its sandbox. */
+/** How a terminal ended: its shell ended, it was hung up, a rule blocked its output, or it was lost with its sandbox. */
 export const terminalEndSchema = z.object({
   reason: z.enum(['exited', 'signalled', 'hung-up', 'blocked', 'lost']),
   exitCode: z.int().nullable(),

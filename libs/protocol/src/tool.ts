@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { entryIdSchema, tenantIdSchema } from './ids.ts';
 import { LIMITS } from './limits.ts';
 
-/** Names that models, queues and URLs can hold alike. */
+/** Names that are valid for models, for queues and in URLs. */
 export const toolNameSchema = z
   .string('must be a string')
   .regex(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 of A-Z a-z 0-9 _ -, the first a letter or _');
@@ -18,9 +18,9 @@ export const toolOfferSchema = z.object({
 export type ToolOffer = z.infer<typeof toolOfferSchema>;
 
 export interface ToolInfo extends ToolOffer {
-  /** Live hosts that run it. */
+  /** Live hosts that offer it. */
   hosts: string[];
-  /** Those of them whose definition is another one than this. */
+  /** The hosts among them whose definition differs from this one. */
   differing: string[];
 }
 
@@ -49,7 +49,7 @@ export const toolCallEventSchema = z.discriminatedUnion('type', [
 ]);
 export type ToolCallEvent = z.infer<typeof toolCallEventSchema>;
 
-/** How a call fails. docs/tools.md is checked against it. */
+/** The error codes of a failed call. docs/tools.md is checked against it. */
 export const TOOL_ERROR_CODES = [
   'unknown-tool',
   'arguments-invalid',
@@ -74,19 +74,19 @@ export const toolErrorSchema = z.object({
 });
 export type ToolError = z.infer<typeof toolErrorSchema>;
 
-/** A call that fails is data, as a command that fails is. */
+/** The result of a call. The failure of a call is data, like the failure of a command. */
 export type ToolResult = { callId: string; hostId: string | null } & (
   | { ok: true; output: unknown }
   | { ok: false; error: ToolError }
 );
 
-/** A result as it lies in Redis, below its seal. */
+/** A result before it is sealed and stored in Redis. */
 export const wireToolResultSchema = z.discriminatedUnion('ok', [
   z.object({ ok: z.literal(true), hostId: z.string(), output: z.unknown() }),
   z.object({ ok: z.literal(false), hostId: z.string().nullable(), error: toolErrorSchema }),
 ]);
 
-/** The data of a call's job. Which tool, its queue says. */
+/** The data of a call's job. The queue of the job determines the tool. */
 export const toolJobSchema = z.strictObject({
   call: entryIdSchema,
   tenant: tenantIdSchema,
@@ -95,7 +95,7 @@ export const toolJobSchema = z.strictObject({
   /** sealed */
   args: z.string(),
   timeoutMs: z.number().int().positive().max(LIMITS.timeoutMs).optional(),
-  /** By the clock of Redis: it starts until then, or not at all. */
+  /** By the clock of Redis. A call that has not started by then never starts. */
   deadline: z.number().int().positive().optional(),
 });
 export type ToolJob = z.infer<typeof toolJobSchema>;

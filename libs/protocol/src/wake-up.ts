@@ -7,15 +7,15 @@ import { toolNameSchema } from './tool.ts';
 const sessionFields = { tenant: tenantIdSchema, session: sessionIdSchema };
 
 /**
- * A pub/sub message to hosts: work may be there. It may be lost, so its receiver also looks by itself, and it may be unfounded, so its
- * receiver looks before it acts.
+ * A pub/sub message to hosts: there may be work. It can be lost, so its receiver also polls. It can be unfounded, so its receiver checks
+ * for work before it acts.
  */
 export const wakeUpSchema = z.discriminatedUnion('type', [
   /** To its host: an idle session has work, or is closing. */
   z.object({ type: z.literal('session'), ...sessionFields }),
   /** To its host: something was written to the stdin of the running command. */
   z.object({ type: z.literal('input'), ...sessionFields }),
-  /** To its host: the user of a terminal has typed or read something, or is still there. */
+  /** To its host: the user of a terminal has typed or read something, or has sent a heartbeat. */
   z.object({ type: z.literal('terminal'), ...sessionFields, terminal: terminalIdSchema }),
   /** To one host: its stream of calls has entries. */
   z.object({ type: z.literal('calls') }),
@@ -29,7 +29,7 @@ export type WakeUp = z.infer<typeof wakeUpSchema>;
 /** The only format of a wake-up. Scripts receive it as an argument and publish it unchanged. */
 export const encodeWakeUp = (wakeUp: z.input<typeof wakeUpSchema>): string => JSON.stringify(wakeUp);
 
-/** Undefined when the message is no wake-up: anybody who reaches Redis can publish. */
+/** Returns undefined when the message is not a wake-up: any client of Redis can publish. */
 export function parseWakeUp(message: string): WakeUp | undefined {
   try {
     return wakeUpSchema.safeParse(JSON.parse(message)).data;

@@ -6,8 +6,8 @@ import { defineScript, runScript } from '../script.ts';
 const script = defineScript('admission/forget', readFileSync(new URL('./forget.lua', import.meta.url), 'utf8'));
 
 /**
- * Takes a session whose life is over (closed, or nothing is left of it) out of the index. `score`: what the index said of it
- * before the caller looked at the session, as text. False when it was submitted to since.
+ * Removes a session whose life is over (closed, or nothing is left of it) from the index. `score`: its score in the index, as text, from
+ * before the caller read the session. Returns false when an entry was submitted since.
  */
 export async function forget(redis: Redis, fleet: FleetKeys, member: string, score: string): Promise<boolean> {
   return (await runScript(redis, script, [fleet.index, fleet.owners], [member, score])) === 1;

@@ -1,7 +1,8 @@
--- grant: give an owner of a session job its fence. The job's lock must name the host; a missing one is set again while the last owner was this host.
--- KEYS 1 owners · 2 fence counter · 3 lock of the session job (BullMQ's) · 4… locks of the jobs that it may have in other queues
+-- grant: give an owner of a session job its fence. The job's lock must name the host. A missing lock is set again when the session's last
+-- owner was this host.
+-- KEYS 1 owners · 2 fence counter · 3 lock of the session job (BullMQ's) · 4… locks of the jobs that the session may have in other queues
 -- ARGV 1 member · 2 host · 3 lock ms
--- Returns {1, fence} · {-1, who has it} · {-2, who holds the session through a job in another queue}
+-- Returns {1, fence} · {-1, holder} · {-2, holder of the session through a job in another queue}
 for i = 4, #KEYS do
   local other = redis.call('GET', KEYS[i])
   if other and other ~= ARGV[2] then return {-2, other} end

@@ -13,9 +13,9 @@ export type Granted =
   | { type: 'held-in-other-class'; holder: string };
 
 /**
- * Asks for a fence. The host must hold the lock of the session's job, or have been the last owner of a session whose job nobody has locked.
- * `otherClasses`: the session may have a job in one of these queues that was left from an earlier life of its id; while another host holds
- * the lock of one, nothing is granted.
+ * Requests a fence. The host must hold the lock of the session's job. If the job is not locked, the host must be the session's last owner.
+ * `otherClasses`: classes in whose queues an earlier life of the session id may have left a job. While another host holds the lock of such
+ * a job, nothing is granted.
  */
 export async function grant(
   redis: Redis,

@@ -1,7 +1,7 @@
--- relock: renew the lock of a session job that ran out while nobody could renew it: only for its last owner, while it is still that.
+-- relock: renew the lock of a session job, also after it has expired. Only the session's last owner may do so, under its last fence.
 -- KEYS 1 owners · 2 lock of the session job (BullMQ's)
 -- ARGV 1 member · 2 fence · 3 host · 4 lock ms
--- Returns 1 it is this host's · 0 another's
+-- Returns 1 this host has the session · 0 another host has it
 local lock = redis.call('GET', KEYS[2])
 if lock and lock ~= ARGV[3] then return 0 end
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] .. ' ' .. ARGV[3] then return 0 end

@@ -5,7 +5,10 @@ import { defineScript, runScript } from '../script.ts';
 
 const script = defineScript('admission/relock', readFileSync(new URL('./relock.lua', import.meta.url), 'utf8'));
 
-/** Keeps the session of an owner whose lock ran out while Redis was away, or the owner asleep. False when somebody else has it. */
+/**
+ * Renews the lock of an owner, also after it has expired while Redis was unavailable or the owner was suspended. Returns false when another
+ * host has the session.
+ */
 export async function relock(
   redis: Redis,
   fleet: FleetKeys,

@@ -1,9 +1,11 @@
--- adopt: become the owner under a fence, unless a newer one is stored. The same owner's equal fence is accepted, until it was released.
+-- adopt: become the owner under a fence, unless a newer one is stored.
+-- The stored fence is accepted again from the same host, until it was released.
 -- ARGV 3 fence · 4 host · 5 generation for which the job was added, or '' · 6 placement class of the job's queue, or ''
 -- Returns {1, life, generation, sealed spec, epoch, waiting, created ms, host before this fence, entry…, epoch that a Result last reported,
---          epoch before this sandbox, '<host> <sandbox>' of the shell that was last ready or '', epoch of the shell that was last announced as ready}
+--          epoch before this sandbox, '<host> <sandbox>' of the shell that was last ready or '',
+--          epoch of the shell that was last announced as ready}
 --         (the entry with code 2, or {0}) · {-1} fenced · {-2} the session is closed
---         {-3} the job was left from an earlier life, in a queue in which this life does not belong
+--         {-3} the job is a leftover of an earlier life, in the queue of another placement class
 local fence, host = ARGV[3], ARGV[4]
 local owner_fence, life, generation, spec, epoch, created_at, owner_host, running, reported, epoch_base, released, previous_host, shell, status, announced, class =
   unpack(redis.call('HMGET', state, 'fence', 'life', 'generation', 'spec', 'epoch', 'createdAt', 'host', 'running', 'reported', 'epochBase',

@@ -18,23 +18,23 @@ export interface Adopted {
   /** number of shells before those of the sandbox that was last announced */
   epochBase: number;
   /**
-   * Where the session's shell was last ready; undefined when it has none, or the session was released. Any other sandbox that is found must
-   * not be adopted: an older owner left it behind, or nothing has run in it. The value changes only when a new shell is ready, so a take-over
-   * after an interrupted one finds the same.
+   * Host and sandbox of the shell that was last ready; undefined when the session has none, or was released. No other sandbox may be
+   * adopted: an older owner left it behind, or nothing has run in it. The value changes only when a new shell is ready, so it is the same
+   * when an interrupted take-over is repeated.
    */
   shell?: { host: string; sandbox: string };
-  /** epoch of the shell that was last announced as ready; a later one may lack its preparation */
+  /** epoch of the shell that was last announced as ready; a later shell may not be prepared yet */
   preparedEpoch: number;
   /** number of entries that wait */
   waiting: number;
   createdAt: number;
-  /** The owner before this fence, or empty. Repeated calls under one fence answer the same. */
+  /** The owner before this fence, or empty. Repeated calls under one fence return the same value. */
   previousHost: string;
   /** the entry that was running under an earlier owner, or before this worker was restarted */
   running?: Entry;
 }
 
-/** The job with which a host comes: the queue that it was in, and the life of the session for which it was added, if that is known. */
+/** The job that the host has fetched: the class of its queue, and the life of the session for which it was added, if that is known. */
 export interface AdoptedJob {
   placementClass: string;
   generation?: string | undefined;
@@ -42,7 +42,7 @@ export interface AdoptedJob {
 
 /**
  * Becomes the owner under `owner.fence`, unless a newer owner is stored. The first step of every take-over and every reconnection.
- * `wrong-queue`: the job was left from an earlier life of the session, in a queue in which the present life does not belong.
+ * `wrong-queue`: the job is a leftover of an earlier life of the session, in the queue of another placement class.
  */
 export async function adopt(
   owner: Owner,

@@ -1,4 +1,5 @@
--- announce: record the state of the owner's shell. An event is added once per type, fence and epoch; a call that arrives late changes nothing.
+-- announce: record the state of the owner's shell. An event is added once per type, fence and epoch; a call that arrives late changes
+-- nothing.
 -- ARGV 3 fence · 4 host · 5 epoch · 6 status (starting, ready) · 7 event type or '' · 8 event data JSON
 --      9 epoch before the first shell of this sandbox · 10 id of the sandbox, or '' · 11 number of the call, which rises
 -- Returns {1} · {-1} fenced
@@ -14,7 +15,7 @@ if ARGV[7] ~= '' and not string.find(types, ' ' .. ARGV[7] .. ' ', 1, true) then
 end
 announced = ARGV[3] .. ' ' .. ARGV[11] .. ' ' .. ARGV[5] .. ' ' .. types
 redis.call('HSET', state, 'epoch', ARGV[5], 'status', ARGV[6], 'epochBase', ARGV[9], 'announced', announced)
--- Only a ready shell is given anything to run: from here on this is the shell that an adopter has to find.
+-- Only a ready shell runs entries. From here on, an adopter may continue only with this one.
 if ARGV[6] == 'ready' then redis.call('HSET', state, 'shell', ARGV[4] .. ' ' .. ARGV[10]) end
 publish_newest()
 return {1}

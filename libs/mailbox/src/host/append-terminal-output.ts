@@ -7,9 +7,9 @@ const script = defineMailboxScript('host/append-terminal-output');
 
 interface TerminalOutputCall {
   terminal: string;
-  /** the last input message that the terminal has taken whole */
+  /** number of the last input message that the terminal has taken completely */
   taken: number;
-  /** of the first message, from 1 */
+  /** number of the first message, from 1 */
   number: number;
   /** raw bytes of the terminal's output that all messages so far cover */
   rawTo: number;
@@ -20,10 +20,10 @@ interface TerminalOutputCall {
 export type TerminalOutputAnswer =
   /** `next`: the number of the message that comes next. */
   | { type: 'stored' | 'misplaced' | 'full'; next: number }
-  /** Its user is gone, so it has expired. */
+  /** The terminal has expired, because its user is gone. */
   | { type: 'expired' };
 
-/** Stores output of a terminal, or, without messages, only checks that its user is still there. */
+/** Stores output of a terminal, or, without messages, only checks that it has not expired. */
 export async function appendTerminalOutput(
   owner: Owner,
   { terminal, taken, number, rawTo, messages }: TerminalOutputCall,

@@ -8,7 +8,7 @@ const script = defineMailboxScript('host/append');
 
 export type Appended =
   | { type: 'stored'; offsets: { stdout: number; stderr: number } }
-  /** The entries do not begin at the stored offsets, which these are, or at the stored seq: the call arrived before, or something is missing. */
+  /** The entries do not begin at the stored seq and offsets (`offsets`): the call arrived twice, or output is missing. */
   | { type: 'misplaced'; offsets: { stdout: number; stderr: number } }
   | { type: 'not-running' };
 

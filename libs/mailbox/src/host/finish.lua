@@ -1,5 +1,6 @@
 -- finish: end the running entry (or the unstarted head), once, and start the next.
--- ARGV 3 fence · 4 host · 5 entry · 6 outcome · 7 result JSON · 8 epoch that the result reports · 9 start the next ('1' or '0') · 10 retention ms
+-- ARGV 3 fence · 4 host · 5 entry · 6 outcome · 7 result JSON · 8 epoch that the result reports · 9 start the next ('1' or '0') ·
+--      10 retention ms
 --      11 sealed answer of a file operation, or '' · 12 maximum length of the inbox · 13 '1': the notice contains the result
 --      14 digest of the host's admission rules, or '' when it admits everything · 15… the last output entries (see follows)
 -- KEYS 4 the submitter's inbox, when this call is to notify it
@@ -15,7 +16,7 @@ local ended_before = 1
 local changes = {}
 if entry_state ~= 'ended' then
   if running ~= id and (running or redis.call('LINDEX', queue, 0) ~= id) then return {-2} end
-  -- cancel() has promised its caller a cancellation.
+  -- cancel() has already promised its caller that the entry ends as a cancellation.
   if cancel and outcome ~= 'cancellation' then return {-4} end
   local follow, offsets, seq = follows(15, stdout, stderr, stored_seq)
   if not follow then return {-5, offsets[1], offsets[2]} end
@@ -27,7 +28,7 @@ if entry_state ~= 'ended' then
   if ARGV[11] ~= '' then redis.call('SET', answer_key(id), ARGV[11], 'PX', 3600000) end
   if KEYS[4] then
     local tenant, session = string.match(prefix, '{([^:]*):([^}]*)}')
-    -- The notice is only a hint, so an inbox key of another type prevents no end.
+    -- The notice is only a hint, so an inbox key of another type must not make this script fail.
     redis.pcall('XADD', KEYS[4], 'NOMKSTREAM', 'MAXLEN', '~', ARGV[12], '*', 't', tenant, 's', session, 'e', id, 'v', event,
       'r', ARGV[13] == '1' and result or '')
   end

@@ -16,11 +16,11 @@ export interface FinishOptions {
   takeNext: boolean;
   /** output that was not appended yet */
   output?: readonly OutputEntry[];
-  /** of a file operation, sealed */
+  /** the answer of a file operation, sealed */
   answer?: string;
   /**
-   * The inbox to notify in the same step: behind the fence, and a round trip sooner than notify() could. In a Cluster the inbox is on another
-   * slot: leave it out there, and notify() afterwards. When the entry had ended before, nobody is notified.
+   * The inbox to notify in the same step: under the fence, and without the extra round trip of notify(). In a Cluster the inbox is on
+   * another slot: leave it out there, and call notify() afterwards. When the entry had ended before, no notice is sent.
    */
   inbox?: string;
 }
@@ -28,10 +28,10 @@ export interface FinishOptions {
 export type Finished =
   /**
    * `event`: the id of the terminal event in the stream. `endedBefore`: an earlier arrival of this call, a cancel(), an answer or a start
-   * deadline was first, so the Result that counts is the one in the stream.
+   * deadline ended the entry first, so the valid Result is the one in the stream.
    */
   | { type: 'finished'; event: string; next: Taken; endedBefore: boolean }
-  /** A caller's cancel() was first: finish it as a cancellation. */
+  /** A caller's cancel() came first: finish it as a cancellation. */
   | { type: 'cancelled' }
   | { type: 'misplaced'; offsets: { stdout: number; stderr: number } }
   /** It is neither running nor the head. */

@@ -1,6 +1,8 @@
--- input: delete what the shell was given of the running entry's open stdin, and read what follows.
--- ARGV 3 fence · 4 host · 5 entry · 6 bytes that the shell was given · 7 the offset to read from · 8 the most bytes to read, but at least one chunk
--- Returns {1, written, closed (end, broken) or '', ms since the lease of its streaming writer ran out (0: it holds, or there is none), {end, chunk, …}}
+-- input: delete the part of the running entry's open stdin that the shell has received, and read the part that follows.
+-- ARGV 3 fence · 4 host · 5 entry · 6 bytes that the shell has received · 7 the offset to read from ·
+--      8 the most bytes to read (one chunk at least)
+-- Returns {1, written, closed (end, broken) or '', lapsed, {end, chunk, …}}
+--         lapsed: ms since the lease of its streaming writer expired (0: the lease is valid, or there is none)
 --         {-1} fenced · {-2} not running, or its stdin is not open
 local id = ARGV[5]
 local fence, host, running = unpack(redis.call('HMGET', state, 'fence', 'host', 'running'))

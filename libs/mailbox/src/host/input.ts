@@ -5,11 +5,11 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/input');
 
 interface InputPosition {
-  /** Bytes that the shell was given: they are forgotten. */
+  /** Bytes that the shell has received. They are deleted. */
   taken: number;
-  /** Where to read on. The first chunk may begin before it. */
+  /** The offset from which to read. The first chunk may begin before it. */
   from: number;
-  /** A chunk that reaches beyond it is the last. */
+  /** A chunk that exceeds it is the last one. */
   mostBytes: number;
 }
 
@@ -19,14 +19,14 @@ export type InputRead =
       /** Bytes written so far. */
       written: number;
       closed?: 'end' | 'broken';
-      /** Since the lease of who streams it ran out; 0 while it holds, and where nobody streams. */
+      /** Time since the lease of the streaming submitter expired; 0 while the lease is valid, and when the stdin is not streamed. */
       lapsedMs: number;
-      /** Each ends at an offset; how long it is shows when it is opened. */
+      /** `end`: the offset at which the chunk ends. Its length is known only once it is opened. */
       chunks: { end: number; sealed: string }[];
     }
   | { type: 'not-running' };
 
-/** What follows of the running entry's open stdin. */
+/** Reads the next part of the running entry's open stdin, and deletes the part that the shell has received. */
 export async function readInput(
   owner: Owner,
   entryId: string,

@@ -6,24 +6,24 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/late');
 
-/** Where the late output of an entry goes on, and how much of it the stream has been given. */
+/** The position at which late output of an entry continues, and the bytes of the entry that were added to the stream. */
 export interface LatePosition {
   offsets: { stdout: number; stderr: number };
   seq: number;
   carriedBytes: number;
-  /** How the entry ended; `blocked` too when a rule has withheld what came late. */
+  /** How the entry ended; `blocked` also when a rule has withheld late output. */
   outcome: string;
 }
 
 export type LateAdded =
   | { type: 'stored'; position: LatePosition }
-  /** The entries do not begin there: the call arrived before, or something is missing. */
+  /** The entries do not begin at `position`: the call arrived twice, or output is missing. */
   | { type: 'misplaced'; position: LatePosition }
   | { type: 'not-ended' }
-  /** Nothing is known of the entry any more. */
+  /** The entry has no record, for example because the record has expired. */
   | { type: 'unknown' };
 
-/** Adds output that came after the end of its entry to the session's stream; without any, asks where it goes on. */
+/** Adds late output of an ended entry to the session's stream. Without any, only returns the position. */
 export async function addLate(
   owner: Owner,
   entryId: string,

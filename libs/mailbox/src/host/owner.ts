@@ -11,6 +11,6 @@ export interface Owner {
   admission?: string | undefined;
 }
 
-/** Another host owns the session now, so the caller must write nothing more. An answer, not an error. */
+/** Another host owns the session now, so the caller must write nothing more. This is a return value, not an error. */
 export type Fenced = { type: 'fenced' };
 export const FENCED: Fenced = { type: 'fenced' };

@@ -7,7 +7,7 @@ import type { Owner } from './owner.ts';
 export interface Head {
   /** Not started. `startedAt` is now, by the clock of this host. */
   entry: Entry;
-  /** It can be started or judged; a held head cannot. */
+  /** It can be started or checked for admission. A held head cannot. */
   runnable: boolean;
   /** digest of the admission rules under which it was cleared, or empty */
   cleared: string;

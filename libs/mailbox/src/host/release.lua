@@ -1,6 +1,8 @@
--- release: give the session up; refused while it has work: something runs, or can be started or judged. A closing session is closed by it.
+-- release: give up the ownership. Refused while the session has work: an entry runs, or can be started or checked for admission. The life
+-- of a closing session ends with it.
 -- ARGV 3 fence · 4 host · 5 status afterwards (queued, lost) · 6 event type or '' · 7 event data JSON · 8 retention ms
---      9 result JSON of an entry that never ran · 10 the most entries that one call cancels · 11 '1' to leave what waits to the next owner
+--      9 result JSON of an entry that never ran · 10 the most entries that one call cancels ·
+--      11 '1': leave waiting entries to the next owner
 -- Returns {1, life} (again, when it arrives twice) · {0} it has work · {-1} fenced
 local fence, host, life, running, released, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'life', 'running', 'released', 'held'))
 if not host and released == ARGV[3] then return {1, life} end

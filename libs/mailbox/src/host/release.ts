@@ -7,8 +7,8 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/release');
 
 /**
- * Releases the session. Refused (`busy`) while an entry runs, and while it has work unless `waiting` is `leave`: what waits then stays for the
- * next owner. A closing session is closed by it.
+ * Releases the session. Refused (`busy`) while an entry runs. Also refused while the session has other work, unless `waiting` is `leave`:
+ * the waiting entries then stay for the next owner. The life of a closing session ends with it.
  */
 export async function release(
   owner: Owner,

@@ -5,8 +5,8 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/rerun');
 
 /**
- * Starts the running entry again in a new shell, under a newer fence than it was started: only what its submitter marked idempotent, and
- * nobody cancelled. Its raw offsets and its seq begin again at 0.
+ * Starts the running entry again in a new shell, under a newer fence. Refused unless its submitter marked it idempotent and it was not
+ * cancelled. Its raw offsets and its seq begin again at 0.
  */
 export async function rerun(owner: Owner, entryId: string): Promise<{ type: 'restarted' | 'refused' } | Fenced> {
   const reply = asArray(

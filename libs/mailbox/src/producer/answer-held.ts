@@ -13,12 +13,12 @@ export type AnsweredHeld =
   | { type: 'cleared'; needsJob: boolean }
   /** It has ended, unstarted. The caller notifies `inbox` of `event`. */
   | { type: 'denied'; event: string; inbox: string; needsJob: boolean }
-  /** It is not held: another answer, a cancellation or its start deadline was first. */
+  /** It is not held: another answer, a cancellation or its start deadline came first. */
   | { type: 'not-held' }
   | { type: 'unknown' };
 
 /**
- * Answers for a held entry, from any process: it can be started, or it ends as a denial. Wakes the session's host. `callId` makes the call
+ * Answers a held entry, from any process: clears it, or ends it as a denial. Wakes the session's host. `callId` makes the call
  * repeatable: a second arrival of the same call gets the same answer. `details`: data of the event `approval.answered`, in clear.
  */
 export async function answerHeld(

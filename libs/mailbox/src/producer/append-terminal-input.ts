@@ -10,9 +10,9 @@ interface TerminalInputCall {
   generation: string;
   /** Set in the first call of a terminal: it creates the terminal. */
   begin: boolean;
-  /** of the first message, from 1 */
+  /** number of the first message, from 1 */
   number: number;
-  /** the last output message that the user has read */
+  /** number of the last output message that the user has read */
   read: number;
   /** sealed */
   messages: readonly string[];

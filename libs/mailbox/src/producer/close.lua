@@ -1,7 +1,10 @@
--- close: end a life. Waiting entries end as cancellations; the owner ends the rest, or, when none is within reach, this does.
--- ARGV 3 generation · 4 result JSON of an entry that never ran · 5 '1' when the owner is out of reach · 6 result JSON of the running entry then
+-- close: end a life. Waiting entries end as cancellations. The owner ends the running entry and the life; without an owner within reach,
+-- this script does.
+-- ARGV 3 generation · 4 result JSON of an entry that never ran · 5 '1' when the owner is out of reach ·
+--      6 result JSON of the running entry then
 --      7 retention ms · 8 the most entries that one call cancels · 9 channel prefix of hosts' wake-ups · 10 wake-up
--- Returns {state, host or '', {inbox, entry, event, …}}: state 0 closed before or unknown · 1 closed now · 2 closing, its owner ends it · 3 closing, call again
+-- Returns {state, host or '', {inbox, entry, event, …}}: state 0 closed before or unknown · 1 closed now · 2 closing, its owner ends it ·
+--         3 closing, call again
 local life, generation, host, running = unpack(redis.call('HMGET', state, 'life', 'generation', 'host', 'running'))
 if not life or life == 'closed' or ARGV[3] ~= generation then return {0, '', {}} end
 write_when_full()

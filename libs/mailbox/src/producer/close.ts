@@ -24,8 +24,8 @@ const CANCELLED_OUT_OF_REACH = JSON.stringify(
 );
 
 /**
- * Ends a life of a session: waiting entries at once, the rest by its owner, or at once when the owner is out of reach.
- * Without a generation: the life that is open now, so that a call which arrives late never ends the next one.
+ * Ends a life of a session. Waiting entries end at once. The owner ends the rest; when it is out of reach, this call does. Without a
+ * generation, the generation of the present life is read first, so that a call that arrives late never ends the next life.
  */
 export async function close(
   redis: Redis,
@@ -48,13 +48,13 @@ export async function close(
   for (;;) {
     const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
     ended.push(...toEnded(asArray(reply[2], script.name)));
-    if (reply[0] === 3) continue; // ends with the waiting entries: a closing life accepts none
+    if (reply[0] === 3) continue; // the loop ends when no entry waits: a closing life accepts none
     const type = reply[0] === 2 ? 'closing' : reply[0] === 1 ? 'closed' : 'closed-before';
     return { type, host: asString(reply[1]), ended };
   }
 }
 
-/** Reads the flat list of inbox, entry, event that scripts answer with. */
+/** Parses the flat list of inbox, entry, event in a script's reply. */
 export function toEnded(list: unknown[]): Closed['ended'] {
   const ended: Closed['ended'] = [];
   for (let index = 0; index + 2 < list.length; index += 3) {

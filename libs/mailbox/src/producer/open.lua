@@ -1,5 +1,5 @@
--- open: record a session, or attach to the open life. A session that nobody submits to expires a retention after the last call.
--- ARGV 3 sealed spec · 4 digest of the spec, or '' when it has none · 5 '1' to attach whatever the spec · 6 retention ms
+-- open: record a session, or attach to the open life. A session without any submit expires one retention after the last call.
+-- ARGV 3 sealed spec · 4 digest of the spec, or '' when it has none · 5 '1' to attach regardless of the spec · 6 retention ms
 --      7 placement class · 8 placement JSON: both in clear, for routing
 -- Returns {1, generation} created · {2, generation} attached · {-1, sealed spec, generation} another spec · {0} closing: try again
 local life, generation, digest, spec, unused = unpack(redis.call('HMGET', state, 'life', 'generation', 'digest', 'spec', 'unused'))

@@ -7,14 +7,14 @@ const script = defineMailboxScript('producer/open');
 
 export type Opened =
   | { type: 'created' | 'attached'; generation: string }
-  /** A life with another digest is open; this is its sealed spec. The same spec has another digest under another seal key. */
+  /** A life with another digest is open; `spec` is its sealed spec. The same spec has another digest under another seal key. */
   | { type: 'conflict'; spec: string; generation: string }
-  /** The life before is still ending. */
+  /** The previous life is still ending. */
   | { type: 'closing' };
 
 /**
- * Records a session, or attaches to its open life. `attachTo`: with 'same-spec' an open life with another digest is a conflict, with 'any' it is
- * not; default: 'same-spec' if a digest is given. `placement`: a copy of the placement in clear text, by which jobs are routed.
+ * Records a session, or attaches to its open life. `attachTo`: with 'same-spec' an open life with another digest is a conflict, with 'any'
+ * it is not; default: 'same-spec' if a digest is given. `placement`: a copy of the placement in clear text, by which jobs are routed.
  */
 export async function open(
   redis: Redis,

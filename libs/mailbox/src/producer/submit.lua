@@ -1,8 +1,9 @@
--- submit: accept an entry, once, however often it arrives.
+-- submit: accept an entry once, however often the call arrives.
 -- ARGV 3 entry · 4 generation · 5 kind · 6 sealed payload · 7 hash of the payload · 8 idempotency key (hashed) or '' · 9 inbox · 10 retry
---      11 start deadline in ms from now, or '' · 12 the most that may wait · 13 retention ms · 14 channel prefix of hosts' wake-ups · 15 wake-up
---      16 its stdin (open, streamed), or '' · 17 lease ms of a streaming writer
--- Returns {1, waiting, 1 the session needs a job · 0} accepted · {2, waiting, 1 · 0} this entry was accepted before · {3, entry} the key's entry
+--      11 start deadline in ms from now, or '' · 12 the most that may wait · 13 retention ms · 14 channel prefix of hosts' wake-ups ·
+--      15 wake-up · 16 its stdin (open, streamed), or '' · 17 lease ms of a streaming writer
+-- Returns {1, waiting, 1 the session needs a job · 0} accepted · {2, waiting, 1 · 0} this entry was accepted before ·
+--         {3, entry} of the same key
 --         {-1} closed · {-2} unknown session · {-3, entry} the key was used for another payload · {-4, waiting} too many wait
 local id = ARGV[3]
 local life, generation, host, running, unused, held =

@@ -11,14 +11,14 @@ export interface Submission {
   kind: EntryKind;
   /** sealed */
   payload: string;
-  /** Keyed digest of the payload in clear: an idempotency key stands for one payload. */
+  /** Keyed digest of the payload before sealing: an idempotency key may be used for one payload only. */
   payloadHash: string;
   /** hashed */
   idempotencyKey?: string;
   inbox: string;
   retry: 'never' | 'idempotent';
   startDeadlineMs?: number;
-  /** Its stdin is written while it runs; `streamed`: by its submitter alone, which has to keep calling until the end. */
+  /** Its stdin is written while it runs. `streamed`: only by its submitter, which must renew its lease until the end. */
   input?: 'open' | 'streamed';
 }
 

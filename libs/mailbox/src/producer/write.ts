@@ -8,21 +8,21 @@ const script = defineMailboxScript('producer/write');
 /** One call of one writer on the open stdin of an entry. */
 export interface InputWrite {
   writer: string;
-  /** Rises over all calls of the writer, so it makes them one after another: a call behind a later one counts as made. */
+  /** Rises with every call of the writer, which makes its calls one after another: a number up to the last one counts as a repetition. */
   number: number;
-  /** Each sealed; `bytes` of it in clear, at least one. Without any the call only closes, or renews. */
+  /** Sealed chunks. `bytes`: size before sealing, at least one. A call without chunks only closes the stdin, or renews the lease. */
   chunks?: readonly { sealed: string; bytes: number }[];
-  /** `broken`: what was to follow never comes, and the command is stopped. */
+  /** `broken`: the rest of the stdin will never arrive, and the command is stopped. */
   closes?: 'end' | 'broken';
-  /** Refused anywhere else: who streams alone notices what Redis has lost. */
+  /** The offset at which the write must begin, else it is refused. A streaming submitter detects thereby that Redis has lost data. */
   offset?: number;
-  /** Who streams is gone when it does not call again within this. */
+  /** Lease of a streaming submitter: it counts as gone when it does not call again within this time. */
   leaseMs?: number;
 }
 
 export type InputWritten =
   | { type: 'written'; offset: number }
-  /** Not stored: the session's feed says when some of it was read. */
+  /** Not stored: no room. The session's feed reports when there is room again. */
   | { type: 'full' }
   | { type: 'ended' }
   | { type: 'closed' }

@@ -4,7 +4,7 @@ import { throwQueueError } from '../script.ts';
 
 type Offsets = { stdout: number; stderr: number };
 
-/** What is stored of an entry, without its payload. */
+/** The stored record of an entry, without its payload. */
 export interface EntryRecord {
   state: 'waiting' | 'running' | 'ended';
   /** the host that started it, or empty */
@@ -15,7 +15,7 @@ export interface EntryRecord {
   event: string;
   /** raw bytes of each stream that are stored */
   stored: Offsets;
-  /** Output that came after its end: the id of the last piece, and the offsets behind it. */
+  /** Late output: the id of the last stream entry, and the offsets behind it. */
   late: { id: string; stored: Offsets } | undefined;
 }
 

@@ -3,11 +3,11 @@ import type { Redis } from 'ioredis';
 import { throwQueueError } from '../script.ts';
 import type { Life } from './life.ts';
 
-/** What is stored of a session, without its spec. */
+/** The stored state of a session, without its spec. */
 export interface SessionState {
   life: Life;
   generation: string;
-  /** the copy of its placement in clear: the class, and JSON. Neither is checked here. */
+  /** the copy of its placement in clear: the class, and JSON. Neither is validated here. */
   placementClass: string;
   placement: string;
   status: 'queued' | 'starting' | 'ready' | 'lost';
@@ -25,7 +25,7 @@ export interface SessionState {
   waiting: number;
   /** id of the head when it is held, or empty */
   held: string;
-  /** Something runs, can be started or judged, or is being closed: without a job the session needs one. */
+  /** An entry runs, or can be started or checked for admission, or the session is closing: without a job the session needs one. */
   hasWork: boolean;
 }
 

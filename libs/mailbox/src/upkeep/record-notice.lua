@@ -1,4 +1,4 @@
--- record-notice: adds an event about the owner to the stream, once per type and fence. Any process may call it.
+-- record-notice: add an event about the owner to the stream, once per type and fence. Any process may call it.
 -- ARGV 3 fence that the event is about · 4 event type · 5 event data JSON
 -- Returns 1 added · 0 added before, or the owner has changed
 local fence, host, added_under = unpack(redis.call('HMGET', state, 'fence', 'host', 'notice:' .. ARGV[4]))

@@ -1,6 +1,6 @@
 -- sweep: end waiting entries whose start deadline has passed, finish a close that was interrupted, and trim the stream by age and by bytes.
 -- ARGV 3 retention ms · 4 most bytes of the stream · 5 result JSON of an entry that was not started in time
---      6 result JSON of an entry of a life that ended · 7 the most entries that one call looks at
+--      6 result JSON of an entry of a life that ended · 7 the most entries that one call checks
 --      8 channel prefix of hosts' wake-ups · 9 wake-up
 -- Returns {trimmed entries, waiting, host or '', {inbox, entry, event, …}, 1 the session has work: without a job it needs one · 0}
 write_when_full()
@@ -10,7 +10,7 @@ local life, running, host, held, overdue_from, age_marks, bytes_from =
   unpack(redis.call('HMGET', state, 'life', 'running', 'host', 'held', 'overdueFrom', 'ageMarks', 'bytesFrom'))
 local ended = {}
 
--- A long queue is checked in parts, one a sweep.
+-- A long queue is checked in parts, one part per sweep.
 local function end_overdue()
   local from = tonumber(overdue_from or 0)
   local ids = redis.call('LRANGE', queue, from, from + most - 1)
@@ -21,7 +21,7 @@ local function end_overdue()
       redis.call('LREM', queue, 1, id)
       removed = removed + 1
       complete_into(id, 'timeout', ARGV[5], ARGV[3], ended)
-      -- What waits behind a held entry can be started now, and its host does not know.
+      -- The entries behind a held entry can be started now, so the host is notified.
       if id == held and host and not running and runnable(false) then redis.call('PUBLISH', ARGV[8] .. host, ARGV[9]) end
     end
   end
@@ -42,13 +42,13 @@ elseif life then
   end_overdue()
 end
 
--- Nothing of an unfinished entry is in the stream before the time at which the first of them was accepted.
+-- Stream entries of unfinished entries are never older than the acceptance of the first unfinished entry.
 local first = running or redis.call('LINDEX', queue, 0)
 local now = string.format('%.0f', at)
 local oldest = first and redis.call('HGET', record_key(first), 'acceptedAt') or now
 
 -- By age: a mark `<time>:<ms>` means that at that time everything before <ms> was finished. Once the mark is as old as the retention,
--- everything before <ms> is trimmed. Four marks a retention.
+-- everything before <ms> is trimmed. Four marks are added per retention.
 local function trim_by_age()
   local cut, kept, last = nil, {}, nil
   for time, id in string.gmatch((age_marks or '') .. ' ', '(%d+):(%d+) ') do
@@ -65,7 +65,8 @@ local function trim_by_age()
   return cut and redis.call('XTRIM', stream, 'MINID', cut) or 0
 end
 
--- By bytes: entries of finished commands, oldest first, from where the last sweep stopped to where the running one began.
+-- By bytes: stream entries of finished commands, oldest first, from the place where the last sweep stopped to the start of the running
+-- command.
 local upto = running and string.format('%.0f', tonumber(redis.call('HGET', record_key(running), 'startedAt') or at) - 1) or '+'
 local from, wrapped = bytes_from or '-', not bytes_from
 local seen, finished = 0, {}
@@ -103,7 +104,7 @@ if life then
   local size = redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0
   if size > limit then
     local excess = math.ceil(redis.call('XLEN', stream) * (size - limit) / size)
-    -- Too many to be checked one by one: most of their share is trimmed at once.
+    -- Too many to be checked one by one: most of the excess is trimmed at once.
     if excess > 2 * most then
       trimmed = trimmed + redis.call('XTRIM', stream, 'MINID', '~', oldest, 'LIMIT', excess - 2 * most)
       size = redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0

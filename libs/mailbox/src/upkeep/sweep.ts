@@ -19,7 +19,10 @@ export interface Swept {
   waiting: number;
   host: string;
   ended: Closed['ended'];
-  /** Whether the session needs a job: an entry runs, or can be started or judged, or the session is closing. Also when it has a host. */
+  /**
+   * An entry runs, or can be started or checked for admission, or the session is closing: without a job it needs one. True also with a
+   * host.
+   */
   hasWork: boolean;
 }
 
@@ -29,8 +32,8 @@ export interface SweepLimits {
 }
 
 /**
- * Ends waiting entries whose start deadline has passed, and trims the stream. Trimming by age keeps entries that ended within the retention.
- * Trimming by bytes keeps unfinished entries.
+ * Ends waiting entries whose start deadline has passed, and trims the stream. Trimming by age keeps entries that ended within the
+ * retention. Trimming by bytes keeps unfinished entries.
  */
 export async function sweep(
   redis: Redis,
