@@ -204,7 +204,11 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     await inspector.redis.hset(`${admission}:${sessionsQueue('docker')}:${jobId}`, 'data', data);
     await holders[0]?.close();
     expect(await again.result()).toMatchObject({ outcome: 'error', error: { code: 'SESSION_SPEC_INVALID' } });
-    // A job that is made from the sealed spec is accepted again.
+    // A job that is made from the sealed spec is accepted again, once the refused one has been removed.
+    await until(
+      () => docker.getJob(jobId),
+      (left) => left === undefined,
+    );
     expect(await session.run('echo ran')).toMatchObject({ outcome: 'success', stdout: 'ran\n', hostId: 'h1' });
     await Promise.all([docker.close(), host.close()]);
   });
