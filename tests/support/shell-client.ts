@@ -1,9 +1,9 @@
 // Runs entries on a Shell one by one and collects their output, as a worker does, but without Redis.
+import type { StreamName } from '@shellfleet/protocol';
 import type {
   CommandStart,
   EntryId,
   FileOperation,
-  OutputStream,
   RefusalReason,
   Shell,
   ShellEnd,
@@ -29,7 +29,7 @@ export type RunOptions = Omit<CommandStart, 'type' | 'entryId' | 'script'> & { e
 
 interface Running {
   entryId: EntryId;
-  parts: Record<OutputStream, Buffer[]>;
+  parts: Record<StreamName, Buffer[]>;
   began: number;
   from: StreamOffsets;
   resolve(ran: Ran): void;
@@ -38,9 +38,9 @@ interface Running {
 
 export class ShellClient {
   readonly shell: Shell;
-  readonly late: { entryId: EntryId; stream: OutputStream; offset: number; text: string }[] = [];
+  readonly late: { entryId: EntryId; stream: StreamName; offset: number; text: string }[] = [];
   /** Streams whose late output has ended. */
-  readonly lateEnds: { entryId: EntryId; stream: OutputStream; offset: number }[] = [];
+  readonly lateEnds: { entryId: EntryId; stream: StreamName; offset: number }[] = [];
   readonly shells: { shellNumber: number; reason: string }[] = [];
   disconnected: string | undefined;
   /** Set by the feeder of an open stdin. */
@@ -72,7 +72,7 @@ export class ShellClient {
   }
 
   /** Output of the running entry so far. */
-  received(stream: OutputStream): Buffer {
+  received(stream: StreamName): Buffer {
     return Buffer.concat(this.#running?.parts[stream] ?? []);
   }
 

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { namespaceSchema, parseOrThrow } from '@shellfleet/protocol';
+import { namespaceSchema, parseOrThrow, tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
 
 const fleetFileSchema = z.object({
@@ -38,7 +38,7 @@ export async function readFleetFile(env: NodeJS.ProcessEnv): Promise<FleetFile |
     throw error;
   }
   const what = `The connection file ${path}`;
-  return parseOrThrow(fleetFileSchema, parseJson(text), 'REDIS_UNSUITABLE', what);
+  return parseOrThrow(fleetFileSchema, tryJson(text), 'REDIS_UNSUITABLE', what);
 }
 
 /** Writes the connection file, readable by its user only (mode 600), because it has the password of Redis and the seal keys. It is replaced in one step. Returns its path. */
@@ -54,12 +54,4 @@ export async function writeFleetFile(file: FleetFile, env: NodeJS.ProcessEnv): P
 /** Removes the connection file of a fleet that has ended. */
 export async function removeFleetFile(env: NodeJS.ProcessEnv): Promise<void> {
   await rm(fleetFilePath(env), { force: true });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

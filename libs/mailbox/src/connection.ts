@@ -121,7 +121,8 @@ async function refuseUnsuitable(redis: Redis, place: string): Promise<void> {
     refuse('replicaof', 'is a replica and takes no writes. Point SHELLFLEET_REDIS_URL at its primary.');
 }
 
-function parseInfo(text: string): Map<string, string> {
+/** The fields of a reply to INFO. */
+export function parseInfo(text: string): Map<string, string> {
   const lines = text.split('\r\n').filter((line) => line.includes(':') && !line.startsWith('#'));
   return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
 }

@@ -7,6 +7,7 @@ export {
   checkRedis,
   connectRedis,
   describeRedis,
+  parseInfo,
   REDIS_DEADLINE_MS,
 } from './connection.ts';
 export type { Entry, Taken } from './entry.ts';

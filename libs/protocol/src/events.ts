@@ -27,7 +27,9 @@ export interface SessionEvent {
   data?: unknown;
 }
 
-export type StreamName = 'stdout' | 'stderr';
+/** The output streams of a command. */
+export const STREAM_NAMES = ['stdout', 'stderr'] as const;
+export type StreamName = (typeof STREAM_NAMES)[number];
 
 export interface OutputChunk {
   id: string;

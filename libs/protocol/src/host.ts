@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { wireErrorSchema } from './errors.ts';
+import { STREAM_NAMES } from './events.ts';
 import { entryIdSchema } from './ids.ts';
 import { logPageSchema } from './log.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
@@ -56,10 +57,7 @@ export const hostQuestionSchema = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('log'),
     entry: entryIdSchema,
-    streams: z
-      .array(z.enum(['stdout', 'stderr']))
-      .min(1)
-      .max(2),
+    streams: z.array(z.enum(STREAM_NAMES)).min(1).max(2),
     from: z.object({ stdout: offsetSchema, stderr: offsetSchema }),
   }),
   attachQuestionSchema,

@@ -16,6 +16,7 @@ export * from './labels.ts';
 export * from './limits.ts';
 export * from './log.ts';
 export * from './output-profiles.ts';
+export * from './quote-word.ts';
 export * from './redaction.ts';
 export * from './result.ts';
 export * from './run-options.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NotJsonError, toJsonText } from './json-text.ts';
+import { NotJsonError, toJsonText, tryJson } from './json-text.ts';
 
 const cycle: { self?: unknown } = {};
 cycle.self = [cycle];
@@ -49,4 +49,15 @@ test('a getter that answers differently each time is read once', () => {
     },
   };
   expect(toJsonText(value, 'args')).toBe('{"a":1}');
+});
+
+test.each<[string | null | undefined, unknown]>([
+  ['{"a":[1]}', { a: [1] }],
+  ['null', null],
+  ['{"a":', undefined],
+  ['', undefined],
+  [null, undefined],
+  [undefined, undefined],
+])('JSON from outside, %j, is parsed to %j', (text, value) => {
+  expect(tryJson(text)).toEqual(value);
 });

@@ -39,3 +39,12 @@ function describeType(value: unknown): string {
   if (value === undefined) return 'undefined';
   return typeof value === 'bigint' ? 'a BigInt' : `a ${typeof value}`;
 }
+
+/** Parses JSON from outside of the process, for a schema to check. Returns undefined when the text is not JSON, or missing. */
+export function tryJson(text: string | null | undefined): unknown {
+  try {
+    return JSON.parse(text ?? '');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { StreamName } from './events.ts';
+import { STREAM_NAMES, type StreamName } from './events.ts';
 
 /** A piece of a command's full log. It is redacted like the stream. */
 export interface LogChunk {
@@ -16,7 +16,7 @@ export interface LogChunk {
 
 /** A part of the log as its host returns it; `data` is base64. Bytes that are missing between two pieces of a stream no longer exist. */
 export const logPageSchema = z.object({
-  pieces: z.array(z.object({ stream: z.enum(['stdout', 'stderr']), offset: z.number(), data: z.string() })),
+  pieces: z.array(z.object({ stream: z.enum(STREAM_NAMES), offset: z.number(), data: z.string() })),
   more: z.boolean(),
 });
 export type LogPage = z.infer<typeof logPageSchema>;

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { tryJson } from '@shellfleet/protocol';
 import type { Finding } from '@shellfleet/setup';
 import { z } from 'zod';
 import { sourceProgram } from './worker-process.ts';
@@ -17,18 +18,10 @@ export async function examineHostPolicy(env: NodeJS.ProcessEnv): Promise<Finding
   const isListed = (env.SHELLFLEET_POLICIES ?? '').split(',').some((policy) => policy.trim() === 'host');
   const args = sourceProgram('apps/worker/src/sandbox/examine-host-policy.ts');
   const answer = await promisify(execFile)(process.execPath, args, { env, timeout: 30_000 }).catch(() => undefined);
-  const word = wordSchema.safeParse(parseJson(answer?.stdout ?? '')).data;
+  const word = wordSchema.safeParse(tryJson(answer?.stdout ?? '')).data;
   if (word === undefined) return { name, state: 'missing', detail: 'the worker could not be asked', fix: 'npm ci' };
   if (!word.offered)
     return { name, state: isListed ? 'missing' : 'absent', detail: word.detail.replace(/\.$/, ''), fix: SET_UP };
   const listed = isListed ? 'offered' : 'can be offered (SHELLFLEET_POLICIES=docker,host)';
   return { name, state: 'present', detail: `${listed}: ${word.detail}${word.sharesUid ? GIVES_AWAY : ''}` };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, readFile, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { StreamName } from '@shellfleet/protocol';
+import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/piece.ts';
 import { decodeFrames, encodeFrame, type OverflowFrame } from './overflow-frame.ts';
 
@@ -51,7 +51,7 @@ export class OverflowLog {
   }
 
   async append(pieces: readonly OverflowPiece[]): Promise<void> {
-    for (const stream of STREAMS) {
+    for (const stream of STREAM_NAMES) {
       const frames = pieces.flatMap((piece, index) =>
         piece.stream === stream ? [encodeFrame({ ...piece, order: this.#nextOrder + index })] : [],
       );
@@ -99,9 +99,9 @@ export class OverflowLog {
   /** Drops the oldest segment in the middle of the larger stream: never a first one, never the last two (OVERFLOW-LOG-2). */
   async #keepQuota(): Promise<void> {
     for (;;) {
-      const sizes = STREAMS.map((stream) => this.#segments[stream].reduce((sum, { bytes }) => sum + bytes, 0));
+      const sizes = STREAM_NAMES.map((stream) => this.#segments[stream].reduce((sum, { bytes }) => sum + bytes, 0));
       if (sizes.reduce((sum, size) => sum + size, 0) <= this.#options.quotaBytes) return;
-      const candidates = STREAMS.filter((stream) => this.#segments[stream].length > 3);
+      const candidates = STREAM_NAMES.filter((stream) => this.#segments[stream].length > 3);
       const largest = candidates.sort((a, b) => this.#segments[b].length - this.#segments[a].length)[0];
       if (!largest) return;
       const [dropped] = this.#segments[largest].splice(1, 1);
@@ -109,8 +109,6 @@ export class OverflowLog {
     }
   }
 }
-
-const STREAMS: readonly StreamName[] = ['stdout', 'stderr'];
 
 function fileName(stream: StreamName, number: number): string {
   return `${stream}.${number}`;

@@ -1,4 +1,4 @@
-import type { OutputEntry, StreamName } from '@shellfleet/protocol';
+import { type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import { countNewlines } from './lines.ts';
 import { MOST_ENTRY_BYTES, OutputQueue, type Released } from './output-queue.ts';
 import type { OverflowPiece } from './piece.ts';
@@ -106,7 +106,7 @@ export class CleanOutput {
 
   /** Everything was received: the stages release what they hold. */
   end(): void {
-    const tails = STREAMS.map((stream) => this.#flush(stream, 'apart'));
+    const tails = STREAM_NAMES.map((stream) => this.#flush(stream, 'apart'));
     if (this.#blocked === undefined) this.#mergeTails(tails);
   }
 
@@ -123,7 +123,7 @@ export class CleanOutput {
    * when `release` has nothing left.
    */
   closingEntries(): OutputEntry[] {
-    return STREAMS.flatMap((stream) => this.#queue?.toClosingEntry(stream, this.#pipelines[stream]) ?? []);
+    return STREAM_NAMES.flatMap((stream) => this.#queue?.toClosingEntry(stream, this.#pipelines[stream]) ?? []);
   }
 
   /** The texts of the Result. To be called after `end`. */
@@ -223,4 +223,3 @@ export class CleanOutput {
 }
 
 const NOTHING = Buffer.alloc(0);
-const STREAMS: readonly StreamName[] = ['stdout', 'stderr'];

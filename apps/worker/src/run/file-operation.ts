@@ -1,8 +1,15 @@
 import { dirname } from 'node:path/posix';
 import { type FileRecord, parseFileRecords } from '@shellfleet/keeper';
-import { emptyResult, type FileAnswer, type FileInfo, type FileOperation, ShellfleetError } from '@shellfleet/protocol';
+import {
+  emptyResult,
+  type FileAnswer,
+  type FileInfo,
+  type FileOperation,
+  ShellfleetError,
+  type StreamName,
+} from '@shellfleet/protocol';
 import type { SessionShell } from '../shell/session-shell.ts';
-import type { FileFailure, FileStart, OutputStream } from '../shell/shell.ts';
+import type { FileFailure, FileStart } from '../shell/shell.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
 import { resultBase, toErrorResult } from './results.ts';
 import { runOnShell } from './run-on-shell.ts';
@@ -21,7 +28,7 @@ export async function runFileOperation(
 ): Promise<EntryResult> {
   const { entry } = run;
   const base = resultBase(entry, session, shell);
-  const parts: Record<OutputStream, Uint8Array[]> = { stdout: [], stderr: [] };
+  const parts: Record<StreamName, Uint8Array[]> = { stdout: [], stderr: [] };
   const received = { stdout: 0, stderr: 0 };
   const start: FileStart = {
     type: 'file',

@@ -1,5 +1,5 @@
 import type { LatePosition } from '@shellfleet/mailbox';
-import type { OutputEntry, StreamName } from '@shellfleet/protocol';
+import { type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import type { CleanOutput } from '../output/clean-output.ts';
 
 /** Late output of one entry (printed by its processes after its end) until it is stored. */
@@ -61,7 +61,7 @@ export class LateEntry {
   place(position: LatePosition, clean: CleanOutput | undefined): void {
     this.#position = position;
     this.#clean = clean;
-    for (const stream of STREAMS) {
+    for (const stream of STREAM_NAMES) {
       this.#received[stream] = Math.max(this.#received[stream], position.offsets[stream]);
       if (clean !== undefined) goOnAt(clean, stream, position);
     }
@@ -84,7 +84,7 @@ export class LateEntry {
   gaps(): OutputEntry[] {
     const position = this.#position;
     if (position === undefined) return [];
-    const gaps = STREAMS.filter((stream) => this.#received[stream] > position.offsets[stream]);
+    const gaps = STREAM_NAMES.filter((stream) => this.#received[stream] > position.offsets[stream]);
     return gaps.map((stream, index) => {
       const { [stream]: rawFrom } = position.offsets;
       const rawTo = this.#received[stream];
@@ -106,8 +106,6 @@ export class LateEntry {
     this.#position = position;
   }
 }
-
-const STREAMS: readonly StreamName[] = ['stdout', 'stderr'];
 
 function feed(clean: CleanOutput, stream: StreamName, offset: number, bytes: Uint8Array): void {
   const { [stream]: received } = clean.received;

@@ -1,5 +1,5 @@
 import type { Appended, Fenced } from '@shellfleet/mailbox';
-import { type OutputEntry, ShellfleetError, type StreamName } from '@shellfleet/protocol';
+import { type OutputEntry, ShellfleetError, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
 import type { Released } from '../output/output-queue.ts';
@@ -150,7 +150,7 @@ export class OutputStore {
       }
     }
     await this.#log(released);
-    for (const stream of STREAMS) {
+    for (const stream of STREAM_NAMES) {
       const offset = released.upTo[stream];
       if (offset !== undefined) this.#deps.ack(stream, offset);
     }
@@ -173,8 +173,6 @@ export class OutputStore {
     this.#resume('room');
   }
 }
-
-const STREAMS: readonly StreamName[] = ['stdout', 'stderr'];
 
 /** Stored by this call, or by an earlier one whose reply was lost: then the stored offsets are at or past the entries. */
 function isStored(stored: Appended | Fenced, entries: readonly OutputEntry[]): boolean {

@@ -15,13 +15,13 @@ import {
   uint32s,
   uint64s,
 } from '@shellfleet/keeper';
+import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import { encodeStart } from './encode-start.ts';
 import { type ClaimOptions, claimKeeper, type KeeperConnection } from './keeper-connection.ts';
 import type {
   BackgroundProcess,
   DisconnectReason,
   EntryId,
-  OutputStream,
   Shell,
   ShellHandlers,
   ShellHello,
@@ -33,7 +33,6 @@ import { toShellEnd } from './to-shell-end.ts';
 
 /** Time beyond the termination timeout of end() in which the keeper ends all other processes and itself. */
 const GONE_WITHIN_MS = 5_000;
-const streams = ['stdout', 'stderr'] as const;
 
 /** Claims the keeper at the other end of the transport. Its shell may be new or have run entries (see `hello`). */
 export async function openKeeperShell(options: ClaimOptions): Promise<Shell> {
@@ -80,10 +79,10 @@ class KeeperShell implements Shell {
     this.#connection.send({ type: FrameType.start, flags: kind, id: entryIdToBytes(entry.entryId), payload });
   }
 
-  ack(entryId: EntryId, stream: OutputStream, offset: number): void {
+  ack(entryId: EntryId, stream: StreamName, offset: number): void {
     this.#connection.send({
       type: FrameType.ack,
-      stream: streams.indexOf(stream),
+      stream: STREAM_NAMES.indexOf(stream),
       id: entryIdToBytes(entryId),
       offset,
     });
@@ -206,8 +205,8 @@ class KeeperShell implements Shell {
   }
 }
 
-function streamOf(frame: Frame): OutputStream {
-  const stream = streams[frame.stream];
+function streamOf(frame: Frame): StreamName {
+  const stream = STREAM_NAMES[frame.stream];
   if (!stream) throw new MalformedFrame(`An unknown stream ${frame.stream}.`);
   return stream;
 }

@@ -1,7 +1,7 @@
+import type { StreamName } from '@shellfleet/protocol';
 import type {
   BackgroundProcess,
   DisconnectReason,
-  OutputStream,
   RefusalReason,
   Shell,
   ShellEnd,
@@ -19,7 +19,7 @@ export type EntryEnd =
 
 /** Receives what one entry does while it runs. */
 export interface EntryHandlers {
-  onOutput(stream: OutputStream, offset: number, bytes: Uint8Array): void;
+  onOutput(stream: StreamName, offset: number, bytes: Uint8Array): void;
   /** The pipe of an open stdin has taken the bytes before `offset`. `readerClosed`: no process reads it any more. */
   onInputTaken?: ((offset: number, readerClosed: boolean) => void) | undefined;
 }
@@ -29,7 +29,7 @@ export interface LiveShellEvents {
   /** A fresh shell replaced one that died between two entries. */
   onShell(shell: { shellNumber: number; reason: string }): void;
   /** Output of a background process that outlived its entry; empty bytes end a stream. */
-  onLate(entryId: string, stream: OutputStream, offset: number, bytes: Uint8Array): void;
+  onLate(entryId: string, stream: StreamName, offset: number, bytes: Uint8Array): void;
   onGone(reason: DisconnectReason): void;
 }
 
@@ -87,7 +87,7 @@ export class LiveShell {
     return this.#begin(entryId, handlers, () => this.#shell.resume(entryId, offsets));
   }
 
-  ack(entryId: string, stream: OutputStream, offset: number): void {
+  ack(entryId: string, stream: StreamName, offset: number): void {
     this.#shell.ack(entryId, stream, offset);
   }
 

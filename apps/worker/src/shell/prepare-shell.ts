@@ -1,4 +1,4 @@
-import { ensureShellfleetError, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import { ensureShellfleetError, quoteWord, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import { ulid } from 'ulid';
 import { createOwnCommandChain } from '../output/output-chains.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
@@ -46,14 +46,10 @@ export async function runShutdownCommands(
 
 function toSetUp(spec: ResolvedSessionSpec): string {
   const exports = Object.entries({ ...spec.env, ...spec.secrets }).map(
-    ([name, value]) => `export ${name}=${quote(value)}`,
+    ([name, value]) => `export ${name}=${quoteWord(value)}`,
   );
   // A variable that cannot be set (readonly) fails the preparation.
-  return [...exports, `cd -- ${quote(spec.cwd)}`].join(' &&\n');
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
+  return [...exports, `cd -- ${quoteWord(spec.cwd)}`].join(' &&\n');
 }
 
 /** Runs a startup or shutdown command, which is no entry of the mailbox. The signal stops it. */

@@ -7,13 +7,11 @@
 // SHELL-4. onEnd follows the last output of its entry. Output of its background processes after that arrives through onLate.
 // SHELL-5. After onDisconnect no other handler is called. The shell stays alive and can be adopted.
 
-import type { ExecutionOptions } from '@shellfleet/protocol';
+import type { ExecutionOptions, StreamName } from '@shellfleet/protocol';
 import type { ShellTerminals } from './shell-terminals.ts';
 
 /** The ULID of a command id (`<sessionId>.<ULID>`): 26 characters. Startup and shutdown commands have new ones. */
 export type EntryId = string;
-
-export type OutputStream = 'stdout' | 'stderr';
 
 export interface StreamOffsets {
   stdout: number;
@@ -133,9 +131,9 @@ export type RefusalReason =
   | 'no-space';
 
 export interface ShellHandlers {
-  onOutput(entryId: EntryId, stream: OutputStream, offset: number, bytes: Uint8Array): void;
+  onOutput(entryId: EntryId, stream: StreamName, offset: number, bytes: Uint8Array): void;
   /** Late output. Its offsets continue those of the command; a jump means lost bytes. Empty bytes end the stream. */
-  onLate(entryId: EntryId, stream: OutputStream, offset: number, bytes: Uint8Array): void;
+  onLate(entryId: EntryId, stream: StreamName, offset: number, bytes: Uint8Array): void;
   onEnd(entryId: EntryId, end: ShellEnd): void;
   /** The pipe of an open stdin has taken the bytes before `offset`. Also called after every resume(). `readerClosed`: no process reads it any more. */
   onInputTaken?(entryId: EntryId, offset: number, readerClosed: boolean): void;
@@ -164,7 +162,7 @@ export interface Shell {
   on(handlers: ShellHandlers): void;
   start(entry: ShellStart): void;
   /** Output before `offset` is stored durably: the keeper may delete it. */
-  ack(entryId: EntryId, stream: OutputStream, offset: number): void;
+  ack(entryId: EntryId, stream: StreamName, offset: number): void;
   /** Follows a running or ended entry after adoption: its output from these offsets, or from the acknowledged ones if those are higher. */
   resume(entryId: EntryId, offsets: StreamOffsets): void;
   /** Cancels an entry: it ends as `cancelled` within killGraceMs and keeps its output so far. Ignored when it has ended. */

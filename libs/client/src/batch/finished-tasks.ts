@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { OUTCOMES, ShellfleetError } from '@shellfleet/protocol';
+import { OUTCOMES, ShellfleetError, tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
 
 const lineSchema = z.object({ id: z.string(), outcome: z.enum(OUTCOMES) });
@@ -21,12 +21,4 @@ export async function readFinishedTasks(path: string): Promise<Set<string>> {
     throw new ShellfleetError('FILE_DENIED', `${path} cannot be read: ${message}.`, { path }, { cause });
   }
   return finished;
-}
-
-function tryJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-import { toQueueError } from '@shellfleet/mailbox';
+import { parseInfo, toQueueError } from '@shellfleet/mailbox';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
@@ -13,12 +13,13 @@ export async function detectDurability(redis: Redis): Promise<Durability> {
   const info = await redis.info().catch((error: unknown) => {
     throw toQueueError(error);
   });
-  if (!/^aof_enabled:1\r?$/m.test(info)) return 'none';
+  const fields = parseInfo(info);
+  if (fields.get('aof_enabled') !== '1') return 'none';
   // A managed Redis may reject CONFIG but support WAITAOF.
   const [, appendfsync] = await (redis.config('GET', 'appendfsync') as Promise<string[]>).catch(() => []);
   if (appendfsync === 'always') return 'always';
-  const [, major = '0', minor = '0'] = /^redis_version:(\d+)\.(\d+)/m.exec(info) ?? [];
-  return Number(major) > 7 || (Number(major) === 7 && Number(minor) >= 2) ? 'wait' : 'none';
+  const [major = 0, minor = 0] = (fields.get('redis_version') ?? '0').split('.').map(Number);
+  return major > 7 || (major === 7 && minor >= 2) ? 'wait' : 'none';
 }
 
 /** Throws DURABLE_UNSUPPORTED when Redis cannot confirm. */

@@ -1,5 +1,5 @@
 import { toQueueError } from '@shellfleet/mailbox';
-import { type HostInfo, hostBeatSchema, hostKeys } from '@shellfleet/protocol';
+import { type HostInfo, hostBeatSchema, hostKeys, tryJson } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
 /** The registered hosts of the fleet, with their last heartbeat. */
@@ -20,14 +20,6 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
   if (!parsed.success) return { id, state: 'unreachable', slots: 0, free: 0, policies: [], version: '', seenAt };
   const { slots, free, policies, version, draining } = parsed.data;
   return { id, state: draining ? 'draining' : 'up', slots, free, policies, version, seenAt };
-}
-
-function tryJson(text: string | null): unknown {
-  try {
-    return JSON.parse(text ?? 'null');
-  } catch {
-    return undefined;
-  }
 }
 
 const byId = (a: HostInfo, b: HostInfo) => (a.id < b.id ? -1 : 1);

@@ -3,6 +3,7 @@ import {
   type SessionKeys,
   ShellfleetError,
   toCommandId,
+  tryJson,
   type WireResult,
   wireResultSchema,
 } from '@shellfleet/protocol';
@@ -35,12 +36,4 @@ export function resultExpired(commandId: string): ShellfleetError {
     `Nothing is kept of command ${commandId}: it never existed, it ended more than 24 hours ago, or it was trimmed to make room for newer output of its session.`,
     { commandId },
   );
-}
-
-function tryJson(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }

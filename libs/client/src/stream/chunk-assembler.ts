@@ -1,5 +1,5 @@
 import { TextDecoder } from 'node:util';
-import type { OutputChunk, OutputEntry, StreamName } from '@shellfleet/protocol';
+import { type OutputChunk, type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 
 /** Raw bytes of each stream that a reader has, or that were counted to it as missing. */
 export interface RawOffsets {
@@ -41,7 +41,7 @@ export class ChunkAssembler {
 
   /** The command runs again from its beginning. */
   restart(): void {
-    for (const stream of ['stdout', 'stderr'] as const) {
+    for (const stream of STREAM_NAMES) {
       this.#next[stream] = 0;
       this.#flush(stream);
     }
@@ -49,7 +49,7 @@ export class ChunkAssembler {
 
   /** The last chunks after the end of the command: an incomplete character, and missing bytes that no chunk follows. */
   end(id: string, stored: RawOffsets): OutputChunk[] {
-    return (['stdout', 'stderr'] as const).flatMap((stream) => {
+    return STREAM_NAMES.flatMap((stream) => {
       const omittedBytes = Math.max(0, stored[stream] - (this.#next[stream] ?? stored[stream]));
       const text = this.#flush(stream);
       if (omittedBytes === 0 && text === '') return [];

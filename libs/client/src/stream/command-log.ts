@@ -6,6 +6,7 @@ import {
   parseOrThrow,
   type SessionKeys,
   ShellfleetError,
+  STREAM_NAMES,
   toCommandId,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
@@ -27,7 +28,7 @@ export interface LogOptions extends LogRange {
 
 const countSchema = z.number('must be a number').int('must be a whole number').min(0, 'must not be negative');
 const rangeSchema = z.object({
-  stream: z.enum(['stdout', 'stderr'], "must be 'stdout' or 'stderr'").optional(),
+  stream: z.enum(STREAM_NAMES, "must be 'stdout' or 'stderr'").optional(),
   offset: countSchema.optional(),
   length: countSchema.optional(),
 });

@@ -1,5 +1,5 @@
 import { TextDecoder } from 'node:util';
-import type { LogChunk, StreamName } from '@shellfleet/protocol';
+import { type LogChunk, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 
 export interface LogRange {
   /** Read this stream only. Default: both, in the order in which the host received them. */
@@ -33,7 +33,7 @@ export class LogWindow {
   }
 
   get streams(): readonly StreamName[] {
-    return this.#range.stream === undefined ? ['stdout', 'stderr'] : [this.#range.stream];
+    return this.#range.stream === undefined ? STREAM_NAMES : [this.#range.stream];
   }
 
   /** Offsets to ask a host from. With a single stream, nothing before the range is needed. */

@@ -6,6 +6,7 @@ import {
   type SessionEvent,
   type SessionKeys,
   toCommandId,
+  tryJson,
 } from '@shellfleet/protocol';
 import { parseWireResult } from '../results/read-result.ts';
 import { ChunkAssemblers } from './chunk-assemblers.ts';
@@ -76,12 +77,4 @@ function toEvent(keys: SessionKeys, assemblers: ChunkAssemblers, entry: StreamEn
   assemblers.end(entryId);
   const wire = parseWireResult(json, commandId);
   return { ...event, data: fromWireResult({ commandId, sessionId: keys.session }, wire) };
-}
-
-function tryJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

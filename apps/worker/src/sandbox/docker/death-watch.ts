@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { tryJson } from '@shellfleet/protocol';
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import type { SandboxDeath } from '../sandbox.ts';
@@ -102,7 +103,7 @@ export class DeathWatch {
   }
 
   #accept(line: string): void {
-    const event = eventSchema.safeParse(parseJson(line)).data;
+    const event = eventSchema.safeParse(tryJson(line)).data;
     const watched = event && this.#watched.get(event.Actor.ID);
     if (!watched) return;
     if (event.Action === 'oom') watched.oomAt = Date.now();
@@ -149,12 +150,4 @@ export class DeathWatch {
 
 function isRecent(at: number | undefined): boolean {
   return at !== undefined && Date.now() - at < OOM_WINDOW_MS;
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { LiveProcess } from './live-process.ts';
 
@@ -60,7 +61,7 @@ function openRecord(folder: string): RecordFolder {
       await rename(`${recordPath}.new`, recordPath);
     },
     async read() {
-      return recordSchema.safeParse(parseJson(await readIfThere(recordPath))).data;
+      return recordSchema.safeParse(tryJson(await readIfThere(recordPath))).data;
     },
     async process() {
       const [pid, started] = (await readIfThere(processPath)).split(' ');
@@ -76,12 +77,4 @@ function openRecord(folder: string): RecordFolder {
 
 async function readIfThere(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '');
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
