@@ -20,12 +20,9 @@ export const parts: Record<string, Part> = {
     tests: [['libs/mailbox/src', 'tests/integration/mailbox-']],
   },
   keeper: {
-    files: [
-      'libs/keeper/src/ladder.c',
-      'libs/keeper/src/processes.c',
-      'libs/keeper/src/shell.c',
-      'libs/keeper/src/shell.sh',
-    ],
+    files: ['ladder.c', 'processes.c', 'reaper.c', 'ending.c', 'shell.c', 'shell.sh'].map(
+      (name) => `libs/keeper/src/${name}`,
+    ),
     share: 50,
     tests: [['tests/integration/shell-stop', 'tests/integration/shell-state', 'tests/integration/shell-semantics']],
   },
