@@ -120,7 +120,8 @@ describe('A signal of the caller', () => {
     expect(
       await until(
         () => readOrEmpty(path),
-        (text) => text !== 'started',
+        // A file that is being written anew is empty for a moment.
+        (text) => text !== 'started' && text !== '',
       ),
     ).toBe('heard');
   });
