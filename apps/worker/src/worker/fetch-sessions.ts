@@ -10,7 +10,7 @@ const POLL_MS = 1_000;
 
 export interface FetchDeps {
   jobs: SessionJobs;
-  sessions: HostedSessions;
+  sessions: Pick<HostedSessions, 'size' | 'find' | 'serve'>;
   slots: number;
   /** Notified when there may be a job, or a free slot, and when the worker stops. */
   wakeUps: Notifier;
@@ -21,24 +21,34 @@ export interface FetchDeps {
 
 /** Takes sessions from the queue while there are free slots. Resolves when the worker stops. */
 export async function fetchSessions(deps: FetchDeps): Promise<void> {
-  const { sessions, slots, wakeUps, stopping } = deps;
+  const { sessions, slots, wakeUps, stopping, logger } = deps;
+  let replyLost = false;
   while (!stopping.aborted) {
-    const job = sessions.size < slots ? await fetchJob(deps) : undefined;
-    if (job !== undefined) {
-      sessions.serve(job);
-      continue;
+    const jobs: SessionJob[] | Error = sessions.size < slots ? await fetchJobs(deps, replyLost).catch(toError) : [];
+    replyLost = jobs instanceof Error;
+    if (jobs instanceof Error) {
+      logger.warn({ err: jobs }, 'queue.unavailable');
+      await delay(REDIS_DEADLINE_MS / 4);
+    } else if (jobs.length > 0) {
+      for (const job of jobs) sessions.serve(job);
+    } else {
+      await wakeUps.wait({ timeoutMs: POLL_MS });
+      await deps.readCalls();
     }
-    await wakeUps.wait({ timeoutMs: POLL_MS });
-    await deps.readCalls();
   }
 }
 
-async function fetchJob({ jobs, logger }: FetchDeps): Promise<SessionJob | undefined> {
-  try {
-    return await jobs.fetch();
-  } catch (err) {
-    logger.warn({ err }, 'queue.unavailable');
-    await delay(REDIS_DEADLINE_MS / 4);
-    return undefined;
-  }
+/**
+ * The next job, if there is one. After a fetch without a reply: the jobs that are locked for this host and not served here. Redis may have
+ * handed one out with the lost reply, and no fetch returns it again before its lock runs out.
+ */
+async function fetchJobs({ jobs, sessions }: FetchDeps, replyLost: boolean): Promise<SessionJob[]> {
+  const unserved = replyLost ? (await jobs.listOwn()).filter((job) => sessions.find(job) === undefined) : [];
+  if (unserved.length > 0) return unserved;
+  const job = await jobs.fetch();
+  return job === undefined ? [] : [job];
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }

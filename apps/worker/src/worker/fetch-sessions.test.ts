@@ -1,0 +1,60 @@
+import type { SessionJob, SessionJobs } from '@shellfleet/admission';
+import { Notifier } from '@shellfleet/concurrency';
+import { pino } from 'pino';
+import { expect, test, vi } from 'vitest';
+import type { HostedSession } from '../session/hosted-session.ts';
+import { fetchSessions } from './fetch-sessions.ts';
+
+const job = (session: string): SessionJob => ({ tenant: 't', session }) as SessionJob;
+
+/** Fetches until `served` sessions are served; `locked` are the jobs that Redis has locked for this host. */
+async function fetchAll(fetches: (SessionJob | Error | undefined)[], locked: SessionJob[], served: number) {
+  const stopping = new AbortController();
+  const sessions = new Map<string, SessionJob>([['served', job('served')]]);
+  const jobs = {
+    fetch: vi.fn(async () => {
+      const next = fetches.shift();
+      if (next instanceof Error) throw next;
+      return next;
+    }),
+    listOwn: vi.fn(async () => locked),
+  };
+  await fetchSessions({
+    jobs: jobs as unknown as SessionJobs,
+    sessions: {
+      get size() {
+        return sessions.size;
+      },
+      find: ({ session }) => sessions.get(session) as HostedSession | undefined,
+      serve(found) {
+        sessions.set(found.session, found);
+        if (sessions.size > served) stopping.abort();
+      },
+    },
+    slots: 10,
+    wakeUps: new Notifier(),
+    readCalls: async () => {},
+    logger: pino({ level: 'silent' }),
+    stopping: stopping.signal,
+  });
+  return { served: [...sessions.keys()], calls: [jobs.fetch.mock.calls.length, jobs.listOwn.mock.calls.length] };
+}
+
+test('a job whose fetch got no reply is served at once, and no session is served twice', async () => {
+  const locked = [job('served'), job('orphan')];
+  expect(await fetchAll([new Error('Command timed out'), job('next')], locked, 2)).toEqual({
+    served: ['served', 'orphan', 'next'],
+    calls: [2, 1],
+  });
+});
+
+test('a fetch that failed and locked nothing is made again', async () => {
+  expect(await fetchAll([new Error('Connection is closed.'), job('next')], [job('served')], 1)).toEqual({
+    served: ['served', 'next'],
+    calls: [2, 1],
+  });
+});
+
+test('while fetches get their replies, the locks are not looked at', async () => {
+  expect((await fetchAll([job('a'), job('b')], [], 2)).calls).toEqual([2, 0]);
+});
