@@ -54,10 +54,10 @@ export default defineConfig({
       dockerProject('integration', ['tests/integration/**/*.test.ts'], {
         groupOrder: 1,
         testTimeout: 30_000,
-        maxWorkers: 4,
+        maxWorkers: 3,
       }),
-      dockerProject('e2e', ['tests/e2e/**/*.test.ts'], { groupOrder: 1, testTimeout: 60_000, maxWorkers: 4 }),
-      dockerProject('wounds', ['tests/wounds/**/*.test.ts'], { groupOrder: 1, testTimeout: 60_000, maxWorkers: 4 }),
+      dockerProject('e2e', ['tests/e2e/**/*.test.ts'], { groupOrder: 1, testTimeout: 60_000, maxWorkers: 3 }),
+      dockerProject('wounds', ['tests/wounds/**/*.test.ts'], { groupOrder: 1, testTimeout: 60_000, maxWorkers: 3 }),
       dockerProject('chaos', ['tests/chaos/**/*.test.ts'], { groupOrder: 2, testTimeout: 120_000, maxWorkers: 2 }),
       dockerProject('figures', figures, { groupOrder: 3, testTimeout: 60_000, maxWorkers: 1 }),
     ],
