@@ -13,8 +13,13 @@ const source = {
   environments: { __vitest__: { resolve: { conditions } } },
 };
 
-/** Tests that compare times under load with times before it: nothing else may run meanwhile. */
-const figures = ['tests/integration/bench.test.ts', 'tests/e2e/floods.test.ts', 'tests/e2e/late-output-flood.test.ts'];
+/** Tests that compare times under load with times before it, and fork bombs, which take the processors from every other test: each runs alone. */
+const figures = [
+  'tests/integration/bench.test.ts',
+  'tests/integration/shell-limits.test.ts',
+  'tests/e2e/floods.test.ts',
+  'tests/e2e/late-output-flood.test.ts',
+];
 
 type Timing = { groupOrder: number; testTimeout: number; maxWorkers: number };
 

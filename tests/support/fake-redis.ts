@@ -10,9 +10,13 @@ export async function startFakeRedis(info: Record<string, string>): Promise<Asyn
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {});
+    let pending = '';
     socket.on('data', (bytes) => {
-      // Each command is an array whose first element is its name; nothing that is sent here is split over two packets.
-      for (const [, name = ''] of bytes.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)) socket.write(answer(name));
+      pending += bytes.toString('latin1');
+      for (let command = takeCommand(pending); command !== undefined; command = takeCommand(pending)) {
+        pending = command.rest;
+        socket.write(answer(command.name));
+      }
     });
   });
   const answer = (name: string) =>
@@ -29,4 +33,21 @@ export async function startFakeRedis(info: Record<string, string>): Promise<Asyn
       await once(server, 'close');
     },
   };
+}
+
+/** The name of the first command and the text behind it; undefined while the command is not complete. A command is an array of bulk strings. */
+function takeCommand(text: string): { name: string; rest: string } | undefined {
+  const head = /^\*(\d+)\r\n/.exec(text);
+  if (head === null) return undefined;
+  let at = head[0].length;
+  const words: string[] = [];
+  while (words.length < Number(head[1])) {
+    const length = /^\$(\d+)\r\n/.exec(text.slice(at, at + 16));
+    if (length === null) return undefined;
+    const from = at + length[0].length;
+    at = from + Number(length[1]) + 2;
+    if (at > text.length) return undefined;
+    words.push(text.slice(from, at - 2));
+  }
+  return { name: words[0] ?? '', rest: text.slice(at) };
 }
