@@ -17,7 +17,7 @@ async function bombIsGone({ client }: ShellBox, shellNumber: number): Promise<vo
     expect(await client.run('echo ok')).toMatchObject({ out: 'ok\n', end: { shell: { shellNumber } } });
     return (await client.shell.background()).length;
   };
-  await expect.poll(left, { timeout: 20_000 }).toBeLessThan(5);
+  await expect.poll(left, { timeout: 10_000 }).toBeLessThan(5);
 }
 
 describe.each(shells)('%s', (name, image, stops) => {
