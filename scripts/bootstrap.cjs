@@ -73,10 +73,12 @@ function findNode() {
 function handOver(node, args) {
   const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` };
   const flags = ['--conditions=@shellfleet/source', '--no-warnings'];
-  const child = spawn(node, [...flags, ...args], { cwd: root, env, stdio: 'inherit' });
+  let child;
   // A terminal sends Ctrl-C to both processes, so SIGINT is ignored here. Signals to this process alone are forwarded.
+  // Before the start: the program may be running, and be asked to end, before `spawn` returns.
   process.on('SIGINT', () => {});
-  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child?.kill(signal));
+  child = spawn(node, [...flags, ...args], { cwd: root, env, stdio: 'inherit' });
   child.on('error', (error) => fail(`${node} could not be started: ${error.message}`, 1));
   child.on('exit', (exitCode, signal) => process.exit(exitCode ?? 128 + constants.signals[signal]));
 }
