@@ -1,4 +1,4 @@
--- Code that every mailbox script shares: it is prepended to each of them.
+-- Code that the mailbox scripts share: each of them is prepended by the parts that it uses (compose-script.ts).
 -- KEYS  1 queue · 2 state · 3 stream, all of one session (one hash tag; keys built from ARGV[1] share it)
 -- ARGV  1 key prefix of the session · 2 feed channel · then the script's own
 --

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import { composeScript } from './compose-script.ts';
 
 /** A Lua script. It is called by its hash; its source is sent only when Redis does not have it. */
 export interface Script {
@@ -23,9 +24,9 @@ export function defineScript(name: string, source: string): Script {
   return script;
 }
 
-/** A script on one session's keys: the prelude, then `<path>.lua` beside its caller. */
+/** A script on one session's keys: what it uses of the prelude, then `<path>.lua` beside its caller. */
 export function defineMailboxScript(path: string): Script {
-  return defineScript(path, PRELUDE + readLua(`./${path}.lua`));
+  return defineScript(path, composeScript(PRELUDE, readLua(`./${path}.lua`)));
 }
 
 /** Loads every script into Redis. A call whose script is missing in Redis does so, too. */
