@@ -16,7 +16,7 @@ const source = {
 /** Tests that compare times under load with times before it, and fork bombs, which take the processors from every other test: each runs alone. */
 const figures = [
   'tests/integration/bench.test.ts',
-  'tests/integration/shell-limits.test.ts',
+  'tests/integration/shell-fork-bombs.test.ts',
   'tests/e2e/floods.test.ts',
   'tests/e2e/late-output-flood.test.ts',
 ];
@@ -63,7 +63,7 @@ export default defineConfig({
       }),
       dockerProject('e2e', ['tests/e2e/**/*.test.ts'], { groupOrder: 1, testTimeout: 60_000, maxWorkers: 3 }),
       dockerProject('wounds', ['tests/wounds/**/*.test.ts'], { groupOrder: 1, testTimeout: 60_000, maxWorkers: 3 }),
-      dockerProject('chaos', ['tests/chaos/**/*.test.ts'], { groupOrder: 2, testTimeout: 120_000, maxWorkers: 2 }),
+      dockerProject('chaos', ['tests/chaos/**/*.test.ts'], { groupOrder: 2, testTimeout: 120_000, maxWorkers: 4 }),
       dockerProject('figures', figures, { groupOrder: 3, testTimeout: 60_000, maxWorkers: 1 }),
     ],
   },

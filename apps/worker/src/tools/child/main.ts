@@ -1,6 +1,5 @@
-import { enableCompileCache } from 'node:module';
-import { fileURLToPath } from 'node:url';
+// The process of one call, or of the description of one module.
 
-// The process of one call, or of the description of one module. Most of its time is compilation at its start, so it uses a compile cache.
-enableCompileCache(fileURLToPath(new URL('../../../../../node_modules/.cache/shellfleet-worker', import.meta.url)));
+// biome-ignore lint/plugin: not a setting. Node has read it, and it is not for the tool nor for the processes that the tool starts.
+delete process.env.NODE_COMPILE_CACHE;
 await import('./answer-request.ts');
