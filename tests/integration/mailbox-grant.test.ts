@@ -1,4 +1,4 @@
-import { forget, grant, submit } from '@shellfleet/mailbox';
+import { forget, grant, relock, submit } from '@shellfleet/mailbox';
 import {
   type FleetKeys,
   fleetKeys,
@@ -32,6 +32,16 @@ beforeEach(() => {
 });
 
 const grantTo = (host: string) => grant(redis, fleet, { ...keys, placementClass: 'docker' }, host, LOCK_MS, ['host']);
+
+async function grantAnew(host: string): Promise<{ fence: number; host: string }> {
+  await redis.set(lock, host);
+  const granted = await grantTo(host);
+  if (granted.type !== 'granted') throw new Error(granted.type);
+  return { fence: granted.fence, host };
+}
+
+const relockAs = (owner: { fence: number; host: string }) =>
+  relock(redis, fleet, { ...keys, placementClass: 'docker' }, owner, 2 * LOCK_MS);
 
 test('the lock of a session job that BullMQ handed out is where keys.ts says, and names the host', async () => {
   const shared = { connection: redis, prefix: fleet.admission };
@@ -91,6 +101,26 @@ test('a missing lock is not set for a host that is not its last owner', async ()
   await redis.del(lock);
   expect(await grantTo('h1')).toMatchObject({ type: 'refused' });
   expect(await redis.exists(lock)).toBe(0);
+});
+
+test.each(['still there', 'expired'])('the last owner renews its lock, which is %s', async (lockIs) => {
+  const owner = await grantAnew('h1');
+  if (lockIs === 'expired') await redis.del(lock);
+  expect(await relockAs(owner)).toBe(true);
+  expect(await redis.get(lock)).toBe('h1');
+  expect(await redis.pttl(lock)).toBeGreaterThan(LOCK_MS);
+});
+
+test('no other host, and no earlier fence of the same host, renews the lock of a session', async () => {
+  const earlier = await grantAnew('h1');
+  const owner = await grantAnew('h1');
+  await redis.del(lock);
+  expect(await relockAs(earlier)).toBe(false);
+  expect(await relockAs({ ...owner, host: 'h2' })).toBe(false);
+  expect(await redis.exists(lock)).toBe(0);
+  await redis.set(lock, 'h2');
+  expect(await relockAs(owner)).toBe(false);
+  expect(await redis.get(lock)).toBe('h2');
 });
 
 test('a session whose life is over leaves the index and the owners, unless it was submitted to meanwhile', async () => {

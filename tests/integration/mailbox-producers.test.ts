@@ -115,7 +115,10 @@ describe('submit', () => {
   test('wakes an idle owner once, and never a busy one', async () => {
     const owner = await own(redis, keys, 'h5');
     using wakeUps = await listen(hostKeys(keys.namespace, 'h5').wakeUps);
-    await submitSome(redis, keys, generation, 2);
+    await submitSome(redis, keys, generation, 1);
+    await wakeUps.settled();
+    expect(wakeUps.messages).toEqual([sessionWakeUp()]);
+    await submitSome(redis, keys, generation, 1);
     await take(owner);
     await submitSome(redis, keys, generation, 1);
     await wakeUps.settled();

@@ -3,11 +3,10 @@ import { recordKey } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { idsOf, outcomesOf, outputGaps, outputOf, readEvents } from '../support/invariants.ts';
 import { finishAs, newKeys, newSubmission, own, pieceAfter, submitSome } from '../support/mailbox-session.ts';
+import { generation, keys, redis } from '../support/open-mailbox.ts';
 
 const DAY = 86_400_000;
-const AMPLE = { retentionMs: DAY, streamBytes: 1 << 26 };
-
-import { generation, keys, redis } from '../support/open-mailbox.ts';
+const AMPLE = { retentionMs: DAY, streamBytes: 2 ** 40 };
 
 /** Runs the head with some output. */
 async function runNext(owner: Awaited<ReturnType<typeof own>>, output: Buffer, end = true): Promise<string> {
@@ -139,6 +138,8 @@ test('by bytes never trims what the running command has said, however much it is
   const running = await runNext(owner, Buffer.alloc(500_000, 65), false);
   for (let round = 0; round < 3; round += 1) await sweep(redis, keys, { ...AMPLE, streamBytes: 10_000 });
   expect(outputOf(await readEvents(redis, keys), running).stdout.byteLength).toBe(500_000);
+  // Everything was checked, so the next sweep begins at the beginning.
+  expect(await redis.hexists(keys.state, 'bytesFrom')).toBe(0);
 });
 
 test('reports whether the session has work: something waits, runs, or is being closed', async () => {
