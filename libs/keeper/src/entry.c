@@ -62,7 +62,7 @@ static void conclude(int code, enum EndReason reason, int signal, int file_errno
   const int died = signal || code == 128 + SIGKILL;
   if (died && reason <= SIGNALLED && cgroup_oom_kills() > entry.oom_kills_before) reason = OUT_OF_MEMORY;
   ladder_end();
-  process_limit_settle();
+  process_limit_settle(entry.since);
   input_end();
   output_end();
   reaper_forget(entry.helper);

@@ -62,4 +62,7 @@ int process_limit_tick(Moment since) {
   return LOOK_MS;
 }
 
-void process_limit_settle(void) { own.refused = cgroup_pids_refused(); }
+void process_limit_settle(Moment since) {
+  process_limit_tick(since); // a command may end before the first look, because its fork was refused
+  own.refused = cgroup_pids_refused();
+}

@@ -11,7 +11,7 @@ void process_limit_sweep(void);
 // While a command runs: kills the processes that it has not started itself, if they are why its forks are refused.
 // Returns in how many ms to call again, or -1.
 int process_limit_tick(Moment since);
-// An entry has ended: forks that were refused until now were its own.
-void process_limit_settle(void);
+// An entry has ended. Looks once more, and then counts forks that were refused until now as its own.
+void process_limit_settle(Moment since);
 
 #endif
