@@ -11,12 +11,10 @@ import {
   submit,
   take,
 } from '@shellfleet/mailbox';
-
 import type { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { idsOf, outcomesOf, readEvents } from '../support/invariants.ts';
-import { finishAs, newKeys, newSubmission, own, pieceAfter, submitSome } from '../support/mailbox-session.ts';
-
+import { finishAs, grantTo, newKeys, newSubmission, own, pieceAfter, submitSome } from '../support/mailbox-session.ts';
 import { generation, keys, redis, startOne } from '../support/open-mailbox.ts';
 
 const typesOf = async () => (await readEvents(redis, keys)).map(({ type }) => type);
@@ -45,6 +43,24 @@ describe('adopt', () => {
         host: 'h1',
       },
     });
+  });
+
+  test.each([
+    ['another class', 'an earlier life', 'wrong-queue'],
+    ['another class', 'this life', 'adopted'],
+    ['its class', 'an earlier life', 'adopted'],
+    ['its class', 'this life', 'adopted'],
+  ])('of a job in the queue of %s, added for %s: %s', async (queue, life, answer) => {
+    const placed = newKeys();
+    const opened = await open(redis, placed, 'sealed spec', 'd', 'any', { placementClass: 'docker', json: '{}' });
+    if (opened.type !== 'created') throw new Error(opened.type);
+    const job = {
+      placementClass: queue === 'its class' ? 'docker' : 'host',
+      generation: life === 'this life' ? opened.generation : 'earlier',
+    };
+    const owner = await grantTo(redis, placed, 'h1');
+    expect((await adopt(owner, job)).type).toBe(answer);
+    expect(await redis.hget(placed.state, 'host')).toBe(answer === 'adopted' ? 'h1' : null);
   });
 
   test('answers the same when it arrives twice, the owner before included', async () => {
