@@ -69,9 +69,9 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
     return most;
   }
 
-  test('fifty megabytes are streamed through a command, in bounded memory everywhere', async () => {
+  test('a hundred megabytes are streamed through a command, in bounded memory everywhere', async () => {
     const session = await stack.fleet.session('large');
-    const bytes = randomBytes(50 * MB);
+    const bytes = randomBytes(100 * MB);
     const worker = stack.workers[0]?.pid ?? 0;
     await session.run('head -c 10000000 | md5sum', { stdin: randomBytes(10 * MB) });
     const before = await residentBytes(worker);
@@ -84,7 +84,8 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
     expect(result).toEqual(expectedResult('large', { stdout: `${md5(bytes)}\n`, stderr: result.stderr }));
     expect(unread).toBeLessThanOrEqual(LIMITS.inputUnreadBytes);
     expect(Number(/VmRSS:\s+(\d+) kB/.exec(result.stderr)?.[1])).toBeLessThan(8_192);
-    expect((await residentBytes(worker)) - before).toBeLessThan(64 * MB);
+    // Less than all of it. Node frees buffers late: after 60 MB and more.
+    expect((await residentBytes(worker)) - before).toBeLessThan(90 * MB);
   });
 
   test('a command that reads a part of fifty megabytes ends when it ends, and the next has nothing of them', async () => {
