@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureMachine, ensureMachineForTests, ensureRedis, stopDocker, type TestImages } from '@shellfleet/setup';
+import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
+import { bundlePrograms, type Programs } from './programs.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -13,10 +15,11 @@ declare module 'vitest' {
     /** The default session image of this machine. */
     sessionImage: string;
     testImages: TestImages;
+    programs: Programs;
   }
 }
 
-type Provided = { redisUrl: string; dockerHost: string; sessionImage: string; testImages: TestImages };
+type Provided = Pick<ProvidedContext, 'redisUrl' | 'dockerHost' | 'sessionImage' | 'testImages' | 'programs'>;
 type Shared = { users: number; ready: Promise<{ provided: Provided; close(): Promise<void> }> };
 
 // Each project loads its own instance of this module, in one process, so shared state is stored on globalThis.
@@ -42,11 +45,15 @@ async function prepare(): Promise<{ provided: Provided; close(): Promise<void> }
   const folder = await mkdtemp(join(tmpdir(), 'shellfleet-tests-'));
   // Never the user's Redis: it may hold the user's data, and tests kill and flush their Redis.
   const redis = await ensureRedis({ env: {}, folder, persistent: false, report });
+  const bundled = await bundlePrograms();
   const close = async (): Promise<void> => {
     await redis.close();
+    await rm(bundled.folder, { recursive: true, force: true });
     await rm(folder, { recursive: true, force: true });
     if (machine.engine.startedHere) await stopDocker(process.env);
   };
   const dockerHost = machine.engine.endpoint.dockerHost;
-  return { provided: { redisUrl: redis.url, dockerHost, sessionImage: machine.sessionImage, testImages }, close };
+  const { programs } = bundled;
+  const provided = { redisUrl: redis.url, dockerHost, sessionImage: machine.sessionImage, testImages, programs };
+  return { provided, close };
 }

@@ -1,8 +1,6 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { inject } from 'vitest';
 import type { ClientStage } from './client-stage.ts';
-
-const main = fileURLToPath(new URL('../../apps/producer/src/main.ts', import.meta.url));
 
 export interface CliRun {
   exitCode: number | null;
@@ -20,7 +18,7 @@ export interface CliProcess {
 
 /** The command line as its own process, on the stage's fleet. */
 export function startCli(stage: ClientStage, args: readonly string[], env: Record<string, string> = {}): CliProcess {
-  const child = spawn(process.execPath, ['--conditions=@shellfleet/source', '--no-warnings', main, ...args], {
+  const child = spawn(process.execPath, ['--no-warnings', inject('programs').cli, ...args], {
     env: {
       PATH: process.env.PATH ?? '',
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,

@@ -5,12 +5,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Fleet } from '@shellfleet/client';
 import Docker from 'dockerode';
 import { inject } from 'vitest';
 
-const workerMain = fileURLToPath(new URL('../../apps/worker/src/main.ts', import.meta.url));
 const endWithParent = new URL('./end-with-parent.ts', import.meta.url).href;
 /** A worker that has not ended its sessions in this time is killed. */
 const END_WITHIN_MS = 30_000;
@@ -140,7 +138,11 @@ interface EndingWorker extends TestWorker {
   end(): Promise<void>;
 }
 
-function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv, program = workerMain): EndingWorker {
+function createTestWorker(
+  hostId: string,
+  baseEnv: NodeJS.ProcessEnv,
+  program = inject('programs').worker,
+): EndingWorker {
   const env: NodeJS.ProcessEnv = { ...baseEnv, SHELLFLEET_HOST_ID: hostId };
   let child: ChildProcess | undefined;
   let log = '';

@@ -1,0 +1,48 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { type Plugin, rolldown } from 'rolldown';
+
+/** Paths of the programs that tests start, some hundred times in a run. */
+export interface Programs {
+  worker: string;
+  cli: string;
+}
+
+const entries = { worker: 'apps/worker/src/main.ts', cli: 'apps/producer/src/main.ts' };
+
+/**
+ * Bundles each program once for the run, because half of a start is the search for about a thousand modules. tests/e2e/up-down.test.ts starts
+ * the same programs from source, and tests/e2e/worker-image.test.ts from the compiled packages. The caller removes `folder`.
+ */
+export async function bundlePrograms(): Promise<{ programs: Programs; folder: string }> {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-programs-'));
+  const bundle = await rolldown({
+    cwd: root,
+    input: entries,
+    platform: 'node',
+    resolve: { conditionNames: ['@shellfleet/source', 'import', 'node', 'default'] },
+    external: /\.node$/,
+    plugins: [keepPlaces],
+  });
+  await bundle.write({ dir: folder, entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' });
+  await bundle.close();
+  return { programs: { worker: join(folder, 'worker.mjs'), cli: join(folder, 'cli.mjs') }, folder };
+}
+
+/** A module that reads files beside itself finds them where its source is. */
+const keepPlaces: Plugin = {
+  name: 'keep-places',
+  transform(code, id) {
+    if (!/\bimport\.meta\b|\b__(dirname|filename)\b/.test(code)) return null;
+    const places = {
+      'import.meta.url': pathToFileURL(id).href,
+      'import.meta.dirname': dirname(id),
+      __dirname: dirname(id),
+      __filename: id,
+    };
+    return Object.entries(places).reduce((text, [name, place]) => text.replaceAll(name, JSON.stringify(place)), code);
+  },
+};
