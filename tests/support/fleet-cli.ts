@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { inject } from 'vitest';
 import { type CliProcess, type CliRun, follow } from './run-cli.ts';
 import type { TestFleet } from './start-fleet.ts';
 import { until } from './until.ts';
@@ -12,13 +13,14 @@ export type CliOptions = {
   stdin?: string | Uint8Array | null;
 };
 
-/** The command line as its users start it: the launcher in a process of its own, with the fleet's address in its environment. */
+/** The command line in a process of its own, with the fleet's address in its environment; at a terminal by its launcher, as users start it. */
 export class FleetCli {
   readonly #env: NodeJS.ProcessEnv;
 
   constructor({ redisUrl, namespace, sealKey }: Pick<TestFleet, 'redisUrl' | 'namespace' | 'sealKey'>) {
     this.#env = {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       SHELLFLEET_REDIS_URL: redisUrl,
       SHELLFLEET_NAMESPACE: namespace,
       SHELLFLEET_SEAL_KEY: sealKey,
@@ -27,7 +29,12 @@ export class FleetCli {
   }
 
   start(args: readonly string[], { env, stdin }: CliOptions = {}): CliProcess {
-    const started = follow(spawn(launcher, args, { env: { ...this.#env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] }));
+    const started = follow(
+      spawn(process.execPath, ['--no-warnings', inject('programs').cli, ...args], {
+        env: { ...this.#env, ...env },
+        stdio: ['pipe', 'pipe', 'pipe'],
+      }),
+    );
     started.child.stdin?.on('error', () => {});
     if (stdin !== null) started.child.stdin?.end(stdin ?? '');
     return started;
