@@ -24,7 +24,10 @@ export const parts: Record<string, Part> = {
       (name) => `libs/keeper/src/${name}`,
     ),
     share: 50,
-    tests: [['tests/integration/shell-stop', 'tests/integration/shell-state', 'tests/integration/shell-semantics']],
+    tests: [
+      ['tests/integration/shell-stop', 'tests/integration/shell-state', 'tests/integration/shell-semantics'],
+      ['tests/integration/shell-fork-bombs'],
+    ],
   },
   lease: {
     files: ['apps/worker/src/lease/*.ts'],

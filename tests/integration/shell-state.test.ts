@@ -200,6 +200,14 @@ describe('bash alone', () => {
     expect((await it.client.run('echo ${#V}; unset V')).out).toBe('300000\n');
   });
 
+  test('lists a background process that has no name', async () => {
+    const before = await it.client.shell.background();
+    const { out } = await it.client.run("mkfifo none; (exec -a '' cat <>none) & echo $!");
+    const named = { pid: Number(out), command: '' };
+    await expect.poll(() => it.client.shell.background()).toEqual([...before, named]);
+    expect(await it.client.run(`kill ${named.pid}; rm none`)).toMatchObject({ code: 0 });
+  });
+
   test('reports that its job table is gone', async () => {
     // A process that was just forked still has the name of the shell.
     await it.client.run('sleep 60 >/dev/null 2>&1 & until pgrep -x sleep >/dev/null; do :; done');

@@ -91,6 +91,14 @@ describe.each([
     expect(ended.end).toMatchObject({ reason: 'wall', shell: { state: kept } });
     expect((await run('echo $H')).out).toBe('1\n');
   });
+
+  test('without any grace nothing is asked to end: processes are killed at once', async () => {
+    const script = 'sh -c \'trap "echo asked" INT TERM; echo in; while :; do :; done\'';
+    expect(await run(script, { timeoutMs: 300, killGraceMs: 0 })).toMatchObject({
+      out: 'in\n',
+      end: { reason: 'wall' },
+    });
+  });
 });
 
 describe.each(['socket', ...host] as const)('at the limits of its sandbox (%s)', (transport) => {
