@@ -58,6 +58,14 @@ export const surroundings: Case[] = [
     steps: [ends('readonly P', { state: 'partial' }, { env: { P: 'x' } }), prints('echo $P', 'x\n')],
   },
   {
+    title: 'under set -e, a read-only variable whose old value cannot be given back does not end the shell',
+    steps: [
+      prints('V=1; P=old; set -e', ''),
+      ends('readonly P', { state: 'partial' }, { env: { P: 'x' } }),
+      prints('echo $V $P', '1 x\n'),
+    ],
+  },
+  {
     title: 'arrays, integers and attributes come back whole',
     in: ['bash'],
     steps: [
