@@ -76,15 +76,17 @@ describe.each([
   });
 
   test("a timeout of the session's command leaves it and its programs alone; they are not listed as background processes", async () => {
-    const command = it.client.run('sleep 1000', { timeoutMs: 700, killGraceMs: 600 });
-    const terminal = open();
-    terminal.type(`sh -c 'echo in""side; exec sleep 1001'\n`);
-    await terminal.sees('inside');
+    const command = it.client.run('sleep 1000', { timeoutMs: 900, killGraceMs: 600 });
+    const terminals = [open(), open()];
+    for (const terminal of terminals) terminal.type(`sh -c 'echo in""side; exec sleep 1001'\n`);
+    for (const terminal of terminals) await terminal.sees('inside');
     expect((await command).end.reason).toBe('wall');
     expect(await it.client.shell.background()).toEqual([]);
-    terminal.type('\x1a');
-    await terminal.sees(/[Ss]topped/);
-    expect(terminal.end).toBeUndefined();
+    for (const terminal of terminals) {
+      terminal.type('\x1a');
+      await terminal.sees(/[Ss]topped/);
+      expect(terminal.end).toBeUndefined();
+    }
   });
 
   test('closing it ends what runs at it, whatever that ignores', async () => {

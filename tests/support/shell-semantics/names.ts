@@ -10,6 +10,14 @@ export const names: Case[] = [
     steps: [V, ends('command() { return 0; }', { state: 'partial' }), ...works],
   },
   {
+    title: 'a function named command leaves bash out of POSIX mode',
+    in: ['bash'],
+    steps: [
+      ends('command() { return 0; }', { state: 'partial' }),
+      prints('echo ${POSIXLY_CORRECT-unset}; set -o | grep posix', 'unset\nposix          \toff\n'),
+    ],
+  },
+  {
     title: 'the same in the command that exits',
     steps: [V, ends('command() { return 0; }; exit 5', { code: 5, state: 'partial' }), ...works],
   },

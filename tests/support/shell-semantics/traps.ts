@@ -12,6 +12,14 @@ export const traps: Case[] = [
     ],
   },
   {
+    title: 'an EXIT trap that is named by its number is one, and a trap of signal 1 is not',
+    steps: [
+      prints("V=1; trap 'echo hung up' 1; kill -1 $$", 'hung up\n'),
+      ends("trap 'echo bye' 0; exit 6", { code: 6, out: 'bye\n', state: 'resumed' }),
+      prints('echo $V', '1\n'),
+    ],
+  },
+  {
     title: 'an EXIT trap that calls a function, sees $? and exits itself',
     steps: [
       prints('V=1', ''),
