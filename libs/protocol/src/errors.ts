@@ -8,7 +8,7 @@ export const ERRORS = {
     retryable: false,
     hint: 'Fix the session spec; context.issues lists the fields and their limits.',
   },
-  SESSION_CLOSED: { retryable: false, hint: 'Open a new session: fleet.session(id) starts the next life of this id.' },
+  SESSION_CLOSED: { retryable: false, hint: 'Open a new session: fleet.session(id) opens this id again.' },
   SESSION_NOT_FOUND: { retryable: false, hint: 'Open a new session.' },
   SESSION_CONFLICT: {
     retryable: false,

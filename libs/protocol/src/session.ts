@@ -97,7 +97,7 @@ const fieldsSchema = z.strictObject({
     .min(1, 'must contain at least one argument')
     .max(64)
     .optional(),
-  /** Name or uid, with `:group` if wanted. Default: the user of the image. Refused under the policy `host`. */
+  /** Name or uid, with `:group` if wanted. Default: 1000:1000. Refused under the policy `host`. */
   user: userSchema.optional(),
   /** Scripts that every fresh shell runs before any command, in order. At most 64. When one fails, so does every command. */
   startupCommands: z.array(scriptSchema).max(LIMITS.startupCommands).default([]),

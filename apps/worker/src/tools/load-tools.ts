@@ -30,8 +30,8 @@ export async function loadTools(
   if (modules.length === 0) return [];
   if (process.platform !== 'linux') {
     logger.error(
-      { platform: process.platform },
-      'tools.refused: tool calls need Linux, whose kernel limits and ends their processes',
+      { platform: process.platform, reason: 'tool calls need Linux, whose kernel limits and ends their processes' },
+      'tools.refused',
     );
     return [];
   }

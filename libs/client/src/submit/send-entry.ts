@@ -130,7 +130,7 @@ async function accept(
 function sessionClosed(id: string): ShellfleetError {
   return new ShellfleetError(
     'SESSION_CLOSED',
-    `Session ${id} was closed. fleet.session('${id}') starts the next life of this id.`,
+    `Session ${id} was closed. fleet.session('${id}') opens this id again.`,
     { sessionId: id },
   );
 }

@@ -211,7 +211,7 @@ export class Terminal implements AsyncDisposable {
 export function sessionClosed(id: string): ShellfleetError {
   return new ShellfleetError(
     'SESSION_CLOSED',
-    `Session ${id} was closed. fleet.session('${id}') starts the next life of this id.`,
+    `Session ${id} was closed. fleet.session('${id}') opens this id again.`,
     {
       sessionId: id,
     },
