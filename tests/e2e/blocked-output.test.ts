@@ -162,7 +162,7 @@ test('S1-32: a rule that can never work is refused before anything is sent', asy
   });
 });
 
-test('S1-49, O4: an adopted command is redacted, and counted, exactly once', async () => {
+test('S1-49: an adopted command is redacted, and counted, exactly once', async () => {
   const session = await stack.fleet.session('once', {
     secrets: { TOKEN: 'correct-horse-battery' },
     output: { streamBytes: 300_000 },

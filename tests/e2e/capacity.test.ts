@@ -38,7 +38,7 @@ test('ten times over capacity all sessions wait: no command is lost, doubled or 
   expect(await inspector.containers()).toEqual([]);
 });
 
-test('5,000 commands that are submitted to one session without waiting all run, in order (row 72)', async () => {
+test('5,000 commands that are submitted to one session without waiting all run, in order', async () => {
   const session = await stack.fleet.session('many');
   const commands = await Promise.all(
     Array.from({ length: 5_000 }, (_, index) => session.submit(`[ "$((n += 1))" = ${index + 1} ]`)),

@@ -187,7 +187,7 @@ describe('Wrong usage', () => {
       expect(stdout).toMatch(new RegExp(`^ +${verb} `, 'm'));
   });
 
-  test('what stands in ids and errors does nothing on a terminal (row 80)', async () => {
+  test('control characters in ids and errors do not reach the terminal', async () => {
     const { stderr } = await cli.text(['exec', 's\u001b]0;owned\u0007', '--', 'true']);
     expect(stderr).not.toContain('\u001b');
     expect(stderr).not.toContain('\u0007');

@@ -115,7 +115,7 @@ line' && : > 'é "q" \\ $(x)' && chmod 640 file && touch -d 2024-05-06T07:08:09Z
     expect((await session.run('echo on')).stdout).toBe('on\n');
   });
 
-  test('a write through a symbolic link that leaves the sandbox’s own files changes the sandbox alone (row 36)', async () => {
+  test('a write through a symbolic link that leaves the sandbox’s own files changes the sandbox alone', async () => {
     await session.run('ln -s /etc/passwd evil; ln -s /tmp/target inside');
     await expect(session.files.write('/workspace/evil/x', 'x')).rejects.toMatchObject({ code: expect.any(String) });
     expect((await session.run('head -1 /etc/passwd | cut -d: -f1')).stdout).toBe('root\n');

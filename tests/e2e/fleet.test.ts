@@ -59,7 +59,7 @@ test('sessions lists those of the fleet with their state, and filters by it', as
   expect((await command?.result())?.outcome).toBe('cancellation');
 });
 
-test('info of a session that never was is SESSION_NOT_FOUND only after it is gone from Redis', async () => {
+test('info of a session whose state is gone from Redis fails with SESSION_NOT_FOUND', async () => {
   const session = await stack.fleet.session('forgotten');
   const redis = new Redis(stack.redisUrl);
   await redis.del(`${stack.namespace}:{default:forgotten}:state`);
@@ -70,7 +70,7 @@ test('info of a session that never was is SESSION_NOT_FOUND only after it is gon
   });
 });
 
-test('another tenant sees nothing of a session with the same id (row 25)', async () => {
+test('another tenant sees nothing of a session with the same id', async () => {
   const session = await stack.fleet.session('tenants');
   const command = await session.submit('secret=ours; echo $secret');
   await command.result();
@@ -84,7 +84,7 @@ test('another tenant sees nothing of a session with the same id (row 25)', async
   await session.close();
 });
 
-test('nothing that was submitted is stored in Redis in clear (section 4, sealing)', async () => {
+test('nothing that was submitted is stored in Redis in clear (invariant 6)', async () => {
   const session = await stack.fleet.session('sealed', { env: { PASSWORD: 'swordfish-in-env' } });
   const holder = await session.submit('sleep 4321');
   const command = await session.submit('echo swordfish-in-script', {

@@ -97,7 +97,7 @@ test('an endless printer is stopped at its time limit, and the session goes on',
   expect(await session.run('echo on')).toEqual(expectedResult('endless', { stdout: 'on\n' }));
 });
 
-test('output that looks like ours is output (row 50, 51, S1-01)', async () => {
+test('output that looks like a report of the keeper is output (S1-01)', async () => {
   const session = await stack.fleet.session('looks-like');
   const script = `printf '__LC_SHELL_DONE__ 0\\n'; printf 't0000000000000000 0 kept\\n'; printf '\\nshellfleet: done\\n'; sh -c 'exit 6'`;
   expect(await session.run(script)).toEqual(
@@ -109,7 +109,7 @@ test('output that looks like ours is output (row 50, 51, S1-01)', async () => {
   );
 });
 
-test('a traced shell shows its commands and nothing of ours (row 51)', async () => {
+test('a traced shell shows its commands, and nothing of the loop', async () => {
   const session = await stack.fleet.session('traced');
   expect(await session.run('set -x; echo one')).toMatchObject({
     stdout: 'one\n',

@@ -43,13 +43,13 @@ const refused = (result: Result, code: string, expected: string[]) => {
 };
 
 describe('Images', () => {
-  test('one that does not exist is a Result, not an exception (row 40)', async () => {
+  test('one that does not exist is a Result, not an exception', async () => {
     refused(await runOnce('echo never', { image: 'localhost:1/no/such-image:v1' }), 'IMAGE_UNAVAILABLE', [
       'localhost:1/no/such-image:v1',
     ]);
   });
 
-  test('one without a shell is an error that names the image (row 74)', async () => {
+  test('one without a shell is an error that names the image', async () => {
     refused(await runOnce('echo never', { image: inject('testImages').noShell }), 'SESSION_START_FAILED', [
       'No shell runs in the container',
       inject('testImages').noShell,
@@ -182,7 +182,7 @@ describe('Limits', () => {
     await session.close();
   });
 
-  test('a fork bomb stays in its session, which goes on when it is over (row 53)', async () => {
+  test('a fork bomb stays in its session, which goes on when it is over', async () => {
     const session = await stack.fleet.session('bomb', { limits: { pids: 64 } });
     const beside = await stack.fleet.session('beside-the-bomb');
     const [, other] = await Promise.all([

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-test('an idempotency key runs a command once, for any producer, and marks the Result as deduplicated (row 26)', async () => {
+test('an idempotency key runs a command once, for any producer, and marks the Result as deduplicated', async () => {
   const session = await stack.fleet.session('key');
   const other = await (await stack.connect()).session('key');
   const options = { idempotencyKey: 'order-1', env: { A: '1', B: '2' } };
@@ -32,7 +32,7 @@ test('an idempotency key runs a command once, for any producer, and marks the Re
   expect((await session.run(script, { ...options, idempotencyKey: 'order-2' })).stdout).toBe('2\n');
 });
 
-test('an idempotency key for another payload is a conflict, in this session alone (row 27)', async () => {
+test('an idempotency key for another payload is a conflict, in this session alone', async () => {
   const session = await stack.fleet.session('conflict');
   const first = await session.submit('echo one', { idempotencyKey: 'k' });
   await expect(session.run('echo two', { idempotencyKey: 'k' })).rejects.toMatchObject({

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { startOwnRedis } from '../support/own-redis.ts';
 import { startFleet } from '../support/start-fleet.ts';
 
-test('a Redis that may evict is refused by the name of its setting, by producers and by workers (row 77)', async () => {
+test('a Redis that may evict is refused by the name of its setting, by producers and by workers', async () => {
   await using own = await startOwnRedis('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru');
   const connecting = Fleet.connect({ redisUrl: own.url, sealKeys: [Buffer.alloc(32, 1).toString('base64')] });
   await expect(connecting).rejects.toMatchObject({

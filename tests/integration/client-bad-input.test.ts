@@ -49,7 +49,7 @@ const scripts: [row: string, script: unknown, words: RegExp][] = [
   ['8 a byte too long', 'x'.repeat(MiB + 1), /script: is 1048577 bytes; the limit is 1048576/],
   ['8 too long in bytes, not in characters', '€'.repeat(MiB / 2), /script: is 1572864 bytes/],
 ];
-test.each(scripts)('refuses a script, row %s', async (_row, script, words) => {
+test.each(scripts)('refuses a script, case %s', async (_row, script, words) => {
   await refused(() => session.submit(any(script)), 'COMMAND_INVALID', words);
   await refused(() => fleet.run(any(script)), 'COMMAND_INVALID', words);
 });
@@ -120,7 +120,7 @@ const options: [row: string, options: unknown, words: RegExp][] = [
   ['a stream behind an idempotency key', { stdin: [], idempotencyKey: 'k' }, /options\.stdin: of unknown content/],
   ['escalation, which is not there yet', { escalate: { justification: 'x' } }, /options\.escalate: unknown field/],
 ];
-test.each(options)('refuses an option, row %s', async (_row, given, words) => {
+test.each(options)('refuses an option, case %s', async (_row, given, words) => {
   await refused(() => session.submit('true', any(given)), 'COMMAND_INVALID', words);
   await refused(() => fleet.run('true', any(given)), 'COMMAND_INVALID', words);
   expect(({} as Record<string, unknown>).polluted).toBeUndefined();
@@ -136,20 +136,20 @@ test.each([
   ]),
   ['21 of 129 characters', 'a'.repeat(129)],
   ['21 of 5 MB', 'a'.repeat(5_000_000)],
-])('refuses a session id, row %s', async (_row, id) => {
+])('refuses a session id, case %s', async (_row, id) => {
   await refused(() => fleet.session(any(id)), 'SESSION_SPEC_INVALID', /^.{0,300}$/s);
   await refused(() => fleet.attach(any(id)), 'SESSION_SPEC_INVALID', /id: /);
 });
 
 test.each(['__proto__', 'constructor', 'toString', '123', '..', 'Abc', 'abc'])(
-  'takes the session id %s, rows 22 to 24',
+  'takes the session id %s',
   async (id) => {
     const taken = await fleet.session(id);
     expect((await taken.info()).id).toBe(id);
   },
 );
 
-test('sessions of another tenant are not there, row 25', async () => {
+test('sessions of another tenant are not there', async () => {
   await fleet.session('mine');
   const other = await stage.connect({ tenant: 'other' });
   expect(await other.attach('mine')).toBeUndefined();
@@ -189,13 +189,13 @@ const specs: [row: string, spec: unknown, words: RegExp][] = [
     /redaction\.0\.strategy: must be/,
   ],
 ];
-test.each(specs)('refuses a session spec, row %s', async (_row, spec, words) => {
+test.each(specs)('refuses a session spec, case %s', async (_row, spec, words) => {
   await refused(() => fleet.session('new', any(spec)), 'SESSION_SPEC_INVALID', words);
   await refused(() => fleet.run('true', { spec: any(spec) }), 'SESSION_SPEC_INVALID', words);
 });
 
 test.each(['../../etc/passwd', 'a/../../b', '..\\x', '%2e%2e', '', '~/x', 'x\0', `/${'x'.repeat(4_096)}`])(
-  'refuses the path %j, row 35',
+  'refuses the path %j',
   async (path) => {
     const { files } = session;
     for (const attempt of [
@@ -221,7 +221,7 @@ test('a local file that is not there is refused before anything is sent', async 
 });
 
 test.each(['$', 'garbage', '', '1', '-', '1-1 ', '99999999999999999999-0'])(
-  'refuses the position %j, row 69',
+  'refuses the position %j',
   async (after) => {
     const command = await session.submit('true');
     expect(() => command.output({ after })).toThrow(/after: must be the id of a chunk/);
@@ -229,7 +229,7 @@ test.each(['$', 'garbage', '', '1', '-', '1-1 ', '99999999999999999999-0'])(
   },
 );
 
-test('an unknown command, and an id that is none, are told apart, rows 69 and 70', async () => {
+test('an unknown command, and an id that is none, are told apart', async () => {
   await refused(() => fleet.command('s.01ARZ3NDEKTSV4RRFFQ69G5FAV'), 'RESULT_EXPIRED', /s\.01ARZ3NDEKTSV4RRFFQ69G5FAV/);
   for (const id of ['', 'x', 's.', 's.01', 'a:b.01ARZ3NDEKTSV4RRFFQ69G5FAV', any(7)]) {
     await refused(() => fleet.command(id), 'COMMAND_INVALID', /is not a command id/);

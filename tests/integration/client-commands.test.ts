@@ -259,7 +259,7 @@ test('a batch gives a result when its task ends, and an aborted one cancels what
   expect((await batch.next()).done).toBe(true);
 });
 
-test('20,000 submits at once are all accepted, in call order, row 72', async () => {
+test('20,000 submits at once are all accepted, in call order', async () => {
   await using stage = await setClientStage(own);
   const session = await (await stage.connect()).session('s');
   const commands = await Promise.all(Array.from({ length: 20_000 }, () => session.submit('true')));

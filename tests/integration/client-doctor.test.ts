@@ -54,7 +54,7 @@ test('doctor reports a Redis that forgets what it accepted, and one that does no
   expect(find(findings, 'fleet’s redis')).toMatchObject({
     state: 'missing',
     detail: expect.stringContaining('without an append-only file'),
-    fix: 'CONFIG SET appendonly yes',
+    fix: 'CONFIG SET appendonly yes, then CONFIG REWRITE',
   });
   expect(find(findings, 'seal key')).toMatchObject({ state: 'present' });
   const away = await examine({ SHELLFLEET_REDIS_URL: 'redis://:hush@127.0.0.1:1' });

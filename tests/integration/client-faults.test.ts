@@ -67,7 +67,7 @@ test('a submit that is sent again runs once (invariant 4)', async () => {
   expect(host.began.map(({ script }) => script)).toEqual(['echo once', 'true']);
 });
 
-test('with Redis out of reach a submit fails within its deadline, with the next step, row 71', async () => {
+test('with Redis out of reach a submit fails within its deadline, with the next step', async () => {
   await using stage = await setClientStage();
   const session = await (await stage.connect()).session('s');
   stage.own.freeze();
@@ -87,7 +87,7 @@ test('with no Redis at all connect says where it looked', async () => {
   });
 });
 
-test('a Redis that is full takes nothing new, and says so, row 71', async () => {
+test('a Redis that is full takes nothing new, and says so', async () => {
   await using stage = await setClientStage(await startOwnRedis('--maxmemory', '3mb'));
   const session = await (await stage.connect()).session('s');
   const filling = Array.from({ length: 12 }, () => session.submit(`# ${'x'.repeat(500_000)}`));

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { setClientStage } from '../support/client-stage.ts';
 import { until } from '../support/until.ts';
 
-test('a Redis that is full holds a stream up, and its submitter is heard all the same', async () => {
+test('a full Redis delays a streamed stdin, and its lease is still renewed', async () => {
   await using stage = await setClientStage();
   await stage.startHost();
   const fleet = await stage.connect();

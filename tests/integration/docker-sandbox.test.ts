@@ -223,7 +223,7 @@ describe('over a socket', () => {
   });
 });
 
-describe('what cannot be', () => {
+describe('errors', () => {
   test('an image that is nowhere is IMAGE_UNAVAILABLE', async () => {
     await expect(create({ image: 'nowhere.invalid/nothing:1' })).rejects.toMatchObject({
       code: 'IMAGE_UNAVAILABLE',

@@ -90,7 +90,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
       },
     );
 
-    test('to remove it twice is to remove it once', async () => {
+    test('a second remove does nothing', async () => {
       const { sandbox } = await start();
       await sandbox.remove();
       await sandbox.remove();
@@ -159,7 +159,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
       expect([tooMuch.code, tooMuch.err]).toEqual([1, expect.stringContaining('MemoryError')]);
     });
 
-    test('S0-19: and what cannot be bounded so is refused when it is asked for', async () => {
+    test('S0-19: without control groups, limits that only they can apply are refused', async () => {
       await expect(create({ limits: { cpus: 1, pids: 100 } }, ungrouped)).rejects.toMatchObject({
         code: 'SANDBOX_UNAVAILABLE',
         message: expect.stringMatching(/limits\.cpus: .*no control group.*limits\.pids: /),

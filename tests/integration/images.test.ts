@@ -26,7 +26,7 @@ test('the default session image has every program that sessions may count on', a
   expect(await runIn(inject('sessionImage'), ['sh', '-c', script])).toEqual({ exitCode: 0, output: '' });
 });
 
-test('the strange test images are as strange as their names', async () => {
+test('the test images lack what they are named for', async () => {
   const { busybox, dashOnly, noShell } = inject('testImages');
   const useCat = ['sh', '-c', 'cat /dev/null'];
   expect((await runIn(busybox, useCat)).exitCode).toBe(0);

@@ -122,7 +122,7 @@ describe('write', () => {
     expect(await read(entryId)).toEqual({ ...nothing, written: 7, closed: 'end', chunks });
   });
 
-  test('is refused behind the end, after the entry, and where no stdin is open', async () => {
+  test('is refused after the end, after its entry, and without an open stdin', async () => {
     const entryId = await running();
     await write(entryId, { text: 'abc', closes: 'end' });
     expect(await write(entryId, { text: 'd' })).toEqual({ type: 'closed' });
@@ -133,7 +133,7 @@ describe('write', () => {
     expect(await write('01JZZZZZZZZZZZZZZZZZZZZZZZ', { text: 'd' })).toEqual({ type: 'unknown' });
   });
 
-  test('into what one process streams is refused to any other, and to itself behind a gap', async () => {
+  test('to a streamed stdin is refused for other writers, and for its own after a gap', async () => {
     const entryId = await running('streamed');
     expect(await write(entryId, { text: 'abc', offset: 0 })).toEqual({ type: 'written', offset: 3 });
     expect(await write(entryId, { text: 'd', writer: 'w2' })).toEqual({ type: 'not-open' });
@@ -143,7 +143,7 @@ describe('write', () => {
     expect(await read(entryId)).toMatchObject({ written: 3, chunks: [{ end: 3 }] });
   });
 
-  test('in a full Redis is refused, but its end and the lease of who streams are not', async () => {
+  test('is refused by a full Redis, but an end and a renewal of the lease are accepted', async () => {
     await using full = await startOwnRedis();
     const ownKeys = newKeys();
     const entry = newSubmission(await openSession(full.redis, ownKeys), { input: 'streamed' });
@@ -236,7 +236,7 @@ describe('input', () => {
     expect(await redis.hget(recordKey(keys, entryId), 'taken')).toBe('9');
   });
 
-  test('is fenced, and only of what runs', async () => {
+  test('is fenced, and refused for an entry that does not run', async () => {
     const entryId = await running();
     const waiting = await accepted();
     expect(await read(waiting)).toEqual({ type: 'not-running' });
@@ -247,7 +247,7 @@ describe('input', () => {
     expect(await read(waiting)).toEqual({ ...nothing, written: 0 });
   });
 
-  test('says how long the lease of who streams has been over, and says nothing of it behind the end', async () => {
+  test('reports how long the lease of a streaming submitter has been expired; 0 after the end', async () => {
     const entryId = await running('streamed');
     await write(entryId, { offset: 0, leaseMs: 60_000 });
     expect(await read(entryId)).toEqual({ ...nothing, written: 0 });

@@ -16,7 +16,7 @@ async function endOne(host = 'h1') {
 
 const behindOwn = { offsets: { stdout: 4, stderr: 0 }, seq: 1, carriedBytes: 4, outcome: 'success' };
 
-test('late says where the output of an ended entry goes on, and adds to it behind its end', async () => {
+test('late returns the position after the stored output of an ended entry, and appends after its end', async () => {
   const { owner, id } = await endOne();
   expect(await addLate(owner, id, [])).toEqual({ type: 'stored', position: behindOwn });
   const first = pieceAfter(behindOwn, 'late\n');
@@ -41,7 +41,7 @@ test('late says where the output of an ended entry goes on, and adds to it behin
   expect(await redis.hmget(recordKey(keys, id), 'stdout', 'stderr')).toEqual(['4', '0']);
 });
 
-test('late that arrives twice stores nothing again, and answers where it goes on', async () => {
+test('a repeated late stores nothing, and returns the position', async () => {
   const { owner, id } = await endOne();
   const piece = pieceAfter(behindOwn, 'late\n');
   const stored = await addLate(owner, id, [piece]);
@@ -49,14 +49,14 @@ test('late that arrives twice stores nothing again, and answers where it goes on
   expect(idsOf(await readEvents(redis, keys), 'command.output')).toHaveLength(2);
 });
 
-test('late of an entry is for one that has ended and is still known', async () => {
+test('late is refused for an entry that has not ended, or is unknown', async () => {
   const owner = await own(redis, keys);
   const running = await startOne(owner);
   expect(await addLate(owner, running.id, [pieceAfter(running, 'x')])).toEqual({ type: 'not-ended' });
   expect(await addLate(owner, '01ARZ3NDEKTSV4RRFFQ69G5FAV', [])).toEqual({ type: 'unknown' });
 });
 
-test('late output that a rule has withheld stays so for whoever comes next', async () => {
+test('late output that a rule has withheld stays withheld for the next owner', async () => {
   const { owner, id } = await endOne();
   const blocked = { type: 'email', reason: 'matched' as const };
   await addLate(owner, id, [pieceAfter(behindOwn, '', { rawTo: 9, omittedBytes: 5, blocked })]);
@@ -71,7 +71,7 @@ test('late of an earlier owner is refused (invariant 1)', async () => {
   expect(idsOf(await readEvents(redis, keys), 'command.output')).toHaveLength(1);
 });
 
-test('late changes nothing of what runs meanwhile, and goes with the record of its entry', async () => {
+test('late leaves the running entry alone, and does not extend the time to live of its record', async () => {
   const { owner, id } = await endOne();
   const before = await redis.pttl(recordKey(keys, id));
   await submit(redis, keys, newSubmission(generation));

@@ -105,21 +105,21 @@ describe('adopt', () => {
     expect((await adopt({ ...owner, fence: 101 })).type).toBe('fenced');
   });
 
-  test('of a fence that was given up is refused, so that a late one names no owner who is gone', async () => {
+  test('under a released fence is refused, so no owner is recorded that is gone', async () => {
     const owner = await own(redis, keys, 'h1');
     await release(owner, 'queued');
     expect(await adopt(owner)).toEqual({ type: 'fenced' });
     expect(await submit(redis, keys, newSubmission(generation))).toMatchObject({ type: 'accepted', needsJob: true });
   });
 
-  test('says that a session is closed, or was never opened', async () => {
+  test('reports closed for a session that was never opened', async () => {
     const unknown = newKeys();
     await expect(own(redis, unknown)).rejects.toThrow('closed');
   });
 });
 
 describe('announce', () => {
-  test('says an event once, however often it is called and however late a call arrives again', async () => {
+  test('adds an event once, however often it is called and however late a call arrives again', async () => {
     const calls: (() => Promise<unknown>)[] = [];
     const repeating = new Proxy(redis, {
       get: (target, name) =>
@@ -148,7 +148,7 @@ describe('announce', () => {
     expect(await typesOf()).toEqual(['session.opened', 'session.lost']);
   });
 
-  test('says it again for a newer owner', async () => {
+  test('adds it again for a newer owner', async () => {
     const shell = { epoch: 1, epochBase: 0, status: 'ready' } as const;
     await announce(await own(redis, keys, 'h1'), shell, { type: 'session.adopted', data: {} });
     await announce(await own(redis, keys, 'h1'), shell, { type: 'session.adopted', data: {} });
@@ -223,8 +223,8 @@ describe('release', () => {
   });
 });
 
-describe('note', () => {
-  test('is said once per type and fence, and only of the owner that it is about', async () => {
+describe('recordNotice', () => {
+  test('adds an event once per type and fence, and only about the present owner', async () => {
     const owner = await own(redis, keys);
     expect(await recordNotice(redis, keys, owner.fence - 1, 'host.unreachable', {})).toBe(false);
     expect(await recordNotice(redis, keys, owner.fence, 'host.unreachable', {})).toBe(true);

@@ -44,7 +44,7 @@ describe('open', () => {
     expect(await redis.hget(fresh.state, 'spec')).toBe('sealed');
   });
 
-  test('refuses another spec with the one that lives and its generation, and attaches to any when asked to', async () => {
+  test('refuses another spec, and returns the stored one and its generation; attaches to any spec when asked to', async () => {
     expect(await open(redis, keys, 'x', 'other')).toEqual({ type: 'conflict', spec: 'sealed spec', generation });
     expect(await open(redis, keys, 'x')).toEqual({ type: 'attached', generation });
     expect(await open(redis, keys, 'x', 'other', 'any')).toEqual({ type: 'attached', generation });
@@ -67,7 +67,7 @@ describe('open', () => {
 });
 
 describe('submit', () => {
-  test('accepts an entry once, whatever arrives twice, and says again whether a host has the session', async () => {
+  test('accepts an entry once, whatever arrives twice, and answers again whether a host has the session', async () => {
     const submission = newSubmission(generation);
     const [first, second] = await Promise.all([submit(redis, keys, submission), submit(redis, keys, submission)]);
     expect([first, second]).toEqual([
@@ -79,7 +79,7 @@ describe('submit', () => {
     expect(await redis.llen(keys.queue)).toBe(1);
   });
 
-  test('is not fooled by a call that arrives when the entry has ended', async () => {
+  test('that is repeated after its entry ended is answered as accepted before', async () => {
     const submission = newSubmission(generation);
     await submit(redis, keys, submission);
     await cancel(redis, keys, submission.entryId, 'no');
@@ -164,7 +164,7 @@ describe('cancel', () => {
     expect((await finish(owner, id, finishAs('cancellation'))).type).toBe('finished');
   });
 
-  test('of an entry that has ended, or that nobody knows, promises nothing', async () => {
+  test('of an ended or unknown entry changes nothing, and reports which', async () => {
     const [id = ''] = await submitSome(redis, keys, generation, 1);
     const owner = await own(redis, keys);
     await take(owner);

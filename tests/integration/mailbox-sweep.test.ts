@@ -96,7 +96,7 @@ test('by age never trims anything of an entry that waits or runs', async () => {
   expect(idsOf(before, 'command.accepted')).toEqual(ids);
 });
 
-test('keeps a few marks, however often it comes', async () => {
+test('keeps at most five marks of age, however often it runs', async () => {
   await submitSome(redis, keys, generation, 1);
   for (let round = 0; round < 40; round += 1) {
     await sweep(redis, keys, AMPLE);

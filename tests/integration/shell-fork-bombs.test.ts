@@ -19,7 +19,7 @@ async function bombIsGone({ client }: ShellBox, shellNumber: number): Promise<vo
 }
 
 describe.each(shells)('%s', (name, image) => {
-  test('a fork bomb left in the background: the next command answers in the same shell, forking or not', async () => {
+  test('after a fork bomb in the background the next commands answer; only bash may lose its shell, and its Result reports that', async () => {
     await using it = await openBox({ image, pids: 64 });
     let shellNumber = 1;
     for (let round = 0; round < 5; round++) {

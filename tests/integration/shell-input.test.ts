@@ -185,7 +185,7 @@ describe.each(['socket', 'attach'] as const)('a worker that takes over, over %s'
       at = feeder.taken;
       client = await takeOver();
       feeder.follow(client);
-      feeder.restart();
+      feeder.rewind();
       const ran = client.resume(entryId, { stdout: 0, stderr: 0 });
       feeder.send();
       if (connection === 4) expect(await ran).toMatchObject({ out: `${md5(bytes)}\n`, code: 0 });

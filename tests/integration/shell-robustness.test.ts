@@ -1,4 +1,4 @@
-// Junk, forged frames, floods and half frames at the keeper's end and at the worker's: the shell goes on (security rows 45-57).
+// Junk, forged frames, floods and half frames at the keeper's end and at the worker's: the shell goes on.
 import { randomBytes } from 'node:crypto';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
@@ -143,14 +143,14 @@ describe('a hostile container', () => {
     expect((await it.client.run(script)).out).toBe('0\n0\n0\n0\n');
   });
 
-  test('kills everything, and the keeper and its shell stay', async () => {
+  test('killing everything does not end the keeper; from a child it ends the shell at most, and the next command runs', async () => {
     await it.client.run('X=kept');
     expect((await it.client.run('kill -9 -1; kill -TERM 1; kill -KILL 1; kill -STOP 1; echo $X')).out).toBe('kept\n');
     await it.client.run('(kill -9 -1) 2>/dev/null'); // from a child, so the shell too
     expect((await it.client.run('echo alive')).out).toBe('alive\n');
   });
 
-  test('forges reports: a blind one is ignored, an informed one hurts only itself', async () => {
+  test('a forged report without the run token is ignored; one with it ends only its own command', async () => {
     expect(
       await it.client.run(
         'printf "\\nnone 0 kept\\nready 0 \\nt0 0 kept\\n" > /run/shellfleet/report; sleep 0.1; exit 9',
@@ -163,12 +163,12 @@ describe('a hostile container', () => {
     await expect.poll(async () => (await it.client.run('echo next')).out).toBe('next\n');
   });
 
-  test('floods the report pipe and the turns', async () => {
+  test('junk in the FIFOs of the loop does not disturb the next command', async () => {
     await it.client.run('head -c 300000 /dev/urandom > /run/shellfleet/report & sleep 0.2; echo a');
     expect((await it.client.run('echo ok')).out).toBe('ok\n');
   });
 
-  test('removes the files that the shell needs', async () => {
+  test('removing the files of the keeper costs the shell at most, and later commands run', async () => {
     const ended = await it.client.run('rm -rf /run/shellfleet/*; echo gone', { timeoutMs: 1_000, killGraceMs: 300 });
     expect(ended.end.shell.state).toBe('lost');
     expect((await it.client.run('echo ok')).out).toBe('ok\n');
@@ -176,14 +176,14 @@ describe('a hostile container', () => {
     expect(await it.client.run('echo out; echo err >&2')).toMatchObject({ out: 'out\n', err: 'err\n' });
   });
 
-  test('puts links and fifos where the keeper writes', async () => {
+  test('links and FIFOs in place of the files of the keeper are replaced, and what links point to stays unchanged', async () => {
     await it.client.run(
       'echo precious > /tmp/p; rm /run/shellfleet/command; ln -s /tmp/p /run/shellfleet/command; rm -f /run/shellfleet/input; mkfifo /run/shellfleet/input',
     );
     expect((await it.client.run('cat; cat /tmp/p', { stdin: Buffer.from('in\n') })).out).toBe('in\nprecious\n');
   });
 
-  test('steals its own output from the pipe', async () => {
+  test('reading the FIFO of its stdout does not block later commands', async () => {
     await it.client.run('(while :; do head -c 100 /run/shellfleet/stdout >/dev/null; done) >/dev/null 2>&1 & echo $!');
     for (let i = 0; i < 20; i++) expect((await it.client.run('echo stolen')).code).toBe(0);
     await it.client.run('kill -9 $!');
@@ -191,7 +191,7 @@ describe('a hostile container', () => {
     await expect.poll(async () => (await it.client.run('echo mine')).out).toBe('mine\n');
   });
 
-  test('floods from the background while other commands run', async () => {
+  test('a flood from the background is not mixed into the output of other commands', async () => {
     await it.client.run('yes LATE & yes ERR >&2 & true');
     const next = await it.client.run('echo mine; echo err >&2');
     expect(next).toMatchObject({ out: 'mine\n', err: 'err\n' });

@@ -102,7 +102,7 @@ describe.each([
 describe('over a socket', () => {
   const it = useBox();
 
-  test('two terminals and a command do not meet; a fifth is refused by name', async () => {
+  test('four terminals and a command do not affect each other; a fifth terminal is refused as too-many', async () => {
     const terminals = [1, 2, 3, 4].map(() => new KeeperTerminal(it.client.shell));
     const running = it.client.run('sleep 0.5; echo command');
     for (const [index, terminal] of terminals.entries()) terminal.type(`echo "this is $((${index} + 100))"\n`);

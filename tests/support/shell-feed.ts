@@ -22,7 +22,7 @@ export class ShellFeed {
     this.follow(client);
   }
 
-  /** On a new connection: continues at the offset that the keeper reports. */
+  /** Uses a new connection. Call rewind() and send() then. */
   follow(client: ShellClient): void {
     this.#client = client;
     client.onInputTaken = (entryId, offset, readerClosed) => {
@@ -33,7 +33,8 @@ export class ShellFeed {
     };
   }
 
-  restart(): void {
+  /** Sends again from the offset that the keeper reported last. */
+  rewind(): void {
     this.#sent = this.taken;
     this.#endSent = false;
   }

@@ -61,7 +61,7 @@ test.each([
   ['SHELLFLEET_TOOLS', 'tools.ts', 'absolute'],
   ['SHELLFLEET_TOOL_SLOTS', '0', 'must be at least 1'],
   ['SHELLFLEET_TRANSPORT', 'pigeon', "'socket' or 'attach'"],
-])('row 76: refuses %s=%s and says why', (name, value, message) => {
+])('refuses %s=%s and says why', (name, value, message) => {
   const read = () => readConfig({ [name]: value });
   expect(read).toThrow(ConfigError);
   expect(read).toThrow(`${name} `);

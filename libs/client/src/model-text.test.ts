@@ -23,7 +23,7 @@ const artifact = {
   redaction_matches: {},
 };
 
-test('S1-45: a timeout says its seconds; (!) S1-26: and keeps what was printed so far', () => {
+test('S1-45, S1-26: a timeout reports its seconds, and keeps the output so far', () => {
   const given = result('timeout', { stdout: 'so far\n', reason: 'wall', totals: totals(1, 7) });
   expect(toModelText(given, { timeoutMs: 30_000 })).toEqual({
     text: 'Error: Command timed out after 30.0 seconds.\n\nso far',
@@ -40,7 +40,7 @@ const blocked = {
   error: { code: 'OUTPUT_BLOCKED', message: 'Output blocked: detected email.', retryable: false },
 };
 
-test('S1-46: a blocked output names the type; (!) the artifact has counts, and no value', () => {
+test('S1-46: blocked output reports the type; the artifact has counts, and no value', () => {
   expect(toModelText(result('blocked', { exitCode: 3, ...blocked }))).toEqual({
     text: 'Output blocked: detected email.',
     status: 'error',
@@ -51,12 +51,12 @@ test('S1-46: a blocked output names the type; (!) the artifact has counts, and n
   );
 });
 
-test('S1-47: no output is said', () => {
+test('S1-47: empty output is reported as such', () => {
   expect(toModelText(result('success'))).toEqual({ text: '<no output>', status: 'success', artifact });
   expect(toModelText(result('success', { stdout: ' \n\n' })).text).toBe('<no output>');
 });
 
-test('S1-48: what was cut and the exit code follow, each behind a blank line', () => {
+test('S1-48: truncation and exit code follow the output, each after a blank line', () => {
   const given = result('failure', {
     exitCode: 2,
     stdout: 'a\nb\n[... 96 bytes, 118 lines omitted ...]',
@@ -86,7 +86,7 @@ test('S1-48: what was cut and the exit code follow, each behind a blank line', (
   );
 });
 
-test('S2-28 (!): a marker in the middle stays, since only it says where something is missing', () => {
+test('S2-28: a marker in the middle stays, since only it says where something is missing', () => {
   const stdout = 'a\n[... 96 bytes, 118 lines omitted ...]\nz\n';
   const given = result('success', { stdout, truncated: { bytes: false, lines: true }, totals: totals(120, 100) });
   expect(toModelText(given, { output: { maxLines: 2, keep: 'head-tail' } }).text).toBe(
@@ -103,14 +103,14 @@ test.each([
   expect(toModelText(result('success', { stdout, stderr, output })).text).toBe(expected);
 });
 
-test('S1-23, S2-02: the profiles cut at the bounds of the seeds', () => {
+test('S1-23, S2-02: the profiles langchain and codex have the limits of those systems', () => {
   expect(OUTPUT_PROFILES).toMatchObject({
     langchain: { maxLines: 100, keep: 'head' },
     codex: { maxLines: 256, maxBytes: 10_240, keep: 'head' },
   });
 });
 
-test('S1-49, S1-50 (!): the artifact of a success counts what was found, in a text that was redacted before it was cut', () => {
+test('S1-49, S1-50: the artifact of a success counts what was found, in a text that was redacted before it was cut', () => {
   const given = result('success', { stdout: 'by [REDACTED_EMAIL]\n', redactions: { email: 1 }, totals: totals(1, 20) });
   expect(toModelText(given)).toEqual({
     text: 'by [REDACTED_EMAIL]',
@@ -119,7 +119,7 @@ test('S1-49, S1-50 (!): the artifact of a success counts what was found, in a te
   });
 });
 
-test('a failure of ours, a loss and a cancellation say so, and what they printed; a lost state is said', () => {
+test('an error, a loss and a cancellation are named, with the output so far; lost state of the shell is reported', () => {
   const error = { code: 'CONTAINER_LOST', message: 'The container ran out of memory.', retryable: false };
   const shell = { state: 'lost', reason: 'the container ran out of memory', epoch: 2 } as const;
   expect(toModelText(result('error', { error, shell, stdout: 'half' }))).toMatchObject({

@@ -1,7 +1,7 @@
 # The loop of the session's shell, for bash, dash, busybox ash and similar ones. The keeper puts two definitions before
 # it ($__sf_dir, __sf_again) and starts the shell on it. For each command it reads a line with a run token, sources the
-# file `command` at top level (so that declare, set and functions stay), and reports the end. No other text of the
-# user's is evaluated.
+# file `command` at top level (so that declare, set and functions stay), and reports the end. Besides it, only the
+# user's traps and the saved state are evaluated.
 #
 # Between commands stdin is the FIFO `go` and stdout the FIFO `report`; during one all three are the command's.
 #
@@ -21,7 +21,7 @@ __sf_open='' __sf_parsed=''
 
 __sf_return() { command return "$1"; }
 
-# Not in bash: in a subshell, $$ is still the shell's.
+# For shells other than bash, which has BASHPID: $$ in a subshell is the number of the shell itself.
 __sf_is_subshell() {
   command read -r __sf_line </proc/self/stat
   case "${__sf_line%% *}" in "$$") command return 1 ;; esac
@@ -90,8 +90,8 @@ __sf_go_back() {
   command unset __sf_cwd __sf_oldpwd
 }
 
-# Takes the place of `trap` in a command that uses it: the loop's trap stays on EXIT, and the user's is kept for the end
-# of the command.
+# Takes the place of `trap` in a command that uses it: the loop's trap stays on EXIT. The user's runs when this command
+# exits the shell; otherwise it is kept for the end of the shell.
 __sf_trap() {
   case ${BASH_VERSION-} in
     ?*) case $BASHPID in "$$") ;; *) command trap "$@" && command return ;; esac ;;

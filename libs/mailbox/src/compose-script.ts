@@ -1,5 +1,5 @@
 /**
- * Source of one script: `body` behind the parts of `prelude` that it uses, directly or through other parts.
+ * Source of one script: `body` after the parts of `prelude` that it uses, directly or through other parts.
  * Redis creates every function of a script anew for each call, used or not, so a part that is left out costs nothing.
  * A part is a statement of the prelude that begins in the first column with `local`.
  */

@@ -149,7 +149,7 @@ end
 -- Checks the output entries from ARGV[first] on, in groups of five: stream (1, 2) · seq · raw from · raw to ·
 -- entry. All are stored, or none:
 -- each must begin at the offset that is stored for its stream, and have the next seq (an entry may cover no raw byte at all).
--- `stdout`, `stderr`, `seq` are the stored values. Returns whether the entries follow, both offsets and the seq behind them.
+-- `stdout`, `stderr`, `seq` are the stored values. Returns whether the entries follow, both offsets and the seq after them.
 local function follows(first, stdout, stderr, seq)
   local after = {tonumber(stdout or 0), tonumber(stderr or 0)}
   local before = {after[1], after[2]}

@@ -54,7 +54,7 @@ export const idempotencyKey = (keys: SessionKeys, keyHash: string) => `${keys.pr
 
 /** Keys of one terminal of a session. They expire together, 30 s after the last call of its user. */
 export const terminalKeys = (keys: SessionKeys, terminal: string) => ({
-  /** hash: numbers of the last messages in and out, and the raw offset behind the output */
+  /** hash: numbers of the last messages in and out, and the raw offset after the output */
   terminal: `${keys.prefix}terminal:${terminal}`,
   /** stream, ids from 1-0: messages of its user, sealed */
   input: `${keys.prefix}terminal:${terminal}:input`,

@@ -170,7 +170,7 @@ export interface SessionInfo {
   hostId: string | null;
   /** Number of shells that the session has had. */
   epoch: number;
-  /** Commands that wait to be started. */
+  /** Entries that wait to be started: commands, file operations, restarts. */
   queuedCommands: number;
   /** Its position in the queue for a slot, from 1, among the sessions that wait for the same execution policy. */
   position?: number;

@@ -26,9 +26,9 @@ export function exitCodeOfResult(result: Result): number {
   return codes[result.outcome];
 }
 
-/** 2 for wrong usage, 125 for a failure of Shellfleet. */
+/** 2 for invalid input, an invalid address of Redis or a damaged connection file; 125 for a failure of Shellfleet. */
 export function exitCodeOfError(error: unknown): number {
   const { code, context } = ensureShellfleetError(error);
-  const badUrl = code === 'REDIS_UNSUITABLE' && context.setting === undefined;
-  return code.endsWith('_INVALID') || badUrl ? USAGE : OURS;
+  const isBadSetting = code === 'REDIS_UNSUITABLE' && context.setting === undefined;
+  return code.endsWith('_INVALID') || isBadSetting ? USAGE : OURS;
 }

@@ -11,7 +11,7 @@ export async function runCli(args: readonly string[], config: Config): Promise<n
   const terminal = new Terminal(config);
   let exitCode = 0;
   const program = new Command('shellfleet')
-    .description('A fleet of Docker hosts, used as one shell service.')
+    .description('A fleet of hosts, used as one shell service.')
     .version(config.version)
     .addOption(new Option('--redis-url <url>', 'Redis of the fleet').env('SHELLFLEET_REDIS_URL'))
     .addOption(new Option('--namespace <name>', 'namespace of the fleet').env('SHELLFLEET_NAMESPACE'))

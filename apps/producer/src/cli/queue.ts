@@ -6,7 +6,7 @@ import type { Context } from './context.ts';
 export function registerQueue(program: Command, context: Context): void {
   program
     .command('queue')
-    .description('show the queue: sessions that wait for a slot, and waiting commands')
+    .description('list sessions with waiting commands, and their position in the queue of their policy')
     .addOption(jsonFlag())
     .action((flags: { json?: boolean }) => queue(context, flags.json === true));
 }
@@ -16,7 +16,7 @@ async function queue(context: Context, json: boolean): Promise<void> {
   await context.withFleet(async (fleet) => {
     const waiting: SessionInfo[] = [];
     for await (const info of fleet.sessions()) if (info.queuedCommands > 0) waiting.push(info);
-    waiting.sort((a, b) => (a.position ?? 0) - (b.position ?? 0));
+    waiting.sort((a, b) => (a.position ?? Infinity) - (b.position ?? Infinity) || 0);
     if (json) {
       for (const info of waiting) await terminal.json(info);
       return;

@@ -43,7 +43,7 @@ async function examineRedis(url: string | undefined): Promise<Finding> {
     const detail = `at ${describeRedis(url)}`;
     if (persistent) return { name, state: 'present', detail };
     const lacks = `${detail}, without an append-only file: a restart loses accepted commands`;
-    return { name, state: 'missing', detail: lacks, fix: 'CONFIG SET appendonly yes' };
+    return { name, state: 'missing', detail: lacks, fix: 'CONFIG SET appendonly yes, then CONFIG REWRITE' };
   } catch (error) {
     const { message, hint } = ensureShellfleetError(error);
     return { name, state: 'missing', detail: message, fix: hint };

@@ -26,7 +26,7 @@ export function encodeFrame(frame: OverflowFrame): Buffer {
   return bytes;
 }
 
-/** Bytes of a frame's header. */
+/** From a frame's header: the redacted bytes of its stream before its data. */
 export function readBytesBefore(header: Buffer): number {
   return header.readDoubleLE(CHECKED_FROM + 8 * 3);
 }

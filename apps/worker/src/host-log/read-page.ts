@@ -17,7 +17,7 @@ interface Candidate {
 }
 
 /**
- * Reads about `maxBytes` of a log behind `from`, in the order in which it was written. The log may be written at the same time: an
+ * Reads about `maxBytes` of a log after `from`, in the order in which it was written. The log may be written at the same time: an
  * incomplete frame is not read. A missing log is empty.
  */
 export async function readPage(folder: string, { streams, from, maxBytes }: PageRequest): Promise<LogPage> {
@@ -43,7 +43,7 @@ export async function readPage(folder: string, { streams, from, maxBytes }: Page
   return { ...page, more: candidates.some(({ isLast }) => !isLast) };
 }
 
-/** Frames of one stream that end behind `from`, from the first file that has any. */
+/** Frames of one stream that end after `from`, from the first file that has any. */
 async function readCandidate(folder: string, names: string[], stream: StreamName, from: number): Promise<Candidate> {
   const numbers = names
     .flatMap((name) => (name.startsWith(`${stream}.`) ? [Number(name.slice(stream.length + 1))] : []))

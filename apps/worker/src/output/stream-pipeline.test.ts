@@ -6,7 +6,7 @@ const SECRET = 'hunter2-correct-horse';
 const { redactor: createRedactor } = compileRedaction({ secrets: { TOKEN: SECRET }, hashKey: new Uint8Array(32) });
 const texts = { maxBytes: 1_000, maxLines: 100, keep: 'head-tail', encoding: 'utf8' } as const;
 
-test('a secret on each side of a gap is counted twice, in the Result and in the last entry', () => {
+test('secrets on both sides of a gap are both counted, in the Result and in the last entry', () => {
   const clean = new CleanOutput({ createRedactor, streamBytes: 1_000, texts });
   const line = Buffer.from(`${SECRET}\n`);
   clean.push('stdout', 0, line);

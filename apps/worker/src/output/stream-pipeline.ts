@@ -55,7 +55,7 @@ export class StreamPipeline {
     return Buffer.concat([this.#redact().push(rest), this.#redact().end()]);
   }
 
-  /** After `end`: continues behind a gap with a new redactor. The counts go on. */
+  /** After `end`: continues after a gap with a new redactor. The counts go on. */
   restart(): void {
     this.#countsBefore = this.counts;
     this.#redactor = undefined;

@@ -49,7 +49,7 @@ function stage() {
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('what is written goes to the shell as it comes, and its end behind it', async () => {
+test('writes reach the shell in order, and the end follows them', async () => {
   const { feed, shell, say, given } = stage();
   await say({ written: 3, chunks: [{ end: 3, sealed: 'abc' }] });
   expect(given).toEqual([]);
@@ -65,7 +65,7 @@ test('what is written goes to the shell as it comes, and its end behind it', asy
   feed.close();
 });
 
-test('after a broken connection it goes on where the pipe is, in the middle of a chunk, and says the end again', async () => {
+test('after a broken connection it continues at the offset of the pipe, within a chunk, and sends the end again', async () => {
   const { feed, shell, say, given, positions } = stage();
   feed.connected(shell, 'start');
   await say({ written: 6, closed: 'end', chunks: [{ end: 6, sealed: 'abcdef' }] });
@@ -91,7 +91,7 @@ test('no more is read than fits into the window', async () => {
   feed.close();
 });
 
-test('what nobody reads any more is let go by, and its submitter may go', async () => {
+test('after the reader closed, input is discarded, and an expired lease does not stop the command', async () => {
   const { feed, shell, say, positions, stops } = stage();
   feed.connected(shell, 'start');
   feed.taken(0, true);
@@ -102,7 +102,7 @@ test('what nobody reads any more is let go by, and its submitter may go', async 
   feed.close();
 });
 
-test('a submitter that is not heard for long enough is gone, and the command is stopped', async () => {
+test('a command whose submitter keeps its lease expired is stopped', async () => {
   const { feed, shell, say, stops } = stage();
   feed.connected(shell, 'start');
   await say({ written: 3, lapsedMs: 1 });
@@ -150,7 +150,7 @@ test.each([
   expect(feed.failure?.message).toContain(words);
 });
 
-test('a lost bell delays what was written by a second', async () => {
+test('a write whose wake-up was lost is read about a second later', async () => {
   const { feed, shell, say, given } = stage();
   feed.connected(shell, 'start');
   await vi.advanceTimersByTimeAsync(10);

@@ -6,9 +6,9 @@ import { LateEntry } from './late-entry.ts';
 
 const bytes = (text: string) => Buffer.from(text);
 const chain = (streamBytes = 1_000) => new CleanOutput({ streamBytes });
-const behind: LatePosition = { offsets: { stdout: 10, stderr: 0 }, seq: 3, carriedBytes: 10, outcome: 'success' };
+const position: LatePosition = { offsets: { stdout: 10, stderr: 0 }, seq: 3, carriedBytes: 10, outcome: 'success' };
 
-/** Stored: the place behind the entries. */
+/** Stored: the position after the entries. */
 function after(position: LatePosition, entries: OutputEntry[]): LatePosition {
   const offsets = { ...position.offsets };
   for (const { stream, rawTo } of entries) offsets[stream] = rawTo;
@@ -28,12 +28,12 @@ const gap = (seq: number, rawFrom: number, rawTo: number) => ({
   text: '',
 });
 
-test('goes on where the stream ends, with what came before that was known', () => {
+test('output that comes before the stored position is known is kept, and numbered from that position', () => {
   const entry = new LateEntry();
   entry.push('stdout', 10, bytes('one\n'), true);
   entry.push('stderr', 0, bytes('two\n'), true);
   expect([entry.placed, entry.release(), entry.waitingBytes]).toEqual([false, [], 8]);
-  entry.place(behind, chain());
+  entry.place(position, chain());
   entry.push('stdout', 14, bytes('three\n'), true);
   expect(shown(entry.release())).toEqual([
     { stream: 'stdout', seq: 3, rawFrom: 10, rawTo: 14, omittedBytes: 0, lines: 1, offset: 10, text: 'one\n' },
@@ -45,19 +45,19 @@ test('goes on where the stream ends, with what came before that was known', () =
 
 test('a jump of the offset is a gap before what follows it', () => {
   const entry = new LateEntry();
-  entry.place(behind, chain());
+  entry.place(position, chain());
   entry.push('stdout', 15, bytes('x\n'), true);
   expect(shown(entry.release())).toMatchObject([{ rawFrom: 10, rawTo: 17, omittedBytes: 5, text: 'x\n' }]);
 });
 
-test('what there was no room for, and what is over the budget, is counted at the end', () => {
+test('dropped output and output over the budget are counted at the end', () => {
   const entry = new LateEntry();
-  entry.place(behind, chain(4));
+  entry.place(position, chain(4));
   entry.push('stdout', 10, bytes('abcd'), true);
   entry.push('stdout', 14, bytes('over'), true);
   const kept = entry.release();
   expect(shown(kept)).toMatchObject([{ rawFrom: 10, rawTo: 14, text: 'abcd' }]);
-  entry.stored(after(behind, kept));
+  entry.stored(after(position, kept));
   expect(entry.isOverBudget).toBe(true);
   entry.push('stdout', 18, Buffer.alloc(1_000_000), true);
   expect(entry.waitingBytes).toBe(0);
@@ -69,7 +69,7 @@ test('what there was no room for, and what is over the budget, is counted at the
 
 test('ends when no process holds any stream that it printed to, and not before', () => {
   const entry = new LateEntry();
-  entry.place(behind, chain());
+  entry.place(position, chain());
   entry.push('stdout', 10, bytes('a'), true);
   entry.push('stderr', 0, bytes('b'), true);
   entry.endStream('stdout');
@@ -78,10 +78,10 @@ test('ends when no process holds any stream that it printed to, and not before',
   expect(entry.ended).toBe(true);
 });
 
-test('half a character is held back until its rest comes, and let go at the end', () => {
+test('half a character is held until its rest comes, and released at the end', () => {
   const entry = new LateEntry();
   const euro = Buffer.from('€');
-  entry.place(behind, chain());
+  entry.place(position, chain());
   entry.push('stdout', 10, euro.subarray(0, 2), true);
   expect(entry.release()).toEqual([]);
   entry.push('stdout', 12, euro.subarray(2), true);
@@ -91,10 +91,10 @@ test('half a character is held back until its rest comes, and let go at the end'
   expect(entry.release()).toMatchObject([{ rawFrom: 13, rawTo: 14 }]);
 });
 
-test('with nothing left of the budget only counts', () => {
+test('without budget, output is only counted', () => {
   const entry = new LateEntry();
   entry.push('stdout', 10, bytes('withheld'), true);
-  entry.place({ ...behind, outcome: 'blocked' }, undefined);
+  entry.place({ ...position, outcome: 'blocked' }, undefined);
   expect([entry.release(), entry.waitingBytes, entry.isOverBudget]).toEqual([[], 0, true]);
   expect(shown(entry.gaps())).toEqual([gap(3, 10, 18)]);
 });

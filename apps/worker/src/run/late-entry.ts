@@ -113,7 +113,7 @@ function feed(clean: CleanOutput, stream: StreamName, offset: number, bytes: Uin
   if (offset + bytes.byteLength > received) clean.push(stream, offset, bytes);
 }
 
-/** Makes the chain continue behind the stored output. Late output is in no log, so its offset is the raw offset. */
+/** Makes the chain continue after the stored output. Late output is in no log, so its offset is the raw offset. */
 function goOnAt(clean: CleanOutput, stream: StreamName, { offsets, seq }: LatePosition): void {
   const { [stream]: rawTo } = offsets;
   const nothing = { omittedBytes: 0, lines: 0, offset: rawTo, data: new Uint8Array() };

@@ -34,7 +34,7 @@ function createStore(
   return { store, said, log, clean };
 }
 
-test('what keeps output from being stored is thrown at its end, not into nowhere, and the keeper is read on', async () => {
+test('a failed append makes end() reject; until then output is read and dropped', async () => {
   const { store, said } = createStore(() => Promise.reject(new Error('broken')));
   store.push('stdout', 0, Buffer.alloc(2 * MIB, 'x'));
   await expect.poll(() => said).toEqual(['pause', 'append', 'lost: failed', 'resume']);
@@ -43,7 +43,7 @@ test('what keeps output from being stored is thrown at its end, not into nowhere
   expect(said).toHaveLength(4);
 });
 
-test('a fenced owner stores and acknowledges nothing more, and goes on reading to the end', async () => {
+test('a fenced owner stores and acknowledges nothing more, and reads on to the end', async () => {
   const { store, said } = createStore(async () => ({ type: 'fenced' }));
   store.push('stdout', 0, Buffer.alloc(2 * MIB, 'x'));
   await expect.poll(() => said).toEqual(['pause', 'append', 'lost: fenced', 'resume']);
@@ -52,13 +52,13 @@ test('a fenced owner stores and acknowledges nothing more, and goes on reading t
   expect(said).toHaveLength(4);
 });
 
-test('output that does not follow what the mailbox has is an error of ours, not a cancellation', async () => {
+test('output that does not follow the stored output makes end() reject with INTERNAL', async () => {
   const { store } = createStore(async () => ({ type: 'misplaced', offsets: { stdout: 7, stderr: 0 } }));
   store.push('stdout', 0, Buffer.alloc(MIB, 'x'));
   await expect(store.end()).rejects.toMatchObject({ code: 'INTERNAL' });
 });
 
-test('STORE-4: the log gets its part when the stream has its own', async () => {
+test('STORE-4: the log is written after the stream', async () => {
   const { store, said } = createStore(async () => STORED, 1_000);
   store.push('stdout', 0, Buffer.alloc(MIB / 2, 'x'));
   await store.end();
@@ -67,7 +67,7 @@ test('STORE-4: the log gets its part when the stream has its own', async () => {
   expect(said.at(-1)).toBe(`ack ${MIB / 2}`);
 });
 
-test('a log that takes nothing ends no command: the gap is counted in the stream', async () => {
+test('a log that cannot be written ends no command: the gap is counted in the stream', async () => {
   const { store, said, log } = createStore(async () => STORED, 1_000);
   log.append = () => Promise.reject(new Error('no space left on the disk'));
   store.push('stdout', 0, Buffer.alloc(MIB / 2, 'x'));
@@ -79,17 +79,20 @@ test('a log that takes nothing ends no command: the gap is counted in the stream
 test.each([
   [true, ['pause']],
   [false, ['pause', 'resume']],
-])('over its budget a flood rests when others run (%s), and not when it is alone', async (othersRun, expected) => {
-  vi.useFakeTimers({ toFake: ['setTimeout'] });
-  try {
-    const { store, said } = createStore(async () => STORED, 1, othersRun);
-    store.push('stdout', 0, Buffer.alloc(MIB, 'x'));
-    await immediate();
-    expect(said.filter((word) => word === 'pause' || word === 'resume')).toEqual(expected);
-    vi.runAllTimers();
-    await store.end();
-    expect(said).toContain('resume');
-  } finally {
-    vi.useRealTimers();
-  }
-});
+])(
+  'output over the budget of the stream is throttled only while other entries run (%s)',
+  async (othersRun, expected) => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    try {
+      const { store, said } = createStore(async () => STORED, 1, othersRun);
+      store.push('stdout', 0, Buffer.alloc(MIB, 'x'));
+      await immediate();
+      expect(said.filter((word) => word === 'pause' || word === 'resume')).toEqual(expected);
+      vi.runAllTimers();
+      await store.end();
+      expect(said).toContain('resume');
+    } finally {
+      vi.useRealTimers();
+    }
+  },
+);

@@ -57,7 +57,7 @@ export class OutputStore {
   }
 
   push(stream: StreamName, offset: number, bytes: Uint8Array): void {
-    // Output is read and dropped, because the end of the entry comes behind it.
+    // Output is read and dropped, because the end of the entry comes after it.
     if (this.#lost) return;
     const { clean } = this.#deps;
     if (offset > clean.received[stream]) clean.lose(stream, offset);

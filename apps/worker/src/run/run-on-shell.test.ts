@@ -114,7 +114,7 @@ test('a start that never reached the keeper is sent again', async () => {
   expect(await running).toMatchObject({ type: 'ended' });
 });
 
-test('an entry that the keeper knows is followed, whichever way it was to begin', async () => {
+test('starting or resuming an entry that the keeper has begun follows it, and begins nothing', async () => {
   const { keeper, run } = await openShell();
   const first = run('start');
   await settle();

@@ -24,7 +24,7 @@ test('shows a command line without its secrets', async () => {
   expect(await shown(`curl -H ${TOKEN} host`)).toBe('curl -H [REDACTED_SECRET] host');
 });
 
-test('cuts a long one behind what was found in it', async () => {
+test('redacts a command line before it is cut', async () => {
   expect(await shown(`run ${TOKEN} ${'x'.repeat(300)}`)).toBe(`run [REDACTED_SECRET] ${'x'.repeat(178)}…`);
 });
 
@@ -37,7 +37,7 @@ test('a secret that the keeper has cut is not shown in part, wherever the cut is
   }
 });
 
-test('one in which a rule finds what it blocks is withheld', async () => {
+test('withholds a command line in which a blocking rule matches', async () => {
   const rules = [{ type: 'email', strategy: 'block' as const }];
   expect(await shown('mail alice@example.com', rules)).toBe('[withheld: detected email]');
   expect(await shown(`mail alice@example.com ${'x'.repeat(600)}`, rules)).toBe('[withheld: detected email]');

@@ -114,7 +114,7 @@ test('a sandbox whose shell was never announced as ready is removed', async () =
   expect(found.removed).toBe(true);
 });
 
-test('an idempotent entry is run again on a fresh shell, without serving: it may start nothing behind it', async () => {
+test('an idempotent entry is run again on a fresh shell, without serving: it may start nothing after it', async () => {
   const { run } = open();
   expect(await run({ shell: shellHere, running: entry(HERE, 'idempotent') })).toEqual([
     'announce lost: container-removed',

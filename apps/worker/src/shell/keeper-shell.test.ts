@@ -124,7 +124,7 @@ test.each<[string, (keeper: FakeKeeper, id: Uint8Array) => void]>([
   ['a refusal that is none', (keeper, id) => keeper.say({ type: FrameType.refused, id, flags: 99 })],
   ["a frame of the worker's", (keeper) => keeper.say({ type: FrameType.start })],
   ['a frame that is too long', (keeper) => keeper.junk(Buffer.alloc(40, 255))],
-])('%s ends the connection and nothing else', async (_, lie) => {
+])('%s closes the connection, and no later frame is handled', async (_, lie) => {
   const { keeper, id, log } = await running();
   lie(keeper, id);
   keeper.say({ type: FrameType.output, id, offset: 0, payload: Buffer.from('after') });
@@ -140,7 +140,7 @@ test('output of an entry that was given up is not delivered', async () => {
   expect(log).toEqual([]);
 });
 
-test('what comes right after the hello waits for the handlers', async () => {
+test('frames right after the hello are delivered when the handlers are set', async () => {
   const keeper = new FakeKeeper((frame, it) => {
     honest(frame, it);
     if (frame.type === FrameType.claim) it.say({ type: FrameType.shell, offset: 2 });
@@ -158,7 +158,7 @@ test.each([
   expect(keeper.closed).toBe(true);
 });
 
-test('a higher fence shuts us out, before and after', async () => {
+test('a hello with a higher fence fails the connect, or closes an open connection', async () => {
   const higher = (_frame: Frame, it: FakeKeeper) =>
     it.say({ type: FrameType.hello, fence: 6, payload: helloPayload() });
   await expect(openKeeperShell({ transport: new FakeKeeper(higher), fence, token })).rejects.toBeInstanceOf(FencedOff);
@@ -167,7 +167,7 @@ test('a higher fence shuts us out, before and after', async () => {
   expect(log).toEqual(['gone fenced']);
 });
 
-test('a question that the keeper does not answer ends with the connection', async () => {
+test('a pending question rejects when the connection closes', async () => {
   const { keeper, shell } = await running();
   const asked = shell.background();
   keeper.hangUp();

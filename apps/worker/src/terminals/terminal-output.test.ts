@@ -41,7 +41,7 @@ function outputOf(options: { createStage?: (before: Uint8Array) => TerminalStage
   return { output, take, onReady, onBlocked };
 }
 
-test('bytes pass at once, in messages that fit, with the raw offset behind them', () => {
+test('bytes pass at once, in messages that fit, with the raw offset after them', () => {
   const { output, onReady } = outputOf();
   output.push(Buffer.alloc(40_000, 'x'));
   expect(onReady).toHaveBeenCalledTimes(1);
@@ -49,7 +49,7 @@ test('bytes pass at once, in messages that fit, with the raw offset behind them'
   expect([pieces.map((piece) => piece.length), rawTo, output.isEmpty]).toEqual([[16_384, 16_384, 7_232], 40_010, true]);
 });
 
-test('what a stage holds is not accounted for, and shown after a silence', () => {
+test('text that the redactor holds is not in rawTo, and is released after a time without output', () => {
   const { output, take } = outputOf({ createStage: () => masks('hunter2') });
   output.push(Buffer.from('$ hun'));
   expect(take()).toEqual({ text: '$ ', rawTo: 12 });
@@ -59,7 +59,7 @@ test('what a stage holds is not accounted for, and shown after a silence', () =>
   expect(take()).toEqual({ text: 'hun', rawTo: 15 });
 });
 
-test('the beginning of a known secret is not shown by silence', () => {
+test('the beginning of a known secret stays held, however long no output follows', () => {
   const { output, take } = outputOf({ createStage: () => masks('hunter2'), secrets: ['hunter2'] });
   output.push(Buffer.from('a hunt'));
   vi.advanceTimersByTime(60_000);
@@ -68,14 +68,14 @@ test('the beginning of a known secret is not shown by silence', () => {
   expect(take()).toEqual({ text: '* b', rawTo: 21 });
 });
 
-test('at the end nothing is held back', () => {
+test('the end releases all held text', () => {
   const { output, take } = outputOf({ createStage: () => masks('hunter2'), secrets: ['hunter2'] });
   output.push(Buffer.from('hunter'));
   output.end();
   expect(take()).toEqual({ text: 'hunter', rawTo: 16 });
 });
 
-test('after a silence the next stage knows what was shown before', () => {
+test('after such a release the new redactor gets the shown text as before', () => {
   const befores: string[] = [];
   const createStage = (before: Uint8Array) => {
     befores.push(Buffer.from(before).toString());
@@ -87,7 +87,7 @@ test('after a silence the next stage knows what was shown before', () => {
   expect([take(), befores]).toEqual([{ text: 'key: hun', rawTo: 18 }, ['', 'key: hun']]);
 });
 
-test('what was not taken comes again after a new connection', () => {
+test('a new connection reads again from the first offset that was not taken', () => {
   const { output, take } = outputOf({ createStage: () => masks('hunter2') });
   output.push(Buffer.from('one hun'));
   expect(take()).toEqual({ text: 'one ', rawTo: 14 });
@@ -98,7 +98,7 @@ test('what was not taken comes again after a new connection', () => {
   expect(take()).toEqual({ text: 'hungry two', rawTo: 24 });
 });
 
-test('a rule that blocks is told of', () => {
+test('a blocking rule calls onBlocked', () => {
   const createStage = () => ({ push: () => Buffer.alloc(0), end: () => Buffer.alloc(0), heldBytes: 0, blocked: {} });
   const { output, take, onBlocked } = outputOf({ createStage });
   output.push(Buffer.from('4111 1111 1111 1111'));

@@ -71,7 +71,7 @@ export class TerminalOutput {
     this.#held = Buffer.alloc(0);
   }
 
-  /** Takes the released output, cut into messages, and the raw offset behind it. */
+  /** Takes the released output, cut into messages, and the raw offset after it. */
   take(): { pieces: Buffer[]; rawTo: number } {
     const all = Buffer.concat(this.#released);
     this.#released = [];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { redactJson } from './redact-json.ts';
 
-/** Finds one fixed text, and one that counts only behind a word. */
+/** Finds one fixed text, and one that counts only after a word. */
 const redact = (text: string) =>
   text.replaceAll('planted-token', '[REDACTED]').replace(/(?<=password: )hunter2-and-more/g, '[REDACTED_PASSWORD]');
 
@@ -20,12 +20,12 @@ test('replaces in strings and keys, at any depth, and leaves the rest as it was'
   });
 });
 
-test('a text that runs over lines is seen as a whole, not as JSON writes it', () => {
+test('strings are redacted unescaped, so a match may span lines', () => {
   const lines = (text: string) => text.replace(/BEGIN\n.*\nEND/, '[REDACTED]');
   expect(redactJson(['BEGIN\nsecret\nEND'], lines)).toEqual(['[REDACTED]']);
 });
 
-test('keys that read alike afterwards are kept apart', () => {
+test('keys that are equal after redaction get a suffix', () => {
   const value = { '1 planted-token': 1, 'planted-token': 2, '[REDACTED]': 3 };
   expect(redactJson(value, redact)).toEqual({ '1 [REDACTED]': 1, '[REDACTED]': 2, '[REDACTED]_': 3 });
 });

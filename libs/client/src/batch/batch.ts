@@ -6,7 +6,8 @@ import { type BatchOptions, type BatchTotals, batchOptionsSchema, type Task, typ
 
 /**
  * A batch of tasks. Iterate it once, to its end: tasks are read when there is room for them, and results come as tasks end.
- * A slow consumer throttles the batch, so that memory stays bounded. When the consumer stops, running tasks end and no further one starts.
+ * A slow consumer throttles the batch: apart from the ids of its tasks, memory is bounded. When the consumer stops, no further task starts,
+ * and running ones are awaited.
  */
 export class Batch implements AsyncIterable<TaskResult> {
   /** Counted so far. */

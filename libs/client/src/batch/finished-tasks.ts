@@ -7,7 +7,7 @@ const lineSchema = z.object({ id: z.string(), outcome: z.enum(OUTCOMES) });
 /** Outcomes that the task did not cause itself: such a task runs again. */
 const RUN_AGAIN: readonly string[] = ['error', 'lost', 'cancellation'];
 
-/** Ids of the tasks that ended by themselves, from a file of task results. Lines that are not valid, such as a partly written last one, are skipped. */
+/** Ids of the tasks that need not run again, from a file of task results. Lines that are not valid, such as a partly written last one, are skipped. */
 export async function readFinishedTasks(path: string): Promise<Set<string>> {
   const finished = new Set<string>();
   try {

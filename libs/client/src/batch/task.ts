@@ -27,9 +27,9 @@ export interface Task {
 export interface BatchOptions {
   /** Tasks that run or wait for a host at once, 1 to 10,000. More than there are slots keeps every slot busy. Default: 32. */
   concurrency?: number;
-  /** A file with the results of an earlier run, one JSON object per line. Tasks that ended by themselves in it are skipped; `error`, `lost` and `cancellation` run again. */
+  /** A file with the results of an earlier run, one JSON object per line. Tasks whose outcome in it is `error`, `lost` or `cancellation` run again; all others are skipped, failures and timeouts included. */
   resumeFrom?: string;
-  /** How often a task runs again from its beginning, 0 to 100: `infra` after an outcome `error` or `lost`, `command` after any other failure. Default: 0. */
+  /** How often a task runs again from its beginning, 0 to 100: `infra` after `error` or `lost`, `command` after `failure`, `timeout` or `blocked`. Denials, cancellations and invalid input are not retried. Default: 0. */
   retries?: { infra?: number; command?: number };
   /** When it aborts, no further task starts, and the running ones are closed and end as cancellations. */
   signal?: AbortSignal;

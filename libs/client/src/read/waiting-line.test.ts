@@ -5,7 +5,7 @@ const host = (own = {}) => ({ slots: 4, free: 0, draining: false, heldMs: 60_000
 
 test.each([
   ['one of four slots comes free every fourth of the time that one is held', 1, [host()], 15_000],
-  ['who stands further behind waits longer', 8, [host()], 120_000],
+  ['a later position waits longer', 8, [host()], 120_000],
   ['hosts share the line', 8, [host(), host({ slots: 8, heldMs: 120_000 })], 60_000],
   ['a free slot is nobody’s wait', 2, [host({ free: 2 })], 0],
   ['free slots are given to those in front', 3, [host({ free: 2 })], 15_000],

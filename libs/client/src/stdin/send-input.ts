@@ -89,7 +89,7 @@ export function toInputError(
   if (written.type === 'unknown') return resultExpired(commandId);
   const message = {
     ended: `Command ${commandId} has ended, so nothing reads its stdin any more.`,
-    closed: `The stdin of command ${commandId} was closed before, so nothing can be written behind its end.`,
+    closed: `The stdin of command ${commandId} was closed before, so nothing can be written after its end.`,
     'not-open': `The stdin of command ${commandId} is not open for writing. Submit it with { stdin: 'open' }.`,
     misplaced: `Redis has lost a part of the stdin of command ${commandId}.`,
   }[written.type];

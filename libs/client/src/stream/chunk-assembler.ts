@@ -1,7 +1,7 @@
 import { TextDecoder } from 'node:util';
 import { type OutputChunk, type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 
-/** Raw bytes of each stream that a reader has, or that were counted to it as missing. */
+/** Raw bytes of each stream that are stored. */
 export interface RawOffsets {
   stdout: number;
   stderr: number;
@@ -39,7 +39,7 @@ export class ChunkAssembler {
     this.#decoders[entry.stream].decode(entry.data, { stream: true });
   }
 
-  /** The command runs again from its beginning. */
+  /** The command starts, for the first time or again: its offsets begin at 0. */
   restart(): void {
     for (const stream of STREAM_NAMES) {
       this.#next[stream] = 0;

@@ -5,11 +5,11 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/input');
 
 interface InputPosition {
-  /** Bytes that the shell has received. They are deleted. */
+  /** Bytes that were written to the pipe of the command. They are deleted. */
   taken: number;
   /** The offset from which to read. The first chunk may begin before it. */
   from: number;
-  /** A chunk that exceeds it is the last one. */
+  /** Reading stops after the chunk that reaches this size; at least one is read. */
   mostBytes: number;
 }
 
@@ -19,11 +19,12 @@ export type InputRead =
       /** Bytes written so far. */
       written: number;
       closed?: 'end' | 'broken';
-      /** Time since the lease of the streaming submitter expired; 0 while the lease is valid, and when the stdin is not streamed. */
+      /** Time since the lease of the streaming submitter expired; 0 while the lease is valid, after the end, and when the stdin is not streamed. */
       lapsedMs: number;
       /** `end`: the offset at which the chunk ends. Its length is known only once it is opened. */
       chunks: { end: number; sealed: string }[];
     }
+  /** The entry does not run, or its stdin is not open. */
   | { type: 'not-running' };
 
 /** Reads the next part of the running entry's open stdin, and deletes the part that the shell has received. */

@@ -1,4 +1,4 @@
--- late: add output of processes that an ended entry left running to the stream, behind its terminal event, at the stored raw offset and seq
+-- late: add output of processes that an ended entry left running to the stream, after its final event, at the stored raw offset and seq
 -- only.
 -- ARGV 3 fence · 4 host · 5 entry · 6 '1': a rule withholds the output from here on · 7… output entries (see follows); without any: only
 --      reads the position

@@ -15,7 +15,7 @@ export interface EntryRecord {
   event: string;
   /** raw bytes of each stream that are stored */
   stored: Offsets;
-  /** Late output: the id of the last stream entry, and the offsets behind it. */
+  /** Late output: the id of the last stream entry, and the offsets after it. */
   late: { id: string; stored: Offsets } | undefined;
 }
 

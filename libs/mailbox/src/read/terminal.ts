@@ -8,7 +8,7 @@ export interface TerminalMessage {
   sealed: string;
 }
 
-/** Numbers of the last messages in and out, and the raw offset behind the output. Undefined when the terminal has expired. */
+/** Numbers of the last messages in and out, and the raw offset after the output. Undefined when the terminal has expired. */
 export async function readTerminalProgress(
   redis: Redis,
   keys: SessionKeys,
@@ -20,12 +20,12 @@ export async function readTerminalProgress(
   return { input: Number(input), output: Number(output), rawTo: Number(rawTo) };
 }
 
-/** Messages of the terminal's user behind the message `after`, at most `count`. Throws QUEUE_UNAVAILABLE. */
+/** Messages of the terminal's user after the message `after`, at most `count`. Throws QUEUE_UNAVAILABLE. */
 export function readTerminalInput(redis: Redis, keys: SessionKeys, terminal: string, after: number, count: number) {
   return readMessages(redis, terminalKeys(keys, terminal).input, after, count);
 }
 
-/** Messages to the terminal's user behind the message `after`, at most `count`. Throws QUEUE_UNAVAILABLE. */
+/** Messages to the terminal's user after the message `after`, at most `count`. Throws QUEUE_UNAVAILABLE. */
 export function readTerminalOutput(redis: Redis, keys: SessionKeys, terminal: string, after: number, count: number) {
   return readMessages(redis, terminalKeys(keys, terminal).output, after, count);
 }

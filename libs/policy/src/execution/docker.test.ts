@@ -123,7 +123,7 @@ describe('the schema of a session spec', () => {
     ['43', { limits: { cpus: 1e9 } }, 'limits'],
     ['44', { user: '' }, 'user'],
     ['44', { user: 'x;y' }, 'user'],
-  ])('row %s: refuses %j with the path of the field', (_row, spec, field) => {
+  ])('case %s: refuses %j with the path of the field', (_row, spec, field) => {
     const parsed = sessionSpecSchema.safeParse(spec);
     expect(parsed.error?.issues[0]?.path[0]).toBe(field);
   });

@@ -79,7 +79,7 @@ export class AnchorScan implements Source {
   #judge(head: number, trigram: number, view: View, at: number, findings: Findings): void {
     for (const entry of this.#chains[head]!) {
       if (entry.trigram !== trigram) continue;
-      // Text behind an open start is searched again once that start is decided.
+      // Text after an open start is searched again once that start is decided.
       if (at > findings.openAt) return;
       for (const anchor of entry.anchors) judgeAnchor(anchor, view, at, findings);
     }

@@ -131,7 +131,7 @@ describe('text that several rules find', () => {
     expect(redact(rules, 'alice@example.com bob@example.com').text).toBe('[REDACTED_EMAIL] bob@****.com');
   });
 
-  test('is replaced and counted once, also behind other findings', () => {
+  test('is replaced and counted once, also after other findings', () => {
     const rules: RedactionRule[] = [
       { type: 'email', strategy: 'redact' },
       { type: 'name', strategy: 'redact', pattern: 'alice' },

@@ -37,7 +37,7 @@ test('REDACTION-3: text that is open for 64 KiB counts as found, whatever the ch
   }
 });
 
-test('REDACTION-3: text behind a replacement of 64 KiB is read with the replacement on its left', () => {
+test('REDACTION-3: text after a replacement of 64 KiB is read with the replacement on its left', () => {
   const rules: RedactionRule[] = [
     { type: 'quote', strategy: 'redact', pattern: '(?s)<<.*>>' },
     { type: 'word', strategy: 'redact', pattern: String.raw`\bword\b` },

@@ -52,7 +52,7 @@ describe.each(INPUTS)('of %j', (input) => {
     ).toEqual(whole);
   });
 
-  test('REDACTION-2: a redactor that continues behind the released bytes gives the same as the whole', () => {
+  test('REDACTION-2: a redactor that continues after the released bytes gives the same as the whole', () => {
     for (let at = 0; at <= bytes.length; at += 1) {
       expect(feedRestarted(all, bytes, at), `restarted at ${at}`).toEqual(whole);
     }

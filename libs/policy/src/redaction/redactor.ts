@@ -14,7 +14,7 @@ import { redacted, replacementOf } from './strategies.ts';
 // REDACTION-5. Where nothing is found, the output is the input, byte for byte, UTF-8 or not.
 // REDACTION-6. After a block nothing more is released, and nothing is held.
 
-/** How many of the last released bytes a new redactor needs as `before`, to continue behind them. More are ignored. */
+/** How many of the last released bytes a new redactor needs as `before`, to continue after them. More are ignored. */
 export const REDACTION_CONTEXT_BYTES = 4;
 
 const MOST_HELD_BYTES = 64 * 1024;

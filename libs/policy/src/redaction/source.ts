@@ -32,7 +32,7 @@ export interface Findings {
 }
 
 /**
- * Finds the matches of one kind. Whether a match starts at a byte depends only on that byte, on the text behind it and on one
+ * Finds the matches of one kind. Whether a match starts at a byte depends only on that byte, on the text after it and on one
  * byte before it. So a search can restart at any byte that no finding and no open start spans.
  */
 export interface Source {

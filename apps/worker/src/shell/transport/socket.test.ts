@@ -41,7 +41,7 @@ function hello(word: string): Buffer {
 
 const closed = (socket: Socket) => new Promise<void>((resolve) => socket.once('close', () => resolve()));
 
-test('lets the holder of the token in, with all that it said', async () => {
+test('accepts a connection with the token, and delivers all its bytes', async () => {
   const bytes = Buffer.concat([hello(token), Buffer.from('more')]);
   const socket = dial();
   socket.write(bytes.subarray(0, 50));
@@ -61,7 +61,7 @@ test.each([
   ['no token', hello('')],
   ['another frame', encodeFrame({ type: FrameType.output })],
   ['junk', Buffer.alloc(200, 'x')],
-])('hangs up on %s', async (_, bytes) => {
+])('closes a connection that sends %s', async (_, bytes) => {
   const socket = dial();
   socket.write(bytes);
   await closed(socket);
@@ -69,13 +69,13 @@ test.each([
   await expect(accepted).rejects.toThrow();
 });
 
-test('hangs up on who says nothing for a second', async () => {
+test('closes a connection that sends nothing for a second', async () => {
   const began = performance.now();
   await closed(dial());
   expect(performance.now() - began).toBeGreaterThan(900);
 });
 
-test('keeps four waiting at most, and the keeper comes in through any crowd', async () => {
+test('keeps at most four unauthenticated connections, and still accepts the keeper', async () => {
   const crowd = Array.from({ length: 50 }, dial);
   const gone = crowd.map(closed);
   await Promise.all(gone.slice(0, 46));
@@ -84,7 +84,7 @@ test('keeps four waiting at most, and the keeper comes in through any crowd', as
   transport.close();
 });
 
-test('a second connection of the keeper takes the place of the first, which is dead', async () => {
+test('a second connection with the token replaces the first, which is closed', async () => {
   const first = dial();
   first.write(hello(token));
   const ended = closed(first);

@@ -1,7 +1,7 @@
 import { ALPHANUMERICS, byteSet, DIGITS, runEnd, runStart, WORD } from '../bytes.ts';
 import type { Findings, Rule, Source, View } from '../source.ts';
 
-/** A number behind one of these is no card: it is part of a word, or the decimals of a fraction. */
+/** A number after one of these is no card: it is part of a word, or the decimals of a fraction. */
 const NOT_AFTER = byteSet('A-Za-z0-9_.');
 const NUMBER = byteSet('0-9 -');
 const LEAST_DIGITS = 13;
@@ -93,7 +93,7 @@ function readGroups({ bytes, end, complete }: View, from: number): Group[] | 'op
     const start = at;
     while (at < end && at - start <= MOST_DIGITS && DIGITS[bytes[at]!] === 1) at += 1;
     if (at === start) break;
-    // Whether digits follow a full stop or a separator is known only from the byte behind it.
+    // Whether digits follow a full stop or a separator is known only from the byte after it.
     if (at + 1 >= end && !complete) return 'open';
     digits += at - start;
     groups.push({ digits: at - start, end: at });

@@ -21,7 +21,7 @@ export function macAddresses(rule: Rule): Source {
         ) {
           const start = at - 2;
           if (NOT_AFTER[bytes[start - 1]!] === 1 || !isMac(bytes, start, end, separator)) continue;
-          // The byte behind it tells whether it is part of a longer fingerprint. openAtEnd reports shorter text as open.
+          // The byte after it tells whether it is part of a longer fingerprint. openAtEnd reports shorter text as open.
           if (start + LENGTH < end || view.complete) {
             if (start + LENGTH === end || NOT_AFTER[bytes[start + LENGTH]!] === 0) {
               findings.found(rule, start, start, start + LENGTH);

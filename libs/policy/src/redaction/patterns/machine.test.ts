@@ -76,7 +76,7 @@ function compileOrSkip(source: string): Pattern | undefined {
   }
 }
 
-/** The text as a redactor stores it: behind a newline. */
+/** The text as a redactor stores it: after a newline. */
 function run(pattern: Pattern, text: Buffer, from: number, complete: boolean): ReturnType<Machine['run']> {
   const bytes = Buffer.concat([Buffer.from('\n'), text]);
   const outcome = new Machine(pattern).run({ bytes, leftFrom: 1, end: bytes.length, complete }, from + 1, bytes.length);

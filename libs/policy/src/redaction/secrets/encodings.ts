@@ -39,7 +39,7 @@ function quoted(value: string): string[] {
     value.replaceAll("'", `'"'"'`),
     value.replace(/["$`\\]/g, (character) => `\\${character}`),
     backslashed,
-    // A function, because `$'` in a replacement string stands for the text behind the match.
+    // A function, because `$'` in a replacement string stands for the text after the match.
     backslashed.replaceAll('\n', () => "$'\\n'"),
   ];
 }

@@ -11,15 +11,15 @@ export interface TokenKind {
   anchors: readonly string[];
   /** The token from its anchor on, of bounded length. Text that a group `keep` matches at the beginning is shown. */
   shape: RegExp;
-  /** The characters of the token behind the anchor. */
+  /** The characters of the token after the anchor. Default: TOKEN_CHARS. */
   chars?: ByteSet;
-  /** There is no token behind one of these characters. */
+  /** No token follows one of these characters. */
   notAfter?: ByteSet;
   /** Letters of the anchor match in either case. */
   fold?: boolean;
-  /** Whether later input may change the shape of the text so far. Default: true while `chars` follow. */
+  /** Text at the end of the input that matches may still become a token, so it is held. Default: any text. */
   viable?: RegExp;
-  /** How many bytes behind the anchor are read. */
+  /** How many bytes after the anchor are read. Default: MOST_TOKEN_BYTES. */
   most?: number;
 }
 
@@ -28,7 +28,7 @@ export const DOTTED_CHARS = byteSet('A-Za-z0-9_.-');
 export const BASE64_CHARS = byteSet('A-Za-z0-9+/=_-');
 export const MOST_TOKEN_BYTES = 512;
 
-/** A token behind one of these would be part of a longer name or of encoded data. */
+/** A token after one of these would be part of a longer name or of encoded data. */
 export const INSIDE_WORD = byteSet('A-Za-z0-9_');
 export const INSIDE_DATA = byteSet('A-Za-z0-9_+/.-');
 
