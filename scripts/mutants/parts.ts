@@ -26,7 +26,7 @@ export const parts: Record<string, Part> = {
     share: 50,
     tests: [
       ['tests/integration/shell-stop', 'tests/integration/shell-state', 'tests/integration/shell-semantics'],
-      ['tests/integration/shell-fork-bombs', 'tests/integration/shell-terminals'],
+      ['fork-bombs', 'terminals', 'robustness'].map((name) => `tests/integration/shell-${name}`),
     ],
   },
   lease: {

@@ -208,6 +208,14 @@ describe('bash alone', () => {
     expect(await it.client.run(`kill ${named.pid}; rm none`)).toMatchObject({ code: 0 });
   });
 
+  test('lists the first 511 bytes of the command line of a background process', async () => {
+    const before = await it.client.shell.background();
+    const { out } = await it.client.run('(exec -a "$(printf %0600d 0)" sleep 300) & echo $!');
+    const cut = { pid: Number(out), command: '0'.repeat(511) };
+    await expect.poll(() => it.client.shell.background()).toEqual([...before, cut]);
+    expect(await it.client.run(`kill ${cut.pid}`)).toMatchObject({ code: 0 });
+  });
+
   test('reports that its job table is gone', async () => {
     // A process that was just forked still has the name of the shell.
     await it.client.run('sleep 60 >/dev/null 2>&1 & until pgrep -x sleep >/dev/null; do :; done');
