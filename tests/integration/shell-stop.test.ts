@@ -48,6 +48,17 @@ describe.each([
     expect(await run(script, { timeoutMs: 200, killGraceMs: 4_000 })).toMatchObject({ out: 'cleaned\n' });
   });
 
+  test('SIGINT comes at once, and SIGTERM after a fifth of the grace', async () => {
+    const now = 'now() { read -r up _ </proc/uptime; up=${up%.*}${up#*.}; }';
+    const traps = 'trap "now; begun=\\$up; echo interrupted" INT; trap "now; echo \\$((up - begun)); exit" TERM';
+    const script = `sh -c '${now}; ${traps}; while :; do sleep 0.01; done'`;
+    const { out } = await run(script, { timeoutMs: 200, killGraceMs: 8_000 });
+    const [first, hundredths] = out.split('\n');
+    expect(first).toBe('interrupted');
+    expect(Number(hundredths)).toBeGreaterThan(150);
+    expect(Number(hundredths)).toBeLessThan(190);
+  });
+
   test('the tree of the command ends; older processes and what they start stay', async () => {
     const server = "(while :; do sh -c 'sleep 0.3'; done) >/dev/null 2>&1 & echo $!";
     const pid = (await run(server)).out.trim();
