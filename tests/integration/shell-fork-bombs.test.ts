@@ -49,3 +49,12 @@ describe.each(shells)('%s', (name, image) => {
     await bombIsGone(it, 1);
   });
 });
+
+test('processes of earlier commands that keep a command from forking are ended, and its Result reports that', async () => {
+  await using it = await openBox({ pids: 64 });
+  await it.client.run('for i in $(seq 40); do sleep 300 & done');
+  const next = await it.client.run('for i in $(seq 30); do sleep 301 & done; echo forked', { timeoutMs: 20_000 });
+  expect(next).toMatchObject({ out: 'forked\n', code: 0, state: 'partial' });
+  const left = (await it.client.shell.background()).map(({ command }) => command);
+  expect(left).toEqual(Array(30).fill('sleep 301'));
+});

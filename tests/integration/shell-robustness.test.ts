@@ -163,6 +163,13 @@ describe('a hostile container', () => {
     await expect.poll(async () => (await it.client.run('echo next')).out).toBe('next\n');
   });
 
+  test('the run token is random, and another one for each command', async () => {
+    const tokens: string[] = [];
+    for (let run = 0; run < 3; run += 1) tokens.push((await it.client.run('echo $__sf_token')).out);
+    for (const token of tokens) expect(token).toMatch(/^[0-9a-f]{8}\n$/);
+    expect(new Set(tokens).size).toBe(3);
+  });
+
   test('junk in the FIFOs of the loop does not disturb the next command', async () => {
     await it.client.run('head -c 300000 /dev/urandom > /run/shellfleet/report & sleep 0.2; echo a');
     expect((await it.client.run('echo ok')).out).toBe('ok\n');
