@@ -134,6 +134,18 @@ describe("the keeper's own log", () => {
   );
 });
 
+test("the keeper's log has the reason why there is no shell", async () => {
+  await using box = await KeeperContainer.create({
+    dockerHost: inject('dockerHost'),
+    image: inject('testImages').noShell,
+    transport: 'socket',
+  });
+  const messages: string[] = [];
+  const shell = await box.connect({ start: true, onMessage: (message) => messages.push(message) });
+  shell.disconnect();
+  expect(messages).toEqual(['the image has neither /bin/bash, /usr/bin/bash nor /bin/sh']);
+});
+
 describe('a hostile container', () => {
   const it = useBox();
 

@@ -37,7 +37,8 @@ describe.each(images)('%s', (shell, image) => {
   const it = useBox({ image });
   describe.each(Object.keys(topics))('%s', (topic) => {
     const cases = (topics[topic] ?? []).filter((one) => one.in?.includes(shell) ?? true);
-    test.each(cases)('$title', async ({ steps }) => {
+    // `$title` would be cut to 40 characters.
+    test.each(cases.map((one) => [one.title, one.steps] as const))('%s', async (_title, steps) => {
       await it.client.restart();
       for (const step of steps) await follow(it, shell, step);
       expect(await it.client.run('echo ok')).toMatchObject({ out: 'ok\n' });

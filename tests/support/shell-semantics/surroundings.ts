@@ -55,7 +55,7 @@ export const surroundings: Case[] = [
   },
   {
     title: 'a variable that the command makes read-only stays, and the Result reports that',
-    steps: [ends('readonly P', { state: 'partial' }, { env: { P: 'x' } }), prints('echo $P', 'x\n')],
+    steps: [ends('readonly P', { out: '', err: '', state: 'partial' }, { env: { P: 'x' } }), prints('echo $P', 'x\n')],
   },
   {
     title: 'under set -e, a read-only variable whose old value cannot be given back does not end the shell',

@@ -15,9 +15,14 @@ export const traps: Case[] = [
     title: 'an EXIT trap that is named by its number is one, and a trap of signal 1 is not',
     steps: [
       prints("V=1; trap 'echo hung up' 1; kill -1 $$", 'hung up\n'),
-      ends("trap 'echo bye' 0; exit 6", { code: 6, out: 'bye\n', state: 'resumed' }),
+      ends("trap 'echo bye' 0; exit 6", { code: 6, out: 'bye\n', err: '', state: 'resumed' }),
       prints('echo $V', '1\n'),
     ],
+  },
+  {
+    title: "an EXIT trap sees no trap of the loop's",
+    in: ['bash'],
+    steps: [ends("trap 'trap -p EXIT; echo listed' EXIT; exit 6", { code: 6, out: 'listed\n' })],
   },
   {
     title: 'an EXIT trap that calls a function, sees $? and exits itself',
