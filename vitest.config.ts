@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
-// Worker and command-line processes of the tests start from source, some thousand times: each file is compiled once.
+// Worker and command-line processes of the tests start some thousand times: each file is compiled once.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/compile', import.meta.url));
 
 // Packages run from source under this condition, so no test needs a build.
