@@ -116,8 +116,8 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
     expect((await command.result()).stdout.endsWith('841\nover\n')).toBe(true);
     tookMs.sort((a, b) => a - b);
     console.info(`a line and its answer over ${transport}: median ${tookMs[15]?.toFixed(1)} ms`);
-    // Measured on a quiet machine: 5 ms and 7 ms over the two transports.
-    expect(tookMs[15]).toBeLessThan(40);
+    // Measured on a quiet machine: 5 ms and 7 ms over the two transports; beside other tests on a slow one, 47 ms.
+    expect(tookMs[15]).toBeLessThan(100);
   });
 });
 

@@ -1,4 +1,5 @@
 import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
+import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ToolEvent } from '@shellfleet/client';
@@ -173,24 +174,30 @@ describe('What is in Redis', () => {
   test('neither arguments nor outputs are there in clear, and nothing stays of a call but its mark and events', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl);
-    const watching = redis.duplicate();
-    const commands: string[] = [];
-    const monitor = await watching.monitor();
-    monitor.on('monitor', (_time: string, args: string[]) => {
-      if (args.some((arg) => arg.includes(stack.namespace))) commands.push(args.join(' '));
+    // A plain connection: ioredis' monitor() fails when lines come together with the reply.
+    const { hostname, port, password } = new URL(stack.redisUrl);
+    const monitor = createConnection(Number(port), hostname);
+    let seen = '';
+    monitor.setEncoding('utf8').on('data', (text: string) => {
+      seen += text;
     });
+    monitor.write(`${password === '' ? '' : `AUTH ${password}\r\n`}MONITOR\r\n`);
+    await until(
+      () => seen,
+      (text) => text.includes('+OK'),
+    );
     const secret = 'planted-5f0c2a';
     expect(await stack.fleet.tools.call('echo', { secret })).toMatchObject({ output: { secret } });
     await until(
       () => redis.keys(`${stack.namespace}:{tools}:result:*`),
       (keys) => keys.length === 0,
     );
+    const commands = seen.split('\r\n').filter((line) => line.includes(stack.namespace));
     expect(commands.some((command) => command.includes('tool-echo'))).toBe(true);
     expect(commands.filter((command) => command.includes(secret))).toEqual([]);
     const left = (await redis.keys(`${stack.namespace}:{tools}:*`)).filter((key) => !key.includes(':tool-'));
     expect(left.map((key) => key.split(':')[2]).sort()).toEqual(['call', 'events', 'known']);
-    monitor.disconnect();
-    watching.disconnect();
+    monitor.destroy();
     redis.disconnect();
   });
 

@@ -5,6 +5,7 @@ import {
   connectRedis,
   describeRedis,
   finish,
+  REDIS_DEADLINE_MS,
   release,
   submit,
   sweep,
@@ -82,6 +83,16 @@ test.each(['', 'localhost', 'http://localhost:6379', 'redis://host:notaport', 'u
 test('says where a Redis is without its password', () => {
   expect(describeRedis('rediss://user:secret@example.org:7000/3')).toBe('example.org:7000');
   expect(describeRedis('redis://')).toBe('localhost:6379');
+});
+
+test('time in which this process is busy does not end a call that Redis can answer', async () => {
+  await using own = await startOwnRedis();
+  const { redis } = await connectRedis(own.url, 'producer', 'busy');
+  const replies = [redis.ping(), redis.ping()];
+  const busyUntil = performance.now() + REDIS_DEADLINE_MS + 500;
+  while (performance.now() < busyUntil);
+  expect(await Promise.all(replies)).toEqual(['PONG', 'PONG']);
+  redis.disconnect();
 });
 
 test('says clearly, within the deadline, that no Redis answers', async () => {

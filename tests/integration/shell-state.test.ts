@@ -248,8 +248,10 @@ describe('the choice of the shell', () => {
 
   test('a shell that ends before it is ready is started three times, and not again', async () => {
     await using ending = await openBox({ shell: ['/bin/sh', '-c', 'echo started >>/tmp/starts; exit 9'] });
+    const starts = async () =>
+      (await ending.client.file({ type: 'read', path: '/tmp/starts', offset: 0, length: 1_000 })).out;
+    await expect.poll(starts, { timeout: 10_000 }).toBe('started\n'.repeat(3));
+    for (let look = 0; look < 3; look += 1) expect(await starts()).toBe('started\n'.repeat(3));
     await expect(ending.client.run('true')).rejects.toThrow('refused: no-shell');
-    const starts = () => ending.client.file({ type: 'read', path: '/tmp/starts', offset: 0, length: 1_000 });
-    for (let look = 0; look < 3; look += 1) expect((await starts()).out).toBe('started\n'.repeat(3));
   });
 });

@@ -1,6 +1,7 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 import { Redis, type RedisOptions } from 'ioredis';
 import { batchWrites } from './batch-writes.ts';
+import { usePatientDeadlines } from './patient-deadlines.ts';
 import { loadMailboxScripts } from './script.ts';
 
 const OLDEST_REDIS = [6, 2] as const;
@@ -42,6 +43,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     // A failure rejects the calls that it concerns. Without a listener, the error event would end the process.
     redis.on('error', () => {});
     batchWrites(redis);
+    usePatientDeadlines(redis);
     return redis;
   };
   const redis = connection(role, name);

@@ -1,0 +1,35 @@
+import type { Redis } from 'ioredis';
+
+/** What is used of ioredis' Command, whose own deadline is one timer. */
+interface Call {
+  isSettled: boolean;
+  reject(error: Error): void;
+  setTimeout(ms: number): void;
+  /** ioredis clears it when the reply comes. */
+  _commandTimeoutTimer?: NodeJS.Timeout;
+}
+
+const STEPS = 4;
+
+/**
+ * Divides the deadline of each call (`commandTimeout`) into steps, of which time that this process is busy counts as one at most. Node runs
+ * timers before it reads replies, so after two seconds of work without a pause, calls to a Redis that has answered would fail all the same.
+ */
+export function usePatientDeadlines(redis: Redis): void {
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (command, ...rest) => {
+    const call = command as unknown as Call;
+    call.setTimeout = (ms) => {
+      if (call._commandTimeoutTimer === undefined) wait(call, ms / STEPS, STEPS);
+    };
+    return send(command, ...rest);
+  };
+}
+
+function wait(call: Call, stepMs: number, steps: number): void {
+  call._commandTimeoutTimer = setTimeout(() => {
+    if (call.isSettled) return;
+    if (steps === 1) call.reject(new Error('Command timed out'));
+    else wait(call, stepMs, steps - 1);
+  }, stepMs);
+}
