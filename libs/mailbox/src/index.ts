@@ -39,6 +39,7 @@ export { type EntryRecord, readRecord } from './read/record.ts';
 export { readSessionState, type SessionState } from './read/session-state.ts';
 export { readStream, readStreamEntry, type StreamEntry } from './read/stream.ts';
 export { readTerminalInput, readTerminalOutput, readTerminalProgress, type TerminalMessage } from './read/terminal.ts';
+export { readRetention, recordRetention, retentionOf } from './retention.ts';
 export { type AvailabilityListener, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
 export { loadMailboxScripts, toQueueError } from './script.ts';
 export { createSealer, createSealKey, type Sealer } from './seal.ts';

@@ -1,6 +1,6 @@
 import { newSessionJob, parsePlacement } from '@shellfleet/admission';
-import { forget, notify, recordNotice, type SessionState, sweep } from '@shellfleet/mailbox';
-import { ATTRIBUTES, LIMITS, type SessionKeys } from '@shellfleet/protocol';
+import { forget, notify, recordNotice, retentionOf, type SessionState, sweep } from '@shellfleet/mailbox';
+import { ATTRIBUTES, type SessionKeys } from '@shellfleet/protocol';
 import type { FoundSession } from './read-page.ts';
 import type { UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 
@@ -33,7 +33,7 @@ export async function reconcile(session: FoundSession, deps: UpkeepDeps, memory:
 /** UPKEEP-3 */
 async function sweepAndNotify(keys: SessionKeys, { redis }: UpkeepDeps, streamBytes: number): Promise<void> {
   const { tenant, session } = keys;
-  const { ended } = await sweep(redis, keys, { retentionMs: LIMITS.retentionMs, streamBytes });
+  const { ended } = await sweep(redis, keys, { retentionMs: retentionOf(redis, keys.namespace), streamBytes });
   for (const { inbox, entryId, event } of ended) {
     await notify(redis, keys.namespace, inbox, { tenant, session, entryId, event, result: '' });
   }
