@@ -2,6 +2,7 @@ import { ShellfleetError } from '@shellfleet/protocol';
 import { Redis, type RedisOptions } from 'ioredis';
 import { batchWrites } from './batch-writes.ts';
 import { usePatientDeadlines } from './patient-deadlines.ts';
+import { followRedisIdentity, parseInfo, type RedisHistory } from './redis-identity.ts';
 import { loadMailboxScripts } from './script.ts';
 
 const OLDEST_REDIS = [6, 2] as const;
@@ -22,6 +23,8 @@ const ROLE_OPTIONS: Record<ConnectionRole, RedisOptions> = {
 
 export interface Connected {
   redis: Redis;
+  /** The Redis behind `redis`: whether it is still the one of the first connection. */
+  history: RedisHistory;
   /** Another connection to the same Redis. It counts towards the five connections that a process may have. */
   duplicate(role: ConnectionRole, name: string): Redis;
 }
@@ -47,6 +50,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     return redis;
   };
   const redis = connection(role, name);
+  const history = followRedisIdentity(redis);
   // ioredis rejects only with "connection is closed". Its error events have the reason.
   let networkError: Error | undefined;
   const remember = (error: Error) => {
@@ -62,7 +66,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     throw toConnectError(error, place, networkError);
   }
   redis.off('error', remember);
-  return { redis, duplicate: connection };
+  return { redis, history, duplicate: connection };
 }
 
 /** Throws, as connectRedis does, when Redis does not answer on this connection or has become unsuitable since it was opened. */
@@ -121,10 +125,4 @@ async function refuseUnsuitable(redis: Redis, place: string): Promise<void> {
   }
   if (info.get('role') === 'slave')
     refuse('replicaof', 'is a replica and takes no writes. Point SHELLFLEET_REDIS_URL at its primary.');
-}
-
-/** The fields of a reply to INFO. */
-export function parseInfo(text: string): Map<string, string> {
-  const lines = text.split('\r\n').filter((line) => line.includes(':') && !line.startsWith('#'));
-  return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
 }

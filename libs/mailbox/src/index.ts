@@ -7,7 +7,6 @@ export {
   checkRedis,
   connectRedis,
   describeRedis,
-  parseInfo,
   REDIS_DEADLINE_MS,
 } from './connection.ts';
 export type { Entry, Taken } from './entry.ts';
@@ -39,6 +38,7 @@ export { type EntryRecord, readRecord } from './read/record.ts';
 export { readSessionState, type SessionState } from './read/session-state.ts';
 export { readStream, readStreamEntry, type StreamEntry } from './read/stream.ts';
 export { readTerminalInput, readTerminalOutput, readTerminalProgress, type TerminalMessage } from './read/terminal.ts';
+export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } from './redis-identity.ts';
 export { readRetention, recordRetention, retentionOf } from './retention.ts';
 export { type AvailabilityListener, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
 export { loadMailboxScripts, toQueueError } from './script.ts';
