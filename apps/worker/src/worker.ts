@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import { type Connected, createSealer } from '@shellfleet/mailbox';
-import { fleetKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
+import { fleetKeys, LIMITS, PROTOCOL_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import type { HostLog } from './host-log/host-log.ts';
@@ -30,6 +30,8 @@ import { subscribeToWakeUps } from './worker/wake-ups.ts';
 const FIRST_LOCK_MS = ALIVE_MS + 60_000;
 const STALLED_INTERVAL_MS = 1_000;
 const UPKEEP_INTERVAL_MS = 2_000;
+/** Longer than the interval at which producers note the sessions that they use, with a margin for a busy machine. */
+const UPKEEP_QUIET_MS = 60_000;
 
 export interface WorkerDeps {
   connected: Connected;
@@ -130,7 +132,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     slots: deps.slots,
     stopping: stopping.signal,
   });
-  const upkeep = startUpkeep({ redis, fleet, jobs, logger, intervalMs: UPKEEP_INTERVAL_MS });
+  const upkeepTimes = { intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS, retentionMs: LIMITS.retentionMs };
+  const upkeep = startUpkeep({ redis, fleet, jobs, logger, ...upkeepTimes });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
