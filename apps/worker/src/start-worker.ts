@@ -58,6 +58,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     sealKeys: config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)],
     sandboxes,
     hostLog: createHostLog(folder.logs, config.logs),
+    retentionMs: config.retentionMs,
     ...(admission === undefined ? {} : { admission }),
     logger,
     onReplaced: () => {

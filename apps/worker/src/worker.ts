@@ -3,12 +3,13 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
-import { type Connected, createSealer } from '@shellfleet/mailbox';
-import { fleetKeys, LIMITS, PROTOCOL_VERSION } from '@shellfleet/protocol';
+import { type Connected, createSealer, recordRetention } from '@shellfleet/mailbox';
+import { fleetKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import type { HostLog } from './host-log/host-log.ts';
 import { claimHostId } from './lease/boot-claim.ts';
+import { refuseOtherRetention } from './lease/fleet-retention.ts';
 import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
 import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases } from './lease/leases.ts';
@@ -47,6 +48,8 @@ export interface WorkerDeps {
   sealKeys: readonly string[];
   sandboxes: Sandboxes;
   hostLog: HostLog;
+  /** How long the fleet keeps what has ended. */
+  retentionMs: number;
   /** The rules by which this host admits entries. Default: everything is admitted. */
   admission?: Admission;
   logger: Logger;
@@ -70,6 +73,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const fleet = fleetKeys(namespace);
   const claim = { hostId, machine: deps.machine, boot: randomUUID(), ttlMs: ALIVE_MS };
   const sealer = createSealer(deps.sealKeys);
+  await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs);
   await claimHostId(redis, namespace, claim);
 
   const host = { redis, fleet, hostId, sealer, logger };
@@ -111,8 +115,17 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       draining: stopping.signal.aborted,
       defaultImage: deps.defaultImage,
       heldMs: heldTimes.median(),
+      retentionMs: deps.retentionMs,
     }),
   });
+  // Once more, because another worker may have started at the same time: at least one of the two sees the heartbeat of the other.
+  await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs).catch(async (error: unknown) => {
+    await heartbeat.close();
+    throw error;
+  });
+  await recordRetention(redis, fleet, deps.retentionMs);
+  // Redis may have lost it.
+  redis.on('ready', () => void recordRetention(redis, fleet, deps.retentionMs).catch(() => {}));
   // While Redis was down the leases may have run out: they are renewed before another host takes them over.
   redis.on('ready', () => void heartbeat.beatNow());
 
@@ -132,7 +145,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     slots: deps.slots,
     stopping: stopping.signal,
   });
-  const upkeepTimes = { intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS, retentionMs: LIMITS.retentionMs };
+  const upkeepTimes = { intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS, retentionMs: deps.retentionMs };
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, ...upkeepTimes });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');

@@ -45,7 +45,7 @@ const wakeUpsPrefix = (namespace: string) => `${namespace}:wakeups:`;
  * terminal event
  */
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
-/** string, one hour: the answer of a file operation, sealed */
+/** string, one hour or the retention if that is less: the answer of a file operation, sealed */
 export const answerKey = (keys: SessionKeys, entry: string) => `${keys.prefix}answer:${entry}`;
 /** stream, until the entry's end: unread chunks of an open stdin, sealed; each id is the offset at which the chunk ends */
 export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}input:${entry}`;
@@ -78,6 +78,8 @@ export interface FleetKeys {
   owners: string;
   /** counter: the newest fence */
   fence: string;
+  /** string: how long the fleet keeps what has ended (ms) */
+  retention: string;
   /** sorted set: host id → time of its last heartbeat (ms) */
   hosts: string;
   /** pub/sub: wake-ups of all hosts, for the sessions queues */
@@ -99,6 +101,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     index: `${admission}:index`,
     owners: `${admission}:owners`,
     fence: `${admission}:fence`,
+    retention: `${admission}:retention`,
     hosts: `${admission}:hosts`,
     sessionsWakeUps: `${admission}:wakeups`,
     tools,

@@ -25,7 +25,7 @@ if entry_state ~= 'ended' then
   event = complete(id, outcome, result, ARGV[10], {kind = kind, inbox = inbox, accepted_at = accepted_at, started_at = started_at,
     stdout = offsets[1], stderr = offsets[2], cancel = cancel, seq = seq})
   ended_before = 0
-  if ARGV[11] ~= '' then redis.call('SET', answer_key(id), ARGV[11], 'PX', 3600000) end
+  if ARGV[11] ~= '' then redis.call('SET', answer_key(id), ARGV[11], 'PX', math.min(3600000, ARGV[10])) end
   if KEYS[4] then
     local tenant, session = string.match(prefix, '{([^:]*):([^}]*)}')
     -- The notice is only a hint, so an inbox key of another type must not make this script fail.

@@ -4,6 +4,7 @@ import { CANCELLED_UNSTARTED } from '../producer/cancel.ts';
 import { type Closed, toEnded } from '../producer/close.ts';
 import type { Life } from '../read/life.ts';
 import { asArray, asNumber, asString } from '../reply.ts';
+import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 
 const script = defineMailboxScript('upkeep/sweep');
@@ -43,7 +44,7 @@ export interface SweepLimits {
 export async function sweep(
   redis: Redis,
   keys: SessionKeys,
-  limits: SweepLimits = { retentionMs: LIMITS.retentionMs, streamBytes: LIMITS.sessionStreamBytes },
+  limits: SweepLimits = { retentionMs: retentionOf(redis, keys.namespace), streamBytes: LIMITS.sessionStreamBytes },
 ): Promise<Swept> {
   const args = [
     limits.retentionMs,
