@@ -2,7 +2,6 @@ import { finish, release, submit, take } from '@shellfleet/mailbox';
 import { fleetKeys, recordKey, sessionJobId, sessionJobLockKey, sessionKeys } from '@shellfleet/protocol';
 import { startUpkeep } from '@shellfleet/worker';
 import type { Redis } from 'ioredis';
-import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { finishAs, newSubmission, openSession, own } from '../support/mailbox-session.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
@@ -49,9 +48,11 @@ async function openAlive(redis: Redis, name: string): Promise<void> {
   await own(redis, keys);
 }
 
+const silent = { warn() {}, info() {}, error() {} } as never;
+
 function start(redis: Redis, times: { intervalMs: number; quietMs: number; retentionMs: number }) {
   const jobs = { has: async () => true, ensure: async () => {} } as never;
-  return startUpkeep({ redis, fleet, jobs, logger: pino({ level: 'silent' }), ...times });
+  return startUpkeep({ redis, fleet, jobs, logger: silent, ...times });
 }
 
 /** Commands of upkeep per round, over some rounds. */
