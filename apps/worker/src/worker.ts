@@ -32,6 +32,8 @@ import { subscribeToWakeUps } from './worker/wake-ups.ts';
 const FIRST_LOCK_MS = ALIVE_MS + 60_000;
 const STALLED_INTERVAL_MS = 1_000;
 const UPKEEP_INTERVAL_MS = 2_000;
+/** Longer than the interval at which producers note the sessions that they use, with a margin for a busy machine. */
+const UPKEEP_QUIET_MS = 60_000;
 
 export interface WorkerDeps {
   connected: Connected;
@@ -146,7 +148,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     slots: deps.slots,
     stopping: stopping.signal,
   });
-  const upkeep = startUpkeep({ redis, fleet, jobs, logger, intervalMs: UPKEEP_INTERVAL_MS });
+  const upkeepTimes = { intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS, retentionMs: deps.retentionMs };
+  const upkeep = startUpkeep({ redis, fleet, jobs, logger, ...upkeepTimes });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 

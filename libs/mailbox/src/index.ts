@@ -1,5 +1,6 @@
 export { forget } from './admission/forget.ts';
 export { type Granted, grant } from './admission/grant.ts';
+export { postpone } from './admission/postpone.ts';
 export { relock } from './admission/relock.ts';
 export {
   type Connected,

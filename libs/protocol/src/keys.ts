@@ -69,7 +69,10 @@ export interface FleetKeys {
   namespace: string;
   /** prefix of the BullMQ queues of sessions, one for each placement class */
   admission: string;
-  /** sorted set: session member → time at which it was recorded or last submitted to (ms) */
+  /**
+   * sorted set: session member → when upkeep looks at it: the time of its next look (ms, by the clock of Redis), or a negative number, the
+   * negated time at which a producer noted it last: at once
+   */
   index: string;
   /** hash: session member → `<fence> <host>` */
   owners: string;
