@@ -133,7 +133,7 @@ function readLines({ path, known }: Segment): void {
   for (let at = 0; ; ) {
     const end = bytes.indexOf(LINE_BREAK, at);
     if (end === -1) return;
-    if (end - at > FINGERPRINT_CHARS) known.add(parseFingerprint(bytes.latin1Slice(at, at + FINGERPRINT_CHARS)));
+    if (end - at > FINGERPRINT_CHARS) known.add(parseFingerprint(bytes.toString('latin1', at, at + FINGERPRINT_CHARS)));
     at = end + 1;
   }
 }
