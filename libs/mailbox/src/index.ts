@@ -1,5 +1,6 @@
 export { forget } from './admission/forget.ts';
 export { type Granted, grant } from './admission/grant.ts';
+export { postpone } from './admission/postpone.ts';
 export { relock } from './admission/relock.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';
 export type { Entry, Taken } from './entry.ts';
@@ -34,6 +35,7 @@ export { readStream, readStreamEntry, type StreamEntry } from './read/stream.ts'
 export { readTerminalInput, readTerminalOutput, readTerminalProgress, type TerminalMessage } from './read/terminal.ts';
 export { describeRedis, parseRedisUrl } from './redis-address.ts';
 export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } from './redis-identity.ts';
+export { readRetention, recordRetention, retentionOf } from './retention.ts';
 export { type AvailabilityListener, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
 export { loadMailboxScripts, toQueueError } from './script.ts';
 export { createSealer, createSealKey, type Sealer } from './seal.ts';

@@ -45,7 +45,7 @@ const wakeUpsPrefix = (namespace: string) => `${namespace}:wakeups:`;
  * terminal event
  */
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
-/** string, one hour: the answer of a file operation, sealed */
+/** string, one hour or the retention if that is less: the answer of a file operation, sealed */
 export const answerKey = (keys: SessionKeys, entry: string) => `${keys.prefix}answer:${entry}`;
 /** stream, until the entry's end: unread chunks of an open stdin, sealed; each id is the offset at which the chunk ends */
 export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}input:${entry}`;
@@ -69,12 +69,17 @@ export interface FleetKeys {
   namespace: string;
   /** prefix of the BullMQ queues of sessions, one for each placement class */
   admission: string;
-  /** sorted set: session member → time at which it was recorded or last submitted to (ms) */
+  /**
+   * sorted set: session member → when upkeep looks at it: the time of its next look (ms, by the clock of Redis), or a negative number, the
+   * negated time at which a producer noted it last: at once
+   */
   index: string;
   /** hash: session member → `<fence> <host>` */
   owners: string;
   /** counter: the newest fence */
   fence: string;
+  /** string: how long the fleet keeps what has ended (ms) */
+  retention: string;
   /** sorted set: host id → time of its last heartbeat (ms) */
   hosts: string;
   /** pub/sub: wake-ups of all hosts, for the sessions queues */
@@ -96,6 +101,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     index: `${admission}:index`,
     owners: `${admission}:owners`,
     fence: `${admission}:fence`,
+    retention: `${admission}:retention`,
     hosts: `${admission}:hosts`,
     sessionsWakeUps: `${admission}:wakeups`,
     tools,

@@ -1,8 +1,9 @@
-import { inboxKey, LIMITS, type OutputEntry, toWireResult, type WireResult } from '@shellfleet/protocol';
+import { inboxKey, type OutputEntry, toWireResult, type WireResult } from '@shellfleet/protocol';
 import { type Taken, toTaken } from '../entry.ts';
 import { INBOX_LENGTH, INLINE_RESULT_CHARS, notify } from '../inbox.ts';
 import { isCluster } from '../open-redis.ts';
 import { asArray, asNumber, asString } from '../reply.ts';
+import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runScript } from '../script.ts';
 import { toOutputArguments } from './output-arguments.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
@@ -59,7 +60,7 @@ export async function finish(owner: Owner, entryId: string, options: FinishOptio
         result,
         options.epoch,
         options.takeNext ? '1' : '0',
-        LIMITS.retentionMs,
+        retentionOf(redis, keys.namespace),
         options.answer ?? '',
         INBOX_LENGTH,
         result.length <= INLINE_RESULT_CHARS ? '1' : '0',
