@@ -35,7 +35,7 @@ function notValid(commandId: string, reason: string): ShellfleetError {
 export function resultExpired(commandId: string): ShellfleetError {
   return new ShellfleetError(
     'RESULT_EXPIRED',
-    `Nothing is kept of command ${commandId}: it never existed, it ended more than 24 hours ago, or it was trimmed to make room for newer output of its session.`,
+    `Nothing is kept of command ${commandId}: it never existed, it ended longer ago than the fleet's retention, or it was trimmed to make room for newer output of its session.`,
     { commandId },
   );
 }
