@@ -5,7 +5,7 @@ import type { WorkerConfig } from '../config.ts';
 import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
 import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';
 import { createPolicySandboxes } from './policy-sandboxes.ts';
-import type { Sandboxes } from './sandbox.ts';
+import type { Sandboxes, SandboxTransport } from './sandbox.ts';
 
 /** The kernel's limit on most machines; the most that one session may use. */
 const MOST_PIDS = 32_768;
@@ -19,8 +19,11 @@ export interface SandboxFolders {
   hostSandboxes: string;
 }
 
+/** With the transport that was chosen for `auto`. */
+type ChosenConfig = Omit<WorkerConfig, 'transport'> & { transport: SandboxTransport };
+
 /** Opens exactly the policies that the operator lists; a host without the docker policy needs no engine. Throws when one cannot be opened. */
-export async function openPolicies(config: WorkerConfig, folders: SandboxFolders): Promise<Sandboxes> {
+export async function openPolicies(config: ChosenConfig, folders: SandboxFolders): Promise<Sandboxes> {
   const offered: Partial<Record<PolicyName, Sandboxes>> = {};
   for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, folders);
   const sandboxes = createPolicySandboxes(offered);
@@ -31,12 +34,15 @@ export async function openPolicies(config: WorkerConfig, folders: SandboxFolders
   return sandboxes;
 }
 
-const OPENERS: Record<PolicyName, (config: WorkerConfig, folders: SandboxFolders) => Promise<Sandboxes>> = {
+const OPENERS: Record<PolicyName, (config: ChosenConfig, folders: SandboxFolders) => Promise<Sandboxes>> = {
   docker: openDocker,
   host: openHost,
 };
 
-async function openDocker(config: WorkerConfig, { hostId, hostKey, sandboxes }: SandboxFolders): Promise<Sandboxes> {
+export async function openDocker(
+  config: ChosenConfig,
+  { hostId, hostKey, sandboxes }: SandboxFolders,
+): Promise<Sandboxes> {
   return createDockerSandboxes({
     namespace: config.namespace,
     hostId,
