@@ -8,6 +8,7 @@ import { fleetKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import type { HostLog } from './host-log/host-log.ts';
+import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
 import { refuseOtherRetention } from './lease/fleet-retention.ts';
 import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
@@ -48,6 +49,8 @@ export interface WorkerDeps {
   sealKeys: readonly string[];
   sandboxes: Sandboxes;
   hostLog: HostLog;
+  /** The ids that this host began. */
+  journal: Journal;
   /** How long the fleet keeps what has ended. */
   retentionMs: number;
   /** The rules by which this host admits entries. Default: everything is admitted. */
@@ -87,7 +90,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const sessions = new HostedSessions(
     {
       ...host,
-      ...{ jobs, leases, offers, sandboxes, hostLog },
+      ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal },
       lockMs: FIRST_LOCK_MS,
       limitOpening: pLimit(2 * availableParallelism()),
       hostEntries: new RunningEntries(),
