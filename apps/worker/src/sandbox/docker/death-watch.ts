@@ -148,7 +148,9 @@ export class DeathWatch {
 
   async #stateOf(containerId: string): Promise<Docker.ContainerInspectInfo['State'] | 'gone'> {
     try {
-      return (await this.#engine.call((docker, abortSignal) => docker.getContainer(containerId).inspect({ abortSignal }))).State;
+      return (
+        await this.#engine.call((docker, abortSignal) => docker.getContainer(containerId).inspect({ abortSignal }))
+      ).State;
     } catch (error) {
       if (isNotFound(error)) return 'gone';
       throw error;

@@ -160,7 +160,10 @@ class DockerSandboxes implements Sandboxes {
 
   async #removeContainer(id: string): Promise<void> {
     await this.#engine
-      .call((docker, abortSignal) => docker.getContainer(id).remove({ force: true, v: true, abortSignal }), REMOVE_TIMEOUT_MS)
+      .call(
+        (docker, abortSignal) => docker.getContainer(id).remove({ force: true, v: true, abortSignal }),
+        Math.min(REMOVE_TIMEOUT_MS, this.#options.engineTimes?.callTimeoutMs ?? REMOVE_TIMEOUT_MS),
+      )
       .catch((error: unknown) => {
         if (!isNotFound(error) && !isConflict(error)) throw toShellfleetError(error, 'removing a container');
       });
@@ -171,12 +174,7 @@ class DockerSandboxes implements Sandboxes {
     await this.#engine.close();
   }
 
-  async #createContainer(
-    plan: DockerPlan,
-    shell: string[],
-    labels: SandboxLabels,
-    folder: string,
-  ): Promise<string> {
+  async #createContainer(plan: DockerPlan, shell: string[], labels: SandboxLabels, folder: string): Promise<string> {
     const request = toContainerOptions({
       plan,
       shell,
@@ -228,9 +226,11 @@ class DockerSandboxes implements Sandboxes {
       died: died.promise,
       start: async () => {
         watch();
-        await this.#engine.call((_docker, abortSignal) => container.start({ abortSignal })).catch((error: unknown) => {
-          throw toShellfleetError(error, 'to start a container', (answer) => fromStartAnswer(answer, image));
-        });
+        await this.#engine
+          .call((_docker, abortSignal) => container.start({ abortSignal }))
+          .catch((error: unknown) => {
+            throw toShellfleetError(error, 'to start a container', (answer) => fromStartAnswer(answer, image));
+          });
         // The container may have ended before the watch knew of its start.
         void this.#deaths.look(containerId).catch(() => undefined);
       },

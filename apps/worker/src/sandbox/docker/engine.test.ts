@@ -22,9 +22,7 @@ test('after several calls in a row without an answer, calls fail at once and are
   });
   await expect(again).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE', message: engine.problem });
   expect(made).toBe(0);
-  expect(engine.problem).toBe(
-    'The Docker engine has not answered 3 calls in a row (it took longer than 5 ms).',
-  );
+  expect(engine.problem).toBe('The Docker engine has not answered 3 calls in a row (it took longer than 5 ms).');
   await engine.close();
 });
 
