@@ -29,6 +29,7 @@ import { Engine, type EngineTimes } from './engine.ts';
 import { Images } from './images.ts';
 import { hostFilter, ofHost, ofNamespace, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
 import { createTar, type TarEntry } from './tar.ts';
+import { hasVolumes, openWorkspaceFolder } from './workspace-folder.ts';
 
 /** A removal that takes longer is left to the next sweep: nobody waits for it. */
 const REMOVE_TIMEOUT_MS = 15_000;
@@ -64,8 +65,8 @@ class DockerSandboxes implements Sandboxes {
   readonly #options: DockerSandboxesOptions;
   readonly #images: Images;
   readonly #deaths: DeathWatch;
-  /** Ids of the sandboxes that this process creates or uses. Every other one is a leftover. */
-  readonly #used = new Set<string>();
+  /** Ids and names of the sandboxes that this process creates or uses. Every other one is a leftover. */
+  readonly #used = new Map<string, string>();
 
   constructor(engine: Engine, folders: SessionFolders, options: DockerSandboxesOptions) {
     this.#engine = engine;
@@ -89,15 +90,25 @@ class DockerSandboxes implements Sandboxes {
     options: { signal?: AbortSignal } = {},
   ): Promise<Sandbox> {
     const plan = planDocker(await withRealWorkspace(spec), this.#options.allowances);
-    const { hostId, transport } = this.#options;
+    const { hostId, transport, allowances } = this.#options;
     const sandboxId = randomBytes(6).toString('hex');
     const labels = { session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION };
-    this.#used.add(sandboxId);
+    const workspace = await openWorkspaceFolder(plan.workspace, allowances.workspaces, transport);
+    this.#used.set(sandboxId, nameOf(labels));
     const folder = await this.#folders.create(nameOf(labels));
     try {
-      const containerId = await this.#createContainer(plan, spec.shell ?? [], labels, folder.path);
+      const request = {
+        plan,
+        workspaceIdentity: workspace.identity,
+        shell: spec.shell ?? [],
+        labels,
+        folder: folder.path,
+      };
+      const containerId = await this.#createContainer(request);
       const sandbox = this.#toSandbox(containerId, plan.image, labels, Date.now());
-      await this.#fill(containerId, plan, transport)
+      void sandbox.died.then(() => workspace.close());
+      await this.#checkVolumes(containerId, plan.image, workspace.identity)
+        .then(() => this.#fill(containerId, plan, transport))
         .then(() => options.signal?.throwIfAborted())
         .catch(async (error: unknown) => {
           await sandbox.remove();
@@ -106,6 +117,7 @@ class DockerSandboxes implements Sandboxes {
       return sandbox;
     } catch (error) {
       this.#used.delete(sandboxId);
+      await workspace.close();
       await folder.remove();
       throw error instanceof MissingImage ? error : toShellfleetError(error, 'to make a container', fromCreateAnswer);
     }
@@ -118,7 +130,7 @@ class DockerSandboxes implements Sandboxes {
     const own = containers.filter(({ labels }) => labels.session.namespace === this.#options.namespace);
     return own.map(({ labels, Id, Image, Created, State }) => {
       const state = toFoundState(State);
-      this.#used.add(labels.sandboxId);
+      this.#used.set(labels.sandboxId, nameOf(labels));
       return { sandbox: this.#toSandbox(Id, Image, labels, Created * 1_000, state === 'running'), state };
     });
   }
@@ -143,6 +155,8 @@ class DockerSandboxes implements Sandboxes {
       labels.hostId === hostId ? !this.#used.has(labels.sandboxId) : goneHosts.get(labels.hostId) === true;
     const leftovers = containers.filter(isLeftover);
     for (const { Id } of leftovers) await this.#removeContainer(Id);
+    const staying = (await this.#containers(ofHost(hostId))).map(({ labels }) => nameOf(labels));
+    await this.#folders.sweep(new Set([...staying, ...this.#used.values()]));
     return leftovers.length;
   }
 
@@ -174,9 +188,17 @@ class DockerSandboxes implements Sandboxes {
     await this.#engine.close();
   }
 
-  async #createContainer(plan: DockerPlan, shell: string[], labels: SandboxLabels, folder: string): Promise<string> {
+  async #createContainer(made: {
+    plan: DockerPlan;
+    workspaceIdentity: string | undefined;
+    shell: string[];
+    labels: SandboxLabels;
+    folder: string;
+  }): Promise<string> {
+    const { plan, workspaceIdentity, shell, labels, folder } = made;
     const request = toContainerOptions({
       plan,
+      workspaceIdentity,
       shell,
       transport: labels.transport,
       secrets: deriveKeeperSecrets(this.#options.hostKey, labels.session, labels.sandboxId),
@@ -187,6 +209,15 @@ class DockerSandboxes implements Sandboxes {
     return createContainer(this.#engine, request).catch((error: unknown) => {
       throw isMissingImage(error) ? new MissingImage(plan.image) : error;
     });
+  }
+
+  /** WORKSPACE-2. */
+  async #checkVolumes(containerId: string, image: string, workspaceIdentity: string | undefined): Promise<void> {
+    if (workspaceIdentity === undefined) return;
+    const { Mounts: mounts } = await this.#engine.call((docker, abortSignal) =>
+      docker.getContainer(containerId).inspect({ abortSignal }),
+    );
+    if (mounts.some(({ Type: type }) => type === 'volume')) throw hasVolumes(image);
   }
 
   /** Files that the container needs before it starts: a workspace owned by its user, which the engine would create as root. */
