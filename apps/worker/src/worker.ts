@@ -8,6 +8,7 @@ import { fleetKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import type { HostLog } from './host-log/host-log.ts';
+import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
 import { refuseOtherRetention } from './lease/fleet-retention.ts';
 import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
@@ -31,6 +32,8 @@ import { subscribeToWakeUps } from './worker/wake-ups.ts';
 const FIRST_LOCK_MS = ALIVE_MS + 60_000;
 const STALLED_INTERVAL_MS = 1_000;
 const UPKEEP_INTERVAL_MS = 2_000;
+/** Longer than the interval at which producers note the sessions that they use, with a margin for a busy machine. */
+const UPKEEP_QUIET_MS = 60_000;
 
 export interface WorkerDeps {
   connected: Connected;
@@ -46,6 +49,8 @@ export interface WorkerDeps {
   sealKeys: readonly string[];
   sandboxes: Sandboxes;
   hostLog: HostLog;
+  /** The ids that this host began. */
+  journal: Journal;
   /** How long the fleet keeps what has ended. */
   retentionMs: number;
   /** The rules by which this host admits entries. Default: everything is admitted. */
@@ -85,7 +90,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const sessions = new HostedSessions(
     {
       ...host,
-      ...{ jobs, leases, offers, sandboxes, hostLog },
+      ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal },
       lockMs: FIRST_LOCK_MS,
       limitOpening: pLimit(2 * availableParallelism()),
       hostEntries: new RunningEntries(),
@@ -143,7 +148,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     slots: deps.slots,
     stopping: stopping.signal,
   });
-  const upkeep = startUpkeep({ redis, fleet, jobs, logger, intervalMs: UPKEEP_INTERVAL_MS });
+  const upkeepTimes = { intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS, retentionMs: deps.retentionMs };
+  const upkeep = startUpkeep({ redis, fleet, jobs, logger, ...upkeepTimes });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
