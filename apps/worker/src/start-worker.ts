@@ -74,7 +74,7 @@ async function run(admission: Admission | undefined): Promise<void> {
   const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
   const mark = toolMark(config.namespace, hostId);
   const [sandboxes, tools] = await Promise.all([
-    chooseTransport(config, folder).then((transport) => openPolicies({ ...config, transport }, folder)),
+    chooseTransport(config, folder, logger).then((transport) => openPolicies({ ...config, transport }, folder, logger)),
     loadTools(config.tools, config.toolEnv, mark, logger),
   ]);
   const worker = await createWorker({

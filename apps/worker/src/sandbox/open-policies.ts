@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { keeperPath, launcherPath } from '@shellfleet/keeper';
 import type { PolicyName } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
 import type { WorkerConfig } from '../config.ts';
 import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
 import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';
@@ -23,9 +24,9 @@ export interface SandboxFolders {
 type ChosenConfig = Omit<WorkerConfig, 'transport'> & { transport: SandboxTransport };
 
 /** Opens exactly the policies that the operator lists; a host without the docker policy needs no engine. Throws when one cannot be opened. */
-export async function openPolicies(config: ChosenConfig, folders: SandboxFolders): Promise<Sandboxes> {
+export async function openPolicies(config: ChosenConfig, folders: SandboxFolders, logger: Logger): Promise<Sandboxes> {
   const offered: Partial<Record<PolicyName, Sandboxes>> = {};
-  for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, folders);
+  for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, folders, logger);
   const sandboxes = createPolicySandboxes(offered);
   await sandboxes.check().catch(async (error: unknown) => {
     await sandboxes.close();
@@ -34,7 +35,9 @@ export async function openPolicies(config: ChosenConfig, folders: SandboxFolders
   return sandboxes;
 }
 
-const OPENERS: Record<PolicyName, (config: ChosenConfig, folders: SandboxFolders) => Promise<Sandboxes>> = {
+type Opener = (config: ChosenConfig, folders: SandboxFolders, logger: Logger) => Promise<Sandboxes>;
+
+const OPENERS: Record<PolicyName, Opener> = {
   docker: openDocker,
   host: openHost,
 };
@@ -42,6 +45,7 @@ const OPENERS: Record<PolicyName, (config: ChosenConfig, folders: SandboxFolders
 export async function openDocker(
   config: ChosenConfig,
   { hostId, hostKey, sandboxes }: SandboxFolders,
+  logger: Logger,
 ): Promise<Sandboxes> {
   return createDockerSandboxes({
     namespace: config.namespace,
@@ -51,6 +55,7 @@ export async function openDocker(
     keeperPath: await keeperPath(),
     transport: config.transport,
     socketPath: config.dockerSocketPath,
+    logger,
     allowances: {
       images: config.images,
       defaultImage: config.defaultImage,

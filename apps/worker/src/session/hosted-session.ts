@@ -16,6 +16,7 @@ import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease } from '../lease/leases.ts';
 import { EntryRun } from '../run/entry-run.ts';
 import type { EntryFinished } from '../run/finish-entry.ts';
+import type { LossReason } from '../run/results.ts';
 import { finishLost, finishNeverBegun, finishOverdue, runEntry } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
@@ -180,7 +181,7 @@ export class HostedSession {
       serve: () => this.#become('serving'),
       makeReady: () => makeReady(parts, this.#opening.signal),
       run: (entry, from) => this.#runEntry(entry, from, parts),
-      finishLost: (entry) => this.#finishUnrun(entry, finishLost, parts),
+      finishLost: (entry, reason) => this.#finishLost(entry, reason, parts),
     });
     parts.terminals.settle();
     if (!this.#deps.offers.includes(placementClass)) return leaveToOthers(parts);
@@ -263,7 +264,7 @@ export class HostedSession {
   async #runTaken(entry: Entry, parts: SessionParts): Promise<Taken> {
     const judgement = await judgeTaken(entry, parts);
     if (judgement === 'runs-here') return this.#runEntry(entry, 'resume', parts);
-    if (judgement === 'lost') return this.#finishUnrun(entry, finishLost, parts);
+    if (judgement === 'lost') return this.#finishLost(entry, 'begun-before', parts);
     // It was taken for a shell that has ended since.
     if (parts.shell.ready || (await makeReady(parts, this.#opening.signal)))
       return this.#runEntry(entry, 'start', parts);
@@ -281,7 +282,11 @@ export class HostedSession {
     return this.#recordFinished(finished, shell);
   }
 
-  async #finishUnrun(entry: Entry, finish: typeof finishLost, { context, shell }: SessionParts): Promise<Taken> {
+  #finishLost(entry: Entry, reason: LossReason, parts: SessionParts): Promise<Taken> {
+    return this.#finishUnrun(entry, (ending, ...of) => finishLost(ending, reason, ...of), parts);
+  }
+
+  async #finishUnrun(entry: Entry, finish: typeof finishOverdue, { context, shell }: SessionParts): Promise<Taken> {
     const ending = { entry, mayTakeNext: () => this.#mayTakeNext() };
     return this.#recordFinished(await finish(ending, context, shell), shell);
   }

@@ -1,10 +1,11 @@
 import { readFile, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isShellfleetError, sessionSpecSchema, tryJson } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { WorkerConfig } from '../../config.ts';
 import { openDocker, type SandboxFolders } from '../../sandbox/open-policies.ts';
-import type { SandboxTransport } from '../../sandbox/sandbox.ts';
+import type { Sandboxes, SandboxTransport } from '../../sandbox/sandbox.ts';
 import { connectShell } from '../connect-shell.ts';
 
 // The socket is the faster transport. It needs an engine whose containers run on the worker's own kernel: Docker Desktop shares the
@@ -22,24 +23,32 @@ const MEMORY_FILE = '.transport.json';
 const memorySchema = z.object({ engine: z.string(), transport: z.enum(['socket', 'attach']) });
 
 /** The transport that the operator chose, else the first of socket and attach that works with the engine. */
-export async function chooseTransport(config: WorkerConfig, folders: SandboxFolders): Promise<SandboxTransport> {
+export async function chooseTransport(
+  config: WorkerConfig,
+  folders: SandboxFolders,
+  logger: Logger,
+): Promise<SandboxTransport> {
   if (config.transport !== 'auto') return config.transport;
   if (!config.policies.includes('docker')) return 'socket';
   const engine = await realpath(config.dockerSocketPath).catch(() => config.dockerSocketPath);
   const path = join(folders.sandboxes, MEMORY_FILE);
   const memory = memorySchema.safeParse(tryJson(await readFile(path, 'utf8').catch(() => ''))).data;
   if (memory?.engine === engine) return memory.transport;
-  const works = await firstThatWorks(config, folders);
+  const works = await firstThatWorks(config, folders, logger);
   if (works === undefined) return 'socket'; // sessions report the reason
   await writeFile(path, JSON.stringify({ engine, transport: works }));
   return works;
 }
 
 /** Undefined: no container could be tried, for instance because the default image is not on this host yet. */
-async function firstThatWorks(config: WorkerConfig, folders: SandboxFolders): Promise<SandboxTransport | undefined> {
+async function firstThatWorks(
+  config: WorkerConfig,
+  folders: SandboxFolders,
+  logger: Logger,
+): Promise<SandboxTransport | undefined> {
   for (const transport of ['socket', 'attach'] as const) {
     try {
-      await tryOut(transport, config, folders);
+      await tryOut(await openDocker({ ...config, transport }, folders, logger), config.namespace);
       return transport;
     } catch (error) {
       if (!isShellfleetError(error) || error.code === 'IMAGE_UNAVAILABLE') return undefined;
@@ -48,10 +57,9 @@ async function firstThatWorks(config: WorkerConfig, folders: SandboxFolders): Pr
   return undefined;
 }
 
-async function tryOut(transport: SandboxTransport, config: WorkerConfig, folders: SandboxFolders): Promise<void> {
-  const sandboxes = await openDocker({ ...config, transport }, folders);
+async function tryOut(sandboxes: Sandboxes, namespace: string): Promise<void> {
   try {
-    const session = { namespace: config.namespace, tenant: 'default', session: PROBE_SESSION };
+    const session = { namespace, tenant: 'default', session: PROBE_SESSION };
     const signal = AbortSignal.timeout(CREATE_WITHIN_MS);
     const sandbox = await sandboxes.create(session, sessionSpecSchema.parse({}), { signal });
     try {
