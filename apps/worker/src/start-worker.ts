@@ -73,7 +73,7 @@ async function run(admission: Admission | undefined): Promise<void> {
   const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
   const mark = toolMark(config.namespace, hostId);
   const [sandboxes, tools] = await Promise.all([
-    openPolicies(config, folder),
+    openPolicies(config, folder, logger),
     loadTools(config.tools, config.toolEnv, mark, logger),
   ]);
   const worker = await createWorker({

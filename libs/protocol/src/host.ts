@@ -15,6 +15,8 @@ export const hostBeatSchema = z.object({
   protocol: z.number(),
   boot: z.string(),
   draining: z.boolean(),
+  /** Why the host takes no new session at present, one sentence each. */
+  problems: z.array(z.string()).default([]),
   defaultImage: z.string(),
   /** Median time that its most recent sessions held a slot; absent until the first of them has ended. */
   heldMs: z.number().optional(),
@@ -31,6 +33,8 @@ export interface HostInfo {
   policies: string[];
   version: string;
   seenAt: string;
+  /** Why the host takes no new session at present, one sentence each. Absent when it takes them. */
+  problems?: string[];
 }
 
 /** Opens a terminal on the session's host. Its user then writes to it through Redis. */
