@@ -236,7 +236,12 @@ describe('close', () => {
   });
 
   test('twice, of another generation, or of an unknown session does nothing', async () => {
-    expect(await close(redis, keys, '1', true)).toEqual({ type: 'closed-before', generation: '1', host: '', ended: [] });
+    expect(await close(redis, keys, '1', true)).toEqual({
+      type: 'closed-before',
+      generation: '1',
+      host: '',
+      ended: [],
+    });
     expect((await close(redis, keys, generation, true)).type).toBe('closed');
     expect((await close(redis, keys, generation, true)).type).toBe('closed-before');
     expect((await close(redis, newKeys(), undefined, true)).type).toBe('closed-before');
