@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { keeperPath, launcherPath } from '@shellfleet/keeper';
 import type { PolicyName } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
 import type { WorkerConfig } from '../config.ts';
 import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
 import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';
@@ -20,9 +21,9 @@ export interface SandboxFolders {
 }
 
 /** Opens exactly the policies that the operator lists; a host without the docker policy needs no engine. Throws when one cannot be opened. */
-export async function openPolicies(config: WorkerConfig, folders: SandboxFolders): Promise<Sandboxes> {
+export async function openPolicies(config: WorkerConfig, folders: SandboxFolders, logger: Logger): Promise<Sandboxes> {
   const offered: Partial<Record<PolicyName, Sandboxes>> = {};
-  for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, folders);
+  for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, folders, logger);
   const sandboxes = createPolicySandboxes(offered);
   await sandboxes.check().catch(async (error: unknown) => {
     await sandboxes.close();
@@ -31,12 +32,18 @@ export async function openPolicies(config: WorkerConfig, folders: SandboxFolders
   return sandboxes;
 }
 
-const OPENERS: Record<PolicyName, (config: WorkerConfig, folders: SandboxFolders) => Promise<Sandboxes>> = {
+type Opener = (config: WorkerConfig, folders: SandboxFolders, logger: Logger) => Promise<Sandboxes>;
+
+const OPENERS: Record<PolicyName, Opener> = {
   docker: openDocker,
   host: openHost,
 };
 
-async function openDocker(config: WorkerConfig, { hostId, hostKey, sandboxes }: SandboxFolders): Promise<Sandboxes> {
+async function openDocker(
+  config: WorkerConfig,
+  { hostId, hostKey, sandboxes }: SandboxFolders,
+  logger: Logger,
+): Promise<Sandboxes> {
   return createDockerSandboxes({
     namespace: config.namespace,
     hostId,
@@ -45,6 +52,7 @@ async function openDocker(config: WorkerConfig, { hostId, hostKey, sandboxes }: 
     keeperPath: await keeperPath(),
     transport: config.transport,
     socketPath: config.dockerSocketPath,
+    logger,
     allowances: {
       images: config.images,
       defaultImage: config.defaultImage,
