@@ -6,7 +6,7 @@ export type TestReport = {
     name: string;
     status: string;
     message?: string;
-    assertionResults: { status: string; fullName: string }[];
+    assertionResults: { status: string; fullName: string; failureMessages?: string[] }[];
   }[];
 };
 
@@ -38,4 +38,24 @@ export function countTests(report: TestReport, endedWell: boolean): Count {
   }
   if (!endedWell && count.failed === 0) count.failed = 1;
   return count;
+}
+
+/** What failed in a report: a test, or a whole file (`fullName` is then empty) that could not be loaded. */
+export type Failure = { file: string; fullName: string; message: string };
+
+export function listFailures(report: TestReport): Failure[] {
+  return report.testResults.flatMap(({ name: file, status, message = '', assertionResults }) => {
+    const failed = assertionResults.filter((test) => test.status === 'failed');
+    if (status === 'failed' && failed.length === 0) return [{ file, fullName: '', message }];
+    return failed.map(({ fullName, failureMessages = [] }) => ({ file, fullName, message: failureMessages[0] ?? '' }));
+  });
+}
+
+/** Whether what failed has passed in `report`, the report of a second run of its file. A test that is not in it has not. */
+export function hasPassed({ file, fullName }: Failure, report: TestReport): boolean {
+  const again = report.testResults.find(({ name }) => name === file);
+  if (!again) return false;
+  if (fullName === '') return again.status === 'passed';
+  const named = again.assertionResults.filter((test) => test.fullName === fullName);
+  return named.length > 0 && named.every(({ status }) => status === 'passed');
 }

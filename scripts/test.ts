@@ -1,7 +1,15 @@
 import { mkdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { ensureMachine, type Machine, SetupError, stopDocker } from '@shellfleet/setup';
-import { countTests, readReport, type Tally } from './count-tests.ts';
+import {
+  countTests,
+  type Failure,
+  hasPassed,
+  listFailures,
+  readReport,
+  type Tally,
+  type TestReport,
+} from './count-tests.ts';
 import { runChecksAndUnitTests } from './nx/run-tasks.ts';
 import { root, runStep } from './steps.ts';
 
@@ -9,6 +17,9 @@ import { root, runStep } from './steps.ts';
 
 /** A part that did not run is a failure: nothing is skipped silently. */
 const notRun: Tally = { passed: 0, failed: 1 };
+
+/** More failures than these are no accident of the machine. */
+const triedAgainAtMost = 8;
 
 async function main(filters: string[]): Promise<number> {
   let interrupted = false;
@@ -37,20 +48,43 @@ async function setUp(): Promise<Machine | undefined> {
   }
 }
 
-/** With filters: the matching tests of every project. Without: the projects that Nx does not run. */
+/**
+ * With filters: the matching tests of every project. Without: the projects that Nx does not run. A few failures are
+ * tried again alone, since a machine that stood still for seconds fails a test of times; each is named.
+ */
 async function runTests(filters: string[]): Promise<Tally> {
-  const report = join(root, '.cache/vitest.json');
+  const { report, endedWell } = await runVitest('vitest', filters.length === 0 ? ['--project=!unit'] : filters);
+  const count = countTests(report, endedWell);
+  for (const name of count.notRun) console.log(`not run: ${name}`);
+  const failures = listFailures(report);
+  if (filters.length > 0 || failures.length === 0 || failures.length > triedAgainAtMost) return count;
+  const failed = await countFailedAgain(failures);
+  return { passed: count.passed + count.failed - failed, failed };
+}
+
+async function countFailedAgain(failures: Failure[]): Promise<number> {
+  const files = [...new Set(failures.map(({ file }) => relative(root, file)))];
+  console.log(`\nrun again, one file at a time: ${files.join(' ')}`);
+  const { report } = await runVitest('vitest-again', ['--project=!unit', '--maxWorkers=1', ...files]);
+  const failedAgain = failures.filter((failure) => !hasPassed(failure, report));
+  for (const failure of failures) {
+    const times = failedAgain.includes(failure) ? 'failed twice' : 'failed in the whole run and passed alone';
+    const [firstLine] = failure.message.split('\n');
+    console.log(`${times}: ${relative(root, failure.file)}: ${failure.fullName || 'the file'}: ${firstLine}`);
+  }
+  return failedAgain.length;
+}
+
+async function runVitest(name: string, args: string[]): Promise<{ report: TestReport; endedWell: boolean }> {
+  const path = join(root, `.cache/${name}.json`);
   await mkdir(join(root, '.cache'), { recursive: true });
-  await rm(report, { force: true });
-  const projects = filters.length === 0 ? ['--project=!unit'] : filters;
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  await rm(path, { force: true });
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${path}`];
   const endedWell = await runStep(
-    ['node_modules/.bin/vitest', 'run', '--allowOnly=false', ...reporters, ...projects],
+    ['node_modules/.bin/vitest', 'run', '--allowOnly=false', ...reporters, ...args],
     root,
   );
-  const count = countTests(await readReport(report), endedWell);
-  for (const name of count.notRun) console.log(`not run: ${name}`);
-  return count;
+  return { report: await readReport(path), endedWell };
 }
 
 function close(...tallies: (Tally | undefined)[]): number {

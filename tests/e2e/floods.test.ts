@@ -89,6 +89,33 @@ test(
   FLOOD_TIMEOUT_MS,
 );
 
+test('Results that JSON would make six times as large are cut again: neither memory nor the others pay for them (invariants 7, 8)', async () => {
+  const pid = stack.workers[0]?.pid ?? -1;
+  const other = await stack.fleet.session('beside-nuls');
+  await other.run('true');
+  const residentBefore = await residentBytes(pid);
+  const sessions = await Promise.all(
+    [1, 2, 3, 4].map((number) => stack.fleet.session(`nuls-${number}`, { output: { maxBytes: MIB } })),
+  );
+  const running = Promise.all(sessions.map((session) => session.run('head -c 1048576 /dev/zero | tee /dev/stderr')));
+  const [most, times, results] = await Promise.all([
+    mostResidentBytes(pid, running),
+    timesWhile(other, running),
+    running,
+  ]);
+  for (const result of results) {
+    expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(4 * MIB);
+    expect(result).toMatchObject({
+      outcome: 'success',
+      stdout: expect.stringMatching(/^\0+\n\[\.\.\. \d+ bytes, 0 lines omitted \.\.\.\]\n\0+$/),
+      truncated: { bytes: true, lines: false },
+      totals: { stdoutBytes: MIB, stderrBytes: MIB, stdoutLines: 1, stderrLines: 1 },
+    });
+  }
+  expect(most - residentBefore).toBeLessThan(150 * MIB);
+  expect(Math.max(...times)).toBeLessThan(2_000);
+});
+
 test('an endless printer is stopped at its time limit, and the session goes on', async () => {
   const session = await stack.fleet.session('endless');
   const result = await session.run('yes', { timeoutMs: 700 });

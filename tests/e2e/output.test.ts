@@ -168,7 +168,7 @@ describe('Output and its bounds', () => {
 
   test('beyond streamBytes a gap is counted, and the Result is whole nevertheless (invariant 7)', async () => {
     const session = await stack.fleet.session('budget', {
-      output: { streamBytes: 100_000, maxBytes: 2_000_000, maxLines: 200_000 },
+      output: { streamBytes: 100_000, maxBytes: 1_000_000, maxLines: 200_000 },
     });
     const command = await session.submit('seq 1 100000');
     const result = await command.result();

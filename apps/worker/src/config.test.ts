@@ -17,7 +17,18 @@ test('has a default for everything', () => {
     dockerSocketPath: '/var/run/docker.sock',
     stateFolder: '/state/shellfleet',
     sealKeys: undefined,
+    retentionMs: 86_400_000,
+    logs: { maxAgeMs: 86_400_000 },
   });
+});
+
+test('the log of a host is kept for the retention, unless it has an age of its own', () => {
+  const kept = (env: NodeJS.ProcessEnv) => {
+    const { retentionMs, logs } = readConfig(env);
+    return [retentionMs, logs.maxAgeMs];
+  };
+  expect(kept({ SHELLFLEET_RETENTION: '90m' })).toEqual([5_400_000, 5_400_000]);
+  expect(kept({ SHELLFLEET_RETENTION: '2000', SHELLFLEET_LOG_AGE_MS: '9000' })).toEqual([2_000, 9_000]);
 });
 
 test('reads lists, numbers and the place of the engine', () => {
@@ -61,6 +72,9 @@ test.each([
   ['SHELLFLEET_TOOLS', 'tools.ts', 'absolute'],
   ['SHELLFLEET_TOOL_SLOTS', '0', 'must be at least 1'],
   ['SHELLFLEET_TRANSPORT', 'pigeon', "'socket' or 'attach'"],
+  ['SHELLFLEET_RETENTION', 'a day', 'must be a time such as 90m'],
+  ['SHELLFLEET_RETENTION', '999', 'must be at least 1000 ms'],
+  ['SHELLFLEET_RETENTION', '366d', 'must be at most 31536000000 ms'],
 ])('refuses %s=%s and says why', (name, value, message) => {
   const read = () => readConfig({ [name]: value });
   expect(read).toThrow(ConfigError);

@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import {
   DEFAULT_POLICY,
   hostIdSchema,
+  LIMITS,
   listPolicyNames,
   namespaceSchema,
   POLICY_NAMES,
   type PolicyName,
+  parseDurationText,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
 
@@ -48,10 +50,24 @@ const wholeNumber = (least: number, most: number) =>
     .int('must be a whole number')
     .min(least, `must be at least ${least}`)
     .max(most, `must be at most ${most}`);
+const duration = (leastMs: number, mostMs: number) =>
+  z
+    .string()
+    .transform((text) => parseDurationText(text) ?? Number.NaN)
+    .pipe(
+      z
+        .number('must be a time such as 90m, 24h, or a number of milliseconds')
+        .min(leastMs, `must be at least ${leastMs} ms`)
+        .max(mostMs, `must be at most ${mostMs} ms`),
+    );
 
 const environmentSchema = z.object({
   SHELLFLEET_REDIS_URL: z
-    .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
+    .string()
+    .regex(
+      /^rediss?(\+(sentinel|cluster))?:\/\//,
+      'must be a redis://, redis+sentinel:// or redis+cluster:// URL (rediss for TLS)',
+    )
     .default('redis://127.0.0.1:6379')
     .describe('Redis of the fleet'),
   SHELLFLEET_NAMESPACE: namespaceSchema
@@ -132,8 +148,11 @@ const environmentSchema = z.object({
     .default(1024 * MIB)
     .describe('Of all such logs of this host; the oldest go first'),
   SHELLFLEET_LOG_AGE_MS: wholeNumber(1_000, 365 * 86_400_000)
-    .default(86_400_000)
-    .describe('How long such a log is kept after it was last written to'),
+    .optional()
+    .describe('How long such a log is kept after it was last written to; default: SHELLFLEET_RETENTION'),
+  SHELLFLEET_RETENTION: duration(1_000, 365 * 86_400_000)
+    .default(LIMITS.defaultRetentionMs)
+    .describe('How long ended commands, their output, answers and idempotency keys are kept; one value for a fleet'),
   SHELLFLEET_LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
     .default('info')
@@ -161,6 +180,8 @@ export interface WorkerConfig {
   stateFolder: string;
   sealKeys: string[] | undefined;
   logs: { commandBytes: number; hostBytes: number; maxAgeMs: number };
+  /** How long the fleet keeps what has ended. */
+  retentionMs: number;
   logLevel: string;
   hostMemoryBytes: number;
   hostCpus: number;
@@ -199,8 +220,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     logs: {
       commandBytes: values.SHELLFLEET_LOG_COMMAND_BYTES,
       hostBytes: values.SHELLFLEET_LOG_HOST_BYTES,
-      maxAgeMs: values.SHELLFLEET_LOG_AGE_MS,
+      maxAgeMs: values.SHELLFLEET_LOG_AGE_MS ?? values.SHELLFLEET_RETENTION,
     },
+    retentionMs: values.SHELLFLEET_RETENTION,
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     hostMemoryBytes: totalmem(),
     hostCpus: cpus().length,

@@ -6,6 +6,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { ConfigError, readConfig } from './config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
+import { openJournal } from './journal/journal.ts';
 import { openPolicies } from './sandbox/open-policies.ts';
 import type { Admission } from './session/admission.ts';
 import type { Stop } from './session/hosted-session.ts';
@@ -58,6 +59,12 @@ async function run(admission: Admission | undefined): Promise<void> {
     sealKeys: config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)],
     sandboxes,
     hostLog: createHostLog(folder.logs, config.logs),
+    journal: openJournal({
+      folder: folder.journal,
+      retentionMs: config.retentionMs,
+      onWriteFailed: (err) => logger.error({ err }, 'journal.append-failed'),
+    }),
+    retentionMs: config.retentionMs,
     ...(admission === undefined ? {} : { admission }),
     logger,
     onReplaced: () => {

@@ -3,12 +3,14 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
-import { type Connected, createSealer } from '@shellfleet/mailbox';
+import { type Connected, createSealer, recordRetention } from '@shellfleet/mailbox';
 import { fleetKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import type { HostLog } from './host-log/host-log.ts';
+import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
+import { refuseOtherRetention } from './lease/fleet-retention.ts';
 import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
 import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases } from './lease/leases.ts';
@@ -30,6 +32,8 @@ import { subscribeToWakeUps } from './worker/wake-ups.ts';
 const FIRST_LOCK_MS = ALIVE_MS + 60_000;
 const STALLED_INTERVAL_MS = 1_000;
 const UPKEEP_INTERVAL_MS = 2_000;
+/** Longer than the interval at which producers note the sessions that they use, with a margin for a busy machine. */
+const UPKEEP_QUIET_MS = 60_000;
 
 export interface WorkerDeps {
   connected: Connected;
@@ -45,6 +49,10 @@ export interface WorkerDeps {
   sealKeys: readonly string[];
   sandboxes: Sandboxes;
   hostLog: HostLog;
+  /** The ids that this host began. */
+  journal: Journal;
+  /** How long the fleet keeps what has ended. */
+  retentionMs: number;
   /** The rules by which this host admits entries. Default: everything is admitted. */
   admission?: Admission;
   logger: Logger;
@@ -68,6 +76,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const fleet = fleetKeys(namespace);
   const claim = { hostId, machine: deps.machine, boot: randomUUID(), ttlMs: ALIVE_MS };
   const sealer = createSealer(deps.sealKeys);
+  await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs);
   await claimHostId(redis, namespace, claim);
 
   const host = { redis, fleet, hostId, sealer, logger };
@@ -81,7 +90,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const sessions = new HostedSessions(
     {
       ...host,
-      ...{ jobs, leases, offers, sandboxes, hostLog },
+      ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal },
       lockMs: FIRST_LOCK_MS,
       limitOpening: pLimit(2 * availableParallelism()),
       hostEntries: new RunningEntries(),
@@ -109,8 +118,17 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       draining: stopping.signal.aborted,
       defaultImage: deps.defaultImage,
       heldMs: heldTimes.median(),
+      retentionMs: deps.retentionMs,
     }),
   });
+  // Once more, because another worker may have started at the same time: at least one of the two sees the heartbeat of the other.
+  await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs).catch(async (error: unknown) => {
+    await heartbeat.close();
+    throw error;
+  });
+  await recordRetention(redis, fleet, deps.retentionMs);
+  // Redis may have lost it.
+  redis.on('ready', () => void recordRetention(redis, fleet, deps.retentionMs).catch(() => {}));
   // While Redis was down the leases may have run out: they are renewed before another host takes them over.
   redis.on('ready', () => void heartbeat.beatNow());
 
@@ -130,7 +148,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     slots: deps.slots,
     stopping: stopping.signal,
   });
-  const upkeep = startUpkeep({ redis, fleet, jobs, logger, intervalMs: UPKEEP_INTERVAL_MS });
+  const upkeepTimes = { intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS, retentionMs: deps.retentionMs };
+  const upkeep = startUpkeep({ redis, fleet, jobs, logger, ...upkeepTimes });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 

@@ -93,7 +93,7 @@ export class Fleet implements AsyncDisposable {
     }
   }
 
-  /** Finds a command by its id, from any process, while its record is kept (24 hours after its end). Rejects with COMMAND_INVALID or RESULT_EXPIRED. */
+  /** Finds a command by its id, from any process, while its record is kept (for the fleet's retention after its end, 24 hours by default). Rejects with COMMAND_INVALID or RESULT_EXPIRED. */
   async command(commandId: string): Promise<Command> {
     const ids = parseCommandId(String(commandId).slice(0, 512));
     if (ids === undefined) {

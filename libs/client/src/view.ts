@@ -1,6 +1,6 @@
 import { newSessionJob, type SessionsQueue, toPlacement } from '@shellfleet/admission';
 import { KeyedCallOrder } from '@shellfleet/concurrency';
-import { createSealer, type Sealer } from '@shellfleet/mailbox';
+import { createSealer, readRetention, type Sealer } from '@shellfleet/mailbox';
 import { type FleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { ConnectSettings } from './connect-settings.ts';
@@ -120,7 +120,9 @@ export async function openView(settings: ConnectSettings): Promise<View> {
   const sealer = createSealer(settings.sealKeys);
   const lease = await acquireConnection(settings.redisUrl);
   try {
-    return new View(settings, sealer, await detectDurability(lease.connection.redis), lease);
+    const { redis } = lease.connection;
+    const [durability] = await Promise.all([detectDurability(redis), readRetention(redis, settings.namespace)]);
+    return new View(settings, sealer, durability, lease);
   } catch (error) {
     await lease.release();
     throw error;

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 
 /** What is used of ioredis' Command, whose own deadline is one timer. */
 interface Call {
@@ -24,6 +24,25 @@ export function usePatientDeadlines(redis: Redis): void {
     // Looked up at each call: instrumentation replaces it on the prototype.
     return Redis.prototype.sendCommand.call(redis, command, ...rest);
   };
+}
+
+/**
+ * The same for a Cluster, whose own deadline would begin anew with each node that a call is sent to, and not at all while no node is known.
+ * A call that has failed is not sent any more.
+ */
+export function useClusterDeadlines(cluster: Cluster, deadlineMs: number | undefined): void {
+  cluster.sendCommand = (command, ...rest) => {
+    const call = command as unknown as Call;
+    if (call.isSettled) return undefined;
+    if (deadlineMs !== undefined && call._commandTimeoutTimer === undefined) wait(call, deadlineMs / STEPS, STEPS);
+    return Cluster.prototype.sendCommand.call(cluster, command, ...rest);
+  };
+  cluster.on('+node', (node: Redis) => {
+    usePatientDeadlines(node);
+    const send = node.sendCommand;
+    node.sendCommand = (command, ...rest) =>
+      (command as unknown as Call).isSettled ? undefined : send.call(node, command, ...rest);
+  });
 }
 
 function wait(call: Call, stepMs: number, steps: number): void {

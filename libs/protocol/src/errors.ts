@@ -46,7 +46,10 @@ export const ERRORS = {
     hint: 'A rule of the session withholds the output; the command itself has run, see exitCode.',
   },
   LEASE_LOST: { retryable: false, hint: 'Another host owns the session now.' },
-  RESULT_EXPIRED: { retryable: false, hint: 'Results are kept for 24 hours.' },
+  RESULT_EXPIRED: {
+    retryable: false,
+    hint: 'What has ended is kept for 24 hours (SHELLFLEET_RETENTION), or less when Redis needs the room.',
+  },
   LOG_EXPIRED: {
     retryable: false,
     hint: 'Logs are kept within a quota and an age; read them earlier, or raise those.',
@@ -69,6 +72,10 @@ export const ERRORS = {
   HOST_ID_TAKEN: {
     retryable: false,
     hint: 'Stop the other worker with this host id, or choose another id (SHELLFLEET_HOST_ID).',
+  },
+  RETENTION_CONFLICT: {
+    retryable: false,
+    hint: 'Give every worker of the fleet the same SHELLFLEET_RETENTION; to change it, stop them all first.',
   },
   PROTOCOL_MISMATCH: { retryable: false, hint: 'Upgrade the older process; context has both versions.' },
   INTERNAL: { retryable: false, hint: 'A bug of ours; please report it.' },

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { wireErrorSchema } from './errors.ts';
 import { STREAM_NAMES } from './events.ts';
 import { entryIdSchema } from './ids.ts';
+import { LIMITS } from './limits.ts';
 import { logPageSchema } from './log.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 
@@ -17,6 +18,8 @@ export const hostBeatSchema = z.object({
   defaultImage: z.string(),
   /** Median time that its most recent sessions held a slot; absent until the first of them has ended. */
   heldMs: z.number().optional(),
+  /** Its `SHELLFLEET_RETENTION`, of which all live hosts of a fleet have the same. */
+  retentionMs: z.number().default(LIMITS.defaultRetentionMs),
 });
 export type HostBeat = z.infer<typeof hostBeatSchema>;
 

@@ -1,4 +1,5 @@
 export * from './define-tool.ts';
+export * from './duration-text.ts';
 export * from './entry-payload.ts';
 export * from './env.ts';
 export * from './errors.ts';

@@ -22,12 +22,15 @@ export const LIMITS = {
   /** of a session */
   labels: 32,
   startupCommands: 64,
-  /** How long a finished command, its output and its idempotency key stay readable. */
-  retentionMs: 86_400_000,
+  /** How long a finished command, its output and its idempotency key are kept in a fleet whose workers name no other time. */
+  defaultRetentionMs: 86_400_000,
   /** The most that one session's stream may hold before its oldest finished commands are trimmed. */
   sessionStreamBytes: 67_108_864,
   streamBytes: 67_108_864,
-  outputBytes: 16_777_216,
+  /** of each text of a Result */
+  outputBytes: 1_048_576,
+  /** Of a Result as JSON. Texts that escaping makes larger are cut again. */
+  resultBytes: 4_194_304,
   outputLines: 1_000_000,
   /** Arguments and output of a tool call, as JSON. */
   toolArgumentBytes: 4_194_304,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { OUTPUT_PROFILES } from './output-profiles.ts';
 import { sessionSpecSchema } from './session.ts';
 
-test('S0-05: a command has 30 s, starting 30 s and ending 10 s; the profile of that seed cuts at 100 lines and no bytes', () => {
+test('S0-05: a command has 30 s, starting 30 s and ending 10 s; the profile of that seed cuts at 100 lines and at as many bytes as can be asked for', () => {
   const { commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs } = sessionSpecSchema.parse({});
   expect({ commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs }).toEqual({
     commandTimeoutMs: 30_000,
@@ -11,7 +11,9 @@ test('S0-05: a command has 30 s, starting 30 s and ending 10 s; the profile of t
   });
   const { output } = sessionSpecSchema.parse({ output: OUTPUT_PROFILES.langchain });
   // The largest bound that a session may ask for.
-  expect(output).toMatchObject({ maxLines: 100, maxBytes: 16_777_216 });
+  expect(output).toMatchObject({ maxLines: 100, maxBytes: 1_048_576 });
+  const refused = sessionSpecSchema.safeParse({ output: { maxBytes: 1_048_577 } });
+  expect(refused.error?.issues[0]?.message).toBe('must be at most 1048576');
 });
 
 test.each([

@@ -30,7 +30,7 @@ const wholePositive = (maximum: number, otherwise = 'must be positive') =>
     .max(maximum, `must be at most ${maximum}`);
 
 const outputSchema = z.strictObject({
-  /** Maximum bytes of each stream in the Result, 1 to 16,777,216. Default: 262,144. */
+  /** Maximum bytes of each stream in the Result, 1 to 1,048,576. Default: 262,144. */
   maxBytes: wholePositive(LIMITS.outputBytes).default(262_144),
   /** Maximum lines of each stream in the Result, 1 to 1,000,000. Default: 10,000. */
   maxLines: wholePositive(LIMITS.outputLines).default(10_000),

@@ -25,6 +25,7 @@ import {
   type HostBeat,
   hostCallSchema,
   hostKeys,
+  LIMITS,
   parseSessionJobId,
   parseWakeUp,
   type SessionKeys,
@@ -159,6 +160,7 @@ class TinyHost implements MailboxHost {
       boot: 'tiny',
       draining: false,
       defaultImage: 'none',
+      retentionMs: LIMITS.defaultRetentionMs,
     };
     await this.#redis
       .multi()

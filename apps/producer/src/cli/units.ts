@@ -1,12 +1,11 @@
+import { parseDurationText } from '@shellfleet/protocol';
 import { InvalidArgumentError } from 'commander';
-
-const DURATION_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** `30s`, `5m`, `1h`, or a number of milliseconds. */
 export function parseDuration(text: string): number {
-  const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text) ?? [];
-  if (amount === undefined) throw new InvalidArgumentError('Give a time such as 500ms, 30s or 5m.');
-  return Math.round(Number(amount) * (DURATION_MS[unit ?? 'ms'] ?? 1));
+  const durationMs = parseDurationText(text);
+  if (durationMs === undefined) throw new InvalidArgumentError('Give a time such as 500ms, 30s or 5m.');
+  return durationMs;
 }
 
 /** A whole number from 1. */

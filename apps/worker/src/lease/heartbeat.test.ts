@@ -47,8 +47,8 @@ test('each beat renews the claim, reports the host as alive for 5 s and renews t
   const { calls, deps, renew } = setUp();
   const heartbeat = await startHeartbeat(deps);
   const beat = [
-    ['claim', 'ns:host:h1:boot', 'm1 b1', 'PX', 5_000],
-    ['set', 'ns:host:h1:alive', '{"slots":2}', 'PX', ALIVE_MS],
+    ['claim', 'ns:{x0}:host:h1:boot', 'm1 b1', 'PX', 5_000],
+    ['set', 'ns:{x0}:host:h1:alive', '{"slots":2}', 'PX', ALIVE_MS],
     ['zadd', deps.fleet.hosts, Date.now(), 'h1'],
     ['exec'],
   ];
@@ -57,7 +57,7 @@ test('each beat renews the claim, reports the host as alive for 5 s and renews t
   expect(renew).toHaveBeenCalledTimes(4);
   calls.splice(0);
   await heartbeat.close();
-  expect(calls).toEqual([['del', 'ns:host:h1:alive', 'ns:host:h1:boot']]);
+  expect(calls).toEqual([['del', 'ns:{x0}:host:h1:alive', 'ns:{x0}:host:h1:boot']]);
   await vi.advanceTimersByTimeAsync(60_000);
   expect(renew).toHaveBeenCalledTimes(4);
 });

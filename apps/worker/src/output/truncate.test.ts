@@ -97,6 +97,47 @@ describe('Truncate', () => {
   });
 });
 
+describe('TRUNCATION-4: cuts text further that is too large in JSON', () => {
+  const end = (input: Buffer, options: Partial<TruncateOptions>, most: number) => {
+    const truncate = new Truncate({ maxBytes: 1e6, maxLines: 1e6, keep: 'head-tail', unit: 'characters', ...options });
+    truncate.push(input, countNewlines(input));
+    return truncate.end(most);
+  };
+
+  test.each(['head', 'tail', 'head-tail'] as const)('keeping the %s, at the same ends, counted', (keep) => {
+    const input = Buffer.from(`first\n${'\0'.repeat(10_000)}last\n`);
+    const { bytes, cut: was, totalBytes, totalLines } = end(input, { keep }, 3_000);
+    const text = bytes.toString();
+    const jsonBytes = Buffer.byteLength(JSON.stringify(text)) - 2;
+    expect(jsonBytes).toBeLessThanOrEqual(3_000);
+    expect(jsonBytes).toBeGreaterThan(2_800);
+    expect({ was, totalBytes, totalLines }).toEqual({
+      was: { bytes: true, lines: false },
+      totalBytes: 10_011,
+      totalLines: 2,
+    });
+    const [, omitted] = /\[\.\.\. (\d+) bytes, \d+ lines omitted \.\.\.\]/.exec(text) ?? [];
+    const kept = text.replace(/\n?\[\.\.\. \d+ bytes, \d+ lines omitted \.\.\.\](?:\n(?!$))?/, '');
+    expect(Number(omitted)).toBe(10_011 - kept.length);
+    expect([text.startsWith('first\n'), text.endsWith('last\n')]).toEqual([keep !== 'tail', keep !== 'head']);
+  });
+
+  test('also text that was cut before, and bytes for base64', () => {
+    const cutBefore = end(Buffer.alloc(5_000), { maxBytes: 1_000 }, 3_000);
+    expect(cutBefore.bytes.toString()).toMatch(/^\0{241}\n\[\.\.\. 4517 bytes, 0 lines omitted \.\.\.\]\n\0{242}$/);
+    const { bytes } = end(Buffer.alloc(5_000), { unit: 'bytes' }, 3_000);
+    expect(bytes.toString('base64').length).toBeLessThanOrEqual(3_000);
+    expect(bytes.length).toBeGreaterThan(2_150);
+  });
+
+  test('never inside a character', () => {
+    for (let most = 100; most < 140; most += 1) {
+      const { bytes } = end(Buffer.from('😀'.repeat(100)), {}, most);
+      expect(bytes.toString()).not.toContain('\uFFFD');
+    }
+  });
+});
+
 test('a tail buffer holds the last bytes however they come', () => {
   const input = Buffer.from(Array.from({ length: 300 }, (_unused, at) => at % 251));
   for (const capacity of [0, 1, 7, 64, 299, 300, 5000]) {

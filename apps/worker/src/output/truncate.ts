@@ -1,17 +1,19 @@
 import { orphanedHead, unfinishedTail } from './decode.ts';
+import { firstWithin, jsonSize, lastWithin, type TextUnit } from './json-size.ts';
 import { countNewlines, endOfLines, startOfLastLines } from './lines.ts';
 import { TailBuffer } from './tail-buffer.ts';
 
 // TRUNCATION-1. Input within both limits is returned byte for byte.
 // TRUNCATION-2. Otherwise at most maxBytes bytes and maxLines lines of it are returned, with one marker line that counts the omitted ones.
 // TRUNCATION-3. Totals are exact for any cut, and memory does not grow with the input.
+// TRUNCATION-4. Text that is too large in JSON is cut further, at the same ends, and marked and counted in the same way.
 
 export interface TruncateOptions {
   maxBytes: number;
   maxLines: number;
   keep: 'head' | 'tail' | 'head-tail';
   /** Text is never cut inside a character. */
-  unit: 'characters' | 'bytes';
+  unit: TextUnit;
 }
 
 export interface Truncated {
@@ -20,6 +22,11 @@ export interface Truncated {
   totalBytes: number;
   totalLines: number;
 }
+
+/** The part of the limits that the head may use. */
+const SHARES = { head: 1, tail: 0, 'head-tail': 0.5 } as const;
+/** Room for the marker. */
+const MARKER_BYTES = 100;
 
 export class Truncate {
   readonly #options: TruncateOptions;
@@ -34,7 +41,7 @@ export class Truncate {
   #endsInNewline = true;
 
   constructor(options: TruncateOptions) {
-    const share = { head: 1, tail: 0, 'head-tail': 0.5 }[options.keep];
+    const share = SHARES[options.keep];
     this.#options = options;
     this.#headBytes = Math.ceil(options.maxBytes * share);
     this.#headLines = Math.ceil(options.maxLines * share);
@@ -60,22 +67,37 @@ export class Truncate {
     this.#rest.clear();
   }
 
-  end(): Truncated {
+  /** `mostJsonBytes`: the most that the text may take in JSON. May be called again with less. */
+  end(mostJsonBytes = Number.POSITIVE_INFINITY): Truncated {
+    const { maxBytes, maxLines, unit } = this.#options;
     const totals = { totalBytes: this.#totalBytes, totalLines: this.#totalNewlines + (this.#endsInNewline ? 0 : 1) };
     const head = this.#head.bytes();
     const rest = this.#rest.bytes();
     const isWhole = head.length + rest.length === this.#totalBytes;
-    const lines = totals.totalLines > this.#options.maxLines;
-    const bytes = this.#totalBytes > this.#options.maxBytes || (!isWhole && !lines);
-    if (lines || bytes) return { bytes: this.#cut(head, rest), cut: { bytes, lines }, ...totals };
-    return { bytes: Buffer.concat([head, rest]), cut: { bytes, lines }, ...totals };
+    const lines = totals.totalLines > maxLines;
+    const bytes = this.#totalBytes > maxBytes || (!isWhole && !lines);
+    const isCut = lines || bytes;
+    const text = isCut ? this.#cut(head, rest) : Buffer.concat([head, rest]);
+    if (mostJsonBytes === Number.POSITIVE_INFINITY || jsonSize(text, unit) <= mostJsonBytes)
+      return { bytes: text, cut: { bytes, lines }, ...totals };
+    const shorter = isCut ? this.#cutByJson(head, rest, mostJsonBytes) : this.#cutByJson(text, text, mostJsonBytes);
+    return { bytes: shorter, cut: { bytes: true, lines }, ...totals };
+  }
+
+  /** TRUNCATION-4. `head` and `rest` may be the same bytes. */
+  #cutByJson(head: Buffer, rest: Buffer, mostJsonBytes: number): Buffer {
+    const { unit, keep } = this.#options;
+    const most = mostJsonBytes - MARKER_BYTES;
+    const first = head.subarray(0, firstWithin(head, most * SHARES[keep], unit));
+    const left = keep === 'head' ? 0 : most - jsonSize(first, unit);
+    return this.#cut(first, rest.subarray(rest.length - lastWithin(rest, left, unit)));
   }
 
   #cut(wholeHead: Buffer, rest: Buffer): Buffer {
     const { maxBytes, maxLines, unit } = this.#options;
     const head =
       unit === 'characters' ? wholeHead.subarray(0, wholeHead.length - unfinishedTail(wholeHead)) : wholeHead;
-    const linesInHead = this.#headNewlines + (wholeHead.length > 0 && wholeHead.at(-1) !== NEWLINE ? 1 : 0);
+    const linesInHead = countNewlines(wholeHead) + (wholeHead.length > 0 && wholeHead.at(-1) !== NEWLINE ? 1 : 0);
     const tail = this.#cutTail(rest, maxBytes - wholeHead.length, maxLines - linesInHead);
     const omittedBytes = this.#totalBytes - head.length - tail.length;
     const omittedLines = this.#totalNewlines - countNewlines(head) - countNewlines(tail);

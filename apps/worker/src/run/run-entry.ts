@@ -1,6 +1,7 @@
 import type { Fenced } from '@shellfleet/mailbox';
-import { type EntryPayload, emptyResult, ensureShellfleetError, type ShellfleetError } from '@shellfleet/protocol';
+import { type EntryPayload, emptyResult, ensureShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import type { SessionShell } from '../shell/session-shell.ts';
+import { toBegunId } from './begun-id.ts';
 import type { EndingEntry, EntryResult, EntryRun } from './entry-run.ts';
 import { runFileOperation } from './file-operation.ts';
 import { type EntryFinished, finishEntry } from './finish-entry.ts';
@@ -42,6 +43,12 @@ export function finishFailed(
   return finishEntry(ending, failedEntry(ending.entry, error, session, shell), session, shell);
 }
 
+/** Ends an entry whose shell ended before it began, and for which no other shell could be opened. */
+export function finishNeverBegun(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
+  const message = `The shell of session ${session.owner.keys.session} ended before this command began, and no other could be opened, so nothing was run.`;
+  return finishFailed(ending, new ShellfleetError('SESSION_START_FAILED', message), session, shell);
+}
+
 /** Ends an entry as `timeout`: its start deadline passed while it waited. */
 export function finishOverdue(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
   const lost = toLostResult(resultBase(ending.entry, session, shell));
@@ -61,6 +68,8 @@ async function execute(run: EntryRun, session: SessionContext, shell: SessionShe
   try {
     const payload = openPayload(run.entry, session);
     begun = true;
+    // Before its first byte reaches the shell.
+    if (run.from === 'start') session.journal.record(toBegunId(run.entry, session.owner.keys), session.generation);
     return await executePayload(run, payload, session, shell);
   } catch (error) {
     // It may still run on this shell, and the next entry must not run beside it.

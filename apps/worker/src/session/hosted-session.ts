@@ -16,11 +16,12 @@ import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease } from '../lease/leases.ts';
 import { EntryRun } from '../run/entry-run.ts';
 import type { EntryFinished } from '../run/finish-entry.ts';
-import { finishLost, finishOverdue, runEntry } from '../run/run-entry.ts';
+import { finishLost, finishNeverBegun, finishOverdue, runEntry } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
 import { abandon, endClosing, giveUp, handOver, leaveToOthers } from './end-session.ts';
+import { judgeTaken } from './judge-taken.ts';
 import { listBackground } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
 import { heldInOtherClass, refuse } from './refuse-session.ts';
@@ -215,9 +216,9 @@ export class HostedSession {
           next = await this.#admit(next.entry, parts);
           break;
         case 'started':
-        // A take() whose reply was lost has started it: the keeper reports whether it ever received the entry.
+        // Started by a call whose reply was lost.
         case 'running':
-          next = await this.#runEntry(next.entry, 'start', parts);
+          next = await this.#runTaken(next.entry, parts);
           break;
       }
     }
@@ -256,6 +257,17 @@ export class HostedSession {
     if (taken.type !== 'fenced') return taken;
     this.#become('fenced');
     return EMPTY;
+  }
+
+  /** Runs an entry that the mailbox has started and that no shell of this host has begun, unless the journal knows better. */
+  async #runTaken(entry: Entry, parts: SessionParts): Promise<Taken> {
+    const judgement = await judgeTaken(entry, parts);
+    if (judgement === 'runs-here') return this.#runEntry(entry, 'resume', parts);
+    if (judgement === 'lost') return this.#finishUnrun(entry, finishLost, parts);
+    // It was taken for a shell that has ended since.
+    if (parts.shell.ready || (await makeReady(parts, this.#opening.signal)))
+      return this.#runEntry(entry, 'start', parts);
+    return this.#finishUnrun(entry, finishNeverBegun, parts);
   }
 
   /** Runs one entry and returns the entry that was started with its end. */

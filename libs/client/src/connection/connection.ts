@@ -1,5 +1,5 @@
 import { SessionsQueue } from '@shellfleet/admission';
-import { connectRedis } from '@shellfleet/mailbox';
+import { connectRedis, readRetention } from '@shellfleet/mailbox';
 import { type FleetKeys, fleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { SendWindow } from '../queue/send-window.ts';
@@ -20,6 +20,9 @@ export interface ConnectionUser extends NoticeReceiver {
   onReconnected(): void;
 }
 
+/** Workers may have been started again with another retention. */
+const READ_RETENTION_EVERY_MS = 60_000;
+
 /** The part of a connection that the views of one namespace share. */
 export interface NamespaceLink {
   readonly fleet: FleetKeys;
@@ -38,6 +41,7 @@ export class Connection {
   readonly subscriber: FeedSubscriber;
   readonly inboxes: InboxReader;
   readonly #namespaces = new Map<string, NamespaceLink>();
+  readonly #readingRetention: NodeJS.Timeout;
 
   /** Throws QUEUE_UNAVAILABLE when Redis is out of reach, REDIS_UNSUITABLE when it would lose commands. */
   static async open(redisUrl: string): Promise<Connection> {
@@ -61,6 +65,7 @@ export class Connection {
     // Every queue of every namespace listens on it.
     redis.setMaxListeners(0);
     redis.on('ready', () => this.#reconnected());
+    this.#readingRetention = setInterval(() => this.#readRetentions(), READ_RETENTION_EVERY_MS).unref();
   }
 
   /** Adds a view to its namespace. */
@@ -92,6 +97,7 @@ export class Connection {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#readingRetention);
     this.inboxes.close();
     this.subscriber.close();
     await this.redis.quit().catch(() => this.redis.disconnect());
@@ -109,7 +115,13 @@ export class Connection {
     return this.#namespaces.get(namespace)?.users ?? [];
   }
 
+  /** While Redis is down, the retention that was read last is used. */
+  #readRetentions(): void {
+    for (const namespace of this.#namespaces.keys()) void readRetention(this.redis, namespace).catch(() => {});
+  }
+
   #reconnected(): void {
+    this.#readRetentions();
     for (const { users } of this.#namespaces.values()) for (const user of users) user.onReconnected();
   }
 }

@@ -25,7 +25,7 @@ if entry_state ~= 'ended' then
   event = complete(id, outcome, result, ARGV[10], {kind = kind, inbox = inbox, accepted_at = accepted_at, started_at = started_at,
     stdout = offsets[1], stderr = offsets[2], cancel = cancel, seq = seq})
   ended_before = 0
-  if ARGV[11] ~= '' then redis.call('SET', answer_key(id), ARGV[11], 'PX', 3600000) end
+  if ARGV[11] ~= '' then redis.call('SET', answer_key(id), ARGV[11], 'PX', math.min(3600000, ARGV[10])) end
   if KEYS[4] then
     local tenant, session = string.match(prefix, '{([^:]*):([^}]*)}')
     -- The notice is only a hint, so an inbox key of another type must not make this script fail.
@@ -43,8 +43,11 @@ if entry_state ~= 'ended' then
   changes = {'epoch', ARGV[8], 'reported', ARGV[8], 'activeAt', time_of(event)}
 end
 local next_entry = {0}
-if ARGV[9] == '1' then
-  next_entry = running and to_reply(2, read_entry(running)) or start_next(fence, host, life, held, ARGV[14], changes)
+-- An earlier arrival may have started it, whose reply was lost: this one names it, also when it is not to start any.
+if running then
+  next_entry = to_reply(2, read_entry(running))
+elseif ARGV[9] == '1' then
+  next_entry = start_next(fence, host, life, held, ARGV[14], changes)
 end
 if #changes > 0 then redis.call('HSET', state, unpack(changes)) end
 if ended_before == 0 and next_entry[1] ~= 1 then redis.call('HDEL', state, 'running') end

@@ -1,6 +1,7 @@
-import { type EventType, LIMITS } from '@shellfleet/protocol';
+import type { EventType } from '@shellfleet/protocol';
 import { CANCELLED_IN_ONE_CALL, CANCELLED_UNSTARTED } from '../producer/cancel.ts';
 import { asArray, asString } from '../reply.ts';
+import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
@@ -22,7 +23,7 @@ export async function release(
     status,
     event?.type ?? '',
     JSON.stringify(event?.data ?? {}),
-    LIMITS.retentionMs,
+    retentionOf(owner.redis, owner.keys.namespace),
     CANCELLED_UNSTARTED,
     CANCELLED_IN_ONE_CALL,
     waiting === 'leave' ? '1' : '0',

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { encodeWakeUp, LIMITS, type SessionKeys, toWireResult, type WireResult } from '@shellfleet/protocol';
+import { encodeWakeUp, type SessionKeys, toWireResult, type WireResult } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
+import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 
 const script = defineMailboxScript('producer/answer-held');
@@ -35,7 +36,7 @@ export async function answerHeld(
     answer.type,
     answer.type === 'deny' ? JSON.stringify(toWireResult(answer.result)) : '',
     JSON.stringify({ decision: answer.type, ...details }),
-    LIMITS.retentionMs,
+    retentionOf(redis, keys.namespace),
     callId,
     keys.wakeUpsPrefix,
     encodeWakeUp({ type: 'session', tenant, session }),

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { emptyResult, encodeWakeUp, LIMITS, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { emptyResult, encodeWakeUp, type SessionKeys, toWireResult } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
+import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 
 const script = defineMailboxScript('producer/cancel');
@@ -24,7 +25,15 @@ export const CANCELLED_UNSTARTED = JSON.stringify(toWireResult(emptyResult('canc
 export async function cancel(redis: Redis, keys: SessionKeys, entryId: string, reason: string): Promise<Cancelled> {
   const { tenant, session } = keys;
   const wakeUp = encodeWakeUp({ type: 'session', tenant, session });
-  const args = [entryId, reason, CANCELLED_UNSTARTED, LIMITS.retentionMs, randomUUID(), keys.wakeUpsPrefix, wakeUp];
+  const args = [
+    entryId,
+    reason,
+    CANCELLED_UNSTARTED,
+    retentionOf(redis, keys.namespace),
+    randomUUID(),
+    keys.wakeUpsPrefix,
+    wakeUp,
+  ];
   const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
   if (reply[0] === 1) {
     const [, event, inbox, needsJob] = reply;

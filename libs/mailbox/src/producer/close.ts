@@ -1,6 +1,7 @@
-import { emptyResult, encodeWakeUp, LIMITS, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { emptyResult, encodeWakeUp, type SessionKeys, toWireResult } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
+import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runOnSession, throwQueueError } from '../script.ts';
 import { CANCELLED_IN_ONE_CALL, CANCELLED_UNSTARTED } from './cancel.ts';
 
@@ -39,7 +40,7 @@ export async function close(
     CANCELLED_UNSTARTED,
     ownerOutOfReach ? '1' : '0',
     CANCELLED_OUT_OF_REACH,
-    LIMITS.retentionMs,
+    retentionOf(redis, keys.namespace),
     CANCELLED_IN_ONE_CALL,
     keys.wakeUpsPrefix,
     encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),

@@ -1,6 +1,7 @@
-import { LIMITS, type SessionKeys } from '@shellfleet/protocol';
+import type { SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
+import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 
 const script = defineMailboxScript('producer/open');
@@ -28,7 +29,7 @@ export async function open(
     sealedSpec,
     digest ?? '',
     attachTo === 'any' ? '1' : '0',
-    LIMITS.retentionMs,
+    retentionOf(redis, keys.namespace),
     placement.placementClass,
     placement.json,
   ];

@@ -1,6 +1,7 @@
 import { type EntryKind, encodeWakeUp, LIMITS, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asNumber, asString, unexpected } from '../reply.ts';
+import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 
 const script = defineMailboxScript('producer/submit');
@@ -47,7 +48,7 @@ export async function submit(redis: Redis, keys: SessionKeys, submission: Submis
       submission.retry,
       submission.startDeadlineMs ?? '',
       LIMITS.queuedPerSession,
-      LIMITS.retentionMs,
+      retentionOf(redis, keys.namespace),
       keys.wakeUpsPrefix,
       encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),
       submission.input ?? '',

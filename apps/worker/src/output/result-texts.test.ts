@@ -1,0 +1,55 @@
+import { emptyResult, LIMITS, toWireResult } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import { countNewlines } from './lines.ts';
+import { ResultTextsBuilder } from './result-texts.ts';
+
+const MIB = 2 ** 20;
+type Given = Partial<Record<'stdout' | 'stderr', Buffer>>;
+
+function build(given: Given, encoding: 'utf8' | 'base64' = 'utf8') {
+  const builder = new ResultTextsBuilder({ maxBytes: MIB, maxLines: 1_000_000, keep: 'head-tail', encoding });
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const data = given[stream] ?? Buffer.alloc(0);
+    builder.push(stream, data, countNewlines(data), 'merged');
+  }
+  const texts = builder.end(true);
+  const result = toWireResult({ ...emptyResult('success'), ...texts });
+  return { texts, result, bytes: Buffer.byteLength(JSON.stringify(result)) };
+}
+
+const noise = Buffer.from(Array.from({ length: MIB }, (_, n) => (n * 7919 + (n >> 8)) % 256));
+
+test.each([
+  ['a MiB of NULs on both streams', { stdout: Buffer.alloc(MIB), stderr: Buffer.alloc(MIB) }, 'utf8'],
+  ['a MiB of NULs on one stream', { stdout: Buffer.alloc(MIB) }, 'utf8'],
+  ['a MiB of noise on both streams', { stdout: noise, stderr: noise }, 'utf8'],
+  ['a MiB on both streams as base64', { stdout: noise, stderr: noise }, 'base64'],
+] as const)('%s: the Result has at most 4 MiB as JSON, marked and counted', (_, given: Given, encoding) => {
+  const { texts, bytes } = build(given, encoding);
+  expect(bytes).toBeLessThanOrEqual(LIMITS.resultBytes);
+  expect(bytes).toBeGreaterThan(0.85 * LIMITS.resultBytes);
+  expect(texts.truncated.bytes).toBe(true);
+  expect(texts.totals).toMatchObject({
+    stdoutBytes: given.stdout?.length ?? 0,
+    stderrBytes: given.stderr?.length ?? 0,
+  });
+});
+
+test('a short stream is left whole beside one that is cut, and the other gets the room', () => {
+  const { texts, bytes } = build({ stdout: Buffer.alloc(MIB), stderr: Buffer.from('all of it\n') });
+  expect(texts.stderr).toBe('all of it\n');
+  expect(texts.output).toMatch(/all of it\n$/);
+  expect(bytes).toBeGreaterThan(0.9 * LIMITS.resultBytes);
+  expect(bytes).toBeLessThanOrEqual(LIMITS.resultBytes);
+});
+
+test('the only stream with output is not stored twice, though it is cut again', () => {
+  const { texts, result } = build({ stderr: Buffer.alloc(MIB) });
+  expect(texts.output).toBe(texts.stderr);
+  expect(result.output).toBeUndefined();
+});
+
+test('plain text of the largest size on both streams is not cut', () => {
+  const text = Buffer.from(`${'x'.repeat(62)}\n`.repeat(8_000));
+  expect(build({ stdout: text, stderr: text }).texts.truncated).toEqual({ bytes: false, lines: false });
+});
