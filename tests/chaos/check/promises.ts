@@ -1,6 +1,6 @@
 // What each fault may do, by its row of the promises in docs/reliability.md. What no fault permits is a violation.
 
-export const FAULT_KINDS = [
+const FAULT_KINDS = [
   'worker-kill',
   'worker-term',
   'worker-stop',

@@ -40,6 +40,9 @@ export interface RoundReport {
   logs: Record<string, string>;
 }
 
+/** For bundleInto(). */
+export const CLIENT_PROGRAM = 'tests/chaos/drive/client-process.ts';
+
 const HOSTS = ['h1', 'h2'];
 const CLIENTS = ['c1', 'c2'];
 const SESSIONS_OF_CLIENT = 5;
@@ -118,7 +121,7 @@ export async function runRound({ kind, seed, seconds, machine, client }: RoundOp
   };
   const faults: Fault[] = [];
   const violations: Violation[] = [];
-  const lanes = planFaults(seed, kind.lanes, seconds * 1_000);
+  const lanes = planFaults(seed, kind, seconds * 1_000);
   await Promise.all(lanes.map((lane) => injectLane(stage, lane, faults, startedAt)));
   await delay(Math.max(0, until - Date.now()));
 

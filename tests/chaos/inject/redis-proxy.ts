@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, connect as dial, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** The way of one process to Redis, on which a fault can delay, drop and cut. */
 export interface RedisProxy extends AsyncDisposable {
@@ -36,23 +37,24 @@ export async function startRedisProxy(redisUrl: string): Promise<RedisProxy> {
       socket.on('error', () => {});
       socket.on('close', end);
     }
-    forward(client, upstream, (data, send) => later(() => send(data)));
-    forward(upstream, client, (data, send) => {
-      if (repliesToLose === 0) return later(() => send(data));
+    forward(client, upstream);
+    forward(upstream, client, () => {
+      if (repliesToLose === 0) return false;
       repliesToLose -= 1;
       end();
+      return true;
     });
   });
 
-  const later = (act: () => void) => {
-    if (delayMs === 0) act();
-    else setTimeout(act, delayMs);
-  };
-  const forward = (from: Socket, to: Socket, pass: (data: Buffer, send: (data: Buffer) => void) => void) => {
+  /** In order, also when the latency has become shorter meanwhile. */
+  const forward = (from: Socket, to: Socket, drops: () => boolean = () => false) => {
+    let arrived = Promise.resolve();
     from.on('data', (data: Buffer) => {
-      if (isCut) return;
-      pass(data, (passed) => {
-        if (isCut || to.destroyed || to.write(passed)) return;
+      if (isCut || drops()) return;
+      const waiting = delayMs === 0 ? undefined : delay(delayMs);
+      arrived = arrived.then(async () => {
+        await waiting;
+        if (isCut || to.destroyed || to.write(data)) return;
         from.pause();
         to.once('drain', () => from.resume());
       });

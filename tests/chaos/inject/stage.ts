@@ -25,7 +25,7 @@ export interface Stage {
 }
 
 /** A fault that is going on. */
-export interface OngoingFault {
+interface OngoingFault {
   target: string;
   /** When a fault is over at once. */
   restoredTo?: number;

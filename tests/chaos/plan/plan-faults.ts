@@ -15,11 +15,17 @@ export interface PlannedFault {
 type Lengths = readonly [leastMs: number, mostMs: number];
 export type Lane = Partial<Record<FaultKind, Lengths>>;
 
+interface LanesPlan {
+  lanes: readonly Lane[];
+  gapMs: readonly [least: number, most: number];
+}
+
 /**
  * Every kind once by itself, and then the lanes beside each other until the time is over. Faults of one lane follow each other; a fault is
  * planned only when it ends in time.
  */
-export function planFaults(seed: number, lanes: readonly Lane[], totalMs: number): PlannedFault[][] {
+export function planFaults(seed: number, { lanes, gapMs }: LanesPlan, totalMs: number): PlannedFault[][] {
+  const gap = () => gapMs[0] + random.below(gapMs[1] - gapMs[0] + 1);
   const random = createRandom(seedOf(seed, 'faults'));
   const planned: PlannedFault[][] = lanes.map(() => []);
   const singles = lanes.flatMap((lane, index) => kindsOf(lane).map((kind) => ({ kind, index })));
@@ -31,9 +37,9 @@ export function planFaults(seed: number, lanes: readonly Lane[], totalMs: number
     planned[index]?.push(fault);
   }
   for (const [index, lane] of lanes.entries()) {
-    for (let next = atMs + random.below(3_000); ; ) {
+    for (let next = atMs + gap(); ; ) {
       const fault = plan(random, lane, random.pick(kindsOf(lane) as [FaultKind]), next);
-      next = fault.atMs + fault.lastsMs + 500 + random.below(4_000);
+      next = fault.atMs + fault.lastsMs + gap();
       if (fault.atMs + fault.lastsMs > totalMs) break;
       planned[index]?.push(fault);
     }
