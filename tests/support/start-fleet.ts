@@ -16,7 +16,7 @@ const END_WITHIN_MS = 30_000;
 export interface FleetOptions {
   workers?: number;
   slots?: number;
-  transport?: 'socket' | 'attach';
+  transport?: 'auto' | 'socket' | 'attach';
   /** A Redis of the test's own, for tests that stop it. Default: the one of the run. */
   redisUrl?: string;
   /** Variables of every worker. */

@@ -86,6 +86,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const leases = createLeases(jobs);
   const heldTimes = createHeldTimes();
   const stopping = new AbortController();
+  /** Why this host takes no new session at present. */
+  const problems = () => [sandboxes.problem()].filter((problem) => problem !== undefined);
   const wakeUps = new Notifier();
   const sessions = new HostedSessions(
     {
@@ -116,6 +118,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       protocol: PROTOCOL_VERSION,
       boot: claim.boot,
       draining: stopping.signal.aborted,
+      problems: problems(),
       defaultImage: deps.defaultImage,
       heldMs: heldTimes.median(),
       retentionMs: deps.retentionMs,
@@ -146,6 +149,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const fetching = fetchSessions({
     ...{ jobs, sessions, wakeUps, readCalls, logger },
     slots: deps.slots,
+    mayTake: () => problems().length === 0,
     stopping: stopping.signal,
   });
   const upkeepTimes = { intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS, retentionMs: deps.retentionMs };

@@ -151,6 +151,7 @@ export class FakeMailbox {
       reportedEpoch: this.epoch,
       epochBase: this.epochBase,
       preparedEpoch: this.epoch,
+      loss: '',
       waiting: this.waiting.length,
       createdAt: 1,
       previousHost: '',

@@ -20,14 +20,18 @@ async function list(context: Context, json: boolean): Promise<void> {
       for (const host of hosts) await terminal.json(host);
       return;
     }
-    const rows = hosts.map(({ id, state, slots, free, policies, version, seenAt }) => [
+    const rows = hosts.map(({ id, state, slots, free, policies, version, seenAt, problems = [] }) => [
       id,
       state,
       `${free}/${slots}`,
       policies.join(','),
       version,
       seenAt,
+      problems.join(' '),
     ]);
-    await terminal.table([['HOST', 'STATE', 'FREE', 'POLICIES', 'VERSION', 'SEEN'], ...rows]);
+    await terminal.table([
+      ['HOST', 'STATE', 'FREE', 'POLICIES', 'VERSION', 'SEEN', 'TAKES NOTHING NEW BECAUSE'],
+      ...rows,
+    ]);
   });
 }

@@ -6,7 +6,7 @@ import type { EndingEntry, EntryResult, EntryRun } from './entry-run.ts';
 import { runFileOperation } from './file-operation.ts';
 import { type EntryFinished, finishEntry } from './finish-entry.ts';
 import { openPayload } from './open-payload.ts';
-import { failedEntry, resultBase, toLostResult } from './results.ts';
+import { failedEntry, type LossReason, resultBase, toLostResult } from './results.ts';
 import { runCommand } from './run-command.ts';
 import { runRestart } from './run-restart.ts';
 import type { SessionContext } from './session-context.ts';
@@ -24,10 +24,10 @@ export async function runEntry(
 }
 
 /** Ends an entry as `lost`: its shell is gone, and whether it ran is not known, so it is never run again. */
-export function finishLost(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
+export function finishLost(ending: EndingEntry, reason: LossReason, session: SessionContext, shell: SessionShell) {
   return finishEntry(
     ending,
-    { result: toLostResult(resultBase(ending.entry, session, shell)), output: [] },
+    { result: toLostResult(resultBase(ending.entry, session, shell), reason), output: [] },
     session,
     shell,
   );
@@ -51,7 +51,7 @@ export function finishNeverBegun(ending: EndingEntry, session: SessionContext, s
 
 /** Ends an entry as `timeout`: its start deadline passed while it waited. */
 export function finishOverdue(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
-  const lost = toLostResult(resultBase(ending.entry, session, shell));
+  const lost = toLostResult(resultBase(ending.entry, session, shell), 'begun-before');
   return finishEntry(ending, { result: { ...lost, outcome: 'timeout', reason: 'wall' }, output: [] }, session, shell);
 }
 

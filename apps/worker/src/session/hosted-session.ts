@@ -16,6 +16,7 @@ import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease } from '../lease/leases.ts';
 import { EntryRun } from '../run/entry-run.ts';
 import type { EntryFinished } from '../run/finish-entry.ts';
+import type { LossReason } from '../run/results.ts';
 import { finishLost, finishNeverBegun, finishOverdue, runEntry } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
@@ -75,6 +76,8 @@ export class HostedSession {
   /** The parts that exist once this host has adopted the session. */
   #parts: SessionParts | undefined;
   #run: EntryRun | undefined;
+  /** The life that a caller closed; perhaps not the one that this host serves. */
+  #closedLife: string | undefined;
   #activeAt = Date.now();
   /** True when the last finish() found the mailbox empty and no wake-up has arrived since: take() can be skipped. */
   #mailboxEmpty = false;
@@ -101,16 +104,15 @@ export class HostedSession {
     this.#parts?.terminals.wakeUp(id);
   }
 
-  /** A caller cancels an entry, which may be about to start. */
-  cancel(entryId: string): void {
-    this.#cancelled.add(entryId);
-    if (this.#run?.entry.id === entryId) this.#run.cancel();
+  /** A caller cancels an entry of a life of the session, which may be about to start. */
+  cancel(generation: string, entryId: string): void {
+    if (this.#parts === undefined || this.#serves(generation)) this.#cancel(entryId);
   }
 
-  /** A caller closes the session: the entry that runs is cancelled. */
-  close(): void {
-    this.#become('closing');
-    this.#stopRunning();
+  /** A caller closes one life of the session. */
+  closeLife(generation: string): void {
+    this.#closedLife = generation;
+    if (this.#serves(generation)) this.#close();
   }
 
   /** The worker stops. `hand-over` leaves the entry that runs to the next worker, `end` cancels it. */
@@ -121,7 +123,8 @@ export class HostedSession {
 
   /** Opens a terminal beside the mailbox. */
   async attach(question: AttachQuestion): Promise<HostAnswer<'attach'>> {
-    return this.#parts?.shell.ready === true ? this.#parts.terminals.open(question) : { state: 'no-shell' };
+    if (!this.#serves(question.generation) || this.#parts?.shell.ready !== true) return { state: 'no-shell' };
+    return this.#parts.terminals.open(question);
   }
 
   /** The processes in its sandbox besides the shell; none while there is no shell. Rejects when its keeper does not answer. */
@@ -172,7 +175,7 @@ export class HostedSession {
     });
     this.#parts = parts;
     lease.own(owner.fence, ALIVE_MS + parts.context.spec.hostGraceMs);
-    if (adopted.life === 'closing') this.#become('closing');
+    if (adopted.life === 'closing' || this.#serves(this.#closedLife)) this.#become('closing');
     if (adopted.running?.cancelReason !== undefined) this.#cancelled.add(adopted.running.id);
     const differing = differences(this.job, adopted.generation, toPlacement(parts.context.spec));
     if (differing.length > 0) return refuse(differing, adopted, found, parts);
@@ -180,7 +183,7 @@ export class HostedSession {
       serve: () => this.#become('serving'),
       makeReady: () => makeReady(parts, this.#opening.signal),
       run: (entry, from) => this.#runEntry(entry, from, parts),
-      finishLost: (entry) => this.#finishUnrun(entry, finishLost, parts),
+      finishLost: (entry, reason) => this.#finishLost(entry, reason, parts),
     });
     parts.terminals.settle();
     if (!this.#deps.offers.includes(placementClass)) return leaveToOthers(parts);
@@ -253,7 +256,7 @@ export class HostedSession {
 
   #checkTaken(taken: Taken | Fenced): Taken {
     // The call that announces a close may have been lost. The mailbox reports the close too.
-    if (taken.type === 'empty' && taken.closing === true) this.close();
+    if (taken.type === 'empty' && taken.closing === true) this.#close();
     if (taken.type !== 'fenced') return taken;
     this.#become('fenced');
     return EMPTY;
@@ -263,7 +266,7 @@ export class HostedSession {
   async #runTaken(entry: Entry, parts: SessionParts): Promise<Taken> {
     const judgement = await judgeTaken(entry, parts);
     if (judgement === 'runs-here') return this.#runEntry(entry, 'resume', parts);
-    if (judgement === 'lost') return this.#finishUnrun(entry, finishLost, parts);
+    if (judgement === 'lost') return this.#finishLost(entry, 'begun-before', parts);
     // It was taken for a shell that has ended since.
     if (parts.shell.ready || (await makeReady(parts, this.#opening.signal)))
       return this.#runEntry(entry, 'start', parts);
@@ -281,7 +284,11 @@ export class HostedSession {
     return this.#recordFinished(finished, shell);
   }
 
-  async #finishUnrun(entry: Entry, finish: typeof finishLost, { context, shell }: SessionParts): Promise<Taken> {
+  #finishLost(entry: Entry, reason: LossReason, parts: SessionParts): Promise<Taken> {
+    return this.#finishUnrun(entry, (ending, ...of) => finishLost(ending, reason, ...of), parts);
+  }
+
+  async #finishUnrun(entry: Entry, finish: typeof finishOverdue, { context, shell }: SessionParts): Promise<Taken> {
     const ending = { entry, mayTakeNext: () => this.#mayTakeNext() };
     return this.#recordFinished(await finish(ending, context, shell), shell);
   }
@@ -293,7 +300,7 @@ export class HostedSession {
     shell.recordReported();
     const { next, triedNext } = finished;
     this.#mailboxEmpty = triedNext && next.type === 'empty';
-    if (next.type === 'empty' && next.closing === true) this.close();
+    if (next.type === 'empty' && next.closing === true) this.#close();
     return next;
   }
 
@@ -335,9 +342,24 @@ export class HostedSession {
     return this.#state === 'handing-over' || this.#state === 'shutting-down';
   }
 
+  #serves(generation: string | undefined): boolean {
+    return this.#parts !== undefined && this.#parts.context.generation === generation;
+  }
+
+  /** The entry that runs is cancelled. */
+  #close(): void {
+    this.#become('closing');
+    this.#stopRunning();
+  }
+
   #stopRunning(): void {
     this.#opening.abort();
-    if (this.#run !== undefined) this.cancel(this.#run.entry.id);
+    if (this.#run !== undefined) this.#cancel(this.#run.entry.id);
+  }
+
+  #cancel(entryId: string): void {
+    this.#cancelled.add(entryId);
+    if (this.#run?.entry.id === entryId) this.#run.cancel();
   }
 
   /** The only writer of the state. */

@@ -104,8 +104,14 @@ export function createSessionParts(
       onGone: onShellGone,
       onConnected: (shellTerminals) => terminals.connect(shellTerminals),
     },
-    { epoch: adopted.epoch, reportedEpoch: adopted.reportedEpoch },
+    { epoch: adopted.epoch, reportedEpoch: adopted.reportedEpoch, lossReason: lossReasonOf(adopted, owner) },
   );
   const announcements = new Announcements(context, shell, adopted.epoch);
   return { context, shell, late, terminals, announcements, job, jobs, lease };
+}
+
+/** Why the shell of an earlier owner is gone, unless it is adopted. */
+function lossReasonOf({ shell, loss }: Adopted, { host }: Owner): string {
+  if (shell === undefined) return loss || 'its sandbox was replaced';
+  return shell.host === host ? 'its sandbox was gone when its worker came back' : `its host ${shell.host} was lost`;
 }

@@ -12,6 +12,8 @@ export interface FetchDeps {
   jobs: SessionJobs;
   sessions: Pick<HostedSessions, 'size' | 'find' | 'serve'>;
   slots: number;
+  /** Whether this host takes new sessions at present. */
+  mayTake(): boolean;
   /** Notified when there may be a job, or a free slot, and when the worker stops. */
   wakeUps: Notifier;
   readCalls(): Promise<void>;
@@ -24,7 +26,8 @@ export async function fetchSessions(deps: FetchDeps): Promise<void> {
   const { sessions, slots, wakeUps, stopping, logger } = deps;
   let replyLost = false;
   while (!stopping.aborted) {
-    const jobs: SessionJob[] | Error = sessions.size < slots ? await fetchJobs(deps, replyLost).catch(toError) : [];
+    const jobs: SessionJob[] | Error =
+      deps.mayTake() && sessions.size < slots ? await fetchJobs(deps, replyLost).catch(toError) : [];
     replyLost = jobs instanceof Error;
     if (jobs instanceof Error) {
       logger.warn({ err: jobs }, 'queue.unavailable');

@@ -125,6 +125,18 @@ export class HostSandboxes implements Sandboxes {
     }
   }
 
+  /** Sessions of this policy run no image. */
+  async pull(): Promise<void> {}
+
+  problem(): undefined {
+    return undefined;
+  }
+
+  /** What a removal left behind is found by the next start of the worker (HOST-POLICY-1). */
+  async sweep(): Promise<number> {
+    return 0;
+  }
+
   async list(): Promise<FoundSandbox[]> {
     const { records, folders, workspaces, groups } = this.#parts;
     const names = await records.names();
