@@ -23,6 +23,7 @@ import { createToolHost } from './tools/tool-host.ts';
 import { startUpkeep } from './upkeep/upkeep.ts';
 import { fetchSessions } from './worker/fetch-sessions.ts';
 import { readHostCalls } from './worker/host-calls.ts';
+import { type LeastFree, watchHostRoom } from './worker/host-room.ts';
 import { HostedSessions } from './worker/hosted-sessions.ts';
 import { sweepLogsRegularly } from './worker/sweep-logs-regularly.ts';
 import { takeBack } from './worker/take-back.ts';
@@ -58,6 +59,8 @@ export interface WorkerDeps {
   logger: Logger;
   /** Another process acts as this host now. */
   onReplaced(): void;
+  /** The disk and the memory that have to be free before it takes a session. Default: not measured. */
+  room?: { stateFolder: string; least: LeastFree };
 }
 
 export interface Worker {
@@ -86,9 +89,10 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const leases = createLeases(jobs);
   const heldTimes = createHeldTimes();
   const stopping = new AbortController();
-  /** Why this host takes no new session at present. */
-  const problems = () => [sandboxes.problem()].filter((problem) => problem !== undefined);
   const wakeUps = new Notifier();
+  const room = deps.room && (await watchHostRoom({ ...deps.room, logger, onRoom: () => wakeUps.notify() }));
+  /** Why this host takes no new session at present. */
+  const problems = () => [sandboxes.problem(), room?.problem()].filter((problem) => problem !== undefined);
   const sessions = new HostedSessions(
     {
       ...host,
@@ -170,6 +174,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       await Promise.all([sessionsEnded, tools.close(how === 'end' ? 0 : graceMs)]);
       const left = sessions.size;
       logSweeping.close();
+      room?.close();
       await upkeep.close();
       await heartbeat.close();
       subscription.close();
