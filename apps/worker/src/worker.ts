@@ -13,6 +13,7 @@ import { refuseOtherRetention } from './lease/fleet-retention.ts';
 import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
 import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases } from './lease/leases.ts';
+import { Settling } from './lease/settling.ts';
 import { RunningEntries } from './run/running-entries.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
 import { ADMIT_EVERYTHING, type Admission } from './session/admission.ts';
@@ -23,6 +24,7 @@ import { startUpkeep } from './upkeep/upkeep.ts';
 import { fetchSessions } from './worker/fetch-sessions.ts';
 import { readHostCalls } from './worker/host-calls.ts';
 import { HostedSessions } from './worker/hosted-sessions.ts';
+import { requeueRegularly } from './worker/requeue-regularly.ts';
 import { sweepLogsRegularly } from './worker/sweep-logs-regularly.ts';
 import { takeBack } from './worker/take-back.ts';
 import { subscribeToWakeUps } from './worker/wake-ups.ts';
@@ -82,6 +84,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const heldTimes = createHeldTimes();
   const stopping = new AbortController();
   const wakeUps = new Notifier();
+  const settling = new Settling({ redis, fleet, hostId, onSettled: () => wakeUps.notify() });
   const sessions = new HostedSessions(
     {
       ...host,
@@ -122,10 +125,14 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     throw error;
   });
   await recordRetention(redis, fleet, deps.retentionMs);
-  // Redis may have lost it.
-  redis.on('ready', () => void recordRetention(redis, fleet, deps.retentionMs).catch(() => {}));
-  // While Redis was down the leases may have run out: they are renewed before another host takes them over.
-  redis.on('ready', () => void heartbeat.beatNow());
+  // While Redis was away the leases may have run out: they are renewed before any other call, of this host or of another.
+  deps.connected.recoverFirst(async (direct) => {
+    const lastBeatAt = heartbeat.lastAt;
+    await heartbeat.recover(direct, () => leases.renew(direct));
+    // Redis may have lost it.
+    await recordRetention(direct, fleet, deps.retentionMs).catch(() => {});
+    void settling.begin(lastBeatAt);
+  });
 
   const { removed } = await takeBack({ jobs, sandboxes, sessions, logger });
   const { offered = [], slots: toolSlots = 1, env: toolEnv = {} } = deps.tools ?? {};
@@ -139,11 +146,12 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   // Calls that came before the subscription.
   await readCalls();
   const fetching = fetchSessions({
-    ...{ jobs, sessions, wakeUps, readCalls, logger },
+    ...{ jobs, sessions, wakeUps, readCalls, settling, logger },
     slots: deps.slots,
     stopping: stopping.signal,
   });
-  const upkeep = startUpkeep({ redis, fleet, jobs, logger, intervalMs: UPKEEP_INTERVAL_MS });
+  const requeueing = requeueRegularly(jobs, settling, STALLED_INTERVAL_MS, logger);
+  const upkeep = startUpkeep({ redis, fleet, jobs, logger, intervalMs: UPKEEP_INTERVAL_MS }, settling);
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
@@ -160,6 +168,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       await Promise.all([sessionsEnded, tools.close(how === 'end' ? 0 : graceMs)]);
       const left = sessions.size;
       logSweeping.close();
+      requeueing.close();
       await upkeep.close();
       await heartbeat.close();
       subscription.close();

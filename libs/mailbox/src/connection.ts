@@ -1,23 +1,30 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 import { Redis, type RedisOptions } from 'ioredis';
 import { batchWrites } from './batch-writes.ts';
-import { usePatientDeadlines } from './patient-deadlines.ts';
+import { applyCallRules, REDIS_DEADLINE_MS } from './call-rules.ts';
+import { type Recover, recoverFirst } from './recovery.ts';
 import { followRedisIdentity, parseInfo, type RedisHistory } from './redis-identity.ts';
 import { loadMailboxScripts } from './script.ts';
 
 const OLDEST_REDIS = [6, 2] as const;
-/** A call to Redis fails when it has no reply within this time. */
-export const REDIS_DEADLINE_MS = 2_000;
 
 /**
  * How a connection behaves while Redis is unavailable. `producer`: its calls fail within the deadline, and the caller gets the error.
- * `host`: it retries for ever. `blocking`: it retries for ever, and its calls have no deadline, because they wait for data.
+ * `host`: its calls fail at once and are never sent later; the caller makes them again. `subscriber`: it subscribes again for ever.
+ * `blocking`: it retries for ever, and its calls have no deadline, because they wait for data.
  */
-export type ConnectionRole = 'producer' | 'host' | 'blocking';
+export type ConnectionRole = 'producer' | 'host' | 'subscriber' | 'blocking';
 
 const ROLE_OPTIONS: Record<ConnectionRole, RedisOptions> = {
   producer: { maxRetriesPerRequest: 1, commandTimeout: REDIS_DEADLINE_MS },
-  host: { maxRetriesPerRequest: null, commandTimeout: REDIS_DEADLINE_MS },
+  // With 0 retries a broken connection fails the calls that are under way.
+  host: {
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: REDIS_DEADLINE_MS,
+  },
+  subscriber: { maxRetriesPerRequest: null, commandTimeout: REDIS_DEADLINE_MS },
   blocking: { maxRetriesPerRequest: null },
 };
 
@@ -27,6 +34,8 @@ export interface Connected {
   history: RedisHistory;
   /** Another connection to the same Redis. It counts towards the five connections that a process may have. */
   duplicate(role: ConnectionRole, name: string): Redis;
+  /** After each reconnection of `redis`, `recover` runs before any other call. Call this once at most. */
+  recoverFirst(recover: Recover): void;
 }
 
 /**
@@ -46,7 +55,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     // A failure rejects the calls that it concerns. Without a listener, the error event would end the process.
     redis.on('error', () => {});
     batchWrites(redis);
-    usePatientDeadlines(redis);
+    applyCallRules(redis);
     return redis;
   };
   const redis = connection(role, name);
@@ -66,7 +75,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     throw toConnectError(error, place, networkError);
   }
   redis.off('error', remember);
-  return { redis, history, duplicate: connection };
+  return { redis, history, duplicate: connection, recoverFirst: (recover) => recoverFirst(redis, recover) };
 }
 
 /** Throws, as connectRedis does, when Redis does not answer on this connection or has become unsuitable since it was opened. */

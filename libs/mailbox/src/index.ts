@@ -1,13 +1,14 @@
 export { forget } from './admission/forget.ts';
 export { type Granted, grant } from './admission/grant.ts';
-export { relock } from './admission/relock.ts';
+export { type Lock, renew } from './admission/renew.ts';
+export { requeue } from './admission/requeue.ts';
+export { REDIS_DEADLINE_MS } from './call-rules.ts';
 export {
   type Connected,
   type ConnectionRole,
   checkRedis,
   connectRedis,
   describeRedis,
-  REDIS_DEADLINE_MS,
 } from './connection.ts';
 export type { Entry, Taken } from './entry.ts';
 export { type Adopted, adopt } from './host/adopt.ts';

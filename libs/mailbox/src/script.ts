@@ -100,9 +100,16 @@ export function throwQueueError(cause: unknown): never {
 
 /** Converts a failure of Redis, or of the connection to it. */
 export function toQueueError(cause: unknown): ShellfleetError {
-  const text = cause instanceof Error ? cause.message : String(cause);
+  const text = describeCause(cause);
   const message = text.includes('OOM command not allowed')
     ? 'Redis is full (maxmemory reached), so it takes nothing new. Free memory, or raise maxmemory.'
     : `Redis gave no usable answer: ${text}. Check that it runs and can be reached.`;
   return new ShellfleetError('QUEUE_UNAVAILABLE', message, {}, { cause });
+}
+
+/** ioredis describes two failures of a host's calls by its own options. */
+function describeCause(cause: unknown): string {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  if (text.startsWith('Reached the max retries')) return 'the connection broke before its answer';
+  return text.startsWith("Stream isn't writeable") ? 'there is no connection to it' : text;
 }

@@ -1,4 +1,5 @@
 import { LIMITS } from '@shellfleet/protocol';
+import type { Settling } from '../lease/settling.ts';
 import { readPage } from './read-page.ts';
 import { reconcile } from './reconcile.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
@@ -11,10 +12,12 @@ import type { UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 // UPKEEP-2. A session whose owner sends no heartbeat is reported as unreachable, once per fence.
 // UPKEEP-3. Data older than its retention, or over its budget, is deleted. A waiting entry whose start deadline has passed is ended.
 
-export function startUpkeep(deps: UpkeepDeps): { close(): Promise<void> } {
+/** Rounds begin only while the fleet is settled: otherwise hosts that are up may look lost. */
+export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'>): { close(): Promise<void> } {
   const memory: UpkeepMemory = { streamBytes: LIMITS.sessionStreamBytes, sweptAt: new Map() };
   let round: Promise<void> | undefined;
   const timer = setInterval(() => {
+    if (!settling.settled) return;
     round ??= runRound(deps, memory)
       .catch((err: unknown) => deps.logger.warn({ err }, 'upkeep.failed'))
       .finally(() => {

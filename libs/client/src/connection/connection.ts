@@ -55,12 +55,12 @@ export class Connection {
     id: string,
     nextId: () => string,
     redis: Redis,
-    duplicate: (role: 'blocking' | 'host', name: string) => Redis,
+    duplicate: (role: 'blocking' | 'subscriber', name: string) => Redis,
   ) {
     this.id = id;
     this.nextId = nextId;
     this.redis = redis;
-    this.subscriber = new FeedSubscriber(() => duplicate('host', `shellfleet-feeds-${id}`));
+    this.subscriber = new FeedSubscriber(() => duplicate('subscriber', `shellfleet-feeds-${id}`));
     this.inboxes = new InboxReader(() => duplicate('blocking', `shellfleet-inbox-${id}`), redis, id);
     // Every queue of every namespace listens on it.
     redis.setMaxListeners(0);
