@@ -77,7 +77,7 @@ const workerOrder = [
   ['calls', 'session', 'tools', 'upkeep'],
   ['run', 'terminals'],
   ['shell'],
-  ['host-log', 'lease', 'redaction', 'sandbox'],
+  ['host-log', 'journal', 'lease', 'redaction', 'sandbox'],
   ['host', 'output', 'queue'],
   ['config.ts'],
 ];

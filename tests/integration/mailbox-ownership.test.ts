@@ -45,6 +45,26 @@ describe('adopt', () => {
     });
   });
 
+  test('keeps state and stream of a life in use, also when it is opened after a close that let both expire', async () => {
+    await own(redis, keys);
+    await submitSome(redis, keys, generation, 1);
+    await close(redis, keys, generation, true);
+    await open(redis, keys, 'sealed spec', 'digest');
+    // A job that was left from the earlier life brings the session to a host before anything is submitted to this one.
+    await release(await own(redis, keys, 'h2'), 'queued');
+    const expiries = () => Promise.all([redis.pttl(keys.state), redis.pttl(keys.stream)]);
+    expect(await expiries()).toEqual([-1, -1]);
+  });
+
+  test('learns why the last owner that had a shell ended it, also after one that had none', async () => {
+    const idle = { type: 'session.lost', data: { reason: 'it was idle' } } as const;
+    await release(await own(redis, keys), 'lost', idle);
+    const owner = await own(redis, keys, 'h2');
+    expect(await adopt(owner)).toMatchObject({ loss: 'it was idle' });
+    await release(owner, 'queued');
+    expect(await adopt(await own(redis, keys, 'h3'))).toMatchObject({ loss: 'it was idle' });
+  });
+
   test.each([
     ['another class', 'an earlier life', 'wrong-queue'],
     ['another class', 'this life', 'adopted'],

@@ -209,6 +209,15 @@ describe('finish', () => {
     expect(outcomesOf(await readEvents(redis, keys))).toEqual(new Map([[ids[0], 'success']]));
   });
 
+  test('names the entry that its first arrival started when the second is not to start any', async () => {
+    const ids = await submitSome(redis, keys, generation, 3);
+    const owner = await own(redis, keys);
+    await take(owner);
+    await finish(owner, ids[0] ?? '', finishAs('success', true));
+    const second = await finish(owner, ids[0] ?? '', finishAs('success', false));
+    expect(second).toMatchObject({ endedBefore: true, next: { type: 'running', entry: { id: ids[1] } } });
+  });
+
   test('of one that arrives late, when the next has ended too, changes neither', async () => {
     const ids = await submitSome(redis, keys, generation, 2);
     const owner = await own(redis, keys);

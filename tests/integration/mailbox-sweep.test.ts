@@ -169,7 +169,14 @@ test('ends a close that broke off, when there is no host to do it', async () => 
 
 test('leaves no key behind where there is no session', async () => {
   const unknown = newKeys();
-  expect(await sweep(redis, unknown)).toEqual({ trimmed: 0, waiting: 0, host: '', ended: [], hasWork: false });
+  expect(await sweep(redis, unknown)).toEqual({
+    trimmed: 0,
+    waiting: 0,
+    host: '',
+    ended: [],
+    hasWork: false,
+    life: '',
+  });
   expect(await redis.exists(unknown.state, unknown.stream, unknown.queue)).toBe(0);
 });
 
@@ -188,3 +195,17 @@ async function submitOneByOne(owner: Awaited<ReturnType<typeof own>>, count: num
   }
   return ids;
 }
+
+test('ends a life that nobody used for the retention, unless a host that may come back has it', async () => {
+  const owner = await own(redis, keys);
+  await submitSome(redis, keys, generation, 1);
+  await runNext(owner, Buffer.from('done\n'));
+  await redis.hset(keys.state, 'activeAt', 1);
+  const limits = { ...AMPLE, retentionMs: 1_000_000 };
+  expect((await sweep(redis, keys, limits)).life).toBe('open');
+  expect((await sweep(redis, keys, { ...limits, ownerGone: true })).life).toBe('closed');
+  const closed = (await readEvents(redis, keys)).filter(({ type }) => type === 'session.closed');
+  expect(closed.map(({ data }) => data.toString())).toEqual(['{"reason":"nobody used it for the retention"}']);
+  expect(await take(owner)).toEqual({ type: 'fenced' });
+  for (const key of [keys.state, keys.stream]) expect(await redis.pttl(key)).toBeGreaterThan(0);
+});

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { openRedis, parseRedisUrl } from '@shellfleet/mailbox';
 import { hostKeys, sessionKeys } from '@shellfleet/protocol';
 import Docker from 'dockerode';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { inject } from 'vitest';
 import {
   idsOf,
@@ -44,8 +45,7 @@ export interface FleetInspector extends AsyncDisposable {
 }
 
 export function inspectFleet({ namespace, redisUrl }: Pick<TestFleet, 'namespace' | 'redisUrl'>): FleetInspector {
-  const redis = new Redis(redisUrl, { maxRetriesPerRequest: null });
-  redis.on('error', () => {});
+  const redis = openRedis(parseRedisUrl(redisUrl), 'blocking', 'inspector');
   const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
   const events = (sessionId: string) => readEvents(redis, sessionKeys(namespace, 'default', sessionId));
   const containers = async (sessionId?: string): Promise<SandboxContainer[]> => {

@@ -1,10 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
+import { startRedisProcess } from './redis-process.ts';
 
 /** A redis-server of the test's own, for tests that a shared one does not allow: other settings, a flush, an outage. */
 export interface OwnRedis extends AsyncDisposable {
@@ -22,51 +17,18 @@ export interface OwnRedis extends AsyncDisposable {
 }
 
 export async function startOwnRedis(...settings: string[]): Promise<OwnRedis> {
-  const port = await freePort();
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-redis-'));
-  const usual = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder];
-  const spawnServer = () => spawn('redis-server', ['--port', String(port), ...usual, ...settings], { stdio: 'ignore' });
-  const url = `redis://127.0.0.1:${port}`;
-  const redis = new Redis(url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
-  redis.on('error', () => {});
-  let server = spawnServer();
-  await redis.ping();
-  const start = async () => {
-    server = spawnServer();
-    await redis.ping();
-  };
+  const server = await startRedisProcess({ settings: ['--save', '', '--appendonly', 'no', ...settings] });
   return {
-    url,
-    redis,
-    freeze: () => server.kill('SIGSTOP'),
-    thaw: () => server.kill('SIGCONT'),
-    kill: () => kill(server),
-    start,
+    url: `redis://127.0.0.1:${server.port}`,
+    redis: server.redis,
+    freeze: () => server.signal('SIGSTOP'),
+    thaw: () => server.signal('SIGCONT'),
+    kill: server.kill,
+    start: server.start,
     async restart() {
-      await kill(server);
-      await start();
+      await server.kill();
+      await server.start();
     },
-    async [Symbol.asyncDispose]() {
-      redis.disconnect();
-      await kill(server);
-      await rm(folder, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
-}
-
-async function kill(server: ChildProcess): Promise<void> {
-  if (server.exitCode !== null || server.signalCode !== null) return;
-  const ended = once(server, 'exit');
-  server.kill('SIGKILL');
-  await ended;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port was given');
-  return address.port;
 }

@@ -63,7 +63,11 @@ const duration = (leastMs: number, mostMs: number) =>
 
 const environmentSchema = z.object({
   SHELLFLEET_REDIS_URL: z
-    .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
+    .string()
+    .regex(
+      /^rediss?(\+(sentinel|cluster))?:\/\//,
+      'must be a redis://, redis+sentinel:// or redis+cluster:// URL (rediss for TLS)',
+    )
     .default('redis://127.0.0.1:6379')
     .describe('Redis of the fleet'),
   SHELLFLEET_NAMESPACE: namespaceSchema

@@ -3,4 +3,5 @@ export { createDockerSandboxes, type DockerSandboxesOptions } from './sandbox/do
 export { createHostSandboxes, type HostSandboxesOptions } from './sandbox/host/host-sandboxes.ts';
 export type { FoundSandbox, KeeperLink, Sandbox, SandboxDeath, Sandboxes, SessionRef } from './sandbox/sandbox.ts';
 export type { Admission, AdmissionQuestion, Verdict } from './session/admission.ts';
+export { startUpkeep } from './upkeep/upkeep.ts';
 export { createWorker, type Worker, type WorkerDeps } from './worker.ts';

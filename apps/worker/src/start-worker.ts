@@ -6,6 +6,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { ConfigError, readConfig } from './config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
+import { openJournal } from './journal/journal.ts';
 import { openPolicies } from './sandbox/open-policies.ts';
 import type { Admission } from './session/admission.ts';
 import type { Stop } from './session/hosted-session.ts';
@@ -24,8 +25,10 @@ const LAST_MS = 10_000;
  */
 export async function startWorker(admission?: Admission): Promise<void> {
   process.title = 'shellfleet-worker';
+  const alone = endWithoutSupervisor();
   try {
     await run(admission);
+    alone.becomeReady();
   } catch (error) {
     const { code, message, hint, stack } = ensureShellfleetError(error);
     const ours = error instanceof ConfigError ? error.message : `${message} ${hint}`;
@@ -34,7 +37,35 @@ export async function startWorker(admission?: Admission): Promise<void> {
   }
 }
 
+/**
+ * A supervisor that ends before this worker is ready leaves a worker that no process has waited for: it ends too. Later the worker goes on
+ * alone, for its sessions.
+ */
+function endWithoutSupervisor(): { becomeReady(): void } {
+  const end = () => process.exit(1);
+  process.once('disconnect', end);
+  if (process.send !== undefined && !process.connected) end();
+  return { becomeReady: () => void process.off('disconnect', end) };
+}
+
+/** Resolves when a signal asks this process to stop. From the second one on, or when the end takes too long, it exits at once. */
+function untilAskedToStop(): Promise<Stop> {
+  const asked = Promise.withResolvers<Stop>();
+  let stopping = false;
+  const stop = (how: Stop) => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    setTimeout(() => process.exit(1), GRACE_MS + LAST_MS).unref();
+    asked.resolve(how);
+  };
+  process.on('SIGTERM', () => stop('hand-over'));
+  process.on('SIGINT', () => stop('end'));
+  return asked.promise;
+}
+
 async function run(admission: Admission | undefined): Promise<void> {
+  // A signal that arrives while this starts waits: sandboxes of an earlier worker, which SIGINT ends too, are found by then.
+  const asked = untilAskedToStop();
   const config = readConfig();
   const logger = pino({ level: config.logLevel, formatters: { level: (label) => ({ level: label }) } });
   const folder = await openStateFolder(config.stateFolder, config.hostId);
@@ -58,6 +89,11 @@ async function run(admission: Admission | undefined): Promise<void> {
     sealKeys: config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)],
     sandboxes,
     hostLog: createHostLog(folder.logs, config.logs),
+    journal: openJournal({
+      folder: folder.journal,
+      retentionMs: config.retentionMs,
+      onWriteFailed: (err) => logger.error({ err }, 'journal.append-failed'),
+    }),
     retentionMs: config.retentionMs,
     ...(admission === undefined ? {} : { admission }),
     logger,
@@ -66,18 +102,11 @@ async function run(admission: Admission | undefined): Promise<void> {
       process.exit(1);
     },
   });
-  let stopping = false;
-  const stop = (how: Stop) => {
-    if (stopping) process.exit(1);
-    stopping = true;
-    setTimeout(() => process.exit(1), GRACE_MS + LAST_MS).unref();
-    void worker
-      .close(how, GRACE_MS)
-      .then(() => folder.close())
-      .then(() => process.exit(0));
-  };
-  process.on('SIGTERM', () => stop('hand-over'));
-  process.on('SIGINT', () => stop('end'));
+  void asked.then(async (how) => {
+    await worker.close(how, GRACE_MS);
+    await folder.close();
+    process.exit(0);
+  });
   // `up` and supervisors wait for this message; a signal may follow at once.
   process.send?.({ type: 'ready', hostId });
 }

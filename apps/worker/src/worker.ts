@@ -8,6 +8,7 @@ import { fleetKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import type { HostLog } from './host-log/host-log.ts';
+import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
 import { refuseOtherRetention } from './lease/fleet-retention.ts';
 import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
@@ -33,6 +34,8 @@ import { subscribeToWakeUps } from './worker/wake-ups.ts';
 const FIRST_LOCK_MS = ALIVE_MS + 60_000;
 const STALLED_INTERVAL_MS = 1_000;
 const UPKEEP_INTERVAL_MS = 2_000;
+/** Longer than the interval at which producers note the sessions that they use, with a margin for a busy machine. */
+const UPKEEP_QUIET_MS = 60_000;
 
 export interface WorkerDeps {
   connected: Connected;
@@ -48,6 +51,8 @@ export interface WorkerDeps {
   sealKeys: readonly string[];
   sandboxes: Sandboxes;
   hostLog: HostLog;
+  /** The ids that this host began. */
+  journal: Journal;
   /** How long the fleet keeps what has ended. */
   retentionMs: number;
   /** The rules by which this host admits entries. Default: everything is admitted. */
@@ -88,7 +93,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const sessions = new HostedSessions(
     {
       ...host,
-      ...{ jobs, leases, offers, sandboxes, hostLog },
+      ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal },
       lockMs: FIRST_LOCK_MS,
       limitOpening: pLimit(2 * availableParallelism()),
       hostEntries: new RunningEntries(),
@@ -151,7 +156,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     stopping: stopping.signal,
   });
   const requeueing = requeueRegularly(jobs, settling, STALLED_INTERVAL_MS, logger);
-  const upkeep = startUpkeep({ redis, fleet, jobs, logger, intervalMs: UPKEEP_INTERVAL_MS }, settling);
+  const upkeepTimes = { intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS, retentionMs: deps.retentionMs };
+  const upkeep = startUpkeep({ redis, fleet, jobs, logger, ...upkeepTimes }, settling);
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 

@@ -15,7 +15,7 @@ import {
   type Taken,
   type take,
 } from '@shellfleet/mailbox';
-import type { SessionKeys, SessionSpec } from '@shellfleet/protocol';
+import { type SessionKeys, type SessionSpec, ShellfleetError } from '@shellfleet/protocol';
 
 interface FakeEntry {
   id: string;
@@ -36,6 +36,8 @@ export class FakeMailbox {
   readonly events: string[] = [];
   takes = 0;
   released: string | undefined;
+  /** The reply of the next finish is lost; this happens before its second arrival. */
+  onLostReply: (() => void) | undefined;
   readonly #keys: SessionKeys;
   readonly #sealer: Sealer;
   readonly #spec: SessionSpec;
@@ -107,11 +109,26 @@ export class FakeMailbox {
       rerun: (async () => ({ type: 'restarted' })) as typeof rerun,
       finish: (async (owner, entryId, { result, takeNext }) => {
         if (!isOwner(owner)) return { type: 'fenced' };
+        if (this.finished.some(({ id }) => id === entryId)) {
+          const next: Taken =
+            this.running !== undefined
+              ? { type: 'running', entry: this.running }
+              : takeNext
+                ? start(owner)
+                : { type: 'empty' };
+          return { type: 'finished', event: '1-0', next, endedBefore: true };
+        }
         if (this.running?.id === entryId) this.running = undefined;
         else if (this.waiting[0]?.id === entryId) this.waiting.shift();
         else return { type: 'not-running' };
         this.finished.push({ id: entryId, outcome: result.outcome, takeNext, result });
         const next: Taken = takeNext ? start(owner) : { type: 'empty' };
+        const { onLostReply } = this;
+        this.onLostReply = undefined;
+        if (onLostReply !== undefined) {
+          onLostReply();
+          throw new ShellfleetError('QUEUE_UNAVAILABLE', 'no reply');
+        }
         return { type: 'finished', event: '1-0', next, endedBefore: false };
       }) as typeof finish,
       release: (async (owner, status, _event, waiting) => {
@@ -134,6 +151,7 @@ export class FakeMailbox {
       reportedEpoch: this.epoch,
       epochBase: this.epochBase,
       preparedEpoch: this.epoch,
+      loss: '',
       waiting: this.waiting.length,
       createdAt: 1,
       previousHost: '',

@@ -1,6 +1,9 @@
-import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { findProgram, runProgram, runProgramOrThrow } from './run-program.ts';
+import { readFile } from 'node:fs/promises';
+import { withoutEnablingServices } from './boot-services.ts';
+import { withoutStartingServices } from './no-service-starts.ts';
+import { findProgram, type ProgramResult, runProgram, runProgramOrThrow } from './run-program.ts';
 import { SetupError } from './setup-error.ts';
+import { uninterrupted } from './uninterrupted.ts';
 
 export type Report = (line: string) => void;
 
@@ -12,8 +15,6 @@ export const debianPackages = {
   imageTools: ['mmdebstrap'],
   testImages: ['busybox-static'],
 } as const;
-
-const policyPath = '/usr/sbin/policy-rc.d';
 
 /** Whether this process may install Debian packages: root, on Debian or a relative of it. */
 export async function canInstallPackages(): Promise<boolean> {
@@ -30,50 +31,61 @@ export function isDebianFamily(osRelease: string): boolean {
   return ids.includes('debian') || ids.includes('ubuntu');
 }
 
-/** Installs packages without starting their services, so that only processes run that set-up has started and can stop. */
-export async function installPackages(names: readonly string[], report: Report): Promise<void> {
-  report(`Installing ${names.join(', ')} from Debian's packages`);
-  await withoutStartingServices(async () => {
-    const first = await aptInstall(names);
-    if (first.exitCode === 0) return;
-    // Package lists that are missing (a fresh machine) or stale (an old one) make the install fail.
-    report("Fetching Debian's package lists");
-    await runProgramOrThrow('apt-get', ['update', '-qq'], { env: aptEnv() });
-    const second = await aptInstall(names);
-    if (second.exitCode === 0) return;
-    const lastWords = second.stderr.trim().split('\n').slice(-3).join(' ');
-    throw new SetupError(
-      `apt-get could not install ${names.join(', ')}: ${lastWords}`,
-      `apt-get install ${names.join(' ')}`,
-    );
-  });
+/** Where packages are installed. The tests give a folder of their own. */
+export interface DebianSystem {
+  root: string;
+  policyPath?: string;
 }
 
-function aptInstall(names: readonly string[]) {
+/**
+ * Installs packages without starting their services, now or at boot, so that only processes run that set-up has started and can stop. Removes no
+ * package. Signals that ask this process to end wait for apt, which would otherwise leave packages half installed.
+ */
+export async function installPackages(
+  names: readonly string[],
+  report: Report,
+  { root, policyPath }: DebianSystem = { root: '/' },
+): Promise<void> {
+  report(`Installing ${names.join(', ')} from Debian's packages`);
+  const install = () => installOrThrow(names, report);
+  await uninterrupted(() => withoutEnablingServices(() => withoutStartingServices(install, policyPath), root));
+}
+
+async function installOrThrow(names: readonly string[], report: Report): Promise<void> {
+  const first = await aptInstall(names);
+  if (first.exitCode === 0) return;
+  if (wouldRemove(first)) throw removalRefused(names);
+  // Package lists that are missing (a fresh machine) or stale (an old one) make the install fail.
+  report("Fetching Debian's package lists");
+  await runProgramOrThrow('apt-get', ['update', '-qq'], { env: aptEnv(), detached: true });
+  const second = await aptInstall(names);
+  if (second.exitCode === 0) return;
+  if (wouldRemove(second)) throw removalRefused(names);
+  const lastWords = second.stderr.trim().split('\n').slice(-3).join(' ');
+  throw new SetupError(
+    `apt-get could not install ${names.join(', ')}: ${lastWords}`,
+    `apt-get install ${names.join(' ')}`,
+  );
+}
+
+function aptInstall(names: readonly string[]): Promise<ProgramResult> {
   const options = ['-o', 'DPkg::Lock::Timeout=120', '-o', 'Dpkg::Use-Pty=0'];
-  return runProgram('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...options, ...names], {
-    env: aptEnv(),
-  });
+  // docker.io conflicts with containerd.io: without --no-remove, apt would take the container runtime of a Kubernetes node away.
+  const args = ['install', '-y', '-qq', '--no-remove', '--no-install-recommends', ...options, ...names];
+  return runProgram('apt-get', args, { env: aptEnv(), detached: true });
+}
+
+function wouldRemove({ stderr, stdout }: ProgramResult): boolean {
+  return /need to be removed but remove is disabled/i.test(stderr + stdout);
+}
+
+function removalRefused(names: readonly string[]): SetupError {
+  return new SetupError(
+    `apt-get would remove other packages to install ${names.join(', ')}, and set-up removes none.`,
+    `read what apt-get install -s ${names.join(' ')} would remove, then install ${names.length === 1 ? 'it' : 'them'} yourself`,
+  );
 }
 
 function aptEnv(): NodeJS.ProcessEnv {
   return { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-}
-
-async function withoutStartingServices(work: () => Promise<void>): Promise<void> {
-  // An existing policy belongs to the administrator and is kept.
-  if (
-    await stat(policyPath).then(
-      () => true,
-      () => false,
-    )
-  )
-    return work();
-  await writeFile(policyPath, '#!/bin/sh\nexit 101\n');
-  await chmod(policyPath, 0o755);
-  try {
-    await work();
-  } finally {
-    await rm(policyPath, { force: true });
-  }
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readLivePid, startDetached, stopByPidFile, writePid } from './background-process.ts';
+import { isPidFileLive, startDetached, stopByPidFile } from './background-process.ts';
 import { canInstallPackages, debianPackages, installPackages, type Report } from './debian-packages.ts';
 import { readEngineVersion } from './docker-client.ts';
 import { candidateDockerHosts, type DockerEndpoint, parseDockerHost } from './docker-endpoint.ts';
@@ -16,7 +16,11 @@ const ownDockerHost = 'unix:///var/run/docker.sock';
 const startTimeoutMs = 60_000;
 
 /** Finds a running Docker engine, or installs and starts one where that is possible. */
-export async function ensureDocker(env: NodeJS.ProcessEnv, report: Report): Promise<DockerEngine> {
+export async function ensureDocker(
+  env: NodeJS.ProcessEnv,
+  report: Report,
+  signal?: AbortSignal,
+): Promise<DockerEngine> {
   const found = await findDocker(env);
   if (found) return { ...found, startedHere: false };
   if (env.DOCKER_HOST) throw engineNotAnswering(env.DOCKER_HOST);
@@ -25,7 +29,8 @@ export async function ensureDocker(env: NodeJS.ProcessEnv, report: Report): Prom
     if (!(await canInstallPackages())) throw cannotInstallEngine();
     await installPackages(debianPackages.docker, report);
   }
-  return startDocker(env, report);
+  signal?.throwIfAborted();
+  return startDocker(env, report, signal);
 }
 
 /** The first engine that answers, without starting anything. */
@@ -43,20 +48,25 @@ export function stopDocker(env: NodeJS.ProcessEnv): Promise<boolean> {
   return stopByPidFile(pidPath(stateFolder(env)), 'dockerd');
 }
 
-async function startDocker(env: NodeJS.ProcessEnv, report: Report): Promise<DockerEngine> {
+async function startDocker(
+  env: NodeJS.ProcessEnv,
+  report: Report,
+  signal: AbortSignal | undefined,
+): Promise<DockerEngine> {
   report('Starting the Docker engine');
   const folder = await makeStateFolder(env);
   const logPath = join(folder, 'dockerd.log');
   const dockerd = (await findProgram('dockerd')) ?? 'dockerd';
-  const pid = await startDetached(dockerd, ['--host', ownDockerHost, '--live-restore'], logPath);
-  await writePid(pidPath(folder), pid);
+  const args = ['--host', ownDockerHost, '--live-restore'];
+  await startDetached(dockerd, args, { logPath, pidPath: pidPath(folder) });
   const endpoint = parseDockerHost(ownDockerHost)!;
   for (const giveUpAt = Date.now() + startTimeoutMs; Date.now() < giveUpAt; await delay(100)) {
     const version = await readEngineVersion(endpoint);
     if (version) return { endpoint, version, startedHere: true };
-    if (!(await readLivePid(pidPath(folder), 'dockerd'))) break;
+    if (signal?.aborted || !(await isPidFileLive(pidPath(folder), 'dockerd'))) break;
   }
   await stopByPidFile(pidPath(folder), 'dockerd');
+  signal?.throwIfAborted();
   const log = await readFile(logPath, 'utf8').catch(() => '');
   throw new SetupError(
     `The Docker engine did not start: ${lastEngineError(log)}`,

@@ -4,19 +4,23 @@ import { type DockerEngine, ensureDocker } from './ensure-docker.ts';
 import { ensureKeeper, ensureOwnKeeper } from './ensure-keeper.ts';
 import { type EnsureImageDeps, ensureSessionImage } from './images/ensure-session-image.ts';
 import { ensureTestImages, type TestImages } from './images/ensure-test-images.ts';
+import { removeStalePolicy } from './no-service-starts.ts';
 
 export type Machine = { engine: DockerEngine; sessionImage: string };
 
 /** Sets up a worker without containers, which needs only the keeper. */
-export function ensureMachineWithoutEngine(report: Report): Promise<void> {
-  return ensureOwnKeeper(report);
+export async function ensureMachineWithoutEngine(report: Report): Promise<void> {
+  await removeStalePolicy();
+  await ensureOwnKeeper(report);
 }
 
-/** Everything but Redis that a worker on this machine needs: an engine, the default session image, the keeper. */
-export async function ensureMachine(env: NodeJS.ProcessEnv, report: Report): Promise<Machine> {
-  const engine = await ensureDocker(env, report);
-  const deps = imageDeps(engine, env, report);
+/** Everything but Redis that a worker on this machine needs: an engine, the default session image, the keeper. `signal` interrupts it. */
+export async function ensureMachine(env: NodeJS.ProcessEnv, report: Report, signal?: AbortSignal): Promise<Machine> {
+  await removeStalePolicy();
+  const engine = await ensureDocker(env, report, signal);
+  const deps = { ...imageDeps(engine, env, report), signal };
   const sessionImage = await ensureSessionImage(deps);
+  signal?.throwIfAborted();
   await ensureKeeper({ ...deps, sessionImage });
   return { engine, sessionImage };
 }

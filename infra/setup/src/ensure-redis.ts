@@ -2,8 +2,8 @@ import { canInstallPackages, debianPackages, installPackages, type Report } from
 import { findDocker } from './ensure-docker.ts';
 import { hasImage } from './images/image-store.ts';
 import { pullReporting } from './images/pull-image.ts';
-import { RedisContainer } from './redis/redis-container.ts';
-import { RedisServer } from './redis/redis-server.ts';
+import { RedisContainer, removeRedisContainer } from './redis/redis-container.ts';
+import { RedisServer, stopRedisServer } from './redis/redis-server.ts';
 import { findProgram } from './run-program.ts';
 import { SetupError } from './setup-error.ts';
 
@@ -14,6 +14,7 @@ export type EnsureRedisOptions = {
   /** Whether data outlives the server: yes for a fleet, no for a test run. */
   persistent: boolean;
   report: Report;
+  signal?: AbortSignal;
 };
 
 /** A Redis to use until close(), which stops it if it was started for us. */
@@ -26,8 +27,19 @@ export async function ensureRedis(options: EnsureRedisOptions): Promise<Redis> {
   const { env, folder, persistent, report } = options;
   if (env.SHELLFLEET_REDIS_URL) return givenRedis(env.SHELLFLEET_REDIS_URL);
   const program = await findRedisServer(report);
-  if (program) return RedisServer.start({ program, folder, persistent, report });
+  options.signal?.throwIfAborted();
+  if (program) {
+    report('Starting Redis');
+    return RedisServer.start({ program, folder, persistent, report });
+  }
   return startContainer(options);
+}
+
+/** Ends the Redis that runs on a folder after its supervisor has died, as a process or as a container. */
+export async function stopRedis(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
+  await stopRedisServer(folder);
+  const engine = await findDocker(env);
+  if (engine) await removeRedisContainer(engine.endpoint, folder);
 }
 
 function givenRedis(url: string): Redis {
@@ -42,12 +54,12 @@ async function findRedisServer(report: Report): Promise<string | undefined> {
   return findProgram('redis-server');
 }
 
-async function startContainer({ env, folder, persistent, report }: EnsureRedisOptions): Promise<Redis> {
+async function startContainer({ env, folder, persistent, report, signal }: EnsureRedisOptions): Promise<Redis> {
   const engine = await findDocker(env);
   if (!engine) throw noRedis('no Docker engine answers to run one in a container');
   const { endpoint } = engine;
   if (!(await hasImage(endpoint, publicRedisImage))) {
-    const refusal = await pullReporting({ endpoint, env, report }, publicRedisImage);
+    const refusal = await pullReporting({ endpoint, env, report, signal }, publicRedisImage);
     if (refusal !== undefined) throw noRedis(`${publicRedisImage} cannot be pulled (${refusal})`);
   }
   report('Starting Redis in a container');

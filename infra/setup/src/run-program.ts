@@ -6,18 +6,24 @@ export type RunProgramOptions = {
   cwd?: string;
   env?: NodeJS.ProcessEnv;
   timeoutMs?: number;
+  /** In a process session of its own, which a Ctrl-C at the terminal does not reach. */
+  detached?: boolean;
+  /** Ends the program with SIGTERM; the call rejects when the program has ended. */
+  signal?: AbortSignal | undefined;
   /** Receives the program's stdout and stderr as they arrive. The result has them too. */
   onLine?: (line: string) => void;
 };
 
 /** Runs a program to its end. A program that does not exist gives exit code 127. */
 export function runProgram(file: string, args: string[], options: RunProgramOptions = {}): Promise<ProgramResult> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
+    options.signal?.throwIfAborted();
     const child = spawn(file, args, {
       cwd: options.cwd,
       env: options.env ?? process.env,
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: options.timeoutMs,
+      detached: options.detached ?? false,
       killSignal: 'SIGKILL',
     });
     let stdout = '';
@@ -30,8 +36,14 @@ export function runProgram(file: string, args: string[], options: RunProgramOpti
       stderr += text;
       options.onLine?.(text);
     });
+    const end = () => void child.kill('SIGTERM');
+    options.signal?.addEventListener('abort', end, { once: true });
     child.on('error', (error) => resolve({ exitCode: 127, stdout, stderr: stderr + error.message }));
-    child.on('close', (exitCode) => resolve({ exitCode, stdout, stderr }));
+    child.on('close', (exitCode) => {
+      options.signal?.removeEventListener('abort', end);
+      if (options.signal?.aborted) reject(options.signal.reason);
+      else resolve({ exitCode, stdout, stderr });
+    });
   });
 }
 

@@ -4,7 +4,10 @@ import { fleetFilePath, readFleetFile } from './fleet-file.ts';
 import type { SubmitInterceptor } from './submit/interceptors.ts';
 
 export interface ConnectOptions {
-  /** `redis://[user:password@]host:port[/db]`, or `rediss://` for TLS. Default: `SHELLFLEET_REDIS_URL`, else the connection file that `up` wrote for this user. */
+  /**
+   * `redis://[user:password@]host:port[/db]`, `redis+sentinel://host:port,host:port/name` or `redis+cluster://host:port,host:port`; `rediss` for
+   * TLS. Default: `SHELLFLEET_REDIS_URL`, else the connection file that `up` wrote for this user.
+   */
   redisUrl?: string;
   /** The fleet's name in Redis. Default: `SHELLFLEET_NAMESPACE`, else that of the connection file, else `shellfleet`. */
   namespace?: string;

@@ -2,7 +2,8 @@
 // connection to the worker. It outlives the worker, and so does the session. docs/keeper-protocol.md describes its
 // protocol.
 //
-//   keeper <socket path | -> [shell [argument ...]]        SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER in the environment
+//   keeper <socket path | -> [shell [argument ...]]
+//   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER, SF_WORKSPACE
 //
 // One thread, one loop. Every file is one part of it; a file includes only files of lines below its own.
 //   closing                     the end of the keeper       hello       the HELLO message
@@ -15,7 +16,7 @@
 //   files                       file operations             child       forks of the keeper
 //   link, transport             the connection              begun       ids of earlier entries
 //   processes, reaper, cgroup   the process tree            events      epoll
-//   ring_buffer, text, memory, identity, wire, log, clock
+//   ring_buffer, text, memory, identity, workspace, wire, log, clock
 #define _GNU_SOURCE
 #include "begun.h"
 #include "cgroup.h"
@@ -36,6 +37,7 @@
 #include "shell.h"
 #include "terminal.h"
 #include "transport.h"
+#include "workspace.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,6 +217,7 @@ int main(int argc, char **argv) {
   const Transport *transport = is_attached ? transport_stdio() : transport_socket(argv[1]);
   if (!events_open() || !link_open(transport, identity_sync(), greet)) give_up(EXIT_NO_RESOURCES);
   open_signals();
+  if (!workspace_is_expected("/workspace")) give_up(EXIT_OTHER_WORKSPACE);
   const char *folder = open_folder();
   if (!begun_open() || !processes_open() || !input_open() || !terminals_open()) give_up(EXIT_NO_RESOURCES);
   cgroup_open("/sys/fs/cgroup");

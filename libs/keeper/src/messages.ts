@@ -176,6 +176,7 @@ const keeperExits: Record<number, string> = {
   103: 'Its keeper was given no token.',
   104: 'Its keeper cannot write to its folder.',
   105: 'Its keeper had too little memory, or too few descriptors.',
+  106: 'The folder mounted as its workspace is not the one that was checked: another session changed the path meanwhile, or the engine runs on another kernel.',
 };
 
 /** Why a keeper could not start. Undefined for an exit code that is not of its own. */

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 
 // What holds for every call on a connection, whichever library makes it.
 //
@@ -17,6 +17,8 @@ interface Call {
   setTimeout(ms: number): void;
   /** ioredis clears it when the reply comes. */
   _commandTimeoutTimer?: NodeJS.Timeout;
+  /** The connection that it was last sent on. */
+  sentOn?: Socket | undefined;
 }
 
 /** A call to Redis fails when it has no reply within this time. */
@@ -27,25 +29,35 @@ export function applyCallRules(redis: Redis): void {
   redis.sendCommand = (command, ...rest) => {
     const call = command as unknown as Call;
     if (call.isSettled) return command.promise;
-    // ioredis sends a command of its queues again, through this function.
-    if (!Object.hasOwn(call, 'setTimeout')) prepare(call, redis);
+    prepare(call);
+    call.sentOn = streamOf(redis);
     // Looked up at each call: instrumentation replaces it on the prototype.
     return Redis.prototype.sendCommand.call(redis, command, ...rest);
   };
 }
 
-function prepare(call: Call, redis: Redis): void {
+/** The same for a Cluster. Its own deadline would begin anew with each node that a call is sent to, and not at all while no node is known. */
+export function applyClusterCallRules(cluster: Cluster, deadlineMs: number | undefined): void {
+  cluster.sendCommand = (command, ...rest) => {
+    const call = command as unknown as Call;
+    if (call.isSettled) return undefined;
+    prepare(call);
+    if (deadlineMs !== undefined) call.setTimeout(deadlineMs);
+    return Cluster.prototype.sendCommand.call(cluster, command, ...rest);
+  };
+  cluster.on('+node', applyCallRules);
+}
+
+function prepare(call: Call): void {
+  // ioredis sends a command of its queues again.
+  if (Object.hasOwn(call, 'setTimeout')) return;
   const { reject } = call;
   call.reject = (error) => {
     if (error instanceof Error && 'command' in error) delete error.command;
     reject(error);
   };
   call.setTimeout = (ms) => {
-    if (call._commandTimeoutTimer !== undefined) return;
-    const stream = streamOf(redis);
-    wait(call, ms / STEPS, STEPS, () => {
-      if (stream !== undefined && stream === streamOf(redis)) discard(stream);
-    });
+    if (call._commandTimeoutTimer === undefined) wait(call, ms / STEPS, STEPS);
   };
 }
 
@@ -53,12 +65,12 @@ function prepare(call: Call, redis: Redis): void {
  * Divides the deadline of a call into steps, of which time that this process is busy counts as one at most. Node runs timers before it reads
  * replies, so after two seconds of work without a pause, calls to a Redis that has answered would fail all the same.
  */
-function wait(call: Call, stepMs: number, steps: number, onExpired: () => void): void {
+function wait(call: Call, stepMs: number, steps: number): void {
   call._commandTimeoutTimer = setTimeout(() => {
     if (call.isSettled) return;
-    if (steps > 1) return wait(call, stepMs, steps - 1, onExpired);
+    if (steps > 1) return wait(call, stepMs, steps - 1);
     call.reject(new Error('Command timed out'));
-    onExpired();
+    discard(call.sentOn);
   }, stepMs);
 }
 
@@ -68,7 +80,8 @@ function streamOf(redis: Redis): Socket | undefined {
 }
 
 /** With a reset, the kernel drops what it has not delivered. A plain close would go on delivering it. */
-function discard(stream: Socket): void {
+function discard(stream: Socket | undefined): void {
+  if (stream === undefined || stream.destroyed) return;
   if (stream instanceof TLSSocket || stream.connecting) stream.destroy();
   else stream.resetAndDestroy();
 }

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { isCluster } from './open-redis.ts';
 import { redisResumed } from './retry-while-redis-is-down.ts';
 
 /** Runs on a new connection before any other call. Rejects when it could not do its work; it is then called again. */
@@ -23,11 +24,19 @@ export function recoverFirst(redis: Redis, recover: Recover): void {
     sendCommand: { value: (...args: Parameters<Redis['sendCommand']>) => send.apply(redis, args) },
   });
   let connection = 0;
-  redis.on('close', () => {
+  const broken = () => {
     isOpen = false;
     connection += 1;
-  });
+  };
+  redis.on('close', broken);
   redis.on('ready', () => void run(connection));
+  // Of a Cluster, one node can come back alone. The first call to it connects.
+  if (isCluster(redis)) {
+    redis.on('+node', () => {
+      broken();
+      void run(connection);
+    });
+  }
 
   async function run(started: number): Promise<void> {
     try {

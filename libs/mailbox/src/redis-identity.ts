@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 
 /** Identifies a Redis process and the history of its data. */
 export interface RedisIdentity {
@@ -32,17 +32,53 @@ export async function readRedisIdentity(redis: Redis): Promise<RedisIdentity | u
  * connection is ready, and the reply is read here.
  */
 export function followRedisIdentity(redis: Redis): RedisHistory {
-  const history = { identity: undefined, changes: 0, changedAt: undefined } as {
-    -readonly [Field in keyof RedisHistory]: RedisHistory[Field];
-  };
-  const record = (reply: unknown) => {
-    const identity = typeof reply === 'string' ? toIdentity(parseInfo(reply)) : undefined;
-    if (identity === undefined) return;
+  const client: unknown = redis;
+  if (client instanceof Cluster) return followClusterIdentity(client);
+  const history = newHistory();
+  onInfo(redis, (identity) => {
     const before = history.identity;
     history.identity = identity;
-    if (before === undefined || isSame(before, identity)) return;
-    history.changes += 1;
-    history.changedAt = Date.now();
+    if (before !== undefined && !isSame(before, identity)) recordChange(history);
+  });
+  return history;
+}
+
+/**
+ * Of a Cluster, each node is another Redis. A change is a node at a known address with another identity, or a node at an address that was
+ * not known once the first call was made: a failover promotes one. `identity` is that of the node which answered last.
+ */
+function followClusterIdentity(cluster: Cluster): RedisHistory {
+  const history = newHistory();
+  const known = new Map<string, RedisIdentity>();
+  let isComplete = false;
+  cluster.on('+node', (node: Redis) => {
+    const address = `${node.options.host}:${node.options.port}`;
+    onInfo(node, (identity) => {
+      const before = known.get(address);
+      known.set(address, identity);
+      history.identity = identity;
+      if (before === undefined ? isComplete : !isSame(before, identity)) recordChange(history);
+      isComplete ||= cluster.nodes('master').every(({ options }) => known.has(`${options.host}:${options.port}`));
+    });
+  });
+  return history;
+}
+
+type History = { -readonly [Field in keyof RedisHistory]: RedisHistory[Field] };
+
+function newHistory(): History {
+  return { identity: undefined, changes: 0, changedAt: undefined };
+}
+
+function recordChange(history: History): void {
+  history.changes += 1;
+  history.changedAt = Date.now();
+}
+
+function onInfo(redis: Redis, listener: (identity: RedisIdentity) => void): void {
+  const record = (reply: unknown) => {
+    const identity = typeof reply === 'string' ? toIdentity(parseInfo(reply)) : undefined;
+    if (identity !== undefined) listener(identity);
   };
   const sendCommand = Object.hasOwn(redis, 'sendCommand') ? redis.sendCommand : undefined;
   redis.sendCommand = (command, ...rest) => {
@@ -50,7 +86,6 @@ export function followRedisIdentity(redis: Redis): RedisHistory {
     // Looked up at each call: instrumentation replaces it on the prototype.
     return (sendCommand ?? Redis.prototype.sendCommand).call(redis, command, ...rest);
   };
-  return history;
 }
 
 function isSame(one: RedisIdentity, other: RedisIdentity): boolean {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { composeScript } from './compose-script.ts';
+import { mastersOf } from './open-redis.ts';
 
 /** A Lua script. It is called by its hash; its source is sent only when Redis does not have it. */
 export interface Script {
@@ -29,9 +30,12 @@ export function defineMailboxScript(path: string): Script {
   return defineScript(path, composeScript(PRELUDE, readLua(`./${path}.lua`)));
 }
 
-/** Loads every script into Redis. A call whose script is missing in Redis does so, too. */
+/** Loads every script into Redis, of a Cluster into each node that it reaches. A call whose script is missing in Redis does so, too. */
 export async function loadMailboxScripts(redis: Redis): Promise<void> {
-  await Promise.all(scripts.map((script) => redis.script('LOAD', script.source)));
+  const load = (node: Redis) => Promise.all(scripts.map((script) => node.script('LOAD', script.source)));
+  const loads = await Promise.allSettled(mastersOf(redis).map(load));
+  const failed = loads.find((one) => one.status === 'rejected');
+  if (failed !== undefined && loads.every((one) => one.status === 'rejected')) throw failed.reason;
 }
 
 export type ScriptArgument = string | number | Buffer;

@@ -69,7 +69,10 @@ export interface FleetKeys {
   namespace: string;
   /** prefix of the BullMQ queues of sessions, one for each placement class */
   admission: string;
-  /** sorted set: session member → time at which it was recorded or last submitted to (ms) */
+  /**
+   * sorted set: session member → when upkeep looks at it: the time of its next look (ms, by the clock of Redis), or a negative number, the
+   * negated time at which a producer noted it last: at once
+   */
   index: string;
   /** hash: session member → `<fence> <host>` */
   owners: string;
@@ -131,19 +134,24 @@ export const toolResultKey = (fleet: FleetKeys, call: string) => `${fleet.tools}
 /** stream and channel: calls of a tenant that started and ended */
 export const toolEventsKey = (fleet: FleetKeys, tenant: string) => `${fleet.tools}:events:${tenant}`;
 
-/** Keys of one host. */
+/** Keys of one host. They are on the Cluster slot of admission, because one transaction writes them with the list of hosts. */
 export const hostKeys = (namespace: string, host: string) => ({
   /** string with JSON, 5 s: heartbeat of the worker */
-  alive: `${namespace}:host:${host}:alive`,
+  alive: `${hostPrefix(namespace, host)}:alive`,
   /** string, 5 s, renewed: boot id of the one process that may act as this host */
-  boot: `${namespace}:host:${host}:boot`,
+  boot: `${hostPrefix(namespace, host)}:boot`,
   /** stream: calls to live shells */
-  calls: `${namespace}:host:${host}:calls`,
+  calls: `${hostPrefix(namespace, host)}:calls`,
   /** string with JSON, 5 s: the tools that it offers */
-  tools: `${namespace}:host:${host}:tools`,
+  tools: `${hostPrefix(namespace, host)}:tools`,
   /** pub/sub: wake-ups of this host */
   wakeUps: `${wakeUpsPrefix(namespace)}${host}`,
 });
 
-/** stream, expires after its producer has stopped: hints that a command ended */
-export const inboxKey = (namespace: string, producer: string) => `${namespace}:inbox:${producer}`;
+const hostPrefix = (namespace: string, host: string) => `${fleetKeys(namespace).admission}:host:${host}`;
+
+/**
+ * stream, expires after its producer has stopped: hints that a command ended. The inboxes of a producer in all namespaces share one Cluster
+ * slot, because it waits for all of them in one call.
+ */
+export const inboxKey = (namespace: string, producer: string) => `${namespace}:inbox:{${producer}}`;

@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,8 +8,9 @@ import { DEFAULT_POLICY, POLICY_NAMES, type PolicyName } from '@shellfleet/proto
 import { makeStateFolder, SetupError } from '@shellfleet/setup';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { runFirstCommand } from '../fleet-process/first-command.ts';
-import { startFleet, type UpOptions } from '../fleet-process/up.ts';
+import { type RunningFleet, startFleet, type UpOptions } from '../fleet-process/up.ts';
 import type { Context } from './context.ts';
+import { CANCELLED } from './exit-codes.ts';
 
 interface UpFlags {
   detach?: boolean;
@@ -39,8 +41,9 @@ function toCount(text: string): number {
   return count;
 }
 
-/** Runs in the foreground. Ctrl-C ends the fleet, after a message with the number of open sessions. */
+/** Runs in the foreground. A signal ends the fleet, at any time: while it starts, and later after a message with the number of open sessions. */
 async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): Promise<void> {
+  const asked = askedToEnd();
   // The process that started a detached supervisor receives messages until the fleet is ready.
   const tell = (progress: Progress) => process.connected && process.send?.(progress);
   const report = (line: string) => {
@@ -52,31 +55,51 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
     ...(flags.slots === undefined ? {} : { slots: flags.slots }),
     ...(flags.policies === undefined ? {} : { policies: flags.policies }),
   };
+  let running: RunningFleet | undefined;
   try {
-    const running = await startFleet(options, config.env, report);
-    await greet(report);
+    running = await startFleet(options, config.env, report, asked.signal);
+    await greet(report, asked.signal);
     tell({ type: 'ready' });
-    if (process.connected) process.disconnect();
+    asked.releaseStarter();
     if (running.started === 'reused') return;
-    await untilAsked();
+    if (!asked.signal.aborted) await once(asked.signal, 'abort');
     report(`Ending the fleet: ${await countSessions()} open sessions end with it`);
-    await running.close();
   } catch (error) {
-    if (!(error instanceof SetupError)) {
+    if (!(error instanceof SetupError) && !asked.signal.aborted) {
       tell({ type: 'failed', text: error instanceof Error ? error.message : String(error) });
       throw error;
     }
-    report(error.message);
-    tell({ type: 'failed', text: error.message });
-    setExitCode(1);
+    report(asked.signal.aborted ? 'Interrupted: what was started ends.' : (error as Error).message);
+    setExitCode(asked.signal.aborted ? CANCELLED : 1);
+  } finally {
+    await running?.close();
+    asked.releaseStarter();
   }
 }
 
-async function greet(report: (line: string) => void): Promise<void> {
+/**
+ * From the start on, signals do not end this process, but abort the start or the fleet. So does the end of the process that waits for a detached
+ * supervisor to be ready, until `releaseStarter`: that process need not wait any longer.
+ */
+function askedToEnd(): { signal: AbortSignal; releaseStarter(): void } {
+  const asked = new AbortController();
+  const end = () => asked.abort(new Error('It was interrupted.'));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end);
+  process.once('disconnect', end);
+  if (process.send !== undefined && !process.connected) end();
+  const releaseStarter = () => {
+    process.off('disconnect', end);
+    if (process.connected) process.disconnect();
+  };
+  return { signal: asked.signal, releaseStarter };
+}
+
+async function greet(report: (line: string) => void, signal: AbortSignal): Promise<void> {
   await using fleet = await Fleet.connect();
   const before = await fleet.hosts();
   const policy = policyFor(before.flatMap(({ policies }) => policies));
-  await runFirstCommand(fleet, policy, report);
+  await runFirstCommand(fleet, policy, { report, signal });
+  signal.throwIfAborted();
   const free = (await fleet.hosts()).reduce((sum, host) => sum + host.free, 0);
   const exec = `npx shellfleet exec${policy === DEFAULT_POLICY ? '' : ` --policy ${policy}`} demo`;
   report(`The fleet is up, with ${free} free slots. In another terminal:
@@ -100,22 +123,22 @@ async function upDetached({ config, terminal, setExitCode }: Context): Promise<v
   const args = process.argv.slice(2).filter((argument) => argument !== '--detach' && argument !== '-d');
   const { SHELLFLEET_DETACH: _, ...env } = config.env;
   const child = fork(main, args, { env, detached: true, stdio: ['ignore', log, log, 'ipc'] });
+  // It does not belong to the terminal, so signals for this process are passed on to it. This process ends after it.
+  const passOn = () => void child.kill('SIGTERM');
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, passOn);
   const ready = await new Promise<boolean>((resolve) => {
     child.on('message', (progress: Progress) => {
-      if (progress.type === 'line') for (const part of progress.text.split('\n')) terminal.say(part);
-      else resolve(progress.type === 'ready');
+      if (progress.type === 'ready') resolve(true);
+      else for (const part of progress.text.split('\n')) terminal.say(part);
     });
-    child.once('exit', () => resolve(false));
+    child.once('exit', (exitCode) => {
+      setExitCode(exitCode || 1);
+      resolve(false);
+    });
   });
-  if (!ready) setExitCode(1);
+  if (!ready) return;
   if (child.connected) child.disconnect();
   child.unref();
-}
-
-function untilAsked(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
-  });
 }
 
 async function countSessions(): Promise<number> {

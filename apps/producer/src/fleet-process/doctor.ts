@@ -2,7 +2,7 @@ import { readFleetFile } from '@shellfleet/client';
 import { connectRedis, describeRedis } from '@shellfleet/mailbox';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { diagnose, type Finding } from '@shellfleet/setup';
-import { isOurs, readFleetRecord, VERSION } from './fleet-record.ts';
+import { isSupervisorRunning, readFleetRecord, VERSION } from './fleet-record.ts';
 import { examineHostPolicy } from './host-policy.ts';
 
 /** Examines this machine and the fleet, and changes nothing. */
@@ -20,7 +20,7 @@ export async function examine(env: NodeJS.ProcessEnv): Promise<Finding[]> {
 async function examineFleet(env: NodeJS.ProcessEnv): Promise<Finding> {
   const name = 'fleet';
   const record = await readFleetRecord(env);
-  if (record !== undefined && (await isOurs(record.pid, 'shellfleet-up'))) {
+  if (record !== undefined && isSupervisorRunning(record)) {
     const own = record.version === VERSION ? '' : ` (this is ${VERSION})`;
     return { name, state: 'present', detail: `version ${record.version}${own}, up since ${record.startedAt}` };
   }

@@ -1,18 +1,26 @@
-import { readFileSync } from 'node:fs';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { removeFleetFile } from '@shellfleet/client';
-import { checkoutRoot, makeStateFolder, stateFolder } from '@shellfleet/setup';
+import { tryJson } from '@shellfleet/protocol';
+import { checkoutRoot, endProcess, isRunning, type RecordedProcess, stateFolder } from '@shellfleet/setup';
 import { z } from 'zod';
 
-/** The record of a running fleet, for `down` and later calls of `up`. It is in the state folder while the fleet runs. */
+// RECORD-1. The record is written before anything is started and removed after everything has ended, so `down` and the next `up` know of
+// everything that runs, whenever the supervisor was killed.
+// RECORD-2. It is replaced in one step, so it is always whole.
+
+const processSchema = z.object({ pid: z.number(), startedAt: z.string() });
+
+/** The record of a fleet of this machine, for `down` and later calls of `up`. It is in the state folder while any part of the fleet may run. */
 const fleetRecordSchema = z.object({
-  pid: z.number(),
-  workerPids: z.array(z.number()),
+  state: z.enum(['starting', 'up']),
+  supervisor: processSchema,
+  workers: z.array(processSchema),
   version: z.string(),
   checkout: z.string(),
   startedAt: z.string(),
+  /** Whether the engine, if set-up's pid file names one, was started by this fleet. */
   startedEngine: z.boolean(),
 });
 export type FleetRecord = z.infer<typeof fleetRecordSchema>;
@@ -21,24 +29,42 @@ export const VERSION: string = z
   .object({ version: z.string() })
   .parse(JSON.parse(readFileSync(join(checkoutRoot, 'package.json'), 'utf8'))).version;
 
+/** Titles and command lines by which a fleet's processes are known. A worker gets its title soon after its start. */
+const SUPERVISOR = ['shellfleet-up'];
+const WORKER = ['shellfleet-worker', 'apps/worker/src/main.ts'];
+
 function recordPath(env: NodeJS.ProcessEnv): string {
   return join(stateFolder(env), 'up.json');
 }
 
-export async function writeFleetRecord(record: FleetRecord, env: NodeJS.ProcessEnv): Promise<void> {
-  await makeStateFolder(env);
-  await writeFile(recordPath(env), JSON.stringify(record), { mode: 0o600 });
+/** Writes the record of a fleet that is about to start. False: there is a record already. The state folder must exist. */
+export function claimFleetRecord(record: FleetRecord, env: NodeJS.ProcessEnv): boolean {
+  const temporary = writeTemporary(record, env);
+  try {
+    linkSync(temporary, recordPath(env));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return false;
+  } finally {
+    rmSync(temporary);
+  }
 }
 
+export function replaceFleetRecord(record: FleetRecord, env: NodeJS.ProcessEnv): void {
+  renameSync(writeTemporary(record, env), recordPath(env));
+}
+
+function writeTemporary(record: FleetRecord, env: NodeJS.ProcessEnv): string {
+  const path = `${recordPath(env)}.${process.pid}`;
+  writeFileSync(path, JSON.stringify(record), { mode: 0o600 });
+  return path;
+}
+
+/** Undefined when there is none, or one of another version that cannot be read. */
 export async function readFleetRecord(env: NodeJS.ProcessEnv): Promise<FleetRecord | undefined> {
   const text = await readFile(recordPath(env), 'utf8').catch(() => undefined);
-  if (text === undefined) return undefined;
-  try {
-    return fleetRecordSchema.parse(JSON.parse(text));
-  } catch {
-    // Incomplete (the disk was full) or written by another version: treated as no record.
-    return undefined;
-  }
+  return text === undefined ? undefined : fleetRecordSchema.safeParse(tryJson(text)).data;
 }
 
 /** Removes the fleet record and the connection file. */
@@ -47,22 +73,16 @@ export async function removeFleetRecord(env: NodeJS.ProcessEnv): Promise<void> {
   await rm(recordPath(env), { force: true });
 }
 
-/** Whether the process is alive and is a fleet's supervisor or worker. The pid alone proves nothing, because pids are reused. */
-export async function isOurs(pid: number, title: 'shellfleet-up' | 'shellfleet-worker'): Promise<boolean> {
-  try {
-    process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-  if (process.platform !== 'linux') return true;
-  const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-  return commandLine.startsWith(title);
+export function isSupervisorRunning({ supervisor }: FleetRecord): boolean {
+  return isRunning(supervisor, SUPERVISOR);
 }
 
-/** Kills a supervisor or worker of the fleet and waits until it is gone. */
-export async function killAndWait(pid: number, title: 'shellfleet-up' | 'shellfleet-worker'): Promise<void> {
-  while (await isOurs(pid, title)) {
-    process.kill(pid, 'SIGKILL');
-    await delay(20);
-  }
+type Ending = { signal: NodeJS.Signals; graceMs: number };
+
+export async function endSupervisor({ supervisor }: FleetRecord, how: Ending): Promise<void> {
+  await endProcess(supervisor, SUPERVISOR, how);
+}
+
+export async function endWorkers(workers: readonly RecordedProcess[], how: Ending): Promise<void> {
+  await Promise.all(workers.map((worker) => endProcess(worker, WORKER, how)));
 }

@@ -1,8 +1,8 @@
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
-import { readFleetFile, writeFleetFile } from '@shellfleet/client';
+import { writeFleetFile } from '@shellfleet/client';
+import { abortable } from '@shellfleet/concurrency';
 import {
-  checkoutRoot,
   ensureMachine,
   ensureMachineWithoutEngine,
   ensureRedis,
@@ -11,8 +11,8 @@ import {
   type Redis,
   stopDocker,
 } from '@shellfleet/setup';
-import { endFleet } from './down.ts';
-import { isOurs, killAndWait, readFleetRecord, removeFleetRecord, VERSION, writeFleetRecord } from './fleet-record.ts';
+import { claimFleet } from './claim-fleet.ts';
+import { type FleetRecord, removeFleetRecord, replaceFleetRecord } from './fleet-record.ts';
 import { ensureSealKey } from './seal-key.ts';
 import { superviseWorker, type WorkerProcess } from './worker-process.ts';
 
@@ -28,90 +28,92 @@ export interface UpOptions {
 export interface RunningFleet {
   /** `reused`: the fleet was running already. */
   started: 'started' | 'reused';
-  /** Ends everything that was started. Returns how many sessions ended with it. */
+  /** Ends everything that was started. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the missing parts of a fleet on this machine (engine, images, keeper, Redis, workers), then runs a first command.
- * A running fleet of this version and checkout is left as it is. Throws a SetupError with its fix.
+ * Starts the missing parts of a fleet on this machine (engine, images, keeper, Redis, workers). A running fleet of this version and checkout is
+ * left as it is. Throws a SetupError with its fix. When it throws, or when the signal aborts, everything that it started has ended.
  */
 export async function startFleet(
   options: UpOptions,
   env: NodeJS.ProcessEnv,
   report: (line: string) => void,
+  signal: AbortSignal,
 ): Promise<RunningFleet> {
-  const before = await reuseOrReplace(env, report);
-  if (before === 'reuse') return { started: 'reused', close: async () => {} };
   process.title = 'shellfleet-up';
-  const folder = await makeStateFolder(env);
-  const machine = await ensurePolicies(options, env, report);
-  const startedEngine = machine?.engine.startedHere || before.startedEngine;
-  const redis = await ensureRedis({ env, folder: await makeStateFolder(env, 'redis'), persistent: true, report });
-  const workers: WorkerProcess[] = [];
+  const claimed = await claimFleet(env, report, signal);
+  if (claimed === 'reuse') return { started: 'reused', close: async () => {} };
+  const parts: FleetParts = { record: claimed, redis: undefined, workers: [] };
   try {
-    const sealKeys = await ensureSealKey(folder, env);
-    const namespace = env.SHELLFLEET_NAMESPACE ?? 'shellfleet';
-    await writeFleetFile({ version: 1, namespace, redisUrl: redis.url, sealKeys }, env);
-    const log = createWriteStream(join(folder, 'workers.log'), { flags: 'a', mode: 0o600 });
-    report(`Starting ${options.workers === 1 ? 'a worker' : `${options.workers} workers`}`);
-    for (let number = 1; number <= options.workers; number += 1) {
-      const workerEnv = toWorkerEnv(number, options, {
-        env,
-        redis,
-        sealKeys,
-        machine,
-      });
-      const onRestart = (reason: string) => report(`A worker ended and is started again: ${reason}`);
-      workers.push(superviseWorker(workerEnv, (chunk) => log.write(chunk), onRestart));
-    }
-    await Promise.all(workers.map(({ ready }) => ready));
-    const record = {
-      pid: process.pid,
-      version: VERSION,
-      checkout: checkoutRoot,
-      startedAt: new Date().toISOString(),
-      startedEngine,
-    };
-    const keepRecord = () => writeFleetRecord({ ...record, workerPids: workers.flatMap(({ pid }) => pid ?? []) }, env);
-    await keepRecord();
-    const timer = setInterval(() => void keepRecord().catch(() => {}), 5_000);
-    return {
-      started: 'started',
-      async close() {
-        clearInterval(timer);
-        await stopAll(workers, redis);
-        if (startedEngine) await stopDocker(env);
-        await removeFleetRecord(env);
-      },
-    };
+    await startParts(parts, options, { env, report, signal });
+    return { started: 'started', close: () => endParts(parts, env) };
   } catch (error) {
-    await stopAll(workers, redis);
+    await endParts(parts, env);
     throw error;
   }
 }
 
-/** `reuse` when a fleet of this version and checkout runs. Ends any other fleet, or takes over the rest of a dead one, and reports it. */
-async function reuseOrReplace(
-  env: NodeJS.ProcessEnv,
-  report: (line: string) => void,
-): Promise<'reuse' | { startedEngine: boolean }> {
-  const record = await readFleetRecord(env);
-  if (record === undefined) return { startedEngine: false };
-  if (await isOurs(record.pid, 'shellfleet-up')) {
-    if (record.version === VERSION && record.checkout === checkoutRoot && (await readFleetFile(env)) !== undefined) {
-      report(`A fleet runs already, since ${record.startedAt} (process ${record.pid}); it is used as it is.`);
-      return 'reuse';
-    }
-    report(`A fleet of another version or checkout runs (${record.version}); it is replaced.`);
-    await endFleet(env);
-    return { startedEngine: false };
+/** What has been started so far. */
+interface FleetParts {
+  record: FleetRecord;
+  redis: Redis | undefined;
+  workers: WorkerProcess[];
+}
+
+interface Start {
+  env: NodeJS.ProcessEnv;
+  report: (line: string) => void;
+  signal: AbortSignal;
+}
+
+async function startParts(parts: FleetParts, options: UpOptions, { env, report, signal }: Start): Promise<void> {
+  const folder = await makeStateFolder(env);
+  const machine = await ensurePolicies(options, { env, report, signal });
+  const redisFolder = await makeStateFolder(env, 'redis');
+  const redis = await ensureRedis({ env, folder: redisFolder, persistent: true, report, signal });
+  parts.redis = redis;
+  const sealKeys = await ensureSealKey(folder, env);
+  const namespace = env.SHELLFLEET_NAMESPACE ?? 'shellfleet';
+  await writeFleetFile({ version: 1, namespace, redisUrl: redis.url, sealKeys }, env);
+  const log = createWriteStream(join(folder, 'workers.log'), { flags: 'a', mode: 0o600 });
+  const keepRecord = () => {
+    parts.record.workers = parts.workers.flatMap((worker) => worker.process ?? []);
+    replaceFleetRecord(parts.record, env);
+  };
+  signal.throwIfAborted();
+  report(`Starting ${options.workers === 1 ? 'a worker' : `${options.workers} workers`}`);
+  for (let number = 1; number <= options.workers; number += 1) {
+    const workerEnv = toWorkerEnv(number, options, { env, redis, sealKeys, machine });
+    parts.workers.push(
+      superviseWorker(workerEnv, {
+        started: () => keepOrReport(keepRecord, report),
+        output: (chunk) => log.write(chunk),
+        restarts: (reason) => report(`A worker ended and is started again: ${reason}`),
+      }),
+    );
+    keepRecord();
   }
-  report('The last fleet was not ended in order; what is left of it is taken over.');
-  // Killed instead of terminated, so that the shells outlive their worker and the next one adopts them.
-  for (const pid of record.workerPids) await killAndWait(pid, 'shellfleet-worker');
+  await abortable(Promise.all(parts.workers.map(({ ready }) => ready)), signal);
+  parts.record.state = 'up';
+  keepRecord();
+}
+
+/** A disk that is full when a worker is started again is no reason to end the fleet. */
+function keepOrReport(keepRecord: () => void, report: (line: string) => void): void {
+  try {
+    keepRecord();
+  } catch (error) {
+    report(`The record of this fleet could not be written: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+async function endParts({ workers, redis, record }: FleetParts, env: NodeJS.ProcessEnv): Promise<void> {
+  await Promise.all(workers.map((worker) => worker.stop('SIGINT', END_GRACE_MS)));
+  await redis?.close();
+  if (record.startedEngine) await stopDocker(env);
   await removeFleetRecord(env);
-  return { startedEngine: record.startedEngine };
 }
 
 /** The policies that the fleet's workers will offer, parsed as the workers parse them. */
@@ -123,13 +125,9 @@ function policiesOf({ policies }: UpOptions, env: NodeJS.ProcessEnv): string[] {
 }
 
 /** Sets up what the policies need on this machine. Without a list, docker is assumed. Undefined: no engine is needed. */
-async function ensurePolicies(
-  options: UpOptions,
-  env: NodeJS.ProcessEnv,
-  report: (line: string) => void,
-): Promise<Machine | undefined> {
+async function ensurePolicies(options: UpOptions, { env, report, signal }: Start): Promise<Machine | undefined> {
   const policies = policiesOf(options, env);
-  if (policies.length === 0 || policies.includes('docker')) return ensureMachine(env, report);
+  if (policies.length === 0 || policies.includes('docker')) return ensureMachine(env, report, signal);
   await ensureMachineWithoutEngine(report);
   return undefined;
 }
@@ -154,9 +152,4 @@ function toWorkerEnv(number: number, options: UpOptions, surroundings: WorkerSur
     // The first worker keeps the machine's own id. Further ones on the same machine need ids of their own.
     ...(number === 1 ? {} : { SHELLFLEET_HOST_ID: `${env.SHELLFLEET_HOST_ID || 'host'}-${number}` }),
   };
-}
-
-async function stopAll(workers: WorkerProcess[], redis: Redis): Promise<void> {
-  await Promise.all(workers.map((worker) => worker.stop('SIGINT', END_GRACE_MS)));
-  await redis.close();
 }

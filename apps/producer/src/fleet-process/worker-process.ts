@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { checkoutRoot } from '@shellfleet/setup';
+import { checkoutRoot, type RecordedProcess, recordProcess } from '@shellfleet/setup';
 
 /** Exponential backoff of restarts: doubles up to the longest pause, and is reset when a worker has lived for the reset time. */
 const FIRST_PAUSE_MS = 500;
@@ -10,7 +10,7 @@ const LONGEST_PAUSE_MS = 30_000;
 const RESET_AFTER_MS = 60_000;
 
 export interface WorkerProcess {
-  readonly pid: number | undefined;
+  readonly process: RecordedProcess | undefined;
   /** Resolves at the first `ready`; rejects when the worker ends before it. */
   readonly ready: Promise<void>;
   /** Sends the signal, stops restarting, and waits for the end; kills after `graceMs`. */
@@ -26,20 +26,26 @@ export function sourceProgram(path: string): string[] {
   return ['--conditions=@shellfleet/source', '--no-warnings', join(checkoutRoot, path)];
 }
 
-/** A worker that is started again when it dies. `onLine` receives the lines of its log, `onRestart` the reason for each restart. */
-export function superviseWorker(
-  env: NodeJS.ProcessEnv,
-  onOutput: (chunk: Buffer) => void,
-  onRestart: (reason: string) => void,
-): WorkerProcess {
+export interface WorkerEvents {
+  /** Called in the same turn of the event loop as the start of the process, of each restart too. */
+  started(): void;
+  /** Receives the worker's log. */
+  output(chunk: Buffer): void;
+  restarts(reason: string): void;
+}
+
+/** A worker that is started again when it dies. */
+export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): WorkerProcess {
   let child: ChildProcess | undefined;
+  let recorded: RecordedProcess | undefined;
   let stopping = false;
+  let wasReady = false;
   const ready = Promise.withResolvers<void>();
   ready.promise.catch(() => {});
   const ended = run();
   return {
-    get pid() {
-      return child?.pid;
+    get process() {
+      return recorded;
     },
     ready: ready.promise,
     async stop(signal, graceMs) {
@@ -60,9 +66,10 @@ export function superviseWorker(
       const startedAt = Date.now();
       const reason = await runOnce();
       ready.reject(new Error(reason));
-      if (stopping) return;
+      // One that was never ready is not started again: the fleet's start fails with its reason.
+      if (stopping || !wasReady) return;
       if (Date.now() - startedAt > RESET_AFTER_MS) pauseMs = FIRST_PAUSE_MS;
-      onRestart(reason);
+      on.restarts(reason);
       await delay(pauseMs);
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
     }
@@ -75,14 +82,19 @@ export function superviseWorker(
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
+    if (child.pid !== undefined) recorded = recordProcess(child.pid);
+    on.started();
     const errors: Buffer[] = [];
-    child.stdout?.on('data', onOutput);
+    child.stdout?.on('data', on.output);
     child.stderr?.on('data', (chunk: Buffer) => {
       errors.push(chunk);
       if (errors.length > 50) errors.shift();
-      onOutput(chunk);
+      on.output(chunk);
     });
-    child.on('message', () => ready.resolve());
+    child.on('message', () => {
+      wasReady = true;
+      ready.resolve();
+    });
     const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
     const said = Buffer.concat(errors).toString('utf8').trim().split('\n').at(-1);
     return said || `it ended with ${signal ?? `exit code ${code}`}`;

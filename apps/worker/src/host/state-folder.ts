@@ -19,6 +19,8 @@ export interface StateFolder extends AsyncDisposable {
   hostSandboxes: string;
   /** For output over the budget of the streams. */
   logs: string;
+  /** For the ids that this host began. */
+  journal: string;
   close(): Promise<void>;
 }
 
@@ -38,6 +40,7 @@ export async function openStateFolder(stateFolder: string, given: string | undef
     sandboxes: join(path, 's'),
     hostSandboxes: join(path, 'h'),
     logs: join(path, 'logs'),
+    journal: join(path, 'journal'),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -13,7 +13,7 @@ function fakeRedis(stored: string | null) {
 }
 
 const claim: BootClaim = { hostId: 'h1', machine: 'm1', boot: 'b2', ttlMs: 5_000 };
-const WRITE = [['ns:host:h1:boot', 'm1 b2', 'PX', 5_000]];
+const WRITE = [['ns:{x0}:host:h1:boot', 'm1 b2', 'PX', 5_000]];
 
 test.each([
   ['nobody has it', null],

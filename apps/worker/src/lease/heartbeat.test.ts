@@ -43,10 +43,10 @@ test('each beat renews the leases first, then the claim, and reports the host as
   const heartbeat = await startHeartbeat(deps);
   const beat = [
     ['renew'],
-    ['pexpire', 'ns:host:h1:alive', ALIVE_MS],
-    ['pexpire', 'ns:host:h1:boot', 5_000],
-    ['set', 'ns:host:h1:boot', 'm1 b1', 'PX', 5_000],
-    ['set', 'ns:host:h1:alive', '{"slots":2}', 'PX', ALIVE_MS],
+    ['pexpire', 'ns:{x0}:host:h1:alive', ALIVE_MS],
+    ['pexpire', 'ns:{x0}:host:h1:boot', 5_000],
+    ['set', 'ns:{x0}:host:h1:boot', 'm1 b1', 'PX', 5_000],
+    ['set', 'ns:{x0}:host:h1:alive', '{"slots":2}', 'PX', ALIVE_MS],
     ['zadd', deps.fleet.hosts, Date.now(), 'h1'],
   ];
   expect(calls.splice(0)).toEqual(beat);
@@ -54,7 +54,7 @@ test('each beat renews the leases first, then the claim, and reports the host as
   expect(renew).toHaveBeenCalledTimes(4);
   calls.splice(0);
   await heartbeat.close();
-  expect(calls).toEqual([['del', 'ns:host:h1:alive', 'ns:host:h1:boot']]);
+  expect(calls).toEqual([['del', 'ns:{x0}:host:h1:alive', 'ns:{x0}:host:h1:boot']]);
   await vi.advanceTimersByTimeAsync(60_000);
   expect(renew).toHaveBeenCalledTimes(4);
 });

@@ -113,8 +113,11 @@ function missingCwd(sessionId: string, cwd: string) {
   ).toJSON();
 }
 
+/** `begun-before`: an earlier start of it is known, and nothing else, because Redis lost the rest. Such a Result has no reason. */
+export type LossReason = 'host-lost' | 'container-removed' | 'begun-before';
+
 /** The Result of an entry that started and whose end is not known. */
-export function toLostResult(base: ResultBase): WireResult {
+export function toLostResult(base: ResultBase, reason: LossReason): WireResult {
   const { shell, timings, hostId } = base;
-  return emptyResult('lost', { reason: 'host-lost', shell, timings, hostId });
+  return emptyResult('lost', { ...(reason !== 'begun-before' && { reason }), shell, timings, hostId });
 }

@@ -34,7 +34,7 @@ export async function runCommand(
   const texts = clean.texts();
   const toResult = (): WireResult => {
     const base = resultBase(entry, session, shell, end.type === 'ended' ? end.end : undefined);
-    if (end.type === 'lost') return { ...toLostResult(base), ...texts };
+    if (end.type === 'lost') return { ...toLostResult(base, 'begun-before'), ...texts };
     if (end.type === 'failed') return toErrorResult(end.error, base, texts, end.reason);
     if (input?.failure !== undefined && end.end.reason === 'cancelled')
       return toErrorResult(input.failure, base, texts);

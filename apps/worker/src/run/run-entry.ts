@@ -1,11 +1,12 @@
 import type { Fenced } from '@shellfleet/mailbox';
-import { type EntryPayload, emptyResult, ensureShellfleetError, type ShellfleetError } from '@shellfleet/protocol';
+import { type EntryPayload, emptyResult, ensureShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import type { SessionShell } from '../shell/session-shell.ts';
+import { toBegunId } from './begun-id.ts';
 import type { EndingEntry, EntryResult, EntryRun } from './entry-run.ts';
 import { runFileOperation } from './file-operation.ts';
 import { type EntryFinished, finishEntry } from './finish-entry.ts';
 import { openPayload } from './open-payload.ts';
-import { failedEntry, resultBase, toLostResult } from './results.ts';
+import { failedEntry, type LossReason, resultBase, toLostResult } from './results.ts';
 import { runCommand } from './run-command.ts';
 import { runRestart } from './run-restart.ts';
 import type { SessionContext } from './session-context.ts';
@@ -23,10 +24,10 @@ export async function runEntry(
 }
 
 /** Ends an entry as `lost`: its shell is gone, and whether it ran is not known, so it is never run again. */
-export function finishLost(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
+export function finishLost(ending: EndingEntry, reason: LossReason, session: SessionContext, shell: SessionShell) {
   return finishEntry(
     ending,
-    { result: toLostResult(resultBase(ending.entry, session, shell)), output: [] },
+    { result: toLostResult(resultBase(ending.entry, session, shell), reason), output: [] },
     session,
     shell,
   );
@@ -42,9 +43,15 @@ export function finishFailed(
   return finishEntry(ending, failedEntry(ending.entry, error, session, shell), session, shell);
 }
 
+/** Ends an entry whose shell ended before it began, and for which no other shell could be opened. */
+export function finishNeverBegun(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
+  const message = `The shell of session ${session.owner.keys.session} ended before this command began, and no other could be opened, so nothing was run.`;
+  return finishFailed(ending, new ShellfleetError('SESSION_START_FAILED', message), session, shell);
+}
+
 /** Ends an entry as `timeout`: its start deadline passed while it waited. */
 export function finishOverdue(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
-  const lost = toLostResult(resultBase(ending.entry, session, shell));
+  const lost = toLostResult(resultBase(ending.entry, session, shell), 'begun-before');
   return finishEntry(ending, { result: { ...lost, outcome: 'timeout', reason: 'wall' }, output: [] }, session, shell);
 }
 
@@ -61,6 +68,8 @@ async function execute(run: EntryRun, session: SessionContext, shell: SessionShe
   try {
     const payload = openPayload(run.entry, session);
     begun = true;
+    // Before its first byte reaches the shell.
+    if (run.from === 'start') session.journal.record(toBegunId(run.entry, session.owner.keys), session.generation);
     return await executePayload(run, payload, session, shell);
   } catch (error) {
     // It may still run on this shell, and the next entry must not run beside it.

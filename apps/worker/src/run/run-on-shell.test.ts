@@ -29,7 +29,7 @@ async function openShell() {
     onGone() {},
     onConnected: async () => {},
   };
-  const shell = new SessionShell(deps, { epoch: 1, reportedEpoch: 1 });
+  const shell = new SessionShell(deps, { epoch: 1, reportedEpoch: 1, lossReason: 'gone' });
   await shell.adopt(sandbox, 0, 1);
   const cancel = new AbortController();
   let received = '';

@@ -17,6 +17,12 @@ export async function runRestart(run: EntryRun, session: SessionContext, shell: 
   if (end.type !== 'ended') await shell.abandon();
   const base = resultBase(entry, session, shell, end.type === 'ended' ? end.end : undefined);
   const fresh = { ...base.shell, state: 'lost', reason: 'restarted' } as const;
-  const result = { ...toLostResult(base), outcome: 'success', exitCode: 0, reason: 'exited', shell: fresh } as const;
+  const result = {
+    ...toLostResult(base, 'begun-before'),
+    outcome: 'success',
+    exitCode: 0,
+    reason: 'exited',
+    shell: fresh,
+  } as const;
   return { result, output: [] };
 }

@@ -2,18 +2,23 @@ import type { Owner, Sealer } from '@shellfleet/mailbox';
 import type { ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { HostLog } from '../host-log/host-log.ts';
+import type { Journal } from '../journal/journal.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { RunningEntries } from './running-entries.ts';
 
 /** Everything of a session that stays the same while this host owns it. */
 export interface SessionContext {
   readonly owner: Owner;
+  /** Names this life of the session id. */
+  readonly generation: string;
   readonly spec: ResolvedSessionSpec;
   readonly sealer: Sealer;
   readonly redaction: SessionRedaction;
   readonly hostLog: HostLog;
   /** The entries that run on this host, in all sessions. */
   readonly hostEntries: RunningEntries;
+  /** The entries that this host began, also before Redis lost its record of them. */
+  readonly journal: Journal;
   readonly logger: Logger;
   /** Aborts when this host lost the session: it must not write to it any more. */
   readonly signal: AbortSignal;

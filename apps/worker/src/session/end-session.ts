@@ -70,8 +70,8 @@ async function endShell({ shell, context, terminals, late }: SessionParts): Prom
 }
 
 /** Removes the job, then checks again: an entry that was submitted in between found an owner, so its submitter added no job. */
-async function removeJob({ job, jobs, lease, generation, context }: SessionParts): Promise<void> {
-  const { owner, spec, signal } = context;
+async function removeJob({ job, jobs, lease, context }: SessionParts): Promise<void> {
+  const { owner, generation, spec, signal } = context;
   // A later renewal would lock a job that is gone.
   lease.end();
   await retryWhileRedisIsDown(() => jobs.remove(job), signal);

@@ -3,7 +3,7 @@ import type { ShellfleetError } from '@shellfleet/protocol';
 import { finishFailed } from '../run/run-entry.ts';
 import type { SessionParts } from './session-parts.ts';
 
-/** Ends waiting entries of the mailbox unstarted, with an error: all of them, or the first `most`. */
+/** Ends waiting entries of the mailbox unstarted, with an error: all of them, or the first `most`. None while an entry counts as running. */
 export async function failWaiting(
   { context, shell }: SessionParts,
   error: ShellfleetError,
@@ -14,5 +14,6 @@ export async function failWaiting(
     if (head === undefined) return;
     const finished = await finishFailed({ entry: head.entry, mayTakeNext: () => false }, error, context, shell);
     if (finished.type === 'fenced') return context.onFenced();
+    if (finished.type !== 'finished') return;
   }
 }

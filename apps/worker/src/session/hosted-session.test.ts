@@ -12,6 +12,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FakeMailbox } from '../../test-support/fake-mailbox.ts';
 import { FakeSandbox, FakeSandboxes } from '../../test-support/fake-sandbox.ts';
 import type { HostLog } from '../host-log/host-log.ts';
+import type { BegunId, Journal } from '../journal/journal.ts';
 import type { Lease } from '../lease/leases.ts';
 import { RunningEntries } from '../run/running-entries.ts';
 import { ADMIT_EVERYTHING } from './admission.ts';
@@ -39,6 +40,17 @@ const HOST = 'host-1';
 const keys = sessionKeys('ns', 't', 's');
 const ref = { namespace: 'ns', tenant: 't', session: 's' };
 const sealer = createSealer([createSealKey()]);
+
+class FakeJournal implements Journal {
+  readonly begun = new Set<string>();
+  knows({ id }: BegunId): boolean {
+    return this.begun.has(id);
+  }
+  record({ id }: BegunId): void {
+    this.begun.add(id);
+  }
+  close(): void {}
+}
 
 class FakeLease implements Lease {
   readonly job: SessionJob = { ...ref, placementClass: 'docker' };
@@ -73,6 +85,7 @@ function open(
     remove: vi.fn(async () => {}),
     ensure: vi.fn(async () => {}),
   };
+  const journal = new FakeJournal();
   const log = { append: async () => {}, restore: async () => [] };
   const session = new HostedSession(job, {
     offers,
@@ -90,11 +103,12 @@ function open(
     limitOpening: (work) => work(),
     hostLog: { ofCommand: () => log } as unknown as HostLog,
     hostEntries: new RunningEntries(),
+    journal,
     admission: ADMIT_EVERYTHING,
     logger: pino({ level: 'silent' }),
   });
   const keeper = () => sandboxes.made.at(-1)!.keeper;
-  return { mailbox, sandboxes, lease, jobs, session, keeper };
+  return { mailbox, sandboxes, lease, jobs, journal, session, keeper };
 }
 
 /** The state after an earlier process of the worker: a living sandbox whose shell runs an entry. */
@@ -355,4 +369,48 @@ describe('What is in clear beside the sealed spec', () => {
       data: { generation: 'one', policy: 'host', priority: 4, labels: {} },
     });
   });
+});
+
+describe('An entry that this host began before Redis forgot it', () => {
+  test.each([
+    ['is lost', 'never', ['a', 'b'], ['x lost', 'b success']],
+    ['runs again when it is idempotent', 'idempotent', ['a', 'x', 'b'], ['x success', 'b success']],
+  ] as const)('%s; what waits behind it runs', async (_title, retry, begun, after) => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    void serve(it);
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+    expect([...it.journal.begun]).toEqual(['a']);
+    it.journal.begun.add('x');
+    it.mailbox.submit({ id: 'x', script: 'true', ...(retry === 'idempotent' && { retry }) });
+    it.mailbox.submit({ id: 'b', script: 'true' });
+    it.session.wakeUp();
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', ...after]);
+    expect(it.keeper().begun.slice(1)).toEqual(begun);
+  });
+
+  test('is followed to its end when its keeper still runs it', async () => {
+    const it = open();
+    const sandbox = adoptable(it, { id: 'x' });
+    sandbox.keeper.begin('x');
+    it.journal.begun.add('x');
+    // Redis came back as it was before the entry was taken.
+    it.mailbox.waiting.push(it.mailbox.running!);
+    it.mailbox.running = undefined;
+    void serve(it, sandbox);
+    await expect.poll(() => it.mailbox.running?.id).toBe('x');
+    sandbox.keeper.end();
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['x success']);
+    expect(sandbox.keeper.begun).toEqual(['x']);
+  });
+});
+
+test('an entry that was started by a finish whose reply was lost runs on a fresh shell when its own has died meanwhile', async () => {
+  const it = open();
+  it.mailbox.submit({ id: 'a', script: 'true' });
+  it.mailbox.submit({ id: 'b', script: 'true' });
+  it.mailbox.onLostReply = () => it.sandboxes.made[0]?.die('removed');
+  void serve(it);
+  await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
+  expect(it.sandboxes.made.map(({ keeper }) => keeper.begun.slice(1))).toEqual([['a'], ['b']]);
 });

@@ -16,11 +16,13 @@ import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease } from '../lease/leases.ts';
 import { EntryRun } from '../run/entry-run.ts';
 import type { EntryFinished } from '../run/finish-entry.ts';
-import { finishLost, finishOverdue, runEntry } from '../run/run-entry.ts';
+import type { LossReason } from '../run/results.ts';
+import { finishLost, finishNeverBegun, finishOverdue, runEntry } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
 import { abandon, endClosing, giveUp, handOver, leaveToOthers } from './end-session.ts';
+import { judgeTaken } from './judge-taken.ts';
 import { listBackground } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
 import { heldInOtherClass, refuse } from './refuse-session.ts';
@@ -179,7 +181,7 @@ export class HostedSession {
       serve: () => this.#become('serving'),
       makeReady: () => makeReady(parts, this.#opening.signal),
       run: (entry, from) => this.#runEntry(entry, from, parts),
-      finishLost: (entry) => this.#finishUnrun(entry, finishLost, parts),
+      finishLost: (entry, reason) => this.#finishLost(entry, reason, parts),
     });
     parts.terminals.settle();
     if (!this.#deps.offers.includes(placementClass)) return leaveToOthers(parts);
@@ -215,9 +217,9 @@ export class HostedSession {
           next = await this.#admit(next.entry, parts);
           break;
         case 'started':
-        // A take() whose reply was lost has started it: the keeper reports whether it ever received the entry.
+        // Started by a call whose reply was lost.
         case 'running':
-          next = await this.#runEntry(next.entry, 'start', parts);
+          next = await this.#runTaken(next.entry, parts);
           break;
       }
     }
@@ -258,6 +260,17 @@ export class HostedSession {
     return EMPTY;
   }
 
+  /** Runs an entry that the mailbox has started and that no shell of this host has begun, unless the journal knows better. */
+  async #runTaken(entry: Entry, parts: SessionParts): Promise<Taken> {
+    const judgement = await judgeTaken(entry, parts);
+    if (judgement === 'runs-here') return this.#runEntry(entry, 'resume', parts);
+    if (judgement === 'lost') return this.#finishLost(entry, 'begun-before', parts);
+    // It was taken for a shell that has ended since.
+    if (parts.shell.ready || (await makeReady(parts, this.#opening.signal)))
+      return this.#runEntry(entry, 'start', parts);
+    return this.#finishUnrun(entry, finishNeverBegun, parts);
+  }
+
   /** Runs one entry and returns the entry that was started with its end. */
   async #runEntry(entry: Entry, from: 'start' | 'resume', { context, shell }: SessionParts): Promise<Taken> {
     const run = new EntryRun(entry, from, () => this.#mayTakeNext());
@@ -269,7 +282,11 @@ export class HostedSession {
     return this.#recordFinished(finished, shell);
   }
 
-  async #finishUnrun(entry: Entry, finish: typeof finishLost, { context, shell }: SessionParts): Promise<Taken> {
+  #finishLost(entry: Entry, reason: LossReason, parts: SessionParts): Promise<Taken> {
+    return this.#finishUnrun(entry, (ending, ...of) => finishLost(ending, reason, ...of), parts);
+  }
+
+  async #finishUnrun(entry: Entry, finish: typeof finishOverdue, { context, shell }: SessionParts): Promise<Taken> {
     const ending = { entry, mayTakeNext: () => this.#mayTakeNext() };
     return this.#recordFinished(await finish(ending, context, shell), shell);
   }

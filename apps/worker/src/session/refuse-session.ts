@@ -22,7 +22,7 @@ export async function refuse(
   await found?.remove();
   // An earlier owner started it, from a job that did not differ.
   if (adopted.running !== undefined) {
-    await finishLost({ entry: adopted.running, mayTakeNext: () => false }, context, shell);
+    await finishLost({ entry: adopted.running, mayTakeNext: () => false }, 'container-removed', context, shell);
   }
   const error = jobRefused(job, differing);
   do await failWaiting(parts, error);

@@ -4,6 +4,7 @@ import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { HostLog } from '../host-log/host-log.ts';
+import type { Journal } from '../journal/journal.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
 import { createTerminalChain } from '../output/output-chains.ts';
 import { createSessionRedaction, redactLog } from '../redaction/session-redaction.ts';
@@ -34,6 +35,7 @@ export interface SessionDeps {
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
   hostLog: HostLog;
   hostEntries: RunningEntries;
+  journal: Journal;
   /** The rules by which the host admits entries. */
   admission: Admission;
   logger: Logger;
@@ -56,8 +58,6 @@ export interface SessionParts {
   readonly job: SessionJob;
   readonly jobs: SessionJobs;
   readonly lease: Lease;
-  /** Names this life of the session id. */
-  readonly generation: string;
 }
 
 /** Creates the parts of a session that was just adopted. `signal` aborts when the host loses the session. */
@@ -71,13 +71,14 @@ export function createSessionParts(
   deps: SessionDeps,
 ): SessionParts {
   const { keys } = owner;
-  const { sealer, hostLog, hostEntries, sandboxes, jobs } = deps;
+  const { sealer, hostLog, hostEntries, journal, sandboxes, jobs } = deps;
+  const { generation } = adopted;
   const spec = openSpec(adopted.spec, keys, sealer);
   const redaction = createSessionRedaction(spec, keys, sealer);
   const logger = redactLog(deps.logger, redaction);
   if (redaction.warnings.length > 0) logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
   const context: SessionContext = {
-    ...{ owner, spec, sealer, redaction, hostLog, hostEntries, logger, signal, onFenced },
+    ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, logger, signal, onFenced },
   };
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
@@ -103,8 +104,14 @@ export function createSessionParts(
       onGone: onShellGone,
       onConnected: (shellTerminals) => terminals.connect(shellTerminals),
     },
-    { epoch: adopted.epoch, reportedEpoch: adopted.reportedEpoch },
+    { epoch: adopted.epoch, reportedEpoch: adopted.reportedEpoch, lossReason: lossReasonOf(adopted, owner) },
   );
   const announcements = new Announcements(context, shell, adopted.epoch);
-  return { context, shell, late, terminals, announcements, job, jobs, lease, generation: adopted.generation };
+  return { context, shell, late, terminals, announcements, job, jobs, lease };
+}
+
+/** Why the shell of an earlier owner is gone, unless it is adopted. */
+function lossReasonOf({ shell, loss }: Adopted, { host }: Owner): string {
+  if (shell === undefined) return loss || 'its sandbox was replaced';
+  return shell.host === host ? 'its sandbox was gone when its worker came back' : `its host ${shell.host} was lost`;
 }

@@ -64,7 +64,7 @@ function open({
       serve: () => void steps.push('serve'),
       makeReady: async () => note('make ready') !== undefined,
       run: async ({ id }, from) => note(`${from} ${id}`),
-      finishLost: async ({ id }) => note(`lost ${id}`),
+      finishLost: async ({ id }, reason) => note(`lost ${id}: ${reason}`),
     });
     return steps;
   };
@@ -88,7 +88,7 @@ test.each([
     'one that another host took may have run there, and is lost',
     'other',
     AWAY,
-    ['announce adopted', 'serve', 'lost e'],
+    ['announce adopted', 'serve', 'lost e: host-lost'],
   ],
 ])('a living sandbox: %s', async (_title, keeperRan, startedOn, steps) => {
   const running = startedOn === undefined ? {} : { running: entry(startedOn) };
@@ -102,7 +102,7 @@ test('a keeper that does not answer: the sandbox is ended, what ran is lost, and
   expect(await run({ shell: shellHere, running: entry(HERE) }, living())).toEqual([
     'abandon',
     'announce lost: container-removed',
-    'lost e',
+    'lost e: container-removed',
   ]);
   expect(stage.failed).toEqual([]);
 });
@@ -125,7 +125,7 @@ test('an idempotent entry is run again on a fresh shell, without serving: it may
 
 test('a lost host fails what waited then, by onHostLoss, after what ran is lost', async () => {
   const shell = { host: AWAY, sandbox: 'far' };
-  const steps = ['announce lost: host-lost', 'lost e'];
+  const steps = ['announce lost: host-lost', 'lost e: host-lost'];
   expect(await open().run({ shell, running: entry(AWAY) })).toEqual(steps);
   expect(stage.failed).toEqual([['SESSION_LOST', 3]]);
   stage.failed = [];

@@ -1,5 +1,6 @@
 import { type Adopted, type Entry, rerun, retryWhileRedisIsDown, type Taken } from '@shellfleet/mailbox';
 import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+import type { LossReason } from '../run/results.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ShellHello } from '../shell/shell.ts';
 import { failWaiting } from './fail-waiting.ts';
@@ -12,7 +13,7 @@ export interface TakeOverSteps {
   makeReady(): Promise<boolean>;
   /** Runs one entry and returns the entry that was started with its end. */
   run(entry: Entry, from: 'start' | 'resume'): Promise<Taken>;
-  finishLost(entry: Entry): Promise<Taken>;
+  finishLost(entry: Entry, reason: LossReason): Promise<Taken>;
 }
 
 const EMPTY: Taken = { type: 'empty' };
@@ -36,15 +37,15 @@ export async function takeOver(
     if (running === undefined) return EMPTY;
     if (hello.entryId === running.id) return steps.run(running, 'resume');
     // This host started it and its keeper never began it: the worker died in between. Started by another host, it may have run there.
-    return running.host === owner.host ? steps.run(running, 'start') : recover(running, parts, steps);
+    return running.host === owner.host ? steps.run(running, 'start') : recover(running, 'host-lost', parts, steps);
   }
   const hostLost = before !== undefined && before.host !== owner.host;
-  if (adopted.epoch > 0 && (hostLost || running !== undefined)) {
-    const reason = hostLost ? 'host-lost' : 'container-removed';
+  const reason = hostLost ? 'host-lost' : 'container-removed';
+  if (adopted.epoch > 0 && (before !== undefined || running !== undefined)) {
     await parts.announcements.lost({ reason, hostId: before?.host ?? adopted.previousHost });
   }
   // Its end starts no waiting entry: those are judged below.
-  if (running !== undefined) await recover(running, parts, steps);
+  if (running !== undefined) await recover(running, reason, parts, steps);
   if (hostLost && adopted.epoch > 0 && parts.context.spec.onHostLoss === 'fail') {
     const error = new ShellfleetError(
       'SESSION_LOST',
@@ -72,13 +73,25 @@ async function adoptShell(
     return await shell.adopt(found, epochBase, preparedEpoch);
   } catch (err) {
     context.logger.warn({ err }, 'session.adoption-failed');
-    await shell.abandon(isShellfleetError(err) && err.code === 'PROTOCOL_MISMATCH' ? err.message : undefined);
+    const isMismatch = isShellfleetError(err) && err.code === 'PROTOCOL_MISMATCH';
+    await shell.abandon(
+      isMismatch
+        ? err.message
+        : shell.death === undefined
+          ? 'its keeper did not answer when its worker came back'
+          : undefined,
+    );
     return undefined;
   }
 }
 
 /** The shell of a running entry is gone: the entry is run again if its submitter declared it idempotent, and ends as `lost` otherwise. */
-async function recover(entry: Entry, { context }: SessionParts, steps: TakeOverSteps): Promise<Taken> {
+async function recover(
+  entry: Entry,
+  reason: LossReason,
+  { context }: SessionParts,
+  steps: TakeOverSteps,
+): Promise<Taken> {
   if (entry.retry === 'idempotent') {
     const again = await retryWhileRedisIsDown(() => rerun(context.owner, entry.id), context.signal);
     if (again.type === 'restarted' && (await steps.makeReady())) {
@@ -86,5 +99,5 @@ async function recover(entry: Entry, { context }: SessionParts, steps: TakeOverS
       return steps.run({ ...entry, offsets, startedAt: Date.now() }, 'start');
     }
   }
-  return steps.finishLost(entry);
+  return steps.finishLost(entry, reason);
 }

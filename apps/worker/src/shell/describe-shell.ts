@@ -9,7 +9,7 @@ import type { ShellEnd } from './shell.ts';
 export function describeShell(shell: SessionShell, end?: ShellEnd): WireResult['shell'] {
   const { epoch, reportedEpoch } = shell;
   const isGone = shell.death !== undefined || (!shell.hasSandbox && epoch > 0);
-  if (isGone) return { state: 'lost', reason: shell.lossReason || 'its host was lost', epoch };
+  if (isGone) return { state: 'lost', reason: shell.lossReason, epoch };
   const isFresh = epoch !== reportedEpoch && Math.max(reportedEpoch, 1) !== epoch;
   if (isFresh) return { state: 'lost', reason: end?.shell.reason ?? shell.lossReason, epoch };
   if (end === undefined) return { state: 'kept', epoch };

@@ -44,15 +44,19 @@ export class SessionShell {
   #epochBase: number;
   #shellNumber = 0;
   #preparedShellNumber = 0;
-  #lossReason = '';
+  #lossReason: string;
   #reportedEpoch: number;
   #opened = { from: 0, to: 0 };
 
-  /** `epoch`: shells of the session so far. `reportedEpoch`: the one in its last Result. */
-  constructor(deps: SessionShellDeps, { epoch, reportedEpoch }: { epoch: number; reportedEpoch: number }) {
+  /** `lossReason`: why the last of the shells so far is gone, unless it is adopted. */
+  constructor(
+    deps: SessionShellDeps,
+    { epoch, reportedEpoch, lossReason }: { epoch: number; reportedEpoch: number; lossReason: string },
+  ) {
     this.#deps = deps;
     this.#epochBase = epoch;
     this.#reportedEpoch = reportedEpoch;
+    this.#lossReason = lossReason;
   }
 
   get epoch(): number {
@@ -144,16 +148,14 @@ export class SessionShell {
 
   /** Takes over a sandbox that is alive. `epochBase` and `preparedEpoch`: as announced when it was opened. */
   async adopt(sandbox: Sandbox, epochBase: number, preparedEpoch: number): Promise<ShellHello> {
-    const reached = this.epoch;
     this.#hold(sandbox);
-    this.#epochBase = epochBase;
-    // A shell that replaced another while no worker was connected is not prepared.
-    this.#preparedShellNumber = preparedEpoch - epochBase;
-    return this.#connect(sandbox, CONNECT_DEADLINE_MS).catch((error: unknown) => {
-      // The session's earlier shells still count; otherwise the next shell would have the epoch of the lost one.
-      this.#epochBase = reached;
-      this.#shellNumber = 0;
-      throw error;
+    return this.#connect(sandbox, CONNECT_DEADLINE_MS, {
+      // Until then the session's earlier shells count: the next shell must not have the epoch of one that was lost.
+      onHello: () => {
+        this.#epochBase = epochBase;
+        // A shell that replaced another while no worker was connected is not prepared.
+        this.#preparedShellNumber = preparedEpoch - epochBase;
+      },
     });
   }
 
@@ -228,7 +230,7 @@ export class SessionShell {
     const sandbox = await this.#deps.sandboxes.create(this.#deps.ref, this.#deps.spec, { signal });
     this.#hold(sandbox);
     try {
-      await this.#connect(sandbox, this.#deps.spec.startupTimeoutMs, true);
+      await this.#connect(sandbox, this.#deps.spec.startupTimeoutMs, { start: true });
     } catch (error) {
       await this.abandon();
       throw error;
@@ -253,9 +255,14 @@ export class SessionShell {
     });
   }
 
-  async #connect(sandbox: Sandbox, deadlineMs: number, start = false): Promise<ShellHello> {
+  async #connect(
+    sandbox: Sandbox,
+    deadlineMs: number,
+    { start = false, onHello }: { start?: boolean; onHello?: () => void } = {},
+  ): Promise<ShellHello> {
     const onMessage = (message: string) => this.#deps.logger.warn({ ...describe(sandbox), message }, 'keeper.reported');
     const shell = await connectShell(sandbox, { fence: this.#deps.fence, deadlineMs, start, onMessage });
+    onHello?.();
     const known = this.#shellNumber || this.#preparedShellNumber;
     this.#shellNumber = shell.hello.shellNumber;
     if (known !== 0 && known !== this.#shellNumber) this.#lossReason = 'the shell ended while its worker was away';

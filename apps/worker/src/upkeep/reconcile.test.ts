@@ -3,15 +3,16 @@ import type { SessionState } from '@shellfleet/mailbox';
 import { fleetKeys, sessionKeys } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { beforeEach, expect, test, vi } from 'vitest';
-import type { FoundSession } from './read-page.ts';
+import type { FoundSession } from './read-due.ts';
 import { reconcile } from './reconcile.ts';
 import type { UpkeepMemory } from './upkeep-deps.ts';
 
 const calls = vi.hoisted(() => ({
   forget: vi.fn(async () => true),
   notify: vi.fn(async () => {}),
+  postpone: vi.fn(async () => true),
   recordNotice: vi.fn(async () => true),
-  sweep: vi.fn(async () => ({ ended: [] as { inbox: string; entryId: string; event: string }[] })),
+  sweep: vi.fn(async () => ({ life: 'open', ended: [] as { inbox: string; entryId: string; event: string }[] })),
 }));
 vi.mock('@shellfleet/mailbox', async (original) => ({ ...(await original<object>()), ...calls }));
 
@@ -27,13 +28,20 @@ let memory: UpkeepMemory;
 
 beforeEach(() => {
   vi.clearAllMocks();
-  memory = { streamBytes: 1_000, sweptAt: new Map() };
+  const seen = { score: '12', since: performance.now() - 1_000, sweptAt: Number.NEGATIVE_INFINITY };
+  memory = { streamBytes: 1_000, cursor: '0', seen: new Map([[keys.member, seen]]) };
 });
 
-const run = (state: Partial<SessionState> | undefined, hostAlive = false) => {
-  const session: FoundSession = { keys, score: '12', state: state && { ...waits, ...state }, hostAlive };
+const NOW = 1_000_000;
+const run = (
+  state: Partial<SessionState> | undefined,
+  owner: FoundSession['owner'] = '',
+  times: { quietMs?: number; retentionMs?: number } = {},
+) => {
+  const session: FoundSession = { keys, score: '12', state: state && { ...waits, ...state }, owner };
   const deps = { redis: {} as never, fleet: fleetKeys('ns'), jobs: jobs as unknown as SessionJobs, intervalMs: 1 };
-  return reconcile(session, { ...deps, logger: pino({ level: 'silent' }) }, memory);
+  const all = { ...deps, quietMs: 60_000, retentionMs: 100_000, ...times };
+  return reconcile(session, NOW, { ...all, logger: pino({ level: 'silent' }) }, memory);
 };
 
 test('a session with work, but neither owner nor job, gets a job of its class, with its priority and labels (UPKEEP-1)', async () => {
@@ -53,14 +61,14 @@ test.each<[string, Partial<SessionState>, boolean]>([
 });
 
 test('a silent owner is reported under its fence, and its session gets a job again (UPKEEP-2)', async () => {
-  await run({ host: 'h1', fence: 5, running: 'e1' });
+  await run({ host: 'h1', fence: 5, running: 'e1' }, 'silent');
   expect(calls.recordNotice.mock.calls).toEqual([[{}, keys, 5, 'host.unreachable', { hostId: 'h1' }]]);
   expect(jobs.ensure).toHaveBeenCalledTimes(1);
 });
 
 test('a live owner is not reported; whether its job is still there is looked up with each sweep only', async () => {
   jobs.has.mockResolvedValue(true);
-  for (let round = 0; round < 3; round += 1) await run({ host: 'h1', fence: 5, running: 'e1' }, true);
+  for (let round = 0; round < 3; round += 1) await run({ host: 'h1', fence: 5, running: 'e1' }, 'alive');
   expect(calls.recordNotice).not.toHaveBeenCalled();
   expect(calls.sweep).toHaveBeenCalledTimes(1);
   expect(jobs.has).toHaveBeenCalledTimes(1);
@@ -68,7 +76,7 @@ test('a live owner is not reported; whether its job is still there is looked up 
 });
 
 test('entries that a sweep ended are reported to their producers (UPKEEP-3)', async () => {
-  calls.sweep.mockResolvedValueOnce({ ended: [{ inbox: 'p1', entryId: 'e1', event: '9-0' }] });
+  calls.sweep.mockResolvedValueOnce({ life: 'open', ended: [{ inbox: 'p1', entryId: 'e1', event: '9-0' }] });
   await run({});
   const notice = { tenant: 'acme', session: 's', entryId: 'e1', event: '9-0', result: '' };
   expect(calls.notify.mock.calls).toEqual([[{}, 'ns', 'p1', notice]]);
@@ -78,9 +86,40 @@ test.each([
   ['closed', { life: 'closed' as const }],
   ['gone', undefined],
 ])('a session that is %s leaves the index', async (_title, state) => {
-  memory.sweptAt.set(keys.member, 1);
   await run(state);
   expect(calls.forget.mock.calls).toEqual([[{}, fleetKeys('ns'), keys.member, '12']]);
-  expect([...memory.sweptAt]).toEqual([]);
   expect(jobs.ensure).not.toHaveBeenCalled();
+});
+
+const idle = { hasWork: false, waiting: 0, activeAt: NOW - 90_000 };
+
+test.each<[string, Partial<SessionState>, FoundSession['owner'], unknown[][]]>([
+  ['is looked at again when its life ends', idle, '', [['12', 10_001]]],
+  ['is looked at again four times per retention', { ...idle, activeAt: NOW }, '', [['12', 25_000]]],
+  ['is looked at in every round while its host is alive', { ...idle, host: 'h1' }, 'alive', []],
+  ['is postponed while its host is away', { ...idle, host: 'h1', fence: 5 }, 'silent', [['12', 10_001]]],
+  ['is looked at in every round while an entry waits', { ...idle, waiting: 1 }, '', []],
+])('an idle session that nobody noted of late %s (UPKEEP-5)', async (_title, state, owner, postponed) => {
+  await run(state, owner, { quietMs: 1_000 });
+  expect(calls.postpone.mock.calls).toEqual(
+    postponed.map(([score, delayMs]) => [{}, fleetKeys('ns'), keys.member, score, delayMs]),
+  );
+});
+
+test('an idle session is looked at in every round for a while after a producer noted it, and after its life was ended', async () => {
+  await run(idle);
+  calls.sweep.mockResolvedValueOnce({ life: 'closed', ended: [] });
+  await run(idle, '', { quietMs: 0 });
+  expect(calls.postpone).not.toHaveBeenCalled();
+});
+
+test('only an owner that has not been seen for the retention counts as gone (UPKEEP-4)', async () => {
+  for (const owner of ['silent', 'gone'] as const) {
+    await run({ ...idle, host: 'h1', fence: 5 }, owner, { quietMs: 0 });
+  }
+  const limits = (calls.sweep.mock.calls as unknown[][]).map(([, , given]) => given);
+  expect(limits).toEqual([
+    { retentionMs: 100_000, streamBytes: 1_000, ownerGone: false },
+    { retentionMs: 100_000, streamBytes: 1_000, ownerGone: true },
+  ]);
 });

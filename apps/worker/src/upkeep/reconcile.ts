@@ -1,42 +1,68 @@
 import { newSessionJob, parsePlacement } from '@shellfleet/admission';
-import { forget, notify, recordNotice, retentionOf, type SessionState, sweep } from '@shellfleet/mailbox';
+import { forget, notify, postpone, recordNotice, type SessionState, type Swept, sweep } from '@shellfleet/mailbox';
 import { ATTRIBUTES, type SessionKeys } from '@shellfleet/protocol';
-import type { FoundSession } from './read-page.ts';
+import type { FoundSession } from './read-due.ts';
 import type { UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 
 /** How often a session is swept while entries run or wait in it, and while it is idle. */
 const SWEEP_ACTIVE_MS = 5_000;
 const SWEEP_IDLE_MS = 60_000;
 
-/** Compares one session with the guarantees of upkeep, and restores those that do not hold. */
-export async function reconcile(session: FoundSession, deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
+/** Compares one session with the guarantees of upkeep, and restores those that do not hold. `nowMs`: by the clock of Redis. */
+export async function reconcile(
+  session: FoundSession,
+  nowMs: number,
+  deps: UpkeepDeps,
+  memory: UpkeepMemory,
+): Promise<void> {
   const { redis, fleet } = deps;
-  const { keys, state, hostAlive } = session;
+  const { keys, state, owner } = session;
   if (state === undefined || state.life === 'closed') {
-    memory.sweptAt.delete(keys.member);
     await forget(redis, fleet, keys.member, session.score);
     return;
   }
-  if (state.host !== '' && !hostAlive) await publishUnreachable(keys, state, deps);
+  const hostAlive = owner === 'alive';
+  if (owner !== '' && !hostAlive) await publishUnreachable(keys, state, deps);
+  const seen = memory.seen.get(keys.member);
   const now = performance.now();
   // A held head is no work for a host, but its start deadline may pass.
   const isActive = state.hasWork || state.waiting > 0;
+  const isQuiet = !isActive && !hostAlive && now - (seen?.since ?? now) >= deps.quietMs;
   const interval = isActive ? SWEEP_ACTIVE_MS : SWEEP_IDLE_MS;
-  const due = now - (memory.sweptAt.get(keys.member) ?? Number.NEGATIVE_INFINITY) >= interval;
-  if (due) {
-    memory.sweptAt.set(keys.member, now);
-    await sweepAndNotify(keys, deps, memory.streamBytes);
-  }
+  const due = isQuiet || now - (seen?.sweptAt ?? Number.NEGATIVE_INFINITY) >= interval;
+  const limits = { streamBytes: memory.streamBytes, ownerGone: owner === 'gone' };
+  const swept = due ? await sweepAndNotify(keys, deps, limits) : undefined;
+  if (due && seen !== undefined) seen.sweptAt = now;
   if (state.hasWork && (due || !hostAlive)) await ensureJob(keys, state, deps);
+  // A life that has just ended leaves the index in the next round.
+  if (isQuiet && swept?.life === 'open') await postponeIdle(session, state, nowMs, deps);
 }
 
-/** UPKEEP-3 */
-async function sweepAndNotify(keys: SessionKeys, { redis }: UpkeepDeps, streamBytes: number): Promise<void> {
+/** UPKEEP-5: the next look is when its life ends, or when its stream may have something to trim. */
+async function postponeIdle(
+  { keys, score }: FoundSession,
+  { activeAt }: SessionState,
+  nowMs: number,
+  { redis, fleet, retentionMs }: UpkeepDeps,
+): Promise<void> {
+  const untilEndMs = activeAt + retentionMs - nowMs;
+  const trimEveryMs = retentionMs / 4;
+  const delayMs = untilEndMs > 0 ? Math.min(untilEndMs + 1, trimEveryMs) : trimEveryMs;
+  await postpone(redis, fleet, keys.member, score, delayMs);
+}
+
+/** UPKEEP-3, UPKEEP-4 */
+export async function sweepAndNotify(
+  keys: SessionKeys,
+  { redis, retentionMs }: UpkeepDeps,
+  limits: { streamBytes: number; ownerGone?: boolean },
+): Promise<Swept> {
   const { tenant, session } = keys;
-  const { ended } = await sweep(redis, keys, { retentionMs: retentionOf(redis, keys.namespace), streamBytes });
-  for (const { inbox, entryId, event } of ended) {
+  const swept = await sweep(redis, keys, { retentionMs, ...limits });
+  for (const { inbox, entryId, event } of swept.ended) {
     await notify(redis, keys.namespace, inbox, { tenant, session, entryId, event, result: '' });
   }
+  return swept;
 }
 
 /** UPKEEP-1 */

@@ -9,12 +9,26 @@ export interface UpkeepDeps {
   jobs: SessionJobs;
   logger: Logger;
   intervalMs: number;
+  /** How long ended commands are kept, a session that nobody uses, and a host that is gone. */
+  retentionMs: number;
+  /** How long a session is looked at in every round after a producer noted it in the index. */
+  quietMs: number;
 }
 
-/** State that one round of this process passes to the next. */
+/** What one round of this process passes to the next. It holds the sessions of the last round only. */
 export interface UpkeepMemory {
   /** the most bytes that a session's stream may hold */
   streamBytes: number;
-  /** when each session was last swept, by its member, ms of the process's clock */
-  sweptAt: Map<string, number>;
+  /** where the walk through the whole index goes on; only while Redis is too full */
+  cursor: string;
+  /** by member */
+  seen: Map<string, SeenSession>;
+}
+
+/** Times are ms of the process's clock. */
+export interface SeenSession {
+  score: string;
+  /** when this process first saw this score */
+  since: number;
+  sweptAt: number;
 }

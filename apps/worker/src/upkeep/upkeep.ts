@@ -1,9 +1,9 @@
 import { LIMITS } from '@shellfleet/protocol';
 import type { Settling } from '../lease/settling.ts';
-import { readPage } from './read-page.ts';
-import { reconcile } from './reconcile.ts';
+import { type IndexedSession, readDue, readPage, readStates } from './read-due.ts';
+import { reconcile, sweepAndNotify } from './reconcile.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
-import type { UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
+import type { SeenSession, UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 
 // Restores the fleet's invariants after a process died between two steps. Every worker runs it; a short lock in Redis keeps the rounds of
 // several workers from overlapping.
@@ -11,10 +11,15 @@ import type { UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 // UPKEEP-1. A session that can run something, without owner and job, gets a job with the class and priority of its own.
 // UPKEEP-2. A session whose owner sends no heartbeat is reported as unreachable, once per fence.
 // UPKEEP-3. Data older than its retention, or over its budget, is deleted. A waiting entry whose start deadline has passed is ended.
+// UPKEEP-4. A session that nobody used for the retention is closed.
+// UPKEEP-5. The work of a round depends on the sessions in use and those that are due, not on how many there are.
+
+/** Sessions that are read at once. */
+const PAGE = 100;
 
 /** Rounds begin only while the fleet is settled: otherwise hosts that are up may look lost. */
 export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'>): { close(): Promise<void> } {
-  const memory: UpkeepMemory = { streamBytes: LIMITS.sessionStreamBytes, sweptAt: new Map() };
+  const memory: UpkeepMemory = { streamBytes: LIMITS.sessionStreamBytes, cursor: '0', seen: new Map() };
   let round: Promise<void> | undefined;
   const timer = setInterval(() => {
     if (!settling.settled) return;
@@ -36,11 +41,31 @@ async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   const { redis, fleet, intervalMs } = deps;
   const locked = await redis.set(`${fleet.admission}:upkeep`, '1', 'PX', Math.floor(intervalMs * 0.9), 'NX');
   if (locked === null) return;
-  let cursor = '0';
-  do {
-    const page = await readPage(cursor, deps);
-    cursor = page.next;
-    for (const session of page.sessions) await reconcile(session, deps, memory);
-  } while (cursor !== '0');
+  const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
+  const nowMs = seconds * 1_000 + Math.floor(micros / 1_000);
+  const due = await readDue(deps, nowMs);
+  memory.seen = new Map(due.map((session) => [session.keys.member, toSeen(session, memory)]));
+  for (let from = 0; from < due.length; from += PAGE) {
+    for (const session of await readStates(due.slice(from, from + PAGE), deps)) {
+      await reconcile(session, nowMs, deps, memory);
+    }
+  }
   memory.streamBytes = nextStreamBytes(memory.streamBytes, parseMemory(await redis.info('memory')));
+  await trimIdleStreams(deps, memory);
+}
+
+function toSeen({ keys, score }: IndexedSession, { seen }: UpkeepMemory): SeenSession {
+  const before = seen.get(keys.member);
+  const sweptAt = before?.sweptAt ?? Number.NEGATIVE_INFINITY;
+  return { score, since: before?.score === score ? before.since : performance.now(), sweptAt };
+}
+
+/** While Redis is too full, the streams of idle sessions are cut too, one page of the index per round. */
+async function trimIdleStreams(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
+  if (memory.streamBytes >= LIMITS.sessionStreamBytes) return;
+  const { next, sessions } = await readPage(memory.cursor, deps);
+  memory.cursor = next;
+  for (const { keys } of sessions) {
+    if (!memory.seen.has(keys.member)) await sweepAndNotify(keys, deps, { streamBytes: memory.streamBytes });
+  }
 }

@@ -31,17 +31,17 @@ export function parsePackages(text: string): string[] {
 
 /** Builds the session image from Debian's packages and the node that runs this. Needs root on a Debian. */
 export async function buildSessionImage(
-  endpoint: DockerEndpoint,
+  { endpoint, report, signal }: { endpoint: DockerEndpoint; report: Report; signal?: AbortSignal | undefined },
   recipe: SessionRecipe,
-  report: Report,
 ): Promise<void> {
   if (!(await findProgram('mmdebstrap'))) await installPackages(debianPackages.imageTools, report);
   const folder = await mkdtemp(join(tmpdir(), 'shellfleet-image-'));
   try {
+    signal?.throwIfAborted();
     const mirror = await findDebianMirror();
     report(`Building the session image from Debian's packages (${mirror.suite}; about a minute)`);
     const tarball = join(folder, 'root.tar');
-    await runProgramOrThrow('mmdebstrap', mmdebstrapArgs(recipe, mirror, tarball), { timeoutMs: 15 * 60_000 });
+    await runProgramOrThrow('mmdebstrap', mmdebstrapArgs(recipe, mirror, tarball), { timeoutMs: 15 * 60_000, signal });
     report('Loading the session image into the Docker engine');
     const changes = ['ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'CMD ["/bin/bash"]'];
     await importImage(endpoint, recipe.image, createReadStream(tarball), changes);

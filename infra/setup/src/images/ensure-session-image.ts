@@ -8,7 +8,13 @@ import { pullReporting } from './pull-image.ts';
 /** The default session image on machines that can pull images. */
 const publicSessionImage = 'node:24-bookworm';
 
-export type EnsureImageDeps = { endpoint: DockerEndpoint; env: NodeJS.ProcessEnv; root: string; report: Report };
+export type EnsureImageDeps = {
+  endpoint: DockerEndpoint;
+  env: NodeJS.ProcessEnv;
+  root: string;
+  report: Report;
+  signal?: AbortSignal | undefined;
+};
 
 /** The session image of a worker without a configured default image. */
 const defaultName = 'shellfleet/session:latest';
@@ -39,6 +45,6 @@ async function findOrMakeSessionImage(deps: EnsureImageDeps): Promise<string> {
     );
   }
   const recipe = await readSessionRecipe(deps.root);
-  await buildSessionImage(deps.endpoint, recipe, deps.report);
+  await buildSessionImage(deps, recipe);
   return recipe.image;
 }

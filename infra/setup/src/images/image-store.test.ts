@@ -43,16 +43,16 @@ test('an image is there, or not; anything else is an error', async () => {
 
 test('an error that the engine reports after status 200 is an error', async () => {
   const endpoint = await engine(json(200, { status: 'Pulling' }, { errorDetail: { message: 'm' }, error: 'no route' }));
-  await expect(pullImage(endpoint, 'a:1', 1_000)).rejects.toThrow('no route');
+  await expect(pullImage(endpoint, 'a:1', { silenceMs: 1_000 })).rejects.toThrow('no route');
   stop();
-  await pullImage(await engine(json(200, { status: 'Pulled' })), 'a:1', 1_000);
+  await pullImage(await engine(json(200, { status: 'Pulled' })), 'a:1', { silenceMs: 1_000 });
 });
 
 test('a registry that sends nothing is given up', async () => {
-  await expect(pullImage(await engine(() => {}), 'a:1', 100)).rejects.toThrow();
+  await expect(pullImage(await engine(() => {}), 'a:1', { silenceMs: 100 })).rejects.toThrow();
   stop();
   const silent = await engine((_request, response) => void response.writeHead(200).write('{"status":"Pulling"}\n'));
-  await expect(pullImage(silent, 'a:1', 100)).rejects.toThrow();
+  await expect(pullImage(silent, 'a:1', { silenceMs: 100 })).rejects.toThrow();
 });
 
 test('an import fails with the error of its root file system', async () => {

@@ -16,9 +16,14 @@ export async function hasImage(endpoint: DockerEndpoint, image: string): Promise
 }
 
 /** Pulls an image. A registry that sends nothing for `silenceMs` counts as a failure. */
-export async function pullImage(endpoint: DockerEndpoint, image: string, silenceMs: number): Promise<void> {
+export async function pullImage(
+  endpoint: DockerEndpoint,
+  image: string,
+  { silenceMs, signal }: { silenceMs: number; signal?: AbortSignal | undefined },
+): Promise<void> {
   const docker = await connectDocker(endpoint, silenceMs);
-  await untilFinished(docker, await docker.pull(image));
+  const options = signal === undefined ? {} : { abortSignal: signal };
+  await untilFinished(docker, await docker.pull(image, options));
 }
 
 /** Adds a name to an image. */

@@ -11,16 +11,25 @@ const rememberedMs = 60 * 60_000;
 // An unreachable registry sends nothing, or fails at once. A reachable one keeps sending progress.
 const pullSilenceMs = 10_000;
 
-export type PullDeps = { endpoint: DockerEndpoint; env: NodeJS.ProcessEnv; report: Report };
+export type PullDeps = {
+  endpoint: DockerEndpoint;
+  env: NodeJS.ProcessEnv;
+  report: Report;
+  signal?: AbortSignal | undefined;
+};
 
 /** Pulls the image, unless the last attempt failed recently. Returns the reason when the image is not available. */
-export async function pullReporting({ endpoint, env, report }: PullDeps, image: string): Promise<string | undefined> {
+export async function pullReporting(
+  { endpoint, env, report, signal }: PullDeps,
+  image: string,
+): Promise<string | undefined> {
   if (await pullFailedLately(env, image, Date.now())) return 'the last try failed less than an hour ago';
   report(`Pulling ${image}`);
   try {
-    await pullImage(endpoint, image, pullSilenceMs);
+    await pullImage(endpoint, image, { silenceMs: pullSilenceMs, signal });
     return undefined;
   } catch (error) {
+    signal?.throwIfAborted();
     await rememberPullFailure(env, image, Date.now());
     report(`${image} cannot be pulled here`);
     return error instanceof Error ? error.message : String(error);

@@ -22,7 +22,7 @@ export class RedisContainer implements AsyncDisposable {
 
   static async start({ endpoint, image, folder, persistent }: RedisContainerOptions): Promise<RedisContainer> {
     const docker = await connectDocker(endpoint);
-    await removeOrphan(docker, folder);
+    await removeRedisContainer(endpoint, folder);
     const configPath = join(folder, 'redis.conf');
     const address = await chooseRedisAddress(configPath);
     const { port } = address;
@@ -71,8 +71,9 @@ export class RedisContainer implements AsyncDisposable {
 
 const folderLabel = 'shellfleet.redis.folder';
 
-// Two servers on one data folder would overwrite each other's appended data.
-async function removeOrphan(docker: Docker, folder: string): Promise<void> {
+/** Removes the container on this folder that a killed supervisor left. Two servers on one folder would overwrite each other's data. */
+export async function removeRedisContainer(endpoint: DockerEndpoint, folder: string): Promise<void> {
+  const docker = await connectDocker(endpoint);
   const filters = { label: [`${folderLabel}=${folder}`] };
   for (const { Id } of await docker.listContainers({ all: true, filters }))
     await stopAndRemove(docker.getContainer(Id));

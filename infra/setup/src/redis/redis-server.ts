@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { stopByPidFile, writePid } from '../background-process.ts';
+import { stopByPidFile, writePidFile } from '../background-process.ts';
 import type { Report } from '../debian-packages.ts';
 import { SetupError } from '../setup-error.ts';
 import { waitForRedis } from './ping-redis.ts';
@@ -86,6 +86,7 @@ export class RedisServer implements AsyncDisposable {
     // In a process session of its own, so that a Ctrl-C at the terminal reaches only this process. It ends the users of Redis before Redis.
     const child = spawn(program, [join(folder, 'redis.conf')], { detached: true, stdio: ['ignore', log.fd, log.fd] });
     this.#child = child;
+    if (child.pid !== undefined) writePidFile(join(folder, 'redis.pid'), child.pid);
     await log.close();
     let ended = false;
     child.once('error', () => {
@@ -94,7 +95,6 @@ export class RedisServer implements AsyncDisposable {
     child.once('exit', () => {
       ended = true;
     });
-    if (child.pid !== undefined) await writePid(join(folder, 'redis.pid'), child.pid);
     if (this.#closed) child.kill(); // closed while it was being started again
     if (!(await waitForRedis(this.#address, startTimeoutMs, () => ended))) throw await this.#startFailed();
     child.once('exit', (exitCode, signal) => {
@@ -124,7 +124,7 @@ export class RedisServer implements AsyncDisposable {
   }
 }
 
-/** Ends the Redis that runs on a folder after its supervisor has died. Returns whether there was one. */
-export function stopRedis(folder: string): Promise<boolean> {
+/** Ends the redis-server that runs on a folder after its supervisor has died. Returns whether there was one. */
+export function stopRedisServer(folder: string): Promise<boolean> {
   return stopByPidFile(join(folder, 'redis.pid'), 'redis-server');
 }

@@ -12,15 +12,15 @@ export interface IndexedSession {
   indexedAt: number;
 }
 
-/** While a session is in use, its entry in the index is at most this old. */
-const INDEX_EVERY_MS = 60_000;
+/** How often a process notes a session that it uses. Upkeep looks at it for longer than that after each time (QUIET_MS). */
+const INDEX_EVERY_MS = 20_000;
 
-/** Puts the session into the index, where lists and upkeep find it. */
+/** Puts the session into the index, where lists find it, and upkeep at once, whatever the clock of this process shows: the score is negative. */
 export function noteInIndex({ redis, fleet }: IndexContext, session: IndexedSession): void {
   const now = Date.now();
   if (now - session.indexedAt < INDEX_EVERY_MS) return;
   session.indexedAt = now;
-  redis.zadd(fleet.index, now, session.keys.member).catch(() => {
+  redis.zadd(fleet.index, -now, session.keys.member).catch(() => {
     session.indexedAt = 0;
   });
 }

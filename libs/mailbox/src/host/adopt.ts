@@ -25,6 +25,8 @@ export interface Adopted {
   shell?: { host: string; sandbox: string };
   /** epoch of the shell that was last announced as ready; a later shell may not be prepared yet */
   preparedEpoch: number;
+  /** Why the shell that an owner gave up was ended, or empty. */
+  loss: string;
   /** number of entries that wait */
   waiting: number;
   createdAt: number;
@@ -54,7 +56,7 @@ export async function adopt(
   if (reply[0] === -2) return { type: 'closed' };
   if (reply[0] === -3) return { type: 'wrong-queue' };
   const [, life, generation, spec, epoch, waiting, createdAt, previousHost, entry] = reply;
-  const [reportedEpoch, epochBase, shell, preparedEpoch] = reply.slice(9);
+  const [reportedEpoch, epochBase, shell, preparedEpoch, loss] = reply.slice(9);
   const [host = '', sandbox = ''] = asString(shell).split(' ');
   const running = toTaken(asArray(entry, script.name));
   return {
@@ -66,6 +68,7 @@ export async function adopt(
     reportedEpoch: asNumber(reportedEpoch),
     epochBase: asNumber(epochBase),
     preparedEpoch: asNumber(preparedEpoch),
+    loss: asString(loss),
     waiting: asNumber(waiting),
     createdAt: asNumber(createdAt),
     previousHost: asString(previousHost),

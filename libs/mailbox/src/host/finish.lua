@@ -43,8 +43,11 @@ if entry_state ~= 'ended' then
   changes = {'epoch', ARGV[8], 'reported', ARGV[8], 'activeAt', time_of(event)}
 end
 local next_entry = {0}
-if ARGV[9] == '1' then
-  next_entry = running and to_reply(2, read_entry(running)) or start_next(fence, host, life, held, ARGV[14], changes)
+-- An earlier arrival may have started it, whose reply was lost: this one names it, also when it is not to start any.
+if running then
+  next_entry = to_reply(2, read_entry(running))
+elseif ARGV[9] == '1' then
+  next_entry = start_next(fence, host, life, held, ARGV[14], changes)
 end
 if #changes > 0 then redis.call('HSET', state, unpack(changes)) end
 if ended_before == 0 and next_entry[1] ~= 1 then redis.call('HDEL', state, 'running') end

@@ -1,6 +1,7 @@
 import { inboxKey, type OutputEntry, toWireResult, type WireResult } from '@shellfleet/protocol';
 import { type Taken, toTaken } from '../entry.ts';
-import { INBOX_LENGTH, INLINE_RESULT_CHARS } from '../inbox.ts';
+import { INBOX_LENGTH, INLINE_RESULT_CHARS, notify } from '../inbox.ts';
+import { isCluster } from '../open-redis.ts';
 import { asArray, asNumber, asString } from '../reply.ts';
 import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runScript } from '../script.ts';
@@ -21,7 +22,7 @@ export interface FinishOptions {
   answer?: string;
   /**
    * The inbox to notify in the same step: under the fence, and without the extra round trip of notify(). In a Cluster the inbox is on
-   * another slot: leave it out there, and call notify() afterwards. When the entry had ended before, no notice is sent.
+   * another slot, so the notice follows the step. When the entry had ended before, no notice is sent.
    */
   inbox?: string;
 }
@@ -42,7 +43,8 @@ export type Finished =
 export async function finish(owner: Owner, entryId: string, options: FinishOptions): Promise<Finished | Fenced> {
   const { keys, redis } = owner;
   const result = JSON.stringify(toWireResult(options.result));
-  const inbox = options.inbox ? [inboxKey(keys.namespace, options.inbox)] : [];
+  const inOneStep = options.inbox && !isCluster(redis);
+  const inbox = inOneStep ? [inboxKey(keys.namespace, options.inbox ?? '')] : [];
   const reply = asArray(
     await runScript(
       redis,
@@ -74,6 +76,11 @@ export async function finish(owner: Owner, entryId: string, options: FinishOptio
     return { type: 'misplaced', offsets: { stdout: asNumber(reply[1]), stderr: asNumber(reply[2]) } };
   if (typeof reply[0] === 'number') return { type: 'not-running' };
   const [event, next, endedBefore] = reply;
+  if (options.inbox && !inOneStep && endedBefore !== 1) {
+    const { namespace, tenant, session } = keys;
+    const notice = { tenant, session, entryId, event: asString(event), result };
+    void notify(redis, namespace, options.inbox, notice).catch(() => {});
+  }
   return {
     type: 'finished',
     event: asString(event),

@@ -2,7 +2,7 @@
 -- of a closing session ends with it.
 -- ARGV 3 fence · 4 host · 5 status afterwards (queued, lost) · 6 event type or '' · 7 event data JSON · 8 retention ms
 --      9 result JSON of an entry that never ran · 10 the most entries that one call cancels ·
---      11 '1': leave waiting entries to the next owner
+--      11 '1': leave waiting entries to the next owner · 12 why the shell was ended, or ''
 -- Returns {1, life} (again, when it arrives twice) · {0} it has work · {-1} fenced
 local fence, host, life, running, released, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'life', 'running', 'released', 'held'))
 if not host and released == ARGV[3] then return {1, life} end
@@ -20,6 +20,7 @@ end
 if not busy then
   end_ownership()
   redis.call('HSET', state, 'status', ARGV[5])
+  if ARGV[12] ~= '' then redis.call('HSET', state, 'loss', ARGV[12]) end
   if life == 'closing' then
     life = 'closed'
     end_life(ARGV[7], ARGV[8])

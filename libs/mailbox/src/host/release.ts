@@ -14,7 +14,7 @@ const script = defineMailboxScript('host/release');
 export async function release(
   owner: Owner,
   status: 'queued' | 'lost',
-  event?: { type: EventType; data: Record<string, unknown> },
+  event?: { type: EventType; data: { reason: string } },
   waiting: 'refuse' | 'leave' = 'refuse',
 ): Promise<{ type: 'released'; life: string } | { type: 'busy' } | Fenced> {
   const args = [
@@ -27,6 +27,7 @@ export async function release(
     CANCELLED_UNSTARTED,
     CANCELLED_IN_ONE_CALL,
     waiting === 'leave' ? '1' : '0',
+    event?.data.reason ?? '',
   ];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;

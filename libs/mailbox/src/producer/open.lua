@@ -11,7 +11,7 @@ if life == 'open' then
 end
 local at = now_ms()
 generation = string.format('%.0f', math.max(at, tonumber(generation or 0) + 1))
-redis.call('HDEL', state, 'epoch', 'reported', 'epochBase', 'announced', 'held')
+redis.call('HDEL', state, 'epoch', 'reported', 'epochBase', 'announced', 'held', 'loss')
 redis.call('HSET', state, 'life', 'open', 'generation', generation, 'spec', ARGV[3], 'digest', ARGV[4], 'createdAt', at, 'activeAt', at,
   'status', 'queued', 'unused', 1, 'class', ARGV[7], 'placement', ARGV[8])
 redis.call('PEXPIRE', state, ARGV[6])

@@ -1,13 +1,15 @@
--- sweep: end waiting entries whose start deadline has passed, finish a close that was interrupted, and trim the stream by age and by bytes.
+-- sweep: end waiting entries whose start deadline has passed, finish a close that was interrupted, end a life that nobody used for the
+-- retention, and trim the stream by age and by bytes.
 -- ARGV 3 retention ms · 4 most bytes of the stream · 5 result JSON of an entry that was not started in time
 --      6 result JSON of an entry of a life that ended · 7 the most entries that one call checks
---      8 channel prefix of hosts' wake-ups · 9 wake-up
--- Returns {trimmed entries, waiting, host or '', {inbox, entry, event, …}, 1 the session has work: without a job it needs one · 0}
+--      8 channel prefix of hosts' wake-ups · 9 wake-up · 10 '1' when its owner, if it has one, will not come back
+-- Returns {trimmed entries, waiting, host or '', {inbox, entry, event, …}, 1 the session has work: without a job it needs one · 0,
+--          life afterwards or ''}
 write_when_full()
 local at = now_ms()
 local retention, most = tonumber(ARGV[3]), tonumber(ARGV[7])
-local life, running, host, held, overdue_from, age_marks, bytes_from =
-  unpack(redis.call('HMGET', state, 'life', 'running', 'host', 'held', 'overdueFrom', 'ageMarks', 'bytesFrom'))
+local life, running, host, held, overdue_from, age_marks, bytes_from, active_at, unused =
+  unpack(redis.call('HMGET', state, 'life', 'running', 'host', 'held', 'overdueFrom', 'ageMarks', 'bytesFrom', 'activeAt', 'unused'))
 local ended = {}
 
 -- A long queue is checked in parts, one part per sweep.
@@ -40,6 +42,14 @@ if life == 'closing' then
   end
 elseif life then
   end_overdue()
+  -- The state of an unused life has an expiry of its own.
+  local is_idle = life == 'open' and not unused and not running and (not host or ARGV[10] == '1') and redis.call('LLEN', queue) == 0
+  if is_idle and tonumber(active_at or 0) <= at - retention then
+    life, host = 'closed', false
+    end_ownership()
+    redis.call('HSET', state, 'status', 'queued')
+    end_life('{"reason":"nobody used it for the retention"}', ARGV[3])
+  end
 end
 
 -- Stream entries of unfinished entries are never older than the acceptance of the first unfinished entry.
@@ -119,4 +129,4 @@ if life then
   end
 end
 publish_newest()
-return {trimmed, redis.call('LLEN', queue), host or '', ended, (running or life == 'closing' or runnable(held)) and 1 or 0}
+return {trimmed, redis.call('LLEN', queue), host or '', ended, (running or life == 'closing' or runnable(held)) and 1 or 0, life or ''}

@@ -2,6 +2,7 @@ import { emptyResult, encodeWakeUp, LIMITS, type SessionKeys, toWireResult } fro
 import type { Redis } from 'ioredis';
 import { CANCELLED_UNSTARTED } from '../producer/cancel.ts';
 import { type Closed, toEnded } from '../producer/close.ts';
+import type { Life } from '../read/life.ts';
 import { asArray, asNumber, asString } from '../reply.ts';
 import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
@@ -25,15 +26,19 @@ export interface Swept {
    * host.
    */
   hasWork: boolean;
+  /** Empty when nothing is stored of the session. */
+  life: Life | '';
 }
 
 export interface SweepLimits {
   retentionMs: number;
   streamBytes: number;
+  /** Its owner, if it has one, will not come back. */
+  ownerGone?: boolean;
 }
 
 /**
- * Ends waiting entries whose start deadline has passed, and trims the stream. Trimming by age keeps entries that ended within the
+ * Ends waiting entries whose start deadline has passed, ends a life that nobody used for the retention, and trims the stream. Trimming by age keeps entries that ended within the
  * retention. Trimming by bytes keeps unfinished entries.
  */
 export async function sweep(
@@ -49,14 +54,16 @@ export async function sweep(
     MOST_ENTRIES_IN_ONE_CALL,
     keys.wakeUpsPrefix,
     encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),
+    limits.ownerGone === true ? '1' : '0',
   ];
   const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
-  const [trimmed, waiting, host, ended, hasWork] = reply;
+  const [trimmed, waiting, host, ended, hasWork, life] = reply;
   return {
     trimmed: asNumber(trimmed),
     waiting: asNumber(waiting),
     host: asString(host),
     ended: toEnded(asArray(ended, script.name)),
     hasWork: hasWork === 1,
+    life: asString(life) as Swept['life'],
   };
 }

@@ -19,6 +19,8 @@ const RUN_FOLDER_BYTES = 16 * MIB;
 
 export interface ContainerRequest {
   plan: DockerPlan;
+  /** The identity of the folder that is mounted as the workspace, for the keeper. */
+  workspaceIdentity: string | undefined;
   transport: SandboxTransport;
   secrets: KeeperSecrets;
   labels: Record<string, string>;
@@ -32,21 +34,23 @@ export interface ContainerRequest {
 const SECCOMP = JSON.stringify(sessionSeccompProfile());
 
 export function toContainerOptions(request: ContainerRequest): ContainerCreateOptions {
-  const { plan, transport, secrets, shell } = request;
+  const { plan, workspaceIdentity, transport, secrets, shell } = request;
   const overAttach = transport === 'attach';
   return {
     name: request.name,
     Image: plan.image,
     Labels: request.labels,
-    // Only these two secrets, and only in the environment: the keeper wipes them before the shell starts (SANDBOX-2).
+    // Only these two are secrets, and they are only in the environment: the keeper wipes them before the shell starts (SANDBOX-2).
     Env: [
       `HOME=${WORKSPACE_PATH}`,
       `SF_TOKEN=${secrets.token}`,
       ...(overAttach ? [`SF_SYNC=${secrets.syncWord}`] : []),
+      ...(workspaceIdentity === undefined ? [] : [`SF_WORKSPACE=${workspaceIdentity}`]),
     ],
     Entrypoint: [`${KEEPER_FOLDER}/keeper`, overAttach ? '-' : `${KEEPER_FOLDER}/socket`],
     Cmd: shell,
-    WorkingDir: plan.cwd,
+    // The runtime creates a missing directory as root, here in a folder of the host. The preparation of the shell enters the spec's own.
+    WorkingDir: plan.workspace === undefined ? plan.cwd : WORKSPACE_PATH,
     ...(plan.user === undefined ? {} : { User: plan.user }),
     Tty: false,
     OpenStdin: overAttach,

@@ -25,6 +25,7 @@ import { type EngineAnswer, isConflict, isMissingImage, isNotFound, toShellfleet
 import { Images } from './images.ts';
 import { hostFilter, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
 import { createTar, type TarEntry } from './tar.ts';
+import { hasVolumes, openWorkspaceFolder } from './workspace-folder.ts';
 
 const ENGINE_TIMEOUT_MS = 30_000;
 
@@ -77,14 +78,24 @@ class DockerSandboxes implements Sandboxes {
     options: { signal?: AbortSignal } = {},
   ): Promise<Sandbox> {
     const plan = planDocker(await withRealWorkspace(spec), this.#options.allowances);
-    const { hostId, transport } = this.#options;
+    const { hostId, transport, allowances } = this.#options;
     const sandboxId = randomBytes(6).toString('hex');
     const labels = { session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION };
+    const workspace = await openWorkspaceFolder(plan.workspace, allowances.workspaces, transport);
     const folder = await this.#folders.create(nameOf(labels));
     try {
-      const containerId = await this.#createContainer(plan, spec.shell ?? [], labels, folder.path, options.signal);
+      const request = {
+        plan,
+        workspaceIdentity: workspace.identity,
+        shell: spec.shell ?? [],
+        labels,
+        folder: folder.path,
+      };
+      const containerId = await this.#createContainer(request, options.signal);
       const sandbox = this.#toSandbox(containerId, plan.image, labels, Date.now());
-      await this.#fill(containerId, plan, transport)
+      void sandbox.died.then(() => workspace.close());
+      await this.#checkVolumes(containerId, plan.image, workspace.identity)
+        .then(() => this.#fill(containerId, plan, transport))
         .then(() => options.signal?.throwIfAborted())
         .catch(async (error: unknown) => {
           await sandbox.remove();
@@ -92,6 +103,7 @@ class DockerSandboxes implements Sandboxes {
         });
       return sandbox;
     } catch (error) {
+      await workspace.close();
       await folder.remove();
       throw toShellfleetError(error, 'to make a container', fromCreateAnswer);
     }
@@ -122,14 +134,19 @@ class DockerSandboxes implements Sandboxes {
   }
 
   async #createContainer(
-    plan: DockerPlan,
-    shell: string[],
-    labels: SandboxLabels,
-    folder: string,
+    made: {
+      plan: DockerPlan;
+      workspaceIdentity: string | undefined;
+      shell: string[];
+      labels: SandboxLabels;
+      folder: string;
+    },
     signal: AbortSignal | undefined,
   ): Promise<string> {
+    const { plan, workspaceIdentity, shell, labels, folder } = made;
     const request = toContainerOptions({
       plan,
+      workspaceIdentity,
       shell,
       transport: labels.transport,
       secrets: deriveKeeperSecrets(this.#options.hostKey, labels.session, labels.sandboxId),
@@ -147,6 +164,13 @@ class DockerSandboxes implements Sandboxes {
       await abortable(this.#images.pull(plan.image), signal);
       return (await create()).id;
     }
+  }
+
+  /** WORKSPACE-2. */
+  async #checkVolumes(containerId: string, image: string, workspaceIdentity: string | undefined): Promise<void> {
+    if (workspaceIdentity === undefined) return;
+    const { Mounts: mounts } = await this.#docker.getContainer(containerId).inspect();
+    if (mounts.some(({ Type: type }) => type === 'volume')) throw hasVolumes(image);
   }
 
   /** Files that the container needs before it starts: a workspace owned by its user, which the engine would create as root. */

@@ -1,0 +1,144 @@
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { FINGERPRINT_CHARS, Fingerprints, fingerprintOf, parseFingerprint } from './fingerprints.ts';
+
+// The ids that this host began, on its disk. They outlive the worker, the sandbox and whatever Redis loses.
+//
+// JOURNAL-1. An id is written before its first byte reaches a shell or a tool, with one write call and no fsync: the page cache outlives this
+//            process. A host that loses its power loses its sandboxes as well.
+// JOURNAL-2. An id is known for the retention. Then its segment is dropped, or earlier when there are more than `MOST_IDS`, oldest first.
+// JOURNAL-3. A file is written by one process only; the next one begins another. An incomplete last line is ignored.
+// JOURNAL-4. A disk that takes nothing does not stop the host: the id is then known to this process alone.
+
+/** 128 MiB of memory at most, and about 500 MiB of disk. */
+const MOST_IDS = 4_194_304;
+const SEGMENTS = 24;
+const LINE_BREAK = 10;
+
+/** What began: an entry of a session, or a call of a tool. Ids of entries and calls are never used again, in no generation. */
+export interface BegunId {
+  namespace: string;
+  tenant: string;
+  /** the session, or the tool */
+  of: string;
+  /** the entry, or the call */
+  id: string;
+}
+
+export interface Journal {
+  knows(begun: BegunId): boolean;
+  /** `generation`: the life of the session, for people who read the file. */
+  record(begun: BegunId, generation: string): void;
+  close(): void;
+}
+
+export interface JournalOptions {
+  folder: string;
+  retentionMs: number;
+  /** Called once for a series of failures. */
+  onWriteFailed(error: unknown): void;
+  mostIds?: number;
+}
+
+interface Segment {
+  /** ms */
+  from: number;
+  path: string;
+  known: Fingerprints;
+  /** Of the segment that this process writes. */
+  file?: number;
+  /** The last write failed, so the file may end inside a line. */
+  broken?: boolean;
+}
+
+/** Opens the journal and reads what earlier processes of this host wrote. */
+export function openJournal({ folder, retentionMs, onWriteFailed, mostIds = MOST_IDS }: JournalOptions): Journal {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const spanMs = retentionMs / SEGMENTS;
+  const segments = readSegments(folder);
+  let current: Segment | undefined;
+
+  const close = () => {
+    if (current?.file !== undefined) closeSync(current.file);
+    current = undefined;
+  };
+  const dropOld = () => {
+    let ids = segments.reduce((sum, { known }) => sum + known.size, 0);
+    // A segment spans `spanMs`, so all of it is older than the retention.
+    while (segments[0] !== undefined && segments[0] !== current) {
+      if (segments[0].from + spanMs + retentionMs > Date.now() && ids <= mostIds) return;
+      ids -= segments[0].known.size;
+      rmSync(segments[0].path, { force: true });
+      segments.shift();
+    }
+  };
+  const begin = (): Segment => {
+    close();
+    dropOld();
+    // Two starts within a millisecond, or a clock that was set back, must not lead into an older file.
+    const from = Math.max(Date.now(), (segments.at(-1)?.from ?? 0) + 1);
+    const segment: Segment = { from, path: join(folder, `${from}.begun`), known: new Fingerprints() };
+    segments.push(segment);
+    try {
+      segment.file = openSync(segment.path, 'ax', 0o600);
+    } catch (error) {
+      onWriteFailed(error);
+    }
+    current = segment;
+    return segment;
+  };
+  const isFull = ({ from, known }: Segment) => Date.now() >= from + spanMs || known.size * SEGMENTS >= mostIds;
+
+  dropOld();
+  return {
+    knows(begun) {
+      const print = parseFingerprint(fingerprintOf(toKey(begun)));
+      return segments.some(({ known }) => known.has(print));
+    },
+    record(begun, generation) {
+      const segment = current === undefined || isFull(current) ? begin() : current;
+      const key = toKey(begun);
+      const hex = fingerprintOf(key);
+      segment.known.add(parseFingerprint(hex));
+      if (segment.file === undefined) return;
+      const line = Buffer.from(`${segment.broken === true ? '\n' : ''}${hex} ${key} ${generation}\n`);
+      try {
+        if (writeSync(segment.file, line) < line.byteLength) throw new Error('The disk took a part of a line.');
+        segment.broken = false;
+      } catch (error) {
+        if (segment.broken !== true) onWriteFailed(error);
+        segment.broken = true;
+      }
+    },
+    close,
+  };
+}
+
+function readSegments(folder: string): Segment[] {
+  return readdirSync(folder)
+    .flatMap((name) => {
+      const [, from] = /^(\d{1,15})\.begun$/.exec(name) ?? [];
+      return from === undefined ? [] : [{ from: Number(from), path: join(folder, name), known: new Fingerprints() }];
+    })
+    .sort((a, b) => a.from - b.from)
+    .map((segment) => {
+      readLines(segment);
+      return segment;
+    });
+}
+
+/** A worker that takes over has little time, so of each line only the fingerprint is read. */
+function readLines({ path, known }: Segment): void {
+  const bytes = readFileSync(path);
+  for (let at = 0; ; ) {
+    const end = bytes.indexOf(LINE_BREAK, at);
+    if (end === -1) return;
+    if (end - at > FINGERPRINT_CHARS) known.add(parseFingerprint(bytes.toString('latin1', at, at + FINGERPRINT_CHARS)));
+    at = end + 1;
+  }
+}
+
+/** The parts are ids, or the name of a tool: none has a space. */
+function toKey({ namespace, tenant, of, id }: BegunId): string {
+  return `${namespace} ${tenant} ${of} ${id}`;
+}

@@ -1,0 +1,87 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { ShellfleetError } from '@shellfleet/protocol';
+import type { SandboxTransport } from '../sandbox.ts';
+
+// The engine opens the source of a mount when the container starts, some time after this worker has judged the path. A session that may
+// write to a folder above it can put a link there meanwhile. The engine mounts paths only: the runtime cannot mount a descriptor of another
+// mount namespace. So the worker opens the folder without following links, and the keeper refuses to start a shell if another one is mounted.
+//
+// WORKSPACE-1. No program of the session runs while the mounted folder has not been compared with the opened one.
+// WORKSPACE-2. An image with volumes is refused there: the runtime makes their mount points, of any name, before the keeper runs.
+// WORKSPACE-3. The descriptor stays open until the sandbox has ended, because the number of a removed folder could be used for another one.
+
+export interface WorkspaceFolder {
+  /** `device:inode`, for the keeper. Undefined: no session can have changed the path. */
+  identity: string | undefined;
+  close(): Promise<void>;
+}
+
+/** Of Linux; Node has no name for it. Such a descriptor needs no permission to read the folder. */
+const O_PATH = 0o10000000;
+const FOLDER_ITSELF = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+/** `path`: judged, and without links then; undefined for a session without one. `allowed`: the folders that the operator lists. */
+export async function openWorkspaceFolder(
+  path: string | undefined,
+  allowed: readonly string[],
+  transport: SandboxTransport,
+): Promise<WorkspaceFolder> {
+  if (path === undefined || isOutOfReach(path, allowed)) return { identity: undefined, close: async () => {} };
+  if (process.platform !== 'linux') throw notComparable(path, 'its engine runs on another kernel');
+  // Files that the engine copies into a container before its start could be led into the mounted folder by links of the image.
+  if (transport === 'attach') throw notComparable(path, 'its sandboxes are reached over attach');
+  const folder = await openWithoutLinks(path);
+  try {
+    const { dev, ino } = await folder.stat({ bigint: true });
+    return { identity: `${dev}:${ino}`, close: () => folder.close() };
+  } catch (error) {
+    await folder.close();
+    throw error;
+  }
+}
+
+/** Only folders below listed ones are mounted, so no session can write above a listed folder that is below no other. */
+function isOutOfReach(path: string, allowed: readonly string[]): boolean {
+  const listed = allowed.map((folder) => folder.replace(/\/+$/, ''));
+  return listed.includes(path) && !listed.some((folder) => path.startsWith(`${folder}/`));
+}
+
+async function openWithoutLinks(path: string): Promise<FileHandle> {
+  let at = await open('/', FOLDER_ITSELF);
+  for (const name of path.split('/').filter(Boolean)) {
+    const next = await open(`/proc/self/fd/${at.fd}/${name}`, FOLDER_ITSELF).catch((cause: unknown) => cause as Error);
+    await at.close();
+    if (next instanceof Error) throw changed(path, next);
+    at = next;
+  }
+  return at;
+}
+
+function changed(path: string, cause: Error): ShellfleetError {
+  const issues = [{ path: 'workspace', message: 'changed while it was opened' }];
+  return new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The folder ${path} changed while it was opened.`,
+    { issues },
+    { cause },
+  );
+}
+
+export function hasVolumes(image: string): ShellfleetError {
+  const issues = [{ path: 'workspace', message: 'is below a listed folder, and the image declares volumes' }];
+  return new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The image ${image} declares volumes, whose folders would be made before the workspace is checked. Choose another image, or have the operator list this very folder in SHELLFLEET_WORKSPACES.`,
+    { issues },
+  );
+}
+
+function notComparable(path: string, why: string): ShellfleetError {
+  const issues = [{ path: 'workspace', message: `is below a listed folder, on a host that cannot check it: ${why}` }];
+  return new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `This host cannot check that ${path} itself is mounted, because ${why}. Ask the operator to list this very folder in SHELLFLEET_WORKSPACES.`,
+    { issues },
+  );
+}

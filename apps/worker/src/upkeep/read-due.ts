@@ -1,0 +1,109 @@
+import { readSessionState, type SessionState } from '@shellfleet/mailbox';
+import {
+  hostKeys,
+  namespaceSchema,
+  type SessionKeys,
+  sessionIdSchema,
+  sessionKeys,
+  tenantIdSchema,
+} from '@shellfleet/protocol';
+import type { UpkeepDeps } from './upkeep-deps.ts';
+
+const PAGE = 1_000;
+
+/** A member of the index. */
+export interface IndexedSession {
+  keys: SessionKeys;
+  /** as text, for comparison when it is written */
+  score: string;
+}
+
+/** A session as a round of upkeep finds it. */
+export interface FoundSession extends IndexedSession {
+  /** undefined when nothing is stored of it */
+  state: SessionState | undefined;
+  /** `gone`: it has not been seen for the retention. Empty when the session has no owner. */
+  owner: 'alive' | 'silent' | 'gone' | '';
+}
+
+type Deps = Pick<UpkeepDeps, 'redis' | 'fleet' | 'retentionMs'>;
+
+/** The sessions that upkeep has to look at now. Their number depends on what is in use or due, not on the size of the index. */
+export async function readDue({ redis, fleet }: Deps, nowMs: number): Promise<IndexedSession[]> {
+  const due = new Map<string, IndexedSession>();
+  for (let offset = 0; ; offset += PAGE) {
+    const pairs = await redis.zrange(
+      fleet.index,
+      '-inf',
+      String(nowMs),
+      'BYSCORE',
+      'LIMIT',
+      offset,
+      PAGE,
+      'WITHSCORES',
+    );
+    for (const session of await parsePairs(pairs, { redis, fleet })) due.set(session.keys.member, session);
+    if (pairs.length < 2 * PAGE) return [...due.values()];
+  }
+}
+
+/** One page of the whole index, for work that no due time announces. */
+export async function readPage(
+  cursor: string,
+  deps: Pick<Deps, 'redis' | 'fleet'>,
+): Promise<{ next: string; sessions: IndexedSession[] }> {
+  const [next, pairs] = await deps.redis.zscan(deps.fleet.index, cursor, 'COUNT', PAGE);
+  return { next, sessions: await parsePairs(pairs, deps) };
+}
+
+/** Reads the states of some sessions at once. */
+export async function readStates(sessions: readonly IndexedSession[], deps: Deps): Promise<FoundSession[]> {
+  const states = await Promise.all(sessions.map(({ keys }) => readSessionState(deps.redis, keys)));
+  const owners = await readOwners(
+    states.map((state) => state?.host ?? ''),
+    deps,
+  );
+  return sessions.map((session, index) => {
+    const state = states[index];
+    return { ...session, state, owner: owners.get(state?.host ?? '') ?? '' };
+  });
+}
+
+async function parsePairs(
+  pairs: readonly string[],
+  { redis, fleet }: Pick<Deps, 'redis' | 'fleet'>,
+): Promise<IndexedSession[]> {
+  const sessions: IndexedSession[] = [];
+  for (let index = 0; index < pairs.length; index += 2) {
+    const [member = '', score = ''] = pairs.slice(index, index + 2);
+    const keys = toSessionKeys(fleet.namespace, member);
+    if (keys === undefined) await redis.zrem(fleet.index, member);
+    else sessions.push({ keys, score });
+  }
+  return sessions;
+}
+
+async function readOwners(
+  all: readonly string[],
+  { redis, fleet, retentionMs }: Deps,
+): Promise<Map<string, FoundSession['owner']>> {
+  const hosts = [...new Set(all)].filter((host) => host !== '');
+  const read = hosts.map(async (host): Promise<[string, FoundSession['owner']]> => {
+    if ((await redis.exists(hostKeys(fleet.namespace, host).alive)) === 1) return [host, 'alive'];
+    const seenAt = Number((await redis.zscore(fleet.hosts, host)) ?? 0);
+    return [host, Date.now() - seenAt > retentionMs ? 'gone' : 'silent'];
+  });
+  return new Map(await Promise.all(read));
+}
+
+/** Undefined for a member that names no session: the index is in Redis, where anything may have written to it. */
+function toSessionKeys(namespace: string, member: string): SessionKeys | undefined {
+  const [tenant, session, ...rest] = member.split(':');
+  const parsed = [
+    namespaceSchema.safeParse(namespace),
+    tenantIdSchema.safeParse(tenant),
+    sessionIdSchema.safeParse(session),
+  ];
+  if (rest.length > 0 || parsed.some(({ success }) => !success)) return undefined;
+  return sessionKeys(namespace, tenant as string, session as string);
+}

@@ -1,0 +1,28 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findProgram, runProgram } from './run-program.ts';
+
+/**
+ * Does the work, and then disables the services that it enabled: what set-up installs is started and stopped with the fleet. Enabled at boot,
+ * Debian's redis-server would listen without a password from the next boot on. `root`: the file system's root.
+ */
+export async function withoutEnablingServices(work: () => Promise<void>, root = '/'): Promise<void> {
+  const before = new Set(await listEnabled(root));
+  try {
+    await work();
+  } finally {
+    const added = (await listEnabled(root)).filter((name) => !before.has(name));
+    if (added.length > 0 && (await findProgram('systemctl')))
+      await runProgram('systemctl', ['disable', '--quiet', ...added], { timeoutMs: 60_000 });
+  }
+}
+
+/** The units that start at boot or with a socket, read from the links that `systemctl enable` makes. */
+async function listEnabled(root: string): Promise<string[]> {
+  const system = join(root, 'etc/systemd/system');
+  const folders = (await list(system)).filter((name) => /\.(wants|requires)$/.test(name));
+  const units = await Promise.all(folders.map((folder) => list(join(system, folder))));
+  return [...new Set(units.flat())].sort();
+}
+
+const list = (folder: string) => readdir(folder).catch(() => [] as string[]);

@@ -1,0 +1,20 @@
+#define _GNU_SOURCE
+#include "workspace.h"
+#include "log.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int workspace_is_expected(const char *path) {
+  const char *expected = getenv("SF_WORKSPACE");
+  if (!expected) return 1;
+  char *end;
+  const unsigned long long device = strtoull(expected, &end, 10);
+  const unsigned long long inode = *end == ':' ? strtoull(end + 1, 0, 10) : 0;
+  unsetenv("SF_WORKSPACE");
+  struct stat mounted;
+  if (!stat(path, &mounted) && S_ISDIR(mounted.st_mode) && mounted.st_dev == device && mounted.st_ino == inode)
+    return 1;
+  log_message("the folder mounted at %s is not the one that was checked", path);
+  return 0;
+}

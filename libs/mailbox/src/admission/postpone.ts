@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import type { FleetKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { defineScript, runScript } from '../script.ts';
+
+const script = defineScript('admission/postpone', readFileSync(new URL('./postpone.lua', import.meta.url), 'utf8'));
+
+/**
+ * Sets when upkeep looks at a session next. `score`: its score in the index, as text, from before the caller read the session. Returns false
+ * when a producer has noted the session since: upkeep then looks at it in its next round.
+ */
+export async function postpone(
+  redis: Redis,
+  fleet: FleetKeys,
+  member: string,
+  score: string,
+  delayMs: number,
+): Promise<boolean> {
+  return (await runScript(redis, script, [fleet.index], [member, score, Math.ceil(delayMs)])) === 1;
+}

@@ -1,0 +1,112 @@
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { batchWrites } from './batch-writes.ts';
+import { applyCallRules, applyClusterCallRules, REDIS_DEADLINE_MS } from './call-rules.ts';
+import type { RedisAddress } from './redis-address.ts';
+
+/**
+ * How a connection behaves while Redis is unavailable. `producer`: its calls fail within the deadline, and the caller gets the error.
+ * `host`: its calls fail at once and are never sent later; the caller makes them again. `subscriber`: it subscribes again for ever.
+ * `blocking`: it retries for ever, and its calls have no deadline, because they wait for data.
+ */
+export type ConnectionRole = 'producer' | 'host' | 'subscriber' | 'blocking';
+
+const ROLE_OPTIONS: Record<ConnectionRole, RedisOptions> = {
+  producer: { maxRetriesPerRequest: 1, commandTimeout: REDIS_DEADLINE_MS },
+  // With 0 retries a broken connection fails the calls that are under way.
+  host: {
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: REDIS_DEADLINE_MS,
+  },
+  subscriber: { maxRetriesPerRequest: null, commandTimeout: REDIS_DEADLINE_MS },
+  blocking: { maxRetriesPerRequest: null },
+};
+
+const backOff = (attempt: number) => Math.min(50 * 2 ** attempt, 1_000);
+
+/** A client of the Redis at this address, which connects on its first use. A failure rejects the calls that it concerns. */
+export function openRedis(address: RedisAddress, role: ConnectionRole, connectionName: string): Redis {
+  return address.kind === 'cluster'
+    ? openCluster(address, role, connectionName)
+    : openNode(address, role, connectionName);
+}
+
+function openNode(address: RedisAddress, role: ConnectionRole, connectionName: string): Redis {
+  const redis = new Redis({
+    ...toOptions(address, connectionName),
+    ...ROLE_OPTIONS[role],
+    ...toPlace(address),
+    lazyConnect: true,
+    retryStrategy: backOff,
+    // A primary that has become a replica: its successor is found by connecting anew.
+    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+  });
+  // Without a listener, the error event would end the process.
+  redis.on('error', () => {});
+  batchWrites(redis);
+  applyCallRules(redis);
+  return redis;
+}
+
+function toPlace(address: RedisAddress): RedisOptions {
+  if (address.kind === 'cluster') return {};
+  const { nodes, db } = address;
+  if (address.kind === 'single') return { ...nodes[0], db };
+  const { username: sentinelUsername, password: sentinelPassword } = address.sentinel;
+  return {
+    sentinels: nodes.map(({ host, port }) => ({ host, port })),
+    name: address.name,
+    db,
+    ...(sentinelUsername === undefined ? {} : { sentinelUsername }),
+    ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
+    ...(address.tls === undefined ? {} : { sentinelTLS: address.tls, enableTLSForSentinelMode: true }),
+    sentinelRetryStrategy: backOff,
+    sentinelCommandTimeout: REDIS_DEADLINE_MS,
+  };
+}
+
+/**
+ * A Cluster has every command of a Redis, and sends it to the node of its key. Its type differs only in the connection's own members, so one
+ * type serves for both; `mastersOf` tells them apart.
+ */
+function openCluster(address: RedisAddress, role: ConnectionRole, connectionName: string): Redis {
+  const cluster = new Cluster(
+    address.nodes.map(({ host, port }) => ({ host, port })),
+    {
+      lazyConnect: true,
+      clusterRetryStrategy: backOff,
+      slotsRefreshTimeout: REDIS_DEADLINE_MS,
+      // Calls are repeated until their deadline while the nodes agree on a new primary.
+      maxRedirections: REDIS_DEADLINE_MS / 100,
+      redisOptions: { ...toOptions(address, connectionName), ...ROLE_OPTIONS[role] },
+      // A certificate names the nodes as the cluster does, so names are not replaced by addresses.
+      ...(address.tls === undefined ? {} : { dnsLookup: (host, callback) => callback(null, host) }),
+    },
+  );
+  cluster.on('error', () => {});
+  cluster.on('+node', (node: Redis) => batchWrites(node));
+  applyClusterCallRules(cluster, ROLE_OPTIONS[role].commandTimeout);
+  return cluster as unknown as Redis;
+}
+
+function toOptions({ username, password, tls, family }: RedisAddress, connectionName: string): RedisOptions {
+  return {
+    connectionName,
+    connectTimeout: REDIS_DEADLINE_MS,
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(tls === undefined ? {} : { tls }),
+    ...(family === undefined ? {} : { family }),
+  };
+}
+
+export function isCluster(redis: Redis): boolean {
+  return (redis as unknown) instanceof Cluster;
+}
+
+/** The nodes that take writes: of a Cluster its known primaries, else the connection itself. */
+export function mastersOf(redis: Redis): Redis[] {
+  const client: unknown = redis;
+  return client instanceof Cluster ? client.nodes('master') : [redis];
+}

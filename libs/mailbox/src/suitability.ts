@@ -1,0 +1,112 @@
+import { ShellfleetError } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { isCluster, mastersOf } from './open-redis.ts';
+import { parseInfo } from './redis-identity.ts';
+
+const OLDEST_REDIS = [6, 2] as const;
+
+/** Throws REDIS_UNSUITABLE with the name of the setting that makes this Redis, or a node of this Cluster, unfit to hold accepted commands. */
+export async function refuseUnsuitable(redis: Redis, place: string): Promise<void> {
+  // A primary of a Cluster that is down does not keep the sessions on the others from being served.
+  const replies = await Promise.allSettled(mastersOf(redis).map((node) => node.info()));
+  const infos = replies.flatMap((reply) => (reply.status === 'fulfilled' ? [parseInfo(reply.value)] : []));
+  const failed = replies.find((reply) => reply.status === 'rejected');
+  if (infos.length === 0) throw failed?.reason ?? new Error('no node of the Cluster is known');
+  for (const info of infos) refuseNode(info, place, isCluster(redis));
+}
+
+function refuseNode(info: Map<string, string>, place: string, asCluster: boolean): void {
+  const version = info.get('redis_version') ?? '0';
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const refuse = (setting: string, message: string): never => {
+    throw unsuitable(place, setting, message, { version });
+  };
+  if (major < OLDEST_REDIS[0] || (major === OLDEST_REDIS[0] && minor < OLDEST_REDIS[1])) {
+    refuse('redis_version', `is version ${version}; Shellfleet needs ${OLDEST_REDIS.join('.')} or newer.`);
+  }
+  const policy = info.get('maxmemory_policy') ?? 'noeviction';
+  if (policy !== 'noeviction') {
+    refuse(
+      'maxmemory-policy',
+      `has maxmemory-policy ${policy}, so it may drop accepted commands. Set it: CONFIG SET maxmemory-policy noeviction.`,
+    );
+  }
+  if (info.get('role') === 'slave')
+    refuse('replicaof', 'is a replica and takes no writes. Point SHELLFLEET_REDIS_URL at its primary.');
+  if (info.get('cluster_enabled') === '1' && !asCluster)
+    refuse(
+      'cluster-enabled',
+      'is a node of a Cluster. Set SHELLFLEET_REDIS_URL to redis+cluster://host:port,host:port.',
+    );
+}
+
+/** What Redis itself replies when it refuses a client: what that means, and the next step. */
+const REFUSALS: [RegExp, setting: string, (reply: string) => string][] = [
+  [
+    /WRONGPASS|invalid username-password|invalid password/,
+    'requirepass',
+    () => 'refuses this user or password. Correct them in SHELLFLEET_REDIS_URL: redis://user:password@host:port.',
+  ],
+  [
+    /NOAUTH|Authentication required/,
+    'requirepass',
+    () => 'needs a password. Name it in SHELLFLEET_REDIS_URL: redis://user:password@host:port.',
+  ],
+  [
+    /NOPERM/,
+    'acl',
+    (reply) =>
+      `does not let this user do its part: ${reply.replace(/^NOPERM /, '')}. Give it the ACL of docs/operations.md.`,
+  ],
+  [
+    /protected mode/,
+    'protected-mode',
+    () => 'is in protected mode and takes no clients of other machines. Give it a password (requirepass).',
+  ],
+  [
+    /cluster support disabled/,
+    'cluster-enabled',
+    () => 'is no Cluster. Set SHELLFLEET_REDIS_URL to redis://host:port.',
+  ],
+];
+
+/** `networkError`: the reason that the connection reported, where the failed call has none. */
+export function toConnectError(error: unknown, place: string, networkError?: unknown): ShellfleetError {
+  if (error instanceof ShellfleetError) return error;
+  const reason = describeFailure(networkError ?? error);
+  for (const [pattern, setting, describe] of REFUSALS) {
+    if (pattern.test(reason)) return unsuitable(place, setting, describe(reason), {}, error);
+  }
+  return new ShellfleetError(
+    'QUEUE_UNAVAILABLE',
+    `Redis at ${place} cannot be reached: ${reason}. Start it, or set SHELLFLEET_REDIS_URL.`,
+    { place },
+    { cause: error },
+  );
+}
+
+function unsuitable(
+  place: string,
+  setting: string,
+  message: string,
+  context: Record<string, unknown>,
+  cause?: unknown,
+): ShellfleetError {
+  return new ShellfleetError(
+    'REDIS_UNSUITABLE',
+    `Redis at ${place} ${message}`,
+    { place, setting, ...context },
+    cause === undefined ? {} : { cause },
+  );
+}
+
+/**
+ * The reason of a failure. The error of a host name with several addresses has no message of its own, only one for each address; that of a
+ * Cluster names only its step.
+ */
+function describeFailure(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(describeFailure).join(', ');
+  if (error instanceof Error && 'lastNodeError' in error && error.lastNodeError)
+    return describeFailure(error.lastNodeError);
+  return (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
+}

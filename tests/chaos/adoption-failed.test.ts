@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Invariant 5 where a worker comes back and its sandboxes cannot be adopted: a fresh shell is never presented as the old one.
+
+let stack: TestFleet;
+let worker: TestWorker;
+let inspect: FleetInspector;
+beforeAll(async () => {
+  ({ stack, worker, inspect } = await startInspectedFleet());
+});
+afterAll(() => endInspectedFleet(stack, inspect));
+
+test('a shell whose keeper does not answer a restarted worker is lost, with a reason, and so is what ran on it', async () => {
+  const idle = await stack.fleet.session('idle');
+  const busy = await stack.fleet.session('busy');
+  await Promise.all([idle.run('kept=1'), busy.run('kept=1')]);
+  const command = await busy.submit('echo begun; sleep 600', { timeoutMs: 700_000 });
+  await inspect.untilOutput('busy');
+  const paused = await Promise.all(['idle', 'busy'].map((id) => inspect.container(id)));
+  await worker.kill();
+  await Promise.all(paused.map((container) => container.pause()));
+  await worker.start();
+  const shell = { state: 'lost', epoch: 2, reason: 'its keeper did not answer when its worker came back' };
+  // The keeper has 15 s.
+  const [first, lost, second] = await Promise.all([
+    idle.run('echo "[$kept]"'),
+    command.result(),
+    busy.run('echo "[$kept]"'),
+  ]);
+  expect(first).toMatchObject({ stdout: '[]\n', shell });
+  expect(lost).toMatchObject({ outcome: 'lost', reason: 'container-removed', shell: { ...shell, epoch: 1 } });
+  expect(second).toMatchObject({ stdout: '[]\n', shell });
+  for (const id of ['idle', 'busy']) {
+    const types = (await inspect.events(id)).map(({ type }) => type).filter((type) => type.startsWith('session.'));
+    expect(types).toEqual(['session.queued', 'session.opened', 'session.lost', 'session.restarted']);
+  }
+  await until(
+    () => inspect.containers(),
+    (all) => all.length === 2 && all.every(({ id }) => paused.every((container) => container.id !== id)),
+  );
+});

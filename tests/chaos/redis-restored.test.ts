@@ -1,0 +1,62 @@
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import { outcomesOf } from '../support/invariants.ts';
+import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Promise: when Redis comes back with an older state (a restored backup, a failover to a replica that lagged, a lost tail), what this host
+// has begun since then does not begin again, also when its session was closed and its sandbox is gone.
+
+let redis: OwnRedis;
+let stack: TestFleet;
+let worker: TestWorker;
+let inspect: FleetInspector;
+let folder: string;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sf-restored-'));
+  mkdirSync(join(folder, 'ws'));
+  chmodSync(join(folder, 'ws'), 0o777);
+  redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
+  const env = { SHELLFLEET_WORKSPACES: folder };
+  ({ stack, worker, inspect } = await startInspectedFleet({ redisUrl: redis.url, env }));
+});
+afterEach(async () => {
+  await endInspectedFleet(stack, inspect).finally(() => redis[Symbol.asyncDispose]());
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test.each(['the same worker', 'a restarted worker'])(
+  'a command that was accepted before the copy and ran after it does not run again on %s: its Result is lost',
+  async (which) => {
+    const session = await stack.fleet.session('x', { workspace: join(folder, 'ws') });
+    worker.signal('SIGSTOP');
+    const script = 'echo ran >> /workspace/count';
+    const command = await session.submit(script);
+    const again = await session.submit(script, { retry: 'idempotent' });
+    const dir = ((await redis.redis.config('GET', 'dir')) as string[])[1] as string;
+    cpSync(dir, join(folder, 'copy'), { recursive: true });
+    worker.signal('SIGCONT');
+    expect([(await command.result()).outcome, (await again.result()).outcome]).toEqual(['success', 'success']);
+    await session.close();
+    if (which === 'a restarted worker') await worker.kill();
+    await redis.kill();
+    rmSync(dir, { recursive: true });
+    cpSync(join(folder, 'copy'), dir, { recursive: true });
+    await redis.start();
+    if (which === 'a restarted worker') await worker.start();
+    const outcomes = await until(
+      async () => outcomesOf(await inspect.events('x')),
+      (all) => all.size === 2,
+    );
+    expect([...outcomes.values()]).toEqual(['lost', 'success']);
+    // Once before, and the idempotent one before and after.
+    expect(readFileSync(join(folder, 'ws', 'count'), 'utf8')).toBe('ran\nran\nran\n');
+    expect(await inspect.broken('x', [command.id, again.id])).toEqual([]);
+  },
+);

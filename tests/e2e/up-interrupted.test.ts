@@ -1,0 +1,124 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { checkoutRoot } from '@shellfleet/setup';
+import Docker from 'dockerode';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { processesOf } from '../support/state-folder-processes.ts';
+
+// `npm start`, interrupted at each line that it reports. The lines are those of a machine that has an engine, the images and the keeper already.
+
+const run = promisify(execFile);
+const shellfleet = join(checkoutRoot, 'node_modules/.bin/shellfleet');
+
+let folder: string;
+let namespace: string;
+let env: NodeJS.ProcessEnv;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sf-cut-'));
+  namespace = folder.replaceAll(/[^A-Za-z0-9]/g, '');
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SHELLFLEET_'));
+  env = { ...Object.fromEntries(inherited), SHELLFLEET_STATE_DIR: folder, SHELLFLEET_NAMESPACE: namespace };
+});
+afterEach(async () => {
+  await run(shellfleet, ['down'], { env });
+  await rm(folder, { recursive: true, force: true });
+});
+
+const STARTING_REDIS = 'Starting Redis';
+const STARTING_WORKERS = 'Starting a worker';
+const READY = 'First command: ';
+const UP = 'The fleet is up';
+
+/** `npm start` in a process session of its own; resolves when the line is reported. */
+async function startUntil(line: string, args: string[] = []) {
+  const up = spawn(process.execPath, ['scripts/bootstrap.cjs', 'start', '--slots', '2', ...args], {
+    cwd: checkoutRoot,
+    env,
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  up.stderr.on('data', (data: Buffer) => {
+    said += data.toString();
+  });
+  await expect.poll(() => said, { timeout: 40_000, interval: 2 }).toContain(line);
+  return { up, said: () => said };
+}
+
+/** As a terminal does: to all processes of the session. */
+function signalAll({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  process.kill(-(pid ?? 0), signal);
+}
+
+/** Processes, containers and records of this fleet. */
+async function leftOver() {
+  const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
+  const filters = { label: [`shellfleet.namespace=${namespace}`] };
+  const containers = await docker.listContainers({ all: true, filters });
+  const records = (await readdir(folder)).filter((name) => /^(up|fleet)\.json|\.pid/.test(name));
+  return { processes: processesOf(folder), containers: containers.map(({ Id }) => Id), records };
+}
+
+const NOTHING = { processes: [], containers: [], records: [] };
+
+test.each([
+  [STARTING_REDIS, 'SIGINT'],
+  [STARTING_WORKERS, 'SIGINT'],
+  [READY, 'SIGHUP'],
+  [UP, 'SIGTERM'],
+] as const)(
+  'interrupted at "%s" by %s, npm start ends everything that it has started, and down has nothing to do',
+  async (line, signal) => {
+    const { up, said } = await startUntil(line);
+    signalAll(up, signal);
+    const [exitCode] = await once(up, 'exit');
+    expect({ exitCode, ...(await leftOver()) }, said()).toEqual({ exitCode: line === UP ? 0 : 130, ...NOTHING });
+    expect((await run(shellfleet, ['down'], { env })).stderr).toContain('No fleet of this machine was running.');
+  },
+);
+
+test.each([STARTING_REDIS, STARTING_WORKERS, READY, UP])(
+  'killed at "%s", npm start leaves only what down ends',
+  async (line) => {
+    const { up } = await startUntil(line);
+    signalAll(up, 'SIGKILL');
+    await once(up, 'exit');
+    expect((await run(shellfleet, ['down'], { env })).stderr).toContain('The fleet of this machine has ended.');
+    // A worker whose supervisor was killed before it was ready ends by itself.
+    await expect.poll(leftOver, { timeout: 20_000 }).toEqual(NOTHING);
+  },
+);
+
+test('killed while it starts its worker, the next npm start comes up, and so does a third that finds it starting', async () => {
+  const { up } = await startUntil(STARTING_WORKERS);
+  signalAll(up, 'SIGKILL');
+  await once(up, 'exit');
+  const [second, third] = await Promise.all([startUntil(UP), startUntil(UP)]);
+  const lines = `${second.said()}${third.said()}`;
+  expect(lines).toContain('what is left of it is taken over');
+  expect(lines).toContain('it is used as it is');
+  expect((await run(shellfleet, ['exec', 'x', '--', 'echo on'], { env })).stdout).toBe('on\n');
+});
+
+test.each(['SIGINT', 'SIGKILL'] as const)(
+  '%s to up --detach while it waits ends the fleet that starts behind it',
+  async (signal) => {
+    const { up } = await startUntil(STARTING_REDIS, ['--detach']);
+    signalAll(up, signal);
+    await once(up, 'exit');
+    await expect.poll(leftOver, { timeout: 30_000 }).toEqual(NOTHING);
+    expect(await readFile(join(folder, 'up.log'), 'utf8')).toContain('Interrupted: what was started ends.');
+  },
+);
+
+test('a worker that cannot start ends npm start with its reason, and nothing is left', async () => {
+  const { stderr } = await run(shellfleet, ['up', '--policies', 'foo'], { env }).catch((error) => error);
+  expect(stderr).toMatch(/SHELLFLEET_POLICIES/);
+  expect(stderr).not.toContain('is started again');
+  expect(await leftOver()).toEqual(NOTHING);
+});

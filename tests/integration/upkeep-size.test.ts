@@ -1,0 +1,106 @@
+import { finish, release, submit, take } from '@shellfleet/mailbox';
+import { fleetKeys, recordKey, sessionJobId, sessionJobLockKey, sessionKeys } from '@shellfleet/protocol';
+import { startUpkeep } from '@shellfleet/worker';
+import type { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { finishAs, newSubmission, openSession, own } from '../support/mailbox-session.ts';
+import { startOwnRedis } from '../support/own-redis.ts';
+import { until } from '../support/until.ts';
+
+// More sessions: SHELLFLEET_TEST_SESSIONS=100000 vitest run --project integration tests/integration/upkeep-size.test.ts
+const SESSIONS = Number(process.env.SHELLFLEET_TEST_SESSIONS ?? 5_000);
+const ALIVE = 10;
+const HOUR = 3_600_000;
+const NAMESPACE = 'upkeep-size';
+const fleet = fleetKeys(NAMESPACE);
+const keysOf = (name: string) => sessionKeys(NAMESPACE, 't1', name);
+
+/** Calls of the commands in Redis so far, by anybody. */
+async function callsOf(redis: Redis): Promise<number> {
+  const stats = await redis.info('commandstats');
+  return [...stats.matchAll(/calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
+}
+
+async function memoryOf(redis: Redis): Promise<number> {
+  return Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
+}
+
+/** A session that ran one command on a simulated host, was idle there, and was given up. */
+async function useOnce(redis: Redis, name: string): Promise<void> {
+  const keys = keysOf(name);
+  await redis.zadd(fleet.index, -Date.now(), keys.member);
+  const generation = await openSession(redis, keys);
+  const submission = newSubmission(generation);
+  await submit(redis, keys, submission);
+  const owner = await own(redis, keys);
+  await take(owner);
+  await finish(owner, submission.entryId, finishAs('success'));
+  await release(owner, 'lost', { type: 'session.lost', data: { reason: 'it was idle' } });
+  // Its job ends, and its record expires a retention after its end.
+  const lock = sessionJobLockKey(fleet, 'docker', sessionJobId(keys.tenant, keys.session));
+  await redis.del(lock, recordKey(keys, submission.entryId));
+}
+
+async function openAlive(redis: Redis, name: string): Promise<void> {
+  const keys = keysOf(name);
+  await redis.zadd(fleet.index, -Date.now(), keys.member);
+  await openSession(redis, keys);
+  await own(redis, keys);
+}
+
+const silent = { warn() {}, info() {}, error() {} } as never;
+
+function start(redis: Redis, times: { intervalMs: number; quietMs: number; retentionMs: number }) {
+  const jobs = { has: async () => true, ensure: async () => {} } as never;
+  return startUpkeep({ redis, fleet, jobs, logger: silent, ...times }, { settled: true });
+}
+
+/** Commands of upkeep per round, over some rounds. */
+async function commandsPerRound(redis: Redis): Promise<number> {
+  const rounds = 10;
+  const roundsSoFar = async () => Number(/cmdstat_time:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+  await redis.config('RESETSTAT');
+  await until(roundsSoFar, (count) => count >= rounds);
+  return (await callsOf(redis)) / (await roundsSoFar());
+}
+
+test(`with ${SESSIONS} sessions that were left, upkeep's work per round and Redis' memory depend on the ${ALIVE} in use (UPKEEP-4, UPKEEP-5)`, async () => {
+  await using own = await startOwnRedis();
+  const { redis } = own;
+  await redis.set(`${NAMESPACE}:host:h1:alive`, '{}');
+  for (let index = 0; index < ALIVE; index += 1) await openAlive(redis, `alive-${index}`);
+  const before = await memoryOf(redis);
+  for (let from = 0; from < SESSIONS; from += 200) {
+    await Promise.all(Array.from({ length: 200 }, (_, index) => useOnce(redis, `left-${from + index}`)));
+  }
+  const left = await memoryOf(redis);
+
+  const upkeep = start(redis, { intervalMs: 100, quietMs: 0, retentionMs: HOUR });
+  await until(
+    () => redis.zcount(fleet.index, '-inf', Date.now()),
+    (due) => due === ALIVE,
+    600_000,
+  );
+  const perRound = await commandsPerRound(redis);
+  await upkeep.close();
+  expect(await redis.zcard(fleet.index)).toBe(SESSIONS + ALIVE);
+
+  // Their retention has passed.
+  const due = await redis.zrangebyscore(fleet.index, Date.now() + HOUR / 8, '+inf');
+  for (const member of due) await redis.zadd(fleet.index, 1, member);
+  const ending = start(redis, { intervalMs: 100, quietMs: 0, retentionMs: 1 });
+  await until(
+    () => redis.zcard(fleet.index),
+    (count) => count === ALIVE,
+    600_000,
+  );
+  await ending.close();
+  const after = await memoryOf(redis);
+  const figures = { sessions: SESSIONS, perRound, bytesPerSession: (left - before) / SESSIONS, after: after - before };
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+  // Three reads for each session in use, and a few for the round; some more for the sweeps in between.
+  expect(perRound).toBeLessThan(8 * ALIVE);
+  expect(await redis.hlen(fleet.owners)).toBe(ALIVE);
+  expect(await redis.keys(`${NAMESPACE}:{t1:left-*`)).toEqual([]);
+  expect(after - before).toBeLessThan(Math.max(2 ** 20, (left - before) / 4));
+}, 1_200_000);

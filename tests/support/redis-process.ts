@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+
+/** One redis-server process on a port of its own, with a folder that outlives it until the end of the test. */
+export interface RedisProcess extends AsyncDisposable {
+  port: number;
+  folder: string;
+  redis: Redis;
+  signal(signal: NodeJS.Signals): void;
+  /** SIGKILL, and wait until it is gone. */
+  kill(): Promise<void>;
+  /** A new process on the same port and folder. Resolves when it answers. */
+  start(): Promise<void>;
+}
+
+interface RedisProcessOptions {
+  settings: readonly string[];
+  /** Settings that must be in a file, because the server rewrites it. Default: none. */
+  configFile?: string;
+  /** How the test's own client reaches it. Default: in clear, without a password. */
+  client?: { username?: string; password?: string; tls?: { ca: string; cert: string; key: string } };
+  port?: number;
+}
+
+export async function startRedisProcess(options: RedisProcessOptions): Promise<RedisProcess> {
+  const port = options.port ?? (await freePort());
+  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-redis-'));
+  const usual = ['--bind', '127.0.0.1', '--dir', folder];
+  const ports = options.client?.tls ? ['--port', '0', '--tls-port', String(port)] : ['--port', String(port)];
+  const args = [...(options.configFile ? [options.configFile] : []), ...ports, ...usual, ...options.settings];
+  const spawnServer = () => spawn('redis-server', args, { stdio: 'ignore' });
+  const redis = new Redis({
+    host: '127.0.0.1',
+    port,
+    ...options.client,
+    retryStrategy: () => 50,
+    maxRetriesPerRequest: null,
+  });
+  redis.on('error', () => {});
+  let server = spawnServer();
+  const kill = () => killAndWait(server);
+  await redis.ping();
+  return {
+    port,
+    folder,
+    redis,
+    signal: (signal) => server.kill(signal),
+    kill,
+    async start() {
+      server = spawnServer();
+      await redis.ping();
+    },
+    async [Symbol.asyncDispose]() {
+      redis.disconnect();
+      await kill();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function killAndWait(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const ended = once(server, 'exit');
+  server.kill('SIGKILL');
+  await ended;
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port was given');
+  return address.port;
+}
