@@ -11,7 +11,7 @@ export interface SessionLoad {
   judge(): Promise<LoadReport>;
 }
 
-export interface LoadReport {
+interface LoadReport {
   /** Commands whose caller got a Result, and those whose caller got an error. */
   succeeded: number;
   failed: number;
