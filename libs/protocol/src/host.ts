@@ -84,6 +84,8 @@ export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('cancel'), tenant: z.string(), session: z.string(), entry: z.string() }),
   z.object({ type: z.literal('close'), tenant: z.string(), session: z.string() }),
   z.object({ type: z.literal('cancel-tool'), call: z.string() }),
+  /** `hostKeys().drain` has changed. */
+  z.object({ type: z.literal('drain') }),
   /** `id` identifies the question in the answer; `inbox` is the id of the producer that asks. */
   z.object({
     type: z.literal('ask'),

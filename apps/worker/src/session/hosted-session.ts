@@ -21,7 +21,7 @@ import { finishLost, finishNeverBegun, finishOverdue, runEntry } from '../run/ru
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
-import { abandon, endClosing, giveUp, handOver, leaveToOthers } from './end-session.ts';
+import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers } from './end-session.ts';
 import { judgeTaken } from './judge-taken.ts';
 import { listBackground } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
@@ -36,6 +36,7 @@ import { takeOver } from './take-over.ts';
 // SESSION-2. No entry is taken before the shell and its startup commands are ready, nor when the lease may have run out.
 // SESSION-3. It is given up only through `release`, which the mailbox refuses while entries wait.
 // SESSION-4. Taking over, on this host or from a lost one, begins with `adopt`; a running entry is then resumed, run again or reported lost.
+// SESSION-5. While the host takes nothing new, a session without a living shell is left to another host.
 
 /** Longest wait of a command whose wake-up was lost. */
 const POLL_MS = 5_000;
@@ -69,7 +70,7 @@ export class HostedSession {
   readonly #wakeUps = new Notifier();
   readonly #fenced = new AbortController();
   /** Aborts the opening of a shell when no entry will run on it. */
-  readonly #opening = new AbortController();
+  #opening = new AbortController();
   /** Entries that a caller cancelled and that have not ended here. */
   readonly #cancelled = new Set<string>();
   #state: SessionState = 'starting';
@@ -118,6 +119,13 @@ export class HostedSession {
   stop(how: Stop): void {
     this.#become(how === 'end' ? 'shutting-down' : 'handing-over');
     if (how === 'end') this.#stopRunning();
+    else this.drain();
+  }
+
+  /** SESSION-5: the host takes nothing new from now on. */
+  drain(): void {
+    if (this.#parts?.shell.hasState === false && this.#run === undefined) this.#opening.abort();
+    this.#wakeUps.notify();
   }
 
   /** Opens a terminal beside the mailbox. */
@@ -179,7 +187,7 @@ export class HostedSession {
     if (differing.length > 0) return refuse(differing, adopted, found, parts);
     const next = await takeOver(adopted, found, parts, {
       serve: () => this.#become('serving'),
-      makeReady: () => makeReady(parts, this.#opening.signal),
+      makeReady: () => this.#makeReady(parts),
       run: (entry, from) => this.#runEntry(entry, from, parts),
       finishLost: (entry, reason) => this.#finishLost(entry, reason, parts),
     });
@@ -207,6 +215,7 @@ export class HostedSession {
       switch (next.type) {
         case 'empty':
           if (this.#state !== 'serving') return this.#end(parts);
+          if (!this.#deps.takesNew() && !parts.shell.hasState) return leaveInLine(parts);
           next = await this.#takeWhenReady(parts);
           if (next.type === 'empty' && (await this.#waitOrGiveUp(parts))) return;
           break;
@@ -231,13 +240,15 @@ export class HostedSession {
     const { context, lease, shell } = parts;
     if (this.#mailboxEmpty || !lease.held()) return EMPTY;
     const { owner, signal } = context;
+    // The host may take sessions again.
+    if (this.#opening.signal.aborted) this.#opening = new AbortController();
     if (!shell.ready) {
       const head = await retryWhileRedisIsDown(() => peek(owner), signal);
       if (head?.runnable !== true) return EMPTY;
       // No shell is opened for an entry that is held or denied.
       const { digest } = this.#deps.admission;
       if (digest !== '' && digest !== head.cleared) return { type: 'needs-admission', entry: head.entry };
-      if (!(await makeReady(parts, this.#opening.signal))) return EMPTY;
+      if (!(await this.#makeReady(parts))) return EMPTY;
     }
     return this.#checkTaken(await retryWhileRedisIsDown(() => take(owner), signal));
   }
@@ -245,11 +256,15 @@ export class HostedSession {
   /** Judges the head of the mailbox by the host's rules, and starts it when they admit it. */
   async #admit(entry: Entry, parts: SessionParts): Promise<Taken> {
     const next = await admitEntry(entry, this.#deps.admission, parts, {
-      makeReady: async () => parts.shell.ready || makeReady(parts, this.#opening.signal),
+      makeReady: async () => parts.shell.ready || this.#makeReady(parts),
       mayTakeNext: () => this.#mayTakeNext(),
     });
     this.#activeAt = Date.now();
     return this.#checkTaken(next);
+  }
+
+  #makeReady(parts: SessionParts): Promise<boolean> {
+    return makeReady(parts, this.#opening.signal, this.#deps.takesNew);
   }
 
   #checkTaken(taken: Taken | Fenced): Taken {
@@ -332,7 +347,7 @@ export class HostedSession {
 
   async #end(parts: SessionParts): Promise<void> {
     if (this.#state === 'closing') return endClosing(parts);
-    if (this.#state === 'handing-over') return handOver(parts);
+    if (this.#state === 'handing-over') return parts.shell.hasState ? handOver(parts) : leaveInLine(parts);
     await giveUp(parts, 'the host was shut down', () => true);
   }
 
