@@ -156,8 +156,8 @@ describe('cancel', () => {
     const [id = ''] = await submitSome(redis, keys, generation, 1);
     const owner = await own(redis, keys, 'h4');
     await take(owner);
-    expect(await cancel(redis, keys, id, 'first reason')).toEqual({ type: 'marked', host: 'h4' });
-    expect(await cancel(redis, keys, id, 'second reason')).toEqual({ type: 'marked', host: 'h4' });
+    expect(await cancel(redis, keys, id, 'first reason')).toEqual({ type: 'marked', host: 'h4', generation });
+    expect(await cancel(redis, keys, id, 'second reason')).toEqual({ type: 'marked', host: 'h4', generation });
     expect(await take(owner)).toMatchObject({ type: 'running', entry: { cancelReason: 'first reason' } });
     for (const outcome of ['success', 'failure', 'timeout', 'lost', 'error'] as const)
       expect(await finish(owner, id, finishAs(outcome))).toEqual({ type: 'cancelled' });
@@ -236,7 +236,12 @@ describe('close', () => {
   });
 
   test('twice, of another generation, or of an unknown session does nothing', async () => {
-    expect(await close(redis, keys, '1', true)).toEqual({ type: 'closed-before', host: '', ended: [] });
+    expect(await close(redis, keys, '1', true)).toEqual({
+      type: 'closed-before',
+      generation: '1',
+      host: '',
+      ended: [],
+    });
     expect((await close(redis, keys, generation, true)).type).toBe('closed');
     expect((await close(redis, keys, generation, true)).type).toBe('closed-before');
     expect((await close(redis, newKeys(), undefined, true)).type).toBe('closed-before');

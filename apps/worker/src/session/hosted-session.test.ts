@@ -202,17 +202,31 @@ describe('cancel', () => {
     it.mailbox.submit({ id: 'a', script: 'hold' });
     void serve(it);
     await expect.poll(() => it.keeper()?.begun).toContain('a');
-    it.session.cancel('a');
+    it.session.cancel('one', 'a');
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a cancellation']);
   });
 
   test('an entry that has not started here yet is stopped as it starts', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });
-    it.session.cancel('a');
+    it.session.cancel('one', 'a');
     void serve(it);
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a cancellation']);
     expect(it.keeper().stops).toEqual(['a']);
+  });
+
+  test('a call for an earlier life of the session, to close it or to cancel an entry, does nothing', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold' });
+    it.session.closeLife('zero');
+    void serve(it);
+    await expect.poll(() => it.keeper()?.begun).toContain('a');
+    it.session.closeLife('zero');
+    it.session.cancel('zero', 'a');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(it.keeper().stops).toEqual([]);
+    it.keeper().end();
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
   });
 
   test('a command that was cancelled while its worker was dead is stopped when its shell is adopted', async () => {
@@ -283,7 +297,7 @@ describe('the end of a session', () => {
     await expect.poll(() => it.keeper()?.begun).toContain('a');
     it.session.stop('hand-over');
     it.mailbox.life = 'closing';
-    it.session.close();
+    it.session.closeLife('one');
     expect(await served).toBe('ended');
     expect(outcomes(it.mailbox)).toEqual(['a cancellation']);
     expect([it.sandboxes.made[0]?.removed, it.mailbox.released]).toEqual([true, 'queued']);

@@ -77,6 +77,8 @@ export class HostedSession {
   /** The parts that exist once this host has adopted the session. */
   #parts: SessionParts | undefined;
   #run: EntryRun | undefined;
+  /** The life that a caller closed; perhaps not the one that this host serves. */
+  #closedLife: string | undefined;
   #activeAt = Date.now();
   /** True when the last finish() found the mailbox empty and no wake-up has arrived since: take() can be skipped. */
   #mailboxEmpty = false;
@@ -103,16 +105,15 @@ export class HostedSession {
     this.#parts?.terminals.wakeUp(id);
   }
 
-  /** A caller cancels an entry, which may be about to start. */
-  cancel(entryId: string): void {
-    this.#cancelled.add(entryId);
-    if (this.#run?.entry.id === entryId) this.#run.cancel();
+  /** A caller cancels an entry of a life of the session, which may be about to start. */
+  cancel(generation: string, entryId: string): void {
+    if (this.#parts === undefined || this.#serves(generation)) this.#cancel(entryId);
   }
 
-  /** A caller closes the session: the entry that runs is cancelled. */
-  close(): void {
-    this.#become('closing');
-    this.#stopRunning();
+  /** A caller closes one life of the session. */
+  closeLife(generation: string): void {
+    this.#closedLife = generation;
+    if (this.#serves(generation)) this.#close();
   }
 
   /** The worker stops. `hand-over` leaves the entry that runs to the next worker, `end` cancels it. */
@@ -130,7 +131,8 @@ export class HostedSession {
 
   /** Opens a terminal beside the mailbox. */
   async attach(question: AttachQuestion): Promise<HostAnswer<'attach'>> {
-    return this.#parts?.shell.ready === true ? this.#parts.terminals.open(question) : { state: 'no-shell' };
+    if (!this.#serves(question.generation) || this.#parts?.shell.ready !== true) return { state: 'no-shell' };
+    return this.#parts.terminals.open(question);
   }
 
   /** The processes in its sandbox besides the shell; none while there is no shell. Rejects when its keeper does not answer. */
@@ -181,7 +183,7 @@ export class HostedSession {
     });
     this.#parts = parts;
     lease.own(owner.fence, ALIVE_MS + parts.context.spec.hostGraceMs);
-    if (adopted.life === 'closing') this.#become('closing');
+    if (adopted.life === 'closing' || this.#serves(this.#closedLife)) this.#become('closing');
     if (adopted.running?.cancelReason !== undefined) this.#cancelled.add(adopted.running.id);
     const differing = differences(this.job, adopted.generation, toPlacement(parts.context.spec));
     if (differing.length > 0) return refuse(differing, adopted, found, parts);
@@ -269,7 +271,7 @@ export class HostedSession {
 
   #checkTaken(taken: Taken | Fenced): Taken {
     // The call that announces a close may have been lost. The mailbox reports the close too.
-    if (taken.type === 'empty' && taken.closing === true) this.close();
+    if (taken.type === 'empty' && taken.closing === true) this.#close();
     if (taken.type !== 'fenced') return taken;
     this.#become('fenced');
     return EMPTY;
@@ -313,7 +315,7 @@ export class HostedSession {
     shell.recordReported();
     const { next, triedNext } = finished;
     this.#mailboxEmpty = triedNext && next.type === 'empty';
-    if (next.type === 'empty' && next.closing === true) this.close();
+    if (next.type === 'empty' && next.closing === true) this.#close();
     return next;
   }
 
@@ -355,9 +357,24 @@ export class HostedSession {
     return this.#state === 'handing-over' || this.#state === 'shutting-down';
   }
 
+  #serves(generation: string | undefined): boolean {
+    return this.#parts !== undefined && this.#parts.context.generation === generation;
+  }
+
+  /** The entry that runs is cancelled. */
+  #close(): void {
+    this.#become('closing');
+    this.#stopRunning();
+  }
+
   #stopRunning(): void {
     this.#opening.abort();
-    if (this.#run !== undefined) this.cancel(this.#run.entry.id);
+    if (this.#run !== undefined) this.#cancel(this.#run.entry.id);
+  }
+
+  #cancel(entryId: string): void {
+    this.#cancelled.add(entryId);
+    if (this.#run?.entry.id === entryId) this.#run.cancel();
   }
 
   /** The only writer of the state. */

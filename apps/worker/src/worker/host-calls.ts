@@ -38,10 +38,10 @@ function carryOut(call: HostCall, deps: HostCallDeps): void {
       deps.tools.cancel(call.call);
       break;
     case 'close':
-      deps.sessions.find(call)?.close();
+      deps.sessions.find(call)?.closeLife(call.generation);
       break;
     case 'cancel':
-      deps.sessions.find(call)?.cancel(call.entry);
+      deps.sessions.find(call)?.cancel(call.generation, call.entry);
       break;
     case 'ask':
       void answerQuestion(call, { ...deps, find: (asked) => find(asked, deps) }).catch((err: unknown) =>
