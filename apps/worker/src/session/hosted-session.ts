@@ -70,7 +70,9 @@ export class HostedSession {
   readonly #wakeUps = new Notifier();
   readonly #fenced = new AbortController();
   /** Aborts the opening of a shell when no entry will run on it. */
-  #opening = new AbortController();
+  readonly #opening = new AbortController();
+  /** Aborts the opening of a shell for entries that can run on another host. */
+  #leaving = new AbortController();
   /** Entries that a caller cancelled and that have not ended here. */
   readonly #cancelled = new Set<string>();
   #state: SessionState = 'starting';
@@ -125,7 +127,7 @@ export class HostedSession {
 
   /** SESSION-5: the host takes nothing new from now on. */
   drain(): void {
-    if (this.#parts?.shell.hasState === false && this.#run === undefined) this.#opening.abort();
+    if (this.#parts?.shell.hasState === false) this.#leaving.abort();
     this.#wakeUps.notify();
   }
 
@@ -189,7 +191,7 @@ export class HostedSession {
     if (differing.length > 0) return refuse(differing, adopted, found, parts);
     const next = await takeOver(adopted, found, parts, {
       serve: () => this.#become('serving'),
-      makeReady: () => this.#makeReady(parts),
+      makeReady: () => this.#makeReady(parts, this.#opening.signal),
       run: (entry, from) => this.#runEntry(entry, from, parts),
       finishLost: (entry, reason) => this.#finishLost(entry, reason, parts),
     });
@@ -243,7 +245,7 @@ export class HostedSession {
     if (this.#mailboxEmpty || !lease.held()) return EMPTY;
     const { owner, signal } = context;
     // The host may take sessions again.
-    if (this.#opening.signal.aborted) this.#opening = new AbortController();
+    if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
     if (!shell.ready) {
       const head = await retryWhileRedisIsDown(() => peek(owner), signal);
       if (head?.runnable !== true) return EMPTY;
@@ -265,8 +267,11 @@ export class HostedSession {
     return this.#checkTaken(next);
   }
 
-  #makeReady(parts: SessionParts): Promise<boolean> {
-    return makeReady(parts, this.#opening.signal, this.#deps.takesNew);
+  #makeReady(
+    parts: SessionParts,
+    unwanted = AbortSignal.any([this.#opening.signal, this.#leaving.signal]),
+  ): Promise<boolean> {
+    return makeReady(parts, unwanted, this.#deps.takesNew);
   }
 
   #checkTaken(taken: Taken | Fenced): Taken {
@@ -283,7 +288,7 @@ export class HostedSession {
     if (judgement === 'runs-here') return this.#runEntry(entry, 'resume', parts);
     if (judgement === 'lost') return this.#finishLost(entry, 'begun-before', parts);
     // It was taken for a shell that has ended since.
-    if (parts.shell.ready || (await makeReady(parts, this.#opening.signal)))
+    if (parts.shell.ready || (await this.#makeReady(parts, this.#opening.signal)))
       return this.#runEntry(entry, 'start', parts);
     return this.#finishUnrun(entry, finishNeverBegun, parts);
   }
@@ -326,9 +331,10 @@ export class HostedSession {
 
   /** An idle session is given up, or waits. Returns whether it was given up. */
   async #waitOrGiveUp(parts: SessionParts): Promise<boolean> {
+    if (this.#state !== 'serving') return false;
     const why = this.#whyGiveUp(parts);
     if (why !== undefined && (await giveUp(parts, why, () => this.#isStopping()))) return true;
-    // Refused because an entry waits: then the session waits for its lease, a short time.
+    // Refused because an entry waits: the wait for the lease is short.
     const isIdle = why === undefined && parts.lease.held();
     const timeoutMs = isIdle ? Math.min(POLL_MS, parts.context.spec.idleTimeoutMs) : LEASE_POLL_MS;
     await this.#wakeUps.wait({ timeoutMs });

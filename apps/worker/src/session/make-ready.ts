@@ -12,11 +12,7 @@ const ENGINE_POLL_MS = 1_000;
  * `unwanted` aborts the opening when no entry will run on the shell. `takesNew`: whether this host opens shells at present; when it does not,
  * the entries wait for another host instead of failing.
  */
-export async function makeReady(
-  parts: SessionParts,
-  unwanted: AbortSignal,
-  takesNew: () => boolean,
-): Promise<boolean> {
+export async function makeReady(parts: SessionParts, unwanted: AbortSignal, takesNew: () => boolean): Promise<boolean> {
   const { context, shell, announcements } = parts;
   const from = Date.now();
   const signal = AbortSignal.any([context.signal, unwanted]);
