@@ -20,7 +20,7 @@ export interface SentOperation {
   answer(): Promise<DoneOperation>;
 }
 
-export interface DoneOperation extends FileAnswer {
+interface DoneOperation extends FileAnswer {
   /** Of the shell that it was done under: steps with different epochs may have seen different sandboxes. */
   epoch: number;
 }
