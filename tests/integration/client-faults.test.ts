@@ -104,7 +104,7 @@ test('a waiting command that Redis lost, with its session, is submitted again un
   await using stage = await setClientStage();
   const session = await (await stage.connect()).session('s', { priority: 5 });
   const command = await session.submit('echo kept');
-  await stage.redis.flushall();
+  await stage.own.restart();
   await stage.startHost();
   const result = await command.result();
   expect(result).toMatchObject({ commandId: command.id, outcome: 'success', stdout: 'kept\n' });

@@ -225,7 +225,7 @@ describe('over a socket', () => {
 
 describe('errors', () => {
   test('an image that is nowhere is IMAGE_UNAVAILABLE', async () => {
-    await expect(create({ image: 'nowhere.invalid/nothing:1' })).rejects.toMatchObject({
+    await expect(sandboxes.pull('nowhere.invalid/nothing:1')).rejects.toMatchObject({
       code: 'IMAGE_UNAVAILABLE',
       message: expect.stringContaining('nowhere.invalid/nothing:1'),
     });

@@ -119,16 +119,14 @@ describe("the keeper's own log", () => {
         shell: ['/bin/false'],
       });
       const messages: string[] = [];
-      await expect
-        .poll(async () => {
-          const shell = await box.connect({
-            start: messages.length === 0,
-            onMessage: (message) => messages.push(message),
-          });
-          shell.disconnect();
-          return shell.hello.state;
-        })
-        .toBe('no-shell');
+      let start = true;
+      const stateAtConnection = async () => {
+        const shell = await box.connect({ start, onMessage: (message) => messages.push(message) });
+        start = false;
+        shell.disconnect();
+        return shell.hello.state;
+      };
+      await expect.poll(stateAtConnection, { timeout: 20_000 }).toBe('no-shell');
       expect(new Set(messages)).toEqual(new Set(['the shell /bin/false ended with status 1 before it was ready']));
     },
   );

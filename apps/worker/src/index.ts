@@ -1,7 +1,15 @@
 export { ConfigError, readConfig, type WorkerConfig } from './config.ts';
 export { createDockerSandboxes, type DockerSandboxesOptions } from './sandbox/docker/docker-sandboxes.ts';
 export { createHostSandboxes, type HostSandboxesOptions } from './sandbox/host/host-sandboxes.ts';
-export type { FoundSandbox, KeeperLink, Sandbox, SandboxDeath, Sandboxes, SessionRef } from './sandbox/sandbox.ts';
+export {
+  type FoundSandbox,
+  type KeeperLink,
+  MissingImage,
+  type Sandbox,
+  type SandboxDeath,
+  type Sandboxes,
+  type SessionRef,
+} from './sandbox/sandbox.ts';
 export type { Admission, AdmissionQuestion, Verdict } from './session/admission.ts';
 export { startUpkeep } from './upkeep/upkeep.ts';
 export { createWorker, type Worker, type WorkerDeps } from './worker.ts';

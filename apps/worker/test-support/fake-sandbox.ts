@@ -49,5 +49,10 @@ export class FakeSandboxes implements Sandboxes {
   }
 
   async check(): Promise<void> {}
+  async pull(): Promise<void> {}
+  problem(): undefined {}
+  async sweep(): Promise<number> {
+    return 0;
+  }
   async close(): Promise<void> {}
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { hostsFor, noHostReason } from './no-host-reason.ts';
 
-const host = (policies: string[], draining = false) => ({ policies, draining });
+const host = (policies: string[], draining = false, problems: string[] = []) => ({ policies, draining, problems });
 
 test.each([
   ['no host is alive', [], 'No host is alive.'],
@@ -16,12 +16,18 @@ test.each([
     [host(['docker']), host(['docker', 'host'], true)],
     "Every live host that offers the policy 'host' is draining.",
   ],
+  [
+    'every host that offers it has a problem or is draining',
+    [host(['docker']), host(['host'], true), host(['host'], false, ['Its engine does not answer.'])],
+    "No live host that offers the policy 'host' takes sessions now: Its engine does not answer.",
+  ],
   ['a host offers it', [host(['docker']), host(['host'])], undefined],
 ])('the reason when %s', (_title, hosts, reason) => {
   expect(noHostReason('host', hosts)).toBe(reason);
 });
 
-test('only hosts that offer the class and are not draining count for it', () => {
+test('only hosts that offer the class, and take new sessions, count for it', () => {
   const hosts = [host(['docker']), host(['host']), host(['host'], true), host(['docker', 'host', 'unheard-of'])];
+  hosts.push(host(['host'], false, ['Its engine does not answer.']));
   expect(hostsFor('host', hosts)).toEqual([hosts[1], hosts[3]]);
 });

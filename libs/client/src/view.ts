@@ -55,7 +55,7 @@ export class View {
     this.sealer = sealer;
     this.durability = durability;
     this.interceptors = new Interceptors(settings.interceptors);
-    this.pending = new PendingResults(connection.redis);
+    this.pending = new PendingResults(connection.redis, connection.history);
     this.feeds = new Feeds(connection.subscriber);
     this.window = connection.window;
     this.nextId = connection.nextId;

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KEEPER_PID = 1, MAX_PROCESSES = 32768 };
+enum { KEEPER_PID = 1, MAX_PROCESSES = 32768, DEATHS_WITHIN_MS = 200 };
 
 typedef struct {
   int pid, parent, session;
@@ -188,7 +188,23 @@ int processes_bystanders(Moment since, pid_t shell) {
   return n;
 }
 
-// SIGSTOP to -1 reaches every process at once, also one that is about to fork; only then is the table complete.
+static int is_dead(int pid) {
+  Process process;
+  return !read_process(pid, &process) || process.state == 'Z' || process.state == 'X';
+}
+
+// A process that was sent SIGKILL counts against the limit of processes until it has run once more and was reaped.
+static void wait_for_deaths(Choice *is_chosen, Moment since, pid_t shell) {
+  int left = DEATHS_WITHIN_MS;
+  for (int i = 0; i < count; i++) {
+    if (table[i].pid == KEEPER_PID || !is_chosen(&table[i], since, shell)) continue;
+    for (; left > 0 && !is_dead(table[i].pid); left--) usleep(1000);
+  }
+}
+
+// SIGSTOP to -1 reaches every process at once, also one that is about to fork; only then is the table complete. The
+// others go on when the chosen are dead: bash, whose fork was refused, is told by SIGCHLD to try again, and where that
+// is refused as well it gives its command up.
 static int kill_all(Choice *is_chosen, Moment since, pid_t shell) {
   static int was_stopped[64];
   int stopped = 0, n = 0;
@@ -197,14 +213,13 @@ static int kill_all(Choice *is_chosen, Moment since, pid_t shell) {
     if (table[i].state == 'T') was_stopped[stopped++] = table[i].pid;
   kill(-1, SIGSTOP); // ESRCH: there is none
   read_table();
+  for (int i = 0; i < count; i++)
+    if (table[i].pid != KEEPER_PID && is_chosen(&table[i], since, shell) && !kill(table[i].pid, SIGKILL)) n++;
+  wait_for_deaths(is_chosen, since, shell);
   // The youngest first: a shell at a terminal that goes on before its child does would take it for a stopped job.
   for (int i = count - 1; i >= 0; i--) {
     const int pid = table[i].pid;
-    if (pid == KEEPER_PID) continue;
-    if (is_chosen(&table[i], since, shell)) {
-      if (!kill(pid, SIGKILL)) n++;
-      continue;
-    }
+    if (pid == KEEPER_PID || is_chosen(&table[i], since, shell)) continue;
     int stay = 0;
     for (int k = 0; k < stopped; k++) stay |= was_stopped[k] == pid && pid != shell;
     if (!stay) kill(pid, SIGCONT);

@@ -15,6 +15,8 @@ export const hostBeatSchema = z.object({
   protocol: z.number(),
   boot: z.string(),
   draining: z.boolean(),
+  /** Why the host takes no new session at present, one sentence each. */
+  problems: z.array(z.string()).default([]),
   defaultImage: z.string(),
   /** Median time that its most recent sessions held a slot; absent until the first of them has ended. */
   heldMs: z.number().optional(),
@@ -31,11 +33,14 @@ export interface HostInfo {
   policies: string[];
   version: string;
   seenAt: string;
+  /** Why the host takes no new session at present, one sentence each. Absent when it takes them. */
+  problems?: string[];
 }
 
 /** Opens a terminal on the session's host. Its user then writes to it through Redis. */
 const attachQuestionSchema = z.object({
   type: z.literal('attach'),
+  generation: z.string(),
   terminal: terminalIdSchema,
   ...terminalSizeSchema.shape,
   /** TERM */
@@ -75,11 +80,18 @@ export const sealedAnswerSchema = z.discriminatedUnion('type', [
 ]);
 export type SealedAnswer = z.infer<typeof sealedAnswerSchema>;
 
-/** A message in the host's `calls` stream. It does not wait behind the entries of a mailbox. */
+const sessionCall = { tenant: z.string(), session: z.string(), generation: z.string() };
+
+/**
+ * A message in the host's `calls` stream. It does not wait behind the entries of a mailbox. A host does nothing for a call that names another
+ * generation of the session than the one that it serves: a call may be late, and arrive twice.
+ */
 export const hostCallSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('cancel'), tenant: z.string(), session: z.string(), entry: z.string() }),
-  z.object({ type: z.literal('close'), tenant: z.string(), session: z.string() }),
+  z.object({ ...sessionCall, type: z.literal('cancel'), entry: z.string() }),
+  z.object({ ...sessionCall, type: z.literal('close') }),
   z.object({ type: z.literal('cancel-tool'), call: z.string() }),
+  /** `hostKeys().drain` has changed. */
+  z.object({ type: z.literal('drain') }),
   /** `id` identifies the question in the answer; `inbox` is the id of the producer that asks. */
   z.object({
     type: z.literal('ask'),

@@ -159,6 +159,7 @@ class TinyHost implements MailboxHost {
       protocol: 1,
       boot: 'tiny',
       draining: false,
+      problems: [],
       defaultImage: 'none',
       retentionMs: LIMITS.defaultRetentionMs,
     };

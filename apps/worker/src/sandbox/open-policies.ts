@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { keeperPath, launcherPath } from '@shellfleet/keeper';
 import type { PolicyName } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
 import type { WorkerConfig } from '../config.ts';
 import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
 import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';
 import { createPolicySandboxes } from './policy-sandboxes.ts';
-import type { Sandboxes } from './sandbox.ts';
+import type { Sandboxes, SandboxTransport } from './sandbox.ts';
 
 /** The kernel's limit on most machines; the most that one session may use. */
 const MOST_PIDS = 32_768;
@@ -19,10 +20,13 @@ export interface SandboxFolders {
   hostSandboxes: string;
 }
 
+/** With the transport that was chosen for `auto`. */
+type ChosenConfig = Omit<WorkerConfig, 'transport'> & { transport: SandboxTransport };
+
 /** Opens exactly the policies that the operator lists; a host without the docker policy needs no engine. Throws when one cannot be opened. */
-export async function openPolicies(config: WorkerConfig, folders: SandboxFolders): Promise<Sandboxes> {
+export async function openPolicies(config: ChosenConfig, folders: SandboxFolders, logger: Logger): Promise<Sandboxes> {
   const offered: Partial<Record<PolicyName, Sandboxes>> = {};
-  for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, folders);
+  for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, folders, logger);
   const sandboxes = createPolicySandboxes(offered);
   await sandboxes.check().catch(async (error: unknown) => {
     await sandboxes.close();
@@ -31,12 +35,18 @@ export async function openPolicies(config: WorkerConfig, folders: SandboxFolders
   return sandboxes;
 }
 
-const OPENERS: Record<PolicyName, (config: WorkerConfig, folders: SandboxFolders) => Promise<Sandboxes>> = {
+type Opener = (config: ChosenConfig, folders: SandboxFolders, logger: Logger) => Promise<Sandboxes>;
+
+const OPENERS: Record<PolicyName, Opener> = {
   docker: openDocker,
   host: openHost,
 };
 
-async function openDocker(config: WorkerConfig, { hostId, hostKey, sandboxes }: SandboxFolders): Promise<Sandboxes> {
+export async function openDocker(
+  config: ChosenConfig,
+  { hostId, hostKey, sandboxes }: SandboxFolders,
+  logger: Logger,
+): Promise<Sandboxes> {
   return createDockerSandboxes({
     namespace: config.namespace,
     hostId,
@@ -45,6 +55,7 @@ async function openDocker(config: WorkerConfig, { hostId, hostKey, sandboxes }: 
     keeperPath: await keeperPath(),
     transport: config.transport,
     socketPath: config.dockerSocketPath,
+    logger,
     allowances: {
       images: config.images,
       defaultImage: config.defaultImage,

@@ -16,6 +16,17 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
     async check() {
       for (const sandboxes of all) await sandboxes.check();
     },
+    async pull(image, signal) {
+      await offered.docker?.pull(image, signal);
+    },
+    problem() {
+      const problems = all.flatMap((sandboxes) => sandboxes.problem() ?? []);
+      return problems.length === 0 ? undefined : problems.join(' ');
+    },
+    async sweep(isGone) {
+      const removed = await Promise.all(all.map((sandboxes) => sandboxes.sweep(isGone)));
+      return removed.reduce((sum, count) => sum + count, 0);
+    },
     async close() {
       await Promise.all(all.map((sandboxes) => sandboxes.close()));
     },

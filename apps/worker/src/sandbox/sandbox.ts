@@ -53,13 +53,32 @@ export interface FoundSandbox {
   state: 'created' | 'running' | 'dead';
 }
 
+/** Thrown by `create` for an image that this host does not have: `pull` fetches it, then `create` is called again. */
+export class MissingImage extends Error {
+  readonly image: string;
+
+  constructor(image: string) {
+    super(`the image ${image} is not on this host`);
+    this.image = image;
+  }
+}
+
 /** Creates and finds the sandboxes of one or several policies on this host. */
 export interface Sandboxes {
-  /** Checks the spec against the operator's settings, then creates the sandbox without starting it. */
+  /** Checks the spec against the operator's settings, then creates the sandbox without starting it. Throws MissingImage. */
   create(session: SessionRef, spec: ResolvedSessionSpec, options?: { signal?: AbortSignal }): Promise<Sandbox>;
   /** All sandboxes of this host in its namespace, for adoption and removal after a restart. */
   list(): Promise<FoundSandbox[]>;
   /** Checks that this host can run the policies. Throws DOCKER_UNAVAILABLE, SANDBOX_UNAVAILABLE. */
   check(): Promise<void>;
+  /** Fetches an image of a spec that was checked. May take minutes, so it is called outside every limit on opening. Throws IMAGE_UNAVAILABLE. */
+  pull(image: string, signal?: AbortSignal): Promise<void>;
+  /** Why no sandbox can be created at present, in a sentence; undefined when one can. */
+  problem(): string | undefined;
+  /**
+   * Removes sandboxes of this host that no session of this process has, and those of hosts for which `isGone` resolves to true. Never those
+   * of another namespace. Returns how many were removed.
+   */
+  sweep(isGone: (hostId: string) => Promise<boolean>): Promise<number>;
   close(): Promise<void>;
 }

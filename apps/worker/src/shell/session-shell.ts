@@ -1,7 +1,7 @@
 import { ATTRIBUTES, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
-import type { Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
+import { MissingImage, type Sandbox, type SandboxDeath, type Sandboxes, type SessionRef } from '../sandbox/sandbox.ts';
 import { connectShell } from './connect-shell.ts';
 import { LiveShell, type LiveShellEvents } from './live-shell.ts';
 import { prepareShell } from './prepare-shell.ts';
@@ -91,6 +91,11 @@ export class SessionShell {
 
   get sandboxId(): string | undefined {
     return this.#sandbox?.id;
+  }
+
+  /** Its living shell was ready for commands, so what they changed is in it. */
+  get hasState(): boolean {
+    return this.#sandbox !== undefined && this.#death === undefined && this.#preparedShellNumber !== 0;
   }
 
   get hasSandbox(): boolean {
@@ -222,8 +227,16 @@ export class SessionShell {
   }
 
   /** Queueing does not use up startupTimeoutMs: its clock begins with the start of the container. */
-  #open(signal: AbortSignal): Promise<void> {
-    return this.#deps.limitOpening(() => this.#openNow(signal));
+  async #open(signal: AbortSignal): Promise<void> {
+    const open = () => this.#deps.limitOpening(() => this.#openNow(signal));
+    try {
+      await open();
+    } catch (error) {
+      if (!(error instanceof MissingImage)) throw error;
+      // Outside the limit: a slow registry delays no other session.
+      await this.#deps.sandboxes.pull(error.image, signal);
+      await open();
+    }
   }
 
   async #openNow(signal: AbortSignal): Promise<void> {

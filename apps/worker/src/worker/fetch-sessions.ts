@@ -13,6 +13,8 @@ export interface FetchDeps {
   jobs: SessionJobs;
   sessions: Pick<HostedSessions, 'size' | 'find' | 'serve'>;
   slots: number;
+  /** Whether this host takes new sessions at present. */
+  mayTake(): boolean;
   /** Until the fleet has settled, nothing is taken. */
   settling: Pick<Settling, 'settled'>;
   /** Notified when there may be a job, or a free slot, and when the worker stops. */
@@ -28,7 +30,9 @@ export async function fetchSessions(deps: FetchDeps): Promise<void> {
   let replyLost = false;
   while (!stopping.aborted) {
     const failedBefore: boolean = replyLost;
-    const jobs: SessionJob[] | Error = sessions.size < slots ? await fetchJobs(deps, replyLost).catch(toError) : [];
+    const mayTake = deps.mayTake() && deps.settling.settled;
+    const jobs: SessionJob[] | Error =
+      (replyLost || mayTake) && sessions.size < slots ? await fetchJobs(deps, replyLost, mayTake).catch(toError) : [];
     replyLost = jobs instanceof Error;
     if (jobs instanceof Error) {
       // Once for each outage.
@@ -47,10 +51,10 @@ export async function fetchSessions(deps: FetchDeps): Promise<void> {
  * The next job, if there is one. After a fetch without a reply: the jobs that are locked for this host and not served here. Redis may have
  * handed one out with the lost reply, and no fetch returns it again before its lock runs out.
  */
-async function fetchJobs({ jobs, sessions, settling }: FetchDeps, replyLost: boolean): Promise<SessionJob[]> {
+async function fetchJobs({ jobs, sessions }: FetchDeps, replyLost: boolean, mayTake: boolean): Promise<SessionJob[]> {
   const unserved = replyLost ? (await jobs.listOwn()).filter((job) => sessions.find(job) === undefined) : [];
   if (unserved.length > 0) return unserved;
-  const job = settling.settled ? await jobs.fetch() : undefined;
+  const job = mayTake ? await jobs.fetch() : undefined;
   return job === undefined ? [] : [job];
 }
 

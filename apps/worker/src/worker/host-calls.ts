@@ -16,6 +16,8 @@ export interface HostCallDeps {
   sessions: HostedSessions;
   tools: ToolHost;
   hostLog: HostLog;
+  /** The operator's request to drain, or its withdrawal, is in Redis. */
+  onDrain(): void;
   logger: Logger;
 }
 
@@ -29,14 +31,17 @@ export async function readHostCalls(deps: HostCallDeps): Promise<void> {
 
 function carryOut(call: HostCall, deps: HostCallDeps): void {
   switch (call.type) {
+    case 'drain':
+      deps.onDrain();
+      break;
     case 'cancel-tool':
       deps.tools.cancel(call.call);
       break;
     case 'close':
-      deps.sessions.find(call)?.close();
+      deps.sessions.find(call)?.closeLife(call.generation);
       break;
     case 'cancel':
-      deps.sessions.find(call)?.cancel(call.entry);
+      deps.sessions.find(call)?.cancel(call.generation, call.entry);
       break;
     case 'ask':
       void answerQuestion(call, { ...deps, find: (asked) => find(asked, deps) }).catch((err: unknown) =>

@@ -1,5 +1,5 @@
 import { SessionsQueue } from '@shellfleet/admission';
-import { connectRedis, readRetention } from '@shellfleet/mailbox';
+import { connectRedis, type RedisHistory, readRetention } from '@shellfleet/mailbox';
 import { type FleetKeys, fleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { SendWindow } from '../queue/send-window.ts';
@@ -36,6 +36,7 @@ export class Connection {
   /** Names the inboxes of this process. */
   readonly id: string;
   readonly redis: Redis;
+  readonly history: RedisHistory;
   readonly nextId: () => string;
   readonly window = new SendWindow(CALLS_IN_FLIGHT);
   readonly subscriber: FeedSubscriber;
@@ -47,19 +48,21 @@ export class Connection {
   static async open(redisUrl: string): Promise<Connection> {
     const nextId = createIds();
     const id = nextId();
-    const { redis, duplicate } = await connectRedis(redisUrl, 'producer', `shellfleet-producer-${id}`);
-    return new Connection(id, nextId, redis, duplicate);
+    const { redis, history, duplicate } = await connectRedis(redisUrl, 'producer', `shellfleet-producer-${id}`);
+    return new Connection(id, nextId, redis, history, duplicate);
   }
 
   private constructor(
     id: string,
     nextId: () => string,
     redis: Redis,
+    history: RedisHistory,
     duplicate: (role: 'blocking' | 'subscriber', name: string) => Redis,
   ) {
     this.id = id;
     this.nextId = nextId;
     this.redis = redis;
+    this.history = history;
     this.subscriber = new FeedSubscriber(() => duplicate('subscriber', `shellfleet-feeds-${id}`));
     this.inboxes = new InboxReader(() => duplicate('blocking', `shellfleet-inbox-${id}`), redis, id);
     // Every queue of every namespace listens on it.

@@ -1,6 +1,7 @@
 import { readRecord, readStreamEntry } from '@shellfleet/mailbox';
 import { emptyResult, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import { ulid } from 'ulid';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { PendingResults } from './pending-results.ts';
 
@@ -15,12 +16,15 @@ const keys = sessionKeys('ns', 'tenant', 's');
 const wire = emptyResult('success', { exitCode: 0 });
 const ended = { state: 'ended', event: '5-0' } as Awaited<ReturnType<typeof readRecord>>;
 const running = { state: 'running', event: '' } as Awaited<ReturnType<typeof readRecord>>;
+const HOUR_MS = 3_600_000;
 const noticeOf = (entryId: string, result = '') => ({ tenant: 'tenant', session: 's', entryId, event: '5-0', result });
 
 let pending: PendingResults;
+let history: { changes: number };
 beforeEach(() => {
   vi.useFakeTimers();
-  pending = new PendingResults(redis);
+  history = { changes: 0 };
+  pending = new PendingResults(redis, history);
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -36,21 +40,44 @@ function expectEntry(entryId: string, { accepted = true, own = true } = {}) {
 }
 
 test('RESULTS-3: look() never submits again an entry that Redis has not accepted, and does submit again an accepted one whose record Redis lost', async () => {
-  const inWindow = expectEntry('a', { accepted: false });
-  const lost = expectEntry('b');
+  const inWindow = expectEntry(ulid(Date.now()), { accepted: false });
+  const lost = expectEntry(ulid(Date.now()));
   vi.mocked(readRecord).mockResolvedValue(undefined);
+  history.changes = 1;
   await pending.look();
   expect(inWindow.resubmit).not.toHaveBeenCalled();
   expect(lost.resubmit).toHaveBeenCalledTimes(1);
-  expect(vi.mocked(readRecord).mock.calls.map(([, , entryId]) => entryId)).toEqual(['b']);
+  expect(vi.mocked(readRecord).mock.calls.map(([, , entryId]) => entryId)).toEqual([lost.entry.entryId]);
 
   inWindow.entry.accepted = true;
   await pending.look();
   expect(inWindow.resubmit).toHaveBeenCalledTimes(1);
 });
 
+test.each<[string, { ageMs?: number; asleepMs?: number; changesBefore?: number; changes: number }]>([
+  ['Redis is still the same one', { changes: 0 }],
+  ['Redis had its record after it was restarted', { changesBefore: 1, changes: 1 }],
+  ['it is not far younger than the retention', { ageMs: 12 * HOUR_MS, changes: 1 }],
+  ['this process slept for long, and its clock was set back', { asleepMs: 12 * HOUR_MS, changes: 1 }],
+])(
+  'RESULTS-3: an entry without a record settles with RESULT_EXPIRED, and is not submitted again, when %s',
+  async (_when, { ageMs = 0, asleepMs = 0, changesBefore = 0, changes }) => {
+    const { entry, resubmit } = expectEntry(ulid(Date.now() - ageMs));
+    history.changes = changesBefore;
+    vi.mocked(readRecord).mockResolvedValueOnce(running).mockResolvedValue(undefined);
+    await pending.look();
+    vi.advanceTimersByTime(asleepMs);
+    vi.setSystemTime(Date.now() - asleepMs);
+    history.changes = changes;
+    await pending.look();
+    await expect(entry.result()).rejects.toMatchObject({ code: 'RESULT_EXPIRED' });
+    expect(resubmit).not.toHaveBeenCalled();
+  },
+);
+
 test('RESULTS-3: an entry of another process whose record is gone settles with RESULT_EXPIRED', async () => {
-  const { entry } = expectEntry('a', { own: false });
+  const { entry } = expectEntry(ulid(), { own: false });
+  history.changes = 1;
   vi.mocked(readRecord).mockResolvedValue(undefined);
   await pending.look();
   await expect(entry.result()).rejects.toMatchObject({ code: 'RESULT_EXPIRED' });

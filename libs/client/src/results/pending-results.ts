@@ -1,5 +1,5 @@
 import { abortable } from '@shellfleet/concurrency';
-import { type InboxNotice, readRecord } from '@shellfleet/mailbox';
+import { type InboxNotice, type RedisHistory, readRecord, retentionOf } from '@shellfleet/mailbox';
 import {
   isShellfleetError,
   type SessionKeys,
@@ -8,12 +8,15 @@ import {
   type WireResult,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import { decodeTime } from 'ulid';
 import { parseWireResult, readResult, resultExpired } from './read-result.ts';
 
 // RESULTS-1. Every accepted entry that this view waits for settles once: with its Result, or with the error that explains why there is none.
 // RESULTS-2. A notice in the inbox is a hint. Results whose notice was lost are found by reading the records, some at a time, on one timer.
-// RESULTS-3. An accepted entry that this view submitted and whose record is gone is submitted again under its id: Redis lost it. An entry that
-//            Redis has not accepted yet is left alone, because a missing record then means nothing.
+// RESULTS-3. An accepted entry that this view submitted and whose record is gone is submitted again under its id only if Redis can have lost it:
+//            another Redis, or a restarted one, has answered since the record was there, and the entry is far younger than the retention, so
+//            that the record cannot have expired. Otherwise it settles with RESULT_EXPIRED. An entry that Redis has not accepted yet is left
+//            alone, because a missing record then means nothing.
 
 const LOOK_AGAIN_MS = 3_000;
 /**
@@ -21,6 +24,8 @@ const LOOK_AGAIN_MS = 3_000;
  * each look reads the next so many of them.
  */
 const OTHERS_PER_LOOK = 100;
+/** The share of the retention up to which a record cannot have expired, however far the clocks differ. */
+const YOUNG_SHARE = 0.5;
 
 export type Settled = { type: 'result'; wire: WireResult } | { type: 'error'; error: ShellfleetError };
 
@@ -33,11 +38,20 @@ export class Pending {
   /** Submits it again. Undefined for an entry that another view or process submitted. */
   resubmit?: () => Promise<void>;
   settled?: Settled;
+  /** The number of changes of Redis (RedisHistory) when Redis last had its record, or before it was sent. */
+  redisChanges: number;
+  readonly #madeAt = performance.now();
   readonly #end = Promise.withResolvers<Settled>();
 
-  constructor(keys: SessionKeys, entryId: string) {
+  constructor(keys: SessionKeys, entryId: string, redisChanges: number) {
     this.keys = keys;
     this.entryId = entryId;
+    this.redisChanges = redisChanges;
+  }
+
+  /** The time since it was made. The wall clock also runs while the process sleeps, but it may be set back; the other one may not. */
+  get ageMs(): number {
+    return Math.max(Date.now() - decodeTime(this.entryId), performance.now() - this.#madeAt);
   }
 
   get commandId(): string {
@@ -67,14 +81,16 @@ export interface Sent {
 /** The entries whose Results a view waits for. */
 export class PendingResults {
   readonly #redis: Redis;
+  readonly #history: Pick<RedisHistory, 'changes'>;
   readonly #pending = new Map<string, Pending>();
   #timer?: NodeJS.Timeout;
   #looking = false;
   #nextOther = 0;
   #closed?: ShellfleetError;
 
-  constructor(redis: Redis) {
+  constructor(redis: Redis, history: Pick<RedisHistory, 'changes'>) {
     this.#redis = redis;
+    this.#history = history;
   }
 
   /** Returns the same object for all waits on one entry. */
@@ -82,7 +98,7 @@ export class PendingResults {
     const name = nameOf(keys.session, entryId);
     const known = this.#pending.get(name);
     if (known !== undefined) return known;
-    const pending = new Pending(keys, entryId);
+    const pending = new Pending(keys, entryId, this.#history.changes);
     if (this.#closed !== undefined) {
       pending.settle({ type: 'error', error: this.#closed });
       return pending;
@@ -125,10 +141,12 @@ export class PendingResults {
     await Promise.all(
       some.map(async (pending) => {
         const { keys, entryId } = pending;
+        const { changes } = this.#history;
         const record = await readRecord(this.#redis, keys, entryId);
         if (pending.settled !== undefined) return;
-        if (record === undefined) await this.#recover(pending);
-        else if (record.state === 'ended')
+        if (record === undefined) return this.#recover(pending);
+        pending.redisChanges = changes;
+        if (record.state === 'ended')
           await this.#settleWith(pending, () => readResult(this.#redis, keys, entryId, record.event));
       }),
     );
@@ -143,7 +161,9 @@ export class PendingResults {
   }
 
   async #recover(pending: Pending): Promise<void> {
-    if (pending.resubmit !== undefined) return pending.resubmit();
+    const young = pending.ageMs < retentionOf(this.#redis, pending.keys.namespace) * YOUNG_SHARE;
+    const mayBeLost = young && this.#history.changes > pending.redisChanges;
+    if (mayBeLost && pending.resubmit !== undefined) return pending.resubmit();
     this.#settle(pending, { type: 'error', error: resultExpired(pending.commandId) });
   }
 

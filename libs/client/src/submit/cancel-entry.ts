@@ -31,8 +31,9 @@ export async function cancelEntry(
       return true;
     }
     case 'marked': {
-      const call = { type: 'cancel', tenant: keys.tenant, session: keys.session, entry: entryId } as const;
-      if (cancelled.host !== '') await callHost(context, cancelled.host, call);
+      const { host, generation } = cancelled;
+      const { tenant, session } = keys;
+      if (host !== '') await callHost(context, host, { type: 'cancel', tenant, session, generation, entry: entryId });
       return true;
     }
     case 'ended-before':

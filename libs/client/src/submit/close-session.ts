@@ -34,7 +34,10 @@ export async function beginClose(
       notify(context.redis, context.namespace, inbox, { tenant, session, entryId, event, result: '' }).catch(() => {}),
     ),
   );
-  if (closed.type === 'closing') await callHost(context, closed.host, { type: 'close', tenant, session });
+  if (closed.type === 'closing') {
+    const call = { type: 'close', tenant, session, generation: closed.generation } as const;
+    await callHost(context, closed.host, call);
+  }
   return closed;
 }
 

@@ -22,7 +22,7 @@ function recorder() {
   const sent: string[] = [];
   const send = (script: string) => async (payload: EntryPayload) => {
     sent.push(payload.type === 'command' ? payload.script : payload.type);
-    return { pending: new Pending(keys, script), deduplicated: false } satisfies Sent;
+    return { pending: new Pending(keys, script, 0), deduplicated: false } satisfies Sent;
   };
   return { sent, send };
 }

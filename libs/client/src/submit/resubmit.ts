@@ -1,5 +1,5 @@
 import { type Submission, submit } from '@shellfleet/mailbox';
-import { ShellfleetError } from '@shellfleet/protocol';
+import { ensureShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import type { Pending, PendingResults } from '../results/pending-results.ts';
 import { type IndexContext, noteInIndex } from './note-in-index.ts';
 import { type OpenContext, type OpenSession, reopenAfterLoss } from './open-session.ts';
@@ -30,6 +30,7 @@ export async function resubmit(
     submitted = await submit(context.redis, session.keys, { ...submission, generation: session.generation });
   }
   if (submitted.type === 'accepted' || submitted.type === 'accepted-before') return context.ensureJob(session);
+  if (submitted.type === 'deduplicated') return followInstead(context, session, pending, submitted.entryId);
   pending.settle({
     type: 'error',
     error: new ShellfleetError(
@@ -38,5 +39,16 @@ export async function resubmit(
       { commandId: pending.commandId },
     ),
   });
+  context.pending.forget(pending);
+}
+
+/** Its idempotency key was used again after Redis had lost it, for an entry with the same payload: it ends as that one does. */
+function followInstead(context: ResubmitContext, session: OpenSession, pending: Pending, entryId: string): void {
+  const other = context.pending.expect(session.keys, entryId);
+  other.accepted = true;
+  other.result().then(
+    (wire) => pending.settle({ type: 'result', wire }),
+    (error: unknown) => pending.settle({ type: 'error', error: ensureShellfleetError(error) }),
+  );
   context.pending.forget(pending);
 }

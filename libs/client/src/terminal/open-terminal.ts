@@ -56,7 +56,7 @@ export async function openTerminal(
     if (begun.type === 'closed') throw sessionClosed(session.id);
     const host = begun.type === 'unknown' ? '' : begun.host;
     if (host !== '') {
-      const question = { type: 'attach', terminal, rows, columns, term } as const;
+      const question = { type: 'attach', generation, terminal, rows, columns, term } as const;
       const asked = askHost(context, host, keys, question, { timeoutMs: ANSWER_WITHIN_MS, signal });
       const { state } = await asked.catch(toNoShell);
       if (state === 'open') return new Terminal(context, session, terminal, { rows, cols: columns }, signal);

@@ -2,7 +2,7 @@
 -- ARGV 3 entry · 4 reason · 5 result JSON of an entry that never ran · 6 retention ms · 7 this call's own id
 --      8 channel prefix of hosts' wake-ups · 9 wake-up
 -- Returns {1, event, inbox, 1 the session has work and needs a job · 0} ended while it waited (again, when it arrives twice) ·
---         {2, host} marked
+--         {2, host, generation} marked
 --         {0} it had ended before · {-1} unknown
 local id = ARGV[3]
 local record = record_key(id)
@@ -13,7 +13,8 @@ if entry_state == 'ended' and not repeated then return {0} end
 if entry_state == 'running' then
   write_when_full()
   redis.call('HSETNX', record, 'cancel', ARGV[4])
-  return {2, redis.call('HGET', state, 'host') or ''}
+  local host, generation = unpack(redis.call('HMGET', state, 'host', 'generation'))
+  return {2, host or '', generation or ''}
 end
 local host, held, running = unpack(redis.call('HMGET', state, 'host', 'held', 'running'))
 if not repeated then

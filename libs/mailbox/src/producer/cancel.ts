@@ -11,7 +11,7 @@ export type Cancelled =
   /** It never ran. The caller notifies `inbox` of `event`, and ensures the session's job when it `needsJob`. */
   | { type: 'ended'; event: string; inbox: string; needsJob: boolean }
   /** It runs: this host has to stop it. */
-  | { type: 'marked'; host: string }
+  | { type: 'marked'; host: string; generation: string }
   | { type: 'ended-before' }
   | { type: 'unknown' };
 
@@ -39,6 +39,6 @@ export async function cancel(redis: Redis, keys: SessionKeys, entryId: string, r
     const [, event, inbox, needsJob] = reply;
     return { type: 'ended', event: asString(event), inbox: asString(inbox), needsJob: needsJob === 1 };
   }
-  if (reply[0] === 2) return { type: 'marked', host: asString(reply[1]) };
+  if (reply[0] === 2) return { type: 'marked', host: asString(reply[1]), generation: asString(reply[2]) };
   return { type: reply[0] === 0 ? 'ended-before' : 'unknown' };
 }

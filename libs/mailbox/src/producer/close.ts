@@ -11,6 +11,8 @@ export interface Closed {
   /** closed before (or never opened), closed by this call, or being closed by its owner */
   type: 'closed-before' | 'closed' | 'closing';
   host: string;
+  /** the life that this call ends */
+  generation: string;
   /** entries that this call ended, with the inboxes to notify */
   ended: { inbox: string; entryId: string; event: string }[];
 }
@@ -51,7 +53,7 @@ export async function close(
     ended.push(...toEnded(asArray(reply[2], script.name)));
     if (reply[0] === 3) continue; // the loop ends when no entry waits: a closing life accepts none
     const type = reply[0] === 2 ? 'closing' : reply[0] === 1 ? 'closed' : 'closed-before';
-    return { type, host: asString(reply[1]), ended };
+    return { type, host: asString(reply[1]), generation: life ?? '', ended };
   }
 }
 

@@ -4,6 +4,7 @@ import type Docker from 'dockerode';
 import { z } from 'zod';
 import type { SandboxDeath } from '../sandbox.ts';
 import { isNotFound } from './docker-errors.ts';
+import type { Engine } from './engine.ts';
 
 // Reports how containers of this host end, from one stream of the engine's events.
 //
@@ -34,14 +35,14 @@ interface Watched {
 }
 
 export class DeathWatch {
-  readonly #docker: Docker;
+  readonly #engine: Engine;
   readonly #labels: string[];
   readonly #watched = new Map<string, Watched>();
   readonly #closing = new AbortController();
   #loop: Promise<void> | undefined;
 
-  constructor(docker: Docker, labels: string[]) {
-    this.#docker = docker;
+  constructor(engine: Engine, labels: string[]) {
+    this.#engine = engine;
     this.#labels = labels;
   }
 
@@ -77,10 +78,7 @@ export class DeathWatch {
     let retryMs = LEAST_RETRY_MS;
     while (!this.#closing.signal.aborted) {
       try {
-        const stream = await this.#docker.getEvents({
-          filters: { type: ['container'], event: ['die', 'oom', 'kill', 'destroy'], label: this.#labels },
-          abortSignal: this.#closing.signal,
-        });
+        const stream = await this.#openEvents();
         await Promise.all([...this.#watched.keys()].map((containerId) => this.look(containerId)));
         retryMs = LEAST_RETRY_MS;
         await this.#read(stream);
@@ -90,6 +88,16 @@ export class DeathWatch {
       await sleep(retryMs, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined);
       retryMs = Math.min(retryMs * 2, MOST_RETRY_MS);
     }
+  }
+
+  /** The deadline is for its beginning: the stream itself has none. */
+  #openEvents(): Promise<NodeJS.ReadableStream> {
+    return this.#engine.call((docker, late) =>
+      docker.getEvents({
+        filters: { type: ['container'], event: ['die', 'oom', 'kill', 'destroy'], label: this.#labels },
+        abortSignal: AbortSignal.any([this.#closing.signal, late]),
+      }),
+    );
   }
 
   async #read(stream: NodeJS.ReadableStream): Promise<void> {
@@ -140,7 +148,9 @@ export class DeathWatch {
 
   async #stateOf(containerId: string): Promise<Docker.ContainerInspectInfo['State'] | 'gone'> {
     try {
-      return (await this.#docker.getContainer(containerId).inspect()).State;
+      return (
+        await this.#engine.call((docker, abortSignal) => docker.getContainer(containerId).inspect({ abortSignal }))
+      ).State;
     } catch (error) {
       if (isNotFound(error)) return 'gone';
       throw error;

@@ -5,7 +5,7 @@ export interface EngineAnswer extends Error {
   statusCode: number;
 }
 
-function isEngineAnswer(error: unknown): error is EngineAnswer {
+export function isEngineAnswer(error: unknown): error is EngineAnswer {
   return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number';
 }
 

@@ -4,30 +4,35 @@ import { abortable } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from '@shellfleet/policy';
 import { type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
+import type { Logger } from 'pino';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
-import type {
-  FoundSandbox,
-  KeeperLink,
-  Sandbox,
-  SandboxDeath,
-  Sandboxes,
-  SandboxTransport,
-  SessionRef,
+import {
+  type FoundSandbox,
+  type KeeperLink,
+  MissingImage,
+  type Sandbox,
+  type SandboxDeath,
+  type Sandboxes,
+  type SandboxTransport,
+  type SessionRef,
 } from '../sandbox.ts';
 import { sandboxName } from '../sandbox-name.ts';
 import { openSessionFolders, type SessionFolders } from '../session-folder.ts';
 import { AttachStream } from './attach-stream.ts';
 import { HOSTS, HOSTS_FILE, KEEPER_FOLDER, toContainerOptions } from './container-options.ts';
+import { createContainer } from './create-container.ts';
 import { DeathWatch } from './death-watch.ts';
 import { type EngineAnswer, isConflict, isMissingImage, isNotFound, toShellfleetError } from './docker-errors.ts';
+import { Engine, type EngineTimes } from './engine.ts';
 import { Images } from './images.ts';
-import { hostFilter, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
+import { hostFilter, ofHost, ofNamespace, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
 import { createTar, type TarEntry } from './tar.ts';
 import { hasVolumes, openWorkspaceFolder } from './workspace-folder.ts';
 
-const ENGINE_TIMEOUT_MS = 30_000;
+/** A removal that takes longer is left to the next sweep: nobody waits for it. */
+const REMOVE_TIMEOUT_MS = 15_000;
 
 export interface DockerSandboxesOptions {
   namespace: string;
@@ -42,34 +47,41 @@ export interface DockerSandboxesOptions {
   allowances: DockerAllowances;
   /** Path of the engine's socket. */
   socketPath: string;
+  logger?: Logger;
+  engineTimes?: EngineTimes;
 }
 
 export async function createDockerSandboxes(options: DockerSandboxesOptions): Promise<Sandboxes> {
-  const docker = new Docker({ socketPath: options.socketPath });
+  const engine = new Engine(options.socketPath, options.logger, options.engineTimes);
   const folders = await openSessionFolders(options.folder, options.keeperPath, { [HOSTS_FILE]: HOSTS });
-  return new DockerSandboxes(docker, folders, options);
+  return new DockerSandboxes(engine, folders, options);
 }
 
+type FoundContainer = Docker.ContainerInfo & { labels: SandboxLabels };
+
 class DockerSandboxes implements Sandboxes {
-  readonly #docker: Docker;
+  readonly #engine: Engine;
   readonly #folders: SessionFolders;
   readonly #options: DockerSandboxesOptions;
   readonly #images: Images;
   readonly #deaths: DeathWatch;
+  /** Ids and names of the sandboxes that this process creates or uses. Every other one is a leftover. */
+  readonly #used = new Map<string, string>();
 
-  constructor(docker: Docker, folders: SessionFolders, options: DockerSandboxesOptions) {
-    this.#docker = docker;
+  constructor(engine: Engine, folders: SessionFolders, options: DockerSandboxesOptions) {
+    this.#engine = engine;
     this.#folders = folders;
     this.#options = options;
-    this.#images = new Images(docker);
-    this.#deaths = new DeathWatch(docker, hostFilter(options.namespace, options.hostId));
+    this.#images = new Images(engine.docker);
+    this.#deaths = new DeathWatch(engine, hostFilter(options.namespace, options.hostId));
   }
 
   async check(): Promise<void> {
-    const abortSignal = AbortSignal.timeout(ENGINE_TIMEOUT_MS);
-    await this.#docker.listContainers({ limit: 1, abortSignal }).catch((error: unknown) => {
-      throw toShellfleetError(error, 'asking whether it is there');
-    });
+    await this.#engine
+      .call((docker, abortSignal) => docker.listContainers({ limit: 1, abortSignal }))
+      .catch((error: unknown) => {
+        throw toShellfleetError(error, 'asking whether it is there');
+      });
   }
 
   async create(
@@ -82,6 +94,7 @@ class DockerSandboxes implements Sandboxes {
     const sandboxId = randomBytes(6).toString('hex');
     const labels = { session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION };
     const workspace = await openWorkspaceFolder(plan.workspace, allowances.workspaces, transport);
+    this.#used.set(sandboxId, nameOf(labels));
     const folder = await this.#folders.create(nameOf(labels));
     try {
       const request = {
@@ -91,7 +104,7 @@ class DockerSandboxes implements Sandboxes {
         labels,
         folder: folder.path,
       };
-      const containerId = await this.#createContainer(request, options.signal);
+      const containerId = await this.#createContainer(request);
       const sandbox = this.#toSandbox(containerId, plan.image, labels, Date.now());
       void sandbox.died.then(() => workspace.close());
       await this.#checkVolumes(containerId, plan.image, workspace.identity)
@@ -103,46 +116,85 @@ class DockerSandboxes implements Sandboxes {
         });
       return sandbox;
     } catch (error) {
+      this.#used.delete(sandboxId);
       await workspace.close();
       await folder.remove();
-      throw toShellfleetError(error, 'to make a container', fromCreateAnswer);
+      throw error instanceof MissingImage ? error : toShellfleetError(error, 'to make a container', fromCreateAnswer);
     }
   }
 
   async list(): Promise<FoundSandbox[]> {
+    const containers = await this.#containers(ofHost(this.#options.hostId));
+    // The folders of this host are shared by all namespaces under which it was ever started.
+    await this.#folders.sweep(new Set(containers.map(({ labels }) => nameOf(labels))));
+    const own = containers.filter(({ labels }) => labels.session.namespace === this.#options.namespace);
+    return own.map(({ labels, Id, Image, Created, State }) => {
+      const state = toFoundState(State);
+      this.#used.set(labels.sandboxId, nameOf(labels));
+      return { sandbox: this.#toSandbox(Id, Image, labels, Created * 1_000, state === 'running'), state };
+    });
+  }
+
+  async pull(image: string, signal?: AbortSignal): Promise<void> {
+    await abortable(this.#images.pull(image), signal);
+  }
+
+  problem(): string | undefined {
+    return this.#engine.problem;
+  }
+
+  async sweep(isGone: (hostId: string) => Promise<boolean>): Promise<number> {
     const { namespace, hostId } = this.#options;
-    const filters = { label: hostFilter(namespace, hostId) };
-    const containers = await this.#docker
-      .listContainers({ all: true, filters, abortSignal: AbortSignal.timeout(ENGINE_TIMEOUT_MS) })
+    const containers = await this.#containers(ofNamespace(namespace));
+    const goneHosts = new Map<string, boolean>();
+    for (const { labels } of containers) {
+      if (labels.hostId === hostId || goneHosts.has(labels.hostId)) continue;
+      goneHosts.set(labels.hostId, await isGone(labels.hostId));
+    }
+    const isLeftover = ({ labels }: FoundContainer) =>
+      labels.hostId === hostId ? !this.#used.has(labels.sandboxId) : goneHosts.get(labels.hostId) === true;
+    const leftovers = containers.filter(isLeftover);
+    for (const { Id } of leftovers) await this.#removeContainer(Id);
+    const staying = (await this.#containers(ofHost(hostId))).map(({ labels }) => nameOf(labels));
+    await this.#folders.sweep(new Set([...staying, ...this.#used.values()]));
+    return leftovers.length;
+  }
+
+  async #containers(label: string): Promise<FoundContainer[]> {
+    const all = await this.#engine
+      .call((docker, abortSignal) => docker.listContainers({ all: true, filters: { label: [label] }, abortSignal }))
       .catch((error: unknown) => {
         throw toShellfleetError(error, 'listing containers');
       });
-    const found = containers.flatMap((container) => {
+    return all.flatMap((container) => {
       const labels = parseLabels(container.Labels);
-      if (!labels) return [];
-      const state = toFoundState(container.State);
-      const { Id, Image, Created } = container;
-      const sandbox = this.#toSandbox(Id, Image, labels, Created * 1_000, state === 'running');
-      return [{ sandbox, state, labels }];
+      return labels === undefined ? [] : [{ ...container, labels }];
     });
-    await this.#folders.sweep(new Set(found.map(({ labels }) => nameOf(labels))));
-    return found.map(({ sandbox, state }) => ({ sandbox, state }));
+  }
+
+  async #removeContainer(id: string): Promise<void> {
+    await this.#engine
+      .call(
+        (docker, abortSignal) => docker.getContainer(id).remove({ force: true, v: true, abortSignal }),
+        Math.min(REMOVE_TIMEOUT_MS, this.#options.engineTimes?.callTimeoutMs ?? REMOVE_TIMEOUT_MS),
+      )
+      .catch((error: unknown) => {
+        if (!isNotFound(error) && !isConflict(error)) throw toShellfleetError(error, 'removing a container');
+      });
   }
 
   async close(): Promise<void> {
     await this.#deaths.close();
+    await this.#engine.close();
   }
 
-  async #createContainer(
-    made: {
-      plan: DockerPlan;
-      workspaceIdentity: string | undefined;
-      shell: string[];
-      labels: SandboxLabels;
-      folder: string;
-    },
-    signal: AbortSignal | undefined,
-  ): Promise<string> {
+  async #createContainer(made: {
+    plan: DockerPlan;
+    workspaceIdentity: string | undefined;
+    shell: string[];
+    labels: SandboxLabels;
+    folder: string;
+  }): Promise<string> {
     const { plan, workspaceIdentity, shell, labels, folder } = made;
     const request = toContainerOptions({
       plan,
@@ -154,22 +206,17 @@ class DockerSandboxes implements Sandboxes {
       name: `shellfleet-${nameOf(labels)}`,
       keeperSource: isMounted(plan, labels.transport) ? folder : undefined,
     });
-    // Not aborted: the engine would still create the container, and no process would remove it.
-    const create = () =>
-      this.#docker.createContainer({ ...request, abortSignal: AbortSignal.timeout(ENGINE_TIMEOUT_MS) });
-    try {
-      return (await create()).id;
-    } catch (error) {
-      if (!isMissingImage(error)) throw error;
-      await abortable(this.#images.pull(plan.image), signal);
-      return (await create()).id;
-    }
+    return createContainer(this.#engine, request).catch((error: unknown) => {
+      throw isMissingImage(error) ? new MissingImage(plan.image) : error;
+    });
   }
 
   /** WORKSPACE-2. */
   async #checkVolumes(containerId: string, image: string, workspaceIdentity: string | undefined): Promise<void> {
     if (workspaceIdentity === undefined) return;
-    const { Mounts: mounts } = await this.#docker.getContainer(containerId).inspect();
+    const { Mounts: mounts } = await this.#engine.call((docker, abortSignal) =>
+      docker.getContainer(containerId).inspect({ abortSignal }),
+    );
     if (mounts.some(({ Type: type }) => type === 'volume')) throw hasVolumes(image);
   }
 
@@ -187,11 +234,14 @@ class DockerSandboxes implements Sandboxes {
       entries.push({ path: 'etc/hosts', mode: 0o644, uid: 0, gid: 0, data: Buffer.from(HOSTS) });
     }
     if (entries.length === 0) return;
-    await this.#docker.getContainer(containerId).putArchive(await createTar(entries), { path: '/' });
+    const archive = await createTar(entries);
+    await this.#engine.call((docker, abortSignal) =>
+      docker.getContainer(containerId).putArchive(archive, { path: '/', abortSignal }),
+    );
   }
 
   #toSandbox(containerId: string, image: string, labels: SandboxLabels, createdAt: number, isRunning = false): Sandbox {
-    const container = this.#docker.getContainer(containerId);
+    const container = this.#engine.docker.getContainer(containerId);
     const folder = this.#folders.at(nameOf(labels));
     const died = Promise.withResolvers<SandboxDeath>();
     const watch = () => void this.#deaths.watch(containerId).then(died.resolve);
@@ -207,16 +257,18 @@ class DockerSandboxes implements Sandboxes {
       died: died.promise,
       start: async () => {
         watch();
-        await container.start({ abortSignal: AbortSignal.timeout(ENGINE_TIMEOUT_MS) }).catch((error: unknown) => {
-          throw toShellfleetError(error, 'to start a container', (answer) => fromStartAnswer(answer, image));
-        });
+        await this.#engine
+          .call((_docker, abortSignal) => container.start({ abortSignal }))
+          .catch((error: unknown) => {
+            throw toShellfleetError(error, 'to start a container', (answer) => fromStartAnswer(answer, image));
+          });
         // The container may have ended before the watch knew of its start.
         void this.#deaths.look(containerId).catch(() => undefined);
       },
       remove: async () => {
-        await container.remove({ force: true, v: true }).catch((error: unknown) => {
-          if (!isNotFound(error) && !isConflict(error)) throw toShellfleetError(error, 'removing a container');
-        });
+        // Should the engine not remove it now, the next sweep does.
+        this.#used.delete(labels.sandboxId);
+        await this.#removeContainer(containerId);
         await folder.remove();
         died.resolve({ reason: 'removed', exitCode: null });
       },

@@ -1,43 +1,84 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 import type Docker from 'dockerode';
+import pLimit from 'p-limit';
 
+// PULL-1. Sessions that need the same image share one pull.
+// PULL-2. A registry that is slow or silent delays the pulls from other registries only when very many of them are.
+
+const PULLS = 16;
+const PULLS_PER_REGISTRY = 3;
 const PULL_TIMEOUT_MS = 300_000;
+/** A registry that is reached reports progress several times a second. */
+const SILENCE_MS = 60_000;
 
-/** Pulls images. Sessions that need the same image share one pull. */
+interface PullTimes {
+  pullTimeoutMs?: number;
+  silenceMs?: number;
+}
+
+/** Pulls images. */
 export class Images {
   readonly #docker: Docker;
-  readonly #pullTimeoutMs: number;
+  readonly #times: Required<PullTimes>;
   readonly #pulls = new Map<string, Promise<void>>();
+  readonly #limit = pLimit(PULLS);
+  readonly #registries = new Map<string, ReturnType<typeof pLimit>>();
 
-  constructor(docker: Docker, pullTimeoutMs = PULL_TIMEOUT_MS) {
+  constructor(docker: Docker, { pullTimeoutMs = PULL_TIMEOUT_MS, silenceMs = SILENCE_MS }: PullTimes = {}) {
     this.#docker = docker;
-    this.#pullTimeoutMs = pullTimeoutMs;
+    this.#times = { pullTimeoutMs, silenceMs };
   }
 
   pull(image: string): Promise<void> {
-    const running = this.#pulls.get(image) ?? this.#pull(image).finally(() => this.#pulls.delete(image));
+    const running = this.#pulls.get(image) ?? this.#pullInTurn(image).finally(() => this.#pulls.delete(image));
     this.#pulls.set(image, running);
     return running;
   }
 
+  async #pullInTurn(image: string): Promise<void> {
+    const registry = registryOf(image);
+    const limit = this.#registries.get(registry) ?? pLimit(PULLS_PER_REGISTRY);
+    this.#registries.set(registry, limit);
+    try {
+      await limit(() => this.#limit(() => this.#pull(image)));
+    } finally {
+      if (limit.activeCount + limit.pendingCount === 0) this.#registries.delete(registry);
+    }
+  }
+
   async #pull(image: string): Promise<void> {
-    const signal = AbortSignal.timeout(this.#pullTimeoutMs);
+    const { pullTimeoutMs, silenceMs } = this.#times;
+    const giveUp = new AbortController();
+    const stop = (why: string) => () => giveUp.abort(new Error(why));
+    const late = setTimeout(stop(`it took longer than ${pullTimeoutMs / 1_000} s`), pullTimeoutMs);
+    const silent = setTimeout(stop(`the registry was silent for ${silenceMs / 1_000} s`), silenceMs);
+    const { signal } = giveUp;
     try {
       const progress = await this.#docker.pull(withTag(image), { abortSignal: signal });
       await new Promise<void>((resolve, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-        this.#docker.modem.followProgress(progress, (error) => (error ? reject(error) : resolve()));
+        const onEnd = (error: Error | null) => (error ? reject(error) : resolve());
+        this.#docker.modem.followProgress(progress, onEnd, () => silent.refresh());
       });
     } catch (error) {
-      const said = signal.aborted ? `it took longer than ${this.#pullTimeoutMs / 1000} s` : messageOf(error);
+      const said = messageOf(signal.aborted ? signal.reason : error);
       throw new ShellfleetError(
         'IMAGE_UNAVAILABLE',
         `The image ${image} is not on this host and could not be pulled: ${said}. Choose an image that the host has, or load it there.`,
         { image },
         { cause: error },
       );
+    } finally {
+      clearTimeout(late);
+      clearTimeout(silent);
     }
   }
+}
+
+/** As Docker reads an image's name: its first part names a registry if it has a dot or a colon, or is `localhost`. */
+function registryOf(image: string): string {
+  const [first = '', ...rest] = image.split('/');
+  return rest.length > 0 && (/[.:]/.test(first) || first === 'localhost') ? first : 'docker.io';
 }
 
 /** Without a tag the engine would pull every tag of a repository. */

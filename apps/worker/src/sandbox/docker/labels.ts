@@ -46,7 +46,10 @@ export function parseLabels(labels: Record<string, string>): SandboxLabels | und
   };
 }
 
+export const ofNamespace = (namespace: string) => `${PREFIX}namespace=${namespace}`;
+export const ofHost = (hostId: string) => `${PREFIX}host=${hostId}`;
+
 /** Filters of the engine's list and events, for the containers of one host. */
 export function hostFilter(namespace: string, hostId: string): string[] {
-  return [`${PREFIX}namespace=${namespace}`, `${PREFIX}host=${hostId}`];
+  return [ofNamespace(namespace), ofHost(hostId)];
 }

@@ -1,0 +1,45 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import { type OwnSentinels, startOwnSentinels } from '../support/own-sentinel.ts';
+import { startSessionLoad } from '../support/session-load.ts';
+import type { TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Promise: when the primary of a Redis with sentinels dies, the fleet goes on with the promoted replica. Every command of a caller ends once
+// or its caller is told, no command runs twice, and shells keep their state.
+
+let own: OwnSentinels;
+let stack: TestFleet;
+let inspect: FleetInspector;
+
+beforeEach(async () => {
+  own = await startOwnSentinels('--appendonly', 'yes');
+  ({ stack, inspect } = await startInspectedFleet({ redisUrl: own.url }));
+});
+afterEach(() => endInspectedFleet(stack, inspect).finally(() => own[Symbol.asyncDispose]()));
+
+test('the primary is killed under load: sessions go on with the promoted replica, nothing runs twice, losses are reported', async () => {
+  const load = startSessionLoad(stack, inspect, { sessions: 4, commands: 15 });
+  await until(
+    () => load.ended,
+    (count) => count > 12,
+  );
+  const killedAt = performance.now();
+  await own.primary.kill();
+  await until(
+    () => own.replica.redis.info('replication'),
+    (text) => text.includes('role:master'),
+  );
+  const promotedAt = performance.now();
+  const atPromotion = load.ended;
+  await until(
+    () => load.ended,
+    (count) => count > atPromotion,
+  );
+  const ms = [promotedAt, performance.now()].map((at) => Math.round(at - killedAt));
+  const { succeeded, failed, problems } = await load.judge();
+  console.info(`promoted after ${ms[0]} ms, going on after ${ms[1]} ms; ${succeeded} succeeded, ${failed} failed`);
+  expect(problems).toEqual([]);
+  expect(succeeded).toBeGreaterThan(failed);
+});

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type EngineProxy, startEngineProxy } from '../support/engine-proxy.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+let proxy: EngineProxy;
+let stack: TestFleet;
+beforeAll(async () => {
+  proxy = await startEngineProxy();
+  stack = await startFleet({ slots: 32, env: { SHELLFLEET_DOCKER_SOCKET: proxy.socketPath } });
+});
+afterAll(async () => {
+  await stack?.[Symbol.asyncDispose]();
+  await proxy?.[Symbol.asyncDispose]();
+});
+
+test('sessions that name images at a silent registry delay no other session', async () => {
+  proxy.silence = (request) => request.startsWith('POST') && request.includes('/images/create');
+  const waiting = Array.from({ length: 16 }, async (_, index) => {
+    const session = await stack.fleet.session(`silent-${index}`, { image: `10.255.255.1/a:${index}` });
+    return { session, command: await session.submit('true') };
+  });
+  const silent = await Promise.all(waiting);
+  await until(
+    () => Promise.all(silent.map(async ({ session }) => (await session.info()).state)),
+    (states) => states.every((state) => state === 'starting'),
+  );
+  expect(await stack.fleet.run('echo open')).toMatchObject({ outcome: 'success', stdout: 'open\n' });
+  for (const { session } of silent) await session.close();
+  for (const { command } of silent) expect((await command.result()).outcome).toBe('cancellation');
+});
+
+test('a host whose engine does not answer takes nothing new and says so, and takes sessions again when it answers', async () => {
+  const victim = await stack.fleet.session('engine-victim');
+  await victim.run('true');
+  // The engine drops its connections instead of being silent, so the calls fail at once.
+  await proxy.cut();
+  const [ill] = await until(
+    () => stack.fleet.hosts(),
+    ([host]) => host?.problems !== undefined,
+  );
+  expect(ill).toMatchObject({ state: 'up', problems: [expect.stringContaining('The Docker engine has not answered')] });
+  const session = await stack.fleet.session('engine-late');
+  const command = await session.submit('echo late');
+  await until(
+    async () => (await session.info()).noHostReason,
+    (reason) => reason?.includes('The Docker engine has not answered') === true,
+  );
+  await proxy.mend();
+  expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'late\n' });
+  expect(await victim.run('echo still')).toMatchObject({ stdout: 'still\n', shell: { state: 'kept' } });
+  expect(await stack.fleet.hosts()).toEqual([expect.not.objectContaining({ problems: expect.anything() })]);
+}, 60_000);

@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import type { Session } from '@shellfleet/client';
+import { fleetKeys, sessionKeys } from '@shellfleet/protocol';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import { type OwnCluster, startOwnCluster } from '../support/own-cluster.ts';
+import type { RedisProcess } from '../support/redis-process.ts';
+import type { TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Promise: a fleet on a Redis Cluster does all that one on a single Redis does. While a node is away, sessions on the others go on.
+
+let own: OwnCluster;
+let stack: TestFleet;
+let inspect: FleetInspector;
+
+beforeAll(async () => {
+  own = await startOwnCluster(3, ['--appendonly', 'yes', '--appendfsync', 'always']);
+  ({ stack, inspect } = await startInspectedFleet({ redisUrl: own.url }));
+});
+afterAll(() => endInspectedFleet(stack, inspect).finally(() => own[Symbol.asyncDispose]()));
+
+const nodeOf = (session: string): Promise<RedisProcess> =>
+  own.nodeOf(sessionKeys(stack.namespace, 'default', session).state);
+
+/** The first session id with this beginning that is on the node. */
+async function idOn(node: RedisProcess, beginning: string): Promise<string> {
+  for (let index = 0; ; index += 1) {
+    const id = `${beginning}-${index}`;
+    if ((await nodeOf(id)) === node) return id;
+  }
+}
+
+/** What people do with a session, each through the public API. */
+async function useSession(session: Session): Promise<unknown> {
+  const streamed: string[] = [];
+  await session.run('x=kept; echo one; echo two >&2', { onOutput: ({ text }) => streamed.push(text) });
+  const bytes = randomBytes(300_000);
+  await session.files.write('/workspace/file', bytes);
+  const sleeping = await session.submit('echo begun; sleep 600');
+  const waiting = await session.submit('echo waited $x');
+  await inspect.untilOutput(session.id);
+  const cancelled = await sleeping.cancel('enough');
+  const outcomes = [await sleeping.result(), await waiting.result()].map(({ outcome, stdout }) => [outcome, stdout]);
+  const reader = await session.submit('cat', { stdin: 'open' });
+  await reader.write('read');
+  await reader.closeStdin();
+  const read = (await reader.result()).stdout;
+  const same = Buffer.from(await session.files.read('/workspace/file')).equals(bytes);
+  await session.close();
+  return { streamed: streamed.sort(), cancelled, outcomes, read, same, state: (await session.info())?.state };
+}
+
+test('sessions on every node run, stream, wait, are cancelled, move files and close', async () => {
+  const ids = await Promise.all(own.nodes.map((node) => idOn(node, 'used')));
+  const uses = await Promise.all(ids.map(async (id) => useSession(await stack.fleet.session(id))));
+  expect(uses).toEqual(
+    ids.map(() => ({
+      streamed: ['one\n', 'two\n'],
+      cancelled: true,
+      outcomes: [
+        ['cancellation', 'begun\n'],
+        ['success', 'waited kept\n'],
+      ],
+      read: 'read',
+      same: true,
+      state: 'closed',
+    })),
+  );
+  expect((await Promise.all(ids.map((id) => inspect.broken(id)))).flat()).toEqual([]);
+});
+
+test('a batch spreads over the nodes, each task once', async () => {
+  const tasks = Array.from({ length: 12 }, (_, index) => ({ id: `task-${index}`, script: `echo ${index}` }));
+  const outputs: Record<string, string | undefined> = {};
+  for await (const { id, results } of stack.fleet.batch(tasks, { concurrency: 8 })) outputs[id] = results[0]?.stdout;
+  expect(outputs).toEqual(Object.fromEntries(tasks.map(({ id }, index) => [id, `${index}\n`])));
+});
+
+test('worker and producer have at most five connections each to every node', async () => {
+  for (const { redis } of own.nodes) {
+    const lines = ((await redis.client('LIST')) as string).split('\n');
+    for (const name of [/name=\S*shellfleet-worker/, /name=\S*shellfleet-(producer|feeds|inbox)/])
+      expect(lines.filter((line) => name.test(line)).length).toBeLessThanOrEqual(5);
+  }
+});
+
+test('while a node is away its sessions fail clearly, the others go on, and when it is back its commands have run once', async () => {
+  const fleetNode = await own.nodeOf(fleetKeys(stack.namespace).index);
+  const [lost, kept] = own.nodes.filter((node) => node !== fleetNode) as [RedisProcess, RedisProcess];
+  const ids = await Promise.all([idOn(lost, 'away'), idOn(kept, 'there'), idOn(fleetNode, 'there')]);
+  const [away, ...there] = await Promise.all(ids.map((id) => stack.fleet.session(id)));
+  await Promise.all([away, ...there].map((session) => session?.run('n=1')));
+  const running = await away?.submit('echo begun; sleep 1; echo over; touch /tmp/over');
+  await inspect.untilOutput(ids[0] ?? '');
+  await lost.kill();
+  const refused = away?.submit('echo refused').then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  expect(await refused).toMatchObject({ code: 'QUEUE_UNAVAILABLE', retryable: true });
+  const results = await Promise.all(there.map((session) => session?.run('n=$((n + 1)); echo $n')));
+  expect(results.map((result) => result?.stdout)).toEqual(['2\n', '2\n']);
+  await lost.start();
+  expect(await running?.result()).toMatchObject({ outcome: 'success', stdout: 'begun\nover\n' });
+  const after = await until(
+    () => away?.run('echo $n').catch(() => undefined),
+    (result) => result !== undefined,
+  );
+  expect(after).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
+  expect((await Promise.all(ids.map((id) => inspect.broken(id)))).flat()).toEqual([]);
+});

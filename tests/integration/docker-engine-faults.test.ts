@@ -1,0 +1,130 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { sessionSpecSchema } from '@shellfleet/protocol';
+import { createDockerSandboxes, MissingImage, type Sandboxes } from '@shellfleet/worker';
+import Docker from 'dockerode';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { type EngineProxy, startEngineProxy } from '../support/engine-proxy.ts';
+
+const keeperPath = fileURLToPath(new URL('../fixtures/stands-in-for-the-keeper.sh', import.meta.url));
+const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
+const namespace = `test-engine-${process.pid}`;
+const nobodyGone = async () => false;
+
+let folder: string;
+let proxy: EngineProxy;
+let sandboxes: Sandboxes;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'engine-'));
+  proxy = await startEngineProxy();
+  sandboxes = await open('h1');
+});
+afterEach(async () => {
+  proxy.silence = () => false;
+  await sandboxes.close();
+  for (const id of await containerIds()) await docker.getContainer(id).remove({ force: true });
+  await proxy[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+function open(hostId: string, of = namespace): Promise<Sandboxes> {
+  return createDockerSandboxes({
+    namespace: of,
+    hostId,
+    hostKey: Buffer.alloc(32, 7),
+    folder: join(folder, hostId),
+    keeperPath,
+    transport: 'socket',
+    socketPath: proxy.socketPath,
+    engineTimes: { callTimeoutMs: 2_000, failuresToOpen: 2, probeIntervalMs: 20 },
+    allowances: {
+      images: 'any',
+      defaultImage: inject('sessionImage'),
+      users: [],
+      workspaces: [],
+      bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096, diskQuota: false },
+    },
+  });
+}
+
+const create = (from = sandboxes, spec = {}, of = namespace) =>
+  from.create({ namespace: of, tenant: 'acme', session: 's' }, sessionSpecSchema.parse(spec));
+
+async function containerIds(of = namespace): Promise<string[]> {
+  const filters = { label: [`shellfleet.namespace=${of}`] };
+  return (await docker.listContainers({ all: true, filters })).map(({ Id }) => Id);
+}
+
+test('a limit that the engine discards is refused, and no container is left', async () => {
+  const warning = 'Your kernel does not support pids limit capabilities. PIDs limit discarded.';
+  proxy.rewrite = (request, body) =>
+    request.includes('/containers/create') ? JSON.stringify({ ...JSON.parse(body), Warnings: [warning] }) : body;
+  await expect(create()).rejects.toMatchObject({
+    code: 'SANDBOX_UNAVAILABLE',
+    context: { issues: [{ path: 'limits', message: warning }] },
+  });
+  expect(await containerIds()).toEqual([]);
+});
+
+test('a removal without an answer ends at its deadline, and the next sweep removes the container', async () => {
+  const stuck = await create();
+  const living = await create();
+  proxy.silence = (request) => request.startsWith('DELETE');
+  await expect(stuck.remove()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
+  proxy.silence = () => false;
+  expect(await sandboxes.sweep(nobodyGone)).toBe(1);
+  expect(await containerIds()).toEqual([living.containerId]);
+});
+
+test('while the engine answers nothing, calls fail at once; they are made again when it answers', async () => {
+  proxy.silence = () => true;
+  for (let call = 0; call < 2; call += 1) {
+    await expect(sandboxes.check()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
+  }
+  expect(sandboxes.problem()).toMatch(/^The Docker engine has not answered 2 calls in a row/);
+  await expect(create()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE', message: sandboxes.problem() });
+  proxy.silence = () => false;
+  await expect.poll(() => sandboxes.problem(), { timeout: 20_000 }).toBe(undefined);
+  await create();
+});
+
+test('a missing image is reported before anything waits for its registry', async () => {
+  await expect(create(sandboxes, { image: '10.255.255.1/a:1' })).rejects.toThrow(MissingImage);
+  expect(await containerIds()).toEqual([]);
+});
+
+test('a sweep removes what hosts that are gone have left, and never what another namespace or a known host has', async () => {
+  const elsewhere = `${namespace}-other`;
+  await using stack = new AsyncDisposableStack();
+  const opened: Record<string, Sandboxes> = {};
+  for (const [hostId, of] of [
+    ['known', namespace],
+    ['gone', namespace],
+    ['gone-elsewhere', elsewhere],
+  ] as const) {
+    const other = await open(hostId, of);
+    stack.defer(() => other.close());
+    opened[hostId] = other;
+  }
+  const kept = await create(opened.known);
+  const left = await create(opened.gone);
+  const foreign = await create(opened['gone-elsewhere'], {}, elsewhere);
+  stack.defer(() => foreign.remove());
+  const own = await create();
+  expect(await sandboxes.sweep(async (hostId) => hostId.startsWith('gone'))).toBe(1);
+  const ids = [...(await containerIds()), ...(await containerIds(elsewhere))].sort();
+  expect(ids).toEqual([kept.containerId, own.containerId, foreign.containerId].sort());
+  expect(ids).not.toContain(left.containerId);
+});
+
+test('the folders of a host that was started under another namespace meanwhile stay with their containers', async () => {
+  const living = await create();
+  const other = await open('h1', `${namespace}-other`);
+  expect(await other.list()).toEqual([]);
+  await other.close();
+  await living.start();
+  const [found] = await sandboxes.list();
+  expect(found?.state).toBe('running');
+});

@@ -1,0 +1,92 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { inject } from 'vitest';
+
+/** A proxy in front of the engine of the run, which can be made to misbehave. */
+export interface EngineProxy extends AsyncDisposable {
+  readonly socketPath: string;
+  /** Requests that the engine never receives and that are never answered: `<method> <path>`. */
+  silence?: (request: string) => boolean;
+  /** Replaces the body of an answer. */
+  rewrite?: (request: string, body: string) => string;
+  /** Ends every connection and accepts no other, as an engine that has stopped. */
+  cut(): Promise<void>;
+  /** Accepts connections again. */
+  mend(): Promise<void>;
+}
+
+export async function startEngineProxy(): Promise<EngineProxy> {
+  const engine = inject('dockerHost').replace('unix://', '');
+  const folder = await mkdtemp(join(tmpdir(), 'engine-'));
+  const upgraded = new Set<Duplex>();
+  const proxy: EngineProxy = {
+    socketPath: join(folder, 'docker.sock'),
+    async cut() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      for (const socket of upgraded) socket.destroy();
+      await closed;
+    },
+    mend: () => new Promise<void>((resolve) => server.listen(proxy.socketPath, resolve)),
+    async [Symbol.asyncDispose]() {
+      if (server.listening) await proxy.cut();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+  const server = createServer((asked, answer) => {
+    const what = `${asked.method} ${asked.url}`;
+    if (proxy.silence?.(what)) {
+      asked.resume();
+      return;
+    }
+    const forwarded = request(
+      { socketPath: engine, method: asked.method, path: asked.url, headers: asked.headers },
+      (reply) => {
+        void relay(reply, answer, proxy.rewrite && ((body) => proxy.rewrite?.(what, body) ?? body));
+      },
+    );
+    forwarded.on('error', () => answer.destroy());
+    answer.on('close', () => forwarded.destroy());
+    asked.pipe(forwarded);
+  });
+  server.on('upgrade', (asked, socket) => {
+    const up = connect(engine);
+    const headers = Object.entries(asked.headers).map(([name, value]) => `${name}: ${value}`);
+    up.write(`${asked.method} ${asked.url} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
+    up.on('error', () => socket.destroy());
+    socket.on('error', () => up.destroy());
+    upgraded.add(socket);
+    socket.on('close', () => {
+      upgraded.delete(socket);
+      up.destroy();
+    });
+    up.pipe(socket);
+    socket.pipe(up);
+  });
+  await proxy.mend();
+  return proxy;
+}
+
+async function relay(
+  reply: IncomingMessage,
+  answer: ServerResponse,
+  rewrite: ((body: string) => string) | undefined,
+): Promise<void> {
+  const isJson = reply.headers['content-type']?.includes('json') === true;
+  if (rewrite === undefined || !isJson || reply.headers['transfer-encoding'] !== undefined) {
+    answer.writeHead(reply.statusCode ?? 500, reply.headers);
+    answer.flushHeaders();
+    reply.on('error', () => answer.destroy());
+    reply.pipe(answer);
+    return;
+  }
+  let body = '';
+  for await (const chunk of reply) body += String(chunk);
+  body = rewrite(body);
+  answer.writeHead(reply.statusCode ?? 500, { ...reply.headers, 'content-length': Buffer.byteLength(body) });
+  answer.end(body);
+}
