@@ -86,7 +86,7 @@ function open(
     ensure: vi.fn(async () => {}),
   };
   const journal = new FakeJournal();
-  const log = { append: async () => {}, restore: async () => [] };
+  const log = { append: async () => {}, async *restore() {} };
   const session = new HostedSession(job, {
     offers,
     ...{ hostId: HOST, fleet: fleetKeys('ns'), sealer, sandboxes, lockMs: 60_000 },
