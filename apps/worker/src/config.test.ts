@@ -13,7 +13,7 @@ test('has a default for everything', () => {
     images: 'any',
     tools: [],
     toolEnv: {},
-    transport: 'socket',
+    transport: 'auto',
     dockerSocketPath: '/var/run/docker.sock',
     stateFolder: '/state/shellfleet',
     sealKeys: undefined,

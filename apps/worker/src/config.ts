@@ -123,9 +123,11 @@ const environmentSchema = z.object({
     .default(cpus().length)
     .describe('Tool calls at a time; default: one a processor'),
   SHELLFLEET_TRANSPORT: z
-    .enum(['socket', 'attach'], "must be 'socket' or 'attach'")
-    .default('socket')
-    .describe("How new sandboxes are reached: 'attach' where the engine cannot share a folder with this worker"),
+    .enum(['auto', 'socket', 'attach'], "must be 'auto', 'socket' or 'attach'")
+    .default('auto')
+    .describe(
+      "How new sandboxes are reached: 'attach' where the engine cannot share a socket with this worker; 'auto': by trying",
+    ),
   SHELLFLEET_DOCKER_SOCKET: z
     .string()
     .startsWith('/')
@@ -175,7 +177,7 @@ export interface WorkerConfig {
   toolSlots: number;
   /** The only variables of this process that a tool's process receives. */
   toolEnv: Record<string, string>;
-  transport: 'socket' | 'attach';
+  transport: 'auto' | 'socket' | 'attach';
   dockerSocketPath: string;
   stateFolder: string;
   sealKeys: string[] | undefined;

@@ -10,6 +10,7 @@ import { openJournal } from './journal/journal.ts';
 import { openPolicies } from './sandbox/open-policies.ts';
 import type { Admission } from './session/admission.ts';
 import type { Stop } from './session/hosted-session.ts';
+import { chooseTransport } from './shell/transport/choose-transport.ts';
 import { loadTools } from './tools/load-tools.ts';
 import { toolMark } from './tools/tool-host.ts';
 import { createWorker } from './worker.ts';
@@ -73,7 +74,7 @@ async function run(admission: Admission | undefined): Promise<void> {
   const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
   const mark = toolMark(config.namespace, hostId);
   const [sandboxes, tools] = await Promise.all([
-    openPolicies(config, folder, logger),
+    chooseTransport(config, folder, logger).then((transport) => openPolicies({ ...config, transport }, folder, logger)),
     loadTools(config.tools, config.toolEnv, mark, logger),
   ]);
   const worker = await createWorker({

@@ -19,6 +19,7 @@ test('looks at the system socket before those of a desktop or a rootless engine'
   expect(candidateDockerHosts({ XDG_RUNTIME_DIR: '/run/user/1' }, '/home/a')).toEqual([
     'unix:///var/run/docker.sock',
     'unix:///home/a/.docker/run/docker.sock',
+    'unix:///home/a/.docker/desktop/docker.sock',
     'unix:///home/a/.colima/default/docker.sock',
     'unix:///run/user/1/docker.sock',
   ]);

@@ -12,7 +12,12 @@ export function parseDockerHost(dockerHost: string): DockerEndpoint | undefined 
 /** The addresses at which an engine may listen, in the order in which they are tried. */
 export function candidateDockerHosts(env: NodeJS.ProcessEnv, home: string): string[] {
   if (env.DOCKER_HOST) return [env.DOCKER_HOST];
-  const sockets = ['/var/run/docker.sock', `${home}/.docker/run/docker.sock`, `${home}/.colima/default/docker.sock`];
+  const sockets = [
+    '/var/run/docker.sock',
+    `${home}/.docker/run/docker.sock`, // Docker Desktop for Mac
+    `${home}/.docker/desktop/docker.sock`, // and for Linux
+    `${home}/.colima/default/docker.sock`,
+  ];
   if (env.XDG_RUNTIME_DIR) sockets.push(`${env.XDG_RUNTIME_DIR}/docker.sock`);
   return sockets.map((path) => `unix://${path}`);
 }

@@ -15,8 +15,8 @@ import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
 import { listHosts } from './hosts/list-hosts.ts';
 import { listSessions } from './read/list-sessions.ts';
 import { resultExpired } from './results/read-result.ts';
+import { runOneShot } from './run-one-shot.ts';
 import { Session } from './session.ts';
-import { beginClose } from './submit/close-session.ts';
 import { attachSession, openSession } from './submit/open-session.ts';
 import { checkCommand, type RunOptions } from './submit/parse-command.ts';
 import { Tools } from './tools/tools.ts';
@@ -78,19 +78,15 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * Runs one command in a session of its own, which is closed afterwards. Rejects as `session` and `Session.run` do; a command that is not
-   * valid opens no session.
+   * Runs one command in a session of its own, which is closed afterwards. With an `idempotencyKey`, the session is that of the key: a second
+   * call with the same script and options, from any process, resolves with the Result of the first. Rejects as `session` and `Session.run` do; a
+   * command that is not valid opens no session.
    */
   async run(script: string, options: RunOptions & { spec?: SessionSpec } = {}): Promise<Result> {
     const { spec, ...runOptions } = options;
     options.signal?.throwIfAborted();
-    const id = `run-${this.#view.nextId()}`;
-    const opened = await this.#openFor(id, script, runOptions, spec);
-    try {
-      return await new Session(this.#view, opened).run(script, runOptions);
-    } finally {
-      await beginClose(this.#view, opened.keys, opened.generation).catch(() => {});
-    }
+    checkCommand(script, runOptions);
+    return runOneShot(this.#view, script, runOptions, spec);
   }
 
   /** Finds a command by its id, from any process, while its record is kept (for the fleet's retention after its end, 24 hours by default). Rejects with COMMAND_INVALID or RESULT_EXPIRED. */
@@ -130,11 +126,5 @@ export class Fleet implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  /** Validates the command before a session is opened for it. */
-  async #openFor(id: string, script: string, options: RunOptions, spec: SessionSpec | undefined) {
-    checkCommand(script, options);
-    return openSession(this.#view, id, spec);
   }
 }

@@ -39,7 +39,22 @@ const WAYS: Record<string, (secret: string, random: Random) => Planted> = {
   shell: (secret) => inFull(secret.replaceAll("'", "'\\''")),
   hex: (secret) => inFull(Buffer.from(secret).toString('hex')),
   'hex, upper': (secret) => inFull(Buffer.from(secret).toString('hex').toUpperCase()),
+  'hex, separated': (secret, random) =>
+    inFull(bytesOf(secret, (hex) => hex).join(pick(random, [':', '-', ' ', ', 0x', ' 0x', '\n ']))),
+  'bytes as \\x': (secret) => inFull(bytesOf(secret, (hex) => `\\x${hex}`).join('')),
+  'all of json as \\u': (secret) =>
+    inFull(Array.from({ length: secret.length }, (_, at) => `\\u${toHex(secret.charCodeAt(at), 4)}`).join('')),
+  // Of ASCII only: the text of a trial is written as UTF-8.
+  'UTF-16': (secret) => inFull(/[^\0-\x7f]/.test(secret) ? secret : [...secret].map((c) => `${c}\0`).join('')),
 };
+
+function bytesOf(secret: string, write: (hex: string) => string): string[] {
+  return Array.from(Buffer.from(secret), (byte) => write(toHex(byte, 2)));
+}
+
+function toHex(number: number, digits: number): string {
+  return number.toString(16).padStart(digits, '0');
+}
 
 interface Planted {
   text: string;

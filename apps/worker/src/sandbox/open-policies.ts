@@ -6,7 +6,7 @@ import type { WorkerConfig } from '../config.ts';
 import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
 import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';
 import { createPolicySandboxes } from './policy-sandboxes.ts';
-import type { Sandboxes } from './sandbox.ts';
+import type { Sandboxes, SandboxTransport } from './sandbox.ts';
 
 /** The kernel's limit on most machines; the most that one session may use. */
 const MOST_PIDS = 32_768;
@@ -20,8 +20,11 @@ export interface SandboxFolders {
   hostSandboxes: string;
 }
 
+/** With the transport that was chosen for `auto`. */
+type ChosenConfig = Omit<WorkerConfig, 'transport'> & { transport: SandboxTransport };
+
 /** Opens exactly the policies that the operator lists; a host without the docker policy needs no engine. Throws when one cannot be opened. */
-export async function openPolicies(config: WorkerConfig, folders: SandboxFolders, logger: Logger): Promise<Sandboxes> {
+export async function openPolicies(config: ChosenConfig, folders: SandboxFolders, logger: Logger): Promise<Sandboxes> {
   const offered: Partial<Record<PolicyName, Sandboxes>> = {};
   for (const policy of config.policies) offered[policy] = await OPENERS[policy](config, folders, logger);
   const sandboxes = createPolicySandboxes(offered);
@@ -32,15 +35,15 @@ export async function openPolicies(config: WorkerConfig, folders: SandboxFolders
   return sandboxes;
 }
 
-type Opener = (config: WorkerConfig, folders: SandboxFolders, logger: Logger) => Promise<Sandboxes>;
+type Opener = (config: ChosenConfig, folders: SandboxFolders, logger: Logger) => Promise<Sandboxes>;
 
 const OPENERS: Record<PolicyName, Opener> = {
   docker: openDocker,
   host: openHost,
 };
 
-async function openDocker(
-  config: WorkerConfig,
+export async function openDocker(
+  config: ChosenConfig,
   { hostId, hostKey, sandboxes }: SandboxFolders,
   logger: Logger,
 ): Promise<Sandboxes> {

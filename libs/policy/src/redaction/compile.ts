@@ -11,7 +11,7 @@ import { TOKEN_TYPES, tokens } from './tokens/tokens.ts';
 
 export interface RedactionOptions {
   rules?: readonly RedactionRule[];
-  /** Values by name. They are found in every encoding, whatever the rules. */
+  /** Values by name. They are found in the written forms that docs/output.md lists, whatever the rules. */
   secrets?: Record<string, string>;
   /** The tenant's key for the strategy `hash`: equal values of one tenant have equal hashes, which need the key to compute. */
   hashKey: Uint8Array;

@@ -3,6 +3,25 @@ export function exactEncodings(value: string): string[] {
   return [value, ...quoted(value), ...markup(value)];
 }
 
+/** Encodings that change every character, also those that need no escape. */
+export function fullyEscaped(value: string): (string | Buffer)[] {
+  const bytes = [...Buffer.from(value)].map((byte) => byte.toString(16).padStart(2, '0'));
+  const littleEndian = Buffer.from(value, 'utf16le');
+  const units = Array.from({ length: value.length }, (_, at) => value.charCodeAt(at).toString(16).padStart(4, '0'));
+  return [
+    ...inBothCases('\\u', units),
+    ...inBothCases('\\x', bytes),
+    ...inBothCases('%', bytes),
+    littleEndian,
+    Buffer.from(littleEndian).swap16(),
+  ];
+}
+
+function inBothCases(before: string, codes: readonly string[]): string[] {
+  const join = (all: readonly string[]) => all.map((code) => before + code).join('');
+  return [join(codes), join(codes.map((code) => code.toUpperCase()))];
+}
+
 /** Encodings whose output may be broken into lines. */
 export function wrappableEncodings(value: string): string[] {
   const hex = Buffer.from(value).toString('hex');

@@ -8,7 +8,7 @@ export interface RedactionWarning {
   message: string;
 }
 
-/** Sources that find the session's secrets in every encoding, and a warning for each secret that is too short. */
+/** Sources that find the session's secrets in the written forms that docs/output.md lists, and a warning for each secret that is too short. */
 export function knownSecrets(
   secrets: Record<string, string>,
   rule: Rule,

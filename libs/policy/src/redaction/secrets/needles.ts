@@ -1,7 +1,14 @@
 import type { Anchor } from '../anchor-scan.ts';
 import type { Rule } from '../source.ts';
-import { exactEncodings, wrappableEncodings } from './encodings.ts';
-import { escapedForms, percentForms, tolerantAnchors, wrappedForms } from './tolerant-needle.ts';
+import { exactEncodings, fullyEscaped, wrappableEncodings } from './encodings.ts';
+import {
+  escapedForms,
+  percentForms,
+  SEPARATED_HEX_ANCHOR_BYTES,
+  separatedHexForms,
+  tolerantAnchors,
+  wrappedForms,
+} from './tolerant-needle.ts';
 
 /** In characters. A shorter secret would be found by chance all over the output. */
 export const SHORTEST_SECRET_CHARS = 6;
@@ -11,25 +18,29 @@ const LONGEST_NEEDLE_BYTES = 8 * 1024;
 /** A value with more lines is searched for as a whole only: lines that begin alike are all compared at each hit. */
 const MOST_SINGLE_LINES = 200;
 
-/** The texts to search for, so that `value` is found in every encoding. Undefined if it is too short. */
+/** The texts to search for, so that `value` is found in every written form that docs/output.md lists. Undefined if it is too short. */
 export function needlesOf(value: string, rule: Rule): Anchor[] | undefined {
   if (isShort(value)) return undefined;
-  const texts = [...textsOf(value), ...linesOf(value)];
-  const exact = piecesOf(texts.flatMap(exactEncodings));
+  const whole = textsOf(value);
+  const texts = [...whole, ...linesOf(value)];
+  const exact = piecesOf([...texts.flatMap(exactEncodings), ...whole.flatMap(fullyEscaped)]);
   // Also for a short value: it may be within a longer encoded text, which a line break may interrupt anywhere.
   const wrappable = piecesOf(texts.flatMap(wrappableEncodings));
   const special = piecesOf(texts.filter((text) => /[^A-Za-z0-9]/.test(text)));
   return [
     ...exact.map((bytes) => ({ rule, bytes })),
     ...wrappable.flatMap((needle) => tolerantAnchors(rule, needle, wrappedForms)),
+    ...piecesOf(whole).flatMap((needle) =>
+      tolerantAnchors(rule, needle, separatedHexForms, SEPARATED_HEX_ANCHOR_BYTES),
+    ),
     ...special.flatMap((needle) => tolerantAnchors(rule, needle, percentForms)),
     ...special.flatMap((needle) => tolerantAnchors(rule, needle, escapedForms)),
   ];
 }
 
-function piecesOf(texts: readonly string[]): Buffer[] {
+function piecesOf(texts: readonly (string | Buffer)[]): Buffer[] {
   const pieces = new Map<string, Buffer>();
-  for (const bytes of texts.map((text) => Buffer.from(text))) {
+  for (const bytes of texts.map((text) => (typeof text === 'string' ? Buffer.from(text) : text))) {
     for (let from = 0; from < bytes.length; from += LONGEST_NEEDLE_BYTES) {
       const piece = bytes.subarray(from, from + LONGEST_NEEDLE_BYTES);
       if (piece.length >= SHORTEST_SECRET_CHARS) pieces.set(piece.toString('latin1'), piece);

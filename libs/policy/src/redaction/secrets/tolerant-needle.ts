@@ -2,7 +2,7 @@ import type { Anchor } from '../anchor-scan.ts';
 import type { Findings, Rule, View } from '../source.ts';
 
 /** The ways in which one byte of a value may be written. A longer one comes before its own prefixes. */
-type Forms = (byte: number) => readonly Buffer[];
+type Forms = (byte: number, isFirst: boolean) => readonly Buffer[];
 
 /** Percent-encoding. Paths, queries, forms and names encode different sets of bytes; any mixture is found. */
 export const percentForms: Forms = byTable((byte) => {
@@ -19,11 +19,23 @@ export const percentForms: Forms = byTable((byte) => {
 });
 
 /** base64 and hex, in lines of any length. */
-export const wrappedForms: Forms = byTable((byte) => [
-  Buffer.of(byte),
-  Buffer.of(0x0a, byte),
-  Buffer.of(0x0d, 0x0a, byte),
-]);
+export const wrappedForms: Forms = byTable((byte, isFirst) =>
+  isFirst ? [Buffer.of(byte)] : [Buffer.of(byte), Buffer.of(0x0a, byte), Buffer.of(0x0d, 0x0a, byte)],
+);
+
+/** Between two bytes in hex: as certificates, `od` and `xxd -i` print them. A longer one comes before its own prefixes. */
+const HEX_SEPARATORS = [':', '-', ' 0x', ' ', ', 0x', ',0x', ',\n  0x', '\n  0x', '\n ', '\n', '\r\n '];
+
+/** A number of two digits and a blank or a colon is common; that and another such number is not. */
+export const SEPARATED_HEX_ANCHOR_BYTES = 5;
+
+/** Hex with something between the bytes, in either case. */
+export const separatedHexForms: Forms = byTable((byte, isFirst) => {
+  const digits = byte.toString(16).padStart(2, '0');
+  const cases = [...new Set([digits, digits.toUpperCase()])];
+  const before = isFirst ? [''] : HEX_SEPARATORS;
+  return before.flatMap((separator) => cases.map((text) => Buffer.from(separator + text)));
+});
 
 const LETTER_ESCAPES: Record<number, string> = {
   7: 'a',
@@ -56,24 +68,29 @@ function isAlphanumeric(byte: number): boolean {
 }
 
 function byTable(formsOf: Forms): Forms {
-  const table = Array.from({ length: 256 }, (_, byte) => formsOf(byte));
-  return (byte) => table[byte]!;
+  const [first, later] = [true, false].map((isFirst) =>
+    Array.from({ length: 256 }, (_, byte) => formsOf(byte, isFirst)),
+  );
+  return (byte, isFirst) => (isFirst ? first : later)![byte]!;
 }
 
-/** Finds `value` with each of its bytes written in any of its ways. */
-export function tolerantAnchors(rule: Rule, value: Buffer, forms: Forms): Anchor[] {
+/**
+ * Finds `value` with each of its bytes written in any of its ways. `anchorBytes`: so many bytes are compared before the judge is asked. More than
+ * three where the first three are common in ordinary text.
+ */
+export function tolerantAnchors(rule: Rule, value: Buffer, forms: Forms, anchorBytes = 3): Anchor[] {
   const judge = (view: View, at: number, findings: Findings): void => {
     const end = matchEnd(value, forms, view, at);
     if (end === 'open') findings.open(rule, at);
     else if (end !== undefined) findings.found(rule, at, at, end);
   };
-  return beginningsOf(value, forms).map((bytes) => ({ rule, bytes, judge }));
+  return beginningsOf(value, forms, anchorBytes).map((bytes) => ({ rule, bytes, judge }));
 }
 
 function matchEnd(value: Buffer, forms: Forms, view: View, from: number): number | 'open' | undefined {
   let at = from;
-  for (const byte of value) {
-    const length = formLength(forms(byte), view, at);
+  for (let index = 0; index < value.length; index += 1) {
+    const length = formLength(forms(value[index]!, index === 0), view, at);
     if (length === 0) return undefined;
     if (length === 'open') return 'open';
     at += length;
@@ -93,14 +110,14 @@ function formLength(forms: readonly Buffer[], { bytes, end, complete }: View, at
   return 0;
 }
 
-/** All ways to write the first three bytes. Line breaks before them are not included. */
-function beginningsOf(value: Buffer, forms: Forms): Buffer[] {
-  let beginnings = forms(value[0]!).filter((form) => form[0] !== 0x0a && form[0] !== 0x0d);
+/** All ways to write the beginning, up to `most` bytes. Every way to write three bytes of the value has at least that many. */
+function beginningsOf(value: Buffer, forms: Forms, most: number): Buffer[] {
+  let beginnings: readonly Buffer[] = forms(value[0]!, true);
   for (const byte of value.subarray(1, 3)) {
     beginnings = beginnings.flatMap((text) =>
-      text.length >= 3 ? [text] : forms(byte).map((form) => Buffer.concat([text, form])),
+      text.length >= most ? [text] : forms(byte, false).map((form) => Buffer.concat([text, form])),
     );
   }
-  const unique = new Map(beginnings.map((text) => [text.toString('latin1', 0, 3), text.subarray(0, 3)]));
+  const unique = new Map(beginnings.map((text) => [text.toString('latin1', 0, most), text.subarray(0, most)]));
   return [...unique.values()];
 }

@@ -42,6 +42,54 @@ describe('a secret is found in the escaped form of', () => {
   });
 });
 
+describe('a secret is found in each written form that docs/output.md names:', () => {
+  const secret = 'Kq7v/Z2m Xw9é';
+  const hex = Buffer.from(secret).toString('hex');
+  const bytes = hex.match(/../g) ?? [];
+  const le = Buffer.from(secret, 'utf16le');
+  const units = [...Array(secret.length).keys()].map((at) => secret.charCodeAt(at).toString(16).padStart(4, '0'));
+  const forms: [string, string | Buffer][] = [
+    ['hex', hex],
+    ['hex in capitals', hex.toUpperCase()],
+    ['hex between colons', bytes.join(':')],
+    ['hex between colons, in capitals', bytes.join(':').toUpperCase()],
+    ['hex between dashes', bytes.join('-')],
+    ['hex between blanks', bytes.join(' ')],
+    ['hex as od prints it', inLines(` ${bytes.join(' ')}`, 12)],
+    ['hex as xxd -i prints it', `  ${bytes.map((byte) => `0x${byte}`).join(', ')}`.replace('0x2f, ', '0x2f,\n  ')],
+    ['bytes with \\x', bytes.map((byte) => `\\x${byte}`).join('')],
+    ['bytes with \\x, in capitals', bytes.map((byte) => `\\x${byte.toUpperCase()}`).join('')],
+    ['percent signs on every byte', bytes.map((byte) => `%${byte}`).join('')],
+    ['JSON with every character escaped', units.map((unit) => `\\u${unit}`).join('')],
+    ['JSON with every character escaped, in capitals', units.map((unit) => `\\u${unit.toUpperCase()}`).join('')],
+    ['UTF-16, little-endian', le],
+    ['UTF-16, big-endian', Buffer.from(le).swap16()],
+  ];
+
+  const hide = (text: string | Buffer) => {
+    const redactor = compileRedaction({ secrets: { S: secret, T: 'lettersonly' }, hashKey }).redactor();
+    const bytes = Buffer.concat([Buffer.from('a '), Buffer.from(text), Buffer.from(' z')]);
+    const parts = Array.from(bytes, (byte) => redactor.push(Buffer.of(byte)));
+    return Buffer.concat([...parts, redactor.end()]).toString('latin1');
+  };
+
+  test.each(forms)('%s', (_name, text) => {
+    expect(hide(text)).toMatch(/^a (?:[ \0]|0x)*\[REDACTED_SECRET\]\0? z$/);
+  });
+
+  test('of one without special characters too', () => {
+    const plain = Buffer.from('lettersonly');
+    const written = [...plain].map((byte) => byte.toString(16));
+    for (const text of [
+      `\\x${written.join('\\x')}`,
+      `\\u00${written.join('\\u00')}`,
+      `%${written.join('%')}`,
+      written.join(':'),
+    ])
+      expect(hide(text)).toBe('a [REDACTED_SECRET] z');
+  });
+});
+
 test('a secret of many short lines is found, and compiled in bounded memory', () => {
   const lines = Array.from({ length: 16_000 }, (_, index) => `${(index + 2 ** 20).toString(36)}-$'`);
   const before = process.memoryUsage().rss;

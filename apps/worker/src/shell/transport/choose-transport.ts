@@ -1,0 +1,74 @@
+import { readFile, realpath, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isShellfleetError, sessionSpecSchema, tryJson } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import type { WorkerConfig } from '../../config.ts';
+import { openDocker, type SandboxFolders } from '../../sandbox/open-policies.ts';
+import type { Sandboxes, SandboxTransport } from '../../sandbox/sandbox.ts';
+import { connectShell } from '../connect-shell.ts';
+
+// The socket is the faster transport. It needs an engine whose containers run on the worker's own kernel: Docker Desktop shares the
+// files of a folder with its virtual machine, but no container there can connect to a socket in it. So the socket is tried once, with a
+// container as a session has it, and where that fails and attach works, attach is used. The answer is kept in the host's state folder.
+
+/** A keeper connects within milliseconds; a machine under load may take seconds. */
+const CONNECT_WITHIN_MS = 10_000;
+/** An image that has to be pulled is not waited for: the next start tries again. */
+const CREATE_WITHIN_MS = 10_000;
+const PROBE_SESSION = 'transport-probe';
+/** A name that the removal of old session folders passes over. */
+const MEMORY_FILE = '.transport.json';
+
+const memorySchema = z.object({ engine: z.string(), transport: z.enum(['socket', 'attach']) });
+
+/** The transport that the operator chose, else the first of socket and attach that works with the engine. */
+export async function chooseTransport(
+  config: WorkerConfig,
+  folders: SandboxFolders,
+  logger: Logger,
+): Promise<SandboxTransport> {
+  if (config.transport !== 'auto') return config.transport;
+  if (!config.policies.includes('docker')) return 'socket';
+  const engine = await realpath(config.dockerSocketPath).catch(() => config.dockerSocketPath);
+  const path = join(folders.sandboxes, MEMORY_FILE);
+  const memory = memorySchema.safeParse(tryJson(await readFile(path, 'utf8').catch(() => ''))).data;
+  if (memory?.engine === engine) return memory.transport;
+  const works = await firstThatWorks(config, folders, logger);
+  if (works === undefined) return 'socket'; // sessions report the reason
+  await writeFile(path, JSON.stringify({ engine, transport: works }));
+  return works;
+}
+
+/** Undefined: no container could be tried, for instance because the default image is not on this host yet. */
+async function firstThatWorks(
+  config: WorkerConfig,
+  folders: SandboxFolders,
+  logger: Logger,
+): Promise<SandboxTransport | undefined> {
+  for (const transport of ['socket', 'attach'] as const) {
+    try {
+      await tryOut(await openDocker({ ...config, transport }, folders, logger), config.namespace);
+      return transport;
+    } catch (error) {
+      if (!isShellfleetError(error) || error.code === 'IMAGE_UNAVAILABLE') return undefined;
+    }
+  }
+  return undefined;
+}
+
+async function tryOut(sandboxes: Sandboxes, namespace: string): Promise<void> {
+  try {
+    const session = { namespace, tenant: 'default', session: PROBE_SESSION };
+    const signal = AbortSignal.timeout(CREATE_WITHIN_MS);
+    const sandbox = await sandboxes.create(session, sessionSpecSchema.parse({}), { signal });
+    try {
+      const options = { fence: 1, deadlineMs: CONNECT_WITHIN_MS, start: true, onMessage: () => {} };
+      (await connectShell(sandbox, options)).disconnect();
+    } finally {
+      await sandbox.remove();
+    }
+  } finally {
+    await sandboxes.close();
+  }
+}
