@@ -290,6 +290,18 @@ describe('the end of a session', () => {
     expect([it.sandboxes.made[0]?.removed, it.lease.ended, it.mailbox.released]).toEqual([true, true, 'lost']);
   });
 
+  test('a keeper that ignores the end of its worker loses its sandbox when the grace is over', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold' });
+    const served = serve(it);
+    await expect.poll(() => it.keeper()?.begun).toContain('a');
+    it.keeper().ignoresStops = true;
+    it.session.stop('end');
+    await it.session.discard();
+    expect(await served).toBe('ended');
+    expect([it.sandboxes.made[0]?.removed, it.mailbox.released]).toEqual([true, 'lost']);
+  });
+
   test('a close outranks a hand-over: the shell ends', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });

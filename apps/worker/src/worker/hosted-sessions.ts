@@ -57,6 +57,11 @@ export class HostedSessions {
     });
   }
 
+  /** Ends the sandboxes of the sessions that did not stop. */
+  async discard(): Promise<void> {
+    await Promise.all([...this.#sessions.values()].map(({ session }) => session.discard()));
+  }
+
   /** Stops every session. Returns how many there were, and when all of them have ended. */
   stop(how: Stop): { count: number; ended: Promise<unknown> } {
     const all = [...this.#sessions.values()];
