@@ -21,6 +21,7 @@ import type { Stop } from './session/hosted-session.ts';
 import type { Tool } from './tools/load-tools.ts';
 import { createToolHost } from './tools/tool-host.ts';
 import { startUpkeep } from './upkeep/upkeep.ts';
+import { watchDrainRequest } from './worker/drain-request.ts';
 import { fetchSessions } from './worker/fetch-sessions.ts';
 import { readHostCalls } from './worker/host-calls.ts';
 import { HostedSessions } from './worker/hosted-sessions.ts';
@@ -90,12 +91,16 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const stopping = new AbortController();
   /** Why this host takes no new session at present. */
   const problems = () => [sandboxes.problem()].filter((problem) => problem !== undefined);
+  const drainRequest = await watchDrainRequest({ ...host, onChange: () => onDrainChange() });
+  const isDraining = () => stopping.signal.aborted || drainRequest.isMade;
+  const takesNew = () => !isDraining() && problems().length === 0;
   const wakeUps = new Notifier();
   const sessions = new HostedSessions(
     {
       ...host,
       ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal },
       lockMs: FIRST_LOCK_MS,
+      takesNew,
       limitOpening: pLimit(2 * availableParallelism()),
       hostEntries: new RunningEntries(),
       admission: deps.admission ?? ADMIT_EVERYTHING,
@@ -119,7 +124,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       version: deps.version,
       protocol: PROTOCOL_VERSION,
       boot: claim.boot,
-      draining: stopping.signal.aborted,
+      draining: isDraining(),
       problems: problems(),
       defaultImage: deps.defaultImage,
       heldMs: heldTimes.median(),
@@ -137,10 +142,24 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   // While Redis was down the leases may have run out: they are renewed before another host takes them over.
   redis.on('ready', () => void heartbeat.beatNow());
 
+  const onDrainChange = () => {
+    if (drainRequest.isMade) sessions.drain();
+    wakeUps.notify();
+    void heartbeat.beatNow();
+  };
+
   const { removed } = await takeBack({ jobs, sandboxes, sessions, logger });
   const { offered = [], slots: toolSlots = 1, env: toolEnv = {} } = deps.tools ?? {};
-  const tools = await createToolHost({ ...host, boot: claim.boot, tools: offered, slots: toolSlots, env: toolEnv });
-  const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog });
+  const tools = await createToolHost({
+    ...host,
+    boot: claim.boot,
+    tools: offered,
+    slots: toolSlots,
+    env: toolEnv,
+    isDraining,
+  });
+  const onDrain = () => void drainRequest.look();
+  const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, onDrain });
   const subscription = await subscribeToWakeUps(deps.connected, fleet, hostId, {
     ...{ sessions, tools, readCalls },
     jobs: wakeUps,
@@ -151,7 +170,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const fetching = fetchSessions({
     ...{ jobs, sessions, wakeUps, readCalls, logger },
     slots: deps.slots,
-    mayTake: () => problems().length === 0,
+    mayTake: takesNew,
     stopping: stopping.signal,
   });
   const upkeepTimes = { intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS, retentionMs: deps.retentionMs };
@@ -176,6 +195,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       }
       const left = sessions.size;
       logSweeping.close();
+      drainRequest.close();
       await upkeep.close();
       await heartbeat.close();
       subscription.close();

@@ -33,6 +33,8 @@ export interface SessionJobs {
   renew(leases: readonly HeldLock[]): Promise<SessionJob[]>;
   /** Ends the job; the session then holds no slot. Throws QUEUE_UNAVAILABLE. */
   remove(job: SessionJob): Promise<void>;
+  /** Puts the job back to the front of its line, so the session keeps its place, and wakes the hosts. Throws QUEUE_UNAVAILABLE. */
+  putBack(job: SessionJob): Promise<void>;
   /** Adds a job unless the session has one in its class. Throws QUEUE_UNAVAILABLE. */
   ensure(job: NewSessionJob): Promise<void>;
   /** Whether the session has a job in its class, waiting or active. */
@@ -82,6 +84,16 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
         await stored?.moveToCompleted(null, hostId, false);
       } catch (error) {
         // The job is gone, or another host has it: in both cases this host has nothing to end.
+        if (!isNotOurs(error)) throw toQueueError(error);
+      }
+    },
+
+    async putBack(job) {
+      try {
+        const stored = await queues.of(job.placementClass).getJob(jobIdOf(job));
+        await stored?.moveToWait(hostId);
+        await queues.wakeHosts(job.placementClass);
+      } catch (error) {
         if (!isNotOurs(error)) throw toQueueError(error);
       }
     },

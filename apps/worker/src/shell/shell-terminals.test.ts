@@ -25,7 +25,13 @@ function open(from = 0) {
   const terminals = new KeeperTerminals(() => {});
   let received = 0;
   const start = { id: ID, rows: 1, columns: 1, env: {}, from, resumeOnly: false };
-  const terminal = terminals.open(start, { onOutput: (_offset, bytes) => void (received += bytes.length), onEnd() {} });
+  const handlers = {
+    onOutput(_offset: number, bytes: Uint8Array) {
+      received += bytes.length;
+    },
+    onEnd() {},
+  };
+  const terminal = terminals.open(start, handlers);
   return { terminals, terminal, received: () => received };
 }
 
