@@ -34,6 +34,8 @@ import { subscribeToWakeUps } from './worker/wake-ups.ts';
 /** Duration of a lock that was just taken, before the session's own grace is known. */
 const FIRST_LOCK_MS = ALIVE_MS + 60_000;
 const STALLED_INTERVAL_MS = 1_000;
+/** For the removal of sandboxes that did not end within the grace. */
+const DISCARD_MS = 5_000;
 const UPKEEP_INTERVAL_MS = 2_000;
 /** Longer than the interval at which producers note the sessions that they use, with a margin for a busy machine. */
 const UPKEEP_QUIET_MS = 60_000;
@@ -195,6 +197,10 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       const { count, ended } = sessions.stop(how);
       const sessionsEnded = Promise.race([Promise.all([removed, ended]), delay(graceMs)]);
       await Promise.all([sessionsEnded, tools.close(how === 'end' ? 0 : graceMs)]);
+      // What runs in a sandbox may keep it from ending in order.
+      if (how === 'end' && sessions.size > 0) {
+        await Promise.race([sessions.discard().then(() => ended), delay(DISCARD_MS)]);
+      }
       const left = sessions.size;
       logSweeping.close();
       requeueing.close();
