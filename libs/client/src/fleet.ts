@@ -12,6 +12,7 @@ import { Batch } from './batch/batch.ts';
 import type { BatchOptions, Task } from './batch/task.ts';
 import { Command } from './command.ts';
 import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
+import { drainHost } from './hosts/drain-host.ts';
 import { listHosts } from './hosts/list-hosts.ts';
 import { listSessions } from './read/list-sessions.ts';
 import { resultExpired } from './results/read-result.ts';
@@ -114,6 +115,15 @@ export class Fleet implements AsyncDisposable {
   /** Every registered host of the fleet, with its last heartbeat. */
   hosts(): Promise<HostInfo[]> {
     return listHosts(this.#view);
+  }
+
+  /**
+   * Asks a host to take no new session and no new tool call (its state is then `draining`). Sessions with a living shell stay until they end;
+   * the others go to other hosts at once. The request also holds for later processes of the host, until `undo`. Rejects with COMMAND_INVALID
+   * for a host that the fleet does not have.
+   */
+  drainHost(id: string, options: { undo?: boolean } = {}): Promise<void> {
+    return drainHost(this.#view, id, options);
   }
 
   /**

@@ -93,6 +93,11 @@ export class SessionShell {
     return this.#sandbox?.id;
   }
 
+  /** Its living shell was ready for commands, so what they changed is in it. */
+  get hasState(): boolean {
+    return this.#sandbox !== undefined && this.#death === undefined && this.#preparedShellNumber !== 0;
+  }
+
   get hasSandbox(): boolean {
     return this.#sandbox !== undefined;
   }
