@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The entry point. Runs on the installed Node, without dependencies, and then starts the pinned Node.
-//   node scripts/bootstrap.cjs start|test|bench|example [arguments]
+//   node scripts/bootstrap.cjs start|test|bench|chaos|example [arguments]
 'use strict';
 const { spawn, spawnSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
@@ -17,6 +17,7 @@ const jobs = {
   start: ['apps/producer/src/main.ts', 'up'],
   test: ['scripts/test.ts'],
   bench: ['tests/bench/main.ts'],
+  chaos: ['tests/chaos/main.ts'],
   example: ['examples/npm-packages/src/main.ts'],
 };
 

@@ -121,7 +121,10 @@ test('a job whose lock ran out goes to the next host of its class, before all th
   const [docker, host] = [await startHost('h2', ['docker']), await startHost('h3', ['host'])];
   await lost.close();
   await until(
-    () => queue.waiting('host'),
+    async () => {
+      await host.requeueStalled();
+      return queue.waiting('host');
+    },
     (waiting) => waiting.length === 2,
   );
   expect(await docker.fetch()).toBeUndefined();
@@ -228,3 +231,17 @@ test('an idle look costs one call for each class that the host offers', async ()
   expect(await callsOfAnIdleLook(['docker'])).toEqual(['evalsha']);
   expect(await callsOfAnIdleLook(['docker', 'host'])).toEqual(['evalsha', 'evalsha']);
 });
+
+test.each([0, 5])(
+  'a session of priority %i that is put back keeps its place in the line, for any host',
+  async (priority) => {
+    const [one, two] = [await startHost('h1', ['docker']), await startHost('h2', ['docker'])];
+    for (const session of ['a', 'b', 'c']) await add(session, { priority });
+    const first = await fetched(one);
+    await one.putBack(first);
+    expect(await fetchAll(two)).toEqual(['a', 'b', 'c']);
+    // Another host has it now: nothing changes.
+    await one.putBack(first);
+    expect(await fetchAll(one)).toEqual([]);
+  },
+);

@@ -32,6 +32,14 @@ test('output comes while the command runs', async () => {
   expect(await end).toMatchObject({ exitCode: 130, stderr: expect.stringMatching(/^shellfleet: Cancelling live\./) });
 });
 
+test('--idempotency-key: the second call shows what the first one ran, and runs nothing', async () => {
+  for (const verb of [['exec', 'keyed'], ['run']]) {
+    const args = [...verb, '--idempotency-key', 'k', '--', 'date +%N; exit 3'];
+    const [first, again] = [await runCli(stage, args), await runCli(stage, args)];
+    expect([again.exitCode, again.stdout.toString()]).toEqual([3, first.stdout.toString()]);
+  }
+});
+
 test('several words are quoted, so that the shell sees them as they were', async () => {
   const words = ['a b', "c'd", '$HOME', '', '*', 'x=1', '-n'];
   const run = await runCli(stage, ['exec', 's', '--', 'printf', '<%s>', ...words]);

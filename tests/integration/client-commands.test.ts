@@ -61,6 +61,36 @@ test('50 submits with one idempotency key, from two producers, are one run with 
   expect(results.every((result) => result?.stdout === 'once\n')).toBe(true);
 });
 
+test('an idempotency key stands for its command after the producer that used it has gone', async () => {
+  await using stage = await setClientStage(own);
+  const host = await stage.startHost({ paused: true });
+  const first = await stage.connect();
+  const { id } = await (await first.session('s')).submit('echo once', { idempotencyKey: 'k' });
+  await first.close();
+  const session = await (await stage.connect()).session('s');
+  const again = session.run('echo once', { idempotencyKey: 'k' });
+  host.resume();
+  expect(await again).toMatchObject({ commandId: id, stdout: 'once\n', deduplicated: true });
+  expect(host.began).toHaveLength(1);
+});
+
+test('one-shot commands with one idempotency key, at once and later, are one run, and leave no session open', async () => {
+  await using stage = await setClientStage(own);
+  const host = await stage.startHost();
+  const fleets = [await stage.connect(), await stage.connect()];
+  const options = { idempotencyKey: 'k' };
+  const results = await Promise.all(
+    Array.from({ length: 10 }, (_, index) => fleets[index % 2]?.run('sleep 0.1; echo once', options)),
+  );
+  results.push(await fleets[0]?.run('sleep 0.1; echo once', options));
+  expect(host.began).toHaveLength(1);
+  expect(new Set(results.map((result) => `${result?.commandId} ${result?.stdout}`)).size).toBe(1);
+  await expect(fleets[1]?.run('echo other', options)).rejects.toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
+  const [commandId = ''] = results.map((result) => result?.commandId);
+  const session = await fleets[0]?.attach(commandId.slice(0, commandId.lastIndexOf('.')));
+  await untilFound('no slot is taken', async () => (await session?.info())?.hostId === null);
+});
+
 test('an idempotency key for another payload is a conflict that names the first command', async () => {
   await using stage = await setClientStage(own);
   await stage.startHost();

@@ -193,6 +193,44 @@ describe.runIf(isRoot)('host sandboxes', () => {
     });
   });
 
+  describe('a state folder that is reached through an absolute link', () => {
+    let place: string;
+    let hidden: string;
+
+    beforeAll(async () => {
+      // Not below /tmp, which every session has for itself.
+      place = await mkdtemp('/opt/host-');
+      await chmod(place, 0o755);
+      await mkdir(join(place, 'real', 'state'), { recursive: true });
+      await writeFile(join(place, 'real', 'state', 'seal-key'), 'key');
+      await symlink(join(place, 'real'), join(place, 'link'));
+      hidden = join(place, 'link', 'state');
+    });
+    afterAll(() => rm(place, { recursive: true }));
+
+    test('is hidden under both paths', async () => {
+      const hiding = await createHostSandboxes({ ...options, hidden: [hidden] });
+      await hiding.check();
+      const { client } = await start({}, hiding);
+      const { stdout } = await client.run(`cat ${hidden}/seal-key ${place}/real/state/seal-key; echo looked`);
+      expect(stdout.toString()).toBe('looked\n');
+    });
+
+    test('prevents the policy where it is not hidden', async () => {
+      const launcherPath = join(place, 'hides-nothing');
+      const lines = ['#!/bin/bash', 'args=()', 'while [ $# -gt 0 ]; do'];
+      lines.push('  if [ "$1" = --hide ]; then shift; else args+=("$1"); fi; shift', 'done');
+      await writeFile(launcherPath, [...lines, `exec ${options.launcherPath} "${'$'}{args[@]}"`].join('\n'), {
+        mode: 0o755,
+      });
+      const hiding = await createHostSandboxes({ ...options, hidden: [hidden], launcherPath });
+      await expect(hiding.check()).rejects.toMatchObject({
+        code: 'SANDBOX_UNAVAILABLE',
+        message: expect.stringMatching(/its user can open the state folder/),
+      });
+    });
+  });
+
   test("a key in the worker's key ring is not in its own", async () => {
     const [join_, add] = process.arch === 'x64' ? [250, 248] : [219, 217];
     const plant = `import ctypes, os, sys; call = ctypes.CDLL(None).syscall

@@ -95,8 +95,26 @@ describe('submit', () => {
     expect(await submit(redis, keys, again)).toEqual({ type: 'deduplicated', entryId: first.entryId });
     expect(await submit(redis, keys, other)).toEqual({ type: 'key-conflict', entryId: first.entryId });
     expect(await submit(redis, keys, first)).toMatchObject({ type: 'accepted-before' });
-    expect(await redis.pttl(idempotencyKey(keys, 'k'))).toBeGreaterThan(86_000_000);
     expect(idsOf(await readEvents(redis, keys), 'command.accepted')).toEqual([first.entryId]);
+  });
+
+  test('keeps an idempotency key until its entry ends, however long that takes, and then for the retention', async () => {
+    const ends = [
+      (entryId: string) => cancel(redis, keys, entryId, 'no'),
+      async (entryId: string) => {
+        const owner = await own(redis, keys);
+        await take(owner);
+        await finish(owner, entryId, finishAs('success'));
+      },
+    ];
+    for (const [index, end] of ends.entries()) {
+      const key = idempotencyKey(keys, `k${index}`);
+      const { entryId } = newSubmission(generation);
+      await submit(redis, keys, newSubmission(generation, { entryId, idempotencyKey: `k${index}` }));
+      expect(await redis.pttl(key)).toBe(-1);
+      await end(entryId);
+      expect(await redis.pttl(key)).toBeGreaterThan(86_000_000);
+    }
   });
 
   test('is refused for another generation, a life that ended, and a session that nobody opened', async () => {

@@ -52,6 +52,24 @@ describe.each(boxes)('%s', (_, options) => {
     expect((await read('/tmp/parts/.up')).end.fileFailure).toBe('not-found');
   });
 
+  test('a later part is refused unless the file is there and ends where the part begins', async () => {
+    const later = {
+      type: 'write',
+      path: '/tmp/later/.up',
+      data: Buffer.from('x'),
+      renameTo: '/tmp/later/target',
+    } as const;
+    await write('/tmp/later/target', 'old');
+    expect((await file({ ...later, offset: 3 })).end.fileFailure).toBe('parts-missing');
+    await write('/tmp/later/.up', '12');
+    expect((await file({ ...later, offset: 3 })).end.fileFailure).toBe('parts-missing');
+    expect((await file({ ...later, offset: 1 })).end.fileFailure).toBe('parts-missing');
+    expect((await read('/tmp/later/target')).out).toBe('old');
+    await write('/tmp/later/.up', '12');
+    expect((await file({ ...later, offset: 2 })).code).toBe(0);
+    expect((await read('/tmp/later/target')).out).toBe('12x');
+  });
+
   test('a folder is listed with types, sizes and strange names', async () => {
     await write('/tmp/list/one', '12345');
     await write('/tmp/list/-rf', '');

@@ -30,14 +30,13 @@ export async function startOwnSentinels(...settings: string[]): Promise<OwnSenti
     await writeFile(file, lines.map((line) => `sentinel ${line}\n`).join(''));
     return startRedisProcess({ configFile: file, settings: ['--sentinel'], port: await freePort() });
   };
-  const [replica, ...sentinels] = await Promise.all([
-    startRedisProcess({ settings: [...common, '--replicaof', `127.0.0.1 ${primary.port}`] }),
-    ...Array.from({ length: SENTINELS }, (_, index) => sentinel(index)),
-  ]);
+  const replica = await startRedisProcess({ settings: [...common, '--replicaof', `127.0.0.1 ${primary.port}`] });
+  // A sentinel asks its primary for replicas when it starts, and then every ten seconds.
   await until(
-    () => replica.redis.info('replication'),
-    (text) => text.includes('master_link_status:up'),
+    () => primary.redis.info('replication'),
+    (text) => text.includes('state=online'),
   );
+  const sentinels = await Promise.all(Array.from({ length: SENTINELS }, (_, index) => sentinel(index)));
   // Only sentinels that know each other and the replica can agree on a failover.
   await until(
     () => Promise.all(sentinels.map(({ redis }) => redis.call('SENTINEL', 'MASTER', NAME) as Promise<string[]>)),

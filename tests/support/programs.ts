@@ -17,11 +17,16 @@ const entries = { worker: 'apps/worker/src/main.ts', cli: 'apps/producer/src/mai
  * the same programs from source, and tests/e2e/worker-image.test.ts from the compiled packages. The caller removes `folder`.
  */
 export async function bundlePrograms(): Promise<{ programs: Programs; folder: string }> {
-  const root = fileURLToPath(new URL('../..', import.meta.url));
   const folder = await mkdtemp(join(tmpdir(), 'shellfleet-programs-'));
+  return { programs: await bundleInto(folder, entries), folder };
+}
+
+/** Bundles programs of this checkout; the answer has their paths, by name. */
+export async function bundleInto<T extends Record<string, string>>(folder: string, input: T): Promise<T> {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
   const bundle = await rolldown({
     cwd: root,
-    input: entries,
+    input,
     platform: 'node',
     resolve: { conditionNames: ['@shellfleet/source', 'import', 'node', 'default'] },
     external: /\.node$/,
@@ -29,7 +34,7 @@ export async function bundlePrograms(): Promise<{ programs: Programs; folder: st
   });
   await bundle.write({ dir: folder, entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' });
   await bundle.close();
-  return { programs: { worker: join(folder, 'worker.mjs'), cli: join(folder, 'cli.mjs') }, folder };
+  return Object.fromEntries(Object.keys(input).map((name) => [name, join(folder, `${name}.mjs`)])) as T;
 }
 
 /** A module that reads files beside itself finds them where its source is. */

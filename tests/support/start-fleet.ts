@@ -19,13 +19,33 @@ export interface FleetOptions {
   transport?: 'auto' | 'socket' | 'attach';
   /** A Redis of the test's own, for tests that stop it. Default: the one of the run. */
   redisUrl?: string;
+  /** Called with the namespace before the first process uses it. */
+  onNamespace?(namespace: string): Promise<void>;
   /** Variables of every worker. */
   env?: Record<string, string>;
   /** Program of the workers. Default: the worker's own. */
   program?: string;
   /** Further variables of single workers, by index. */
   envs?: readonly Record<string, string>[];
+  /** Default: the machine of the test run. */
+  machine?: FleetMachine;
 }
+
+/** What a fleet runs on. */
+export interface FleetMachine {
+  redisUrl: string;
+  dockerHost: string;
+  sessionImage: string;
+  /** Path of the worker. */
+  worker: string;
+}
+
+const machineOfRun = (): FleetMachine => ({
+  redisUrl: inject('redisUrl'),
+  dockerHost: inject('dockerHost'),
+  sessionImage: inject('sessionImage'),
+  worker: inject('programs').worker,
+});
 
 /** A worker in a process of its own. */
 export interface TestWorker {
@@ -63,18 +83,20 @@ export interface TestFleet extends AsyncDisposable {
  */
 export async function startFleet(options: FleetOptions = {}): Promise<TestFleet> {
   const namespace = `t-${randomBytes(5).toString('hex')}`;
-  const redisUrl = options.redisUrl ?? inject('redisUrl');
+  const machine = options.machine ?? machineOfRun();
+  const redisUrl = options.redisUrl ?? machine.redisUrl;
+  await options.onNamespace?.(namespace);
   const sealKey = randomBytes(32).toString('base64');
   // Short, because the paths of unix sockets are below it.
   const stateFolder = await mkdtemp(join(tmpdir(), 'sf-'));
   const env = {
     ...process.env,
-    DOCKER_HOST: inject('dockerHost'),
+    DOCKER_HOST: machine.dockerHost,
     SHELLFLEET_REDIS_URL: redisUrl,
     SHELLFLEET_NAMESPACE: namespace,
     SHELLFLEET_SEAL_KEY: sealKey,
     SHELLFLEET_STATE_DIR: stateFolder,
-    SHELLFLEET_DEFAULT_IMAGE: inject('sessionImage'),
+    SHELLFLEET_DEFAULT_IMAGE: machine.sessionImage,
     SHELLFLEET_SLOTS: String(options.slots ?? 8),
     SHELLFLEET_TRANSPORT: options.transport ?? 'socket',
     SHELLFLEET_LOG_LEVEL: 'debug',
@@ -87,7 +109,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     return producer;
   };
   const workers = Array.from({ length: options.workers ?? 1 }, (_, index) =>
-    createTestWorker(`h${index + 1}`, { ...env, ...options.envs?.[index] }, options.program),
+    createTestWorker(`h${index + 1}`, { ...env, ...options.envs?.[index] }, options.program ?? machine.worker),
   );
   let ended: Promise<void> | undefined;
   const end = () => {
@@ -95,7 +117,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     return ended;
   };
   const removeLeftovers = async () => {
-    await removeContainersOf(namespace);
+    await removeContainersOf(namespace, machine.dockerHost);
     await rm(stateFolder, { recursive: true, force: true });
   };
   const started = await Promise.allSettled(workers.map((worker) => worker.start()));
@@ -127,8 +149,8 @@ async function endAll(producers: Fleet[], workers: EndingWorker[]): Promise<void
 }
 
 /** For containers that no worker has removed, because none ended its sessions. */
-async function removeContainersOf(namespace: string): Promise<void> {
-  const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
+async function removeContainersOf(namespace: string, dockerHost: string): Promise<void> {
+  const docker = new Docker({ socketPath: dockerHost.replace(/^unix:\/\//, '') });
   const filters = { label: [`shellfleet.namespace=${namespace}`] };
   const left = await docker.listContainers({ all: true, filters });
   await Promise.allSettled(left.map(({ Id }) => docker.getContainer(Id).remove({ force: true })));
@@ -138,11 +160,7 @@ interface EndingWorker extends TestWorker {
   end(): Promise<void>;
 }
 
-function createTestWorker(
-  hostId: string,
-  baseEnv: NodeJS.ProcessEnv,
-  program = inject('programs').worker,
-): EndingWorker {
+function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv, program: string): EndingWorker {
   const env: NodeJS.ProcessEnv = { ...baseEnv, SHELLFLEET_HOST_ID: hostId };
   let child: ChildProcess | undefined;
   let log = '';

@@ -25,6 +25,10 @@ export class SessionQueues {
     const placementClass = classOf(job);
     await this.of(placementClass).add('session', job.data, options);
     // The wake-up must follow the job, and `add` does work of its own before it writes.
+    await this.wakeHosts(placementClass);
+  }
+
+  async wakeHosts(placementClass: PlacementClass): Promise<void> {
     await this.#redis.publish(this.#fleet.sessionsWakeUps, encodeWakeUp({ type: 'sessions', placementClass }));
   }
 

@@ -49,6 +49,11 @@ export class Command {
     this.#delivered?.catch(() => {});
   }
 
+  /** The idempotency key of its submit stood for a command that was accepted before: this one. */
+  get deduplicated(): boolean {
+    return this.#state.deduplicated;
+  }
+
   /**
    * The redacted output, live, from the beginning or after the chunk `after`. Ends with the command. Any number of readers; each holds one page.
    * Bytes that are missing are counted in `omittedBytes` of a chunk; `log` may still have them. Rejects with RESULT_EXPIRED when its record is gone.

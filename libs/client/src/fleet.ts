@@ -12,11 +12,12 @@ import { Batch } from './batch/batch.ts';
 import type { BatchOptions, Task } from './batch/task.ts';
 import { Command } from './command.ts';
 import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
+import { drainHost } from './hosts/drain-host.ts';
 import { listHosts } from './hosts/list-hosts.ts';
 import { listSessions } from './read/list-sessions.ts';
 import { resultExpired } from './results/read-result.ts';
+import { runOneShot } from './run-one-shot.ts';
 import { Session } from './session.ts';
-import { beginClose } from './submit/close-session.ts';
 import { attachSession, openSession } from './submit/open-session.ts';
 import { checkCommand, type RunOptions } from './submit/parse-command.ts';
 import { Tools } from './tools/tools.ts';
@@ -78,19 +79,15 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * Runs one command in a session of its own, which is closed afterwards. Rejects as `session` and `Session.run` do; a command that is not
-   * valid opens no session.
+   * Runs one command in a session of its own, which is closed afterwards. With an `idempotencyKey`, the session is that of the key: a second
+   * call with the same script and options, from any process, resolves with the Result of the first. Rejects as `session` and `Session.run` do; a
+   * command that is not valid opens no session.
    */
   async run(script: string, options: RunOptions & { spec?: SessionSpec } = {}): Promise<Result> {
     const { spec, ...runOptions } = options;
     options.signal?.throwIfAborted();
-    const id = `run-${this.#view.nextId()}`;
-    const opened = await this.#openFor(id, script, runOptions, spec);
-    try {
-      return await new Session(this.#view, opened).run(script, runOptions);
-    } finally {
-      await beginClose(this.#view, opened.keys, opened.generation).catch(() => {});
-    }
+    checkCommand(script, runOptions);
+    return runOneShot(this.#view, script, runOptions, spec);
   }
 
   /** Finds a command by its id, from any process, while its record is kept (for the fleet's retention after its end, 24 hours by default). Rejects with COMMAND_INVALID or RESULT_EXPIRED. */
@@ -121,6 +118,15 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
+   * Asks a host to take no new session and no new tool call (its state is then `draining`). Sessions with a living shell stay until they end;
+   * the others go to other hosts at once. The request also holds for later processes of the host, until `undo`. Rejects with COMMAND_INVALID
+   * for a host that the fleet does not have.
+   */
+  drainHost(id: string, options: { undo?: boolean } = {}): Promise<void> {
+    return drainHost(this.#view, id, options);
+  }
+
+  /**
    * Ends every wait of this fleet with QUEUE_UNAVAILABLE; accepted commands go on. Other fleets that share its connection are not affected. The
    * last one closes the connection.
    */
@@ -130,11 +136,5 @@ export class Fleet implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  /** Validates the command before a session is opened for it. */
-  async #openFor(id: string, script: string, options: RunOptions, spec: SessionSpec | undefined) {
-    checkCommand(script, options);
-    return openSession(this.#view, id, spec);
   }
 }

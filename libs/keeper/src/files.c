@@ -106,9 +106,17 @@ static int write_range(const FileEntry *file) {
     const int error = make_parents(file->path);
     if (error) return error;
   }
+  // A later part continues a file that ends where the part begins. In a fresh sandbox, or after a part that was not
+  // written whole, there is no such file.
+  const int is_later_part = file->offset > 0;
   int fd;
-  int error = open_regular(file->path, O_WRONLY | O_CREAT | (file->flags & FILE_TRUNCATE ? O_TRUNC : 0), &fd);
+  int error = open_regular(file->path,
+                           O_WRONLY | (is_later_part ? 0 : O_CREAT) | (file->flags & FILE_TRUNCATE ? O_TRUNC : 0), &fd);
+  if (is_later_part && error == ENOENT) return ESTALE;
   if (error) return error;
+  struct stat part;
+  if (fstat(fd, &part)) return errno;
+  if (is_later_part && (uint64_t)part.st_size != file->offset) return ESTALE;
   if (lseek(fd, file->offset, SEEK_SET) < 0) return errno;
   error = write_all(fd, file->data, file->data_bytes);
   if (!error && file->rename_to[0]) {

@@ -1,7 +1,9 @@
 export { forget } from './admission/forget.ts';
 export { type Granted, grant } from './admission/grant.ts';
 export { postpone } from './admission/postpone.ts';
-export { relock } from './admission/relock.ts';
+export { type Lock, renew } from './admission/renew.ts';
+export { requeue } from './admission/requeue.ts';
+export { REDIS_DEADLINE_MS } from './call-rules.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';
 export type { Entry, Taken } from './entry.ts';
 export { type Adopted, adopt } from './host/adopt.ts';
@@ -19,7 +21,7 @@ export { release } from './host/release.ts';
 export { rerun } from './host/rerun.ts';
 export { take } from './host/take.ts';
 export { type InboxNotice, keepInbox, notify, parseInboxEntry, sendAnswer } from './inbox.ts';
-export { type ConnectionRole, isCluster, mastersOf, openRedis, REDIS_DEADLINE_MS } from './open-redis.ts';
+export { type ConnectionRole, isCluster, mastersOf, openRedis } from './open-redis.ts';
 export { type AnsweredHeld, answerHeld, type HeldAnswer } from './producer/answer-held.ts';
 export { appendTerminalInput, type TerminalInputAnswer } from './producer/append-terminal-input.ts';
 export { type Cancelled, cancel } from './producer/cancel.ts';
@@ -37,7 +39,7 @@ export { describeRedis, parseRedisUrl } from './redis-address.ts';
 export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } from './redis-identity.ts';
 export { readRetention, recordRetention, retentionOf } from './retention.ts';
 export { type AvailabilityListener, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
-export { loadMailboxScripts, toQueueError } from './script.ts';
+export { isRedisFull, loadMailboxScripts, toQueueError } from './script.ts';
 export { createSealer, createSealKey, type Sealer } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';
 export {

@@ -12,6 +12,7 @@ local prefix, feed = ARGV[1], ARGV[2]
 
 local function record_key(id) return prefix .. 'record:' .. id end
 local function answer_key(id) return prefix .. 'answer:' .. id end
+local function idempotency_key(hash) return prefix .. 'key:' .. hash end
 local function input_key(id) return prefix .. 'input:' .. id end
 
 local function now_ms()
@@ -46,9 +47,10 @@ local function time_of(event) return string.match(event, '^%d+') end
 local function complete(id, outcome, result, retention_ms, kept)
   local record = record_key(id)
   if not kept then
-    local kind, inbox, accepted_at, started_at, stdout, stderr, cancel, seq =
-      unpack(redis.call('HMGET', record, 'kind', 'inbox', 'acceptedAt', 'startedAt', 'stdout', 'stderr', 'cancel', 'seq'))
-    kept = {kind = kind, inbox = inbox, accepted_at = accepted_at, started_at = started_at, stdout = stdout, stderr = stderr, cancel = cancel, seq = seq}
+    local kind, inbox, accepted_at, started_at, stdout, stderr, cancel, seq, key =
+      unpack(redis.call('HMGET', record, 'kind', 'inbox', 'acceptedAt', 'startedAt', 'stdout', 'stderr', 'cancel', 'seq', 'key'))
+    kept = {kind = kind, inbox = inbox, accepted_at = accepted_at, started_at = started_at, stdout = stdout, stderr = stderr, cancel = cancel,
+      seq = seq, key = key}
     redis.call('DEL', record, input_key(id))
   end
   local event = emit('command.completed', id, result)
@@ -56,6 +58,7 @@ local function complete(id, outcome, result, retention_ms, kept)
     'acceptedAt', kept.accepted_at or '', 'startedAt', kept.started_at or '', 'stdout', kept.stdout or 0, 'stderr', kept.stderr or 0,
     'cancel', kept.cancel or '', 'seq', kept.seq or 0)
   redis.call('PEXPIRE', record, retention_ms)
+  if kept.key then redis.call('PEXPIRE', idempotency_key(kept.key), retention_ms) end
   return event
 end
 

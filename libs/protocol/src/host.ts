@@ -90,6 +90,8 @@ export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ ...sessionCall, type: z.literal('cancel'), entry: z.string() }),
   z.object({ ...sessionCall, type: z.literal('close') }),
   z.object({ type: z.literal('cancel-tool'), call: z.string() }),
+  /** `hostKeys().drain` has changed. */
+  z.object({ type: z.literal('drain') }),
   /** `id` identifies the question in the answer; `inbox` is the id of the producer that asks. */
   z.object({
     type: z.literal('ask'),

@@ -140,6 +140,8 @@ export const hostKeys = (namespace: string, host: string) => ({
   alive: `${hostPrefix(namespace, host)}:alive`,
   /** string, 5 s, renewed: boot id of the one process that may act as this host */
   boot: `${hostPrefix(namespace, host)}:boot`,
+  /** string, until it is undone or the host is forgotten: an operator asked the host to take no new session */
+  drain: `${hostPrefix(namespace, host)}:drain`,
   /** stream: calls to live shells */
   calls: `${hostPrefix(namespace, host)}:calls`,
   /** string with JSON, 5 s: the tools that it offers */

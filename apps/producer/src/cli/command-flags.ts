@@ -8,6 +8,7 @@ export interface CommandFlags extends SessionFlags {
   stdin?: boolean;
   env?: Record<string, string>;
   cwd?: string;
+  idempotencyKey?: string;
   json?: boolean;
 }
 
@@ -26,6 +27,11 @@ export function addCommandFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
         .argParser(collectEnv),
     )
     .addOption(new Option('--cwd <path>', 'of the command').env('SHELLFLEET_CWD'))
+    .addOption(
+      new Option('--idempotency-key <key>', "a second submit with this key gets the first one's Result").env(
+        'SHELLFLEET_IDEMPOTENCY_KEY',
+      ),
+    )
     .addOption(jsonFlag());
 }
 
@@ -38,6 +44,7 @@ export function toRunOptions(flags: CommandFlags): RunOptions {
     ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
     ...(flags.env === undefined ? {} : { env: flags.env }),
     ...(flags.cwd === undefined ? {} : { cwd: flags.cwd }),
+    ...(flags.idempotencyKey === undefined ? {} : { idempotencyKey: flags.idempotencyKey }),
     ...(flags.stdin ? { stdin: process.stdin } : {}),
   };
 }

@@ -3,13 +3,29 @@ import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 
 export function registerHosts(program: Command, context: Context): void {
-  program
-    .command('hosts')
-    .description('hosts of the fleet')
+  const hosts = program.command('hosts').description('hosts of the fleet');
+  hosts
+    .command('drain')
+    .description('let a host take nothing new; sessions with a living shell stay there until they end')
+    .argument('<host>')
+    .option('--undo', 'let it take sessions again')
+    .action((id: string, flags: { undo?: boolean }) => drain(context, id, flags.undo === true));
+  hosts
     .command('ls')
     .description('list hosts')
     .addOption(jsonFlag())
     .action((flags: { json?: boolean }) => list(context, flags.json === true));
+}
+
+async function drain(context: Context, id: string, undo: boolean): Promise<void> {
+  await context.withFleet(async (fleet) => {
+    await fleet.drainHost(id, { undo });
+    context.terminal.say(
+      undo
+        ? `${id} takes sessions again.`
+        : `${id} takes nothing new. Sessions with a living shell stay there until they end; hosts ls shows how many slots are free.`,
+    );
+  });
 }
 
 async function list(context: Context, json: boolean): Promise<void> {

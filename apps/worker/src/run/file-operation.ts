@@ -121,6 +121,10 @@ const FAILURES: Record<FileFailure, { code: ConstructorParameters<typeof Shellfl
   'path-invalid': { code: 'PATH_INVALID', what: 'is not a usable path' },
   'too-large': { code: 'FILE_TOO_LARGE', what: 'is too large' },
   'no-space': { code: 'FILE_TOO_LARGE', what: 'does not fit: the sandbox has no space left' },
+  'parts-missing': {
+    code: 'CONTAINER_LOST',
+    what: 'was not written: the sandbox was replaced meanwhile, with the parts that were there. Write it again',
+  },
   other: { code: 'FILE_DENIED', what: 'could not be used' },
 };
 

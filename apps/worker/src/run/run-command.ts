@@ -1,8 +1,9 @@
-import { append, readInput, retryWhileRedisIsDown, sealPlace } from '@shellfleet/mailbox';
+import { readInput, retryWhileRedisIsDown, sealPlace } from '@shellfleet/mailbox';
 import { type CommandPayload, toCommandId, type WireResult } from '@shellfleet/protocol';
 import type { CleanOutput } from '../output/clean-output.ts';
 import { createCommandChain } from '../output/output-chains.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
+import { createAppend } from './append-output.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
 import { InputFeed } from './input-feed.ts';
 import { OutputStore } from './output-store.ts';
@@ -52,12 +53,13 @@ async function openOutputStore(
   const { owner, spec, logger, signal, hostEntries } = session;
   const log = session.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
   if (from === 'resume') await restoreOutput(clean, entry, owner, log, signal);
+  const appendCall = createAppend(owner, entry.id);
   return new OutputStore({
     clean,
     log,
     onLogFailed: (err) => logger.warn({ err }, 'host-log.append-failed'),
     append: (entries) =>
-      retryWhileRedisIsDown(() => append(owner, entry.id, entries), signal, {
+      retryWhileRedisIsDown(appendCall(entries), signal, {
         availability: pauseClocksWhileDown(shell),
       }),
     ack: (stream, offset) => shell.live?.ack(entry.id, stream, offset),

@@ -44,6 +44,25 @@ export async function leaveToOthers(parts: SessionParts): Promise<void> {
   await removeJob(parts);
 }
 
+/**
+ * SESSION-5: gives the session, which has no living shell here, to the next host that takes it. It keeps its place in the line, with
+ * everything that waits.
+ */
+export async function leaveInLine(parts: SessionParts): Promise<void> {
+  const { context, shell, job, jobs, lease } = parts;
+  const { owner, signal, logger } = context;
+  // A session in which nothing waits needs no host.
+  if (!shell.hasSandbox && (await giveUp(parts, 'nothing waits', () => false))) return;
+  const wasLost = shell.death !== undefined && shell.epoch > 0;
+  await shell.abandon();
+  const event = wasLost ? { type: 'session.lost' as const, data: { reason: shell.lossReason } } : undefined;
+  await retryWhileRedisIsDown(() => release(owner, wasLost ? 'lost' : 'queued', event, 'leave'), signal);
+  logger.info({ reason: 'this host takes nothing new' }, 'session.released');
+  // A later renewal would take the lock from the next owner.
+  lease.end();
+  await retryWhileRedisIsDown(() => jobs.putBack(job), signal);
+}
+
 /** Leaves the living shell to the next owner. */
 export async function handOver({ shell, late }: SessionParts): Promise<void> {
   shell.leave();

@@ -84,9 +84,11 @@ function open(
     grant: () => mailbox.functions.grant({} as never, {} as never, {} as never, HOST, 1),
     remove: vi.fn(async () => {}),
     ensure: vi.fn(async () => {}),
+    putBack: vi.fn(async () => {}),
   };
+  const host = { takesNew: true };
   const journal = new FakeJournal();
-  const log = { append: async () => {}, restore: async () => [] };
+  const log = { append: async () => {}, async *restore() {} };
   const session = new HostedSession(job, {
     offers,
     ...{ hostId: HOST, fleet: fleetKeys('ns'), sealer, sandboxes, lockMs: 60_000 },
@@ -100,6 +102,7 @@ function open(
       },
       renew: async () => {},
     },
+    takesNew: () => host.takesNew,
     limitOpening: (work) => work(),
     hostLog: { ofCommand: () => log } as unknown as HostLog,
     hostEntries: new RunningEntries(),
@@ -108,7 +111,7 @@ function open(
     logger: pino({ level: 'silent' }),
   });
   const keeper = () => sandboxes.made.at(-1)!.keeper;
-  return { mailbox, sandboxes, lease, jobs, journal, session, keeper };
+  return { mailbox, sandboxes, lease, jobs, journal, session, keeper, host };
 }
 
 /** The state after an earlier process of the worker: a living sandbox whose shell runs an entry. */
@@ -193,6 +196,58 @@ describe('SESSION-2', () => {
       .toMatchObject([{ id: 'a', outcome: 'error', result: { error: { code: 'SESSION_START_FAILED' } } }]);
     expect(it.mailbox.takes).toBe(0);
     expect(it.sandboxes.made[0]?.removed).toBe(true);
+  });
+});
+
+describe('SESSION-5: while the host takes nothing new', () => {
+  test('a session without a living shell leaves for another host, with what waits and its place in the line', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    it.host.takesNew = false;
+    expect(await serve(it)).toBe('ended');
+    expect([it.mailbox.waiting.length, it.mailbox.released, it.sandboxes.made]).toEqual([1, 'queued', []]);
+    expect([it.jobs.putBack.mock.calls.length, it.jobs.remove.mock.calls.length]).toEqual([1, 0]);
+    expect(it.lease.ended).toBe(true);
+  });
+
+  test.each<[string, (it: ReturnType<typeof open>) => void]>([
+    ['the host drains', (it) => it.session.drain()],
+    ['the worker stops', (it) => it.session.stop('hand-over')],
+  ])('a shell that is being prepared when %s is dropped, and the session leaves', async (_when, begin) => {
+    const it = open({ startupCommands: ['hold on'] });
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    const served = serve(it);
+    await expect.poll(() => it.keeper()?.begun.length).toBe(2);
+    it.host.takesNew = false;
+    begin(it);
+    expect(await served).toBe('ended');
+    expect([it.mailbox.waiting.length, it.sandboxes.made[0]?.removed]).toEqual([1, true]);
+    expect(it.jobs.putBack).toHaveBeenCalledTimes(1);
+  });
+
+  test('a session with a living shell stays and runs its commands', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold' });
+    void serve(it);
+    await expect.poll(() => it.keeper()?.begun).toContain('a');
+    it.host.takesNew = false;
+    it.session.drain();
+    it.mailbox.submit({ id: 'b', script: 'true' });
+    it.keeper().end();
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
+    expect(it.jobs.putBack).not.toHaveBeenCalled();
+  });
+
+  test('a session whose opening was dropped opens its shell here after all when the host takes sessions again', async () => {
+    const it = open({ startupCommands: ['hold on'] });
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    void serve(it);
+    await expect.poll(() => it.keeper()?.begun.length).toBe(2);
+    it.session.drain();
+    await expect.poll(() => it.sandboxes.made.length).toBe(2);
+    await expect.poll(() => it.keeper().begun.length).toBe(2);
+    it.keeper().end();
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
   });
 });
 
@@ -288,6 +343,18 @@ describe('the end of a session', () => {
     expect(await served).toBe('ended');
     expect(outcomes(it.mailbox)).toEqual(['a cancellation']);
     expect([it.sandboxes.made[0]?.removed, it.lease.ended, it.mailbox.released]).toEqual([true, true, 'lost']);
+  });
+
+  test('a keeper that ignores the end of its worker loses its sandbox when the grace is over', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold' });
+    const served = serve(it);
+    await expect.poll(() => it.keeper()?.begun).toContain('a');
+    it.keeper().ignoresStops = true;
+    it.session.stop('end');
+    await it.session.discard();
+    expect(await served).toBe('ended');
+    expect([it.sandboxes.made[0]?.removed, it.mailbox.released]).toEqual([true, 'lost']);
   });
 
   test('a close outranks a hand-over: the shell ends', async () => {

@@ -21,7 +21,7 @@ import { finishLost, finishNeverBegun, finishOverdue, runEntry } from '../run/ru
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
-import { abandon, endClosing, giveUp, handOver, leaveToOthers } from './end-session.ts';
+import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers } from './end-session.ts';
 import { judgeTaken } from './judge-taken.ts';
 import { listBackground } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
@@ -36,6 +36,7 @@ import { takeOver } from './take-over.ts';
 // SESSION-2. No entry is taken before the shell and its startup commands are ready, nor when the lease may have run out.
 // SESSION-3. It is given up only through `release`, which the mailbox refuses while entries wait.
 // SESSION-4. Taking over, on this host or from a lost one, begins with `adopt`; a running entry is then resumed, run again or reported lost.
+// SESSION-5. While the host takes nothing new, a session without a living shell is left to another host.
 
 /** Longest wait of a command whose wake-up was lost. */
 const POLL_MS = 5_000;
@@ -70,6 +71,8 @@ export class HostedSession {
   readonly #fenced = new AbortController();
   /** Aborts the opening of a shell when no entry will run on it. */
   readonly #opening = new AbortController();
+  /** Aborts the opening of a shell for entries that can run on another host. */
+  #leaving = new AbortController();
   /** Entries that a caller cancelled and that have not ended here. */
   readonly #cancelled = new Set<string>();
   #state: SessionState = 'starting';
@@ -119,6 +122,18 @@ export class HostedSession {
   stop(how: Stop): void {
     this.#become(how === 'end' ? 'shutting-down' : 'handing-over');
     if (how === 'end') this.#stopRunning();
+    else this.drain();
+  }
+
+  /** SESSION-5: the host takes nothing new from now on. */
+  drain(): void {
+    if (this.#parts?.shell.hasState === false) this.#leaving.abort();
+    this.#wakeUps.notify();
+  }
+
+  /** Ends its sandbox, whatever runs there: the worker's grace is over. */
+  async discard(): Promise<void> {
+    await this.#parts?.shell.discard();
   }
 
   /** Opens a terminal beside the mailbox. */
@@ -181,7 +196,7 @@ export class HostedSession {
     if (differing.length > 0) return refuse(differing, adopted, found, parts);
     const next = await takeOver(adopted, found, parts, {
       serve: () => this.#become('serving'),
-      makeReady: () => makeReady(parts, this.#opening.signal),
+      makeReady: () => this.#makeReady(parts, this.#opening.signal),
       run: (entry, from) => this.#runEntry(entry, from, parts),
       finishLost: (entry, reason) => this.#finishLost(entry, reason, parts),
     });
@@ -209,6 +224,7 @@ export class HostedSession {
       switch (next.type) {
         case 'empty':
           if (this.#state !== 'serving') return this.#end(parts);
+          if (!this.#deps.takesNew() && !parts.shell.hasState) return leaveInLine(parts);
           next = await this.#takeWhenReady(parts);
           if (next.type === 'empty' && (await this.#waitOrGiveUp(parts))) return;
           break;
@@ -233,13 +249,15 @@ export class HostedSession {
     const { context, lease, shell } = parts;
     if (this.#mailboxEmpty || !lease.held()) return EMPTY;
     const { owner, signal } = context;
+    // The host may take sessions again.
+    if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
     if (!shell.ready) {
       const head = await retryWhileRedisIsDown(() => peek(owner), signal);
       if (head?.runnable !== true) return EMPTY;
       // No shell is opened for an entry that is held or denied.
       const { digest } = this.#deps.admission;
       if (digest !== '' && digest !== head.cleared) return { type: 'needs-admission', entry: head.entry };
-      if (!(await makeReady(parts, this.#opening.signal))) return EMPTY;
+      if (!(await this.#makeReady(parts))) return EMPTY;
     }
     return this.#checkTaken(await retryWhileRedisIsDown(() => take(owner), signal));
   }
@@ -247,11 +265,18 @@ export class HostedSession {
   /** Judges the head of the mailbox by the host's rules, and starts it when they admit it. */
   async #admit(entry: Entry, parts: SessionParts): Promise<Taken> {
     const next = await admitEntry(entry, this.#deps.admission, parts, {
-      makeReady: async () => parts.shell.ready || makeReady(parts, this.#opening.signal),
+      makeReady: async () => parts.shell.ready || this.#makeReady(parts),
       mayTakeNext: () => this.#mayTakeNext(),
     });
     this.#activeAt = Date.now();
     return this.#checkTaken(next);
+  }
+
+  #makeReady(
+    parts: SessionParts,
+    unwanted = AbortSignal.any([this.#opening.signal, this.#leaving.signal]),
+  ): Promise<boolean> {
+    return makeReady(parts, unwanted, this.#deps.takesNew);
   }
 
   #checkTaken(taken: Taken | Fenced): Taken {
@@ -268,7 +293,7 @@ export class HostedSession {
     if (judgement === 'runs-here') return this.#runEntry(entry, 'resume', parts);
     if (judgement === 'lost') return this.#finishLost(entry, 'begun-before', parts);
     // It was taken for a shell that has ended since.
-    if (parts.shell.ready || (await makeReady(parts, this.#opening.signal)))
+    if (parts.shell.ready || (await this.#makeReady(parts, this.#opening.signal)))
       return this.#runEntry(entry, 'start', parts);
     return this.#finishUnrun(entry, finishNeverBegun, parts);
   }
@@ -311,9 +336,10 @@ export class HostedSession {
 
   /** An idle session is given up, or waits. Returns whether it was given up. */
   async #waitOrGiveUp(parts: SessionParts): Promise<boolean> {
+    if (this.#state !== 'serving') return false;
     const why = this.#whyGiveUp(parts);
     if (why !== undefined && (await giveUp(parts, why, () => this.#isStopping()))) return true;
-    // Refused because an entry waits: then the session waits for its lease, a short time.
+    // Refused because an entry waits: the wait for the lease is short.
     const isIdle = why === undefined && parts.lease.held();
     const timeoutMs = isIdle ? Math.min(POLL_MS, parts.context.spec.idleTimeoutMs) : LEASE_POLL_MS;
     await this.#wakeUps.wait({ timeoutMs });
@@ -334,7 +360,7 @@ export class HostedSession {
 
   async #end(parts: SessionParts): Promise<void> {
     if (this.#state === 'closing') return endClosing(parts);
-    if (this.#state === 'handing-over') return handOver(parts);
+    if (this.#state === 'handing-over') return parts.shell.hasState ? handOver(parts) : leaveInLine(parts);
     await giveUp(parts, 'the host was shut down', () => true);
   }
 

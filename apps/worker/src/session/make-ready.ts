@@ -9,9 +9,10 @@ const ENGINE_POLL_MS = 1_000;
 
 /**
  * Opens and prepares the shell, and returns whether it is ready. When it cannot be opened, the waiting entries fail with the error.
- * `unwanted` aborts the opening when no entry will run on the shell.
+ * `unwanted` aborts the opening when no entry will run on the shell. `takesNew`: whether this host opens shells at present; when it does not,
+ * the entries wait for another host instead of failing.
  */
-export async function makeReady(parts: SessionParts, unwanted: AbortSignal): Promise<boolean> {
+export async function makeReady(parts: SessionParts, unwanted: AbortSignal, takesNew: () => boolean): Promise<boolean> {
   const { context, shell, announcements } = parts;
   const from = Date.now();
   const signal = AbortSignal.any([context.signal, unwanted]);
@@ -29,6 +30,7 @@ export async function makeReady(parts: SessionParts, unwanted: AbortSignal): Pro
         await shell.abandon();
         return false;
       }
+      if (error.code === 'DOCKER_UNAVAILABLE' && !takesNew() && !shell.hasState) return false;
       if (error.code === 'DOCKER_UNAVAILABLE' && Date.now() - from < ENGINE_RETRY_MS) {
         await delay(ENGINE_POLL_MS);
         continue;

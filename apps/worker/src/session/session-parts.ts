@@ -31,6 +31,8 @@ export interface SessionDeps {
   /** Of a lock that was just taken, before the session's own grace is known. */
   lockMs: number;
   sandboxes: Sandboxes;
+  /** Whether this host opens shells at present: not while it drains, nor while its engine does not answer. */
+  takesNew(): boolean;
   /** Limits how many sandboxes of the host are opened at a time. */
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
   hostLog: HostLog;

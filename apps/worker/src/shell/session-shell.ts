@@ -93,6 +93,11 @@ export class SessionShell {
     return this.#sandbox?.id;
   }
 
+  /** Its living shell was ready for commands, so what they changed is in it. */
+  get hasState(): boolean {
+    return this.#sandbox !== undefined && this.#death === undefined && this.#preparedShellNumber !== 0;
+  }
+
   get hasSandbox(): boolean {
     return this.#sandbox !== undefined;
   }
@@ -297,6 +302,8 @@ function describeDeath(death: SandboxDeath | undefined): string {
       return 'the sandbox was replaced';
     case 'oom':
       return 'the sandbox ran out of memory';
+    case 'disk':
+      return 'the sandbox filled the disk of its host, and was ended';
     case 'removed':
       return 'the sandbox was removed';
     case 'killed':

@@ -78,7 +78,16 @@ export type ShellEndReason =
   /** The script ends inside a here-document or another open construct: nothing was run. */
   | 'syntax';
 
-export type FileFailure = 'not-found' | 'is-directory' | 'denied' | 'path-invalid' | 'too-large' | 'no-space' | 'other';
+export type FileFailure =
+  | 'not-found'
+  | 'is-directory'
+  | 'denied'
+  | 'path-invalid'
+  | 'too-large'
+  | 'no-space'
+  /** The parts before this one are not there: the sandbox is another one. */
+  | 'parts-missing'
+  | 'other';
 
 export interface ShellEnd {
   reason: ShellEndReason;

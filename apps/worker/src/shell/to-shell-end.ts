@@ -32,5 +32,6 @@ const fileFailures = new Map<number, FileFailure>([
   [36, 'path-invalid'],
   [39, 'is-directory'],
   [40, 'path-invalid'],
+  [116, 'parts-missing'],
   [122, 'no-space'],
 ]);

@@ -26,6 +26,8 @@ export interface ToolHostDeps {
   tools: readonly Tool[];
   slots: number;
   env: Record<string, string>;
+  /** The host takes no new call. */
+  isDraining(): boolean;
 }
 
 export interface ToolHost {
@@ -91,7 +93,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   // Resolves when the worker stops.
   async function serve(): Promise<void> {
     while (!stopping.signal.aborted) {
-      if (running.size < slots && (await takeNext())) continue;
+      if (!deps.isDraining() && running.size < slots && (await takeNext())) continue;
       const notified = await wakeUps.wait({ timeoutMs: POLL_MS });
       if (!notified) for (const name of byName.keys()) noteWaiting(name);
     }

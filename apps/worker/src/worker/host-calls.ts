@@ -16,6 +16,8 @@ export interface HostCallDeps {
   sessions: HostedSessions;
   tools: ToolHost;
   hostLog: HostLog;
+  /** The operator's request to drain, or its withdrawal, is in Redis. */
+  onDrain(): void;
   logger: Logger;
 }
 
@@ -29,6 +31,9 @@ export async function readHostCalls(deps: HostCallDeps): Promise<void> {
 
 function carryOut(call: HostCall, deps: HostCallDeps): void {
   switch (call.type) {
+    case 'drain':
+      deps.onDrain();
+      break;
     case 'cancel-tool':
       deps.tools.cancel(call.call);
       break;

@@ -57,6 +57,16 @@ export class HostedSessions {
     });
   }
 
+  /** Ends the sandboxes of the sessions that did not stop. */
+  async discard(): Promise<void> {
+    await Promise.all([...this.#sessions.values()].map(({ session }) => session.discard()));
+  }
+
+  /** The host takes nothing new from now on: sessions without a living shell leave it. */
+  drain(): void {
+    for (const { session } of this.#sessions.values()) session.drain();
+  }
+
   /** Stops every session. Returns how many there were, and when all of them have ended. */
   stop(how: Stop): { count: number; ended: Promise<unknown> } {
     const all = [...this.#sessions.values()];

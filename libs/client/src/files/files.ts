@@ -4,7 +4,8 @@ import type { FileInfo } from '@shellfleet/protocol';
  * File operations inside the sandbox of a session. They keep their place among its commands: a write before a `run` is done before it.
  * Paths are absolute. Relative ones, and ones with a NUL byte, reject with PATH_INVALID.
  *
- * Rejects with FILE_NOT_FOUND, FILE_IS_DIRECTORY or FILE_DENIED as the sandbox reports it, and with the errors of a submit.
+ * Rejects with FILE_NOT_FOUND, FILE_IS_DIRECTORY or FILE_DENIED as the sandbox reports it, with CONTAINER_LOST when the sandbox was lost or
+ * replaced before the operation was complete, with RESULT_EXPIRED when the answer to a step is no longer kept, and with the errors of a submit.
  */
 export interface Files {
   /** The whole file. Rejects with FILE_TOO_LARGE above 256 MiB; `download` has no limit. */

@@ -17,7 +17,12 @@ import { sendEntry } from '../submit/send-entry.ts';
 
 /** An accepted step of a file operation. */
 export interface SentOperation {
-  answer(): Promise<FileAnswer>;
+  answer(): Promise<DoneOperation>;
+}
+
+interface DoneOperation extends FileAnswer {
+  /** Of the shell that it was done under: steps with different epochs may have seen different sandboxes. */
+  epoch: number;
 }
 
 const pathSchema = z.object({ path: sandboxPathSchema });
@@ -35,7 +40,9 @@ export async function sendOperation(
 ): Promise<SentOperation> {
   const { pending } = await sendEntry(context, session, { type: 'file', operation });
   const what = `${operation.name} ${JSON.stringify(operation.path)} in session ${session.id}`;
-  return { answer: () => readAnswer(context, session, pending, what) };
+  // The steps that write or remove return nothing.
+  const hasAnswer = operation.name === 'read' || operation.name === 'list';
+  return { answer: () => readAnswer(context, session, pending, what, hasAnswer) };
 }
 
 async function readAnswer(
@@ -43,16 +50,23 @@ async function readAnswer(
   session: OpenSession,
   pending: Pending,
   what: string,
-): Promise<FileAnswer> {
-  throwUnlessDone(await pending.result(), what);
+  hasAnswer: boolean,
+): Promise<DoneOperation> {
+  const wire = await pending.result();
+  throwUnlessDone(wire, what);
+  const { epoch } = wire.shell;
+  if (!hasAnswer) return { epoch };
   const sealed = await readSealedAnswer(context.redis, session.keys, pending.entryId);
-  if (sealed === undefined) return {};
+  if (sealed === undefined) throw answerExpired(what);
   const place = sealPlace('answer', session.keys, pending.entryId);
-  return parseOrThrow(
-    fileAnswerSchema,
-    JSON.parse(context.sealer.open(sealed, place)),
-    'INTERNAL',
-    `The answer to ${what}`,
+  const opened = JSON.parse(context.sealer.open(sealed, place));
+  return { ...parseOrThrow(fileAnswerSchema, opened, 'INTERNAL', `The answer to ${what}`), epoch };
+}
+
+function answerExpired(what: string): ShellfleetError {
+  return new ShellfleetError(
+    'RESULT_EXPIRED',
+    `The answer is gone: ${what}. It was done more than an hour ago, or Redis has lost it. Read it again.`,
   );
 }
 

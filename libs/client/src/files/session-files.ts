@@ -106,8 +106,11 @@ export class SessionFiles implements Files {
     holding.catch(() => {});
     try {
       let sent = await first.promise;
+      let firstEpoch: number | undefined;
       for (let offset = 0; ; offset += PART_BYTES) {
-        const { data = '', size } = await sent.answer();
+        const { data = '', size, epoch } = await sent.answer();
+        firstEpoch ??= epoch;
+        if (epoch !== firstEpoch) throw sandboxReplaced(path);
         const part = Buffer.from(data, 'base64');
         yield part;
         if (part.byteLength < PART_BYTES || offset + PART_BYTES === size) return;
@@ -165,6 +168,14 @@ async function* readLocal(localPath: string): AsyncGenerator<Part> {
   } catch (error) {
     throw (error as NodeJS.ErrnoException).syscall === undefined ? error : localError(localPath, error);
   }
+}
+
+function sandboxReplaced(path: string): ShellfleetError {
+  return new ShellfleetError(
+    'CONTAINER_LOST',
+    `The shell was replaced while ${path} was being read, so its parts may be of different files. Read it again.`,
+    { path },
+  );
 }
 
 function tooLarge(path: string): ShellfleetError {

@@ -12,13 +12,14 @@ export type Appended =
   | { type: 'misplaced'; offsets: { stdout: number; stderr: number } }
   | { type: 'not-running' };
 
-/** Adds output of the running entry to the session's stream: all of the entries, or none. */
+/** Adds output of the running entry to the session's stream: all of the entries, or none. `whenFull`: also when Redis is full. */
 export async function append(
   owner: Owner,
   entryId: string,
   entries: readonly OutputEntry[],
+  { whenFull = false }: { whenFull?: boolean } = {},
 ): Promise<Appended | Fenced> {
-  const args = [owner.fence, owner.host, entryId, ...toOutputArguments(entries)];
+  const args = [owner.fence, owner.host, entryId, whenFull ? '1' : '0', ...toOutputArguments(entries)];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;
   if (reply[0] === -2) return { type: 'not-running' };

@@ -9,8 +9,9 @@
 local fence, host, id, outcome, result = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local owner_fence, owner_host, running, life, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'life', 'held'))
 if owner_fence ~= fence or owner_host ~= host then return {-1} end
-local entry_state, event, cancel, stdout, stderr, stored_seq, kind, inbox, accepted_at, started_at =
-  unpack(redis.call('HMGET', record_key(id), 'state', 'event', 'cancel', 'stdout', 'stderr', 'seq', 'kind', 'inbox', 'acceptedAt', 'startedAt'))
+local entry_state, event, cancel, stdout, stderr, stored_seq, kind, inbox, accepted_at, started_at, key =
+  unpack(redis.call('HMGET', record_key(id), 'state', 'event', 'cancel', 'stdout', 'stderr', 'seq', 'kind', 'inbox', 'acceptedAt', 'startedAt',
+    'key'))
 if not entry_state then return {-3} end
 local ended_before = 1
 local changes = {}
@@ -23,7 +24,7 @@ if entry_state ~= 'ended' then
   redis.call('DEL', record_key(id), input_key(id))
   emit_output(id, 15)
   event = complete(id, outcome, result, ARGV[10], {kind = kind, inbox = inbox, accepted_at = accepted_at, started_at = started_at,
-    stdout = offsets[1], stderr = offsets[2], cancel = cancel, seq = seq})
+    stdout = offsets[1], stderr = offsets[2], cancel = cancel, seq = seq, key = key})
   ended_before = 0
   if ARGV[11] ~= '' then redis.call('SET', answer_key(id), ARGV[11], 'PX', math.min(3600000, ARGV[10])) end
   if KEYS[4] then

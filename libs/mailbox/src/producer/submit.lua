@@ -1,7 +1,7 @@
 -- submit: accept an entry once, however often the call arrives.
 -- ARGV 3 entry · 4 generation · 5 kind · 6 sealed payload · 7 hash of the payload · 8 idempotency key (hashed) or '' · 9 inbox · 10 retry
---      11 start deadline in ms from now, or '' · 12 the most that may wait · 13 retention ms · 14 channel prefix of hosts' wake-ups ·
---      15 wake-up · 16 its stdin (open, streamed), or '' · 17 lease ms of a streaming writer
+--      11 start deadline in ms from now, or '' · 12 the most that may wait · 13 channel prefix of hosts' wake-ups ·
+--      14 wake-up · 15 its stdin (open, streamed), or '' · 16 lease ms of a streaming writer
 -- Returns {1, waiting, 1 the session needs a job · 0} accepted · {2, waiting, 1 · 0} this entry was accepted before ·
 --         {3, entry} of the same key
 --         {-1} closed · {-2} unknown session · {-3, entry} the key was used for another payload · {-4, waiting} too many wait
@@ -13,9 +13,8 @@ if redis.call('EXISTS', record_key(id)) == 1 then
   return {2, redis.call('LLEN', queue), not host and (not held or runnable(held)) and 1 or 0}
 end
 if life ~= 'open' or generation ~= ARGV[4] then return {-1} end
-local key = prefix .. 'key:' .. ARGV[8]
 if ARGV[8] ~= '' then
-  local used = redis.call('GET', key)
+  local used = redis.call('GET', idempotency_key(ARGV[8]))
   if used then
     local hash, entry = string.match(used, '^(%S+) (%S+)$')
     if hash == ARGV[7] then return {3, entry} end
@@ -37,10 +36,14 @@ local at = time_of(emit('command.accepted', id, '{"kind":"' .. ARGV[5] .. '"}'))
 local record = record_key(id)
 redis.call('HSET', record, 'kind', ARGV[5], 'state', 'waiting', 'inbox', ARGV[9], 'retry', ARGV[10], 'acceptedAt', at, 'payload', ARGV[6])
 if ARGV[11] ~= '' then redis.call('HSET', record, 'deadline', string.format('%.0f', at + tonumber(ARGV[11]))) end
-if ARGV[16] ~= '' then redis.call('HSET', record, 'input', ARGV[16]) end
-if ARGV[16] == 'streamed' then redis.call('HSET', record, 'lease', string.format('%.0f', at + tonumber(ARGV[17]))) end
-if ARGV[8] ~= '' then redis.call('SET', key, ARGV[7] .. ' ' .. id, 'PX', ARGV[13]) end
+if ARGV[15] ~= '' then redis.call('HSET', record, 'input', ARGV[15]) end
+if ARGV[15] == 'streamed' then redis.call('HSET', record, 'lease', string.format('%.0f', at + tonumber(ARGV[16]))) end
+-- The key stays until the end of its entry, and then as long as its record.
+if ARGV[8] ~= '' then
+  redis.call('SET', idempotency_key(ARGV[8]), ARGV[7] .. ' ' .. id)
+  redis.call('HSET', record, 'key', ARGV[8])
+end
 if not host and waiting == 0 then emit('session.queued', '', '{}') end
 publish_newest()
-if host and not running and waiting == 0 then redis.call('PUBLISH', ARGV[14] .. host, ARGV[15]) end
+if host and not running and waiting == 0 then redis.call('PUBLISH', ARGV[13] .. host, ARGV[14]) end
 return {1, waiting, not host and (not held or runnable(held)) and 1 or 0}

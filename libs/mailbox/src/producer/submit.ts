@@ -1,7 +1,6 @@
 import { type EntryKind, encodeWakeUp, LIMITS, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asNumber, asString, unexpected } from '../reply.ts';
-import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 
 const script = defineMailboxScript('producer/submit');
@@ -48,7 +47,6 @@ export async function submit(redis: Redis, keys: SessionKeys, submission: Submis
       submission.retry,
       submission.startDeadlineMs ?? '',
       LIMITS.queuedPerSession,
-      retentionOf(redis, keys.namespace),
       keys.wakeUpsPrefix,
       encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),
       submission.input ?? '',

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type HostPlan, planHost, WORKSPACE_PATH } from '@shellfleet/policy';
@@ -61,6 +62,8 @@ export async function createHostSandboxes(options: HostSandboxesOptions): Promis
     records: await openRecords(join(options.folder, 'r')),
     folders: await openSessionFolders(join(options.folder, 's'), options.keeperPath),
     workspaces: await openTemporaryWorkspaces(join(options.folder, 'w'), user),
+    // Without links: while the session's root folder is built, an absolute one leads to the host's own.
+    hidden: await Promise.all(options.hidden.map((path) => realpath(path).catch(() => path))),
     ...(typeof groups === 'string' ? { noGroups: groups } : { groups }),
   });
 }
@@ -70,6 +73,7 @@ interface Parts {
   records: Records;
   folders: SessionFolders;
   workspaces: TemporaryWorkspaces;
+  hidden: string[];
   groups?: ControlGroups;
   /** Why there are no control groups. */
   noGroups?: string;
@@ -93,11 +97,12 @@ export class HostSandboxes implements Sandboxes {
   }
 
   async check(): Promise<void> {
-    const { user, records, workspaces } = this.#parts;
-    const { launcherPath, hidden, sockets } = this.#options;
+    const { user, records, workspaces, hidden } = this.#parts;
+    const { launcherPath, sockets } = this.#options;
+    const keys = [...new Set([...this.#options.hidden, ...hidden])];
     const request = { launcherPath, user, scratchBytes: 2 ** 20, groups: [], hidden };
     const none = { addressSpaceBytes: undefined, cpuTimeSeconds: undefined };
-    await probe({ ...request, ...none }, { records, workspaces, sockets });
+    await probe({ ...request, ...none }, { records, workspaces, sockets, keys });
   }
 
   async create(session: SessionRef, given: ResolvedSessionSpec): Promise<Sandbox> {
@@ -201,8 +206,8 @@ export class HostSandboxes implements Sandboxes {
     plan: HostPlan,
     made: { folder: string; workspace: string; joined: string[] },
   ): Promise<LiveProcess> {
-    const { user, records } = this.#parts;
-    const { launcherPath, hidden, hostKey } = this.#options;
+    const { user, records, hidden } = this.#parts;
+    const { launcherPath, hostKey } = this.#options;
     const record: RecordFolder = records.at(name);
     const { token } = deriveKeeperSecrets(hostKey, session, sandboxId);
     await launch({

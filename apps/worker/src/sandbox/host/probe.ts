@@ -10,18 +10,29 @@ const PROBLEMS: Record<number, string> = {
   11: 'it did not get a pid namespace of its own',
   12: 'its user cannot write to the workspace that was made for it',
   13: 'its user may write to the Docker socket, which makes it root on this host: take it out of that group',
+  14: 'its user can open the state folder of this worker, which has its keys',
 };
 
 const SCRIPT = `[ $$ = 1 ] || exit 11
 touch /workspace/probe || exit 12
+hidden=$1; shift
+while [ $hidden -gt 0 ]; do [ ! -x "$1" ] || exit 14; shift; hidden=$((hidden - 1)); done
 for socket in "$@"; do [ ! -w "$socket" ] || exit 13; done`;
 
 export type ProbeLaunch = Omit<Launch, 'record' | 'workspace' | 'program' | 'env' | 'keeperFolder'>;
 
-/** Throws SANDBOX_UNAVAILABLE with the reason. `sockets`: of engines, which give their user the rights of root. */
+/**
+ * Throws SANDBOX_UNAVAILABLE with the reason. `sockets`: of engines, which give their user the rights of root. `keys`: folders that must be out of
+ * reach, by all their paths.
+ */
 export async function probe(
   request: ProbeLaunch,
-  { records, workspaces, sockets }: { records: Records; workspaces: TemporaryWorkspaces; sockets: string[] },
+  {
+    records,
+    workspaces,
+    sockets,
+    keys,
+  }: { records: Records; workspaces: TemporaryWorkspaces; sockets: string[]; keys: string[] },
 ): Promise<void> {
   const name = `probe-${randomBytes(6).toString('hex')}`;
   const record = records.at(name);
@@ -33,7 +44,7 @@ export async function probe(
       createdAt: Date.now(),
     });
     const workspace = await workspaces.create(name);
-    const program: Launch['program'] = ['/bin/sh', '-c', SCRIPT, 'sh', ...sockets];
+    const program: Launch['program'] = ['/bin/sh', '-c', SCRIPT, 'sh', String(keys.length), ...keys, ...sockets];
     const { ended } = await launch({ ...request, record, workspace, program, env: {} });
     const code = await ended;
     if (code !== 0) throw unavailable(PROBLEMS[code ?? -1] ?? `a shell ended with ${code}`);

@@ -1,0 +1,61 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CallOrder } from '@shellfleet/concurrency';
+import { readSealedAnswer } from '@shellfleet/mailbox';
+import { emptyResult, type FileAnswer, sessionKeys } from '@shellfleet/protocol';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { sendEntry } from '../submit/send-entry.ts';
+import { SessionFiles } from './session-files.ts';
+
+vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), readSealedAnswer: vi.fn() }));
+vi.mock(import('../submit/send-entry.ts'), async (original) => ({ ...(await original()), sendEntry: vi.fn() }));
+
+/** Files of a session whose steps all succeed, each with the next answer (undefined: gone) and under the next epoch. */
+function filesWith(answers: (FileAnswer | undefined)[], epochs: number[] = []): SessionFiles {
+  let step = 0;
+  vi.mocked(sendEntry).mockImplementation(async () => {
+    const shell = { state: 'kept' as const, epoch: epochs[step] ?? 1 };
+    vi.mocked(readSealedAnswer).mockResolvedValueOnce(JSON.stringify(answers[step++]));
+    const pending = { entryId: `e${step}`, result: async () => emptyResult('success', { shell }) };
+    return { pending, deduplicated: false } as never;
+  });
+  const context = { redis: {}, sealer: { open: (text: string) => text }, nextId: () => 'id' };
+  const session = { id: 's', keys: sessionKeys('ns', 'tenant', 's') };
+  return new SessionFiles(context as never, session as never, new CallOrder());
+}
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'shellfleet-files-'));
+});
+afterEach(async () => {
+  vi.resetAllMocks();
+  await rm(folder, { recursive: true });
+});
+
+const full = { data: Buffer.alloc(524_288, 'x').toString('base64') };
+const rest = { data: Buffer.from('end').toString('base64') };
+
+test('a file is its parts, up to the first that is not full', async () => {
+  expect(await filesWith([full, rest]).readText('/f')).toBe(`${'x'.repeat(524_288)}end`);
+});
+
+test.each<[string, (files: SessionFiles) => Promise<unknown>, FileAnswer[]]>([
+  ['read whose first answer is gone', (files) => files.read('/f'), []],
+  ['read whose later answer is gone', (files) => files.read('/f'), [full]],
+  ['download whose later answer is gone', (files) => files.download('/f', join(folder, 'f')), [full]],
+  ['list whose answer is gone', (files) => files.list('/'), []],
+])('a %s rejects with RESULT_EXPIRED, and is no end of the file', async (_what, act, answers) => {
+  await expect(act(filesWith(answers))).rejects.toMatchObject({ code: 'RESULT_EXPIRED' });
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('a removal is done whether its answer is there or not', async () => {
+  await filesWith([undefined]).remove('/f');
+});
+
+test('a file is not put together from parts of two sandboxes', async () => {
+  const read = filesWith([full, rest], [1, 2]).read('/f');
+  await expect(read).rejects.toMatchObject({ code: 'CONTAINER_LOST', context: { path: '/f' } });
+});

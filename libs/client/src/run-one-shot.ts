@@ -1,0 +1,42 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { isShellfleetError, type Result, type SessionSpec } from '@shellfleet/protocol';
+import { Session } from './session.ts';
+import { beginClose } from './submit/close-session.ts';
+import { openSession } from './submit/open-session.ts';
+import type { RunOptions } from './submit/parse-command.ts';
+import type { View } from './view.ts';
+
+/** How often another caller with the same idempotency key may close the session before this one's command is in it. */
+const MOST_ATTEMPTS = 5;
+
+/**
+ * The id of the session of a one-shot command. An idempotency key is looked up in its session, so a command with a key has a session named after
+ * the key, whichever process submits it.
+ */
+export function oneShotSessionId(idempotencyKey?: string): string {
+  const name = idempotencyKey === undefined ? randomUUID() : createHash('sha256').update(idempotencyKey).digest('hex');
+  return `run-${name}`;
+}
+
+/** Runs one command in a session of its own, and closes that. */
+export async function runOneShot(view: View, script: string, options: RunOptions, spec?: SessionSpec): Promise<Result> {
+  const { idempotencyKey, signal } = options;
+  for (let attempt = 1; ; attempt++) {
+    const opened = await openSession(view, oneShotSessionId(idempotencyKey), spec);
+    const close = () => beginClose(view, opened.keys, opened.generation).catch(() => {});
+    // A caller that shares the session with others, by its key, leaves it to them: a close would cancel their command.
+    let isShared = idempotencyKey !== undefined;
+    try {
+      const command = await new Session(view, opened).submit(script, options);
+      isShared = command.deduplicated;
+      const result = await command.result(signal === undefined ? {} : { signal });
+      isShared = false;
+      return result;
+    } catch (error) {
+      const closedByOther = isShared && isShellfleetError(error) && error.code === 'SESSION_CLOSED';
+      if (!closedByOther || attempt === MOST_ATTEMPTS) throw error;
+    } finally {
+      if (!isShared) await close();
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { SeenResult } from '../history/history.ts';
+import type { OperationHistory } from '../history/operation-history.ts';
+import type { Case } from './check.ts';
+import { isCutShort, resultOf } from './permits.ts';
+
+/** Every accepted command has one Result and one terminal event, and a submit is refused only while something is out of reach. */
+export function checkEnds({ session, operations, permits, forgets, report }: Case): void {
+  const terminals = Map.groupBy(session.terminals, ({ commandId }) => commandId);
+  for (const own of operations) {
+    checkRefusals(own, permits, report);
+    const { operation, commandIds, results, submittedAt, endedAt } = own;
+    const tail = permits.tailLost(submittedAt, endedAt);
+    if (commandIds.length > 1 && !tail)
+      report('accepted twice', `${operation.id} was accepted as ${commandIds.join(' and ')}`);
+    if (commandIds.length === 0) continue;
+    const result = resultOf(own);
+    if (own.expired && !permits.expired(submittedAt, endedAt))
+      report('lost', `${operation.id}: its Result has expired`);
+    if (result === undefined && !own.expired) report('lost', `${operation.id} was accepted and has no Result`);
+    if (results.some((other) => !isDeepStrictEqual(other, result)) && !tail)
+      report('two results', `${operation.id} had different Results: ${JSON.stringify(results)}`);
+    const events = commandIds.flatMap((id) => terminals.get(id) ?? []);
+    if (events.length > 1) report('two terminal events', `${operation.id} ended ${events.length} times`);
+    if (events.length === 0 && !tail && !own.expired && !forgets)
+      report('no terminal event', `${operation.id} has none`);
+    if (result !== undefined && events.some(({ outcome }) => outcome !== result.outcome) && !tail)
+      report('two results', `${operation.id}: Result ${result.outcome}, event ${events.map((event) => event.outcome)}`);
+  }
+  const known = new Set(operations.flatMap(({ commandIds }) => commandIds));
+  const unsure = operations.filter(({ commandIds }) => commandIds.length === 0).length;
+  const foreign = [...terminals.keys()].filter((id) => !known.has(id));
+  if (foreign.length > unsure) report('foreign', `commands that nobody submitted have ended: ${foreign.join(', ')}`);
+  checkLosses({ session, operations, permits, forgets, report });
+}
+
+function checkRefusals({ operation, refusals }: OperationHistory, permits: Case['permits'], report: Case['report']) {
+  for (const { at, code, retryable } of refusals) {
+    if (!retryable || !permits.submitRefused(at))
+      report('refused', `${operation.id} was refused with ${code} at ${new Date(at).toISOString()}`);
+  }
+}
+
+/** A loss is reported only when a shell or a host, or the tail of Redis, was lost. */
+function checkLosses({ session, operations, permits, report }: Case): void {
+  const hostIds = new Set<string>();
+  let since = Number.NEGATIVE_INFINITY;
+  for (const own of operations) {
+    const result = resultOf(own);
+    if (result === undefined) continue;
+    const { id, expect } = own.operation;
+    if (result.hostId !== null) hostIds.add(result.hostId);
+    const permitted = permits.shellLost(session, hostIds, since, own.endedAt);
+    if (isCutShort(result)) {
+      if (!permitted) report('unjustified loss', `${id}: ${describe(result)}`);
+      continue;
+    }
+    since = own.submittedAt;
+    hostIds.clear();
+    if (result.hostId !== null) hostIds.add(result.hostId);
+    const isExpected = result.outcome === expect.outcome && (expect.endsShell || result.exitCode === expect.exitCode);
+    if (!isExpected) report('wrong result', `${id}: ${describe(result)}`);
+  }
+}
+
+function describe({ outcome, exitCode, reason, errorCode, errorMessage, shell }: SeenResult): string {
+  const parts = [outcome, exitCode, reason, errorCode, errorMessage, `shell ${shell.state}`, shell.reason];
+  return parts.filter((part) => part !== undefined && part !== null).join(', ');
+}

@@ -1,0 +1,56 @@
+import type { Case } from './check.ts';
+import { isCutShort, mayHaveRun, resultOf } from './permits.ts';
+
+/** What ran in the sandbox: everything that has a Result of its own, once, in the order of the submits, one at a time. */
+export function checkMarks({ session, operations, permits, forgets, report }: Case): void {
+  const begins = session.marks.filter(({ type }) => type === 'begin').map(({ op }) => op);
+  const counts = new Map<string, number>();
+  for (const op of begins) counts.set(op, (counts.get(op) ?? 0) + 1);
+  const byId = new Map(operations.map((own) => [own.operation.id, own]));
+
+  for (const [op, count] of counts) {
+    const own = byId.get(op);
+    if (count > 1 && !(own !== undefined && permits.keyForgotten(own))) report('doubled', `${op} ran ${count} times`);
+    if (own === undefined) report('foreign', `${op} ran and was never submitted`);
+    const result = own === undefined ? undefined : resultOf(own);
+    if (result !== undefined && !mayHaveRun(result))
+      report('wrong result', `${op} ran, and its Result is SESSION_LOST`);
+  }
+  for (const own of operations) {
+    const result = resultOf(own);
+    const { id } = own.operation;
+    if (result !== undefined && !isCutShort(result) && !counts.has(id))
+      report('lost', `${id} has the Result ${result.outcome} and did not run`);
+  }
+
+  // A submit that Redis has lost is repeated later, and then it is a later one.
+  const ordered = [...counts.keys()].filter((op) => {
+    const own = byId.get(op);
+    return own !== undefined && !permits.tailLost(own.submittedAt, own.endedAt);
+  });
+  for (const [place, op] of ordered.entries()) {
+    const before = ordered[place - 1];
+    if (before === undefined) continue;
+    if ((byId.get(before)?.operation.index ?? 0) > (byId.get(op)?.operation.index ?? 0))
+      report('reordered', `${op} ran after ${before}`);
+  }
+  checkOverlaps({ session, operations, permits, forgets, report });
+}
+
+function checkOverlaps({ session, operations, report }: Case): void {
+  const cutShort = new Set(
+    operations.filter((own) => own.results.some(isCutShort)).map(({ operation }) => operation.id),
+  );
+  const endsShell = new Set(operations.filter((own) => own.operation.expect.endsShell).map((own) => own.operation.id));
+  let running: string | undefined;
+  for (const { type, op } of session.marks) {
+    if (type === 'end') {
+      if (running === op) running = undefined;
+      continue;
+    }
+    // A command on a host that was lost may run on there until the host stops it.
+    if (running !== undefined && running !== op && !cutShort.has(running) && !endsShell.has(running))
+      report('overlapping', `${op} began while ${running} ran`);
+    running = op;
+  }
+}

@@ -1,0 +1,43 @@
+import type { Case } from './check.ts';
+import { isCutShort, mayHaveRun, reportsLoss, resultOf } from './permits.ts';
+
+/**
+ * State lives on from command to command, and a fresh shell is reported as one. Every command counts in a variable of its shell and prints
+ * the count, so a shell that was replaced counts from 1 again.
+ */
+export function checkShells({ session, operations, permits, report }: Case): void {
+  let count = 0;
+  /** Commands of which it is not known whether they counted. */
+  let unsure = 0;
+  let lossReported = true;
+  let epoch = 0;
+  let hostIds = new Set<string>();
+  let since = Number.NEGATIVE_INFINITY;
+  for (const own of operations) {
+    const result = resultOf(own);
+    const { id, expect } = own.operation;
+    if (result === undefined || isCutShort(result)) {
+      unsure += result === undefined || mayHaveRun(result) ? 1 : 0;
+      lossReported ||= result !== undefined && reportsLoss(result);
+      continue;
+    }
+    const counted = Number(result.head.slice(id.length + 1));
+    const isFresh = counted <= 1 + unsure && (lossReported || result.shell.state === 'lost');
+    const isNext = counted > count && counted <= count + 1 + unsure;
+    if (!isNext && !isFresh)
+      report(
+        'shell',
+        `${id}: counted ${counted} after ${count}, and its Result reports the shell as '${result.shell.state}'`,
+      );
+    if (result.shell.epoch < epoch) report('shell', `${id}: epoch ${result.shell.epoch} after ${epoch}`);
+    const permitted = expect.endsShell || permits.shellLost(session, hostIds, since, own.endedAt);
+    if (result.shell.state === 'lost' && !lossReported && !permitted)
+      report('unjustified loss', `${id}: its shell was lost`);
+    hostIds = new Set(result.hostId === null ? [] : [result.hostId]);
+    epoch = result.shell.epoch;
+    count = expect.endsShell ? 0 : counted;
+    lossReported = expect.endsShell;
+    unsure = 0;
+    since = own.submittedAt;
+  }
+}

@@ -1,0 +1,32 @@
+import type { History, SessionHistory, Violation } from '../history/history.ts';
+import { type OperationHistory, operationsOf } from '../history/operation-history.ts';
+import { checkEnds } from './check-ends.ts';
+import { checkMarks } from './check-marks.ts';
+import { checkOutput } from './check-output.ts';
+import { checkShells } from './check-shells.ts';
+import { Permits } from './permits.ts';
+
+/** One session, and the faults that may have affected it. */
+export interface Case {
+  session: SessionHistory;
+  operations: OperationHistory[];
+  permits: Permits;
+  /** Whether terminal events of old commands are gone. */
+  forgets: boolean;
+  report(rule: string, text: string): void;
+}
+
+const RULES = [checkEnds, checkMarks, checkOutput, checkShells];
+
+/** Everything in which the history breaks a promise. */
+export function check(history: History): Violation[] {
+  const violations: Violation[] = [];
+  const permits = new Permits(history.faults);
+  const operations = operationsOf(history);
+  for (const session of history.sessions) {
+    const report = (rule: string, text: string) => violations.push({ rule, session: session.session, text });
+    const own = operations.get(session.session) ?? [];
+    for (const rule of RULES) rule({ session, operations: own, permits, forgets: history.forgets, report });
+  }
+  return violations;
+}

@@ -1,0 +1,57 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Fleet, Session } from '@shellfleet/client';
+import type { ClientEvent, Mark, Operation, SessionHistory } from '../history/history.ts';
+import { MARKS_FILE, operationsOf } from '../plan/operations.ts';
+import type { ClientSession } from './client-task.ts';
+
+/** What the sessions themselves show after the run: their marks, and their terminal events. */
+export function collectSessions(
+  fleet: Fleet,
+  seed: number,
+  events: ClientEvent[],
+  sessions: ClientSession[],
+): Promise<SessionHistory[]> {
+  const submitted = new Set(events.map(({ op }) => op));
+  return Promise.all(
+    sessions.map(async ({ id, leaseMs, workspace, spec }) => {
+      const session = await fleet.session(id, spec);
+      // First: reading the file is a command, too.
+      const terminals = await readTerminals(session);
+      const text =
+        workspace === undefined
+          ? await readMarks(session)
+          : await readFile(join(workspace, 'marks'), 'utf8').catch(() => '');
+      return { session: id, leaseMs, operations: plannedOf(seed, id, submitted), marks: toMarks(text), terminals };
+    }),
+  );
+}
+
+async function readMarks(session: Session): Promise<string> {
+  return (await session.files.readText(MARKS_FILE).catch(() => '')).toString();
+}
+
+async function readTerminals(session: Session): Promise<SessionHistory['terminals']> {
+  const terminals: SessionHistory['terminals'] = [];
+  for await (const { type, commandId, data } of session.events({ follow: false })) {
+    if (type !== 'command.completed' || commandId === undefined) continue;
+    terminals.push({ commandId, outcome: (data as { outcome: string }).outcome });
+  }
+  return terminals;
+}
+
+function plannedOf(seed: number, session: string, submitted: ReadonlySet<string>): Operation[] {
+  const planned: Operation[] = [];
+  for (const operation of operationsOf(seed, session)) {
+    if (!submitted.has(operation.id)) return planned;
+    planned.push(operation);
+  }
+  return planned;
+}
+
+function toMarks(text: string): Mark[] {
+  return text.split('\n').flatMap((line): Mark[] => {
+    const [type, op = ''] = line.split(' ');
+    return type === 'begin' || type === 'end' ? [{ type, op }] : [];
+  });
+}

@@ -1,0 +1,218 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import Docker from 'dockerode';
+import { filesOf, isRoot } from '../../support/host-leftovers.ts';
+import { startOwnRedis } from '../../support/own-redis.ts';
+import { type FleetMachine, startFleet } from '../../support/start-fleet.ts';
+import { check } from '../check/check.ts';
+import type { ClientEvent, Fault, History, Violation } from '../history/history.ts';
+import { injectLane } from '../inject/inject.ts';
+import { type RedisProxy, startRedisProxy } from '../inject/redis-proxy.ts';
+import type { Stage } from '../inject/stage.ts';
+import { planFaults } from '../plan/plan-faults.ts';
+import type { RoundKind } from '../plan/rounds.ts';
+import { startClient } from './client-supervisor.ts';
+import type { ClientSession } from './client-task.ts';
+import { collectSessions } from './collect-sessions.ts';
+
+export interface RoundOptions {
+  kind: RoundKind;
+  seed: number;
+  /** How long clients submit and faults are injected. */
+  seconds: number;
+  machine: Omit<FleetMachine, 'redisUrl'>;
+  /** Path of the client program. */
+  client: string;
+  /** Only for an engine that this run has started. */
+  restartEngine?: () => Promise<void>;
+}
+
+export interface RoundReport {
+  kind: string;
+  seed: number;
+  startedAt: number;
+  endedAt: number;
+  history: History;
+  violations: Violation[];
+  /** What its workers have logged, by host. */
+  logs: Record<string, string>;
+}
+
+/** For bundleInto(). */
+export const CLIENT_PROGRAM = 'tests/chaos/drive/client-process.ts';
+
+const HOSTS = ['h1', 'h2'];
+const CLIENTS = ['c1', 'c2'];
+const SESSIONS_OF_CLIENT = 5;
+/** Exposed sessions have their marks on the host, and a short grace period. */
+const EXPOSED = 3;
+const GRACE_MS = 3_000;
+/** A lease without grace. */
+const LEASE_MS = 5_000;
+const DEFAULT_GRACE_MS = 60_000;
+/** After the last fault was healed every command has its Result within this time. */
+const END_WITHIN_MS = 120_000;
+
+/** One fleet, its load and its faults, from the start to the check of everything that was seen. */
+export async function runRound({
+  kind,
+  seed,
+  seconds,
+  machine,
+  client,
+  restartEngine,
+}: RoundOptions): Promise<RoundReport> {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'sf-chaos-'));
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+  const smallDisks = kind.smallDisks && isRoot ? await mountSmallDisks(folder, cleanup) : {};
+  const redisFolder = smallDisks.redis ?? (await made(join(folder, 'redis')));
+  const redis = cleanup.use(await startOwnRedis(...kind.redis, '--dir', redisFolder));
+  const ways = new Map<string, RedisProxy>();
+  for (const hostId of HOSTS) ways.set(hostId, cleanup.use(await startRedisProxy(redis.url)));
+  const orderPaths = new Map(HOSTS.map((hostId) => [hostId, join(folder, `${hostId}.json`)]));
+  const workspaces = await made(join(folder, 'workspaces'));
+
+  const fleet = cleanup.use(
+    await startFleet({
+      machine: { ...machine, redisUrl: redis.url },
+      workers: HOSTS.length,
+      slots: CLIENTS.length * SESSIONS_OF_CLIENT,
+      env: {
+        SHELLFLEET_WORKSPACES: workspaces,
+        ...(kind.retention === undefined ? {} : { SHELLFLEET_RETENTION: kind.retention }),
+        NODE_OPTIONS: `--import=${new URL('../inject/worker-hooks.ts', import.meta.url).href}`,
+        ...(smallDisks.host === undefined ? {} : { SHELLFLEET_STATE_DIR: smallDisks.host }),
+      },
+      envs: HOSTS.map((hostId) => ({
+        SHELLFLEET_REDIS_URL: (ways.get(hostId) as RedisProxy).url,
+        SHELLFLEET_CHAOS_ORDER: orderPaths.get(hostId) as string,
+      })),
+    }),
+  );
+  const startedAt = Date.now();
+  const until = startedAt + seconds * 1_000;
+  const tasks = [];
+  for (const name of CLIENTS) {
+    const sessions: ClientSession[] = [];
+    for (let index = 0; index < SESSIONS_OF_CLIENT; index += 1)
+      sessions.push(await planSession(`${name}-${index}`, index < EXPOSED, workspaces));
+    const { redisUrl, namespace, sealKey } = fleet;
+    tasks.push({
+      name,
+      redisUrl,
+      namespace,
+      sealKey,
+      seed,
+      sessions,
+      until,
+      historyPath: join(folder, `${name}.jsonl`),
+    });
+  }
+  const clients = tasks.map((task) => startClient(client, task));
+  cleanup.defer(async () => void (await Promise.all(clients.map((each) => each.stop()))));
+  const docker = new Docker({ socketPath: machine.dockerHost.replace(/^unix:\/\//, '') });
+  const sessions = tasks.flatMap((task) => task.sessions);
+  const stage: Stage = {
+    fleet,
+    docker,
+    redis,
+    redisFolder,
+    proxies: ways,
+    orderPaths,
+    clients,
+    exposedSessions: sessions.filter(({ workspace }) => workspace !== undefined).map(({ id }) => id),
+    smallDisks,
+    restartEngine,
+    down: new Set(),
+  };
+  const faults: Fault[] = [];
+  const violations: Violation[] = [];
+  const lanes = planFaults(seed, kind, seconds * 1_000);
+  await Promise.all(lanes.map((lane) => injectLane(stage, lane, faults, startedAt)));
+  await delay(Math.max(0, until - Date.now()));
+
+  const report = (rule: string, text: string) => violations.push({ rule, session: '', text });
+  const ended = Promise.all(clients.map((each) => each.ended)).then(() => true);
+  const inTime = await Promise.race([ended, delay(END_WITHIN_MS, false, { ref: false })]).catch((error: unknown) => {
+    report('client', String(error));
+    return true;
+  });
+  if (!inTime) report('hung', `clients have not every Result ${END_WITHIN_MS} ms after the last fault`);
+  for (const { hostId, pid } of fleet.workers) {
+    if (!isAlive(pid)) report('worker died', `${hostId} has ended, and no fault ended it`);
+  }
+
+  const clientEvents = await readEvents(tasks.map(({ historyPath }) => historyPath));
+  const history: History = {
+    clientEvents,
+    faults,
+    forgets: kind.retention !== undefined,
+    sessions: await collectSessions(fleet.fleet, seed, clientEvents, sessions),
+  };
+  violations.push(...check(history));
+  await fleet.end().catch((error: unknown) => report('worker', String(error).slice(0, 2_000)));
+  violations.push(...(await findLeftovers(stage)));
+  const logs = Object.fromEntries(fleet.workers.map(({ hostId, log }) => [hostId, log]));
+  return { kind: kind.name, seed, startedAt, endedAt: Date.now(), history, violations, logs };
+}
+
+async function made(folder: string): Promise<string> {
+  await mkdir(folder);
+  return folder;
+}
+
+async function planSession(id: string, exposed: boolean, workspaces: string): Promise<ClientSession> {
+  if (!exposed) return { id, leaseMs: LEASE_MS + DEFAULT_GRACE_MS, spec: {} };
+  const workspace = await made(join(workspaces, id));
+  await chmod(workspace, 0o777);
+  const onHostLoss = id.endsWith('0') ? 'fail' : 'recreate';
+  const spec = { workspace, hostGraceMs: GRACE_MS, onHostLoss } as const;
+  return { id, leaseMs: LEASE_MS + GRACE_MS, workspace, spec };
+}
+
+async function mountSmallDisks(folder: string, cleanup: AsyncDisposableStack): Promise<Stage['smallDisks']> {
+  const run = promisify(execFile);
+  const disks = { redis: join(folder, 'redis-disk'), host: join(folder, 'host-disk') };
+  for (const path of Object.values(disks)) {
+    await mkdir(path);
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'shellfleet-chaos', path]);
+    cleanup.defer(async () => void (await run('umount', ['--lazy', path])));
+  }
+  return disks;
+}
+
+async function readEvents(paths: string[]): Promise<ClientEvent[]> {
+  const texts = await Promise.all(paths.map((path) => readFile(path, 'utf8').catch(() => '')));
+  return texts.flatMap((text) =>
+    text.split('\n').flatMap((line) => {
+      try {
+        return [JSON.parse(line) as ClientEvent];
+      } catch {
+        return []; // cut by the death of its client
+      }
+    }),
+  );
+}
+
+/** After the end of the fleet nothing is left that nobody owns. */
+async function findLeftovers({ fleet, docker }: Stage): Promise<Violation[]> {
+  const filters = { label: [`shellfleet.namespace=${fleet.namespace}`] };
+  const containers = await docker.listContainers({ all: true, filters });
+  const files = await filesOf(fleet.stateFolder);
+  const left = [...containers.map(({ Names }) => `container ${Names[0]}`), ...files.map((file) => `file ${file}`)];
+  return left.map((text) => ({ rule: 'left over', session: '', text }));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

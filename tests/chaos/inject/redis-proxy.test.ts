@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { createServer, connect as dial, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
+import { type RedisProxy, startRedisProxy } from './redis-proxy.ts';
+
+/** Stands for Redis: sends back what arrives. */
+const echo = createServer((socket) => socket.on('error', () => {}).pipe(socket));
+const arrived: string[] = [];
+let proxy: RedisProxy;
+
+beforeEach(async () => {
+  arrived.length = 0;
+  if (!echo.listening) await once(echo.listen(0, '127.0.0.1'), 'listening');
+  const address = echo.address();
+  proxy = await startRedisProxy(`redis://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`);
+});
+afterEach(() => proxy[Symbol.asyncDispose]());
+
+async function open(): Promise<Socket> {
+  const socket = dial(Number(new URL(proxy.url).port), '127.0.0.1');
+  socket.on('error', () => {});
+  socket.on('data', (data) => arrived.push(data.toString()));
+  await once(socket, 'connect');
+  return socket;
+}
+
+const untilArrived = (text: string) =>
+  until(
+    () => arrived.join(''),
+    (all) => all === text,
+  );
+
+test('keeps the order of the bytes when the latency becomes shorter', async () => {
+  const socket = await open();
+  proxy.delay(300);
+  socket.write('first ');
+  await delay(20);
+  proxy.delay(0);
+  socket.write('second');
+  await untilArrived('first second');
+});
+
+test('drops one reply, and closes its connection', async () => {
+  const socket = await open();
+  proxy.loseReply();
+  socket.write('lost');
+  await once(socket, 'close');
+  const next = await open();
+  next.write('kept');
+  await untilArrived('kept');
+});
+
+test('passes nothing during a cut, and reports nothing as closed; then it resets what was open', async () => {
+  const socket = await open();
+  let closed = false;
+  socket.on('close', () => {
+    closed = true;
+  });
+  proxy.cut();
+  socket.write('lost');
+  const during = await open();
+  during.write('lost too');
+  await delay(50);
+  expect({ arrived, closed }).toEqual({ arrived: [], closed: false });
+  proxy.mend();
+  await until(
+    () => closed,
+    (isClosed) => isClosed,
+  );
+  (await open()).write('kept');
+  await untilArrived('kept');
+});

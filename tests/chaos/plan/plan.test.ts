@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { operationsOf } from './operations.ts';
+import { planFaults } from './plan-faults.ts';
+import { ROUND_KINDS } from './rounds.ts';
+
+test.each(ROUND_KINDS)('a seed plans the same faults again, another seed plans others: $name', (kind) => {
+  expect(planFaults(1, kind, 60_000)).toEqual(planFaults(1, kind, 60_000));
+  expect(planFaults(1, kind, 60_000)).not.toEqual(planFaults(2, kind, 60_000));
+});
+
+test.each(ROUND_KINDS)('a minute has every kind of fault, and every fault ends in time: $name', (kind) => {
+  const planned = planFaults(3, kind, 60_000).flat();
+  const kinds = kind.lanes.flatMap((lane) => Object.keys(lane));
+  expect([...new Set(planned.map((fault) => fault.kind))].sort()).toEqual(kinds.sort());
+  expect(planned.filter(({ atMs, lastsMs }) => atMs + lastsMs > 60_000)).toEqual([]);
+});
+
+test('a seed plans the same commands again, and every session others', () => {
+  const first = (seed: number, session: string) => operationsOf(seed, session).take(50).toArray();
+  expect(first(1, 's')).toEqual(first(1, 's'));
+  expect(first(1, 's')).not.toEqual(first(2, 's'));
+  expect(first(1, 's').map(({ reader }) => reader)).not.toEqual(first(1, 't').map(({ reader }) => reader));
+});

@@ -1,0 +1,50 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { bundleInto } from '../support/programs.ts';
+import { CLIENT_PROGRAM, type RoundReport, runRound } from './drive/run-round.ts';
+import { ROUND_KINDS } from './plan/rounds.ts';
+
+// Every promise of docs/reliability.md under random faults, for as long as a run of all tests allows. The same rounds, longer and with other
+// seeds: npm run chaos -- --minutes 30 --seed N
+
+const SEED = 1;
+const SECONDS = 20;
+
+let folder: string;
+let client: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'shellfleet-programs-'));
+  ({ client } = await bundleInto(folder, { client: CLIENT_PROGRAM }));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test.each(ROUND_KINDS.filter(({ inTests }) => inTests))(
+  'nothing is lost, doubled, reordered or cut while faults follow each other: $name',
+  async (kind) => {
+    const machine = {
+      dockerHost: inject('dockerHost'),
+      sessionImage: inject('sessionImage'),
+      worker: inject('programs').worker,
+    };
+    const report = await runRound({ kind, seed: SEED, seconds: SECONDS, machine, client });
+    const { history, violations } = report;
+    const commands = history.sessions.reduce((sum, { operations }) => sum + operations.length, 0);
+    console.info(`${kind.name}: ${commands} commands, ${history.faults.length} faults`);
+    if (violations.length > 0) await keep(report);
+    expect(violations.map(({ rule, session, text }) => `${rule} ${session}: ${text}`)).toEqual([]);
+    expect(commands).toBeGreaterThan(0);
+  },
+  240_000,
+);
+
+/** The whole histories, with the logs of the workers. */
+async function keep(report: RoundReport): Promise<void> {
+  const folder = fileURLToPath(new URL('../../chaos-results/in-tests', import.meta.url));
+  await mkdir(folder, { recursive: true });
+  const path = join(folder, `${report.kind.replaceAll(' ', '-')}.json`);
+  await writeFile(path, `${JSON.stringify(report, undefined, 1)}\n`);
+  console.info(`the histories: ${path}`);
+}

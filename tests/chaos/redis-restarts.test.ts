@@ -1,0 +1,46 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { startSessionLoad } from '../support/session-load.ts';
+import type { TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Promise: Redis with an append-only file is killed and started again, under load: every command of a caller ends once or its caller is told,
+// none runs twice, and shells keep their state. With appendfsync always nothing that was acknowledged is lost, and the fleet goes on within 8 s.
+
+const RESTARTS = 3;
+const GOES_ON_WITHIN_MS = 8_000;
+
+let redis: OwnRedis;
+let stack: TestFleet;
+let inspect: FleetInspector;
+afterEach(() => endInspectedFleet(stack, inspect).finally(() => redis[Symbol.asyncDispose]()));
+
+describe.each(['always', 'everysec'])('With appendfsync %s', (appendfsync) => {
+  test(`Redis is killed and started ${RESTARTS} times under load: nothing is lost, nothing runs twice`, async () => {
+    redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', appendfsync);
+    ({ stack, inspect } = await startInspectedFleet({ redisUrl: redis.url }));
+    const load = startSessionLoad(stack, inspect, { sessions: 4, commands: 24 });
+    const goesOn = async (count: number) => {
+      const before = load.ended;
+      await until(
+        () => load.ended,
+        (ended) => ended > before + count,
+      );
+    };
+    const took: number[] = [];
+    for (let restart = 0; restart < RESTARTS; restart += 1) {
+      await goesOn(6);
+      await redis.restart();
+      const from = performance.now();
+      await goesOn(4);
+      took.push(Math.round(performance.now() - from));
+    }
+    const { succeeded, failed, problems } = await load.judge();
+    console.info(`${appendfsync}: going on after ${took.join(', ')} ms; ${succeeded} succeeded, ${failed} failed`);
+    expect(problems).toEqual([]);
+    expect(succeeded).toBeGreaterThan(failed);
+    expect(Math.min(...took)).toBeLessThan(GOES_ON_WITHIN_MS);
+  });
+});
