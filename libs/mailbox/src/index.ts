@@ -20,6 +20,7 @@ export { rerun } from './host/rerun.ts';
 export { take } from './host/take.ts';
 export { type InboxNotice, keepInbox, notify, parseInboxEntry, sendAnswer } from './inbox.ts';
 export { type ConnectionRole, isCluster, mastersOf, openRedis, REDIS_DEADLINE_MS } from './open-redis.ts';
+export { refuseMissingPermissions } from './permissions.ts';
 export { type AnsweredHeld, answerHeld, type HeldAnswer } from './producer/answer-held.ts';
 export { appendTerminalInput, type TerminalInputAnswer } from './producer/append-terminal-input.ts';
 export { type Cancelled, cancel } from './producer/cancel.ts';
