@@ -51,6 +51,7 @@ test('while Redis is full, what runs comes to its end and nothing new is taken; 
   expect(omitted).toBeGreaterThan(0);
   expect(await next.result()).toMatchObject({ outcome: 'success', stdout: 'next 1\n' });
   await closing.close();
+  expect(await stack.fleet.hosts()).toMatchObject([{ state: 'up' }]);
 
   await redis.redis.config('SET', 'maxmemory', '0');
   expect(await quiet.run('echo again $before')).toMatchObject({

@@ -1,7 +1,9 @@
 import { isShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { type ConnectionRole, openRedis, REDIS_DEADLINE_MS } from './open-redis.ts';
+import { REDIS_DEADLINE_MS } from './call-rules.ts';
+import { type ConnectionRole, openRedis } from './open-redis.ts';
 import { readRefusal } from './read-refusal.ts';
+import { type Recover, recoverFirst } from './recovery.ts';
 import { describeRedis, parseRedisUrl, type RedisAddress } from './redis-address.ts';
 import { followRedisIdentity, type RedisHistory } from './redis-identity.ts';
 import { loadMailboxScripts } from './script.ts';
@@ -18,6 +20,8 @@ export interface Connected {
   persistent: boolean;
   /** Another connection to the same Redis. It counts towards the five connections that a process may have. */
   duplicate(role: ConnectionRole, name: string): Redis;
+  /** After each reconnection of `redis`, `recover` runs before any other call. Call this once at most. */
+  recoverFirst(recover: Recover): void;
 }
 
 /**
@@ -43,7 +47,13 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     await connectOnce(redis);
     const { persistent } = await refuseUnsuitable(redis, place);
     await loadMailboxScripts(redis);
-    return { redis, history, persistent, duplicate: connection };
+    return {
+      redis,
+      history,
+      persistent,
+      duplicate: connection,
+      recoverFirst: (recover) => recoverFirst(redis, recover),
+    };
   } catch (error) {
     redis.disconnect();
     throw toConnectError(error, place, await explain(error, reasons.sentinelError ?? reasons.error, address));
