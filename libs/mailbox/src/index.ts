@@ -25,6 +25,7 @@ export { type ConnectionRole, isCluster, mastersOf, openRedis } from './open-red
 export { refuseMissingPermissions } from './permissions.ts';
 export { type AnsweredHeld, answerHeld, type HeldAnswer } from './producer/answer-held.ts';
 export { appendTerminalInput, type TerminalInputAnswer } from './producer/append-terminal-input.ts';
+export { callHost } from './producer/call-host.ts';
 export { type Cancelled, cancel } from './producer/cancel.ts';
 export { type Closed, close } from './producer/close.ts';
 export { type Opened, open } from './producer/open.ts';
