@@ -25,6 +25,7 @@ import { startUpkeep } from './upkeep/upkeep.ts';
 import { watchDrainRequest } from './worker/drain-request.ts';
 import { fetchSessions } from './worker/fetch-sessions.ts';
 import { readHostCalls } from './worker/host-calls.ts';
+import { type LeastFree, watchHostRoom } from './worker/host-room.ts';
 import { HostedSessions } from './worker/hosted-sessions.ts';
 import { requeueRegularly } from './worker/requeue-regularly.ts';
 import { sweepLogsRegularly } from './worker/sweep-logs-regularly.ts';
@@ -63,6 +64,8 @@ export interface WorkerDeps {
   logger: Logger;
   /** Another process acts as this host now. */
   onReplaced(): void;
+  /** The disk and the memory that have to be free before it takes a session. Default: not measured. */
+  room?: { stateFolder: string; least: LeastFree };
 }
 
 export interface Worker {
@@ -91,12 +94,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const leases = createLeases(jobs);
   const heldTimes = createHeldTimes();
   const stopping = new AbortController();
+  const wakeUps = new Notifier();
+  const room = deps.room && (await watchHostRoom({ ...deps.room, logger, onRoom: () => wakeUps.notify() }));
   /** Why this host takes no new session at present. */
-  const problems = () => [sandboxes.problem()].filter((problem) => problem !== undefined);
+  const problems = () => [sandboxes.problem(), room?.problem()].filter((problem) => problem !== undefined);
   const drainRequest = await watchDrainRequest({ ...host, onChange: () => onDrainChange() });
   const isDraining = () => stopping.signal.aborted || drainRequest.isMade;
   const takesNew = () => !isDraining() && problems().length === 0;
-  const wakeUps = new Notifier();
   const settling = new Settling({ redis, fleet, hostId, onSettled: () => wakeUps.notify() });
   const sessions = new HostedSessions(
     {
@@ -203,6 +207,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       }
       const left = sessions.size;
       logSweeping.close();
+      room?.close();
       requeueing.close();
       drainRequest.close();
       await upkeep.close();
