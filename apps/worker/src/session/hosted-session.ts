@@ -132,6 +132,11 @@ export class HostedSession {
     this.#wakeUps.notify();
   }
 
+  /** Ends its sandbox, whatever runs there: the worker's grace is over. */
+  async discard(): Promise<void> {
+    await this.#parts?.shell.discard();
+  }
+
   /** Opens a terminal beside the mailbox. */
   async attach(question: AttachQuestion): Promise<HostAnswer<'attach'>> {
     if (!this.#serves(question.generation) || this.#parts?.shell.ready !== true) return { state: 'no-shell' };
