@@ -52,7 +52,7 @@ const silent = { warn() {}, info() {}, error() {} } as never;
 
 function start(redis: Redis, times: { intervalMs: number; quietMs: number; retentionMs: number }) {
   const jobs = { has: async () => true, ensure: async () => {} } as never;
-  return startUpkeep({ redis, fleet, jobs, logger: silent, ...times });
+  return startUpkeep({ redis, fleet, jobs, logger: silent, sealKeys: [], keyPatienceMs: 0, ...times });
 }
 
 /** Commands of upkeep per round, over some rounds. */
