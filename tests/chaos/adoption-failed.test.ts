@@ -43,3 +43,13 @@ test('a shell whose keeper does not answer a restarted worker is lost, with a re
     (all) => all.length === 2 && all.every(({ id }) => paused.every((container) => container.id !== id)),
   );
 });
+
+test('a worker that ran for a while under another namespace leaves the sandboxes of the first alone', async () => {
+  const session = await stack.fleet.session('kept');
+  await session.run('kept=1');
+  await worker.kill();
+  await worker.start({ SHELLFLEET_NAMESPACE: `${stack.namespace}-other` });
+  await worker.stop('SIGINT');
+  await worker.start({ SHELLFLEET_NAMESPACE: stack.namespace });
+  expect(await session.run('echo "[$kept]"')).toMatchObject({ stdout: '[1]\n', shell: { state: 'kept', epoch: 1 } });
+});

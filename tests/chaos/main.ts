@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkoutRoot, ensureMachine, stopDocker } from '@shellfleet/setup';
+import { checkoutRoot, ensureDocker, ensureMachine, stopDocker } from '@shellfleet/setup';
 import { readMachine } from '../bench/machine.ts';
 import { bundleInto } from '../support/programs.ts';
 import { CLIENT_PROGRAM, type RoundReport, runRound } from './drive/run-round.ts';
@@ -11,7 +11,7 @@ import { ROUND_KINDS, type RoundKind } from './plan/rounds.ts';
 import { renderHtml } from './report/render-html.ts';
 import { summarize } from './report/summarize.ts';
 
-// `npm run chaos -- [--minutes 30] [--seed N] [--round N] [--seconds 60]`: rounds of random faults until the time is over. The exit code is 1
+// `npm run chaos -- [--minutes 30] [--seed N] [--round N] [--seconds 60] [--restart-engine]`: rounds of random faults until the time is over. The exit code is 1
 // when a promise was broken.
 
 async function main(plan: ChaosPlan, cleanup: AsyncDisposableStack): Promise<number> {
@@ -23,6 +23,8 @@ async function main(plan: ChaosPlan, cleanup: AsyncDisposableStack): Promise<num
   const ground = { dockerHost: machine.engine.endpoint.dockerHost, sessionImage: machine.sessionImage, worker };
   const facts = await readMachine({ redis: 'see the machine', docker: machine.engine.version });
 
+  const mayRestart = plan.restartEngine && machine.engine.startedHere;
+  const engine = mayRestart ? { restartEngine } : {};
   const results = join(checkoutRoot, 'chaos-results', new Date().toISOString().replaceAll(':', '-'));
   await mkdir(results, { recursive: true });
   const reports: RoundReport[] = [];
@@ -30,7 +32,7 @@ async function main(plan: ChaosPlan, cleanup: AsyncDisposableStack): Promise<num
   for (let round = plan.round ?? 0; ; round += 1) {
     const kind = ROUND_KINDS[round % ROUND_KINDS.length] as RoundKind;
     const seed = seedOf(plan.seed, `round ${round}`);
-    const report = await runRound({ kind, seed, seconds: plan.seconds, machine: ground, client });
+    const report = await runRound({ kind, seed, seconds: plan.seconds, machine: ground, client, ...engine });
     reports.push(report);
     describe(round, report);
     // A history that breaks a promise is kept whole, with the logs of its workers.
@@ -42,6 +44,11 @@ async function main(plan: ChaosPlan, cleanup: AsyncDisposableStack): Promise<num
   }
   console.log(join(results, 'report.html'));
   return reports.some(({ violations }) => violations.length > 0) ? 1 : 0;
+}
+
+async function restartEngine(): Promise<void> {
+  await stopDocker(process.env);
+  await ensureDocker(process.env, console.error);
 }
 
 function describe(round: number, { kind, history, violations }: RoundReport): void {

@@ -2,12 +2,14 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { describeKeeperExit, encodeFrame, entryIdToBytes, FrameType, uint32s, uint64s } from '@shellfleet/keeper';
 import { ulid } from 'ulid';
 import { describe, expect, inject, test } from 'vitest';
 import { KeeperContainer } from '../support/keeper-container.ts';
 import { openBox, useBox } from '../support/shell-box.ts';
 import { ShellClient } from '../support/shell-client.ts';
+import { until } from '../support/until.ts';
 
 /** A listener that sends to the keeper what no worker sends. Resolves when the keeper has closed the connection. */
 async function misbehave(box: KeeperContainer, talk: (socket: Socket) => void): Promise<void> {
@@ -261,5 +263,36 @@ print(len(held), flush=True)`;
     const next = new ShellClient(await it.box.connect());
     expect((await next.resume(next.shell.hello.entryId ?? '', { stdout: 0, stderr: 0 })).out).toMatch(/done\n$/);
     expect((await next.run('echo $X')).out).toBe('kept\n');
+  });
+});
+
+describe('a session that wants to pose as its keeper', () => {
+  const it = useBox();
+
+  /** Runs a script in the container as the session's user, beside the keeper. */
+  async function outside(script: string): Promise<string> {
+    const exec = await it.box.container.exec({ Cmd: ['sh', '-c', script], AttachStdout: true, User: '1000:1000' });
+    const stream = await exec.start({});
+    const text = new PassThrough();
+    it.box.container.modem.demuxStream(stream, text, new PassThrough().resume());
+    stream.once('end', () => text.end());
+    return Buffer.concat(await text.toArray()).toString();
+  }
+
+  test('cannot read the memory of a helper that does a file operation for it, a copy of the keeper', async () => {
+    await it.client.run('head -c 8000000 /dev/zero > /tmp/big');
+    // What is not stored fills the ring buffer, so the helper waits.
+    it.client.acks = false;
+    const reading = it.client.file({ type: 'read', path: '/tmp/big', offset: 0, length: 8_000_000 });
+    await until(
+      () => it.client.received('stdout').length,
+      (received) => received > 4_000_000,
+    );
+    const look =
+      'for p in /proc/[0-9]*; do [ $p != /proc/1 ] && grep -q "^Name:.keeper" $p/status || continue; cat $p/maps > /dev/null && echo readable || echo private; ls $p/fd > /dev/null || echo closed; done';
+    expect(await outside(look)).toBe('private\nclosed\n');
+    it.client.acks = true;
+    it.client.shell.disconnect();
+    await expect(reading).rejects.toThrow('disconnected');
   });
 });

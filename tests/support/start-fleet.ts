@@ -19,6 +19,8 @@ export interface FleetOptions {
   transport?: 'auto' | 'socket' | 'attach';
   /** A Redis of the test's own, for tests that stop it. Default: the one of the run. */
   redisUrl?: string;
+  /** Called with the namespace before the first process uses it. */
+  onNamespace?(namespace: string): Promise<void>;
   /** Variables of every worker. */
   env?: Record<string, string>;
   /** Program of the workers. Default: the worker's own. */
@@ -83,6 +85,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
   const namespace = `t-${randomBytes(5).toString('hex')}`;
   const machine = options.machine ?? machineOfRun();
   const redisUrl = options.redisUrl ?? machine.redisUrl;
+  await options.onNamespace?.(namespace);
   const sealKey = randomBytes(32).toString('base64');
   // Short, because the paths of unix sockets are below it.
   const stateFolder = await mkdtemp(join(tmpdir(), 'sf-'));

@@ -47,9 +47,9 @@ export class Session {
   /**
    * Submits a command and resolves when it is accepted. Commands are accepted in the order of the calls, awaited or not.
    *
-   * Rejects with COMMAND_INVALID for a script or options that are not valid, SESSION_CLOSED, QUOTA_EXCEEDED above 100,000 waiting commands,
-   * IDEMPOTENCY_CONFLICT, DURABLE_UNSUPPORTED, INTERCEPTOR_FAILED, and QUEUE_UNAVAILABLE when Redis did not answer: then the same
-   * `idempotencyKey` makes it safe to submit again.
+   * Rejects with COMMAND_INVALID for a script or options that are not valid, SESSION_CLOSED, QUOTA_EXCEEDED above 100,000 waiting commands
+   * in the session or 200,000 of this Fleet, IDEMPOTENCY_CONFLICT, DURABLE_UNSUPPORTED, INTERCEPTOR_FAILED, and QUEUE_UNAVAILABLE when Redis did
+   * not answer: then the same `idempotencyKey` makes it safe to submit again.
    */
   async submit(script: string, options: RunOptions = {}): Promise<Command> {
     options.signal?.throwIfAborted();

@@ -32,12 +32,16 @@ void child_setup(void) {
   sigprocmask(SIG_SETMASK, &none, 0);
   link_abandon();
   identity_forget();
-  // From here on this process may be traced, and may write to its own files in /proc: when memory is short, the user's
-  // processes are killed before the keeper.
-  prctl(PR_SET_DUMPABLE, 1); // with 1 it cannot fail
-  raise_oom_score();
   const int null = open("/dev/null", O_RDWR);
   for (int i = 0; i < 3; i++)
     if (dup2(null, i) < 0) close(i); // an image without /dev/null: none rather than the keeper's
   if (null > 2) close(null);
+}
+
+// A process writes to its own files in /proc only while it may be traced, which the program that follows may be, too.
+void child_setup_program(void) {
+  child_setup();
+  prctl(PR_SET_DUMPABLE, 1); // with 1 and 0 it cannot fail
+  raise_oom_score();
+  prctl(PR_SET_DUMPABLE, 0);
 }

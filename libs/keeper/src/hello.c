@@ -34,4 +34,5 @@ void hello_put(void) {
   if (problem) strncpy(hello.problem, problem, sizeof hello.problem - 1);
   const size_t n = sizeof hello - sizeof hello.problem + strlen(hello.problem);
   link_put(HELLO, 0, 0, entry_id(), 0, &hello, n); // without room there is no HELLO: the worker claims again
+  explicit_bzero(hello.token, sizeof hello.token);
 }

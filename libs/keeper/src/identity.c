@@ -12,7 +12,7 @@ static void take(const char *name, char *value, size_t size) {
   char *given = getenv(name);
   if (!given) return;
   strncpy(value, given, size - 1);
-  memset(given, 0, strlen(given)); // /proc/1/environ shows this memory
+  explicit_bzero(given, strlen(given)); // /proc/1/environ shows this memory
   unsetenv(name);
 }
 
@@ -32,6 +32,6 @@ const char *identity_token(void) { return token; }
 const uint8_t *identity_sync(void) { return sync_word; }
 
 void identity_forget(void) {
-  memset(token, 0, sizeof token);
-  memset(sync_word, 0, sizeof sync_word);
+  explicit_bzero(token, sizeof token);
+  explicit_bzero(sync_word, sizeof sync_word);
 }

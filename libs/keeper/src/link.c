@@ -27,7 +27,13 @@ static struct {
   uint8_t *bytes;
   size_t from, to; // what is not written yet
   int is_blocked;  // waits for EPOLLOUT
+  size_t secret_to; // the token is before it
 } queue;
+
+static void queue_clear(void) {
+  if (queue.secret_to) explicit_bzero(queue.bytes, queue.secret_to);
+  queue.from = queue.to = queue.secret_to = 0;
+}
 
 static int connect_now(void) {
   if (!own.transport->connect(&own.in, &own.out)) return 0;
@@ -68,7 +74,7 @@ int link_tick(void) {
 // the next sync word.
 void link_drop(void) {
   parser_reset(&parser);
-  queue.from = queue.to = 0;
+  queue_clear();
   own.is_claimed = 0;
   if (!own.transport->is_renewable || own.in < 0) return;
   close(own.in);
@@ -83,6 +89,7 @@ void link_malformed(void) {
 }
 
 void link_abandon(void) {
+  memory_release(queue.bytes, SEND_BYTES); // this process's copy of what was queued
   if (own.transport->is_renewable && own.in >= 0) close(own.in);
   own.in = own.out = -1;
 }
@@ -98,7 +105,7 @@ static void accept_claim(const Header *header, const uint8_t *payload, FrameSink
   }
   own.fence = header->fence;
   own.is_claimed = 1;
-  if (!own.transport->is_renewable) queue.from = queue.to = 0; // for a worker that has gone
+  if (!own.transport->is_renewable) queue_clear(); // what was for a worker that has gone
   sink(header, payload);
 }
 
@@ -162,7 +169,7 @@ static size_t limit_of(uint8_t type) {
 int link_put(uint8_t type, uint8_t stream, uint16_t flags, const uint8_t *id, uint64_t offset, const void *payload,
              size_t n) {
   if (own.out < 0) return 0;
-  if (queue.from == queue.to) queue.from = queue.to = 0;
+  if (queue.from == queue.to) queue_clear();
   if (queue.to + framed(n) > limit_of(type)) return 0;
   Header header = {.length = n, .type = type, .stream = stream, .flags = flags, .fence = own.fence, .offset = offset};
   if (id) memcpy(header.id, id, ID_BYTES);
@@ -173,6 +180,7 @@ int link_put(uint8_t type, uint8_t stream, uint16_t flags, const uint8_t *id, ui
     const uint32_t crc = crc32_of(crc32_of(0, &header, sizeof header), payload, n);
     append(&crc, sizeof crc);
   }
+  if (type == HELLO) queue.secret_to = queue.to;
   return 1;
 }
 
@@ -200,5 +208,6 @@ void link_flush(void) {
     link_drop();
     return;
   }
+  if (queue.from == queue.to) queue_clear();
   watch_for_room(queue.from < queue.to);
 }

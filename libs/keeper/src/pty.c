@@ -52,7 +52,7 @@ static int open_pair(int *program_side) {
 static void become_shell(int program_side, const Opening *opening) {
   char path[48];
   snprintf(path, sizeof path, "/proc/%d/cwd", shell_pid());
-  child_setup();
+  child_setup_program();
   setsid(); // a fork leads no group, so it cannot fail
   if (ioctl(program_side, TIOCSCTTY, 0)) _exit(126);
   for (int i = 0; i < 3; i++)

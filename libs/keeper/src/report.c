@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { MOST_READS = 8 };
+
 static struct {
   char bytes[32 << 10]; // that were read and are not part of a report yet
   size_t length;
@@ -68,9 +70,10 @@ static int take_line(const char *run_token, char *line, size_t size) {
   return 1;
 }
 
+// A process of the session may fill the pipe without end: then the rest is read in the next turns of the loop.
 enum Reported report_read(int pipe, const char *run_token, Report *report) {
   char line[128];
-  for (;;) {
+  for (int reads = 0; reads < MOST_READS; reads++) {
     if (take_line(run_token, line, sizeof line)) {
       if (!strcmp(line, " leaving")) return REPORTED_LEAVING;
       char *rest;
@@ -83,4 +86,5 @@ enum Reported report_read(int pipe, const char *run_token, Report *report) {
     if (n <= 0) return NO_REPORT; // EAGAIN; the keeper holds a writing end, so there is no end of the file
     own.length += n;
   }
+  return NO_REPORT;
 }

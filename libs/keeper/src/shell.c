@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 enum { READY_WITHIN_MS = 10000, MAX_FAILED_STARTS = 3, MAX_ARGUMENTS = 32, FORK_ATTEMPTS = 100, FORK_PAUSE_MS = 10 };
+enum { MOST_PIPE_BYTES = 1 << 20 };
 
 // The loop reports the first before its first command; the second is never reported.
 static const char READY_TOKEN[] = "ready", NO_TOKEN[] = "-none-";
@@ -86,9 +87,10 @@ static pid_t fork_or_make_room(void) {
   return -1;
 }
 
+// At most what a pipe holds: a process of the session may be filling it.
 static void drain(int fd) {
-  char bytes[512];
-  while (read(fd, bytes, sizeof bytes) > 0) continue;
+  char bytes[4 << 10];
+  for (int i = 0; i < MOST_PIPE_BYTES / (int)sizeof bytes && read(fd, bytes, sizeof bytes) > 0; i++) continue;
 }
 
 static void spawn(void) {
@@ -107,7 +109,7 @@ static void spawn(void) {
     reaper_watch(own.pid);
   }
   if (own.pid) return;
-  child_setup();
+  child_setup_program();
   setsid(); // a fork leads no group, so it cannot fail
   execvp(program.arguments[0], program.arguments);
   _exit(errno == ENOENT ? 127 : 126);

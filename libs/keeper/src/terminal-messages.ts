@@ -4,7 +4,10 @@ import { uint32s } from './messages.ts';
 
 /** A flag of TERMINAL_OPEN: continue the terminal if it exists, and do not open a new one. */
 export const TERMINAL_RESUME_ONLY = 1;
-/** The most bytes of input that the worker sends beyond the count that TERMINAL_OUTPUT has reported as written. */
+/**
+ * The most bytes of input that the worker sends beyond the count that TERMINAL_OUTPUT has reported as written, and the most bytes of output
+ * that the keeper sends beyond what was acknowledged.
+ */
 export const TERMINAL_WINDOW_BYTES = 64 << 10;
 
 export interface TerminalSize {

@@ -1,5 +1,7 @@
 import type { Redis } from 'ioredis';
-import { type ConnectionRole, openRedis, REDIS_DEADLINE_MS } from './open-redis.ts';
+import { REDIS_DEADLINE_MS } from './call-rules.ts';
+import { type ConnectionRole, openRedis } from './open-redis.ts';
+import { type Recover, recoverFirst } from './recovery.ts';
 import { describeRedis, parseRedisUrl } from './redis-address.ts';
 import { followRedisIdentity, type RedisHistory } from './redis-identity.ts';
 import { loadMailboxScripts } from './script.ts';
@@ -14,6 +16,8 @@ export interface Connected {
   history: RedisHistory;
   /** Another connection to the same Redis. It counts towards the five connections that a process may have. */
   duplicate(role: ConnectionRole, name: string): Redis;
+  /** After each reconnection of `redis`, `recover` runs before any other call. Call this once at most. */
+  recoverFirst(recover: Recover): void;
 }
 
 /**
@@ -41,7 +45,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     throw toConnectError(error, place, networkError);
   }
   redis.off('error', remember);
-  return { redis, history, duplicate: connection };
+  return { redis, history, duplicate: connection, recoverFirst: (recover) => recoverFirst(redis, recover) };
 }
 
 async function withinDeadline(connecting: Promise<void>): Promise<void> {

@@ -64,6 +64,12 @@ const REFUSALS: [RegExp, setting: string, (reply: string) => string][] = [
     () => 'is in protected mode and takes no clients of other machines. Give it a password (requirepass).',
   ],
   [
+    /certificate|CERT_/i,
+    'tls',
+    (reply) =>
+      `has a certificate that is not trusted: ${reply}. Name its authority: rediss://host:port?ca=/path/to/ca.pem, or NODE_EXTRA_CA_CERTS.`,
+  ],
+  [
     /cluster support disabled/,
     'cluster-enabled',
     () => 'is no Cluster. Set SHELLFLEET_REDIS_URL to redis://host:port.',

@@ -19,6 +19,9 @@ export const LIMITS = {
   timeoutMs: 86_400_000,
   idempotencyKeyChars: 256,
   queuedPerSession: 100_000,
+  /** Commands of one Fleet whose Results have not come, and the characters of their payloads. */
+  producerPending: 200_000,
+  producerPendingChars: 268_435_456,
   /** of a session */
   labels: 32,
   startupCommands: 64,

@@ -5,7 +5,7 @@ import type { Case } from './check.ts';
 import { isCutShort, resultOf } from './permits.ts';
 
 /** Every accepted command has one Result and one terminal event, and a submit is refused only while something is out of reach. */
-export function checkEnds({ session, operations, permits, report }: Case): void {
+export function checkEnds({ session, operations, permits, forgets, report }: Case): void {
   const terminals = Map.groupBy(session.terminals, ({ commandId }) => commandId);
   for (const own of operations) {
     checkRefusals(own, permits, report);
@@ -22,7 +22,8 @@ export function checkEnds({ session, operations, permits, report }: Case): void 
       report('two results', `${operation.id} had different Results: ${JSON.stringify(results)}`);
     const events = commandIds.flatMap((id) => terminals.get(id) ?? []);
     if (events.length > 1) report('two terminal events', `${operation.id} ended ${events.length} times`);
-    if (events.length === 0 && !tail && !own.expired) report('no terminal event', `${operation.id} has none`);
+    if (events.length === 0 && !tail && !own.expired && !forgets)
+      report('no terminal event', `${operation.id} has none`);
     if (result !== undefined && events.some(({ outcome }) => outcome !== result.outcome) && !tail)
       report('two results', `${operation.id}: Result ${result.outcome}, event ${events.map((event) => event.outcome)}`);
   }
@@ -30,7 +31,7 @@ export function checkEnds({ session, operations, permits, report }: Case): void 
   const unsure = operations.filter(({ commandIds }) => commandIds.length === 0).length;
   const foreign = [...terminals.keys()].filter((id) => !known.has(id));
   if (foreign.length > unsure) report('foreign', `commands that nobody submitted have ended: ${foreign.join(', ')}`);
-  checkLosses({ session, operations, permits, report });
+  checkLosses({ session, operations, permits, forgets, report });
 }
 
 function checkRefusals({ operation, refusals }: OperationHistory, permits: Case['permits'], report: Case['report']) {

@@ -2,15 +2,15 @@ import type { Case } from './check.ts';
 import { isCutShort, mayHaveRun, resultOf } from './permits.ts';
 
 /** What ran in the sandbox: everything that has a Result of its own, once, in the order of the submits, one at a time. */
-export function checkMarks({ session, operations, permits, report }: Case): void {
+export function checkMarks({ session, operations, permits, forgets, report }: Case): void {
   const begins = session.marks.filter(({ type }) => type === 'begin').map(({ op }) => op);
   const counts = new Map<string, number>();
   for (const op of begins) counts.set(op, (counts.get(op) ?? 0) + 1);
   const byId = new Map(operations.map((own) => [own.operation.id, own]));
 
   for (const [op, count] of counts) {
-    if (count > 1) report('doubled', `${op} ran ${count} times`);
     const own = byId.get(op);
+    if (count > 1 && !(own !== undefined && permits.keyForgotten(own))) report('doubled', `${op} ran ${count} times`);
     if (own === undefined) report('foreign', `${op} ran and was never submitted`);
     const result = own === undefined ? undefined : resultOf(own);
     if (result !== undefined && !mayHaveRun(result))
@@ -34,7 +34,7 @@ export function checkMarks({ session, operations, permits, report }: Case): void
     if ((byId.get(before)?.operation.index ?? 0) > (byId.get(op)?.operation.index ?? 0))
       report('reordered', `${op} ran after ${before}`);
   }
-  checkOverlaps({ session, operations, permits, report });
+  checkOverlaps({ session, operations, permits, forgets, report });
 }
 
 function checkOverlaps({ session, operations, report }: Case): void {

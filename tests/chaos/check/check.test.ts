@@ -75,7 +75,12 @@ function good(): History {
     { type: 'end', op: id },
   ]);
   const terminals = operations.map(({ index }) => ({ commandId: `s.ULID${index}`, outcome: 'success' }));
-  return { sessions: [{ session: 's', leaseMs: 8 * SECONDS, operations, marks, terminals }], clientEvents, faults: [] };
+  return {
+    sessions: [{ session: 's', leaseMs: 8 * SECONDS, operations, marks, terminals }],
+    clientEvents,
+    faults: [],
+    forgets: false,
+  };
 }
 
 type Session = History['sessions'][number];
@@ -317,6 +322,16 @@ describe('A fault permits what its row of the promises permits:', () => {
         history.clientEvents = history.clientEvents.filter(({ op, type }) => !(op === 's.2' && type === 'result'));
         history.clientEvents.push({ at: 104 * SECONDS, op: 's.2', type: 'expired' });
         history.faults.push(fault('client-asleep', 'c1', 102));
+      },
+    ],
+    [
+      'a second run of a submit whose client slept before it had the answer, until its key was forgotten',
+      (history, session) => {
+        for (const event of history.clientEvents) {
+          if (event.op === 's.3' && event.type !== 'submit') event.at += 20 * SECONDS;
+        }
+        session.marks.push({ type: 'begin', op: 's.3' }, { type: 'end', op: 's.3' });
+        history.faults.push(fault('client-asleep', 'c1', 103, { to: 115 * SECONDS }));
       },
     ],
     [

@@ -11,6 +11,8 @@ export interface Case {
   session: SessionHistory;
   operations: OperationHistory[];
   permits: Permits;
+  /** Whether terminal events of old commands are gone. */
+  forgets: boolean;
   report(rule: string, text: string): void;
 }
 
@@ -24,7 +26,7 @@ export function check(history: History): Violation[] {
   for (const session of history.sessions) {
     const report = (rule: string, text: string) => violations.push({ rule, session: session.session, text });
     const own = operations.get(session.session) ?? [];
-    for (const rule of RULES) rule({ session, operations: own, permits, report });
+    for (const rule of RULES) rule({ session, operations: own, permits, forgets: history.forgets, report });
   }
   return violations;
 }

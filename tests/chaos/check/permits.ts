@@ -40,6 +40,13 @@ export class Permits {
     return this.tailLost(from, until) || this.#between(from, until).some((fault) => has(fault, 'results-expired'));
   }
 
+  /** Whether its submitter fell asleep before it had the answer, and repeated it when its idempotency key was forgotten. */
+  keyForgotten({ submittedAt, acceptedAt }: OperationHistory): boolean {
+    return this.#faults.some(
+      (fault) => has(fault, 'results-expired') && submittedAt <= fault.from && acceptedAt >= fault.to,
+    );
+  }
+
   /** Whether a state in which the operation was accepted, ran or ended may have been replaced by an older one. */
   tailLost(from: number, until: number): boolean {
     return this.#faults.some(

@@ -72,7 +72,7 @@ export const PROMISES: Readonly<Record<FaultKind, FaultPromise>> = {
   'client-asleep': { event: 'a client asleep for longer than the retention', permits: ['results-expired'] },
   'container-kill': lostContainer,
   'container-remove': lostContainer,
-  'container-pause': { event: 'slow or absent reader', permits: [] },
+  'container-pause': { event: lostContainer.event, permits: [] },
   'dockerd-restart': { event: 'Docker daemon restart', permits: ['every-shell'] },
   'redis-kill': redisRestart,
   'redis-stop': redisAway,

@@ -27,6 +27,8 @@ export interface RoundOptions {
   machine: Omit<FleetMachine, 'redisUrl'>;
   /** Path of the client program. */
   client: string;
+  /** Only for an engine that this run has started. */
+  restartEngine?: () => Promise<void>;
 }
 
 export interface RoundReport {
@@ -56,7 +58,14 @@ const DEFAULT_GRACE_MS = 60_000;
 const END_WITHIN_MS = 120_000;
 
 /** One fleet, its load and its faults, from the start to the check of everything that was seen. */
-export async function runRound({ kind, seed, seconds, machine, client }: RoundOptions): Promise<RoundReport> {
+export async function runRound({
+  kind,
+  seed,
+  seconds,
+  machine,
+  client,
+  restartEngine,
+}: RoundOptions): Promise<RoundReport> {
   await using cleanup = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'sf-chaos-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
@@ -75,6 +84,7 @@ export async function runRound({ kind, seed, seconds, machine, client }: RoundOp
       slots: CLIENTS.length * SESSIONS_OF_CLIENT,
       env: {
         SHELLFLEET_WORKSPACES: workspaces,
+        ...(kind.retention === undefined ? {} : { SHELLFLEET_RETENTION: kind.retention }),
         NODE_OPTIONS: `--import=${new URL('../inject/worker-hooks.ts', import.meta.url).href}`,
         ...(smallDisks.host === undefined ? {} : { SHELLFLEET_STATE_DIR: smallDisks.host }),
       },
@@ -117,6 +127,7 @@ export async function runRound({ kind, seed, seconds, machine, client }: RoundOp
     clients,
     exposedSessions: sessions.filter(({ workspace }) => workspace !== undefined).map(({ id }) => id),
     smallDisks,
+    restartEngine,
     down: new Set(),
   };
   const faults: Fault[] = [];
@@ -140,6 +151,7 @@ export async function runRound({ kind, seed, seconds, machine, client }: RoundOp
   const history: History = {
     clientEvents,
     faults,
+    forgets: kind.retention !== undefined,
     sessions: await collectSessions(fleet.fleet, seed, clientEvents, sessions),
   };
   violations.push(...check(history));

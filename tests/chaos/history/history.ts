@@ -88,6 +88,8 @@ export interface History {
   sessions: SessionHistory[];
   clientEvents: ClientEvent[];
   faults: Fault[];
+  /** Whether the retention is shorter than the run, so that terminal events of old commands are gone. */
+  forgets: boolean;
 }
 
 export interface Fault {

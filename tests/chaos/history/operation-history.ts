@@ -4,6 +4,8 @@ import type { ClientEvent, History, Operation, SeenOutput, SeenResult } from './
 export interface OperationHistory {
   operation: Operation;
   submittedAt: number;
+  /** When the first acceptance was seen; the end of time when none was. */
+  acceptedAt: number;
   commandIds: string[];
   refusals: { at: number; code: string; retryable: boolean }[];
   results: SeenResult[];
@@ -34,6 +36,7 @@ function toOperationHistory(operation: Operation, events: ClientEvent[]): Operat
   return {
     operation,
     submittedAt: Math.min(...events.map(({ at }) => at)),
+    acceptedAt: Math.min(...of('accepted').map(({ at }) => at)),
     commandIds: [...new Set(of('accepted').map(({ commandId }) => commandId))],
     refusals: of('refused'),
     results: of('result').map(({ result }) => result),

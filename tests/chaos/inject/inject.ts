@@ -10,10 +10,14 @@ import { redisFaults } from './redis-faults.ts';
 import type { Injection, Stage } from './stage.ts';
 import { workerFaults } from './worker-faults.ts';
 
-const notHere =
-  (reason: string): Injection =>
-  async () =>
-    reason;
+const restartEngine: Injection = async ({ restartEngine }) => {
+  if (restartEngine === undefined) return 'only with --restart-engine, and only an engine that this run has started';
+  await restartEngine();
+  return { target: 'engine', heal: async () => {} };
+};
+
+/** A test of its own has sentinels. */
+const failOver: Injection = async () => 'tests/chaos/redis-failover.test.ts has it';
 
 const INJECTIONS: Readonly<Record<FaultKind, Injection>> = {
   ...workerFaults,
@@ -22,8 +26,8 @@ const INJECTIONS: Readonly<Record<FaultKind, Injection>> = {
   ...redisFaults,
   ...networkFaults,
   ...diskFaults,
-  'redis-failover': notHere('this round has one Redis server'),
-  'dockerd-restart': notHere('the engine was not started by this run'),
+  'redis-failover': failOver,
+  'dockerd-restart': restartEngine,
 };
 
 /** Injects the faults of one lane, one after the other. Each is recorded in `faults` when it begins. */

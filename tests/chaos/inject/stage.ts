@@ -20,6 +20,8 @@ export interface Stage {
   exposedSessions: string[];
   /** Small file systems that a fault may fill; none when they cannot be mounted here. */
   smallDisks: { redis?: string; host?: string };
+  /** Absent when this run has not started the engine, or was not asked to restart it. */
+  restartEngine: (() => Promise<void>) | undefined;
   /** Hosts whose worker a fault has ended now. */
   down: Set<string>;
 }

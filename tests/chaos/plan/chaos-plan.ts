@@ -9,6 +9,8 @@ export interface ChaosPlan {
   round: number | undefined;
   /** How long each round injects faults. */
   seconds: number;
+  /** Whether the engine may be restarted, if this run has started it. */
+  restartEngine: boolean;
 }
 
 export function readChaosPlan(args: string[]): ChaosPlan {
@@ -19,6 +21,7 @@ export function readChaosPlan(args: string[]): ChaosPlan {
       seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
       round: { type: 'string' },
       seconds: { type: 'string', default: '60' },
+      'restart-engine': { type: 'boolean', default: false },
     },
   });
   const number = (name: keyof typeof values): number => {
@@ -31,5 +34,6 @@ export function readChaosPlan(args: string[]): ChaosPlan {
     seed: number('seed'),
     round: values.round === undefined ? undefined : number('round'),
     seconds: number('seconds'),
+    restartEngine: values['restart-engine'],
   };
 }

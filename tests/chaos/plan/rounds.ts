@@ -10,6 +10,8 @@ export interface RoundKind {
   /** On small file systems of their own. */
   smallDisks: boolean;
   lanes: Lane[];
+  /** Of the fleet. Default: longer than the round. */
+  retention?: string;
   /** Between two faults of a lane, from and to. */
   gapMs: readonly [least: number, most: number];
 }
@@ -65,11 +67,36 @@ export const ROUND_KINDS: readonly RoundKind[] = [
     gapMs: [6_000, 10_000],
   },
   {
-    name: 'full disks and memory',
+    name: 'a full Redis',
     redis: SYNCED,
     smallDisks: true,
     inTests: true,
-    lanes: [{ 'redis-full': [1_000, 4_000], 'redis-disk-full': [1_000, 3_000] }, { 'host-disk-full': [1_000, 4_000] }],
+    lanes: [{ 'redis-full': [1_000, 4_000], 'redis-disk-full': [1_000, 3_000] }, clients],
     gapMs: SHORT_GAP,
+  },
+  {
+    name: 'full disks of hosts',
+    redis: SYNCED,
+    smallDisks: true,
+    inTests: false,
+    lanes: [{ 'host-disk-full': [1_000, 4_000] }, { 'worker-kill': [0, 1_500] }],
+    gapMs: SHORT_GAP,
+  },
+  {
+    name: 'sleeping clients',
+    redis: SYNCED,
+    smallDisks: false,
+    inTests: false,
+    retention: '6s',
+    lanes: [{ 'client-asleep': [9_000, 12_000] }],
+    gapMs: SHORT_GAP,
+  },
+  {
+    name: 'engine and failover',
+    redis: SYNCED,
+    smallDisks: false,
+    inTests: false,
+    lanes: [{ 'dockerd-restart': [0, 0] }, { 'redis-failover': [0, 0] }],
+    gapMs: [12_000, 20_000],
   },
 ];

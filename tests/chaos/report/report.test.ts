@@ -29,6 +29,7 @@ const report: RoundReport = {
   logs: {},
   violations: [{ rule: 'lost', session: 'c1-0', text: 'c1-0.1 & co' }],
   history: {
+    forgets: false,
     sessions: [],
     clientEvents: [
       { at: 100, op: 'c1-0.0', type: 'submit' },

@@ -108,7 +108,7 @@ class TinyHost implements MailboxHost {
     const { redisUrl, namespace } = this.#options;
     const { redis, duplicate } = await connectRedis(redisUrl, 'host', this.id);
     this.#redis = redis;
-    this.#subscriber = duplicate('host', `${this.id}-wakeups`);
+    this.#subscriber = duplicate('subscriber', `${this.id}-wakeups`);
     const fleet = fleetKeys(namespace);
     this.#worker = new Worker(sessionsQueue(classOf('docker', this.#options.sealKey)), null, {
       connection: redis,

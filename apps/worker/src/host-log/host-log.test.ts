@@ -27,6 +27,12 @@ async function write(entryId: string, ageMs: number): Promise<void> {
   for (const path of [join(folder, name, 'stdout.0'), join(folder, name)]) await utimes(path, at, at);
 }
 
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
 async function left(): Promise<string[]> {
   return (await readdir(folder)).map((name) => name.slice(17)).sort();
 }
@@ -34,15 +40,15 @@ async function left(): Promise<string[]> {
 test('makes no file for a command that stays within its budget', async () => {
   const log = hostLog.ofCommand(keys, 'a', 10);
   await log.append([]);
-  expect(await log.restore()).toEqual([]);
+  expect(await all(log.restore())).toEqual([]);
   expect(await left()).toEqual([]);
 });
 
 test('gives the next life of the worker what was written', async () => {
   await write('a', 0);
-  const pieces = await hostLog.ofCommand(keys, 'a', 10).restore();
+  const pieces = await all(hostLog.ofCommand(keys, 'a', 10).restore());
   expect(pieces.map(({ rawFrom, rawTo }) => [rawFrom, rawTo])).toEqual([[0, 1000]]);
-  expect(await hostLog.ofCommand(sessionKeys('ns', 'acme', 'Agent-42'), 'a', 10).restore()).toEqual([]);
+  expect(await all(hostLog.ofCommand(sessionKeys('ns', 'acme', 'Agent-42'), 'a', 10).restore())).toEqual([]);
 });
 
 test('sweeps by age, then the oldest by size, and never what is being written', async () => {

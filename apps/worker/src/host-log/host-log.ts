@@ -21,8 +21,8 @@ export interface LogLimits {
 /** The host's log of one command. Files are created or read when they are first needed. */
 export interface CommandLog {
   append(pieces: readonly OverflowPiece[]): Promise<void>;
-  /** The pieces that an earlier process of this worker stored. */
-  restore(): Promise<OverflowPiece[]>;
+  /** The pieces that an earlier process of this worker stored, in order. A whole log is never in memory. */
+  restore(): AsyncIterable<OverflowPiece>;
 }
 
 /** The logs of this host: a folder for each command that printed more than its session's stream carries. */
@@ -57,14 +57,14 @@ function createCommandLog(folder: string, keptBytes: number, quotaBytes: number)
   };
   return {
     append: async (pieces) => {
-      if (pieces.length > 0) await (await open()).log.append(pieces);
+      if (pieces.length > 0) await (await open()).append(pieces);
     },
-    async restore() {
+    async *restore() {
       const exists = await access(folder).then(
         () => true,
         () => false,
       );
-      return exists ? (await open()).pieces : [];
+      if (exists) yield* (await open()).read();
     },
   };
 }

@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -18,6 +18,12 @@ function openLog(more: { segmentBytes?: number; quotaBytes?: number } = {}) {
   return OverflowLog.open({ folder: join(parent, 'log'), segmentBytes: 1000, quotaBytes: 1_000_000, ...more });
 }
 
+async function all(log: OverflowLog): Promise<OverflowPiece[]> {
+  const pieces: OverflowPiece[] = [];
+  for await (const found of log.read()) pieces.push(found);
+  return pieces;
+}
+
 function piece(stream: 'stdout' | 'stderr', rawFrom: number, text: string): OverflowPiece {
   const data = Buffer.from(text);
   return {
@@ -33,12 +39,12 @@ function piece(stream: 'stdout' | 'stderr', rawFrom: number, text: string): Over
 
 test('OVERFLOW-LOG-3: a new process reads both streams in the order in which they were written', async () => {
   const pieces = [piece('stdout', 10, 'one'), piece('stderr', 0, 'two'), piece('stdout', 13, 'three')];
-  const { log } = await openLog();
+  const log = await openLog();
   await log.append(pieces.slice(0, 2));
   await log.append(pieces.slice(2));
   const again = await openLog();
-  expect(again.pieces).toEqual(pieces);
-  expect(again.log.stored).toEqual({ stdout: 18, stderr: 3 });
+  expect(await all(again)).toEqual(pieces);
+  expect(again.stored).toEqual({ stdout: 18, stderr: 3 });
 });
 
 test('OVERFLOW-LOG-1: half a frame at the end, at any point, is cut off and written again', async () => {
@@ -46,23 +52,23 @@ test('OVERFLOW-LOG-1: half a frame at the end, at any point, is cut off and writ
   const second = piece('stdout', 5, 'second');
   const frame = encodeFrame({ ...second, order: 1 });
   for (let bytes = 0; bytes < frame.length; bytes += 1) {
-    const { log } = await openLog();
+    const log = await openLog();
     await log.append([first]);
     await appendFile(join(parent, 'log', 'stdout.0'), frame.subarray(0, bytes));
     const adopted = await openLog();
-    expect(adopted.log.stored.stdout).toBe(5);
-    await adopted.log.append([second]);
-    expect(await adopted.log.read()).toEqual([first, second]);
-    await adopted.log.remove();
+    expect(adopted.stored.stdout).toBe(5);
+    await adopted.append([second]);
+    expect(await all(adopted)).toEqual([first, second]);
+    await adopted.remove();
   }
 });
 
 test('OVERFLOW-LOG-2: beyond its quota the log keeps the first segment and the last of each stream', async () => {
-  const { log } = await openLog({ quotaBytes: 5000 });
+  const log = await openLog({ quotaBytes: 5000 });
   await log.append([piece('stderr', 0, 'rare')]);
   for (let at = 0; at < 100; at += 1) await log.append([piece('stdout', at * 500, 'x'.repeat(500))]);
   expect((await readdir(join(parent, 'log'))).length).toBeLessThanOrEqual(6);
-  const { pieces } = await openLog();
+  const pieces = await all(await openLog());
   const stdout = pieces.filter(({ stream }) => stream === 'stdout');
   expect(pieces[0]?.data.toString()).toBe('rare');
   expect(stdout[0]?.rawFrom).toBe(0);
@@ -76,7 +82,7 @@ test('an adopter rebuilds the same Result from the stream and the log', async ()
   const whole = new CleanOutput(options);
   const before = new CleanOutput(options);
   const after = new CleanOutput(options);
-  const { log } = await openLog({ quotaBytes: 4000 });
+  const log = await openLog({ quotaBytes: 4000 });
   const entries = [];
   for (let at = 0; at < 400; at += 1) {
     for (const output of at < 300 ? [whole, before] : [whole]) {
@@ -92,7 +98,7 @@ test('an adopter rebuilds the same Result from the stream and the log', async ()
   }
   const adopted = await openLog({ quotaBytes: 4000 });
   for (const entry of entries) after.restoreEntry(entry);
-  for (const found of adopted.pieces) after.restoreOverflow(found);
+  for await (const found of adopted.read()) after.restoreOverflow(found);
   expect(after.received).toEqual(before.received);
   for (let at = 300; at < 400; at += 1) {
     const stream = at % 50 === 0 ? 'stderr' : 'stdout';
@@ -101,4 +107,16 @@ test('an adopter rebuilds the same Result from the stream and the log', async ()
   whole.end();
   after.end();
   expect(after.texts()).toEqual(whole.texts());
+});
+
+test('of a long log only the segment that is being read is in memory', async () => {
+  const log = await openLog();
+  for (let at = 0; at < 10; at += 1) await log.append([piece('stdout', at * 500, 'x'.repeat(500))]);
+  const reading = (await openLog()).read();
+  expect((await reading.next()).value).toMatchObject({ rawFrom: 0 });
+  // What is emptied now was not read before.
+  for (const name of await readdir(join(parent, 'log'))) await truncate(join(parent, 'log', name), 0);
+  const rest: number[] = [];
+  for await (const { rawFrom } of reading) rest.push(rawFrom);
+  expect(rest).toEqual([500]);
 });

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rm, truncate } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/piece.ts';
@@ -39,10 +39,9 @@ export class OverflowLog {
   }
 
   /** Creates the log, or continues one that an earlier process left. */
-  static async open(options: OverflowLogOptions): Promise<{ log: OverflowLog; pieces: OverflowPiece[] }> {
+  static async open(options: OverflowLogOptions): Promise<OverflowLog> {
     await mkdir(options.folder, { recursive: true, mode: 0o700 });
-    const found = await readFolder(options.folder);
-    return { log: new OverflowLog(options, found), pieces: found.pieces };
+    return new OverflowLog(options, await readFolder(options.folder));
   }
 
   /** Raw offset up to which each stream is stored here; 0 without any output. */
@@ -61,9 +60,21 @@ export class OverflowLog {
     for (const { stream, rawTo } of pieces) this.#stored[stream] = rawTo;
   }
 
-  /** All pieces that were not dropped, in order. */
-  async read(): Promise<OverflowPiece[]> {
-    return (await readFolder(this.#options.folder)).pieces;
+  /** All pieces that were not dropped, in order, with at most one segment of each stream in memory. */
+  async *read(): AsyncGenerator<OverflowPiece> {
+    const both = STREAM_NAMES.map((stream) => framesOf(this.#options.folder, stream));
+    const heads = await Promise.all(both.map((frames) => frames.next()));
+    for (;;) {
+      const next = heads.reduce((least, { value }, index) => {
+        const order = heads[least]?.value?.order ?? Number.POSITIVE_INFINITY;
+        return value !== undefined && value.order < order ? index : least;
+      }, 0);
+      const frame = heads[next]?.value;
+      if (frame === undefined) return;
+      const { order: _, ...piece } = frame;
+      yield piece;
+      heads[next] = await (both[next] as AsyncGenerator<OverflowFrame, undefined>).next();
+    }
   }
 
   async remove(): Promise<void> {
@@ -118,34 +129,42 @@ interface Found {
   segments: Record<StreamName, Segment[]>;
   stored: Record<StreamName, number>;
   nextOrder: number;
-  pieces: OverflowPiece[];
 }
 
+/** What a process that continues the log has to know. Of each stream only the end is decoded: no earlier segment is written to. */
 async function readFolder(folder: string): Promise<Found> {
-  const found: Found = {
-    segments: { stdout: [], stderr: [] },
-    stored: { stdout: 0, stderr: 0 },
-    nextOrder: 0,
-    pieces: [],
-  };
-  const frames: OverflowFrame[] = [];
-  const files = (await readdir(folder)).flatMap((name) => {
-    const match = /^(stdout|stderr)\.(\d{1,9})$/.exec(name);
-    return match ? [{ stream: match[1] as StreamName, number: Number(match[2]) }] : [];
-  });
-  for (const { stream, number } of files.sort((a, b) => a.number - b.number)) {
-    const path = join(folder, fileName(stream, number));
-    const bytes = await readFile(path);
-    const decoded = decodeFrames(stream, bytes);
-    if (decoded.wholeBytes < bytes.length) await truncate(path, decoded.wholeBytes);
-    found.segments[stream].push({ number, bytes: decoded.wholeBytes });
-    frames.push(...decoded.frames);
-  }
-  frames.sort((a, b) => a.order - b.order);
-  for (const { order, ...piece } of frames) {
-    found.nextOrder = order + 1;
-    found.stored[piece.stream] = piece.rawTo;
-    found.pieces.push(piece);
+  const found: Found = { segments: { stdout: [], stderr: [] }, stored: { stdout: 0, stderr: 0 }, nextOrder: 0 };
+  for (const stream of STREAM_NAMES) {
+    const numbers = await segmentsOf(folder, stream);
+    found.segments[stream] = await Promise.all(
+      numbers.map(async (number) => ({ number, bytes: (await stat(join(folder, fileName(stream, number)))).size })),
+    );
+    for (const segment of found.segments[stream].toReversed()) {
+      const path = join(folder, fileName(stream, segment.number));
+      const { frames, wholeBytes } = decodeFrames(stream, await readFile(path));
+      if (wholeBytes < segment.bytes) await truncate(path, wholeBytes);
+      segment.bytes = wholeBytes;
+      const last = frames.at(-1);
+      if (last === undefined) continue;
+      found.stored[stream] = last.rawTo;
+      found.nextOrder = Math.max(found.nextOrder, last.order + 1);
+      break;
+    }
   }
   return found;
+}
+
+/** The frames of one stream in order, with one segment in memory at a time. */
+async function* framesOf(folder: string, stream: StreamName): AsyncGenerator<OverflowFrame, undefined> {
+  for (const number of await segmentsOf(folder, stream)) {
+    yield* decodeFrames(stream, await readFile(join(folder, fileName(stream, number)))).frames;
+  }
+}
+
+async function segmentsOf(folder: string, stream: StreamName): Promise<number[]> {
+  const numbers = (await readdir(folder)).flatMap((name) => {
+    const [, of, number] = /^(stdout|stderr)\.(\d{1,9})$/.exec(name) ?? [];
+    return of === stream ? [Number(number)] : [];
+  });
+  return numbers.sort((a, b) => a - b);
 }

@@ -45,7 +45,7 @@ async function readAll(maxBytes: number, from: Record<StreamName, number>, strea
 const BOTH: readonly StreamName[] = ['stdout', 'stderr'];
 
 test('both streams come in the order in which they were written, from any offset, in pages of any size', async () => {
-  const { log } = await openLog();
+  const log = await openLog();
   let written = '';
   const at = { stdout: 100, stderr: 7 };
   for (let count = 0; count < 120; count += 1) {
@@ -64,7 +64,7 @@ test('both streams come in the order in which they were written, from any offset
 });
 
 test('what the quota has dropped is skipped, and shows as a gap', async () => {
-  const { log } = await openLog(5_000);
+  const log = await openLog(5_000);
   for (let at = 0; at < 100; at += 1) await log.append([piece('stdout', at * 500, 'x'.repeat(500))]);
   const { text, missing } = await readAll(700, { stdout: 0, stderr: 0 }, BOTH);
   expect(text.length + missing).toBe(50_000);
@@ -78,7 +78,7 @@ test('what the quota has dropped is skipped, and shows as a gap', async () => {
 test('half a frame is not there yet, and a log that never was has nothing', async () => {
   const nothing = { pieces: [], more: false };
   expect(await readPage(folder, { streams: BOTH, from: { stdout: 0, stderr: 0 }, maxBytes: 10 })).toEqual(nothing);
-  const { log } = await openLog();
+  const log = await openLog();
   await log.append([piece('stdout', 0, 'whole')]);
   await appendFile(join(folder, 'stdout.0'), Buffer.alloc(60, 1));
   expect((await readAll(100, { stdout: 0, stderr: 0 }, BOTH)).text).toBe('whole');

@@ -16,7 +16,7 @@ function createStore(
   const said: string[] = [];
   const texts = { maxBytes: 100, maxLines: 100, keep: 'tail', encoding: 'utf8' } as const;
   const clean = new CleanOutput({ streamBytes, texts });
-  const log = { append: async () => void said.push('log'), restore: async () => [] };
+  const log = { append: async () => void said.push('log'), async *restore() {} };
   const store = new OutputStore({
     clean,
     log,

@@ -26,7 +26,12 @@ function streamOf(events: { type: string; command: string; data?: Uint8Array }[]
   return { owner: { redis, keys: sessionKeys('ns', 't', 's') } as unknown as Owner, reads };
 }
 
-const logOf = (pieces: OverflowPiece[]) => ({ append: async () => {}, restore: async () => pieces });
+const logOf = (pieces: OverflowPiece[]) => ({
+  append: async () => {},
+  async *restore() {
+    yield* pieces;
+  },
+});
 
 test('a chain that was fed what is stored continues as the one that stored it', async () => {
   const before = createClean();

@@ -25,5 +25,5 @@ export async function restoreOutput(
     if (last === undefined || page.length < PAGE) break;
     after = last.id;
   }
-  for (const piece of await log.restore()) clean.restoreOverflow(piece);
+  for await (const piece of log.restore()) clean.restoreOverflow(piece);
 }

@@ -91,7 +91,7 @@ function open(
   };
   const host = { takesNew: true };
   const journal = new FakeJournal();
-  const log = { append: async () => {}, restore: async () => [] };
+  const log = { append: async () => {}, async *restore() {} };
   const session = new HostedSession(job, {
     offers,
     ...{ hostId: HOST, fleet: fleetKeys('ns'), sealer, sandboxes, lockMs: 60_000 },
@@ -346,6 +346,18 @@ describe('the end of a session', () => {
     expect(await served).toBe('ended');
     expect(outcomes(it.mailbox)).toEqual(['a cancellation']);
     expect([it.sandboxes.made[0]?.removed, it.lease.ended, it.mailbox.released]).toEqual([true, true, 'lost']);
+  });
+
+  test('a keeper that ignores the end of its worker loses its sandbox when the grace is over', async () => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold' });
+    const served = serve(it);
+    await expect.poll(() => it.keeper()?.begun).toContain('a');
+    it.keeper().ignoresStops = true;
+    it.session.stop('end');
+    await it.session.discard();
+    expect(await served).toBe('ended');
+    expect([it.sandboxes.made[0]?.removed, it.mailbox.released]).toEqual([true, 'lost']);
   });
 
   test('a close outranks a hand-over: the shell ends', async () => {

@@ -36,6 +36,7 @@ import { makeReady } from './make-ready.ts';
 import { tryOpenSpec } from './open-spec.ts';
 import { heldInOtherClass, refuse } from './refuse-session.ts';
 import { createSessionParts, type SessionDeps, type SessionParts } from './session-parts.ts';
+import { RANK, type SessionState } from './session-state.ts';
 import { takeOver } from './take-over.ts';
 
 // One session on this host, from its job to its release. One loop does one step at a time; the steps are in files of their own, the state
@@ -53,22 +54,6 @@ const LEASE_POLL_MS = 100;
 
 /** The handling of the session when the worker stops: its shell is left to the next worker, or ended. */
 export type Stop = 'hand-over' | 'end';
-
-/**
- * `starting`: gets ownership and takes over an existing shell. `serving`: runs entries, or waits for them. The others end the session, with
- * the entry that runs at that time.
- */
-type SessionState = 'starting' | 'serving' | 'handing-over' | 'shutting-down' | 'closing' | 'fenced';
-
-/** A session only moves to a state of a higher rank: a close outranks a stop of the worker, a lost lease outranks both. */
-const RANK: Record<SessionState, number> = {
-  starting: 0,
-  serving: 1,
-  'handing-over': 2,
-  'shutting-down': 2,
-  closing: 3,
-  fenced: 4,
-};
 
 export class HostedSession {
   readonly job: SessionJob;
@@ -138,6 +123,11 @@ export class HostedSession {
   drain(): void {
     if (this.#parts?.shell.hasState === false) this.#leaving.abort();
     this.#wakeUps.notify();
+  }
+
+  /** Ends its sandbox, whatever runs there: the worker's grace is over. */
+  async discard(): Promise<void> {
+    await this.#parts?.shell.discard();
   }
 
   /** Opens a terminal beside the mailbox. */

@@ -10,6 +10,7 @@ import {
   FrameType,
   MalformedFrame,
   TERMINAL_RESUME_ONLY,
+  TERMINAL_WINDOW_BYTES,
   type TerminalEnd,
   type TerminalSize,
 } from '@shellfleet/keeper';
@@ -52,6 +53,7 @@ type Send = (frame: Partial<Frame> & { type: number }) => void;
 
 interface Followed extends TerminalHandlers {
   next?: number;
+  acked: number;
 }
 
 export class KeeperTerminals implements ShellTerminals {
@@ -64,13 +66,17 @@ export class KeeperTerminals implements ShellTerminals {
 
   open({ id, env, from, resumeOnly, ...size }: TerminalStart, handlers: TerminalHandlers): ShellTerminal {
     const send = (type: number, rest: Partial<Frame> = {}) => this.#send({ ...rest, type, id: entryIdToBytes(id) });
-    this.#followed.set(id, { onOutput: handlers.onOutput, onEnd: handlers.onEnd });
+    const followed: Followed = { onOutput: handlers.onOutput, onEnd: handlers.onEnd, acked: from };
+    this.#followed.set(id, followed);
     const flags = resumeOnly ? TERMINAL_RESUME_ONLY : 0;
     send(FrameType.terminalOpen, { flags, offset: from, payload: encodeTerminalOpen(size, env) });
     return {
       input: (offset, payload) => send(FrameType.terminalInput, { offset, payload }),
       resize: (newSize) => send(FrameType.terminalResize, { payload: encodeTerminalSize(newSize) }),
-      ack: (offset) => send(FrameType.ack, { offset }),
+      ack: (offset) => {
+        followed.acked = Math.max(followed.acked, offset);
+        send(FrameType.ack, { offset });
+      },
       close: () => send(FrameType.terminalClose),
     };
   }
@@ -79,11 +85,17 @@ export class KeeperTerminals implements ShellTerminals {
     const followed = this.#followed.get(entryIdFromBytes(frame.id));
     if (followed === undefined) return;
     const { typed, bytes } = decodeTerminalOutput(frame.payload);
+    // A keeper that has dropped acknowledged output begins later than asked.
+    if (followed.next === undefined) followed.acked = Math.max(followed.acked, frame.offset);
     const next = followed.next ?? frame.offset;
     if (frame.offset !== next) {
       throw new MalformedFrame(`Output of a terminal at ${frame.offset} where ${next} comes next.`);
     }
     followed.next = next + bytes.length;
+    // The keeper never sends more than its window ahead of what is stored. Something else would fill this process's memory.
+    if (followed.next - followed.acked > TERMINAL_WINDOW_BYTES) {
+      throw new MalformedFrame(`Output of a terminal ${followed.next - followed.acked} bytes ahead of what is stored.`);
+    }
     followed.onOutput(frame.offset, bytes, typed);
   }
 

@@ -76,6 +76,7 @@ export class HostTerminal {
   #storeAlways = false;
   #end: TerminalEnd | undefined;
   #over = false;
+  readonly #onAbort = () => this.#finish();
 
   constructor(start: TerminalStart, progress: TerminalProgress, deps: HostTerminalDeps) {
     this.#id = start.id;
@@ -89,7 +90,7 @@ export class HostTerminal {
     });
     this.opened = this.#opening.promise;
     this.done = Promise.all([this.#forwardInput(), this.#forwardOutput()]).then(() => {});
-    deps.signal.addEventListener('abort', () => this.#finish(), { once: true });
+    deps.signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
   /** A connection to the keeper was made, the first or a later one. */
@@ -243,6 +244,7 @@ export class HostTerminal {
 
   #finish(): void {
     this.#over = true;
+    this.#deps.signal.removeEventListener('abort', this.#onAbort);
     this.#opening.resolve({ type: 'ended' });
     this.#inputWakeUps.notify();
     this.#outputWakeUps.notify();

@@ -57,6 +57,11 @@ export class HostedSessions {
     });
   }
 
+  /** Ends the sandboxes of the sessions that did not stop. */
+  async discard(): Promise<void> {
+    await Promise.all([...this.#sessions.values()].map(({ session }) => session.discard()));
+  }
+
   /** The host takes nothing new from now on: sessions without a living shell leave it. */
   drain(): void {
     for (const { session } of this.#sessions.values()) session.drain();

@@ -3,6 +3,7 @@ import type { View } from '../view.ts';
 import { readFinishedTasks } from './finished-tasks.ts';
 import { runTask } from './run-task.ts';
 import { type BatchOptions, type BatchTotals, batchOptionsSchema, type Task, type TaskResult } from './task.ts';
+import { runPool } from './task-pool.ts';
 
 /**
  * A batch of tasks. Iterate it once, to its end: tasks are read when there is room for them, and results come as tasks end.
@@ -37,33 +38,12 @@ export class Batch implements AsyncIterable<TaskResult> {
   async *[Symbol.asyncIterator](): AsyncGenerator<TaskResult, void, undefined> {
     const { concurrency, resumeFrom } = this.#options;
     const finished = resumeFrom === undefined ? new Set<string>() : await readFinishedTasks(resumeFrom);
-    const source = toAsyncIterator(this.#tasks);
-    const running = new Map<number, Promise<Ended>>();
-    let next: Promise<Taken> | undefined;
-    let exhausted = false;
-    try {
-      for (let index = 0; ; ) {
-        exhausted ||= this.#signal?.aborted === true;
-        if (!exhausted && running.size < concurrency)
-          next ??= source.next().then((taken) => ({ type: 'taken', taken }));
-        if (running.size === 0 && (exhausted || next === undefined)) return;
-        const step = await Promise.race([...running.values(), ...(next === undefined || exhausted ? [] : [next])]);
-        if (step.type === 'ended') {
-          running.delete(step.index);
-          this.totals[step.result.outcome]++;
-          yield step.result;
-          continue;
-        }
-        next = undefined;
-        if (step.taken.done) exhausted = true;
-        else if (!this.#leavesOut(step.taken.value, finished))
-          running.set(index, this.#start(step.taken.value, index++));
-      }
-    } finally {
-      // The source may still be producing a task. It is not run, and an error of it is dropped.
-      next?.catch(() => {});
-      source.return(undefined).catch(() => {});
-      await Promise.allSettled(running.values());
+    let index = 0;
+    const start = (task: Task) => (this.#leavesOut(task, finished) ? undefined : this.#start(task, index++));
+    const options = { concurrency, signal: this.#signal };
+    for await (const result of runPool(toAsyncIterator(this.#tasks), start, options)) {
+      this.totals[result.outcome]++;
+      yield result;
     }
   }
 
@@ -80,18 +60,13 @@ export class Batch implements AsyncIterable<TaskResult> {
     return true;
   }
 
-  async #start(task: Task, index: number): Promise<Ended> {
+  async #start(task: Task, index: number): Promise<TaskResult> {
     const isDuplicate = this.#seen.has(task?.id);
     this.#seen.add(task?.id);
-    const result = isDuplicate
-      ? duplicate(task.id)
-      : await runTask(this.#view, task, `${this.#name}-${index}`, this.#options.retries, this.#signal);
-    return { type: 'ended', index, result };
+    if (isDuplicate) return duplicate(task.id);
+    return runTask(this.#view, task, `${this.#name}-${index}`, this.#options.retries, this.#signal);
   }
 }
-
-type Taken = { type: 'taken'; taken: IteratorResult<Task> };
-type Ended = { type: 'ended'; index: number; result: TaskResult };
 
 async function* toAsyncIterator(tasks: Iterable<Task> | AsyncIterable<Task>): AsyncGenerator<Task, undefined> {
   yield* tasks;

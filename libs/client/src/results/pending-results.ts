@@ -10,6 +10,7 @@ import {
 import type { Redis } from 'ioredis';
 import { decodeTime } from 'ulid';
 import { parseWireResult, readResult, resultExpired } from './read-result.ts';
+import { SubmitBudget } from './submit-budget.ts';
 
 // RESULTS-1. Every accepted entry that this view waits for settles once: with its Result, or with the error that explains why there is none.
 // RESULTS-2. A notice in the inbox is a hint. Results whose notice was lost are found by reading the records, some at a time, on one timer.
@@ -37,6 +38,8 @@ export class Pending {
   accepted = false;
   /** Submits it again. Undefined for an entry that another view or process submitted. */
   resubmit?: () => Promise<void>;
+  /** Gives its room in the budget back. */
+  release?: () => void;
   settled?: Settled;
   /** The number of changes of Redis (RedisHistory) when Redis last had its record, or before it was sent. */
   redisChanges: number;
@@ -80,6 +83,7 @@ export interface Sent {
 
 /** The entries whose Results a view waits for. */
 export class PendingResults {
+  readonly budget = new SubmitBudget();
   readonly #redis: Redis;
   readonly #history: Pick<RedisHistory, 'changes'>;
   readonly #pending = new Map<string, Pending>();
@@ -110,6 +114,7 @@ export class PendingResults {
 
   /** Ends the waiting without settling: the entry was not accepted, or it has settled. */
   forget(pending: Pending): void {
+    pending.release?.();
     this.#pending.delete(nameOf(pending.keys.session, pending.entryId));
     if (this.#pending.size > 0) return;
     clearInterval(this.#timer);

@@ -1,5 +1,12 @@
 import { createSealer, type Submitted, submit } from '@shellfleet/mailbox';
-import { type CommandPayload, emptyResult, fleetKeys, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
+import {
+  type CommandPayload,
+  emptyResult,
+  fleetKeys,
+  LIMITS,
+  sessionKeys,
+  sessionSpecSchema,
+} from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createIds } from '../connection/ids.ts';
@@ -83,6 +90,23 @@ test('After five submits under one idempotency key have their Results, nothing i
   await pending.notice({ tenant: 'tenant', session: 's', entryId, event: '1-1', result: wire });
   await Promise.all(sent.map(({ pending: entry }) => entry.result()));
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test('BUDGET-1: a submit beyond the budget is refused before anything is sent; a Result, a refusal and a deduplicated entry give their room back', async () => {
+  const context = contextWith();
+  for (let index = 1; index < LIMITS.producerPending; index++) pending.budget.take(payload);
+  vi.mocked(submit)
+    .mockResolvedValueOnce({ type: 'closed' })
+    .mockResolvedValueOnce({ type: 'deduplicated', entryId: 'other' })
+    .mockResolvedValue(accepted);
+  await expect(sendEntry(context, session, payload)).rejects.toMatchObject({ code: 'SESSION_CLOSED' });
+  await sendEntry(context, session, payload);
+  const { pending: entry } = await sendEntry(context, session, payload);
+  await expect(sendEntry(context, session, payload)).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED', retryable: true });
+  expect(submittedIds()).toHaveLength(3);
+  await pending.notice({ tenant: 'tenant', session: 's', entryId: entry.entryId, event: '1-1', result: wire });
+  await sendEntry(context, session, payload);
+  expect(submittedIds()).toHaveLength(4);
 });
 
 test('an entry that waits for room in the window is pending, not accepted, and not sent', async () => {

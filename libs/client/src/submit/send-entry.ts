@@ -35,10 +35,11 @@ export async function sendEntry(
 ): Promise<Sent> {
   if (options.durable) requireDurability(context.durability);
   const { interceptors, namespace, tenant } = context;
+  const release = context.pending.budget.take(payload);
   const entryId = context.nextId();
   const commandId = toCommandId(session.id, entryId);
   const send = (given: EntryPayload) => sendNow(context, session, entryId, given, options);
-  return traceSubmit(session.id, commandId, () => {
+  const sent = traceSubmit(session.id, commandId, () => {
     if (interceptors.isEmpty) return send(payload);
     const { durable = false, retry = 'never', ...rest } = options;
     return interceptors.around(
@@ -46,6 +47,18 @@ export async function sendEntry(
       send,
     );
   });
+  return sent.then(
+    (done) => {
+      // The room stays taken until the Result has come. A deduplicated entry takes none of its own.
+      if (done.deduplicated || done.pending.settled !== undefined) release();
+      else done.pending.release = release;
+      return done;
+    },
+    (error: unknown) => {
+      release();
+      throw error;
+    },
+  );
 }
 
 async function sendNow(

@@ -1,0 +1,49 @@
+import { getEventListeners } from 'node:events';
+import { createSealer, createSealKey } from '@shellfleet/mailbox';
+import { sessionKeys } from '@shellfleet/protocol';
+import { pino } from 'pino';
+import { expect, test, vi } from 'vitest';
+import type { TerminalHandlers } from '../shell/shell-terminals.ts';
+import { HostTerminal } from './host-terminal.ts';
+
+vi.mock('@shellfleet/mailbox', async (original) => ({
+  ...(await original<object>()),
+  appendTerminalOutput: async (_owner: unknown, { number, messages }: { number: number; messages: string[] }) => ({
+    type: 'stored',
+    next: number + messages.length,
+  }),
+  readTerminalInput: async () => [],
+}));
+
+const START = { id: '01J0000000000000000000000T', rows: 1, columns: 1, env: {}, from: 0, resumeOnly: false };
+
+test('terminals that have ended leave nothing behind on the signal of their session', async () => {
+  const session = new AbortController();
+  for (let terminals = 0; terminals < 20; terminals += 1) {
+    const terminal = new HostTerminal(
+      START,
+      { shown: 0, rawTo: 0 },
+      {
+        owner: { redis: {}, keys: sessionKeys('ns', 't', 's'), fence: 1, host: 'h' } as never,
+        sealer: createSealer([createSealKey()]),
+        signal: session.signal,
+        logger: pino({ level: 'silent' }),
+        output: {
+          createStage: () => ({ push: (bytes: Buffer) => bytes, end: () => Buffer.alloc(0), heldBytes: 0 }) as never,
+          secrets: [],
+        },
+        onFenced() {},
+      },
+    );
+    let keeper: TerminalHandlers | undefined;
+    terminal.connect({
+      open(_start, handlers) {
+        keeper = handlers;
+        return { input() {}, resize() {}, ack() {}, close() {} };
+      },
+    });
+    keeper?.onEnd({ reason: 'exited', exitCode: 0, signal: 0, problem: '' } as never);
+    await terminal.done;
+  }
+  expect(getEventListeners(session.signal, 'abort')).toEqual([]);
+});

@@ -1,0 +1,48 @@
+import { type EntryPayload, LIMITS, ShellfleetError } from '@shellfleet/protocol';
+
+// BUDGET-1. A view holds a bounded number of entries whose Results have not come, with a bounded size: their payloads stay in memory, because an
+//           entry that Redis loses is submitted again. A submit beyond that is refused before anything is sent.
+
+/** The entries that a view has submitted, or is about to, and whose Results have not come. */
+export class SubmitBudget {
+  #entries = 0;
+  #chars = 0;
+
+  /** Takes room for one entry. The returned function gives it back; further calls of it change nothing. Throws QUOTA_EXCEEDED. */
+  take(payload: EntryPayload): () => void {
+    const chars = sizeOf(payload);
+    if (this.#entries >= LIMITS.producerPending || this.#chars + chars > LIMITS.producerPendingChars)
+      throw refusal(this.#entries, this.#chars);
+    this.#entries++;
+    this.#chars += chars;
+    let isTaken = true;
+    return () => {
+      if (!isTaken) return;
+      isTaken = false;
+      this.#entries--;
+      this.#chars -= chars;
+    };
+  }
+}
+
+/** Characters of the large fields of a payload. */
+function sizeOf(payload: EntryPayload): number {
+  switch (payload.type) {
+    case 'command': {
+      const env = Object.entries(payload.env ?? {}).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+      return payload.script.length + (payload.stdin?.length ?? 0) + env;
+    }
+    case 'file':
+      return payload.operation.name === 'write' ? payload.operation.data.length : 0;
+    case 'restart':
+      return 0;
+  }
+}
+
+function refusal(entries: number, chars: number): ShellfleetError {
+  return new ShellfleetError(
+    'QUOTA_EXCEEDED',
+    `This process waits for ${entries} commands with ${chars} characters, and ${LIMITS.producerPending} with ${LIMITS.producerPendingChars} are the limit. Wait for some of their results, then submit again.`,
+    { waiting: entries, limit: LIMITS.producerPending, chars, limitChars: LIMITS.producerPendingChars },
+  );
+}

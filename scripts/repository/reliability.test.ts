@@ -1,0 +1,31 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { PROMISES } from '../../tests/chaos/check/promises.ts';
+import { root } from '../steps.ts';
+
+// docs/reliability.md: each promise has a test, each test exists, and each injected fault is judged by a row of the table.
+
+const page = await readFile(join(root, 'docs/reliability.md'), 'utf8');
+const rows = page
+  .slice(page.indexOf('| Event |'), page.indexOf('## The proof'))
+  .split('\n')
+  .filter((line) => line.startsWith('| '))
+  .slice(1)
+  .map((line) => line.slice(2, -2).split(' | '));
+const pathsIn = (text: string): string[] =>
+  Array.from(text.matchAll(/[\w./-]+\.test\.ts/g), ([path]) => (path.includes('/') ? path : `tests/chaos/${path}`));
+
+test.each(rows)('the promise about "%s" has tests, and they exist', (_event, _promise, tests = '') => {
+  expect(pathsIn(tests)).not.toEqual([]);
+});
+
+test('every test that the page names exists', () => {
+  expect(pathsIn(page).filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
+test('every fault that is injected is judged by a row of the table', () => {
+  const events = new Set(rows.map(([event]) => event));
+  expect(Object.values(PROMISES).filter(({ event }) => !events.has(event))).toEqual([]);
+});
