@@ -132,7 +132,7 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
       expectedResult('nowhere', {
         outcome: 'timeout',
         exitCode: null,
-        reason: 'wall',
+        reason: 'not-started',
         hostId: null,
         shell: { state: 'kept', epoch: 0 },
       }),

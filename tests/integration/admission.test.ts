@@ -121,7 +121,10 @@ test('a job whose lock ran out goes to the next host of its class, before all th
   const [docker, host] = [await startHost('h2', ['docker']), await startHost('h3', ['host'])];
   await lost.close();
   await until(
-    () => queue.waiting('host'),
+    async () => {
+      await host.requeueStalled();
+      return queue.waiting('host');
+    },
     (waiting) => waiting.length === 2,
   );
   expect(await docker.fetch()).toBeUndefined();

@@ -130,7 +130,7 @@ test('a full Redis takes nothing new, says so, and still lets everything come to
 
 test('entries stay in the order of their calls when a restarted Redis has forgotten the scripts', async () => {
   await using server = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
-  const { redis } = await connectRedis(server.url, 'host', 'test');
+  const { redis } = await connectRedis(server.url, 'subscriber', 'test');
   const keys = newKeys();
   const generation = await openSession(redis, keys);
   const called: string[] = [];

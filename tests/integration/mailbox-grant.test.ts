@@ -1,4 +1,4 @@
-import { forget, grant, relock, submit } from '@shellfleet/mailbox';
+import { forget, grant, renew, requeue, submit } from '@shellfleet/mailbox';
 import {
   type FleetKeys,
   fleetKeys,
@@ -9,7 +9,7 @@ import {
 } from '@shellfleet/protocol';
 import { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { connectTestRedis, newKeys, newSubmission, openSession, type TestRedis } from '../support/mailbox-session.ts';
 
 const LOCK_MS = 30_000;
@@ -40,8 +40,11 @@ async function grantAnew(host: string): Promise<{ fence: number; host: string }>
   return { fence: granted.fence, host };
 }
 
-const relockAs = (owner: { fence: number; host: string }) =>
-  relock(redis, fleet, { ...keys, placementClass: 'docker' }, owner, 2 * LOCK_MS);
+/** Whether the owner could renew its lock. */
+async function renewAs({ fence, host }: { fence: number; host: string }): Promise<boolean> {
+  const held = { job: { ...keys, placementClass: 'docker' }, fence, lockMs: 2 * LOCK_MS };
+  return (await renew(redis, fleet, host, [held])).lost.length === 0;
+}
 
 test('the lock of a session job that BullMQ handed out is where keys.ts says, and names the host', async () => {
   const shared = { connection: redis, prefix: fleet.admission };
@@ -55,7 +58,7 @@ test('the lock of a session job that BullMQ handed out is where keys.ts says, an
     expect(await redis.get(lock)).toBe('h1');
     expect(await redis.pttl(lock)).toBeGreaterThan(LOCK_MS - 5_000);
     expect(await grantTo('h1')).toMatchObject({ type: 'granted' });
-    expect(await worker.extendJobLocks([jobId], ['h1'], 2 * LOCK_MS)).toEqual([]);
+    expect(await renewAs({ fence: 1, host: 'h1' })).toBe(true);
     expect(await redis.pttl(lock)).toBeGreaterThan(LOCK_MS);
   } finally {
     await Promise.allSettled([worker.close(true), queue.close()]);
@@ -106,7 +109,7 @@ test('a missing lock is not set for a host that is not its last owner', async ()
 test.each(['still there', 'expired'])('the last owner renews its lock, which is %s', async (lockIs) => {
   const owner = await grantAnew('h1');
   if (lockIs === 'expired') await redis.del(lock);
-  expect(await relockAs(owner)).toBe(true);
+  expect(await renewAs(owner)).toBe(true);
   expect(await redis.get(lock)).toBe('h1');
   expect(await redis.pttl(lock)).toBeGreaterThan(LOCK_MS);
 });
@@ -115,12 +118,76 @@ test('no other host, and no earlier fence of the same host, renews the lock of a
   const earlier = await grantAnew('h1');
   const owner = await grantAnew('h1');
   await redis.del(lock);
-  expect(await relockAs(earlier)).toBe(false);
-  expect(await relockAs({ ...owner, host: 'h2' })).toBe(false);
+  expect(await renewAs(earlier)).toBe(false);
+  expect(await renewAs({ ...owner, host: 'h2' })).toBe(false);
   expect(await redis.exists(lock)).toBe(0);
   await redis.set(lock, 'h2');
-  expect(await relockAs(owner)).toBe(false);
+  expect(await renewAs(owner)).toBe(false);
   expect(await redis.get(lock)).toBe('h2');
+});
+
+test('one call renews many locks, and names those that are lost', async () => {
+  const locks = Array.from({ length: 450 }, (_, index) => ({
+    job: { ...keys, session: `s${index}`, placementClass: 'docker' },
+    lockMs: LOCK_MS,
+  }));
+  const lockOf = (index: number) => sessionJobLockKey(fleet, 'docker', sessionJobId(keys.tenant, `s${index}`));
+  await Promise.all(locks.map((_, index) => redis.set(lockOf(index), index % 100 === 7 ? 'h2' : 'h1', 'PX', 1_000)));
+  const from = Date.now();
+  const { lost, redisTime } = await renew(redis, fleet, 'h1', locks);
+  expect(lost.map(({ job }) => job.session)).toEqual(['s7', 's107', 's207', 's307', 's407']);
+  expect(Math.abs(redisTime - from)).toBeLessThan(60_000);
+  expect(await redis.pttl(lockOf(449))).toBeGreaterThan(LOCK_MS - 10_000);
+  expect(await redis.pttl(lockOf(407))).toBeLessThanOrEqual(1_000);
+});
+
+describe('a job whose lock ran out', () => {
+  let queue: Queue;
+  let worker: Worker;
+  let jobId: string;
+  let owner: { fence: number; host: string };
+
+  beforeEach(async () => {
+    const shared = { connection: redis, prefix: fleet.admission };
+    queue = new Queue(sessionsQueue('docker'), shared);
+    worker = new Worker(sessionsQueue('docker'), null, { ...shared, autorun: false, lockDuration: LOCK_MS });
+    jobId = sessionJobId(keys.tenant, keys.session);
+    await queue.add('session', {}, { jobId, removeOnComplete: true });
+    await worker.getNextJob('h1', { block: false });
+    const granted = await grantTo('h1');
+    owner = { fence: granted.type === 'granted' ? granted.fence : 0, host: 'h1' };
+    await queue.add('session', {}, { jobId: 'waits' });
+    await redis.del(lock);
+  });
+  afterEach(() => Promise.allSettled([worker.close(true), queue.close()]));
+
+  const fetch = async () => (await worker.getNextJob('h2', { block: false }))?.id;
+
+  test('is handed out again, before all that wait', async () => {
+    expect(await requeue(redis, fleet, ['docker'], 1)).toBe(1);
+    expect([await fetch(), await fetch(), await fetch()]).toEqual([jobId, 'waits', undefined]);
+  });
+
+  test('is handed out to nobody once its owner has renewed the lock, also when it waited already', async () => {
+    await requeue(redis, fleet, ['docker'], 1);
+    expect(await renewAs(owner)).toBe(true);
+    expect([await fetch(), await fetch()]).toEqual(['waits', undefined]);
+    // It is active, and its owner can end it.
+    await (await queue.getJob(jobId))?.moveToCompleted(null, 'h1', false);
+    expect(await queue.getJob(jobId)).toBeUndefined();
+  });
+
+  test('stays where it is when the search arrives after its deadline, or before the interval is over', async () => {
+    expect(await requeue(redis, fleet, ['docker'], 60_000)).toBe(1);
+    expect(await fetch()).toBe(jobId);
+    await redis.del(lock);
+    expect(await requeue(redis, fleet, ['docker'], 1)).toBe(0);
+    await redis.del(`${fleet.admission}:${sessionsQueue('docker')}:requeued`);
+    redis.time = async () => [1_000_000, 0];
+    expect(await requeue(redis, fleet, ['docker'], 1)).toBe(0);
+    Reflect.deleteProperty(redis, 'time');
+    expect(await requeue(redis, fleet, ['docker'], 1)).toBe(1);
+  });
 });
 
 test('a session whose life is over leaves the index and the owners, unless it was submitted to meanwhile', async () => {

@@ -1,5 +1,5 @@
 import { finish, release, submit, take } from '@shellfleet/mailbox';
-import { fleetKeys, recordKey, sessionJobId, sessionJobLockKey, sessionKeys } from '@shellfleet/protocol';
+import { fleetKeys, hostKeys, recordKey, sessionJobId, sessionJobLockKey, sessionKeys } from '@shellfleet/protocol';
 import { startUpkeep } from '@shellfleet/worker';
 import type { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
@@ -52,7 +52,7 @@ const silent = { warn() {}, info() {}, error() {} } as never;
 
 function start(redis: Redis, times: { intervalMs: number; quietMs: number; retentionMs: number }) {
   const jobs = { has: async () => true, ensure: async () => {} } as never;
-  return startUpkeep({ redis, fleet, jobs, logger: silent, ...times });
+  return startUpkeep({ redis, fleet, jobs, logger: silent, ...times }, { settled: true });
 }
 
 /** Commands of upkeep per round, over some rounds. */
@@ -67,7 +67,7 @@ async function commandsPerRound(redis: Redis): Promise<number> {
 test(`with ${SESSIONS} sessions that were left, upkeep's work per round and Redis' memory depend on the ${ALIVE} in use (UPKEEP-4, UPKEEP-5)`, async () => {
   await using own = await startOwnRedis();
   const { redis } = own;
-  await redis.set(`${NAMESPACE}:host:h1:alive`, '{}');
+  await redis.set(hostKeys(NAMESPACE, 'h1').alive, '{}');
   for (let index = 0; index < ALIVE; index += 1) await openAlive(redis, `alive-${index}`);
   const before = await memoryOf(redis);
   for (let from = 0; from < SESSIONS; from += 200) {

@@ -155,6 +155,15 @@ const environmentSchema = z.object({
   SHELLFLEET_RETENTION: duration(1_000, 365 * 86_400_000)
     .default(LIMITS.defaultRetentionMs)
     .describe('How long ended commands, their output, answers and idempotency keys are kept; one value for a fleet'),
+  SHELLFLEET_DISK_BYTES: wholeNumber(MIB, 2 ** 50)
+    .optional()
+    .describe('Of one container on the disk of the engine; default: 10 GiB, or half of the disk if that is less'),
+  SHELLFLEET_MIN_FREE_DISK: wholeNumber(0, 2 ** 50)
+    .optional()
+    .describe('Bytes; with less free disk the host takes no new session; default: 1 GiB, or a twentieth of the disk'),
+  SHELLFLEET_MIN_FREE_MEMORY: wholeNumber(0, 2 ** 50)
+    .optional()
+    .describe('Bytes; with less free memory it takes none either; default: 256 MiB, or a twentieth of the memory'),
   SHELLFLEET_LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
     .default('info')
@@ -184,6 +193,10 @@ export interface WorkerConfig {
   logs: { commandBytes: number; hostBytes: number; maxAgeMs: number };
   /** How long the fleet keeps what has ended. */
   retentionMs: number;
+  /** Of one container. */
+  diskBytes: number | undefined;
+  /** With less, the host takes no new session. */
+  leastFree: { diskBytes: number | undefined; memoryBytes: number | undefined };
   logLevel: string;
   hostMemoryBytes: number;
   hostCpus: number;
@@ -225,6 +238,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
       maxAgeMs: values.SHELLFLEET_LOG_AGE_MS ?? values.SHELLFLEET_RETENTION,
     },
     retentionMs: values.SHELLFLEET_RETENTION,
+    diskBytes: values.SHELLFLEET_DISK_BYTES,
+    leastFree: { diskBytes: values.SHELLFLEET_MIN_FREE_DISK, memoryBytes: values.SHELLFLEET_MIN_FREE_MEMORY },
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     hostMemoryBytes: totalmem(),
     hostCpus: cpus().length,

@@ -14,6 +14,7 @@ import { refuseOtherRetention } from './lease/fleet-retention.ts';
 import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
 import { createHeldTimes } from './lease/held-times.ts';
 import { createLeases } from './lease/leases.ts';
+import { Settling } from './lease/settling.ts';
 import { RunningEntries } from './run/running-entries.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
 import { ADMIT_EVERYTHING, type Admission } from './session/admission.ts';
@@ -24,7 +25,9 @@ import { startUpkeep } from './upkeep/upkeep.ts';
 import { watchDrainRequest } from './worker/drain-request.ts';
 import { fetchSessions } from './worker/fetch-sessions.ts';
 import { readHostCalls } from './worker/host-calls.ts';
+import { type LeastFree, watchHostRoom } from './worker/host-room.ts';
 import { HostedSessions } from './worker/hosted-sessions.ts';
+import { requeueRegularly } from './worker/requeue-regularly.ts';
 import { sweepLogsRegularly } from './worker/sweep-logs-regularly.ts';
 import { takeBack } from './worker/take-back.ts';
 import { subscribeToWakeUps } from './worker/wake-ups.ts';
@@ -61,6 +64,8 @@ export interface WorkerDeps {
   logger: Logger;
   /** Another process acts as this host now. */
   onReplaced(): void;
+  /** The disk and the memory that have to be free before it takes a session. Default: not measured. */
+  room?: { stateFolder: string; least: LeastFree };
 }
 
 export interface Worker {
@@ -89,12 +94,14 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const leases = createLeases(jobs);
   const heldTimes = createHeldTimes();
   const stopping = new AbortController();
+  const wakeUps = new Notifier();
+  const room = deps.room && (await watchHostRoom({ ...deps.room, logger, onRoom: () => wakeUps.notify() }));
   /** Why this host takes no new session at present. */
-  const problems = () => [sandboxes.problem()].filter((problem) => problem !== undefined);
+  const problems = () => [sandboxes.problem(), room?.problem()].filter((problem) => problem !== undefined);
   const drainRequest = await watchDrainRequest({ ...host, onChange: () => onDrainChange() });
   const isDraining = () => stopping.signal.aborted || drainRequest.isMade;
   const takesNew = () => !isDraining() && problems().length === 0;
-  const wakeUps = new Notifier();
+  const settling = new Settling({ redis, fleet, hostId, onSettled: () => wakeUps.notify() });
   const sessions = new HostedSessions(
     {
       ...host,
@@ -137,10 +144,14 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     throw error;
   });
   await recordRetention(redis, fleet, deps.retentionMs);
-  // Redis may have lost it.
-  redis.on('ready', () => void recordRetention(redis, fleet, deps.retentionMs).catch(() => {}));
-  // While Redis was down the leases may have run out: they are renewed before another host takes them over.
-  redis.on('ready', () => void heartbeat.beatNow());
+  // While Redis was away the leases may have run out: they are renewed before any other call, of this host or of another.
+  deps.connected.recoverFirst(async (direct) => {
+    const lastBeatAt = heartbeat.lastAt;
+    await heartbeat.recover(direct, () => leases.renew(direct));
+    // Redis may have lost it.
+    await recordRetention(direct, fleet, deps.retentionMs).catch(() => {});
+    void settling.begin(lastBeatAt);
+  });
 
   const onDrainChange = () => {
     if (drainRequest.isMade) sessions.drain();
@@ -169,13 +180,14 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   // Calls that came before the subscription.
   await readCalls();
   const fetching = fetchSessions({
-    ...{ jobs, sessions, wakeUps, readCalls, logger },
+    ...{ jobs, sessions, wakeUps, readCalls, settling, logger },
     slots: deps.slots,
     mayTake: takesNew,
     stopping: stopping.signal,
   });
+  const requeueing = requeueRegularly(jobs, settling, STALLED_INTERVAL_MS, logger);
   const upkeepTimes = { intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS, retentionMs: deps.retentionMs };
-  const upkeep = startUpkeep({ redis, fleet, jobs, logger, ...upkeepTimes });
+  const upkeep = startUpkeep({ redis, fleet, jobs, logger, ...upkeepTimes }, settling);
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
@@ -196,6 +208,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       }
       const left = sessions.size;
       logSweeping.close();
+      room?.close();
+      requeueing.close();
       drainRequest.close();
       await upkeep.close();
       await heartbeat.close();

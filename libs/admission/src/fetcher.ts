@@ -12,26 +12,18 @@ interface FetcherOptions {
   hostId: string;
   offers: readonly PlacementClass[];
   lockMs: number;
-  stalledIntervalMs: number;
 }
 
 export interface Fetcher {
   fetch(): Promise<SessionJob | undefined>;
-  /** Returns the ids of the jobs whose lock is not this host's. */
-  extendLocks(name: PlacementClass, jobIds: readonly string[], lockMs: number): Promise<string[]>;
   close(): Promise<void>;
 }
 
-/** Takes jobs from the queues of the offered classes, and hands out stalled ones again. */
+/** Takes jobs from the queues of the offered classes. */
 export async function createFetcher(options: FetcherOptions, queues: SessionQueues): Promise<Fetcher> {
   const { hostId, offers } = options;
   const workers = new Map<PlacementClass, Worker>();
-  await Promise.all(
-    offers.map(async (name) => {
-      await workerOf(name).waitUntilReady();
-      await workerOf(name).startStalledCheckTimer();
-    }),
-  );
+  await Promise.all(offers.map((name) => workerOf(name).waitUntilReady()));
 
   return {
     async fetch() {
@@ -40,10 +32,6 @@ export async function createFetcher(options: FetcherOptions, queues: SessionQueu
         if (job !== undefined) return job;
       }
       return undefined;
-    },
-    extendLocks(name, jobIds, lockMs) {
-      const tokens = jobIds.map(() => hostId);
-      return workerOf(name).extendJobLocks([...jobIds], tokens, lockMs);
     },
     async close() {
       await Promise.allSettled([...workers.values()].map((worker) => worker.close(true)));
@@ -83,9 +71,6 @@ export async function createFetcher(options: FetcherOptions, queues: SessionQueu
       autorun: false,
       name: hostId,
       lockDuration: options.lockMs,
-      stalledInterval: options.stalledIntervalMs,
-      // ADMISSION-2: however often its host is lost, a session's job never fails.
-      maxStalledCount: 1_000_000,
     };
     // ADMISSION-4: without this factory BullMQ opens a second connection for blocking calls, of which there are none.
     const worker = new Worker(sessionsQueue(name), null, workerOptions, (queue, opts) =>

@@ -1,4 +1,4 @@
-import { type Granted, grant, relock, toQueueError } from '@shellfleet/mailbox';
+import { type Granted, grant, type Lock, renew, requeue, toQueueError } from '@shellfleet/mailbox';
 import { type FleetKeys, sessionJobLockKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { createFetcher } from './fetcher.ts';
@@ -9,15 +9,12 @@ import { SessionQueues } from './session-queues.ts';
 // A host's side of the sessions queues: BullMQ admits sessions to hosts, and the lock of a job is the lease.
 //
 // ADMISSION-1. A session that holds a slot has one active job. The token of its lock is the host's id, so a restarted worker still owns it.
-// ADMISSION-2. A job whose lock ran out (stalled) is handed out again: its next host takes the session over. It never fails.
+// ADMISSION-2. A job whose lock ran out is handed out again: its next host takes the session over. It never fails. BullMQ's own check for
+//              stalled jobs is not used: a check that was sent before an outage would arrive before the hosts have renewed their locks.
 // ADMISSION-3. A host fetches only from the queues of the placement classes that it offers.
 // ADMISSION-4. All classes share the connection that the host gives. No call here blocks it.
 
-interface HeldLock {
-  job: SessionJob;
-  lockMs: number;
-  fence?: number;
-}
+type HeldLock = Lock & { job: SessionJob };
 
 export interface SessionJobs {
   /** Takes the next waiting session that this host can run and locks its job for `lockMs`. Undefined when none waits. */
@@ -27,10 +24,12 @@ export interface SessionJobs {
   /** Asks for a fence for a session whose job this host has locked. Throws QUEUE_UNAVAILABLE. */
   grant(job: SessionJob): Promise<Granted>;
   /**
-   * Extends the locks, with one call per distinct duration and class. A lock that ran out is set again if no other host took the job since.
-   * Returns the sessions whose lock this host has lost. `fence`: the fence under which this host owns the session already.
+   * Extends the locks. A lock that ran out is set again if no other host took the job since. Returns the sessions whose lock this host has
+   * lost. `fence`: the fence under which this host owns the session already. `via`: the connection to use.
    */
-  renew(leases: readonly HeldLock[]): Promise<SessionJob[]>;
+  renew(leases: readonly HeldLock[], via?: Redis): Promise<SessionJob[]>;
+  /** Hands out the jobs again whose lock ran out, in the classes that this host offers. All hosts together do so once per interval. */
+  requeueStalled(): Promise<void>;
   /** Ends the job; the session then holds no slot. Throws QUEUE_UNAVAILABLE. */
   remove(job: SessionJob): Promise<void>;
   /** Puts the job back to the front of its line, so the session keeps its place, and wakes the hosts. Throws QUEUE_UNAVAILABLE. */
@@ -50,7 +49,7 @@ export interface SessionJobsOptions {
   offers: readonly PlacementClass[];
   /** length of a lock just taken, until the session's own grace period is known */
   lockMs: number;
-  /** how often stalled jobs are searched for, in each class that this host offers */
+  /** the shortest time between two searches for jobs whose lock ran out, over all hosts */
   stalledIntervalMs: number;
 }
 
@@ -72,10 +71,13 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
     grant: (job) => grant(redis, fleet, job, hostId, options.lockMs, otherClasses(job)),
 
-    async renew(leases) {
-      const alike = Map.groupBy(leases, ({ job, lockMs }) => `${job.placementClass} ${lockMs}`);
-      const lost = await Promise.all([...alike.values()].map(renewAlike));
-      return lost.flat();
+    async renew(leases, via = redis) {
+      const { lost } = await renew(via, fleet, hostId, leases);
+      return lost.map(({ job }) => job);
+    },
+
+    async requeueStalled() {
+      await requeue(redis, fleet, options.offers, options.stalledIntervalMs);
     },
 
     async remove(job) {
@@ -112,21 +114,6 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
   async function listActive(name: PlacementClass): Promise<SessionJob[]> {
     const jobs = await queues.of(name).getActive();
     return jobs.flatMap((job) => parseSessionJob(job, name) ?? []);
-  }
-
-  /** Leases of one class and duration, at least one. */
-  async function renewAlike(leases: HeldLock[]): Promise<SessionJob[]> {
-    const [first] = leases;
-    if (first === undefined) return [];
-    const ids = leases.map(({ job }) => jobIdOf(job));
-    const refused = new Set(await fetcher.extendLocks(first.job.placementClass, ids, first.lockMs));
-    const lost: SessionJob[] = [];
-    for (const { job, fence, lockMs } of leases) {
-      if (!refused.has(jobIdOf(job))) continue;
-      const kept = fence !== undefined && (await relock(redis, fleet, job, { fence, host: hostId }, lockMs));
-      if (!kept) lost.push(job);
-    }
-    return lost;
   }
 
   function lockOf(job: SessionJob): string {

@@ -1,20 +1,25 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { batchWrites } from './batch-writes.ts';
-import { useClusterDeadlines, usePatientDeadlines } from './patient-deadlines.ts';
+import { applyCallRules, applyClusterCallRules, REDIS_DEADLINE_MS } from './call-rules.ts';
 import type { RedisAddress } from './redis-address.ts';
-
-/** A call to Redis fails when it has no reply within this time. */
-export const REDIS_DEADLINE_MS = 2_000;
 
 /**
  * How a connection behaves while Redis is unavailable. `producer`: its calls fail within the deadline, and the caller gets the error.
- * `host`: it retries for ever. `blocking`: it retries for ever, and its calls have no deadline, because they wait for data.
+ * `host`: its calls fail at once and are never sent later; the caller makes them again. `subscriber`: it subscribes again for ever.
+ * `blocking`: it retries for ever, and its calls have no deadline, because they wait for data.
  */
-export type ConnectionRole = 'producer' | 'host' | 'blocking';
+export type ConnectionRole = 'producer' | 'host' | 'subscriber' | 'blocking';
 
 const ROLE_OPTIONS: Record<ConnectionRole, RedisOptions> = {
   producer: { maxRetriesPerRequest: 1, commandTimeout: REDIS_DEADLINE_MS },
-  host: { maxRetriesPerRequest: null, commandTimeout: REDIS_DEADLINE_MS },
+  // With 0 retries a broken connection fails the calls that are under way.
+  host: {
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: REDIS_DEADLINE_MS,
+  },
+  subscriber: { maxRetriesPerRequest: null, commandTimeout: REDIS_DEADLINE_MS },
   blocking: { maxRetriesPerRequest: null },
 };
 
@@ -40,7 +45,7 @@ function openNode(address: RedisAddress, role: ConnectionRole, connectionName: s
   // Without a listener, the error event would end the process.
   redis.on('error', () => {});
   batchWrites(redis);
-  usePatientDeadlines(redis);
+  applyCallRules(redis);
   return redis;
 }
 
@@ -81,7 +86,7 @@ function openCluster(address: RedisAddress, role: ConnectionRole, connectionName
   );
   cluster.on('error', () => {});
   cluster.on('+node', (node: Redis) => batchWrites(node));
-  useClusterDeadlines(cluster, ROLE_OPTIONS[role].commandTimeout);
+  applyClusterCallRules(cluster, ROLE_OPTIONS[role].commandTimeout);
   return cluster as unknown as Redis;
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { isShellfleetError } from '@shellfleet/protocol';
 import { toQueueError } from './script.ts';
 
@@ -21,6 +20,13 @@ export interface RetryOptions {
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
+
+const pauses = new Set<() => void>();
+
+/** Ends the pauses of all retries in this process: a connection takes calls again. */
+export function redisResumed(): void {
+  for (const end of pauses) end();
+}
 
 /**
  * Repeats a mailbox call until Redis answers it. Every script may arrive twice, so a call whose reply was lost can be made again.
@@ -46,9 +52,19 @@ export async function retryWhileRedisIsDown<T>(
   }
 }
 
-async function backOff(attempt: number, signal: AbortSignal | undefined): Promise<void> {
-  const ms = Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS);
-  await delay(ms, undefined, signal === undefined ? {} : { signal }).catch(() => {});
+function backOff(attempt: number, signal: AbortSignal | undefined): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = () => {
+      pauses.delete(end);
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS));
+    signal?.addEventListener('abort', end, { once: true });
+    pauses.add(end);
+  });
 }
 
 function isRedisDown(error: unknown, errorReplies: 'retry' | 'throw'): boolean {

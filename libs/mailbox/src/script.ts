@@ -104,7 +104,7 @@ export function throwQueueError(cause: unknown): never {
 
 /** Converts a failure of Redis, or of the connection to it. */
 export function toQueueError(cause: unknown): ShellfleetError {
-  const text = cause instanceof Error ? cause.message : String(cause);
+  const text = describeCause(cause);
   const full = text.includes('OOM command not allowed');
   const message = full
     ? 'Redis is full (maxmemory reached), so it takes nothing new. Free memory, or raise maxmemory.'
@@ -115,4 +115,11 @@ export function toQueueError(cause: unknown): ShellfleetError {
 /** Whether Redis refused this call because it has no room for new data. */
 export function isRedisFull(error: unknown): boolean {
   return isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE' && error.context.full === true;
+}
+
+/** ioredis describes two failures of a host's calls by its own options. */
+function describeCause(cause: unknown): string {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  if (text.startsWith('Reached the max retries')) return 'the connection broke before its answer';
+  return text.startsWith("Stream isn't writeable") ? 'there is no connection to it' : text;
 }

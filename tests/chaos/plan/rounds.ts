@@ -67,11 +67,19 @@ export const ROUND_KINDS: readonly RoundKind[] = [
     gapMs: [6_000, 10_000],
   },
   {
-    name: 'full disks and memory',
+    name: 'a full Redis',
     redis: SYNCED,
     smallDisks: true,
     inTests: true,
-    lanes: [{ 'redis-full': [1_000, 4_000], 'redis-disk-full': [1_000, 3_000] }, { 'host-disk-full': [1_000, 4_000] }],
+    lanes: [{ 'redis-full': [1_000, 4_000], 'redis-disk-full': [1_000, 3_000] }, clients],
+    gapMs: SHORT_GAP,
+  },
+  {
+    name: 'full disks of hosts',
+    redis: SYNCED,
+    smallDisks: true,
+    inTests: false,
+    lanes: [{ 'host-disk-full': [1_000, 4_000] }, { 'worker-kill': [0, 1_500] }],
     gapMs: SHORT_GAP,
   },
   {

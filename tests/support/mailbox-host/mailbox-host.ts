@@ -107,7 +107,7 @@ class TinyHost implements MailboxHost {
     const { redisUrl, namespace } = this.#options;
     const { redis, duplicate } = await connectRedis(redisUrl, 'host', this.id);
     this.#redis = redis;
-    this.#subscriber = duplicate('host', `${this.id}-wakeups`);
+    this.#subscriber = duplicate('subscriber', `${this.id}-wakeups`);
     const fleet = fleetKeys(namespace);
     this.#worker = new Worker(sessionsQueue('docker'), null, {
       connection: redis,

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { type BootClaim, claimHostId, renewHostId } from './boot-claim.ts';
+import { type BootClaim, claimHostId, holdsHostId, renewHostId } from './boot-claim.ts';
 
 /** The two commands that a claim uses. Each write is recorded with its expiry. */
 function fakeRedis(stored: string | null) {
@@ -34,12 +34,18 @@ test('refuses a host id that another machine holds, and changes nothing', async 
 });
 
 test.each([
-  ['renews its own claim', 'm1 b2', true],
-  ['renews a claim that has expired', null, true],
-  ['leaves the claim of a later process of this machine alone', 'm1 b3', false],
-  ['leaves the claim of another machine alone', 'm2 b2', false],
-])('%s', async (_title, stored, renewed) => {
+  ['a claim of its own', 'm1 b2', true],
+  ['a claim that has expired', null, true],
+  ['the claim of a later process of this machine', 'm1 b3', false],
+  ['the claim of another machine', 'm2 b2', false],
+])('%s: the host id is held by this process: %s %s', async (_title, stored, held) => {
   const { redis, writes } = fakeRedis(stored);
-  expect(await renewHostId(redis, 'ns', claim)).toBe(renewed);
-  expect(writes).toEqual(renewed ? WRITE : []);
+  expect(await holdsHostId(redis, 'ns', claim)).toBe(held);
+  expect(writes).toEqual([]);
+});
+
+test('renews its claim', async () => {
+  const { redis, writes } = fakeRedis('m1 b2');
+  await renewHostId(redis, 'ns', claim);
+  expect(writes).toEqual(WRITE);
 });

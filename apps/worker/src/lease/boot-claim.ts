@@ -15,21 +15,24 @@ export interface BootClaim {
 
 /** Claims the host id for `ttlMs`. Throws HOST_ID_TAKEN while another machine holds it. */
 export async function claimHostId(redis: Redis, namespace: string, claim: BootClaim): Promise<void> {
-  const key = hostKeys(namespace, claim.hostId).boot;
-  const value = `${claim.machine} ${claim.boot}`;
-  const before = await redis.get(key);
+  const before = await redis.get(hostKeys(namespace, claim.hostId).boot);
   if (before !== null && before.split(' ')[0] !== claim.machine) throw taken(claim.hostId);
-  await redis.set(key, value, 'PX', claim.ttlMs);
+  await renewHostId(redis, namespace, claim);
 }
 
-/** Renews the claim for `ttlMs`. False when another process holds it. */
-export async function renewHostId(redis: Redis, namespace: string, claim: BootClaim): Promise<boolean> {
-  const key = hostKeys(namespace, claim.hostId).boot;
-  const value = `${claim.machine} ${claim.boot}`;
-  const before = await redis.get(key);
-  if (before !== null && before !== value) return false;
-  await redis.set(key, value, 'PX', claim.ttlMs);
-  return true;
+/** Whether no other process holds the host id. */
+export async function holdsHostId(redis: Redis, namespace: string, claim: BootClaim): Promise<boolean> {
+  const holder = await redis.get(hostKeys(namespace, claim.hostId).boot);
+  return holder === null || holder === claimValue(claim);
+}
+
+/** Renews a claim that no other process holds, for `ttlMs`. */
+export async function renewHostId(redis: Redis, namespace: string, claim: BootClaim): Promise<void> {
+  await redis.set(hostKeys(namespace, claim.hostId).boot, claimValue(claim), 'PX', claim.ttlMs);
+}
+
+function claimValue({ machine, boot }: BootClaim): string {
+  return `${machine} ${boot}`;
 }
 
 function taken(hostId: string): ShellfleetError {

@@ -11,26 +11,21 @@ function setUp() {
   const calls: unknown[][] = [];
   const record =
     (name: string) =>
-    (...args: unknown[]) => {
-      calls.push([name, ...args]);
-      return transaction;
-    };
-  const transaction = { set: record('set'), zadd: record('zadd'), exec: async () => void calls.push(['exec']) };
+    async (...args: unknown[]) =>
+      void calls.push([name, ...args]);
   const state = { boot: null as string | null, answer: Promise.resolve() };
   const redis = {
     get: async () => {
       await state.answer;
       return state.boot;
     },
-    set: async (...args: unknown[]) => void calls.push(['claim', ...args]),
-    multi: () => transaction,
-    del: async (...keys: unknown[]) => void calls.push(['del', ...keys]),
+    ...{ set: record('set'), pexpire: record('pexpire'), zadd: record('zadd'), del: record('del') },
   };
   const replaced = vi.fn();
   const warn = vi.fn();
   const logger = pino({ enabled: false });
   logger.warn = warn;
-  const renew = vi.fn(async () => {});
+  const renew = vi.fn(async () => void calls.push(['renew']));
   const deps = {
     redis: redis as unknown as Redis,
     fleet: fleetKeys('ns'),
@@ -43,14 +38,16 @@ function setUp() {
   return { calls, state, deps, renew, replaced, warn };
 }
 
-test('each beat renews the claim, reports the host as alive for 5 s and renews the leases, three times in that time', async () => {
+test('each beat renews the leases first, then the claim, and reports the host as alive for 5 s, three times in that time', async () => {
   const { calls, deps, renew } = setUp();
   const heartbeat = await startHeartbeat(deps);
   const beat = [
-    ['claim', 'ns:{x0}:host:h1:boot', 'm1 b1', 'PX', 5_000],
+    ['renew'],
+    ['pexpire', 'ns:{x0}:host:h1:alive', ALIVE_MS],
+    ['pexpire', 'ns:{x0}:host:h1:boot', 5_000],
+    ['set', 'ns:{x0}:host:h1:boot', 'm1 b1', 'PX', 5_000],
     ['set', 'ns:{x0}:host:h1:alive', '{"slots":2}', 'PX', ALIVE_MS],
     ['zadd', deps.fleet.hosts, Date.now(), 'h1'],
-    ['exec'],
   ];
   expect(calls.splice(0)).toEqual(beat);
   await vi.advanceTimersByTimeAsync(ALIVE_MS - 1);
@@ -85,6 +82,30 @@ test('beats do not overlap while Redis is slow, and go on after a failure', asyn
   expect(renew).toHaveBeenCalledTimes(2);
 });
 
+test('a full Redis, which takes no new value, does not end the leases', async () => {
+  const { deps, renew } = setUp();
+  deps.redis.set = async () => {
+    throw new Error('OOM command not allowed');
+  };
+  await startHeartbeat(deps);
+  expect(renew).toHaveBeenCalledTimes(1);
+});
+
+test('the first beat of a new connection uses that connection, and renews in the way that it is given', async () => {
+  const { calls, deps, renew } = setUp();
+  const heartbeat = await startHeartbeat(deps);
+  calls.splice(0);
+  const other = setUp();
+  const renewed = vi.fn(async () => {});
+  await heartbeat.recover(other.deps.redis, renewed);
+  expect([calls, other.calls.map(([name]) => name), renewed.mock.calls.length, renew.mock.calls.length]).toEqual([
+    [],
+    ['pexpire', 'pexpire', 'set', 'set', 'zadd'],
+    1,
+    1,
+  ]);
+});
+
 test('close waits for the beat that is under way', async () => {
   const { calls, state, deps } = setUp();
   const heartbeat = await startHeartbeat(deps);
@@ -97,5 +118,5 @@ test('close waits for the beat that is under way', async () => {
   expect(calls).toEqual([]);
   slow.resolve();
   await closed;
-  expect(calls.map(([name]) => name)).toEqual(['claim', 'set', 'zadd', 'exec', 'del']);
+  expect(calls.map(([name]) => name)).toEqual(['renew', 'pexpire', 'pexpire', 'set', 'set', 'zadd', 'del']);
 });

@@ -1,7 +1,7 @@
 import { type FleetKeys, type HostBeat, hostKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { type BootClaim, renewHostId } from './boot-claim.ts';
+import { type BootClaim, holdsHostId, renewHostId } from './boot-claim.ts';
 import type { Leases } from './leases.ts';
 
 /** The interval of heartbeats. Each renews the leases of the host. */
@@ -21,26 +21,43 @@ export interface HeartbeatDeps {
   onReplaced(): void;
 }
 
-/** Publishes heartbeats and renews the leases until closed. Resolves after the first one; `beatNow` sends an extra one. */
-export async function startHeartbeat(
-  deps: HeartbeatDeps,
-): Promise<{ beatNow(): Promise<void>; close(): Promise<void> }> {
+export interface Heartbeat {
+  /** When the last heartbeat was stored (ms, `Date.now()`). */
+  readonly lastAt: number;
+  /** Sends an extra heartbeat. Never rejects. */
+  beatNow(): Promise<void>;
+  /**
+   * The first heartbeat of a new connection, over `redis`. The leases are renewed by `renew` instead of the usual way. Rejects when it could
+   * not be sent.
+   */
+  recover(redis: Redis, renew: () => Promise<void>): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Publishes heartbeats and renews the leases until closed. Resolves after the first one. */
+export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
   const { redis, fleet, claim } = deps;
   const keys = hostKeys(fleet.namespace, claim.hostId);
   let inFlight: Promise<void> | undefined;
+  let lastAt = 0;
 
-  const beat = async () => {
-    if (!(await renewHostId(redis, fleet.namespace, claim))) return deps.onReplaced();
-    await redis
-      .multi()
-      .set(keys.alive, JSON.stringify(deps.beat()), 'PX', ALIVE_MS)
-      .zadd(fleet.hosts, Date.now(), claim.hostId)
-      .exec();
-    await deps.leases.renew();
+  const beat = async (via: Redis, renew: () => Promise<void>) => {
+    if (!(await holdsHostId(via, fleet.namespace, claim))) return deps.onReplaced();
+    await renew();
+    const at = Date.now();
+    // A full Redis takes only the first two: the host stays alive and keeps its leases.
+    await Promise.all([
+      via.pexpire(keys.alive, ALIVE_MS),
+      via.pexpire(keys.boot, claim.ttlMs),
+      renewHostId(via, fleet.namespace, claim),
+      via.set(keys.alive, JSON.stringify(deps.beat()), 'PX', ALIVE_MS),
+      via.zadd(fleet.hosts, at, claim.hostId),
+    ]);
+    lastAt = at;
   };
   // One at a time: while Redis is slow, no second heartbeat is sent.
   const beatNow = () => {
-    inFlight ??= beat()
+    inFlight ??= beat(redis, () => deps.leases.renew())
       .catch((err: unknown) => deps.logger.warn({ err }, 'host.beat-failed'))
       .finally(() => {
         inFlight = undefined;
@@ -51,7 +68,11 @@ export async function startHeartbeat(
   await beatNow();
   const timer = setInterval(() => void beatNow(), BEAT_INTERVAL_MS);
   return {
+    get lastAt() {
+      return lastAt;
+    },
     beatNow,
+    recover: beat,
     async close() {
       clearInterval(timer);
       await inFlight;

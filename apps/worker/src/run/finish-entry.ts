@@ -39,7 +39,11 @@ export async function finishEntry(
       triedNext = mayTakeNext();
       return finish(owner, entry.id, {
         // Paths, scripts and messages of the shell may hold secrets as output does.
-        result: { ...result, ...redaction.value(textsOf(result)) },
+        result: {
+          ...result,
+          ...(entry.starts > 1 && { attempts: entry.starts }),
+          ...redaction.value(textsOf(result)),
+        },
         output,
         ...answer,
         epoch: result.shell.epoch,

@@ -251,6 +251,49 @@ describe('SESSION-5: while the host takes nothing new', () => {
   });
 });
 
+describe('A sandbox that is lost while a command runs', () => {
+  test.each([
+    ['an idempotent one runs again in the next, and its Result counts the starts', 'idempotent', 1, 'success', 2, 2],
+    ['an idempotent one is started three times in all', 'idempotent', 3, 'error', 3, 3],
+    ['another one is not run again', undefined, 1, 'error', undefined, 1],
+  ] as const)('%s', async (_title, retry, losses, outcome, attempts, sandboxes) => {
+    const it = open();
+    it.mailbox.submit({ id: 'a', script: 'hold', ...(retry && { retry }) });
+    void serve(it);
+    for (let loss = 1; loss <= losses; loss++) {
+      await expect.poll(() => it.sandboxes.made.length).toBe(loss);
+      await expect.poll(() => it.keeper()?.begun).toContain('a');
+      it.sandboxes.made.at(-1)?.die('removed');
+    }
+    if (outcome === 'success') {
+      await expect.poll(() => it.sandboxes.made.length).toBe(losses + 1);
+      await expect.poll(() => it.keeper().begun).toContain('a');
+      it.keeper().end();
+    }
+    await expect.poll(() => outcomes(it.mailbox)).toEqual([`a ${outcome}`]);
+    expect(it.mailbox.finished[0]?.result.attempts).toBe(attempts);
+    expect(it.sandboxes.made).toHaveLength(sandboxes);
+  });
+
+  test.each(['ran out of memory', 'was cancelled'] as const)(
+    'an idempotent one that %s is not run again',
+    async (what) => {
+      const it = open();
+      it.mailbox.submit({ id: 'a', script: 'hold', retry: 'idempotent' });
+      void serve(it);
+      await expect.poll(() => it.keeper()?.begun).toContain('a');
+      if (what === 'was cancelled') {
+        it.keeper().ignoresStops = true;
+        it.session.cancel('one', 'a');
+        await expect.poll(() => it.keeper().stops).toContain('a');
+      }
+      it.sandboxes.made.at(-1)?.die(what === 'was cancelled' ? 'removed' : 'oom');
+      await expect.poll(() => outcomes(it.mailbox)).toEqual(['a error']);
+      expect(it.sandboxes.made).toHaveLength(1);
+    },
+  );
+});
+
 describe('cancel', () => {
   test('an entry that runs is stopped', async () => {
     const it = open();

@@ -17,7 +17,7 @@ import type { Lease } from '../lease/leases.ts';
 import { EntryRun } from '../run/entry-run.ts';
 import type { EntryFinished } from '../run/finish-entry.ts';
 import type { LossReason } from '../run/results.ts';
-import { finishLost, finishNeverBegun, finishOverdue, runEntry } from '../run/run-entry.ts';
+import { finishLost, finishNeverBegun, finishNotAgain, finishOverdue, runEntry } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
@@ -27,6 +27,7 @@ import { listBackground } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
 import { heldInOtherClass, refuse } from './refuse-session.ts';
 import { createSessionParts, type SessionDeps, type SessionParts } from './session-parts.ts';
+import { startAgain } from './start-again.ts';
 import { takeOver } from './take-over.ts';
 
 // One session on this host, from its job to its release. One loop does one step at a time; the steps are in files of their own, the state
@@ -299,12 +300,18 @@ export class HostedSession {
   }
 
   /** Runs one entry and returns the entry that was started with its end. */
-  async #runEntry(entry: Entry, from: 'start' | 'resume', { context, shell }: SessionParts): Promise<Taken> {
+  async #runEntry(entry: Entry, from: 'start' | 'resume', parts: SessionParts): Promise<Taken> {
+    const { context, shell } = parts;
     const run = new EntryRun(entry, from, () => this.#mayTakeNext());
     this.#run = run;
     if (this.#cancelled.has(entry.id) || this.#state === 'shutting-down') run.cancel();
     const finished = await context.hostEntries.during(entry.id, () => runEntry(run, context, shell));
     this.#run = undefined;
+    if (finished.type === 'shell-lost') {
+      const again = await startAgain(entry, context, () => this.#makeReady(parts, this.#opening.signal));
+      if (again !== undefined) return this.#runEntry(again, 'start', parts);
+      return this.#finishUnrun(entry, (ending, ...of) => finishNotAgain(ending, finished.result, ...of), parts);
+    }
     this.#cancelled.delete(entry.id);
     return this.#recordFinished(finished, shell);
   }

@@ -1,4 +1,5 @@
 import { LIMITS } from '@shellfleet/protocol';
+import type { Settling } from '../lease/settling.ts';
 import { type IndexedSession, readDue, readPage, readStates } from './read-due.ts';
 import { reconcile, sweepAndNotify } from './reconcile.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
@@ -16,10 +17,12 @@ import type { SeenSession, UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 /** Sessions that are read at once. */
 const PAGE = 100;
 
-export function startUpkeep(deps: UpkeepDeps): { close(): Promise<void> } {
+/** Rounds begin only while the fleet is settled: otherwise hosts that are up may look lost. */
+export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'>): { close(): Promise<void> } {
   const memory: UpkeepMemory = { streamBytes: LIMITS.sessionStreamBytes, cursor: '0', seen: new Map() };
   let round: Promise<void> | undefined;
   const timer = setInterval(() => {
+    if (!settling.settled) return;
     round ??= runRound(deps, memory)
       .catch((err: unknown) => deps.logger.warn({ err }, 'upkeep.failed'))
       .finally(() => {

@@ -32,6 +32,7 @@ async function fetchAll(fetches: (SessionJob | Error | undefined)[], locked: Ses
       },
     },
     slots: 10,
+    settling: { settled: true },
     mayTake: () => true,
     wakeUps: new Notifier(),
     readCalls: async () => {},

@@ -3,6 +3,7 @@ import type { SessionJob, SessionJobs } from '@shellfleet/admission';
 import type { Notifier } from '@shellfleet/concurrency';
 import { REDIS_DEADLINE_MS } from '@shellfleet/mailbox';
 import type { Logger } from 'pino';
+import type { Settling } from '../lease/settling.ts';
 import type { HostedSessions } from './hosted-sessions.ts';
 
 /** How often the queue and the calls are read without a wake-up. */
@@ -14,6 +15,8 @@ export interface FetchDeps {
   slots: number;
   /** Whether this host takes new sessions at present. */
   mayTake(): boolean;
+  /** Until the fleet has settled, nothing is taken. */
+  settling: Pick<Settling, 'settled'>;
   /** Notified when there may be a job, or a free slot, and when the worker stops. */
   wakeUps: Notifier;
   readCalls(): Promise<void>;
@@ -26,11 +29,14 @@ export async function fetchSessions(deps: FetchDeps): Promise<void> {
   const { sessions, slots, wakeUps, stopping, logger } = deps;
   let replyLost = false;
   while (!stopping.aborted) {
+    const failedBefore: boolean = replyLost;
+    const mayTake = deps.mayTake() && deps.settling.settled;
     const jobs: SessionJob[] | Error =
-      deps.mayTake() && sessions.size < slots ? await fetchJobs(deps, replyLost).catch(toError) : [];
+      (replyLost || mayTake) && sessions.size < slots ? await fetchJobs(deps, replyLost, mayTake).catch(toError) : [];
     replyLost = jobs instanceof Error;
     if (jobs instanceof Error) {
-      logger.warn({ err: jobs }, 'queue.unavailable');
+      // Once for each outage.
+      if (!failedBefore) logger.warn({ err: jobs }, 'queue.unavailable');
       await delay(REDIS_DEADLINE_MS / 4);
     } else if (jobs.length > 0) {
       for (const job of jobs) sessions.serve(job);
@@ -45,10 +51,10 @@ export async function fetchSessions(deps: FetchDeps): Promise<void> {
  * The next job, if there is one. After a fetch without a reply: the jobs that are locked for this host and not served here. Redis may have
  * handed one out with the lost reply, and no fetch returns it again before its lock runs out.
  */
-async function fetchJobs({ jobs, sessions }: FetchDeps, replyLost: boolean): Promise<SessionJob[]> {
+async function fetchJobs({ jobs, sessions }: FetchDeps, replyLost: boolean, mayTake: boolean): Promise<SessionJob[]> {
   const unserved = replyLost ? (await jobs.listOwn()).filter((job) => sessions.find(job) === undefined) : [];
   if (unserved.length > 0) return unserved;
-  const job = await jobs.fetch();
+  const job = mayTake ? await jobs.fetch() : undefined;
   return job === undefined ? [] : [job];
 }
 

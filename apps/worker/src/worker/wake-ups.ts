@@ -22,7 +22,7 @@ export async function subscribeToWakeUps(
   hostId: string,
   targets: WakeUpTargets,
 ): Promise<{ close(): void }> {
-  const subscriber = connected.duplicate('host', `shellfleet-worker:${hostId}:wakeups`);
+  const subscriber = connected.duplicate('subscriber', `shellfleet-worker:${hostId}:wakeups`);
   subscriber.on('message', (_channel: string, message: string) => {
     const wakeUp = parseWakeUp(message);
     if (wakeUp !== undefined) deliver(wakeUp, targets);

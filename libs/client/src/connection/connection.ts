@@ -57,13 +57,13 @@ export class Connection {
     nextId: () => string,
     redis: Redis,
     history: RedisHistory,
-    duplicate: (role: 'blocking' | 'host', name: string) => Redis,
+    duplicate: (role: 'blocking' | 'subscriber', name: string) => Redis,
   ) {
     this.id = id;
     this.nextId = nextId;
     this.redis = redis;
     this.history = history;
-    this.subscriber = new FeedSubscriber(() => duplicate('host', `shellfleet-feeds-${id}`));
+    this.subscriber = new FeedSubscriber(() => duplicate('subscriber', `shellfleet-feeds-${id}`));
     this.inboxes = new InboxReader(() => duplicate('blocking', `shellfleet-inbox-${id}`), redis, id);
     // Every queue of every namespace listens on it.
     redis.setMaxListeners(0);

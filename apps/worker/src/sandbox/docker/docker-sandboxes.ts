@@ -21,9 +21,11 @@ import {
 import { sandboxName } from '../sandbox-name.ts';
 import { openSessionFolders, type SessionFolders } from '../session-folder.ts';
 import { AttachStream } from './attach-stream.ts';
+import { ContainerDisks } from './container-disks.ts';
 import { HOSTS, HOSTS_FILE, KEEPER_FOLDER, toContainerOptions } from './container-options.ts';
 import { createContainer } from './create-container.ts';
 import { DeathWatch } from './death-watch.ts';
+import type { DiskBounds } from './disk-watch.ts';
 import { type EngineAnswer, isConflict, isMissingImage, isNotFound, toShellfleetError } from './docker-errors.ts';
 import { Engine, type EngineTimes } from './engine.ts';
 import { Images } from './images.ts';
@@ -47,6 +49,8 @@ export interface DockerSandboxesOptions {
   allowances: DockerAllowances;
   /** Path of the engine's socket. */
   socketPath: string;
+  /** Default: the usual bounds of the watch. */
+  disk?: DiskBounds;
   logger?: Logger;
   engineTimes?: EngineTimes;
 }
@@ -65,6 +69,7 @@ class DockerSandboxes implements Sandboxes {
   readonly #options: DockerSandboxesOptions;
   readonly #images: Images;
   readonly #deaths: DeathWatch;
+  readonly #disks: ContainerDisks;
   /** Ids and names of the sandboxes that this process creates or uses. Every other one is a leftover. */
   readonly #used = new Map<string, string>();
 
@@ -74,6 +79,8 @@ class DockerSandboxes implements Sandboxes {
     this.#options = options;
     this.#images = new Images(engine.docker);
     this.#deaths = new DeathWatch(engine, hostFilter(options.namespace, options.hostId));
+    const usual = { limitBytes: undefined, leastFreeBytes: undefined };
+    this.#disks = new ContainerDisks(engine, options.disk ?? usual, options.logger);
   }
 
   async check(): Promise<void> {
@@ -95,8 +102,8 @@ class DockerSandboxes implements Sandboxes {
     const labels = { session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION };
     const workspace = await openWorkspaceFolder(plan.workspace, allowances.workspaces, transport);
     this.#used.set(sandboxId, nameOf(labels));
-    const folder = await this.#folders.create(nameOf(labels));
     try {
+      const folder = await this.#folders.create(nameOf(labels));
       const request = {
         plan,
         workspaceIdentity: workspace.identity,
@@ -118,7 +125,7 @@ class DockerSandboxes implements Sandboxes {
     } catch (error) {
       this.#used.delete(sandboxId);
       await workspace.close();
-      await folder.remove();
+      await this.#folders.at(nameOf(labels)).remove();
       throw error instanceof MissingImage ? error : toShellfleetError(error, 'to make a container', fromCreateAnswer);
     }
   }
@@ -140,7 +147,7 @@ class DockerSandboxes implements Sandboxes {
   }
 
   problem(): string | undefined {
-    return this.#engine.problem;
+    return this.#engine.problem ?? this.#disks.problem;
   }
 
   async sweep(isGone: (hostId: string) => Promise<boolean>): Promise<number> {
@@ -184,6 +191,7 @@ class DockerSandboxes implements Sandboxes {
   }
 
   async close(): Promise<void> {
+    await this.#disks.close();
     await this.#deaths.close();
     await this.#engine.close();
   }
@@ -244,7 +252,13 @@ class DockerSandboxes implements Sandboxes {
     const container = this.#engine.docker.getContainer(containerId);
     const folder = this.#folders.at(nameOf(labels));
     const died = Promise.withResolvers<SandboxDeath>();
-    const watch = () => void this.#deaths.watch(containerId).then(died.resolve);
+    const watch = () => {
+      this.#disks.add(containerId, () => died.resolve({ reason: 'disk', exitCode: null }));
+      void this.#deaths.watch(containerId).then((death) => {
+        this.#disks.remove(containerId);
+        died.resolve(death);
+      });
+    };
     if (isRunning) watch();
     return {
       id: labels.sandboxId,

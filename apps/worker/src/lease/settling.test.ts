@@ -1,0 +1,73 @@
+import { fleetKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Settling } from './settling.ts';
+
+beforeEach(() => vi.useFakeTimers({ now: 1_000_000 }));
+afterEach(() => vi.useRealTimers());
+
+const LAST_BEAT = 900_000;
+
+/** The settling of host h1; `beats`: the last heartbeats of all hosts. */
+function setUp(beats: Record<string, number>) {
+  const state = { fails: false };
+  const redis = {
+    async zrange() {
+      if (state.fails) throw new Error('no connection');
+      return Object.entries(beats).flatMap(([host, at]) => [host, String(at)]);
+    },
+  };
+  const onSettled = vi.fn();
+  const settling = new Settling({ redis: redis as unknown as Redis, fleet: fleetKeys('ns'), hostId: 'h1', onSettled });
+  return { settling, state, beats, onSettled };
+}
+
+test('a host that was never away is settled', () => {
+  expect(setUp({}).settling.settled).toBe(true);
+});
+
+test('a fleet of one host settles at once', async () => {
+  const { settling, onSettled } = setUp({ h1: LAST_BEAT });
+  await settling.begin(LAST_BEAT);
+  expect([settling.settled, onSettled.mock.calls.length]).toEqual([true, 1]);
+});
+
+test('the fleet has settled when every host that was up before has beaten again', async () => {
+  const { settling, beats } = setUp({ h1: LAST_BEAT, h2: LAST_BEAT + 100, h3: LAST_BEAT - 1_000 });
+  void settling.begin(LAST_BEAT);
+  await vi.advanceTimersByTimeAsync(1_000);
+  beats.h2 = 1_001_000;
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(settling.settled).toBe(false);
+  beats.h3 = 1_002_000;
+  await vi.advanceTimersByTimeAsync(200);
+  expect(settling.settled).toBe(true);
+});
+
+test('it waits for a silent host for 5 s, and not for one that was lost long before', async () => {
+  const silent = setUp({ h2: LAST_BEAT });
+  void silent.settling.begin(LAST_BEAT);
+  await vi.advanceTimersByTimeAsync(4_999);
+  expect(silent.settling.settled).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(silent.settling.settled).toBe(true);
+
+  const lost = setUp({ h2: LAST_BEAT - 10_001 });
+  await lost.settling.begin(LAST_BEAT);
+  expect(lost.settling.settled).toBe(true);
+});
+
+test('when Redis goes away again, it begins anew, and the first wait settles nothing', async () => {
+  const { settling, state, beats, onSettled } = setUp({ h2: LAST_BEAT });
+  void settling.begin(LAST_BEAT);
+  await vi.advanceTimersByTimeAsync(4_000);
+  state.fails = true;
+  void settling.begin(LAST_BEAT);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(settling.settled).toBe(false);
+  state.fails = false;
+  await vi.advanceTimersByTimeAsync(200);
+  beats.h2 = 1_006_000;
+  await vi.advanceTimersByTimeAsync(200);
+  expect([settling.settled, onSettled.mock.calls.length]).toEqual([true, 1]);
+});

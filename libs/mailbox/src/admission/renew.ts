@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { type FleetKeys, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { asArray, asNumber, asString } from '../reply.ts';
+import { defineScript, runScript } from '../script.ts';
+
+const script = defineScript('admission/renew', readFileSync(new URL('./renew.lua', import.meta.url), 'utf8'));
+
+/** The most locks that one call extends: a script blocks Redis for everybody. */
+const MOST_IN_CALL = 200;
+
+export interface Lock {
+  job: { tenant: string; session: string; placementClass: string };
+  /** Absent until the host is the session's owner. */
+  fence?: number;
+  lockMs: number;
+}
+
+export interface Renewed<L extends Lock> {
+  /** Those that another host has. */
+  lost: L[];
+  /** The time of Redis (ms). */
+  redisTime: number;
+}
+
+/** Extends at least one lock of a host. One that has run out is set again for the session's last owner, unless another host has taken it. */
+export async function renew<L extends Lock>(
+  redis: Redis,
+  fleet: FleetKeys,
+  host: string,
+  locks: readonly L[],
+): Promise<Renewed<L>> {
+  const calls: Promise<Renewed<L>>[] = [];
+  for (let from = 0; from < locks.length; from += MOST_IN_CALL) {
+    calls.push(renewSome(redis, fleet, host, locks.slice(from, from + MOST_IN_CALL)));
+  }
+  const renewed = await Promise.all(calls);
+  return { lost: renewed.flatMap(({ lost }) => lost), redisTime: Math.min(...renewed.map((some) => some.redisTime)) };
+}
+
+async function renewSome<L extends Lock>(
+  redis: Redis,
+  fleet: FleetKeys,
+  host: string,
+  locks: L[],
+): Promise<Renewed<L>> {
+  const args = locks.flatMap(({ job, fence, lockMs }) => [
+    ...[sessionsQueue(job.placementClass), sessionJobId(job.tenant, job.session), `${job.tenant}:${job.session}`],
+    ...[fence ?? '', lockMs],
+  ]);
+  const reply = await runScript(redis, script, [fleet.owners], [fleet.admission, host, ...args]);
+  const [time, ...lostJobs] = asArray(reply, script.name);
+  const lostIds = new Set(lostJobs.map(asString));
+  const lost = locks.filter(({ job }) => lostIds.has(sessionJobId(job.tenant, job.session)));
+  return { lost, redisTime: asNumber(time) };
+}

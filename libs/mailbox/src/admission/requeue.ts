@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { REDIS_DEADLINE_MS } from '../call-rules.ts';
+import { asNumber } from '../reply.ts';
+import { defineScript, runScript } from '../script.ts';
+
+const script = defineScript('admission/requeue', readFileSync(new URL('./requeue.lua', import.meta.url), 'utf8'));
+
+/**
+ * Hands out the jobs of these classes again whose lock has run out, in each class at most once per interval over all hosts. Returns how
+ * many. A call that Redis receives after its deadline, such as one from before an outage, does nothing.
+ */
+export async function requeue(
+  redis: Redis,
+  fleet: FleetKeys,
+  placementClasses: readonly string[],
+  intervalMs: number,
+): Promise<number> {
+  const [seconds] = await redis.time();
+  // `seconds` is rounded down.
+  const notAfter = (Number(seconds) + 1) * 1_000 + REDIS_DEADLINE_MS;
+  const moved = await Promise.all(
+    placementClasses.map((placementClass) => {
+      const queue = `${fleet.admission}:${sessionsQueue(placementClass)}:`;
+      const keys = ['active', 'wait', 'marker', 'requeued'].map((name) => `${queue}${name}`);
+      return runScript(redis, script, keys, [queue, notAfter, intervalMs]);
+    }),
+  );
+  return moved.map(asNumber).reduce((sum, one) => sum + one, 0);
+}
