@@ -19,7 +19,7 @@ export type Cancelled =
 export const CANCELLED_IN_ONE_CALL = 2_000;
 
 /** The Result of an entry that is cancelled before it ran, as JSON. */
-export function cancelledUnstarted(cancelReason: string): string {
+function cancelledUnstarted(cancelReason: string): string {
   return JSON.stringify(toWireResult(emptyResult('cancellation', { reason: 'cancelled', cancelReason })));
 }
 
