@@ -9,12 +9,12 @@ import {
   retryWhileRedisIsDown,
   sealPlace,
 } from '@shellfleet/mailbox';
-import { ATTRIBUTES, ShellfleetError, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
+import { ATTRIBUTES, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
 import { totalOf } from '../output/redactor.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { EndingEntry, EntryResult } from './entry-run.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
-import { failedEntry } from './results.ts';
+import { lostEntry } from './results.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** `triedNext`: the call asked for the next entry too, so an empty `next` means an empty mailbox. */
@@ -28,7 +28,6 @@ export async function finishEntry(
   shell: SessionShell,
 ): Promise<EntryFinished | Fenced> {
   const { owner, sealer, signal, redaction } = context;
-  const { session } = owner.keys;
   let { result, output } = ended;
   const place = sealPlace('answer', owner.keys, entry.id);
   const answer = ended.answer === undefined ? {} : { answer: sealer.seal(ended.answer, place) };
@@ -60,10 +59,8 @@ export async function finishEntry(
       // An append whose reply was lost had arrived: the output that it stored is not sent again.
       const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);
       if (rest.length < output.length) output = rest;
-      else {
-        const message = `The output of ${session}.${entry.id} does not follow what is stored.`;
-        ({ result, output } = failedEntry(entry, new ShellfleetError('INTERNAL', message), context, shell));
-      }
+      // Redis came back without output that it had stored.
+      else ({ result, output } = lostEntry(entry, 'begun-before', context, shell));
     } else {
       if (finished.type === 'finished') {
         if (finished.endedBefore) notifyProducer(entry, finished.event, owner);
