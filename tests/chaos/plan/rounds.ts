@@ -7,6 +7,8 @@ export interface RoundKind {
   redis: string[];
   /** Whether `npm test` has a short one. */
   inTests: boolean;
+  /** Marks of every session are on the host: any sandbox may be lost. */
+  marksOnHost?: boolean;
   /** On small file systems of their own. */
   smallDisks: boolean;
   lanes: Lane[];
@@ -61,6 +63,7 @@ export const ROUND_KINDS: readonly RoundKind[] = [
   {
     name: 'Redis loses its tail',
     redis: ['--appendonly', 'yes', '--appendfsync', 'everysec'],
+    marksOnHost: true,
     smallDisks: false,
     inTests: false,
     lanes: [{ 'redis-restore': [0, 500] }, { 'worker-kill': [0, 1_000] }],
