@@ -60,6 +60,8 @@ export interface SessionParts {
   readonly job: SessionJob;
   readonly jobs: SessionJobs;
   readonly lease: Lease;
+  /** As the mailbox had them when this host adopted the session. */
+  readonly adopted: { spec: string; createdAt: number };
 }
 
 /** Creates the parts of a session that was just adopted. `signal` aborts when the host loses the session. */
@@ -109,7 +111,7 @@ export function createSessionParts(
     { epoch: adopted.epoch, reportedEpoch: adopted.reportedEpoch, lossReason: lossReasonOf(adopted, owner) },
   );
   const announcements = new Announcements(context, shell, adopted.epoch);
-  return { context, shell, late, terminals, announcements, job, jobs, lease };
+  return { context, shell, late, terminals, announcements, job, jobs, lease, adopted };
 }
 
 /** Why the shell of an earlier owner is gone, unless it is adopted. */
