@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
 
 // Promise: container OOM, killed or removed: terminal event within 2 s with the reason; the next Result reports a new shell.
 
@@ -52,6 +53,37 @@ describe.each(['socket', 'attach'] as const)('A container over %s', (transport) 
       expect(await inspect.containers(how)).toHaveLength(1);
     },
   );
+
+  test("that is removed runs a command marked 'idempotent' again in the next one, which its Result and the stream show", async () => {
+    const session = await stack.fleet.session('again');
+    const script = 'echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; echo done';
+    const command = await session.submit(script, { retry: 'idempotent', timeoutMs: 60_000 });
+    const queued = await session.submit('echo after');
+    await inspect.untilOutput('again');
+    await (await inspect.container('again')).remove({ force: true });
+    // Its first container is gone.
+    await until(
+      () => inspect.containers('again'),
+      ([next]) => next?.state === 'running',
+      60_000,
+    );
+    const go = await (await inspect.container('again')).exec({ Cmd: ['touch', '/tmp/go'] });
+    await go.start({});
+    expect(await command.result()).toMatchObject({
+      outcome: 'success',
+      stdout: 'begun\ndone\n',
+      attempts: 2,
+      shell: { state: 'lost', epoch: 2 },
+    });
+    expect(await queued.result()).toMatchObject({ stdout: 'after\n', shell: { state: 'kept', epoch: 2 } });
+    const started = (await inspect.events('again')).filter(({ type }) => type === 'command.started');
+    expect(started.map(({ entryId, data }) => [entryId, JSON.parse(data.toString()).attempt])).toEqual([
+      [command.id.slice(-26), undefined],
+      [command.id.slice(-26), 2],
+      [queued.id.slice(-26), undefined],
+    ]);
+    expect(await inspect.broken('again', [command.id, queued.id], new Set([command.id]))).toEqual([]);
+  });
 
   test('that is removed while nothing runs is replaced for the next command, and its Result reports that', async () => {
     const session = await stack.fleet.session('idle');

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { connectRedis } from '@shellfleet/mailbox';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { type OwnSentinels, startOwnSentinels } from '../support/own-sentinel.ts';
@@ -13,11 +14,11 @@ let own: OwnSentinels;
 let stack: TestFleet;
 let inspect: FleetInspector;
 
-beforeEach(async () => {
+beforeAll(async () => {
   own = await startOwnSentinels('--appendonly', 'yes');
   ({ stack, inspect } = await startInspectedFleet({ redisUrl: own.url }));
 });
-afterEach(() => endInspectedFleet(stack, inspect).finally(() => own[Symbol.asyncDispose]()));
+afterAll(() => endInspectedFleet(stack, inspect).finally(() => own[Symbol.asyncDispose]()));
 
 test('the primary is killed under load: sessions go on with the promoted replica, nothing runs twice, losses are reported', async () => {
   const load = startSessionLoad(stack, inspect, { sessions: 4, commands: 15 });
@@ -42,4 +43,12 @@ test('the primary is killed under load: sessions go on with the promoted replica
   console.info(`promoted after ${ms[0]} ms, going on after ${ms[1]} ms; ${succeeded} succeeded, ${failed} failed`);
   expect(problems).toEqual([]);
   expect(succeeded).toBeGreaterThan(failed);
+});
+
+test('sentinels that know no primary of this name are refused by the name', async () => {
+  await expect(connectRedis(own.url.replace(/[^/]*$/, 'other'), 'producer', 'test')).rejects.toMatchObject({
+    code: 'REDIS_UNSUITABLE',
+    message: expect.stringMatching(/knows no primary of this name\. Correct it in SHELLFLEET_REDIS_URL/),
+    context: { setting: 'sentinel' },
+  });
 });

@@ -28,6 +28,7 @@ test('while Redis is full, what runs comes to its end and nothing new is taken; 
     await quiet.submit(`echo begun; ${wait}; echo over`, { timeoutMs: 120_000 }),
     await noisy.submit(`echo begun; ${wait}; seq 1 200000`, { timeoutMs: 120_000 }),
   ];
+  const stopped = await closing.submit('sleep 600');
   const next = await quiet.submit('echo next $before');
   await Promise.all([inspect.untilOutput('quiet'), inspect.untilOutput('noisy')]);
   const containers = await Promise.all([inspect.container('quiet'), inspect.container('noisy')]);
@@ -50,7 +51,10 @@ test('while Redis is full, what runs comes to its end and nothing new is taken; 
   expect(shown + omitted).toBe(cut.totals.stdoutBytes);
   expect(omitted).toBeGreaterThan(0);
   expect(await next.result()).toMatchObject({ outcome: 'success', stdout: 'next 1\n' });
+  expect(await stopped.cancel()).toBe(true);
+  expect((await stopped.result()).outcome).toBe('cancellation');
   await closing.close();
+  expect(await stack.fleet.hosts()).toMatchObject([{ state: 'up' }]);
 
   await redis.redis.config('SET', 'maxmemory', '0');
   expect(await quiet.run('echo again $before')).toMatchObject({

@@ -145,7 +145,7 @@ describe('One slot', () => {
       expectedResult('too-late', {
         outcome: 'timeout',
         exitCode: null,
-        reason: 'wall',
+        reason: 'not-started',
         hostId: null,
         shell: { state: 'kept', epoch: 0 },
       }),

@@ -40,7 +40,10 @@ async function useSession(session: Session): Promise<unknown> {
   await session.files.write('/workspace/file', bytes);
   const sleeping = await session.submit('echo begun; sleep 600');
   const waiting = await session.submit('echo waited $x');
-  await inspect.untilOutput(session.id);
+  await until(
+    () => inspect.events(session.id),
+    (events) => events.some(({ type, entryId }) => type === 'command.output' && sleeping.id.endsWith(entryId)),
+  );
   const cancelled = await sleeping.cancel('enough');
   const outcomes = [await sleeping.result(), await waiting.result()].map(({ outcome, stdout }) => [outcome, stdout]);
   const reader = await session.submit('cat', { stdin: 'open' });

@@ -358,7 +358,9 @@ describe('the end of an entry takes its input with it', () => {
       owner = await own(redis, keys);
       await take(owner);
       const next = await own(redis, keys, 'h2');
-      expect(await rerun(next, entryId)).toEqual({ type: input === 'open' ? 'refused' : 'restarted' });
+      expect(await rerun(next, { id: entryId, starts: 1 })).toEqual({
+        type: input === 'open' ? 'refused' : 'restarted',
+      });
       await finish(next, entryId, finishAs('success'));
     }
   });

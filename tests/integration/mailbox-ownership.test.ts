@@ -100,7 +100,7 @@ describe('adopt', () => {
       await take(first),
       await append(first, entry.id, [pieceAfter(entry, 'x')]),
       await finish(first, entry.id, finishAs('success', true)),
-      await rerun(first, entry.id),
+      await rerun(first, entry),
       await announce(first, { epoch: 9, epochBase: 0, status: 'ready' }, { type: 'session.opened', data: {} }),
       await release(first, 'queued'),
       await adopt(first),
@@ -201,7 +201,7 @@ describe('the shell that an adopter has to find', () => {
     const second = await own(redis, keys, 'h1');
     await announce(second, ready('c2'));
     const entry = await startOne(second, { retry: 'idempotent' });
-    await rerun(await own(redis, keys, 'h2'), entry.id);
+    await rerun(await own(redis, keys, 'h2'), entry);
     expect(await shellOf('h1')).toBeUndefined();
   });
 });

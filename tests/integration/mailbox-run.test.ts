@@ -49,6 +49,7 @@ describe('take', () => {
         retry: 'idempotent',
         fence: owner.fence,
         host: 'h7',
+        starts: 1,
       },
     });
     expect(record).toMatchObject({ state: 'running', fence: `${owner.fence}`, host: 'h7' });
@@ -276,7 +277,7 @@ describe('rerun', () => {
     const entry = await startOne(first, { retry: 'idempotent' });
     await append(first, entry.id, [pieceAfter(entry, 'first run')]);
     const second = await own(redis, keys, 'h2');
-    expect(await rerun(second, entry.id)).toEqual({ type: 'restarted' });
+    expect(await rerun(second, entry)).toEqual({ type: 'restarted' });
     const again = pieceAfter(atTheStart, 'second run');
     expect(await append(second, entry.id, [again])).toEqual({ type: 'stored', offsets: { stdout: 10, stderr: 0 } });
     expect(outputOf(await readEvents(redis, keys), entry.id).stdout.toString()).toBe('second run');
@@ -285,25 +286,39 @@ describe('rerun', () => {
   test('changes nothing when it arrives twice, or late', async () => {
     const entry = await startOne(await own(redis, keys, 'h1'), { retry: 'idempotent' });
     const second = await own(redis, keys, 'h2');
-    await rerun(second, entry.id);
+    await rerun(second, entry);
     await append(second, entry.id, [pieceAfter(entry, 'second run')]);
-    expect(await rerun(second, entry.id)).toEqual({ type: 'restarted' });
+    expect(await rerun(second, entry)).toEqual({ type: 'restarted' });
     expect(await take(second)).toMatchObject({
       entry: { offsets: { stdout: 10 }, seq: 1, host: 'h2', fence: second.fence },
     });
     expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([entry.id, entry.id]);
   });
 
-  test('is refused for what is not marked, what was cancelled, and what this very owner started (invariant 3)', async () => {
-    const owner = await own(redis, keys, 'h1');
-    const plain = await startOne(owner);
+  test('is refused for what is not marked and for what was cancelled (invariant 3)', async () => {
+    const plain = await startOne(await own(redis, keys, 'h1'));
     const second = await own(redis, keys, 'h2');
-    expect(await rerun(second, plain.id)).toEqual({ type: 'refused' });
+    expect(await rerun(second, plain)).toEqual({ type: 'refused' });
     await finish(second, plain.id, finishAs('lost'));
     const marked = await startOne(second, { retry: 'idempotent' });
-    expect(await rerun(second, marked.id)).toEqual({ type: 'refused' });
     await redis.hset(recordKey(keys, marked.id), 'cancel', 'enough');
-    expect(await rerun(await own(redis, keys, 'h3'), marked.id)).toEqual({ type: 'refused' });
+    expect(await rerun(await own(redis, keys, 'h3'), marked)).toEqual({ type: 'refused' });
     expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([plain.id, marked.id]);
+  });
+
+  test('starts an entry three times in all, by one owner or several, and says which time it is', async () => {
+    const owner = await own(redis, keys, 'h1');
+    const entry = await startOne(owner, { retry: 'idempotent' });
+    expect(entry.starts).toBe(1);
+    expect(await rerun(owner, entry)).toEqual({ type: 'restarted' });
+    const second = await own(redis, keys, 'h2');
+    const running = await take(second);
+    expect(running).toMatchObject({ type: 'running', entry: { starts: 2 } });
+    // As the first owner knew it.
+    expect(await rerun(second, entry)).toEqual({ type: 'refused' });
+    expect(await rerun(second, { ...entry, starts: 2 })).toEqual({ type: 'restarted' });
+    expect(await rerun(second, { ...entry, starts: 3 })).toEqual({ type: 'refused' });
+    const started = (await readEvents(redis, keys)).filter(({ type }) => type === 'command.started');
+    expect(started.map(({ data }) => JSON.parse(data.toString()).attempt)).toEqual([undefined, 2, 3]);
   });
 });

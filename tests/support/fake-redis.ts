@@ -2,7 +2,11 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 
 /** A server that supports only enough of the Redis protocol to report a version, for versions and products that are not installed here. */
-export async function startFakeRedis(info: Record<string, string>): Promise<AsyncDisposable & { url: string }> {
+export async function startFakeRedis(
+  info: Record<string, string>,
+  /** What it says to each client before it closes the connection. Default: it answers instead. */
+  refusal?: string,
+): Promise<AsyncDisposable & { url: string }> {
   const text = `# Server\r\n${Object.entries(info)
     .map(([name, value]) => `${name}:${value}\r\n`)
     .join('')}`;
@@ -10,6 +14,7 @@ export async function startFakeRedis(info: Record<string, string>): Promise<Asyn
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => {});
+    if (refusal !== undefined) return void socket.end(`${refusal}\r\n`);
     let pending = '';
     socket.on('data', (bytes) => {
       pending += bytes.toString('latin1');

@@ -78,7 +78,7 @@ async function runEntry(
   if (taken.type === 'overdue') return finishEntry(owner, world, entry, 'timeout', []);
   if (keeper.begun.get(entry.id) === entry.fence) return follow(owner, world, entry);
   if (mayHaveBegunElsewhere) {
-    const again = await rerun(owner, entry.id);
+    const again = await rerun(owner, entry);
     if (again.type === 'fenced') return again;
     if (again.type === 'refused') return finishEntry(owner, world, entry, 'lost', []);
     if (!begin(owner, world, keeper, entry.id, owner.fence)) return { type: 'fenced' };

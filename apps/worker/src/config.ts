@@ -107,6 +107,16 @@ const environmentSchema = z.object({
     .pipe(z.array(z.enum(['root', 'image'], "knows 'root' and 'image'")))
     .default([])
     .describe("More users that sessions may ask for: root, image (names, and the image's own); default: none"),
+  SHELLFLEET_UIDS: z
+    .string()
+    .regex(/^[0-9]{1,9}-[0-9]{1,9}$/, 'must be a range such as 200000-200999')
+    .transform((text) => {
+      const [first = 0, last = 0] = text.split('-').map(Number);
+      return { first, last };
+    })
+    .refine(({ first }) => first >= 1_000, 'must begin at 1000 or more')
+    .optional()
+    .describe('Uids for sessions of the docker policy, one each, as first-last; default: all sessions have 1000'),
   SHELLFLEET_IMAGES: list
     .optional()
     .describe("Images that sessions may name: whole names, repositories, prefixes ending in '/'; default: any"),
@@ -155,6 +165,15 @@ const environmentSchema = z.object({
   SHELLFLEET_RETENTION: duration(1_000, 365 * 86_400_000)
     .default(LIMITS.defaultRetentionMs)
     .describe('How long ended commands, their output, answers and idempotency keys are kept; one value for a fleet'),
+  SHELLFLEET_DISK_BYTES: wholeNumber(MIB, 2 ** 50)
+    .optional()
+    .describe('Of one container on the disk of the engine; default: 10 GiB, or half of the disk if that is less'),
+  SHELLFLEET_MIN_FREE_DISK: wholeNumber(0, 2 ** 50)
+    .optional()
+    .describe('Bytes; with less free disk the host takes no new session; default: 1 GiB, or a twentieth of the disk'),
+  SHELLFLEET_MIN_FREE_MEMORY: wholeNumber(0, 2 ** 50)
+    .optional()
+    .describe('Bytes; with less free memory it takes none either; default: 256 MiB, or a twentieth of the memory'),
   SHELLFLEET_LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
     .default('info')
@@ -170,6 +189,7 @@ export interface WorkerConfig {
   hostUser: { user: string | undefined; sharedUid: boolean };
   workspaces: string[];
   users: ('root' | 'image')[];
+  uids: { first: number; last: number } | undefined;
   images: string[] | 'any';
   defaultImage: string;
   /** Absolute paths of modules. */
@@ -184,6 +204,10 @@ export interface WorkerConfig {
   logs: { commandBytes: number; hostBytes: number; maxAgeMs: number };
   /** How long the fleet keeps what has ended. */
   retentionMs: number;
+  /** Of one container. */
+  diskBytes: number | undefined;
+  /** With less, the host takes no new session. */
+  leastFree: { diskBytes: number | undefined; memoryBytes: number | undefined };
   logLevel: string;
   hostMemoryBytes: number;
   hostCpus: number;
@@ -200,6 +224,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     throw new ConfigError(parsed.error.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`).join('; '));
   }
   const values = parsed.data;
+  const { SHELLFLEET_UIDS: uids, SHELLFLEET_SLOTS: slots } = values;
+  if (uids !== undefined && uids.last - uids.first + 1 < slots)
+    throw new ConfigError(`SHELLFLEET_UIDS must have at least as many uids as there are slots, ${slots}`);
   return {
     redisUrl: values.SHELLFLEET_REDIS_URL,
     namespace: values.SHELLFLEET_NAMESPACE,
@@ -209,6 +236,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     hostUser: { user: values.SHELLFLEET_HOST_USER, sharedUid: values.SHELLFLEET_HOST_SHARED_UID === '1' },
     workspaces: values.SHELLFLEET_WORKSPACES,
     users: values.SHELLFLEET_USERS,
+    uids,
     images: values.SHELLFLEET_IMAGES ?? 'any',
     defaultImage: values.SHELLFLEET_DEFAULT_IMAGE,
     tools: [...new Set(values.SHELLFLEET_TOOLS)],
@@ -225,6 +253,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
       maxAgeMs: values.SHELLFLEET_LOG_AGE_MS ?? values.SHELLFLEET_RETENTION,
     },
     retentionMs: values.SHELLFLEET_RETENTION,
+    diskBytes: values.SHELLFLEET_DISK_BYTES,
+    leastFree: { diskBytes: values.SHELLFLEET_MIN_FREE_DISK, memoryBytes: values.SHELLFLEET_MIN_FREE_MEMORY },
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     hostMemoryBytes: totalmem(),
     hostCpus: cpus().length,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { connectRedis, createSealKey } from '@shellfleet/mailbox';
+import { connectRedis, createSealKey, describeRedis, refuseMissingPermissions } from '@shellfleet/mailbox';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import packageJson from '../package.json' with { type: 'json' };
@@ -72,6 +72,8 @@ async function run(admission: Admission | undefined): Promise<void> {
   const folder = await openStateFolder(config.stateFolder, config.hostId);
   const { hostId, hostKey } = folder;
   const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
+  await refuseMissingPermissions(connected.redis, describeRedis(config.redisUrl), config.namespace, hostId);
+  if (!connected.persistent) logger.warn({ setting: 'appendonly' }, 'redis.not-persistent');
   const mark = toolMark(config.namespace, hostId);
   const [sandboxes, tools] = await Promise.all([
     chooseTransport(config, folder, logger).then((transport) => openPolicies({ ...config, transport }, folder, logger)),
@@ -96,6 +98,7 @@ async function run(admission: Admission | undefined): Promise<void> {
       onWriteFailed: (err) => logger.error({ err }, 'journal.append-failed'),
     }),
     retentionMs: config.retentionMs,
+    room: { stateFolder: config.stateFolder, least: config.leastFree },
     ...(admission === undefined ? {} : { admission }),
     logger,
     onReplaced: () => {

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import { type Connected, createSealer, recordRetention } from '@shellfleet/mailbox';
-import { fleetKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
+import { fleetKeys, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import type { HostLog } from './host-log/host-log.ts';
@@ -25,6 +25,7 @@ import { startUpkeep } from './upkeep/upkeep.ts';
 import { watchDrainRequest } from './worker/drain-request.ts';
 import { fetchSessions } from './worker/fetch-sessions.ts';
 import { readHostCalls } from './worker/host-calls.ts';
+import { type LeastFree, watchHostRoom } from './worker/host-room.ts';
 import { HostedSessions } from './worker/hosted-sessions.ts';
 import { requeueRegularly } from './worker/requeue-regularly.ts';
 import { sweepLogsRegularly } from './worker/sweep-logs-regularly.ts';
@@ -37,6 +38,8 @@ const STALLED_INTERVAL_MS = 1_000;
 /** For the removal of sandboxes that did not end within the grace. */
 const DISCARD_MS = 5_000;
 const UPKEEP_INTERVAL_MS = 2_000;
+/** Hosts that have a seal key may be restarting. */
+const KEY_PATIENCE_MS = 15_000;
 /** Longer than the interval at which producers note the sessions that they use, with a margin for a busy machine. */
 const UPKEEP_QUIET_MS = 60_000;
 
@@ -63,6 +66,8 @@ export interface WorkerDeps {
   logger: Logger;
   /** Another process acts as this host now. */
   onReplaced(): void;
+  /** The disk and the memory that have to be free before it takes a session. Default: not measured. */
+  room?: { stateFolder: string; least: LeastFree };
 }
 
 export interface Worker {
@@ -85,18 +90,20 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   await claimHostId(redis, namespace, claim);
 
   const host = { redis, fleet, hostId, sealer, logger };
-  const offers = offeredClasses(deps.policies);
+  const abilities = { policies: deps.policies, sealKeys: [...sealer.keyIds], schema: SCHEMA_VERSION };
+  const offers = offeredClasses(abilities);
   const timing = { lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS };
   const jobs = await createSessionJobs({ ...host, offers, ...timing });
   const leases = createLeases(jobs);
   const heldTimes = createHeldTimes();
   const stopping = new AbortController();
+  const wakeUps = new Notifier();
+  const room = deps.room && (await watchHostRoom({ ...deps.room, logger, onRoom: () => wakeUps.notify() }));
   /** Why this host takes no new session at present. */
-  const problems = () => [sandboxes.problem()].filter((problem) => problem !== undefined);
+  const problems = () => [sandboxes.problem(), room?.problem()].filter((problem) => problem !== undefined);
   const drainRequest = await watchDrainRequest({ ...host, onChange: () => onDrainChange() });
   const isDraining = () => stopping.signal.aborted || drainRequest.isMade;
   const takesNew = () => !isDraining() && problems().length === 0;
-  const wakeUps = new Notifier();
   const settling = new Settling({ redis, fleet, hostId, onSettled: () => wakeUps.notify() });
   const sessions = new HostedSessions(
     {
@@ -123,7 +130,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     beat: () => ({
       slots: deps.slots,
       free: Math.max(0, deps.slots - sessions.size),
-      policies: deps.policies,
+      ...abilities,
       version: deps.version,
       protocol: PROTOCOL_VERSION,
       boot: claim.boot,
@@ -192,8 +199,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     stopping: stopping.signal,
   });
   const requeueing = requeueRegularly(jobs, settling, STALLED_INTERVAL_MS, logger);
-  const upkeepTimes = { intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS, retentionMs: deps.retentionMs };
-  const upkeep = startUpkeep({ redis, fleet, jobs, logger, ...upkeepTimes }, settling);
+  const upkeepTimes = {
+    keyPatienceMs: KEY_PATIENCE_MS,
+    intervalMs: UPKEEP_INTERVAL_MS,
+    quietMs: UPKEEP_QUIET_MS,
+    retentionMs: deps.retentionMs,
+  };
+  const upkeep = startUpkeep({ redis, fleet, jobs, logger, sealKeys: sealer.keyIds, ...upkeepTimes }, settling);
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
@@ -214,6 +226,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       }
       const left = sessions.size;
       logSweeping.close();
+      room?.close();
       requeueing.close();
       drainRequest.close();
       await upkeep.close();

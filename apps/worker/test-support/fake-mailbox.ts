@@ -63,6 +63,7 @@ export class FakeMailbox {
       retry: retry ?? 'never',
       fence: 0,
       host: '',
+      starts: 1,
     };
     this.waiting.push(entry);
     return entry;

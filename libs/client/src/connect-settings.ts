@@ -50,7 +50,7 @@ const optionsSchema = z.strictObject({
 export async function resolveSettings(options: ConnectOptions, env: NodeJS.ProcessEnv): Promise<ConnectSettings> {
   const given = parseOrThrow(
     optionsSchema,
-    { ...fromEnvironment(env), ...definedOf(options) },
+    typeof options === 'object' && options !== null ? { ...fromEnvironment(env), ...definedOf(options) } : options,
     'COMMAND_INVALID',
     'Fleet.connect',
   );

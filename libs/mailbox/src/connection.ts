@@ -1,19 +1,23 @@
+import { isShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { REDIS_DEADLINE_MS } from './call-rules.ts';
 import { type ConnectionRole, openRedis } from './open-redis.ts';
+import { readRefusal } from './read-refusal.ts';
 import { type Recover, recoverFirst } from './recovery.ts';
-import { describeRedis, parseRedisUrl } from './redis-address.ts';
+import { describeRedis, parseRedisUrl, type RedisAddress } from './redis-address.ts';
 import { followRedisIdentity, type RedisHistory } from './redis-identity.ts';
 import { loadMailboxScripts } from './script.ts';
 import { refuseUnsuitable, toConnectError } from './suitability.ts';
 
-/** Some forms of Redis are asked again and again before they count as out of reach: sentinels, and the nodes of a Cluster. */
+/** A node that accepts the connection may not answer on it. */
 const CONNECT_WITHIN_MS = 2 * REDIS_DEADLINE_MS;
 
 export interface Connected {
   redis: Redis;
   /** The Redis behind `redis`: whether it is still the one of the first connection. */
   history: RedisHistory;
+  /** Whether it has an append-only file. Without one a restart loses accepted commands. */
+  persistent: boolean;
   /** Another connection to the same Redis. It counts towards the five connections that a process may have. */
   duplicate(role: ConnectionRole, name: string): Redis;
   /** After each reconnection of `redis`, `recover` runs before any other call. Call this once at most. */
@@ -30,29 +34,53 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   const connection = (as: ConnectionRole, connectionName: string) => openRedis(address, as, connectionName);
   const redis = connection(role, name);
   const history = followRedisIdentity(redis);
-  // ioredis rejects only with "connection is closed". Its error events have the reason.
-  let networkError: Error | undefined;
+  // ioredis rejects only with "connection is closed". Its error events have the reason, and those of sentinels name it best.
+  const reasons: { error?: Error; sentinelError?: Error } = {};
   const remember = (error: Error) => {
-    networkError = error;
+    reasons.error = error;
   };
-  redis.on('error', remember);
+  const rememberSentinel = (error: Error) => {
+    reasons.sentinelError = error;
+  };
+  redis.on('error', remember).on('sentinelError', rememberSentinel);
   try {
-    await withinDeadline(redis.connect());
-    await refuseUnsuitable(redis, place);
+    await connectOnce(redis);
+    const { persistent } = await refuseUnsuitable(redis, place);
     await loadMailboxScripts(redis);
+    return {
+      redis,
+      history,
+      persistent,
+      duplicate: connection,
+      recoverFirst: (recover) => recoverFirst(redis, recover),
+    };
   } catch (error) {
     redis.disconnect();
-    throw toConnectError(error, place, networkError);
+    throw toConnectError(error, place, await explain(error, reasons.sentinelError ?? reasons.error, address));
+  } finally {
+    redis.off('error', remember).off('sentinelError', rememberSentinel);
   }
-  redis.off('error', remember);
-  return { redis, history, duplicate: connection, recoverFirst: (recover) => recoverFirst(redis, recover) };
 }
 
-async function withinDeadline(connecting: Promise<void>): Promise<void> {
-  const late = Promise.withResolvers<void>();
-  const timer = setTimeout(() => late.reject(new Error('it did not answer in time')), CONNECT_WITHIN_MS);
+/** The reason of a failure, from the server itself where it has closed the connection. */
+async function explain(error: unknown, reason: Error | undefined, address: RedisAddress): Promise<unknown> {
+  const [node] = address.nodes;
+  const isClosed = reason === undefined || /ECONNRESET|EPIPE/.test(reason.message);
+  const mayAsk = address.kind === 'single' && address.tls === undefined && !isShellfleetError(error);
+  return isClosed && mayAsk && node !== undefined ? ((await readRefusal(node)) ?? reason) : reason;
+}
+
+/** Rejects at the first failure: sentinels would be asked again and again. */
+async function connectOnce(redis: Redis): Promise<void> {
+  const failed = Promise.withResolvers<void>();
+  const timer = setTimeout(() => failed.reject(new Error('it did not answer in time')), CONNECT_WITHIN_MS);
+  redis.once('error', failed.reject);
+  const connecting = redis.connect();
   connecting.catch(() => {});
-  await Promise.race([connecting, late.promise]).finally(() => clearTimeout(timer));
+  await Promise.race([connecting, failed.promise]).finally(() => {
+    clearTimeout(timer);
+    redis.off('error', failed.reject);
+  });
 }
 
 /** Throws, as connectRedis does, when Redis does not answer on this connection or has become unsuitable since it was opened. */

@@ -26,6 +26,8 @@ export interface Entry {
    * this fence. Any other keeper has no record of whether the entry has already run.
    */
   host: string;
+  /** How often it was started, this time included. */
+  starts: number;
 }
 
 /** The reply of each script that starts the head of the mailbox. */
@@ -45,7 +47,8 @@ export function toTaken(reply: unknown[]): Taken {
 }
 
 function toEntry(reply: unknown[]): Entry {
-  const [, id, payload, kind, inbox, acceptedAt, startedAt, stdout, stderr, seq, retry, cancel, fence, host] = reply;
+  const [, id, payload, kind, inbox, acceptedAt, startedAt, stdout, stderr, seq, retry, cancel, fence, host, starts] =
+    reply;
   const cancelReason = asString(cancel);
   return {
     id: asString(id),
@@ -60,5 +63,6 @@ function toEntry(reply: unknown[]): Entry {
     ...(cancelReason === '' ? {} : { cancelReason }),
     fence: asNumber(fence),
     host: asString(host),
+    starts: asNumber(starts),
   };
 }

@@ -24,8 +24,10 @@ export { rerun } from './host/rerun.ts';
 export { take } from './host/take.ts';
 export { type InboxNotice, keepInbox, notify, parseInboxEntry, sendAnswer } from './inbox.ts';
 export { type ConnectionRole, isCluster, mastersOf, openRedis } from './open-redis.ts';
+export { refuseMissingPermissions } from './permissions.ts';
 export { type AnsweredHeld, answerHeld, type HeldAnswer } from './producer/answer-held.ts';
 export { appendTerminalInput, type TerminalInputAnswer } from './producer/append-terminal-input.ts';
+export { callHost } from './producer/call-host.ts';
 export { type Cancelled, cancel } from './producer/cancel.ts';
 export { type Closed, close } from './producer/close.ts';
 export { type Opened, open } from './producer/open.ts';
@@ -42,7 +44,7 @@ export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } f
 export { readRetention, recordRetention, retentionOf } from './retention.ts';
 export { type AvailabilityListener, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
 export { isRedisFull, loadMailboxScripts, toQueueError } from './script.ts';
-export { createSealer, createSealKey, type Sealer } from './seal.ts';
+export { createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';
 export {
   beginToolCall,
@@ -52,5 +54,6 @@ export {
   type ToolCallRef,
   type ToolEnd,
 } from './tool-calls.ts';
+export { failWaitingEntries } from './upkeep/fail-waiting.ts';
 export { recordNotice } from './upkeep/record-notice.ts';
 export { type SweepLimits, type Swept, sweep } from './upkeep/sweep.ts';

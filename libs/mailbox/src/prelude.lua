@@ -5,7 +5,7 @@
 -- MAILBOX-1. Every script is atomic, and safe when it arrives twice: at once, or late.
 -- MAILBOX-2. A host writes only under the stored fence and host.
 -- MAILBOX-3. An entry gets exactly one terminal event: complete() writes it, and nothing else does.
--- MAILBOX-4. An entry is started before the first byte of it reaches a shell, and once for each fence.
+-- MAILBOX-4. An entry is started before the first byte of it reaches a shell, and once. Only an idempotent one is started again, by `rerun`.
 -- MAILBOX-5. Only the head is ever started, checked for admission or held, and a held head starts only after an answer has cleared it.
 local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
 local prefix, feed = ARGV[1], ARGV[2]
@@ -103,18 +103,20 @@ end
 
 -- The fields of an entry that a host needs. `deadline` and `cleared` are for waiting entries.
 local function read_entry(id)
-  local kind, inbox, accepted_at, started_at, stdout, stderr, seq, retry, cancel, fence, host, payload, deadline, cleared =
+  local kind, inbox, accepted_at, started_at, stdout, stderr, seq, retry, cancel, fence, host, payload, deadline, cleared, starts =
     unpack(redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'startedAt', 'stdout', 'stderr', 'seq', 'retry', 'cancel',
-      'fence', 'host', 'payload', 'deadline', 'cleared'))
+      'fence', 'host', 'payload', 'deadline', 'cleared', 'starts'))
   return {id = id, kind = kind, inbox = inbox, accepted_at = accepted_at, started_at = started_at, stdout = stdout, stderr = stderr, seq = seq,
-    retry = retry, cancel = cancel, fence = fence, host = host, payload = payload, deadline = deadline, cleared = cleared}
+    retry = retry, cancel = cancel, fence = fence, host = host, payload = payload, deadline = deadline, cleared = cleared,
+    starts = starts}
 end
 
 -- An entry in the reply of a script. Codes: 1 started by this call · 2 running · 3 overdue, not started · 4 needs admission, not started.
 -- Its only parser is toTaken() in entry.ts.
 local function to_reply(code, entry)
   return {code, entry.id, entry.payload or '', entry.kind or '', entry.inbox or '', entry.accepted_at or '0', entry.started_at or '0',
-    entry.stdout or '0', entry.stderr or '0', entry.seq or '0', entry.retry or '', entry.cancel or '', entry.fence or '0', entry.host or ''}
+    entry.stdout or '0', entry.stderr or '0', entry.seq or '0', entry.retry or '', entry.cancel or '', entry.fence or '0', entry.host or '',
+    entry.starts or '1'}
 end
 
 -- MAILBOX-4: record, event and payload in one step. The caller has removed the entry from the queue, and nothing else runs.

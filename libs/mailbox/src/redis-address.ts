@@ -97,7 +97,7 @@ function parseDatabase(text = ''): number {
 function parseParameters(query: string): URLSearchParams {
   const given = new URLSearchParams(query);
   for (const name of given.keys()) {
-    if (!PARAMETERS.includes(name)) throw refuse(`it knows no parameter ${JSON.stringify(name)}`);
+    if (!PARAMETERS.includes(name)) throw refuse(`the parameters are ${PARAMETERS.join(', ')}`); // a name may hold a part of a password
   }
   return given;
 }

@@ -5,14 +5,18 @@ import { parseInfo } from './redis-identity.ts';
 
 const OLDEST_REDIS = [6, 2] as const;
 
-/** Throws REDIS_UNSUITABLE with the name of the setting that makes this Redis, or a node of this Cluster, unfit to hold accepted commands. */
-export async function refuseUnsuitable(redis: Redis, place: string): Promise<void> {
+/**
+ * Throws REDIS_UNSUITABLE with the name of the setting that makes this Redis, or a node of this Cluster, unfit to hold accepted commands.
+ * `persistent`: it has an append-only file.
+ */
+export async function refuseUnsuitable(redis: Redis, place: string): Promise<{ persistent: boolean }> {
   // A primary of a Cluster that is down does not keep the sessions on the others from being served.
   const replies = await Promise.allSettled(mastersOf(redis).map((node) => node.info()));
   const infos = replies.flatMap((reply) => (reply.status === 'fulfilled' ? [parseInfo(reply.value)] : []));
   const failed = replies.find((reply) => reply.status === 'rejected');
   if (infos.length === 0) throw failed?.reason ?? new Error('no node of the Cluster is known');
   for (const info of infos) refuseNode(info, place, isCluster(redis));
+  return { persistent: infos.every((info) => info.get('aof_enabled') !== '0') };
 }
 
 function refuseNode(info: Map<string, string>, place: string, asCluster: boolean): void {
@@ -68,6 +72,16 @@ const REFUSALS: [RegExp, setting: string, (reply: string) => string][] = [
     'tls',
     (reply) =>
       `has a certificate that is not trusted: ${reply}. Name its authority: rediss://host:port?ca=/path/to/ca.pem, or NODE_EXTRA_CA_CERTS.`,
+  ],
+  [
+    /No such master|invalid reply: null/,
+    'sentinel',
+    () => 'knows no primary of this name. Correct it in SHELLFLEET_REDIS_URL: redis+sentinel://host:port/name.',
+  ],
+  [
+    /max number of clients/,
+    'maxclients',
+    () => 'has as many clients as it may. Raise maxclients, or end some of them.',
   ],
   [
     /cluster support disabled/,

@@ -125,8 +125,9 @@ export type WireError = z.infer<typeof wireErrorSchema>;
 
 /** Converts a received error into one that can be thrown. An unknown code, from a newer process, becomes INTERNAL. */
 export function fromWireError({ code, message, retryable, context }: WireError): ShellfleetError {
-  const known = code in ERRORS ? (code as ErrorCode) : 'INTERNAL';
-  return new ShellfleetError(known, message, (context ?? {}) as Record<string, unknown>, { retryable });
+  const known = Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : 'INTERNAL';
+  const isObject = typeof context === 'object' && context !== null && !Array.isArray(context);
+  return new ShellfleetError(known, message, isObject ? (context as Record<string, unknown>) : {}, { retryable });
 }
 
 export function isShellfleetError(error: unknown): error is ShellfleetError {
@@ -136,11 +137,22 @@ export function isShellfleetError(error: unknown): error is ShellfleetError {
 /** For every boundary: wraps any other error as `INTERNAL`, and keeps it as the cause. */
 export function ensureShellfleetError(error: unknown): ShellfleetError {
   if (isShellfleetError(error)) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new ShellfleetError('INTERNAL', message, {}, { cause: error });
+  return new ShellfleetError('INTERNAL', messageOf(error), {}, { cause: error });
 }
 
-/** Parses with a schema. An invalid value throws one ShellfleetError that lists every invalid field. */
+function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message;
+  try {
+    return String(error);
+  } catch {
+    return 'A value that has no text was thrown.'; // an object without a prototype
+  }
+}
+
+/** The most invalid fields that one error lists. */
+const MOST_ISSUES = 32;
+
+/** Parses with a schema. An invalid value throws one ShellfleetError that lists the invalid fields, up to a limit. */
 export function parseOrThrow<T extends z.ZodType>(
   schema: T,
   value: unknown,
@@ -149,9 +161,11 @@ export function parseOrThrow<T extends z.ZodType>(
 ): z.infer<T> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.flatMap(toFieldIssues);
+  const all = parsed.error.issues.flatMap(toFieldIssues);
+  const issues = all.slice(0, MOST_ISSUES);
+  const more = all.length > issues.length ? `; and ${all.length - issues.length} more` : '';
   const list = issues
     .map((issue) => (issue.path === '' ? issue.message : `${issue.path}: ${issue.message}`))
     .join('; ');
-  throw new ShellfleetError(code, `${what} is not valid: ${list}`, { issues });
+  throw new ShellfleetError(code, `${what} is not valid: ${list}${more}`, { issues });
 }

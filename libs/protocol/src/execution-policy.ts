@@ -26,6 +26,7 @@ export function listPolicyNames(conjunction: 'and' | 'or'): string {
 
 /** Accepts `{ type, …options }`, or the name alone. */
 export const executionPolicySchema = z.preprocess(
-  (policy) => (typeof policy === 'string' ? { type: policy } : policy),
+  // zod would wait for a promise that a preprocessor returns, which a synchronous parse cannot.
+  (policy) => (typeof policy === 'string' ? { type: policy } : policy instanceof Promise ? {} : policy),
   z.discriminatedUnion('type', POLICY_SCHEMAS, `must be ${listPolicyNames('or')}, or { type: '${DEFAULT_POLICY}', … }`),
 );

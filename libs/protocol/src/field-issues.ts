@@ -6,9 +6,12 @@ export interface FieldIssue {
   message: string;
 }
 
+/** A key is the caller's, and may be of any length. */
+const LONGEST_KEY_CHARS = 64;
+
 /** Converts an issue of zod. Each unknown key becomes an issue of its own. */
 export function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
-  const path = issue.path.map(String).join('.');
-  if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }];
-  return issue.keys.map((key) => ({ path: path === '' ? key : `${path}.${key}`, message: 'unknown field' }));
+  const toPath = (keys: readonly PropertyKey[]) => keys.map((key) => String(key).slice(0, LONGEST_KEY_CHARS)).join('.');
+  if (issue.code !== 'unrecognized_keys') return [{ path: toPath(issue.path), message: issue.message }];
+  return issue.keys.map((key) => ({ path: toPath([...issue.path, key]), message: 'unknown field' }));
 }

@@ -22,6 +22,8 @@ export const LIMITS = {
   /** Commands of one Fleet whose Results have not come, and the characters of their payloads. */
   producerPending: 200_000,
   producerPendingChars: 268_435_456,
+  /** How often a command with `retry: 'idempotent'` is started in all. */
+  idempotentStarts: 3,
   /** of a session */
   labels: 32,
   startupCommands: 64,

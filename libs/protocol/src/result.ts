@@ -17,6 +17,7 @@ export const REASONS = [
   'exited',
   'signalled',
   'wall',
+  'not-started',
   'no-output',
   'oom',
   'cancelled',
@@ -56,6 +57,8 @@ export const wireResultSchema = z.object({
   shell: shellSchema,
   timings: timingsSchema,
   hostId: z.string().nullable(),
+  /** How often it was started, when more than once: only a command with `retry: 'idempotent'`. */
+  attempts: z.number().optional(),
   error: wireErrorSchema.optional(),
 });
 export type WireResult = z.infer<typeof wireResultSchema>;

@@ -44,13 +44,16 @@ const optionsSchema = z.strictObject({
    * that. Default: false.
    */
   durable: z.boolean('must be true or false').default(false),
-  /** `'idempotent'`: the command may run a second time when its host was lost while it ran. Default: `'never'`. */
+  /**
+   * `'idempotent'`: the command runs again, three times in all, when its shell or its host was lost while it ran. `attempts` of the Result
+   * counts. Default: `'never'`.
+   */
   retry: z.enum(['never', 'idempotent'], "must be 'never' or 'idempotent'").default('never'),
   /** Encoding of `stdout`, `stderr` and `output` in the Result. Default: `'utf8'`. */
   encoding: encodingSchema.default('utf8'),
   /**
-   * Time in ms from acceptance within which the command must start, 1 to 86,400,000 (a day); else its outcome is `timeout`. Default: no
-   * limit.
+   * Time in ms from acceptance within which the command must start, 1 to 86,400,000 (a day). Else it is not run, and its outcome is
+   * `timeout` with the reason `not-started`. Default: no limit.
    */
   startDeadlineMs: durationSchema().optional(),
 });

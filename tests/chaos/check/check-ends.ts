@@ -4,6 +4,9 @@ import type { OperationHistory } from '../history/operation-history.ts';
 import type { Case } from './check.ts';
 import { isCutShort, resultOf } from './permits.ts';
 
+/** The session itself went with the tail of Redis, if it had been opened just before. */
+const SESSION_GONE = ['SESSION_NOT_FOUND', 'SESSION_CLOSED'];
+
 /** Every accepted command has one Result and one terminal event, and a submit is refused only while something is out of reach. */
 export function checkEnds({ session, operations, permits, forgets, report }: Case): void {
   const terminals = Map.groupBy(session.terminals, ({ commandId }) => commandId);
@@ -36,7 +39,8 @@ export function checkEnds({ session, operations, permits, forgets, report }: Cas
 
 function checkRefusals({ operation, refusals }: OperationHistory, permits: Case['permits'], report: Case['report']) {
   for (const { at, code, retryable } of refusals) {
-    if (!retryable || !permits.submitRefused(at))
+    const isGone = SESSION_GONE.includes(code) && permits.sessionGone(at);
+    if (!(retryable && permits.submitRefused(at)) && !isGone)
       report('refused', `${operation.id} was refused with ${code} at ${new Date(at).toISOString()}`);
   }
 }

@@ -36,6 +36,10 @@ export class Permits {
     return this.#between(at, at).some((fault) => has(fault, 'submits-refused'));
   }
 
+  sessionGone(at: number): boolean {
+    return this.#between(at, at).some((fault) => has(fault, 'tail'));
+  }
+
   expired(from: number, until: number): boolean {
     return this.tailLost(from, until) || this.#between(from, until).some((fault) => has(fault, 'results-expired'));
   }

@@ -1,7 +1,7 @@
 // A client in a process of its own, which faults kill, stop and restart. It records what it sees before it goes on.
 import { appendFileSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Command, Fleet, isShellfleetError, type Session } from '@shellfleet/client';
+import { type Command, Fleet, isShellfleetError, type Session, type SessionSpec } from '@shellfleet/client';
 import { createRandom } from '../../support/random.ts';
 import type { ClientEvent, Operation } from '../history/history.ts';
 import { operationsOf, seedOf } from '../plan/operations.ts';
@@ -13,6 +13,7 @@ const task: ClientTask = JSON.parse(process.argv[2] ?? '{}');
 /** Commands of one session that have no Result yet. */
 const MOST_OPEN = 6;
 const RETRY_AFTER_MS = 250;
+const SESSION_GONE = ['SESSION_NOT_FOUND', 'SESSION_CLOSED'];
 
 type NewEvent = ClientEvent extends infer Event ? (Event extends unknown ? Omit<Event, 'at'> : never) : never;
 
@@ -48,7 +49,7 @@ function record(event: NewEvent): void {
 }
 
 async function drive({ id, spec }: ClientSession): Promise<void> {
-  const session = await untilReachable(() => fleet.session(id, spec));
+  const opened = { session: await openSession(id, spec) };
   const random = createRandom(seedOf(task.seed, `${id} readers`));
   const open = new Set<Promise<void>>();
   for (const operation of operationsOf(task.seed, id)) {
@@ -57,7 +58,7 @@ async function drive({ id, spec }: ClientSession): Promise<void> {
     if (seen === undefined && Date.now() > task.until) break;
     const accepted = seen?.find((event) => event.type === 'accepted');
     const command =
-      accepted?.type === 'accepted' ? await find(accepted.commandId, operation) : await submit(session, operation);
+      accepted?.type === 'accepted' ? await find(accepted.commandId, operation) : await submit(opened, spec, operation);
     if (command === undefined) continue;
     const end = follow(command, operation, () => random.next()).finally(() => open.delete(end));
     open.add(end);
@@ -70,12 +71,16 @@ async function drive({ id, spec }: ClientSession): Promise<void> {
 }
 
 /** Repeated with the same idempotency key until it is accepted, or refused for good. */
-async function submit(session: Session, operation: Operation): Promise<Command | undefined> {
+async function submit(
+  opened: { session: Session },
+  spec: SessionSpec,
+  operation: Operation,
+): Promise<Command | undefined> {
   const { id, script, stdin } = operation;
   record({ type: 'submit', op: id });
   for (;;) {
     try {
-      const command = await session.submit(script, {
+      const command = await opened.session.submit(script, {
         idempotencyKey: id,
         timeoutMs: 120_000,
         ...(stdin === undefined ? {} : { stdin }),
@@ -85,10 +90,16 @@ async function submit(session: Session, operation: Operation): Promise<Command |
     } catch (error) {
       const { code, retryable } = describeError(error);
       record({ type: 'refused', op: id, code, retryable });
-      if (!retryable) return undefined;
+      // A session that went with the tail of Redis is opened again.
+      if (SESSION_GONE.includes(code)) opened.session = await openSession(operation.session, spec);
+      else if (!retryable) return undefined;
       await delay(RETRY_AFTER_MS);
     }
   }
+}
+
+function openSession(id: string, spec: SessionSpec): Promise<Session> {
+  return untilReachable(() => fleet.session(id, spec));
 }
 
 async function find(commandId: string, { id }: Operation): Promise<Command | undefined> {

@@ -1,9 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Fleet, Session } from '@shellfleet/client';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Fleet, isShellfleetError, type Session } from '@shellfleet/client';
 import type { ClientEvent, Mark, Operation, SessionHistory } from '../history/history.ts';
 import { MARKS_FILE, operationsOf } from '../plan/operations.ts';
 import type { ClientSession } from './client-task.ts';
+
+const READ_WITHIN_MS = 60_000;
 
 /** What the sessions themselves show after the run: their marks, and their terminal events. */
 export function collectSessions(
@@ -28,7 +31,16 @@ export function collectSessions(
 }
 
 async function readMarks(session: Session): Promise<string> {
-  return (await session.files.readText(MARKS_FILE).catch(() => '')).toString();
+  const deadline = Date.now() + READ_WITHIN_MS;
+  for (;;) {
+    try {
+      return await session.files.readText(MARKS_FILE);
+    } catch (error) {
+      if (isShellfleetError(error) && error.code === 'FILE_NOT_FOUND') return '';
+      if (!isShellfleetError(error) || !error.retryable || Date.now() > deadline) throw error;
+      await delay(200);
+    }
+  }
 }
 
 async function readTerminals(session: Session): Promise<SessionHistory['terminals']> {

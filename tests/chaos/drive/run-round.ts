@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import Docker from 'dockerode';
-import { filesOf, isRoot } from '../../support/host-leftovers.ts';
+import { filesIn, isRoot } from '../../support/host-leftovers.ts';
 import { startOwnRedis } from '../../support/own-redis.ts';
 import { type FleetMachine, startFleet } from '../../support/start-fleet.ts';
 import { check } from '../check/check.ts';
@@ -100,7 +100,7 @@ export async function runRound({
   for (const name of CLIENTS) {
     const sessions: ClientSession[] = [];
     for (let index = 0; index < SESSIONS_OF_CLIENT; index += 1)
-      sessions.push(await planSession(`${name}-${index}`, index < EXPOSED, workspaces));
+      sessions.push(await planSession(`${name}-${index}`, kind.marksOnHost === true || index < EXPOSED, workspaces));
     const { redisUrl, namespace, sealKey } = fleet;
     tasks.push({
       name,
@@ -152,7 +152,10 @@ export async function runRound({
     clientEvents,
     faults,
     forgets: kind.retention !== undefined,
-    sessions: await collectSessions(fleet.fleet, seed, clientEvents, sessions),
+    sessions: await collectSessions(fleet.fleet, seed, clientEvents, sessions).catch((error: unknown) => {
+      report('unreadable', String(error));
+      return [];
+    }),
   };
   violations.push(...check(history));
   await fleet.end().catch((error: unknown) => report('worker', String(error).slice(0, 2_000)));
@@ -200,10 +203,10 @@ async function readEvents(paths: string[]): Promise<ClientEvent[]> {
 }
 
 /** After the end of the fleet nothing is left that nobody owns. */
-async function findLeftovers({ fleet, docker }: Stage): Promise<Violation[]> {
+async function findLeftovers({ fleet, docker, smallDisks }: Stage): Promise<Violation[]> {
   const filters = { label: [`shellfleet.namespace=${fleet.namespace}`] };
   const containers = await docker.listContainers({ all: true, filters });
-  const files = await filesOf(fleet.stateFolder);
+  const files = await filesIn(`${smallDisks.host ?? fleet.stateFolder}/hosts/*`);
   const left = [...containers.map(({ Names }) => `container ${Names[0]}`), ...files.map((file) => `file ${file}`)];
   return left.map((text) => ({ rule: 'left over', session: '', text }));
 }

@@ -51,7 +51,7 @@ function renderKinds(kinds: KindSummary[]): string {
     const why = times === 0 ? `not run${notRun.length > 0 ? `: ${notRun.join('; ')}` : ' in these rounds'}` : '';
     const spread = recoveryMs === null ? ['', '', ''] : [recoveryMs.p50, recoveryMs.p95, recoveryMs.most];
     const numbers = [times, ...spread].map((value) => `<td class="number">${value}</td>`).join('');
-    return `<tr><td>${kind}</td><td>${escapeHtml(event)}</td>${numbers}<td>${escapeHtml(why)}</td></tr>`;
+    return `<tr><td>${kind}</td><td>${escapeHtml(event).replaceAll(/`(.*?)`/g, '<code>$1</code>')}</td>${numbers}<td>${escapeHtml(why)}</td></tr>`;
   });
   const heads = ['times', 'p50 ms', 'p95 ms', 'most ms'].map((name) => `<th class="number">${name}</th>`).join('');
   return `<table><tr><th>fault</th><th>row of the promises</th>${heads}<th></th></tr>${rows.join('')}</table>`;

@@ -51,6 +51,8 @@ export async function showResult(context: Context, result: Result, json: boolean
   context.setExitCode(exitCodeOfResult(result));
   if (json) return terminal.json(result);
   if (result.error !== undefined) terminal.say(`${result.error.message} (${result.error.code})`);
+  else if (result.reason === 'not-started')
+    terminal.say(`${result.commandId} did not start in time, so it was not run.`);
   else if (result.outcome === 'timeout')
     terminal.say(`${result.commandId} was stopped at its time limit (${result.reason ?? 'wall'}).`);
   else if (result.outcome === 'lost')

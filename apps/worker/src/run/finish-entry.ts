@@ -38,7 +38,11 @@ export async function finishEntry(
       triedNext = mayTakeNext();
       return finish(owner, entry.id, {
         // Paths, scripts and messages of the shell may hold secrets as output does.
-        result: { ...result, ...redaction.value({ shell: result.shell, ...pick(result.error) }) },
+        result: {
+          ...result,
+          ...(entry.starts > 1 && { attempts: entry.starts }),
+          ...redaction.value({ shell: result.shell, ...pick(result.error) }),
+        },
         output,
         ...answer,
         epoch: result.shell.epoch,

@@ -1,5 +1,12 @@
 import type { Fenced } from '@shellfleet/mailbox';
-import { type EntryPayload, emptyResult, ensureShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+import {
+  type EntryPayload,
+  emptyResult,
+  ensureShellfleetError,
+  LIMITS,
+  ShellfleetError,
+  type WireResult,
+} from '@shellfleet/protocol';
 import type { SessionShell } from '../shell/session-shell.ts';
 import { toBegunId } from './begun-id.ts';
 import type { EndingEntry, EntryResult, EntryRun } from './entry-run.ts';
@@ -11,16 +18,36 @@ import { runCommand } from './run-command.ts';
 import { runRestart } from './run-restart.ts';
 import type { SessionContext } from './session-context.ts';
 
-/** Runs one entry of the mailbox that is durably started, and stores its Result. */
+/** Its shell was lost while it ran, and its submitter allowed another run. Nothing is stored. */
+export interface ShellLost {
+  type: 'shell-lost';
+  /** of the run that was lost */
+  result: WireResult;
+}
+
+/** Runs one entry of the mailbox that is durably started, and stores its Result unless it may run again. */
 export async function runEntry(
   run: EntryRun,
   session: SessionContext,
   shell: SessionShell,
-): Promise<EntryFinished | Fenced> {
+): Promise<EntryFinished | Fenced | ShellLost> {
   const ended = await execute(run, session, shell).catch((error: unknown) =>
     failedEntry(run.entry, ensureShellfleetError(error), session, shell),
   );
+  if (mayRunAgain(run) && isShellLost(ended.result)) return { type: 'shell-lost', result: ended.result };
   return finishEntry(run, ended, session, shell); // the only place where an entry that was started becomes terminal
+}
+
+const mayRunAgain = ({ entry, cancelled }: EntryRun) =>
+  entry.retry === 'idempotent' && entry.starts < LIMITS.idempotentStarts && !cancelled.aborted;
+
+/** A command that runs out of memory would do so again. */
+const isShellLost = ({ error, reason }: WireResult) =>
+  reason !== 'oom' && (error?.code === 'CONTAINER_LOST' || error?.code === 'SHELL_UNRESPONSIVE');
+
+/** Ends an entry whose run was lost, when it cannot run again after all. */
+export function finishNotAgain(ending: EndingEntry, result: WireResult, session: SessionContext, shell: SessionShell) {
+  return finishEntry(ending, { result, output: [] }, session, shell);
 }
 
 /** Ends an entry as `lost`: its shell is gone, and whether it ran is not known, so it is never run again. */
@@ -52,7 +79,12 @@ export function finishNeverBegun(ending: EndingEntry, session: SessionContext, s
 /** Ends an entry as `timeout`: its start deadline passed while it waited. */
 export function finishOverdue(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
   const lost = toLostResult(resultBase(ending.entry, session, shell), 'begun-before');
-  return finishEntry(ending, { result: { ...lost, outcome: 'timeout', reason: 'wall' }, output: [] }, session, shell);
+  return finishEntry(
+    ending,
+    { result: { ...lost, outcome: 'timeout', reason: 'not-started' }, output: [] },
+    session,
+    shell,
+  );
 }
 
 /** Ends the unstarted head of the mailbox as `denial`. `reason` is redacted before it is stored. */

@@ -140,6 +140,14 @@ function died(death: SandboxDeath | undefined, { owner, spec }: Pick<SessionCont
     const message = `The sandbox of session ${session} ran out of memory (limit ${memoryBytes} bytes). Raise limits.memoryBytes, or use less.`;
     return { type: 'failed', error: new ShellfleetError('CONTAINER_LOST', message, { reason: 'oom' }), reason: 'oom' };
   }
+  if (death?.reason === 'disk') {
+    const message = `The sandbox of session ${session} filled the disk of its host, so it was ended, and its files were removed. The next command gets a new shell.`;
+    return {
+      type: 'failed',
+      error: new ShellfleetError('CONTAINER_LOST', message, { reason: 'disk' }),
+      reason: 'disk',
+    };
+  }
   const how = death?.reason === 'removed' ? 'was removed' : death?.reason === 'killed' ? 'was killed' : 'ended';
   const message = `The sandbox of session ${session} ${how} while the command ran. The next command gets a new shell.`;
   const context = { reason: death?.reason ?? 'unknown' };

@@ -22,8 +22,8 @@ export type KeeperLink =
   | { type: 'attach'; token: string; syncWord: string; open(): Promise<Duplex> };
 
 export interface SandboxDeath {
-  /** `exited`: the keeper ended itself. */
-  reason: 'oom' | 'removed' | 'killed' | 'exited';
+  /** `exited`: the keeper ended itself. `disk`: this host ended it, because it filled the disk. */
+  reason: 'oom' | 'disk' | 'removed' | 'killed' | 'exited';
   exitCode: number | null;
 }
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, copyFile, link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ShellfleetError } from '@shellfleet/protocol';
 
@@ -42,9 +42,7 @@ export async function openSessionFolders(
   checkSocketPath(join(parent, 'x'.repeat(25), SOCKET_FILE));
   await checkExecutable(parent);
   const keeper = join(parent, '.keeper');
-  await rm(keeper, { force: true });
-  await copyFile(keeperPath, keeper);
-  await chmod(keeper, 0o555);
+  await copyKeeper(keeperPath, keeper);
   const at = (name: string): SessionFolder => {
     const path = join(parent, name);
     return { path, socketPath: join(path, SOCKET_FILE), remove: () => rm(path, { recursive: true, force: true }) };
@@ -54,10 +52,16 @@ export async function openSessionFolders(
     keeper: () => readFile(keeper),
     async create(name) {
       const folder = at(name);
-      await mkdir(folder.path, { mode: 0o711 });
-      await chmod(folder.path, 0o711);
-      await link(keeper, join(folder.path, KEEPER_FILE));
-      for (const [file, text] of Object.entries(files)) await writeFile(join(folder.path, file), text, { mode: 0o444 });
+      try {
+        await mkdir(folder.path, { mode: 0o711 });
+        await chmod(folder.path, 0o711);
+        await link(keeper, join(folder.path, KEEPER_FILE));
+        for (const [file, text] of Object.entries(files))
+          await writeFile(join(folder.path, file), text, { mode: 0o444 });
+      } catch (error) {
+        await folder.remove();
+        throw isFull(error) ? diskFull(parent, error) : error;
+      }
       return folder;
     },
     async sweep(names) {
@@ -66,6 +70,30 @@ export async function openSessionFolders(
       await Promise.all(stale.map((name) => at(name).remove()));
     },
   };
+}
+
+/** Nothing is written if it is there: a worker has to start on a full disk too. */
+async function copyKeeper(from: string, to: string): Promise<void> {
+  const [wanted, known] = await Promise.all([readFile(from), readFile(to).catch(() => undefined)]);
+  if (known?.equals(wanted)) return;
+  const draft = `${to}.new`;
+  await rm(draft, { force: true });
+  await copyFile(from, draft);
+  await chmod(draft, 0o555);
+  await rename(draft, to);
+}
+
+function isFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+function diskFull(parent: string, cause: unknown): ShellfleetError {
+  return new ShellfleetError(
+    'SESSION_START_FAILED',
+    `The disk of ${parent} is full, so no sandbox can be made on this host. Free some space there.`,
+    { path: parent },
+    { cause },
+  );
 }
 
 function checkSocketPath(path: string): void {
@@ -80,7 +108,14 @@ function checkSocketPath(path: string): void {
 
 async function checkExecutable(parent: string): Promise<void> {
   const probe = join(parent, '.exec-probe');
-  await writeFile(probe, '#!/bin/sh\nexit 0\n', { mode: 0o700 });
+  try {
+    await writeFile(probe, '#!/bin/sh\nexit 0\n', { mode: 0o700 });
+  } catch (error) {
+    await rm(probe, { force: true });
+    // A full disk must not keep the worker from its sandboxes; new ones are refused while it is full.
+    if (isFull(error)) return;
+    throw error;
+  }
   const { error } = spawnSync(probe, { timeout: 5_000 });
   await rm(probe, { force: true });
   if (!error) return;

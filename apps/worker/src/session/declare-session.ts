@@ -1,4 +1,3 @@
-import { toPlacement } from '@shellfleet/admission';
 import { declare, type Fenced } from '@shellfleet/mailbox';
 import type { Redis } from 'ioredis';
 import type { EntryRun } from '../run/entry-run.ts';
@@ -9,7 +8,7 @@ import type { SessionParts } from './session-parts.ts';
  * `run`: the entry that runs. Entries that ended here are in the journal, which is asked when Redis hands them out again.
  */
 export async function declareSession(
-  { context, shell, adopted, job }: SessionParts,
+  { context, shell, adopted, job, placement }: SessionParts,
   run: EntryRun | undefined,
   redis: Redis,
 ): Promise<{ type: 'declared' } | Fenced> {
@@ -17,7 +16,7 @@ export async function declareSession(
     { ...context.owner, redis },
     {
       ...{ generation: context.generation, spec: adopted.spec, createdAt: adopted.createdAt },
-      ...{ placementClass: job.placementClass, placement: JSON.stringify(toPlacement(context.spec)) },
+      ...{ placementClass: job.placementClass, placement: JSON.stringify(placement) },
       ...{ epoch: shell.epoch, epochBase: shell.epochBase, sandbox: shell.ready ? shell.sandboxId : undefined },
       running: run && { entry: run.entry, stored: run.stored },
     },

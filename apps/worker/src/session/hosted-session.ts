@@ -1,4 +1,4 @@
-import { differences, type SessionJob, toPlacement } from '@shellfleet/admission';
+import { differences, type SessionJob } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import {
   adopt,
@@ -10,7 +10,14 @@ import {
   type Taken,
   take,
 } from '@shellfleet/mailbox';
-import { ATTRIBUTES, type AttachQuestion, type HostAnswer, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
+import {
+  ATTRIBUTES,
+  type AttachQuestion,
+  type HostAnswer,
+  isShellfleetError,
+  type SessionKeys,
+  sessionKeys,
+} from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { ALIVE_MS } from '../lease/heartbeat.ts';
@@ -18,17 +25,21 @@ import type { Lease } from '../lease/leases.ts';
 import { EntryRun } from '../run/entry-run.ts';
 import type { EntryFinished } from '../run/finish-entry.ts';
 import type { LossReason } from '../run/results.ts';
-import { finishLost, finishNeverBegun, finishOverdue, runEntry } from '../run/run-entry.ts';
+import { finishLost, finishNeverBegun, finishNotAgain, finishOverdue, runEntry } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
 import { declareSession } from './declare-session.ts';
-import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers } from './end-session.ts';
+import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers, whyGiveUp } from './end-session.ts';
 import { judgeTaken } from './judge-taken.ts';
+import { leaveUnopened } from './leave-unopened.ts';
 import { listBackground } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
+import { tryOpenSpec } from './open-spec.ts';
 import { heldInOtherClass, refuse } from './refuse-session.ts';
 import { createSessionParts, type SessionDeps, type SessionParts } from './session-parts.ts';
+import { RANK, type SessionState } from './session-state.ts';
+import { startAgain } from './start-again.ts';
 import { takeOver } from './take-over.ts';
 
 // One session on this host, from its job to its release. One loop does one step at a time; the steps are in files of their own, the state
@@ -46,22 +57,6 @@ const LEASE_POLL_MS = 100;
 
 /** The handling of the session when the worker stops: its shell is left to the next worker, or ended. */
 export type Stop = 'hand-over' | 'end';
-
-/**
- * `starting`: gets ownership and takes over an existing shell. `serving`: runs entries, or waits for them. The others end the session, with
- * the entry that runs at that time.
- */
-type SessionState = 'starting' | 'serving' | 'handing-over' | 'shutting-down' | 'closing' | 'fenced';
-
-/** A session only moves to a state of a higher rank: a close outranks a stop of the worker, a lost lease outranks both. */
-const RANK: Record<SessionState, number> = {
-  starting: 0,
-  serving: 1,
-  'handing-over': 2,
-  'shutting-down': 2,
-  closing: 3,
-  fenced: 4,
-};
 
 export class HostedSession {
   readonly job: SessionJob;
@@ -194,7 +189,19 @@ export class HostedSession {
       return;
     }
     const events = { onFenced: () => this.#become('fenced'), onShellGone: () => this.#wakeUps.notify() };
-    const parts = createSessionParts(this.job, adopted, owner, lease, signal, events, {
+    const spec = tryOpenSpec(adopted.spec, this.#keys, this.#deps.sealer);
+    if (isShellfleetError(spec))
+      return leaveUnopened(spec, {
+        ...this.#deps,
+        job: this.job,
+        adopted,
+        found,
+        owner,
+        lease,
+        logger: this.#logger,
+        signal,
+      });
+    const parts = createSessionParts(this.job, adopted, spec, owner, lease, signal, events, {
       ...this.#deps,
       logger: this.#logger,
     });
@@ -202,7 +209,7 @@ export class HostedSession {
     lease.own(owner.fence, ALIVE_MS + parts.context.spec.hostGraceMs);
     if (adopted.life === 'closing' || this.#serves(this.#closedLife)) this.#become('closing');
     if (adopted.running?.cancelReason !== undefined) this.#cancelled.add(adopted.running.id);
-    const differing = differences(this.job, adopted.generation, toPlacement(parts.context.spec));
+    const differing = differences(this.job, adopted.generation, parts.placement);
     if (differing.length > 0) return refuse(differing, adopted, found, parts);
     const next = await takeOver(adopted, found, parts, {
       serve: () => this.#become('serving'),
@@ -309,12 +316,18 @@ export class HostedSession {
   }
 
   /** Runs one entry and returns the entry that was started with its end. */
-  async #runEntry(entry: Entry, from: 'start' | 'resume', { context, shell }: SessionParts): Promise<Taken> {
+  async #runEntry(entry: Entry, from: 'start' | 'resume', parts: SessionParts): Promise<Taken> {
+    const { context, shell } = parts;
     const run = new EntryRun(entry, from, () => this.#mayTakeNext());
     this.#run = run;
     if (this.#cancelled.has(entry.id) || this.#state === 'shutting-down') run.cancel();
     const finished = await context.hostEntries.during(entry.id, () => runEntry(run, context, shell));
     this.#run = undefined;
+    if (finished.type === 'shell-lost') {
+      const again = await startAgain(entry, context, () => this.#makeReady(parts, this.#opening.signal));
+      if (again !== undefined) return this.#runEntry(again, 'start', parts);
+      return this.#finishUnrun(entry, (ending, ...of) => finishNotAgain(ending, finished.result, ...of), parts);
+    }
     this.#cancelled.delete(entry.id);
     return this.#recordFinished(finished, shell);
   }
@@ -347,25 +360,14 @@ export class HostedSession {
   /** An idle session is given up, or waits. Returns whether it was given up. */
   async #waitOrGiveUp(parts: SessionParts): Promise<boolean> {
     if (this.#state !== 'serving') return false;
-    const why = this.#whyGiveUp(parts);
+    if (parts.terminals.count > 0) this.#activeAt = Date.now();
+    const why = whyGiveUp(parts, this.#activeAt);
     if (why !== undefined && (await giveUp(parts, why, () => this.#isStopping()))) return true;
-    // Refused because an entry waits: the wait for the lease is short.
     const isIdle = why === undefined && parts.lease.held();
     const timeoutMs = isIdle ? Math.min(POLL_MS, parts.context.spec.idleTimeoutMs) : LEASE_POLL_MS;
     await this.#wakeUps.wait({ timeoutMs });
     this.#mailboxEmpty = false;
     return false;
-  }
-
-  #whyGiveUp({ shell, context: { spec }, terminals }: SessionParts): string | undefined {
-    if (!shell.hasSandbox) return 'nothing waits';
-    if (shell.death !== undefined || shell.live?.connected !== true) return 'its container is gone';
-    const now = Date.now();
-    if (terminals.count > 0) this.#activeAt = now;
-    if (now - this.#activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
-    return now - shell.openedAt >= spec.maxLifetimeMs
-      ? `it reached its lifetime of ${spec.maxLifetimeMs} ms`
-      : undefined;
   }
 
   async #end(parts: SessionParts): Promise<void> {

@@ -1,10 +1,11 @@
-import { type Adopted, type Entry, rerun, retryWhileRedisIsDown, type Taken } from '@shellfleet/mailbox';
+import type { Adopted, Entry, Taken } from '@shellfleet/mailbox';
 import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import type { LossReason } from '../run/results.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ShellHello } from '../shell/shell.ts';
 import { failWaiting } from './fail-waiting.ts';
 import type { SessionParts } from './session-parts.ts';
+import { startAgain } from './start-again.ts';
 
 /** Steps of the session's loop, which writes the session's state. */
 export interface TakeOverSteps {
@@ -92,12 +93,6 @@ async function recover(
   { context }: SessionParts,
   steps: TakeOverSteps,
 ): Promise<Taken> {
-  if (entry.retry === 'idempotent') {
-    const again = await retryWhileRedisIsDown(() => rerun(context.owner, entry.id), context.signal);
-    if (again.type === 'restarted' && (await steps.makeReady())) {
-      const offsets = { stdout: 0, stderr: 0 };
-      return steps.run({ ...entry, offsets, startedAt: Date.now() }, 'start');
-    }
-  }
-  return steps.finishLost(entry, reason);
+  const again = await startAgain(entry, context, () => steps.makeReady());
+  return again === undefined ? steps.finishLost(entry, reason) : steps.run(again, 'start');
 }

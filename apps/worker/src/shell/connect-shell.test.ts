@@ -1,7 +1,45 @@
-import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
-import { expect, test } from 'vitest';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { encodeFrame, FrameType, KEEPER_PROTOCOL_VERSION, uint32s, uint64s } from '@shellfleet/keeper';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { connectShell } from './connect-shell.ts';
+
+const token = 'a'.repeat(64);
+let folder: string;
+let path: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sf-connect-'));
+  path = join(folder, 'socket');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const hello = (): Buffer =>
+  encodeFrame({
+    type: FrameType.hello,
+    fence: 1,
+    payload: Buffer.concat([uint32s(KEEPER_PROTOCOL_VERSION, 0, 1, 0), uint64s(0, 0, 0, 0), Buffer.from(token)]),
+  });
+
+/** Its keeper sends a hello on each connection, and `claimed` decides what happens after the claim. */
+function sandboxWith(claimed: (socket: Socket) => void): Sandbox {
+  const dial = () => {
+    const socket = connect(path, () => socket.write(hello()));
+    socket.on('error', () => {});
+    socket.once('data', () => claimed(socket));
+    return socket;
+  };
+  const start = async () => void dial().once('close', dial);
+  return {
+    keeperProtocol: KEEPER_PROTOCOL_VERSION,
+    description: 'sandbox of a test',
+    link: { type: 'socket', path, token },
+    died: new Promise(() => {}),
+    start,
+  } as Partial<Sandbox> as Sandbox; // its other fields are not used
+}
 
 test('a sandbox of a worker with another keeper protocol is not connected: PROTOCOL_MISMATCH, with both versions', async () => {
   const sandbox = { keeperProtocol: KEEPER_PROTOCOL_VERSION - 1 } as Sandbox; // its other fields are not used
@@ -10,5 +48,26 @@ test('a sandbox of a worker with another keeper protocol is not connected: PROTO
   ).rejects.toMatchObject({
     code: 'PROTOCOL_MISMATCH',
     context: { keeper: KEEPER_PROTOCOL_VERSION - 1, worker: KEEPER_PROTOCOL_VERSION },
+  });
+});
+
+test('a keeper that ends the connection before it is claimed, because this worker stood still, is claimed when it connects again', async () => {
+  let claims = 0;
+  const sandbox = sandboxWith((socket) => {
+    claims += 1;
+    if (claims === 1) socket.destroy();
+    else socket.write(hello());
+  });
+  const shell = await connectShell(sandbox, { fence: 1, deadlineMs: 20_000, start: true, onMessage: () => {} });
+  expect(claims).toBe(2);
+  shell.disconnect();
+});
+
+test('a keeper that ends every connection has until the deadline', async () => {
+  const sandbox = sandboxWith((socket) => socket.destroy());
+  const options = { fence: 1, deadlineMs: 500, start: true, onMessage: () => {} };
+  await expect(connectShell(sandbox, options)).rejects.toMatchObject({
+    code: 'SESSION_START_FAILED',
+    message: 'The keeper in the sandbox of a test did not answer within 500 ms.',
   });
 });

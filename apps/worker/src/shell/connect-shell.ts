@@ -4,7 +4,7 @@ import { abortable } from '@shellfleet/concurrency';
 import { describeKeeperExit, KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import { type ClaimOptions, protocolMismatch } from './keeper-connection.ts';
+import { type ClaimOptions, EndedUnclaimed, protocolMismatch } from './keeper-connection.ts';
 import { openKeeperShell } from './keeper-shell.ts';
 import type { Shell } from './shell.ts';
 import { attachTransport } from './transport/attach.ts';
@@ -67,7 +67,15 @@ async function connect(
   const listener = await listenForKeeper({ path: link.path, token });
   try {
     await start?.();
-    return await openKeeperShell({ ...claim, transport: await listener.accept({ signal }) });
+    for (;;) {
+      const transport = await listener.accept({ signal });
+      try {
+        return await openKeeperShell({ ...claim, transport });
+      } catch (error) {
+        // The keeper ends a connection on which it receives nothing, for example while this process stands still, and connects again at once.
+        if (!(error instanceof EndedUnclaimed) || transport.isLast || signal.aborted) throw error;
+      }
+    }
   } finally {
     listener.close();
   }

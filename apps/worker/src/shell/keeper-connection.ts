@@ -44,6 +44,9 @@ export class FencedOff extends Error {
   }
 }
 
+/** The keeper ended the connection before it was claimed, or died. One that lives connects again. */
+export class EndedUnclaimed extends ShellfleetError {}
+
 /** Claims the keeper under this fence and waits for its hello. Rejects with FencedOff when a worker with a higher fence owns it. */
 export function claimKeeper(
   options: ClaimOptions,
@@ -86,7 +89,7 @@ export function claimKeeper(
       disconnected: (reason) => {
         const last = lastMessage && `. The last message of its log: ${lastMessage}`;
         const message = `The connection to the keeper ended before it was claimed (${reason})${last}.`;
-        fail(new ShellfleetError('SESSION_START_FAILED', message));
+        fail(new EndedUnclaimed('SESSION_START_FAILED', message));
       },
     });
     connection.claimed = true;

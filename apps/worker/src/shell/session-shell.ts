@@ -302,6 +302,8 @@ function describeDeath(death: SandboxDeath | undefined): string {
       return 'the sandbox was replaced';
     case 'oom':
       return 'the sandbox ran out of memory';
+    case 'disk':
+      return 'the sandbox filled the disk of its host, and was ended';
     case 'removed':
       return 'the sandbox was removed';
     case 'killed':

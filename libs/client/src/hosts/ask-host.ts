@@ -1,5 +1,5 @@
 import type { Sealer } from '@shellfleet/mailbox';
-import { sealPlace } from '@shellfleet/mailbox';
+import { callHost, sealPlace } from '@shellfleet/mailbox';
 import {
   fromWireError,
   type HostAnswer,
@@ -13,7 +13,7 @@ import {
 } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 import type { Answers } from '../results/answers.ts';
-import { callHost, isHostAlive } from './call-host.ts';
+import { isHostAlive } from './is-host-alive.ts';
 
 /** The part of a view that is needed to ask a host. */
 export interface AskContext extends FleetContext {
@@ -46,7 +46,14 @@ export async function askHost<Q extends HostQuestion>(
   const late = AbortSignal.timeout(timeoutMs);
   const answer = context.answers.expect(id, signal === undefined ? late : AbortSignal.any([late, signal]));
   try {
-    const asked = callHost(context, host, { type: 'ask', tenant, session, id, inbox: context.inboxId, question });
+    const asked = callHost(context.redis, context.namespace, host, {
+      type: 'ask',
+      tenant,
+      session,
+      id,
+      inbox: context.inboxId,
+      question,
+    });
     const [sealed] = await Promise.all([answer, asked]);
     return toValue(open(context, keys, id, sealed), question) as HostAnswer<Q['type']>;
   } catch (error) {

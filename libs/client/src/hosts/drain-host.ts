@@ -1,7 +1,6 @@
-import { toQueueError } from '@shellfleet/mailbox';
+import { callHost, toQueueError } from '@shellfleet/mailbox';
 import { hostIdSchema, hostKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
-import { callHost } from './call-host.ts';
 
 /** Asks a host to take nothing new, or withdraws that. The request is stored, so it also holds for later processes of the host. */
 export async function drainHost(
@@ -19,7 +18,7 @@ export async function drainHost(
     throw error instanceof ShellfleetError ? error : toQueueError(error);
   }
   // Without the call the host reads the request within seconds.
-  await callHost(context, id, { type: 'drain' }).catch(() => {});
+  await callHost(context.redis, context.namespace, id, { type: 'drain' }).catch(() => {});
 }
 
 function unknownHost(id: string): ShellfleetError {

@@ -1,8 +1,7 @@
-import { cancel, notify } from '@shellfleet/mailbox';
+import { callHost, cancel, notify } from '@shellfleet/mailbox';
 import { parseOrThrow, type SessionKeys } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { FleetContext } from '../connection/fleet-context.ts';
-import { callHost } from '../hosts/call-host.ts';
 import { attachSession, type OpenContext, type OpenSession } from './open-session.ts';
 
 /** The part of a view that is needed to cancel an entry. */
@@ -33,7 +32,14 @@ export async function cancelEntry(
     case 'marked': {
       const { host, generation } = cancelled;
       const { tenant, session } = keys;
-      if (host !== '') await callHost(context, host, { type: 'cancel', tenant, session, generation, entry: entryId });
+      if (host !== '')
+        await callHost(context.redis, context.namespace, host, {
+          type: 'cancel',
+          tenant,
+          session,
+          generation,
+          entry: entryId,
+        });
       return true;
     }
     case 'ended-before':

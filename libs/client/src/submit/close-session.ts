@@ -1,8 +1,8 @@
-import { type Closed, close, notify, readLife } from '@shellfleet/mailbox';
+import { type Closed, callHost, close, notify, readLife } from '@shellfleet/mailbox';
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { Feeds } from '../connection/feeds.ts';
 import type { FleetContext } from '../connection/fleet-context.ts';
-import { callHost, isHostAlive } from '../hosts/call-host.ts';
+import { isHostAlive } from '../hosts/is-host-alive.ts';
 
 /** The part of a view that is needed to close a session. */
 export interface CloseContext extends FleetContext {
@@ -36,7 +36,7 @@ export async function beginClose(
   );
   if (closed.type === 'closing') {
     const call = { type: 'close', tenant, session, generation: closed.generation } as const;
-    await callHost(context, closed.host, call);
+    await callHost(context.redis, context.namespace, closed.host, call);
   }
   return closed;
 }

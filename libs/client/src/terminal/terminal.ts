@@ -13,7 +13,7 @@ import {
   terminalSizeSchema,
 } from '@shellfleet/protocol';
 import type { AskContext } from '../hosts/ask-host.ts';
-import { isHostAlive } from '../hosts/call-host.ts';
+import { isHostAlive } from '../hosts/is-host-alive.ts';
 import type { StreamContext } from '../stream/stream-reader.ts';
 import type { OpenSession } from '../submit/open-session.ts';
 import type { SubmitContext } from '../submit/send-entry.ts';

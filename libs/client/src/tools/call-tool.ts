@@ -1,4 +1,4 @@
-import { beginToolCall, readToolCall, sealPlace, type ToolCallRef, toQueueError } from '@shellfleet/mailbox';
+import { beginToolCall, callHost, readToolCall, sealPlace, type ToolCallRef, toQueueError } from '@shellfleet/mailbox';
 import {
   entryIdSchema,
   LIMITS,
@@ -11,7 +11,6 @@ import {
   toolNameSchema,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
-import { callHost } from '../hosts/call-host.ts';
 import type { ToolContext } from './tool-context.ts';
 import { toolFailure, waitForTool } from './wait-for-tool.ts';
 
@@ -131,5 +130,5 @@ async function cancel(context: ToolContext, call: ToolCallRef): Promise<void> {
   }
   const { begun } = await readToolCall(redis, fleet, call.id);
   const [host = ''] = begun?.split(' ') ?? [];
-  await callHost(context, host, { type: 'cancel-tool', call: call.id });
+  await callHost(context.redis, context.namespace, host, { type: 'cancel-tool', call: call.id });
 }

@@ -7,6 +7,7 @@ import {
   type ToolErrorCode,
   type ToolResult,
   toolResultKey,
+  tryJson,
   wireToolResultSchema,
 } from '@shellfleet/protocol';
 import type { ToolContext } from './tool-context.ts';
@@ -98,7 +99,7 @@ async function look(context: ToolContext, call: ToolCallRef): Promise<State> {
 async function bootOf(context: ToolContext, host: string): Promise<string | undefined> {
   const beat = await context.redis.get(hostKeys(context.namespace, host).alive);
   if (beat === null) return undefined;
-  return hostBeatSchema.safeParse(JSON.parse(beat)).data?.boot;
+  return hostBeatSchema.safeParse(tryJson(beat)).data?.boot;
 }
 
 /** Prevents the call from starting. False when it has started, or Redis is down. */

@@ -13,7 +13,7 @@ const script = defineMailboxScript('upkeep/sweep');
 const MOST_ENTRIES_IN_ONE_CALL = 1_000;
 
 /** The Result of an entry whose start deadline passes while it waits. */
-const NOT_STARTED_IN_TIME = JSON.stringify(toWireResult(emptyResult('timeout', { reason: 'wall' })));
+const NOT_STARTED_IN_TIME = JSON.stringify(toWireResult(emptyResult('timeout', { reason: 'not-started' })));
 
 export interface Swept {
   trimmed: number;

@@ -16,7 +16,7 @@ const HELLO_WITHIN_MS = 1_000;
 
 export interface KeeperListener {
   /** The next authenticated connection. A keeper that lost its connection connects again at once. */
-  accept(options?: { signal?: AbortSignal }): Promise<Transport>;
+  accept(options?: { signal?: AbortSignal }): Promise<SocketTransport>;
   /** Stops accepting connections. Accepted ones stay open. */
   close(): void;
 }
@@ -55,7 +55,7 @@ class UnixListener implements KeeperListener {
     });
   }
 
-  accept({ signal }: { signal?: AbortSignal } = {}): Promise<Transport> {
+  accept({ signal }: { signal?: AbortSignal } = {}): Promise<SocketTransport> {
     signal?.throwIfAborted();
     const arrived = this.#arrived;
     this.#arrived = undefined;

@@ -1,0 +1,38 @@
+import { readFile, statfs } from 'node:fs/promises';
+import { freemem, totalmem } from 'node:os';
+
+export interface Space {
+  freeBytes: number;
+  totalBytes: number;
+}
+
+/** A small disk or memory must not be short from the start. */
+const LEAST_SHARE = 1 / 20;
+
+/** Of the file system that contains `path`, for users without privileges. Undefined if the path is not on this machine. */
+export async function readDiskSpace(path: string): Promise<Space | undefined> {
+  const found = await statfs(path).catch(() => undefined);
+  return found && { freeBytes: found.bavail * found.bsize, totalBytes: found.blocks * found.bsize };
+}
+
+/** Memory that programs could use without swapping. */
+export async function readMemory(): Promise<Space> {
+  const text = await readFile('/proc/meminfo', 'utf8').catch(() => '');
+  const available = /^MemAvailable:\s+(\d+) kB$/m.exec(text)?.[1];
+  return { freeBytes: available === undefined ? freemem() : Number(available) * 1_024, totalBytes: totalmem() };
+}
+
+/** `given`: by the operator. The default is `usual`, or a twentieth of the total if that is less. */
+export function leastFree({ totalBytes }: Space, given: number | undefined, usual: number): number {
+  return given ?? Math.min(usual, Math.floor(totalBytes * LEAST_SHARE));
+}
+
+/** A sentence for operators if less than `leastBytes` is free. */
+export function describeShortage(what: string, space: Space, leastBytes: number, variable: string): string | undefined {
+  if (space.freeBytes >= leastBytes) return undefined;
+  return `${what} has ${inMib(space.freeBytes)} free of ${inMib(space.totalBytes)}; ${variable} is ${inMib(leastBytes)}.`;
+}
+
+function inMib(bytes: number): string {
+  return `${Math.floor(bytes / 2 ** 20)} MiB`;
+}

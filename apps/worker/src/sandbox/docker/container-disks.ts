@@ -1,0 +1,78 @@
+import type Docker from 'dockerode';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { readDiskSpace, type Space } from '../../host/free-space.ts';
+import { type DiskBounds, DiskWatch } from './disk-watch.ts';
+import { isConflict, isNotFound } from './docker-errors.ts';
+import type { Engine } from './engine.ts';
+
+/** The engine counts the files of a container. Not a call of the circuit breaker: a container with many files is no fault of the engine. */
+const MEASURE_TIMEOUT_MS = 60_000;
+
+const sizeSchema = z.object({ SizeRw: z.number() });
+
+/** The disk of this host's running containers, under a watch. */
+export class ContainerDisks {
+  readonly #engine: Engine;
+  readonly #watch: DiskWatch;
+  /** With what to call before the watch ends the container. */
+  readonly #running = new Map<string, () => void>();
+  #engineFolder: string | undefined;
+
+  constructor(engine: Engine, bounds: DiskBounds, logger: Logger | undefined) {
+    this.#engine = engine;
+    this.#watch = new DiskWatch({
+      bounds,
+      logger,
+      readSpace: () => this.#readSpace(),
+      containers: () => this.#running.keys(),
+      measure: (containerId) => this.#measure(containerId),
+      end: (containerId) => this.#end(containerId),
+    });
+    this.#watch.start();
+  }
+
+  /** Why the host takes no new session at present. */
+  get problem(): string | undefined {
+    return this.#watch.problem;
+  }
+
+  /** `onFilled` is called before the watch ends the container: the reason has to be known before its connections break. */
+  add(containerId: string, onFilled: () => void): void {
+    this.#running.set(containerId, onFilled);
+  }
+
+  remove(containerId: string): void {
+    this.#running.delete(containerId);
+  }
+
+  close(): Promise<void> {
+    return this.#watch.close();
+  }
+
+  /** Undefined while the engine does not answer, or where its folder is not on this machine. */
+  async #readSpace(): Promise<Space | undefined> {
+    const find = async (docker: Docker): Promise<string> => (await docker.info()).DockerRootDir;
+    this.#engineFolder ??= await this.#engine.call(find).catch(() => undefined);
+    return this.#engineFolder === undefined ? undefined : readDiskSpace(this.#engineFolder);
+  }
+
+  async #measure(containerId: string): Promise<number | undefined> {
+    const abortSignal = AbortSignal.timeout(MEASURE_TIMEOUT_MS);
+    const container = this.#engine.docker.getContainer(containerId);
+    const options: object = { size: true, abortSignal };
+    const answer: unknown = await container.inspect(options).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+    return sizeSchema.safeParse(answer).data?.SizeRw;
+  }
+
+  /** Its background processes end with it, and its files go when it is removed. */
+  async #end(containerId: string): Promise<void> {
+    this.#running.get(containerId)?.();
+    const kill = (docker: Docker, abortSignal: AbortSignal) => docker.getContainer(containerId).kill({ abortSignal });
+    await this.#engine.call(kill).catch((error: unknown) => {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    });
+  }
+}

@@ -1,0 +1,21 @@
+import { type Entry, rerun, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import type { SessionContext } from '../run/session-context.ts';
+
+/**
+ * Starts a running entry again whose shell was lost, if its submitter declared it idempotent and it has starts left. Undefined when it must not
+ * run again, or when no other shell could be opened for it.
+ */
+export async function startAgain(
+  entry: Entry,
+  { owner, signal }: SessionContext,
+  makeReady: () => Promise<boolean>,
+): Promise<Entry | undefined> {
+  if (entry.retry !== 'idempotent') return undefined;
+  const again = await retryWhileRedisIsDown(() => rerun(owner, entry), signal);
+  if (again.type !== 'restarted' || !(await makeReady())) return undefined;
+  const { fence, host } = owner;
+  return {
+    ...{ ...entry, fence, host, starts: entry.starts + 1, startedAt: Date.now() },
+    ...{ offsets: { stdout: 0, stderr: 0 }, seq: 0 },
+  };
+}

@@ -1,0 +1,69 @@
+import type { Logger } from 'pino';
+import { describeShortage, leastFree, readDiskSpace, readMemory } from '../host/free-space.ts';
+
+const MIB = 2 ** 20;
+/** How often it is measured: a host that has room again takes sessions after this time. */
+const INTERVAL_MS = 2_000;
+const USUAL_FREE_DISK_BYTES = 1_024 * MIB;
+const USUAL_FREE_MEMORY_BYTES = 256 * MIB;
+
+/** Bytes that the operator wants to be free. */
+export interface LeastFree {
+  diskBytes: number | undefined;
+  memoryBytes: number | undefined;
+}
+
+export interface HostRoom {
+  /** Why this host takes no new session at present. */
+  problem(): string | undefined;
+  close(): void;
+}
+
+/** Measures the memory of this host, and the disk of its state folder, until closed. Resolves after the first time. */
+export async function watchHostRoom(options: {
+  stateFolder: string;
+  least: LeastFree;
+  logger: Logger;
+  /** It was short, and has room again. */
+  onRoom(): void;
+  intervalMs?: number;
+}): Promise<HostRoom> {
+  const { stateFolder, least, logger } = options;
+  let problem: string | undefined;
+  let measuring = false;
+  const measure = async () => {
+    if (measuring) return;
+    measuring = true;
+    const before = problem;
+    problem = await findShortage(stateFolder, least).finally(() => {
+      measuring = false;
+    });
+    if (before === undefined && problem !== undefined) logger.warn({ problem }, 'host.short');
+    if (before === undefined || problem !== undefined) return;
+    logger.info('host.has-room');
+    options.onRoom();
+  };
+  await measure();
+  const timer = setInterval(() => void measure(), options.intervalMs ?? INTERVAL_MS);
+  return { problem: () => problem, close: () => clearInterval(timer) };
+}
+
+async function findShortage(stateFolder: string, least: LeastFree): Promise<string | undefined> {
+  const [disk, memory] = await Promise.all([readDiskSpace(stateFolder), readMemory()]);
+  const problems = [
+    disk &&
+      describeShortage(
+        `The disk of ${stateFolder}`,
+        disk,
+        leastFree(disk, least.diskBytes, USUAL_FREE_DISK_BYTES),
+        'SHELLFLEET_MIN_FREE_DISK',
+      ),
+    describeShortage(
+      'The memory of the host',
+      memory,
+      leastFree(memory, least.memoryBytes, USUAL_FREE_MEMORY_BYTES),
+      'SHELLFLEET_MIN_FREE_MEMORY',
+    ),
+  ].filter((found) => found !== undefined);
+  return problems.length === 0 ? undefined : problems.join(' ');
+}

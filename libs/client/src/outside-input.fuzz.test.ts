@@ -1,0 +1,98 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { validateRedaction } from '@shellfleet/policy';
+import { parseOrThrow, sessionSpecSchema } from '@shellfleet/protocol';
+import { fuzz, fuzzAsync, fuzzText, refusalOf, refusalOfAsync } from '@shellfleet/protocol/test-support';
+import { expect, test } from 'vitest';
+import { readFinishedTasks } from './batch/finished-tasks.ts';
+import { batchOptionsSchema, taskSchema } from './batch/task.ts';
+import { resolveSettings } from './connect-settings.ts';
+import { parseSandboxPath } from './files/run-operation.ts';
+import { parseCursor } from './stream/stream-reader.ts';
+import { checkCommand } from './submit/parse-command.ts';
+
+// Whatever a caller, a file or an environment passes in is either used, or refused by a ShellfleetError that names the field.
+
+const any = (value: unknown) => value as never;
+
+test('a script is accepted, or refused by its name', () => {
+  fuzz(['true', 'echo ä'], (script) => {
+    const refusal = refusalOf(() => checkCommand(script, {}));
+    if (refusal !== undefined)
+      expect(refusal).toMatchObject({ code: 'COMMAND_INVALID', context: { issues: [{ path: 'script' }] } });
+  });
+});
+
+test('options of a command are accepted, or refused by the name of the field', () => {
+  const valid = [
+    { timeoutMs: 5, env: { A: 'x' }, cwd: '/', stdin: 'in', idempotencyKey: 'k', onOutput: () => {} },
+    { stdin: [new Uint8Array(3)], retry: 'never', durable: true, signal: new AbortController().signal },
+  ];
+  fuzz(valid, (options) => {
+    const refusal = refusalOf(() => checkCommand('true', any(options)));
+    const paths = ((refusal?.context.issues ?? []) as { path: string }[]).map(({ path }) => path);
+    for (const path of paths) expect(path).toMatch(/^options/);
+  });
+});
+
+test('options of connect, and the environment beside them, are accepted or refused', async () => {
+  const options = { redisUrl: 'redis://h:1', namespace: 'n', tenant: 't', sealKeys: ['k'], interceptors: [() => {}] };
+  const nowhere = { SHELLFLEET_STATE_DIR: '/nonexistent' };
+  await fuzzAsync([options], async (given) => void (await refusalOfAsync(() => resolveSettings(any(given), nowhere))));
+  const env = { SHELLFLEET_REDIS_URL: 'redis://h:1', SHELLFLEET_NAMESPACE: 'n', SHELLFLEET_SEAL_KEY: 'a,b' };
+  await fuzzAsync([env], async (given) => {
+    const texts = Object.entries(given ?? {}).map(([name, value]) => [name, typeof value === 'string' ? value : 'x']);
+    await refusalOfAsync(() => resolveSettings({}, { ...Object.fromEntries(texts), ...nowhere }));
+  });
+});
+
+test('a task and the options of a batch are accepted, or refused by the name of the field', () => {
+  const tasks = [
+    { id: 'a', script: 'true', spec: { env: {} }, files: { '/x': 'x' }, timeoutMs: 5 },
+    { id: 'b', script: ['true'] },
+  ];
+  fuzz(tasks, (task) => void refusalOf(() => parseOrThrow(taskSchema, task, 'COMMAND_INVALID', 'The task')));
+  const options = [{ concurrency: 5, resumeFrom: '/x', retries: { infra: 1, command: 2 } }];
+  fuzz(
+    options,
+    (given) => void refusalOf(() => parseOrThrow(batchOptionsSchema, given, 'COMMAND_INVALID', 'The batch')),
+  );
+});
+
+test('lines of an earlier batch, whatever they hold, give the ids of tasks that ended', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sf-fuzz-'));
+  try {
+    const lines: string[] = [];
+    fuzzText(['{"id":"a","outcome":"success"}', '{"id":"b","outcome":"lost"}'], (text) => void lines.push(text));
+    const path = join(folder, 'out.jsonl');
+    await writeFile(path, `${lines.join('\n')}\n{"id":"last","outcome":"failure"}\n{"id":"torn","outc`);
+    const finished = await readFinishedTasks(path);
+    expect(finished.has('last')).toBe(true);
+    expect(finished.has('torn')).toBe(false);
+    for (const id of finished) expect(typeof id).toBe('string');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test('a position and a path are accepted, or refused', () => {
+  fuzz(['1-0', '123456-7'], (after) => {
+    if (refusalOf(() => parseCursor(after)) === undefined && after !== undefined) expect(after).toMatch(/^\d+-\d+$/);
+  });
+  fuzz(['/x', '/workspace/ä'], (path) => {
+    if (refusalOf(() => parseSandboxPath(path)) === undefined) expect(path).toMatch(/^\//);
+  });
+});
+
+test('rules of redaction that parse are compiled, or refused by their field', () => {
+  const rule = (pattern: string) => ({ redaction: [{ type: 'own', strategy: 'redact', pattern }] });
+  fuzz([{ redaction: [{ type: 'email', strategy: 'mask' }] }, rule('a+b'), rule('(x|y){3}')], (spec) => {
+    const parsed = sessionSpecSchema.safeParse(spec);
+    if (parsed.success) refusalOf(() => validateRedaction(parsed.data));
+  });
+  fuzzText(['a+b', '(?:x|[^y]{1,9})$', '\\d{3}-\\w*'], (pattern) => {
+    const parsed = sessionSpecSchema.safeParse(rule(pattern));
+    if (parsed.success) refusalOf(() => validateRedaction(parsed.data));
+  });
+});

@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs';
+import { encodeWakeUp, type HostCall, hostKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { defineScript, runScript } from '../script.ts';
+
+const script = defineScript('producer/call-host', readFileSync(new URL('./call-host.lua', import.meta.url), 'utf8'));
+const CALLS_LENGTH = 10_000;
+
+/**
+ * Sends a host a call that must reach a running shell out of order. If the call is lost, the host finds the request in the mailbox. Throws
+ * QUEUE_UNAVAILABLE.
+ */
+export async function callHost(redis: Redis, namespace: string, host: string, call: HostCall): Promise<void> {
+  const { calls, wakeUps } = hostKeys(namespace, host);
+  const args = [JSON.stringify(call), CALLS_LENGTH, wakeUps, encodeWakeUp({ type: 'calls' })];
+  await runScript(redis, script, [calls], args);
+}

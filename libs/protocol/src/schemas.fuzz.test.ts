@@ -1,0 +1,246 @@
+import { expect, test } from 'vitest';
+import type { z } from 'zod';
+import { fuzz, fuzzBytes, fuzzText, refusalOf } from '../test-support/fuzz.ts';
+import { parseDurationText } from './duration-text.ts';
+import { entryPayloadSchema } from './entry-payload.ts';
+import { ERRORS, ensureShellfleetError, fromWireError, parseOrThrow, wireErrorSchema } from './errors.ts';
+import { decodeOutputEntry, encodeOutputEntry } from './events.ts';
+import { fileAnswerSchema } from './file.ts';
+import { hostAnswerSchemas, hostBeatSchema, hostCallSchema, sealedAnswerSchema } from './host.ts';
+import { parseCommandId, toCommandId } from './ids.ts';
+import { NotJsonError, toJsonText, tryJson } from './json-text.ts';
+import { emptyResult, fromWireResult, toWireResult, wireResultSchema } from './result.ts';
+import { runOptionsSchema } from './run-options.ts';
+import { sessionSpecSchema } from './session.ts';
+import {
+  fromTerminalText,
+  terminalInputMessageSchema,
+  terminalOutputMessageSchema,
+  toTerminalText,
+} from './terminal.ts';
+import { toolCallEventSchema, toolJobSchema, toolOfferSchema, wireToolResultSchema } from './tool.ts';
+import { encodeWakeUp, parseWakeUp } from './wake-up.ts';
+
+// Whatever arrives from outside either parses, or is refused by an error that names the field.
+
+const ID = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
+const SPEC = {
+  policy: { type: 'docker', readOnlyRootfs: true },
+  image: 'registry:5000/a/b:tag',
+  env: { A: 'x' },
+  cwd: '/workspace',
+  shell: ['/bin/bash'],
+  user: '1000:1000',
+  startupCommands: ['true'],
+  commandTimeoutMs: 5,
+  output: { maxBytes: 10, maxLines: 3, keep: 'head', streamBytes: 9 },
+  redaction: [{ type: 'own', strategy: 'mask', pattern: 'x+' }],
+  secrets: { KEY: 'a secret' },
+  limits: { memoryBytes: 2 ** 26, cpus: 0.5, pids: 32 },
+  onHostLoss: 'fail',
+  hostGraceMs: 0,
+  priority: 3,
+  labels: { team: 'a' },
+};
+const RUN = {
+  timeoutMs: 5,
+  env: { A: 'x' },
+  cwd: '/',
+  stdin: 'in',
+  idempotencyKey: 'k',
+  retry: 'never',
+  encoding: 'utf8',
+};
+const COMMAND = { type: 'command', script: 'true', timeoutMs: 5, killGraceMs: 1, env: {}, encoding: 'utf8' };
+const WRITE = { name: 'write', path: '/x', offset: 0, last: true, transfer: ID, data: '' };
+const BEAT = {
+  ...{ slots: 1, free: 0, policies: ['docker'], version: '1', protocol: 1, boot: 'b', draining: false },
+  ...{ defaultImage: 'a', heldMs: 5 },
+};
+const ATTACH = { type: 'attach', generation: 'g', terminal: ID, rows: 24, columns: 80, term: 'xterm' };
+const LOG = { type: 'log', entry: ID, streams: ['stdout'], from: { stdout: 0, stderr: 0 } };
+const ASK = { type: 'ask', tenant: 't', session: 's', id: 'i', inbox: ID };
+const WIRE_ERROR = { code: 'INTERNAL', message: 'm', retryable: false, context: {} };
+const END = { type: 'end', reason: 'exited', exitCode: 0, signal: null };
+
+const SCHEMAS: Record<string, { schema: z.ZodType; valid: unknown[] }> = {
+  'a session spec': { schema: sessionSpecSchema, valid: [{}, SPEC, { policy: 'host' }] },
+  'run options': { schema: runOptionsSchema, valid: [{}, RUN, { stdin: 'open' }, { stdin: new Uint8Array(3) }] },
+  'the payload of an entry': {
+    schema: entryPayloadSchema,
+    valid: [COMMAND, { type: 'restart' }, { type: 'file', operation: WRITE }],
+  },
+  'the heartbeat of a host': { schema: hostBeatSchema, valid: [BEAT] },
+  'a call to a host': {
+    schema: hostCallSchema,
+    valid: [
+      { type: 'cancel', tenant: 't', session: 's', generation: 'g', entry: ID },
+      { type: 'cancel-tool', call: ID },
+      ...[{ type: 'background' }, ATTACH, LOG].map((question) => ({ ...ASK, question })),
+    ],
+  },
+  'the answer of a host': {
+    schema: sealedAnswerSchema,
+    valid: [
+      { type: 'answer', value: 5 },
+      { type: 'refusal', error: WIRE_ERROR },
+    ],
+  },
+  'processes in the background': { schema: hostAnswerSchemas.background, valid: [[{ pid: 5, command: 'sleep' }]] },
+  'the answer to an attach': { schema: hostAnswerSchemas.attach, valid: [{ state: 'open' }] },
+  'a page of a log': {
+    schema: hostAnswerSchemas.log,
+    valid: [{ pieces: [{ stream: 'stdout', offset: 0, data: '' }], more: false }],
+  },
+  'the answer to a file operation': {
+    schema: fileAnswerSchema,
+    valid: [
+      { data: '', size: 5, entries: [{ name: 'a', path: '/a', type: 'file', size: 1, mode: 5, modifiedAt: '' }] },
+    ],
+  },
+  'a Result': { schema: wireResultSchema, valid: [emptyResult('error', { error: WIRE_ERROR, output: 'x' })] },
+  'an error': { schema: wireErrorSchema, valid: [WIRE_ERROR] },
+  'input of a terminal': {
+    schema: terminalInputMessageSchema,
+    valid: [{ type: 'input', from: 0, data: 'x' }, { type: 'resize', rows: 1, columns: 1 }, { type: 'close' }],
+  },
+  'output of a terminal': { schema: terminalOutputMessageSchema, valid: [{ type: 'output', data: '' }, END] },
+  'the offer of a tool': {
+    schema: toolOfferSchema,
+    valid: [{ name: 'a', inputSchema: {}, outputSchema: { type: 'object' }, timeoutMs: 5 }],
+  },
+  'the event of a tool call': {
+    schema: toolCallEventSchema,
+    valid: [
+      { type: 'call.started', at: '', callId: ID, name: 'a', hostId: 'h' },
+      { type: 'call.ended', at: '', callId: ID, name: 'a', hostId: null, ok: false, code: 'lost' },
+    ],
+  },
+  'the result of a tool call': {
+    schema: wireToolResultSchema,
+    valid: [
+      { ok: true, hostId: 'h', output: { a: 1 } },
+      { ok: false, hostId: null, error: { code: 'lost', message: 'm', context: {} } },
+    ],
+  },
+  'the job of a tool call': {
+    schema: toolJobSchema,
+    valid: [{ call: ID, tenant: 't', inbox: ID, args: '', deadline: 5 }],
+  },
+};
+
+test.each(Object.entries(SCHEMAS))(
+  '%s parses, or is refused by an error that names the field',
+  (what, { schema, valid }) => {
+    let parsed = 0;
+    fuzz(valid, (value) => {
+      const refusal = refusalOf(() => parseOrThrow(schema, value, 'COMMAND_INVALID', what));
+      if (refusal === undefined) parsed += 1;
+      else expect(refusal.context.issues).not.toEqual([]);
+    });
+    expect(parsed, 'of the values that parsed').toBeGreaterThan(0);
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  },
+);
+
+test('a session spec with its defaults is the same after it has been stored and parsed again', () => {
+  fuzz([{}, SPEC, { policy: 'host', limits: { memoryBytes: 2 ** 26 } }], (value) => {
+    const first = sessionSpecSchema.safeParse(value);
+    if (first.success) expect(sessionSpecSchema.parse(JSON.parse(JSON.stringify(first.data)))).toEqual(first.data);
+  });
+});
+
+test('a Result comes back as it was', () => {
+  fuzz(
+    [
+      emptyResult('success', { stdout: 'a', output: 'a' }),
+      emptyResult('failure', { stdout: 'a', stderr: 'b', output: 'ba' }),
+    ],
+    (value) => {
+      const parsed = wireResultSchema.safeParse(value);
+      if (!parsed.success) return;
+      const ids = { commandId: 'c', sessionId: 's' };
+      const sent = fromWireResult(ids, parsed.data);
+      expect(fromWireResult(ids, toWireResult(parsed.data))).toEqual(sent);
+    },
+  );
+});
+
+test('an error that was received has a code of ours, whatever it was sent with', () => {
+  const names = ['toString', '__proto__', 'constructor', 'NEWER_CODE', 'HOST_LOST'];
+  fuzz(
+    names.map((code) => ({ ...WIRE_ERROR, code, context: 'text' })),
+    (value) => {
+      const parsed = wireErrorSchema.safeParse(value);
+      if (!parsed.success) return;
+      const error = fromWireError(parsed.data);
+      expect(Object.hasOwn(ERRORS, error.code)).toBe(true);
+      expect({ hint: typeof error.hint, context: typeof error.context }).toEqual({ hint: 'string', context: 'object' });
+    },
+  );
+});
+
+test('whatever is thrown becomes one error', () => {
+  fuzz([new Error('x')], (value) => void expect(ensureShellfleetError(value).code).toMatch(/^[A-Z_]+$/));
+});
+
+test('a wake-up comes back as it was, and any other text is none', () => {
+  const valid = [
+    { type: 'session', tenant: 't', session: 's' },
+    { type: 'terminal', tenant: 't', session: 's', terminal: ID },
+    { type: 'sessions', placementClass: 'docker' },
+    { type: 'tool', name: 'a' },
+  ] as const;
+  fuzzText(valid.map(encodeWakeUp), (text) => {
+    const parsed = parseWakeUp(text);
+    if (parsed !== undefined) expect(parseWakeUp(encodeWakeUp(parsed))).toEqual(parsed);
+  });
+});
+
+test('a command id is a session and a ULID, and no other text is one', () => {
+  fuzzText([`s.${ID}`, `a.b.${ID}`], (text) => {
+    const parsed = parseCommandId(text);
+    if (parsed !== undefined) expect(toCommandId(parsed.sessionId, parsed.entryId)).toBe(text);
+  });
+});
+
+test('a time is a finite number of milliseconds, or none', () => {
+  fuzzText(['30s', '1.5h', '500'], (text) => {
+    const ms = parseDurationText(text);
+    if (ms !== undefined && text.length < 20) expect(ms).toBeGreaterThanOrEqual(0);
+  });
+});
+
+test('bytes in a stream are an output entry that encodes to the same, or none', () => {
+  const counts = { seq: 1, rawFrom: 0, rawTo: 3, omittedBytes: 0, lines: 1, offset: 0, data: Buffer.from('abc') };
+  const valid = [
+    encodeOutputEntry({ stream: 'stdout', ...counts }),
+    encodeOutputEntry({
+      stream: 'stderr',
+      ...counts,
+      redactions: { email: 1 },
+      blocked: { type: 'x', reason: 'matched' },
+    }),
+  ];
+  fuzzBytes(valid, (bytes) => {
+    const entry = decodeOutputEntry(bytes);
+    if (entry !== undefined) expect(decodeOutputEntry(encodeOutputEntry(entry))).toEqual(entry);
+  });
+});
+
+test('bytes of a terminal come back as they were', () => {
+  fuzzBytes([], (bytes) => void expect(Uint8Array.from(fromTerminalText(toTerminalText(bytes)))).toEqual(bytes));
+});
+
+test('a value becomes JSON that parses to an equal value, or is refused with its place', () => {
+  fuzz([{ a: [1, { b: null }], __c: 'x' }], (value) => {
+    let text: string;
+    try {
+      text = toJsonText(value, 'the value');
+    } catch (error) {
+      expect(error).toBeInstanceOf(NotJsonError);
+      return;
+    }
+    expect(toJsonText(tryJson(text), 'the value')).toBe(text);
+  });
+});

@@ -1,0 +1,112 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, statfs, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Result } from '@shellfleet/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectedResult } from '../support/expected-result.ts';
+import { isRoot } from '../support/host-leftovers.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+
+const MIB = 2 ** 20;
+const run = promisify(execFile);
+const eventually = { timeout: 30_000, interval: 100 };
+
+describe('a container that fills the disk', () => {
+  let stack: TestFleet;
+  beforeAll(async () => {
+    stack = await startFleet({ env: { SHELLFLEET_DISK_BYTES: String(128 * MIB) } });
+  });
+  afterAll(() => stack?.[Symbol.asyncDispose]());
+
+  test('is ended: the command reports the disk, and the session goes on in a new shell; others do not notice', async () => {
+    const other = await stack.fleet.session('other');
+    await other.run('kept=yes; head -c 20M /dev/zero > mine');
+    const session = await stack.fleet.session('fills');
+    const result = await session.run('echo begun; head -c 400M /dev/zero > big; sleep 60');
+    expect(result).toMatchObject({
+      outcome: 'error',
+      reason: 'disk',
+      stdout: 'begun\n',
+      error: {
+        code: 'CONTAINER_LOST',
+        context: { reason: 'disk' },
+        message: expect.stringContaining('filled the disk'),
+      },
+    });
+    expect(await session.run('ls')).toMatchObject({
+      outcome: 'success',
+      stdout: '',
+      shell: { state: 'lost', reason: expect.stringContaining('filled the disk'), epoch: 2 },
+    });
+    expect((await other.run('echo $kept; ls')).stdout).toBe('yes\nmine\n');
+  });
+
+  test('is ended also when a process in the background fills it', async () => {
+    const session = await stack.fleet.session('background');
+    await session.run('(sleep 1; head -c 400M /dev/zero > big; sleep 60) &');
+    const results: Result[] = [];
+    const hasNewShell = async () => results[results.push(await session.run('true')) - 1]?.shell.epoch === 2;
+    await expect.poll(hasNewShell, eventually).toBe(true);
+    expect(results.at(-1)?.shell).toMatchObject({ state: 'lost', reason: expect.stringContaining('filled the disk') });
+  });
+
+  test('limits.diskBytes asks for a limit that this host does not have, and is refused', async () => {
+    const session = await stack.fleet.session('asks', { limits: { diskBytes: 2 ** 30 } });
+    expect((await session.run('true')).error).toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      context: { issues: [{ path: 'limits.diskBytes' }] },
+    });
+  });
+});
+
+describe.runIf(isRoot)('a host whose state folder is full', () => {
+  let folder: string;
+  let stack: TestFleet;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'full-'));
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', folder]);
+    const env = { SHELLFLEET_STATE_DIR: folder, SHELLFLEET_MIN_FREE_DISK: String(4 * MIB) };
+    // Over attach, because an engine in another mount namespace does not see the new file system.
+    stack = await startFleet({ transport: 'attach', env });
+  });
+  afterAll(async () => {
+    await stack?.[Symbol.asyncDispose]();
+    await run('umount', [folder]);
+    await rm(folder, { recursive: true });
+  });
+
+  const fill = async () => {
+    const { bavail, bsize } = await statfs(folder);
+    await writeFile(join(folder, 'filler'), Buffer.alloc(bavail * bsize)).catch(() => {});
+    expect((await statfs(folder)).bavail).toBe(0);
+  };
+  const problems = async () => (await stack.fleet.hosts())[0]?.problems ?? [];
+
+  test('takes nothing new and reports it, finishes its work, survives a restart, and takes sessions when it has room', async () => {
+    const session = await stack.fleet.session('before', { output: { streamBytes: 100_000, maxBytes: 1_000 } });
+    await session.run('kept=yes');
+    await fill();
+    await expect
+      .poll(problems, eventually)
+      .toEqual([
+        expect.stringMatching(/^The disk of .* has 0 MiB free of 24 MiB; SHELLFLEET_MIN_FREE_DISK is 4 MiB\.$/),
+      ]);
+    const waiting = await (await stack.fleet.session('after')).submit('echo late');
+    const flood = await session.submit('seq 1 300000; echo $kept');
+    expect(await flood.result()).toMatchObject({
+      outcome: 'success',
+      stdout: expect.stringMatching(/\nyes\n$/),
+      totals: { stdoutLines: 300_001 },
+    });
+    await stack.workers[0]?.kill();
+    await stack.workers[0]?.start();
+    expect(await session.run('echo $kept')).toEqual(expectedResult('before', { stdout: 'yes\n' }));
+    expect((await stack.fleet.session('after').then((late) => late.info())).state).toBe('queued');
+    expect(stack.workers[0]?.log.match(/"host\.short"/g)).toHaveLength(2);
+    await rm(join(folder, 'filler'));
+    expect(await waiting.result()).toMatchObject({ outcome: 'success', stdout: 'late\n' });
+    await expect.poll(problems, eventually).toEqual([]);
+  });
+});
