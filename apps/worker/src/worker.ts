@@ -178,6 +178,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const tools = await createToolHost({
     ...host,
     boot: claim.boot,
+    journal: deps.journal,
     tools: offered,
     slots: toolSlots,
     env: toolEnv,
