@@ -32,6 +32,7 @@ export async function finishEntry(
   const place = sealPlace('answer', owner.keys, entry.id);
   const answer = ended.answer === undefined ? {} : { answer: sealer.seal(ended.answer, place) };
   let triedNext = false;
+  let cancelReason: string | undefined;
   for (;;) {
     const call = () => {
       triedNext = mayTakeNext();
@@ -40,18 +41,20 @@ export async function finishEntry(
         result: {
           ...result,
           ...(entry.starts > 1 && { attempts: entry.starts }),
-          ...redaction.value({ shell: result.shell, ...pick(result.error) }),
+          ...redaction.value(textsOf(result)),
         },
         output,
         ...answer,
         epoch: result.shell.epoch,
         takeNext: triedNext,
         inbox: entry.inbox,
+        ...(cancelReason !== undefined && { cancelReason }),
       });
     };
     const finished = await retryWhileRedisIsDown(call, signal, { availability: pauseClocksWhileDown(shell) });
     if (finished.type === 'cancelled') {
-      result = { ...result, outcome: 'cancellation', reason: 'cancelled' };
+      cancelReason = finished.reason;
+      result = { ...result, outcome: 'cancellation', reason: 'cancelled', cancelReason };
     } else if (finished.type === 'misplaced') {
       // An append whose reply was lost had arrived: the output that it stored is not sent again.
       const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);
@@ -68,7 +71,10 @@ export async function finishEntry(
   }
 }
 
-const pick = (error: WireResult['error']) => (error === undefined ? {} : { error });
+/** The texts of a Result beside its output. */
+function textsOf({ shell, error, cancelReason }: WireResult) {
+  return { shell, ...(error !== undefined && { error }), ...(cancelReason !== undefined && { cancelReason }) };
+}
 
 /** The call that ended the entry may have sent no notice. It is only a hint and is not awaited: the Result is in the session's stream. */
 function notifyProducer(entry: Entry, event: string, { redis, keys }: Owner): void {
