@@ -1,4 +1,4 @@
-import { parseInfo, toQueueError } from '@shellfleet/mailbox';
+import { isCluster, mastersOf, parseInfo, toQueueError } from '@shellfleet/mailbox';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
@@ -9,7 +9,14 @@ export type Durability = 'always' | 'wait' | 'none';
 
 const WAIT_MS = 1_500;
 
+/** Of a Cluster only `always` counts, on every node: WAITAOF names no key, so it may reach another node than the write. */
 export async function detectDurability(redis: Redis): Promise<Durability> {
+  const all = await Promise.all(mastersOf(redis).map(detectOfNode));
+  if (all.every((one) => one === 'always')) return 'always';
+  return isCluster(redis) ? 'none' : (all[0] ?? 'none');
+}
+
+async function detectOfNode(redis: Redis): Promise<Durability> {
   const info = await redis.info().catch((error: unknown) => {
     throw toQueueError(error);
   });
