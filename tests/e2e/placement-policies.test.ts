@@ -2,6 +2,7 @@ import type { SessionInfo } from '@shellfleet/client';
 import { fleetKeys, sessionJobId, sessionKeys, sessionsQueue } from '@shellfleet/protocol';
 import { Queue } from 'bullmq';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { classOf, sealedWithKey } from '../support/class-of.ts';
 import { expectedResult } from '../support/expected-result.ts';
 import { FleetCli } from '../support/fleet-cli.ts';
 import { isRoot } from '../support/host-leftovers.ts';
@@ -91,7 +92,10 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     const [lost, later] = [await submit('lost-its-job', 9), await submit('waits-with-9', 9)];
     const sooner = await submit('waits-with-3', 3);
     const { admission } = fleetKeys(stack.namespace);
-    const queue = new Queue(sessionsQueue('docker'), { connection: inspector.redis, prefix: admission });
+    const queue = new Queue(sessionsQueue(classOf('docker', stack.sealKey)), {
+      connection: inspector.redis,
+      prefix: admission,
+    });
     const jobId = sessionJobId('default', 'lost-its-job');
     const before = await queue.getJob(jobId);
     await queue.remove(jobId);
@@ -163,8 +167,15 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
     const commands = [await session.submit('touch /tmp/ran; echo ran'), await session.submit('echo too')];
     const { admission } = fleetKeys(stack.namespace);
     const jobId = sessionJobId('default', 'moved');
-    const docker = new Queue(sessionsQueue('docker'), { connection: inspector.redis, prefix: admission });
-    const host = new Queue(sessionsQueue('host'), { connection: inspector.redis, prefix: admission });
+    const sealedWith = sealedWithKey(stack.sealKey);
+    const docker = new Queue(sessionsQueue(classOf('docker', stack.sealKey)), {
+      connection: inspector.redis,
+      prefix: admission,
+    });
+    const host = new Queue(sessionsQueue(classOf('host', stack.sealKey)), {
+      connection: inspector.redis,
+      prefix: admission,
+    });
     const job = await docker.getJob(jobId);
     const state = await inspector.redis.hgetall(sessionKeys(stack.namespace, 'default', 'moved').state);
     // In clear beside the sealed spec: what routing needs, for the life that is open.
@@ -173,8 +184,10 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
       policy: 'docker',
       priority: 0,
       labels: { team: 'build' },
+      sealedWith,
     });
-    expect(JSON.parse(state.placement ?? '')).toEqual({ policy: 'docker', priority: 0, labels: { team: 'build' } });
+    const placement = { policy: 'docker', priority: 0, labels: { team: 'build' }, sealedWith };
+    expect(JSON.parse(state.placement ?? '')).toEqual(placement);
     await docker.remove(jobId);
     await host.add('session', { ...job?.data, policy: 'host' }, { jobId, removeOnComplete: true, removeOnFail: true });
     for (const command of commands) {
@@ -201,7 +214,11 @@ describe.runIf(isRoot)('Hosts with different policies', () => {
       (found) => found !== undefined,
     );
     const data = JSON.stringify({ ...job?.data, priority: 1 });
-    await inspector.redis.hset(`${admission}:${sessionsQueue('docker')}:${jobId}`, 'data', data);
+    await inspector.redis.hset(
+      `${admission}:${sessionsQueue(classOf('docker', stack.sealKey))}:${jobId}`,
+      'data',
+      data,
+    );
     await holders[0]?.close();
     expect(await again.result()).toMatchObject({ outcome: 'error', error: { code: 'SESSION_SPEC_INVALID' } });
     // A job that is made from the sealed spec is accepted again, once the refused one has been removed.

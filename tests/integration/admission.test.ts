@@ -47,7 +47,13 @@ async function startHost(hostId: string, offers: PlacementClass[], lockMs = 30_0
 }
 
 const jobFor = (session: string, placement: Partial<Placement> = {}) =>
-  newSessionJob({ tenant: 'acme', session }, '1', { policy: 'docker', priority: 0, labels: {}, ...placement });
+  newSessionJob({ tenant: 'acme', session }, '1', {
+    policy: 'docker',
+    priority: 0,
+    labels: {},
+    sealedWith: '',
+    ...placement,
+  });
 
 async function add(session: string, placement: Partial<Placement> = {}): Promise<void> {
   await queue.ensureJob(jobFor(session, placement));
@@ -79,7 +85,7 @@ test('a host takes only sessions of the classes that it offers; the others go on
     tenant: 'acme',
     session: 'on-the-host',
     placementClass: 'host',
-    data: { generation: '1', policy: 'host', priority: 0, labels: { team: 'build' } },
+    data: { generation: '1', policy: 'host', priority: 0, labels: { team: 'build' }, sealedWith: '' },
   });
 });
 
@@ -139,7 +145,7 @@ test('a restarted host finds what it owned in every class, also in those that it
   await before.close();
   await startHost('h2', ['docker']);
   const after = await startHost('h1', ['docker']);
-  const owned = await after.listOwn();
+  const owned = (await after.listOwn()).sort((a, b) => a.session.localeCompare(b.session));
   expect(owned.map(({ session, placementClass }) => [session, placementClass])).toEqual([
     ['a', 'docker'],
     ['b', 'host'],

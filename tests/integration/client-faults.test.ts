@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { connectRedis, readLife, submit } from '@shellfleet/mailbox';
 import { fleetKeys, recordKey, sessionJobId, sessionKeys, sessionsQueue } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
+import { classOf } from '../support/class-of.ts';
 import { setClientStage } from '../support/client-stage.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
 import { untilFound } from '../support/until.ts';
@@ -24,7 +25,7 @@ test.each(['index', 'submit', 'job'])(
 
     const fleet = fleetKeys(namespace);
     const keys = sessionKeys(namespace, 'default', 's');
-    const jobKey = `${fleet.admission}:${sessionsQueue('docker')}:${sessionJobId('default', 's')}`;
+    const jobKey = `${fleet.admission}:${sessionsQueue(classOf('docker', sealKey))}:${sessionJobId('default', 's')}`;
     const seen = {
       indexed: (await stage.redis.zscore(fleet.index, keys.member)) !== null,
       waiting: await stage.redis.llen(keys.queue),

@@ -52,7 +52,10 @@ const silent = { warn() {}, info() {}, error() {} } as never;
 
 function start(redis: Redis, times: { intervalMs: number; quietMs: number; retentionMs: number }) {
   const jobs = { has: async () => true, ensure: async () => {} } as never;
-  return startUpkeep({ redis, fleet, jobs, logger: silent, ...times }, { settled: true });
+  return startUpkeep(
+    { redis, fleet, jobs, logger: silent, sealKeys: [], keyPatienceMs: 0, ...times },
+    { settled: true },
+  );
 }
 
 /** Commands of upkeep per round, over some rounds. */

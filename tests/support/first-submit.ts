@@ -11,7 +11,7 @@ const STEPS: Record<string, (name: string, args: string[]) => boolean> = {
   submit: (name, args) => name === 'evalsha' && args.some((argument) => argument === 'command'),
   job: (name, args) =>
     /^(evalsha|eval|addStandardJob.*|addPrioritizedJob.*)$/.test(name) &&
-    args.some((argument) => argument.endsWith(':sessions-docker:wait')),
+    args.some((argument) => /:sessions-docker~[^:]*:wait$/.test(argument)),
 };
 
 const fleet = await Fleet.connect({ redisUrl, namespace, sealKeys: [sealKey] });

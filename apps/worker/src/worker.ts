@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import { type Connected, createSealer, recordRetention } from '@shellfleet/mailbox';
-import { fleetKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
+import { fleetKeys, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import type { HostLog } from './host-log/host-log.ts';
@@ -38,6 +38,8 @@ const STALLED_INTERVAL_MS = 1_000;
 /** For the removal of sandboxes that did not end within the grace. */
 const DISCARD_MS = 5_000;
 const UPKEEP_INTERVAL_MS = 2_000;
+/** Hosts that have a seal key may be restarting. */
+const KEY_PATIENCE_MS = 15_000;
 /** Longer than the interval at which producers note the sessions that they use, with a margin for a busy machine. */
 const UPKEEP_QUIET_MS = 60_000;
 
@@ -88,7 +90,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   await claimHostId(redis, namespace, claim);
 
   const host = { redis, fleet, hostId, sealer, logger };
-  const offers = offeredClasses(deps.policies);
+  const abilities = { policies: deps.policies, sealKeys: [...sealer.keyIds], schema: SCHEMA_VERSION };
+  const offers = offeredClasses(abilities);
   const timing = { lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS };
   const jobs = await createSessionJobs({ ...host, offers, ...timing });
   const leases = createLeases(jobs);
@@ -127,7 +130,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     beat: () => ({
       slots: deps.slots,
       free: Math.max(0, deps.slots - sessions.size),
-      policies: deps.policies,
+      ...abilities,
       version: deps.version,
       protocol: PROTOCOL_VERSION,
       boot: claim.boot,
@@ -164,6 +167,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const tools = await createToolHost({
     ...host,
     boot: claim.boot,
+    journal: deps.journal,
     tools: offered,
     slots: toolSlots,
     env: toolEnv,
@@ -185,8 +189,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     stopping: stopping.signal,
   });
   const requeueing = requeueRegularly(jobs, settling, STALLED_INTERVAL_MS, logger);
-  const upkeepTimes = { intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS, retentionMs: deps.retentionMs };
-  const upkeep = startUpkeep({ redis, fleet, jobs, logger, ...upkeepTimes }, settling);
+  const upkeepTimes = {
+    keyPatienceMs: KEY_PATIENCE_MS,
+    intervalMs: UPKEEP_INTERVAL_MS,
+    quietMs: UPKEEP_QUIET_MS,
+    retentionMs: deps.retentionMs,
+  };
+  const upkeep = startUpkeep({ redis, fleet, jobs, logger, sealKeys: sealer.keyIds, ...upkeepTimes }, settling);
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 

@@ -1,9 +1,11 @@
+export { readBeats } from './live-hosts.ts';
 export { hostsFor, noHostReason } from './no-host-reason.ts';
 export {
+  type Abilities,
   offeredClasses,
-  PLACEMENT_CLASSES,
   type Placement,
   type PlacementClass,
+  parseClass,
   parsePlacement,
   placementClass,
   toPlacement,

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { hostsFor, noHostReason } from './no-host-reason.ts';
 
-const host = (policies: string[], draining = false, problems: string[] = []) => ({ policies, draining, problems });
+const host = (policies: string[], draining = false, problems: string[] = []) => ({
+  ...{ policies, draining, problems },
+  ...{ sealKeys: ['key'], schema: 1 },
+});
 
 test.each([
   ['no host is alive', [], 'No host is alive.'],
@@ -23,11 +26,21 @@ test.each([
   ],
   ['a host offers it', [host(['docker']), host(['host'])], undefined],
 ])('the reason when %s', (_title, hosts, reason) => {
-  expect(noHostReason('host', hosts)).toBe(reason);
+  expect(noHostReason('host~1.key', hosts)).toBe(reason);
 });
 
 test('only hosts that offer the class, and take new sessions, count for it', () => {
   const hosts = [host(['docker']), host(['host']), host(['host'], true), host(['docker', 'host', 'unheard-of'])];
   hosts.push(host(['host'], false, ['Its engine does not answer.']));
-  expect(hostsFor('host', hosts)).toEqual([hosts[1], hosts[3]]);
+  expect(hostsFor('host~1.key', hosts)).toEqual([hosts[1], hosts[3]]);
+});
+
+test.each([
+  ['host~1.other', "No live host that offers the policy 'host' has the seal key other of the session."],
+  [
+    'host~2.key',
+    "No live host that has the session's policy and seal key understands its spec (schema 2): it needs a newer version of Shellfleet.",
+  ],
+])('the reason for %s names the missing key or version', (name, reason) => {
+  expect(noHostReason(name, [host(['host'])])).toBe(reason);
 });

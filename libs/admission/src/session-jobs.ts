@@ -2,8 +2,8 @@ import { type Granted, grant, type Lock, renew, requeue, toQueueError } from '@s
 import { type FleetKeys, sessionJobLockKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { createFetcher } from './fetcher.ts';
-import { PLACEMENT_CLASSES, type PlacementClass } from './placement.ts';
-import { jobIdOf, type NewSessionJob, parseSessionJob, type SessionJob } from './session-job.ts';
+import type { PlacementClass } from './placement.ts';
+import { classOf, jobIdOf, type NewSessionJob, parseSessionJob, type SessionJob } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';
 
 // A host's side of the sessions queues: BullMQ admits sessions to hosts, and the lock of a job is the lease.
@@ -36,6 +36,8 @@ export interface SessionJobs {
   putBack(job: SessionJob): Promise<void>;
   /** Adds a job unless the session has one in its class. Throws QUEUE_UNAVAILABLE. */
   ensure(job: NewSessionJob): Promise<void>;
+  /** Removes a job that no host holds. Throws QUEUE_UNAVAILABLE. */
+  drop(job: NewSessionJob): Promise<void>;
   /** Whether the session has a job in its class, waiting or active. */
   has(job: NewSessionJob): Promise<boolean>;
   close(): Promise<void>;
@@ -57,19 +59,24 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
   const { redis, fleet, hostId } = options;
   const queues = new SessionQueues(redis, fleet);
   const fetcher = await createFetcher(options, queues);
+  await queues.noteClasses(options.offers);
 
   return {
     fetch: () => fetcher.fetch(),
 
     async listOwn() {
-      const active = await Promise.all(PLACEMENT_CLASSES.map(listActive));
+      const active = await Promise.all((await queues.classes()).map(listActive));
       const jobs = active.flat();
       if (jobs.length === 0) return [];
       const locks = await redis.mget(jobs.map((job) => lockOf(job)));
       return jobs.filter((_, index) => locks[index] === hostId);
     },
 
-    grant: (job) => grant(redis, fleet, job, hostId, options.lockMs, otherClasses(job)),
+    async grant(job) {
+      const classes = await queues.classes().catch(throwQueueError);
+      const others = classes.filter((name) => name !== job.placementClass);
+      return grant(redis, fleet, job, hostId, options.lockMs, others);
+    },
 
     async renew(leases, via = redis) {
       const { lost } = await renew(via, fleet, hostId, leases);
@@ -104,6 +111,10 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
       await queues.add(job).catch(throwQueueError);
     },
 
+    async drop(job) {
+      await queues.removeWaiting(classOf(job), jobIdOf(job)).catch(throwQueueError);
+    },
+
     has: (job) => queues.has(job),
 
     async close() {
@@ -119,10 +130,6 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
   function lockOf(job: SessionJob): string {
     return sessionJobLockKey(fleet, job.placementClass, jobIdOf(job));
   }
-}
-
-function otherClasses(job: SessionJob): PlacementClass[] {
-  return PLACEMENT_CLASSES.filter((name) => name !== job.placementClass);
 }
 
 function throwQueueError(error: unknown): never {

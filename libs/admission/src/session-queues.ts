@@ -23,6 +23,8 @@ export class SessionQueues {
     const { priority } = job.data;
     const options = { jobId: jobIdOf(job), removeOnComplete: true, removeOnFail: true, priority };
     const placementClass = classOf(job);
+    // Before the job, so that every job is found by the classes.
+    await this.noteClasses([placementClass]);
     await this.of(placementClass).add('session', job.data, options);
     // The wake-up must follow the job, and `add` does work of its own before it writes.
     await this.wakeHosts(placementClass);
@@ -30,6 +32,20 @@ export class SessionQueues {
 
   async wakeHosts(placementClass: PlacementClass): Promise<void> {
     await this.#redis.publish(this.#fleet.sessionsWakeUps, encodeWakeUp({ type: 'sessions', placementClass }));
+  }
+
+  /** Classes whose queues may hold jobs. */
+  classes(): Promise<PlacementClass[]> {
+    return this.#redis.smembers(this.#fleet.classes);
+  }
+
+  async noteClasses(names: readonly PlacementClass[]): Promise<void> {
+    if (names.length > 0) await this.#redis.sadd(this.#fleet.classes, ...names);
+  }
+
+  /** Removes a job that waits. One that a host holds stays. */
+  async removeWaiting(name: PlacementClass, jobId: string): Promise<void> {
+    await this.of(name).remove(jobId);
   }
 
   async has(job: SessionJob | NewSessionJob): Promise<boolean> {

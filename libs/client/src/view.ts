@@ -93,8 +93,8 @@ export class View {
   }
 
   /** Adds a job for the session unless it has one. */
-  ensureJob({ keys, generation, spec }: OpenSession): Promise<void> {
-    return this.sessions.ensureJob(newSessionJob(keys, generation, toPlacement(spec)));
+  ensureJob({ keys, generation, spec, sealedWith }: OpenSession): Promise<void> {
+    return this.sessions.ensureJob(newSessionJob(keys, generation, toPlacement(spec, sealedWith)));
   }
 
   /** Numbers of this view's calls on open stdins; they rise. */

@@ -42,7 +42,7 @@ export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } f
 export { readRetention, recordRetention, retentionOf } from './retention.ts';
 export { type AvailabilityListener, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
 export { isRedisFull, loadMailboxScripts, toQueueError } from './script.ts';
-export { createSealer, createSealKey, type Sealer } from './seal.ts';
+export { createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';
 export {
   beginToolCall,
@@ -52,5 +52,6 @@ export {
   type ToolCallRef,
   type ToolEnd,
 } from './tool-calls.ts';
+export { failWaitingEntries } from './upkeep/fail-waiting.ts';
 export { recordNotice } from './upkeep/record-notice.ts';
 export { type SweepLimits, type Swept, sweep } from './upkeep/sweep.ts';

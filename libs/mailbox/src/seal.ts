@@ -7,13 +7,16 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
-import { ShellfleetError } from '@shellfleet/protocol';
+import { SCHEMA_VERSION, ShellfleetError } from '@shellfleet/protocol';
 import type { SealPlace } from './seal-place.ts';
 
-/** Sealed values: `1.<key id>.<base64url of nonce, ciphertext, tag>`; AES-256-GCM, bound to the place where the value is stored. */
+/** Sealed values: `<schema version>.<key id>.<base64url of nonce, ciphertext, tag>`; AES-256-GCM, bound to the place where the value is stored. */
 export interface Sealer {
-  seal(plain: string | Uint8Array, place: SealPlace): string;
-  /** Throws SEAL_KEY_UNKNOWN when no key opens it, or it is stored in another place than the one it was sealed for. */
+  /** `schema`: the lowest schema version that understands the value. Default: 1. */
+  seal(plain: string | Uint8Array, place: SealPlace, schema?: number): string;
+  /** Ids of its keys, the sealing one first. */
+  readonly keyIds: readonly string[];
+  /** Throws PROTOCOL_MISMATCH when it has a newer schema, SEAL_KEY_UNKNOWN when no key opens it, or it is stored in another place than the one it was sealed for. */
   open(sealed: string, place: SealPlace): string;
   openBytes(sealed: string, place: SealPlace): Buffer;
   /** Keyed digest with the key's id: equal values give equal digests, and nothing else can be derived from it. */
@@ -40,7 +43,8 @@ export function createSealer(keys: readonly string[]): Sealer {
       'No seal key is configured. Set SHELLFLEET_SEAL_KEY, or start the fleet with `shellfleet up`.',
     );
   return {
-    seal: (plain, place) => sealWith(current, plain, place),
+    seal: (plain, place, schema = 1) => sealWith(current, plain, place, schema),
+    keyIds: parsed.map(({ id }) => id),
     open: (sealed, place) => openWith(parsed, sealed, place).toString('utf8'),
     openBytes: (sealed, place) => openWith(parsed, sealed, place),
     deriveKey: (purpose) =>
@@ -72,19 +76,33 @@ function toAdditionalData(place: SealPlace): Buffer {
   return Buffer.from(JSON.stringify([place.namespace, place.tenant, place.session, place.entry, place.kind]));
 }
 
-function sealWith(key: Key, plain: string | Uint8Array, place: SealPlace): string {
+function sealWith(key: Key, plain: string | Uint8Array, place: SealPlace, schema: number): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key.secret, nonce).setAAD(toAdditionalData(place));
   const bytes = typeof plain === 'string' ? Buffer.from(plain) : plain;
   const sealed = Buffer.concat([nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
-  return `1.${key.id}.${sealed.toString('base64url')}`;
+  return `${schema}.${key.id}.${sealed.toString('base64url')}`;
+}
+
+/** `<schema version>.<key id>` of a sealed value: what a process needs to open it. */
+export function sealMarkOf(sealed: string): string {
+  return sealed.split('.', 2).join('.');
+}
+
+function tooNew({ kind, session }: SealPlace, version: number, context: object): ShellfleetError {
+  return new ShellfleetError(
+    'PROTOCOL_MISMATCH',
+    `The ${kind} of session ${session} has schema ${version}, and this process understands ${SCHEMA_VERSION} at most. Upgrade it: hosts first, then producers.`,
+    { ...context, theirs: version, ours: SCHEMA_VERSION },
+  );
 }
 
 function openWith(keys: readonly Key[], sealed: string, place: SealPlace): Buffer {
   const [version, keyId, body, ...more] = sealed.split('.');
   const key = keys.find((candidate) => candidate.id === keyId);
   const context = { session: place.session, entry: place.entry, kind: place.kind };
-  if (version !== '1' || key === undefined || body === undefined || more.length > 0) {
+  if (Number(version) > SCHEMA_VERSION) throw tooNew(place, Number(version), context);
+  if (!/^[1-9][0-9]*$/.test(version ?? '') || key === undefined || body === undefined || more.length > 0) {
     throw new ShellfleetError(
       'SEAL_KEY_UNKNOWN',
       `The ${place.kind} of session ${place.session} was sealed with a key (${keyId ?? 'none'}) that this process does not have.`,

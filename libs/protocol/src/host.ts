@@ -14,6 +14,10 @@ export const hostBeatSchema = z.object({
   version: z.string(),
   protocol: z.number(),
   boot: z.string(),
+  /** Ids of the seal keys that it has. */
+  sealKeys: z.array(z.string()).default([]),
+  /** The newest schema version of specs and entries that it understands. It understands all older ones. */
+  schema: z.number().int().min(0).max(1_000).default(0),
   draining: z.boolean(),
   /** Why the host takes no new session at present, one sentence each. */
   problems: z.array(z.string()).default([]),

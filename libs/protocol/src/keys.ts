@@ -74,6 +74,8 @@ export interface FleetKeys {
    * negated time at which a producer noted it last: at once
    */
   index: string;
+  /** set: the placement classes that any host has offered, or any session has had */
+  classes: string;
   /** hash: session member → `<fence> <host>` */
   owners: string;
   /** counter: the newest fence */
@@ -99,6 +101,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     namespace,
     admission,
     index: `${admission}:index`,
+    classes: `${admission}:classes`,
     owners: `${admission}:owners`,
     fence: `${admission}:fence`,
     retention: `${admission}:retention`,

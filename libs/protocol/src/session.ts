@@ -152,6 +152,11 @@ export const sessionSpecSchema = fieldsSchema
 export type SessionSpec = z.input<typeof sessionSpecSchema>;
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;
 
+/** The lowest schema version that understands the spec. */
+export function specSchema(_spec: ResolvedSessionSpec): number {
+  return 1;
+}
+
 /** JSON with sorted keys, so that equal values give equal text. */
 export function toCanonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { POLICY_NAMES } from './execution-policy.ts';
 import { sessionIdSchema, tenantIdSchema } from './ids.ts';
 import { terminalIdSchema } from './terminal.ts';
 import { toolNameSchema } from './tool.ts';
@@ -20,7 +19,7 @@ export const wakeUpSchema = z.discriminatedUnion('type', [
   /** To one host: its stream of calls has entries. */
   z.object({ type: z.literal('calls') }),
   /** To all hosts: a session job was added. Hosts that do not offer its placement class ignore it. */
-  z.object({ type: z.literal('sessions'), placementClass: z.enum(POLICY_NAMES) }),
+  z.object({ type: z.literal('sessions'), placementClass: z.string().max(100) }),
   /** To all hosts: a call of the tool was added. */
   z.object({ type: z.literal('tool'), name: toolNameSchema }),
 ]);

@@ -36,6 +36,7 @@ import {
 } from '@shellfleet/protocol';
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { classOf } from '../class-of.ts';
 import { type MemoryFiles, runFileInMemory } from './memory-files.ts';
 import { runScript } from './run-script.ts';
 
@@ -109,7 +110,7 @@ class TinyHost implements MailboxHost {
     this.#redis = redis;
     this.#subscriber = duplicate('subscriber', `${this.id}-wakeups`);
     const fleet = fleetKeys(namespace);
-    this.#worker = new Worker(sessionsQueue('docker'), null, {
+    this.#worker = new Worker(sessionsQueue(classOf('docker', this.#options.sealKey)), null, {
       connection: redis,
       prefix: fleet.admission,
       autorun: false,
@@ -118,7 +119,10 @@ class TinyHost implements MailboxHost {
       skipStalledCheck: true,
     });
     this.#worker.on('error', () => {});
-    this.#queue = new Queue(sessionsQueue('docker'), { connection: redis, prefix: fleet.admission });
+    this.#queue = new Queue(sessionsQueue(classOf('docker', this.#options.sealKey)), {
+      connection: redis,
+      prefix: fleet.admission,
+    });
     this.#queue.on('error', () => {});
     await this.#beat();
     this.#subscriber.on('message', (_channel: string, message: string) => this.#receive(parseWakeUp(message)));
@@ -160,6 +164,8 @@ class TinyHost implements MailboxHost {
       boot: 'tiny',
       draining: false,
       problems: [],
+      sealKeys: [...this.#sealer.keyIds],
+      schema: 1,
       defaultImage: 'none',
       retentionMs: LIMITS.defaultRetentionMs,
     };
@@ -218,7 +224,7 @@ class TinyHost implements MailboxHost {
     const granted = await grant(
       this.#redis,
       fleetKeys(keys.namespace),
-      { ...keys, placementClass: 'docker' },
+      { ...keys, placementClass: classOf('docker', this.#options.sealKey) },
       this.id,
       LOCK_MS,
     );
@@ -280,6 +286,7 @@ class TinyHost implements MailboxHost {
     const end = (wire: WireResult) =>
       finish(session.owner, entry.id, {
         result: { ...wire, shell, timings, hostId: this.id },
+        ...(wire.cancelReason !== undefined && { cancelReason: wire.cancelReason }),
         epoch: session.epoch,
         takeNext: !this.#paused && !this.#stopped,
         ...(answer === undefined
@@ -289,7 +296,8 @@ class TinyHost implements MailboxHost {
     let finished = await retryWhileRedisIsDown(() => end(result), undefined);
     let told = result;
     if (finished.type === 'cancelled') {
-      told = { ...result, outcome: 'cancellation', exitCode: null, reason: 'cancelled' };
+      const { reason: cancelReason } = finished;
+      told = { ...result, outcome: 'cancellation', exitCode: null, reason: 'cancelled', cancelReason };
       finished = await retryWhileRedisIsDown(() => end(told), undefined);
     }
     if (finished.type !== 'finished') throw new Error(`finish answered ${finished.type}`);

@@ -1,10 +1,19 @@
-import { newSessionJob, toPlacement } from '@shellfleet/admission';
+import { newSessionJob } from '@shellfleet/admission';
 import { peek, release, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import { ATTRIBUTES } from '@shellfleet/protocol';
 import { runShutdownCommands } from '../shell/prepare-shell.ts';
 import type { SessionParts } from './session-parts.ts';
 
 // The ways in which a session ends on this host.
+
+/** Why an idle session does not stay; undefined when it stays. `activeAt`: when it was last used, ms. */
+export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: number): string | undefined {
+  if (!shell.hasSandbox) return 'nothing waits';
+  if (shell.death !== undefined || shell.live?.connected !== true) return 'its container is gone';
+  const now = Date.now();
+  if (now - activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
+  return now - shell.openedAt >= spec.maxLifetimeMs ? `it reached its lifetime of ${spec.maxLifetimeMs} ms` : undefined;
+}
 
 /**
  * SESSION-3: ends the shell and releases the session. Returns whether it was released; when something was submitted meanwhile it is not,
@@ -18,7 +27,11 @@ export async function giveUp(parts: SessionParts, why: string, isStopping: () =>
   if (head?.runnable === true && !isStopping()) return false;
   if (hadShell) await endShell(parts);
   const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
-  const released = await retryWhileRedisIsDown(() => release(owner, hadShell ? 'lost' : 'queued', event), signal);
+  const loss = hadShell ? why : shell.lossReason;
+  const released = await retryWhileRedisIsDown(
+    () => release(owner, hadShell ? 'lost' : 'queued', event, 'refuse', loss),
+    signal,
+  );
   if (released.type === 'busy' && !isStopping()) return false;
   logger.info({ reason: why }, 'session.released');
   await removeJob(parts);
@@ -89,13 +102,13 @@ async function endShell({ shell, context, terminals, late }: SessionParts): Prom
 }
 
 /** Removes the job, then checks again: an entry that was submitted in between found an owner, so its submitter added no job. */
-async function removeJob({ job, jobs, lease, context }: SessionParts): Promise<void> {
-  const { owner, generation, spec, signal } = context;
+async function removeJob({ job, jobs, lease, placement, context }: SessionParts): Promise<void> {
+  const { owner, generation, signal } = context;
   // A later renewal would lock a job that is gone.
   lease.end();
   await retryWhileRedisIsDown(() => jobs.remove(job), signal);
   const head = await retryWhileRedisIsDown(() => peek(owner), signal);
   if (head?.runnable !== true) return;
-  const next = newSessionJob(job, generation, toPlacement(spec));
+  const next = newSessionJob(job, generation, placement);
   await retryWhileRedisIsDown(() => jobs.ensure(next), signal);
 }

@@ -1,6 +1,7 @@
 import {
   newSessionJob,
   type PlacementClass,
+  placementClass,
   type SessionJob,
   type SessionJobs,
   toPlacement,
@@ -40,6 +41,8 @@ const HOST = 'host-1';
 const keys = sessionKeys('ns', 't', 's');
 const ref = { namespace: 'ns', tenant: 't', session: 's' };
 const sealer = createSealer([createSealKey()]);
+const MARK = `1.${sealer.keyIds[0]}`;
+const classOf = (policy: 'docker' | 'host') => placementClass({ policy, sealedWith: MARK });
 
 class FakeJournal implements Journal {
   readonly begun = new Set<string>();
@@ -68,13 +71,13 @@ class FakeLease implements Lease {
 
 /** The job of a session, as the queue of its policy holds it. */
 function jobFor(spec: SessionSpec): SessionJob {
-  const placement = toPlacement(sessionSpecSchema.parse(spec));
-  return { ...newSessionJob(ref, 'one', placement), placementClass: placement.policy };
+  const placement = toPlacement(sessionSpecSchema.parse(spec), MARK);
+  return { ...newSessionJob(ref, 'one', placement), placementClass: placementClass(placement) };
 }
 
 function open(
   spec: SessionSpec = {},
-  { job = jobFor(spec), offers = ['docker'] }: { job?: SessionJob; offers?: PlacementClass[] } = {},
+  { job = jobFor(spec), offers = [classOf('docker')] }: { job?: SessionJob; offers?: PlacementClass[] } = {},
 ) {
   const mailbox = new FakeMailbox(keys, sealer, spec);
   stage.mailbox = mailbox;
@@ -437,19 +440,26 @@ describe('the end of a session', () => {
 
 describe('What is in clear beside the sealed spec', () => {
   const spec: SessionSpec = { priority: 2, labels: { team: 'build' } };
-  const data = { generation: 'one', policy: 'docker' as const, priority: 2, labels: { team: 'build' } };
+  const data = {
+    ...{ generation: 'one', policy: 'docker' as const, priority: 2, labels: { team: 'build' } },
+    sealedWith: MARK,
+  };
 
   test.each<[string, Partial<SessionJob>, string]>([
     ['its policy was changed', { data: { ...data, policy: 'host' } }, 'policy'],
     ['its priority was changed', { data: { ...data, priority: 0 } }, 'priority'],
     ['its labels were changed', { data: { ...data, labels: {} } }, 'labels'],
     ['its data is not valid', { data: undefined as never }, 'data'],
-    ['it waited in the queue of another policy', { placementClass: 'host' }, 'queue'],
-    ['it was moved with its policy', { placementClass: 'host', data: { ...data, policy: 'host' } }, 'queue, policy'],
+    ['it waited in the queue of another policy', { placementClass: classOf('host') }, 'queue'],
+    [
+      'it was moved with its policy',
+      { placementClass: classOf('host'), data: { ...data, policy: 'host' } },
+      'queue, policy',
+    ],
   ])(
     'a job is refused when %s: what waits ends with an error, and no sandbox is opened',
     async (_title, change, part) => {
-      const it = open(spec, { job: { ...jobFor(spec), ...change }, offers: ['docker', 'host'] });
+      const it = open(spec, { job: { ...jobFor(spec), ...change }, offers: [classOf('docker'), classOf('host')] });
       for (const id of ['a', 'b']) it.mailbox.submit({ id, script: 'true' });
       expect(await serve(it)).toBe('ended');
       expect(outcomes(it.mailbox)).toEqual(['a error', 'b error']);
@@ -481,7 +491,7 @@ describe('What is in clear beside the sealed spec', () => {
   });
 
   test('a session of a policy that this host offers no more is released with what waits, and gets a job of its own class', async () => {
-    const it = open({ policy: 'host', priority: 4 }, { offers: ['docker'] });
+    const it = open({ policy: 'host', priority: 4 }, { offers: [classOf('docker')] });
     it.mailbox.submit({ id: 'waits', script: 'true' });
     expect(await serve(it)).toBe('ended');
     expect(outcomes(it.mailbox)).toEqual([]);
@@ -490,7 +500,7 @@ describe('What is in clear beside the sealed spec', () => {
     expect(it.jobs.ensure).toHaveBeenCalledWith({
       tenant: 't',
       session: 's',
-      data: { generation: 'one', policy: 'host', priority: 4, labels: {} },
+      data: { generation: 'one', policy: 'host', priority: 4, labels: {}, sealedWith: MARK },
     });
   });
 });

@@ -1,4 +1,4 @@
-import { differences, type SessionJob, toPlacement } from '@shellfleet/admission';
+import { differences, type SessionJob } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import {
   adopt,
@@ -10,7 +10,14 @@ import {
   type Taken,
   take,
 } from '@shellfleet/mailbox';
-import { ATTRIBUTES, type AttachQuestion, type HostAnswer, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
+import {
+  ATTRIBUTES,
+  type AttachQuestion,
+  type HostAnswer,
+  isShellfleetError,
+  type SessionKeys,
+  sessionKeys,
+} from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease } from '../lease/leases.ts';
@@ -21,12 +28,15 @@ import { finishLost, finishNeverBegun, finishNotAgain, finishOverdue, runEntry }
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
-import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers } from './end-session.ts';
+import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers, whyGiveUp } from './end-session.ts';
 import { judgeTaken } from './judge-taken.ts';
+import { leaveUnopened } from './leave-unopened.ts';
 import { listBackground } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
+import { tryOpenSpec } from './open-spec.ts';
 import { heldInOtherClass, refuse } from './refuse-session.ts';
 import { createSessionParts, type SessionDeps, type SessionParts } from './session-parts.ts';
+import { RANK, type SessionState } from './session-state.ts';
 import { startAgain } from './start-again.ts';
 import { takeOver } from './take-over.ts';
 
@@ -45,22 +55,6 @@ const LEASE_POLL_MS = 100;
 
 /** The handling of the session when the worker stops: its shell is left to the next worker, or ended. */
 export type Stop = 'hand-over' | 'end';
-
-/**
- * `starting`: gets ownership and takes over an existing shell. `serving`: runs entries, or waits for them. The others end the session, with
- * the entry that runs at that time.
- */
-type SessionState = 'starting' | 'serving' | 'handing-over' | 'shutting-down' | 'closing' | 'fenced';
-
-/** A session only moves to a state of a higher rank: a close outranks a stop of the worker, a lost lease outranks both. */
-const RANK: Record<SessionState, number> = {
-  starting: 0,
-  serving: 1,
-  'handing-over': 2,
-  'shutting-down': 2,
-  closing: 3,
-  fenced: 4,
-};
 
 export class HostedSession {
   readonly job: SessionJob;
@@ -185,7 +179,19 @@ export class HostedSession {
       return;
     }
     const events = { onFenced: () => this.#become('fenced'), onShellGone: () => this.#wakeUps.notify() };
-    const parts = createSessionParts(this.job, adopted, owner, lease, signal, events, {
+    const spec = tryOpenSpec(adopted.spec, this.#keys, this.#deps.sealer);
+    if (isShellfleetError(spec))
+      return leaveUnopened(spec, {
+        ...this.#deps,
+        job: this.job,
+        adopted,
+        found,
+        owner,
+        lease,
+        logger: this.#logger,
+        signal,
+      });
+    const parts = createSessionParts(this.job, adopted, spec, owner, lease, signal, events, {
       ...this.#deps,
       logger: this.#logger,
     });
@@ -193,7 +199,7 @@ export class HostedSession {
     lease.own(owner.fence, ALIVE_MS + parts.context.spec.hostGraceMs);
     if (adopted.life === 'closing' || this.#serves(this.#closedLife)) this.#become('closing');
     if (adopted.running?.cancelReason !== undefined) this.#cancelled.add(adopted.running.id);
-    const differing = differences(this.job, adopted.generation, toPlacement(parts.context.spec));
+    const differing = differences(this.job, adopted.generation, parts.placement);
     if (differing.length > 0) return refuse(differing, adopted, found, parts);
     const next = await takeOver(adopted, found, parts, {
       serve: () => this.#become('serving'),
@@ -344,25 +350,14 @@ export class HostedSession {
   /** An idle session is given up, or waits. Returns whether it was given up. */
   async #waitOrGiveUp(parts: SessionParts): Promise<boolean> {
     if (this.#state !== 'serving') return false;
-    const why = this.#whyGiveUp(parts);
+    if (parts.terminals.count > 0) this.#activeAt = Date.now();
+    const why = whyGiveUp(parts, this.#activeAt);
     if (why !== undefined && (await giveUp(parts, why, () => this.#isStopping()))) return true;
-    // Refused because an entry waits: the wait for the lease is short.
     const isIdle = why === undefined && parts.lease.held();
     const timeoutMs = isIdle ? Math.min(POLL_MS, parts.context.spec.idleTimeoutMs) : LEASE_POLL_MS;
     await this.#wakeUps.wait({ timeoutMs });
     this.#mailboxEmpty = false;
     return false;
-  }
-
-  #whyGiveUp({ shell, context: { spec }, terminals }: SessionParts): string | undefined {
-    if (!shell.hasSandbox) return 'nothing waits';
-    if (shell.death !== undefined || shell.live?.connected !== true) return 'its container is gone';
-    const now = Date.now();
-    if (terminals.count > 0) this.#activeAt = now;
-    if (now - this.#activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
-    return now - shell.openedAt >= spec.maxLifetimeMs
-      ? `it reached its lifetime of ${spec.maxLifetimeMs} ms`
-      : undefined;
   }
 
   async #end(parts: SessionParts): Promise<void> {

@@ -1,13 +1,20 @@
 import { type Sealer, sealPlace } from '@shellfleet/mailbox';
-import { parseOrThrow, type ResolvedSessionSpec, type SessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
+import {
+  ensureShellfleetError,
+  parseOrThrow,
+  type ResolvedSessionSpec,
+  type SessionKeys,
+  type ShellfleetError,
+  sessionSpecSchema,
+} from '@shellfleet/protocol';
 
-/** A session's spec as its producer sealed it. Throws SEAL_KEY_UNKNOWN, SESSION_SPEC_INVALID. */
-export function openSpec(sealed: string, keys: SessionKeys, sealer: Sealer): ResolvedSessionSpec {
-  const plain = sealer.open(sealed, sealPlace('spec', keys));
-  return parseOrThrow(
-    sessionSpecSchema,
-    JSON.parse(plain),
-    'SESSION_SPEC_INVALID',
-    `The spec of session ${keys.session}`,
-  );
+/** A session's spec as its producer sealed it, or why it cannot be opened: PROTOCOL_MISMATCH, SEAL_KEY_UNKNOWN, SESSION_SPEC_INVALID. */
+export function tryOpenSpec(sealed: string, keys: SessionKeys, sealer: Sealer): ResolvedSessionSpec | ShellfleetError {
+  try {
+    const plain = sealer.open(sealed, sealPlace('spec', keys));
+    const what = `The spec of session ${keys.session}`;
+    return parseOrThrow(sessionSpecSchema, JSON.parse(plain), 'SESSION_SPEC_INVALID', what);
+  } catch (error) {
+    return ensureShellfleetError(error);
+  }
 }

@@ -1,6 +1,12 @@
-import type { PlacementClass, SessionJob, SessionJobs } from '@shellfleet/admission';
-import type { Adopted, Owner, Sealer } from '@shellfleet/mailbox';
-import type { FleetKeys } from '@shellfleet/protocol';
+import {
+  type Placement,
+  type PlacementClass,
+  type SessionJob,
+  type SessionJobs,
+  toPlacement,
+} from '@shellfleet/admission';
+import { type Adopted, type Owner, type Sealer, sealMarkOf } from '@shellfleet/mailbox';
+import type { FleetKeys, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { HostLog } from '../host-log/host-log.ts';
@@ -16,7 +22,6 @@ import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
 import type { Admission } from './admission.ts';
 import { Announcements } from './announcements.ts';
-import { openSpec } from './open-spec.ts';
 
 /** Everything that the worker gives each of its sessions. */
 export interface SessionDeps {
@@ -60,12 +65,15 @@ export interface SessionParts {
   readonly job: SessionJob;
   readonly jobs: SessionJobs;
   readonly lease: Lease;
+  /** Where the session runs, by its sealed spec. */
+  readonly placement: Placement;
 }
 
 /** Creates the parts of a session that was just adopted. `signal` aborts when the host loses the session. */
 export function createSessionParts(
   job: SessionJob,
   adopted: Adopted,
+  spec: ResolvedSessionSpec,
   owner: Owner,
   lease: Lease,
   signal: AbortSignal,
@@ -75,7 +83,6 @@ export function createSessionParts(
   const { keys } = owner;
   const { sealer, hostLog, hostEntries, journal, sandboxes, jobs } = deps;
   const { generation } = adopted;
-  const spec = openSpec(adopted.spec, keys, sealer);
   const redaction = createSessionRedaction(spec, keys, sealer);
   const logger = redactLog(deps.logger, redaction);
   if (redaction.warnings.length > 0) logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
@@ -109,7 +116,8 @@ export function createSessionParts(
     { epoch: adopted.epoch, reportedEpoch: adopted.reportedEpoch, lossReason: lossReasonOf(adopted, owner) },
   );
   const announcements = new Announcements(context, shell, adopted.epoch);
-  return { context, shell, late, terminals, announcements, job, jobs, lease };
+  const placement = toPlacement(spec, sealMarkOf(adopted.spec));
+  return { context, shell, late, terminals, announcements, job, jobs, lease, placement };
 }
 
 /** Why the shell of an earlier owner is gone, unless it is adopted. */

@@ -17,7 +17,7 @@ const calls = vi.hoisted(() => ({
 vi.mock('@shellfleet/mailbox', async (original) => ({ ...(await original<object>()), ...calls }));
 
 const keys = sessionKeys('ns', 'acme', 's');
-const placement = { policy: 'host' as const, priority: 7, labels: { team: 'build' } };
+const placement = { policy: 'host' as const, priority: 7, labels: { team: 'build' }, sealedWith: '' };
 const waits: SessionState = {
   ...{ life: 'open', generation: '3', placementClass: 'host', placement: JSON.stringify(placement), status: 'queued' },
   ...{ host: '', fence: 0, running: '', epoch: 0, createdAt: 0, activeAt: 0, waiting: 1, held: '', hasWork: true },
@@ -40,7 +40,7 @@ const run = (
 ) => {
   const session: FoundSession = { keys, score: '12', state: state && { ...waits, ...state }, owner };
   const deps = { redis: {} as never, fleet: fleetKeys('ns'), jobs: jobs as unknown as SessionJobs, intervalMs: 1 };
-  const all = { ...deps, quietMs: 60_000, retentionMs: 100_000, ...times };
+  const all = { ...deps, quietMs: 60_000, retentionMs: 100_000, sealKeys: [], keyPatienceMs: 0, ...times };
   return reconcile(session, NOW, { ...all, logger: pino({ level: 'silent' }) }, memory);
 };
 

@@ -1,8 +1,9 @@
-import { newSessionJob, parsePlacement } from '@shellfleet/admission';
+import { newSessionJob, parseClass, parsePlacement } from '@shellfleet/admission';
 import { forget, notify, postpone, recordNotice, type SessionState, type Swept, sweep } from '@shellfleet/mailbox';
-import { ATTRIBUTES, LIMITS, type SessionKeys } from '@shellfleet/protocol';
+import { ATTRIBUTES, LIMITS, SCHEMA_VERSION, type SessionKeys } from '@shellfleet/protocol';
 import type { FoundSession } from './read-due.ts';
-import type { UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
+import { endIfKeyUnknown } from './unknown-key.ts';
+import type { SeenSession, UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 
 /** How often a session is swept while entries run or wait in it or Redis is too full, and while it is idle. */
 const SWEEP_ACTIVE_MS = 5_000;
@@ -34,7 +35,7 @@ export async function reconcile(
   const limits = { streamBytes: memory.streamBytes, ownerGone: owner === 'gone' };
   const swept = due ? await sweepAndNotify(keys, deps, limits) : undefined;
   if (due && seen !== undefined) seen.sweptAt = now;
-  if (state.hasWork && (due || !hostAlive)) await ensureJob(keys, state, deps);
+  if (state.hasWork && (due || !hostAlive)) await ensureJob(keys, state, seen, deps);
   // A life that has just ended leaves the index in the next round.
   if (isQuiet && swept?.life === 'open') await postponeIdle(session, state, nowMs, deps);
 }
@@ -70,14 +71,19 @@ export async function sweepAndNotify(
 /** UPKEEP-1 */
 async function ensureJob(
   keys: SessionKeys,
-  { generation, placement }: SessionState,
-  { jobs, logger }: UpkeepDeps,
+  state: SessionState,
+  seen: SeenSession | undefined,
+  deps: UpkeepDeps,
 ): Promise<void> {
+  const { jobs, logger } = deps;
   const log = { [ATTRIBUTES.sessionId]: keys.session };
-  const parsed = parsePlacement(placement);
+  // One that newer hosts understand is left to them.
+  if ((parseClass(state.placementClass)?.schema ?? 0) > SCHEMA_VERSION) return;
+  const parsed = parsePlacement(state.placement);
   // Its next submit adds a job made from the sealed spec.
   if (parsed === undefined) return logger.error(log, 'session.placement-invalid');
-  const job = newSessionJob(keys, generation, parsed);
+  if (seen !== undefined && (await endIfKeyUnknown(keys, state, parsed, seen, deps))) return;
+  const job = newSessionJob(keys, state.generation, parsed);
   if (await jobs.has(job)) return;
   logger.info(log, 'session.requeued');
   await jobs.ensure(job);

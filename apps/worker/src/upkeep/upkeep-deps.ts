@@ -13,6 +13,10 @@ export interface UpkeepDeps {
   retentionMs: number;
   /** How long a session is looked at in every round after a producer noted it in the index. */
   quietMs: number;
+  /** Ids of this host's seal keys. */
+  sealKeys: readonly string[];
+  /** How long no live host may have a session's seal key before what waits in it is ended. */
+  keyPatienceMs: number;
 }
 
 /** What one round of this process passes to the next. It holds the sessions of the last round only. */
@@ -31,4 +35,6 @@ export interface SeenSession {
   /** when this process first saw this score */
   since: number;
   sweptAt: number;
+  /** when this process first found no live host with its seal key; absent while there is one */
+  keyUnknownSince?: number;
 }

@@ -14,6 +14,7 @@ import type { SeenSession, UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 // UPKEEP-2. A session whose owner sends no heartbeat is reported as unreachable, once per fence.
 // UPKEEP-3. Data older than its retention, or over its budget, is deleted. A waiting entry whose start deadline has passed is ended.
 // UPKEEP-4. A session that nobody used for the retention is closed.
+// UPKEEP-6. What waits in a session whose seal key no live host has is ended with an error.
 // UPKEEP-5. The work of a round depends on the sessions in use and those that are due, not on how many there are.
 
 /** Sessions that are read at once. */
@@ -73,8 +74,8 @@ async function readMemory(redis: Redis): Promise<{ usedBytes: number; mostBytes:
 
 function toSeen({ keys, score }: IndexedSession, { seen }: UpkeepMemory): SeenSession {
   const before = seen.get(keys.member);
-  const sweptAt = before?.sweptAt ?? Number.NEGATIVE_INFINITY;
-  return { score, since: before?.score === score ? before.since : performance.now(), sweptAt };
+  const since = before?.score === score ? before.since : performance.now();
+  return { sweptAt: Number.NEGATIVE_INFINITY, ...before, score, since };
 }
 
 /** While Redis is too full, the streams of idle sessions are cut too, one page of the index per round. */

@@ -1,4 +1,4 @@
-import { noHostReason, PLACEMENT_CLASSES } from '@shellfleet/admission';
+import { noHostReason, parseClass, readBeats } from '@shellfleet/admission';
 import { readSessionState, type SessionState as StoredState, toQueueError } from '@shellfleet/mailbox';
 import {
   hostKeys,
@@ -11,7 +11,7 @@ import {
   toCommandId,
 } from '@shellfleet/protocol';
 import { type AskContext, askHost } from '../hosts/ask-host.ts';
-import { type LineContext, readBeats, readWaitingLines, type WaitingLine } from './waiting-line.ts';
+import { type LineContext, readWaitingLines, type WaitingLine } from './waiting-line.ts';
 
 /** The part of a view that is needed to read about sessions. */
 export interface InfoContext extends AskContext, LineContext {
@@ -60,7 +60,9 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
     const hosts = new Set(existing.flatMap(({ state }) => (state.host === '' ? [] : [state.host])));
     const alive = await aliveHosts(context, [...hosts]);
     const placed = existing.map(({ keys, state }) => ({ keys, state, placementClass: classOf(state) }));
-    const beats = placed.some(({ state }) => needsHost(state, alive)) ? await readBeats(context) : [];
+    const beats = placed.some(({ state }) => needsHost(state, alive))
+      ? await readBeats(context.redis, context.fleet)
+      : [];
     const inLine = placed.filter(({ state }) => isQueued(state) && state.hasWork);
     const classes = new Set(inLine.flatMap(({ placementClass }) => placementClass ?? []));
     const lines = await readWaitingLines(context, classes, beats);
@@ -87,7 +89,8 @@ const isQueued = (state: StoredState) => state.life === 'open' && !state.host;
 const needsHost = (state: StoredState, alive: ReadonlySet<string>) => state.life === 'open' && !alive.has(state.host);
 
 /** Undefined when the copy in clear is not valid. */
-const classOf = (state: StoredState) => PLACEMENT_CLASSES.find((name) => name === state.placementClass);
+const classOf = ({ placementClass }: StoredState) =>
+  parseClass(placementClass) === undefined ? undefined : placementClass;
 
 function toInfo(
   keys: SessionKeys,

@@ -1,5 +1,5 @@
 import { hostsFor, type PlacementClass, type SessionsQueue } from '@shellfleet/admission';
-import { type HostBeat, hostBeatSchema, hostKeys } from '@shellfleet/protocol';
+import type { HostBeat } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
 export interface LineContext extends FleetContext {
@@ -43,17 +43,4 @@ export function estimateWait(position: number, hosts: readonly Slots[]): number 
   if (position <= free) return 0;
   const perMs = open.reduce((sum, { slots, heldMs }) => sum + (heldMs ? slots / heldMs : 0), 0);
   return perMs === 0 ? undefined : Math.round((position - free) / perMs);
-}
-
-/** The heartbeats of all live hosts. */
-export async function readBeats(context: LineContext): Promise<HostBeat[]> {
-  const ids = await context.redis.zrange(context.fleet.hosts, '0', '-1');
-  const texts = await Promise.all(ids.map((id) => context.redis.get(hostKeys(context.namespace, id).alive)));
-  return texts.flatMap((text) => {
-    try {
-      return [hostBeatSchema.parse(JSON.parse(text ?? ''))];
-    } catch {
-      return []; // the heartbeat has expired
-    }
-  });
 }

@@ -1,5 +1,5 @@
 import { placementClass, toPlacement } from '@shellfleet/admission';
-import { open, readSealedSpec, type Sealer, sealPlace } from '@shellfleet/mailbox';
+import { open, readSealedSpec, type Sealer, sealMarkOf, sealPlace } from '@shellfleet/mailbox';
 import { validateRedaction } from '@shellfleet/policy';
 import {
   parseOrThrow,
@@ -9,6 +9,7 @@ import {
   ShellfleetError,
   sessionIdSchema,
   sessionSpecSchema,
+  specSchema,
   toCanonicalJson,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
@@ -22,6 +23,8 @@ export interface OpenSession extends IndexedSession {
   id: string;
   generation: string;
   spec: ResolvedSessionSpec;
+  /** What its sealed spec needs to be opened (sealMarkOf). */
+  sealedWith: string;
 }
 
 /** The part of a view that is needed to open a session. */
@@ -56,13 +59,13 @@ export async function openSession(context: OpenContext, id: string, spec?: Sessi
 /** The newest generation of a session, closed or not; undefined when there is none. Writes nothing. */
 export function attachSession(context: OpenContext, id: string): Promise<OpenSession | undefined> {
   const request = parseOrThrow(requestSchema, { id }, 'SESSION_SPEC_INVALID', 'The session');
-  return findLife(context, context.keysOf(request.id), ['open', 'closing', 'closed']);
+  return findLife(context, context.keysOf(request.id), ['open', 'closing', 'closed'], 'no-spec');
 }
 
 /** Redis lost the session: record it again, with the same spec, under a new generation. */
 export async function reopenAfterLoss(context: OpenContext, session: OpenSession): Promise<void> {
   const opened = await record(context, session.keys, session.spec, true);
-  if (opened !== undefined) session.generation = opened.generation;
+  if (opened !== undefined) Object.assign(session, { generation: opened.generation, sealedWith: opened.sealedWith });
 }
 
 /** Undefined while the previous session of the id is still closing. */
@@ -73,15 +76,16 @@ async function record(
   specMatters: boolean,
 ): Promise<OpenSession | undefined> {
   const canonical = toCanonicalJson(spec);
-  const sealed = context.sealer.seal(canonical, sealPlace('spec', keys));
+  const sealed = context.sealer.seal(canonical, sealPlace('spec', keys), specSchema(spec));
   const digest = context.sealer.digest(canonical);
-  const placement = toPlacement(spec);
+  const sealedWith = sealMarkOf(sealed);
+  const placement = toPlacement(spec, sealedWith);
   const clear = { placementClass: placementClass(placement), json: JSON.stringify(placement) };
   const opened = await context.window.enter(() => open(context.redis, keys, sealed, digest, 'same-spec', clear));
   switch (opened.type) {
     case 'created':
     case 'attached': {
-      const session = { id: keys.session, keys, generation: opened.generation, spec, indexedAt: 0 };
+      const session = { id: keys.session, keys, generation: opened.generation, spec, sealedWith, indexedAt: 0 };
       noteInIndex(context, session);
       return session;
     }
@@ -108,11 +112,30 @@ async function findLife(
   context: OpenContext,
   keys: SessionKeys,
   states: readonly string[],
+  needs: 'spec' | 'no-spec' = 'spec',
 ): Promise<OpenSession | undefined> {
   const found = await context.window.enter(() => readSealedSpec(context.redis, keys));
   if (found === undefined || !states.includes(found.life)) return undefined;
-  const spec = sessionSpecSchema.parse(JSON.parse(context.sealer.open(found.spec, sealPlace('spec', keys))));
-  return { id: keys.session, keys, generation: found.generation, spec, indexedAt: 0 };
+  const open = () => sessionSpecSchema.parse(JSON.parse(context.sealer.open(found.spec, sealPlace('spec', keys))));
+  const sealedWith = sealMarkOf(found.spec);
+  const known = { id: keys.session, keys, generation: found.generation, sealedWith, indexedAt: 0 };
+  if (needs === 'spec') return { ...known, spec: open() };
+  // Without the key a session can still be looked at and closed. What needs its spec throws.
+  const opened = once(open);
+  return {
+    ...known,
+    get spec() {
+      return opened();
+    },
+  };
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }
 
 async function afterTheLifeBefore(

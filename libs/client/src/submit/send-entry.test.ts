@@ -29,7 +29,14 @@ let ensureJob: ReturnType<typeof vi.fn<SubmitContext['ensureJob']>>;
 beforeEach(() => {
   vi.useFakeTimers();
   pending = new PendingResults({} as Redis, { changes: 0 });
-  session = { id: 's', keys, generation: '1-0', spec: sessionSpecSchema.parse({}), indexedAt: Date.now() };
+  session = {
+    id: 's',
+    keys,
+    generation: '1-0',
+    spec: sessionSpecSchema.parse({}),
+    sealedWith: '',
+    indexedAt: Date.now(),
+  };
   ensureJob = vi.fn(async () => {});
 });
 afterEach(() => {

@@ -1,0 +1,49 @@
+import type { PlacementClass, SessionJob, SessionJobs } from '@shellfleet/admission';
+import { type Adopted, finish, type Owner, peek, release, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import { emptyResult, type ShellfleetError } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
+import type { Lease } from '../lease/leases.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+
+interface UnopenedSession {
+  adopted: Adopted;
+  found: Sandbox | undefined;
+  owner: Owner;
+  job: SessionJob;
+  lease: Lease;
+  jobs: SessionJobs;
+  /** The placement classes that this host offers. */
+  offers: readonly PlacementClass[];
+  logger: Logger;
+  signal: AbortSignal;
+}
+
+/**
+ * Leaves a session whose sealed spec this host cannot open. When its class needs a key or a version that this host does not have (any more),
+ * the job goes back to its queue, for hosts that have it. Otherwise no host can open the spec: everything that waits ends with the error.
+ */
+export async function leaveUnopened(error: ShellfleetError, session: UnopenedSession): Promise<void> {
+  const { adopted, found, owner, job, jobs, signal } = session;
+  const redis = <T>(call: () => Promise<T>) => retryWhileRedisIsDown(call, signal);
+  const isForOthers = !session.offers.includes(job.placementClass);
+  session.logger.error({ err: error, isForOthers }, 'session.refused');
+  await found?.remove();
+  const shell = { state: 'lost', reason: 'its host could not open its spec', epoch: adopted.epoch } as const;
+  if (adopted.running !== undefined) {
+    const { id, inbox } = adopted.running;
+    const result = emptyResult('lost', { reason: 'container-removed', shell });
+    await redis(() => finish(owner, id, { result, epoch: adopted.epoch, takeNext: false, inbox }));
+  }
+  while (!isForOthers && !signal.aborted) {
+    const head = await redis(() => peek(owner));
+    if (head === undefined) break;
+    const { id, inbox } = head.entry;
+    const result = emptyResult('error', { error: error.toJSON() });
+    const ended = await redis(() => finish(owner, id, { result, epoch: adopted.epoch, takeNext: false, inbox }));
+    if (ended.type === 'fenced') return;
+  }
+  await redis(() => release(owner, found === undefined ? 'queued' : 'lost', undefined, 'leave'));
+  // A later renewal would take the lock from the next owner.
+  session.lease.end();
+  await redis(() => (isForOthers ? jobs.putBack(job) : jobs.remove(job)));
+}

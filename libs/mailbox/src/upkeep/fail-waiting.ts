@@ -1,0 +1,26 @@
+import { emptyResult, type SessionKeys, type ShellfleetError, toWireResult } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { CANCELLED_IN_ONE_CALL } from '../producer/cancel.ts';
+import { type Closed, toEnded } from '../producer/close.ts';
+import { asArray } from '../reply.ts';
+import { retentionOf } from '../retention.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+
+const script = defineMailboxScript('upkeep/fail-waiting');
+
+/** Ends every waiting entry of a session without owner, unstarted, with the error. Returns those that it ended, with the inboxes to notify. */
+export async function failWaitingEntries(
+  redis: Redis,
+  keys: SessionKeys,
+  generation: string,
+  error: ShellfleetError,
+): Promise<Closed['ended']> {
+  const result = JSON.stringify(toWireResult(emptyResult('error', { error: error.toJSON() })));
+  const args = [generation, result, retentionOf(redis, keys.namespace), CANCELLED_IN_ONE_CALL];
+  const all: Closed['ended'] = [];
+  for (;;) {
+    const ended = toEnded(asArray(await runOnSession(redis, script, keys, args), script.name));
+    all.push(...ended);
+    if (ended.length === 0) return all;
+  }
+}
