@@ -34,7 +34,10 @@ test('a Redis that is full of output of finished commands has room again without
   const jobs = { has: async () => true, ensure: async () => {} } as never;
   const logger = { warn() {}, info() {}, error() {} } as never;
   const times = { intervalMs: 50, quietMs: 3_600_000, retentionMs: 3_600_000 };
-  const upkeep = startUpkeep({ redis, fleet, jobs, logger, ...times }, { settled: true });
+  const upkeep = startUpkeep(
+    { redis, fleet, jobs, logger, sealKeys: [], keyPatienceMs: 0, ...times },
+    { settled: true },
+  );
   const accepted = await until(
     () => submit(redis, keys, newSubmission(generation)).catch(() => undefined),
     (answer) => answer !== undefined,

@@ -45,11 +45,12 @@ export async function runCommand(
 }
 
 async function openOutputStore(
-  { entry, from }: EntryRun,
+  run: EntryRun,
   clean: CleanOutput,
   session: SessionContext,
   shell: SessionShell,
 ): Promise<OutputStore> {
+  const { entry, from } = run;
   const { owner, spec, logger, signal, hostEntries } = session;
   const log = session.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
   if (from === 'resume') await restoreOutput(clean, entry, owner, log, signal);
@@ -58,10 +59,13 @@ async function openOutputStore(
     clean,
     log,
     onLogFailed: (err) => logger.warn({ err }, 'host-log.append-failed'),
-    append: (entries) =>
-      retryWhileRedisIsDown(appendCall(entries), signal, {
-        availability: pauseClocksWhileDown(shell),
-      }),
+    async append(entries) {
+      const availability = pauseClocksWhileDown(shell);
+      const appended = await retryWhileRedisIsDown(appendCall(entries), signal, { availability });
+      const last = entries.at(-1);
+      if (appended.type === 'stored' && last !== undefined) run.stored = { ...appended.offsets, seq: last.seq + 1 };
+      return appended;
+    },
     ack: (stream, offset) => shell.live?.ack(entry.id, stream, offset),
     pause: () => shell.live?.pause(),
     resume: () => shell.live?.resumeReading(),

@@ -126,6 +126,7 @@ test.each<[string, Submitted, string]>([
   ['closed', { type: 'closed' }, 'SESSION_CLOSED'],
   ['unknown', { type: 'unknown-session' }, 'SESSION_NOT_FOUND'],
   ['full', { type: 'too-many', waiting: 100_000 }, 'QUOTA_EXCEEDED'],
+  ['full of large commands', { type: 'too-large', waiting: 200, bytes: 268_000_000 }, 'QUOTA_EXCEEDED'],
   ['given another payload under the key', { type: 'key-conflict', entryId: 'other' }, 'IDEMPOTENCY_CONFLICT'],
 ])('a session that is %s refuses the entry, and nothing stays pending', async (_what, answer, code) => {
   vi.mocked(submit).mockResolvedValue(answer);

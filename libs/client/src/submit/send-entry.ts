@@ -137,6 +137,12 @@ async function accept(
         `${submitted.waiting} commands wait in session ${id}, and ${LIMITS.queuedPerSession} is the limit. Wait for some of them to finish, or use another session.`,
         { sessionId: id, waiting: submitted.waiting, limit: LIMITS.queuedPerSession },
       );
+    case 'too-large':
+      throw new ShellfleetError(
+        'QUOTA_EXCEEDED',
+        `${submitted.waiting} commands with ${submitted.bytes} bytes wait in session ${id}, and ${LIMITS.queuedBytesPerSession} bytes is the limit. Wait for some of them to finish, or use another session.`,
+        { sessionId: id, waiting: submitted.waiting, bytes: submitted.bytes, limit: LIMITS.queuedBytesPerSession },
+      );
   }
 }
 
