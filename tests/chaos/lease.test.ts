@@ -43,7 +43,12 @@ describe('A worker stopped with SIGSTOP past its lease', () => {
     holder.signal('SIGSTOP');
     expect(await command.result()).toMatchObject({ outcome: 'lost', reason: 'host-lost', shell: { state: 'lost' } });
     const [first, second] = await Promise.all(queued.map((waiting) => waiting.result()));
-    expect(first).toMatchObject({ stdout: 'first\n', hostId: other.hostId, shell: { state: 'lost', epoch: 2 } });
+    const reason = `its host ${holder.hostId} was lost`;
+    expect(first).toMatchObject({
+      stdout: 'first\n',
+      hostId: other.hostId,
+      shell: { state: 'lost', epoch: 2, reason },
+    });
     expect(second).toMatchObject({ stdout: 'second\n', hostId: other.hostId, shell: { state: 'kept', epoch: 2 } });
     const before = (await inspect.containers('stopped')).map(({ hostId }) => hostId);
     expect(before.sort()).toEqual(['h1', 'h2']);

@@ -43,7 +43,8 @@ test(
         const worker = random.pick(stack.workers as [TestWorker]);
         await worker.kill();
         kills += 1;
-        await worker.start();
+        // The next kill may come before it is ready.
+        worker.start().catch(() => {});
       }
     })();
     const from = performance.now();
@@ -205,7 +206,7 @@ describe('Readers', () => {
   test(
     'of one command, each leaving and resuming at random, all have the same bytes, and memory stays flat',
     async () => {
-      const [readers, lines] = size([100, 20_000], [1_000, 200_000]);
+      const [readers, lines] = size([100, 20_000], [1_000, 40_000]);
       await using stack = await startFleet();
       const worker = stack.workers[0] as TestWorker;
       const session = await stack.fleet.session('read', { output: { streamBytes: 64 << 20 } });

@@ -15,7 +15,12 @@ beforeAll(async () => {
 });
 afterAll(() => endInspectedFleet(stack, inspect));
 
-const cancelled = { outcome: 'cancellation', exitCode: null, reason: 'cancelled' } as const;
+const cancelled = {
+  outcome: 'cancellation',
+  exitCode: null,
+  reason: 'cancelled',
+  cancelReason: 'session closed',
+} as const;
 const codeOf = (promise: Promise<unknown>) =>
   promise.then(
     () => 'resolved',

@@ -24,7 +24,9 @@ test('a command that is cancelled while its session starts does not run, and tho
     (state) => state === 'starting',
   );
   expect(await first.cancel()).toBe(true);
-  expect(await first.result()).toEqual(expectedResult('starts-cancel', { ...cancelled, ...unstarted }));
+  expect(await first.result()).toEqual(
+    expectedResult('starts-cancel', { ...cancelled, cancelReason: 'cancelled by its caller', ...unstarted }),
+  );
   expect(await second.result()).toEqual(expectedResult('starts-cancel', { stdout: 'up\n0\n' }));
 });
 
@@ -43,7 +45,9 @@ test('a session that is closed while it starts ends its commands, its sandbox an
   await session.close();
   expect(performance.now() - began).toBeLessThan(10_000);
   for (const command of commands)
-    expect(await command.result()).toEqual(expectedResult('starts-close', { ...cancelled, ...unstarted }));
+    expect(await command.result()).toEqual(
+      expectedResult('starts-close', { ...cancelled, cancelReason: 'session closed', ...unstarted }),
+    );
   expect(await inspector.containers('starts-close')).toEqual([]);
 });
 

@@ -74,7 +74,10 @@ describe.each(['socket', 'attach'] as const)('A stopped command over %s', (trans
     for await (const chunk of command.output()) if (chunk.text.includes('before')) break;
     expect(await command.cancel('changed my mind')).toBe(true);
     expect(await command.result()).toEqual(
-      expectedResult('cancelled', stopped('cancellation', 'cancelled', { stdout: 'before\n', shell: CAME_BACK })),
+      expectedResult('cancelled', {
+        ...stopped('cancellation', 'cancelled', { stdout: 'before\n', shell: CAME_BACK }),
+        cancelReason: 'changed my mind',
+      }),
     );
     expect(await command.cancel()).toBe(false);
     expect(await session.run(`${COUNT_LEFT}; echo $kept`)).toEqual(expectedResult('cancelled', { stdout: '0\nyes\n' }));
@@ -102,11 +105,15 @@ describe('Cancelling', () => {
     const first = await session.submit('until [ -e go ]; do sleep 0.02; done; echo first');
     const second = await session.submit('echo second');
     const third = await session.submit('echo third');
-    expect(await second.cancel()).toBe(true);
+    expect(await second.cancel('not needed')).toBe(true);
     expect(await second.result()).toEqual(
       expectedResult(
         'in-line',
-        stopped('cancellation', 'cancelled', { hostId: null, shell: { state: 'kept', epoch: 0 } }),
+        stopped('cancellation', 'cancelled', {
+          hostId: null,
+          shell: { state: 'kept', epoch: 0 },
+          cancelReason: 'not needed',
+        }),
       ),
     );
     const other = await stack.fleet.session('in-line');
@@ -131,7 +138,9 @@ describe('Cancelling', () => {
     );
     const answers = await Promise.all(Array.from({ length: 100 }, () => command.cancel()));
     expect(answers).toContain(true);
-    expect(await command.result()).toEqual(expectedResult('hundred', stopped('cancellation', 'cancelled')));
+    expect(await command.result()).toEqual(
+      expectedResult('hundred', stopped('cancellation', 'cancelled', { cancelReason: 'cancelled by its caller' })),
+    );
     const types: string[] = [];
     await session.close();
     for await (const { type, commandId } of session.events()) if (commandId === command.id) types.push(type);

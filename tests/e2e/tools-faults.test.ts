@@ -163,3 +163,30 @@ test('a call that Redis has forgotten is lost, and does not run again', async ()
   expect(await stack.fleet.tools.call('mark', { path, id: 'after' })).toMatchObject({ ok: true });
   expect(await readMarks(path)).toEqual(['begin runs', 'end runs', 'begin after', 'end after']);
 });
+
+test('a call that comes back with an older state of Redis does not run again on its host', async () => {
+  await using own = await startOwnRedis();
+  await using stack = await startFleet({ env, redisUrl: own.url });
+  const path = join(folder, 'came-back');
+  const toolKeys = async () => (await own.redis.keys('*{tools}*')).filter((key) => !key.includes(':known'));
+  stack.workers[0]?.signal('SIGSTOP');
+  const calling = stack.fleet.tools.call('mark', { path, id: 'once' });
+  const waiting = await until(
+    async () => (await toolKeys()).filter((key) => key.includes('call-')),
+    (keys) => keys.length > 0,
+  );
+  const kept = await Promise.all(
+    (await toolKeys()).map(async (key) => [key, (await own.redis.dumpBuffer(key)) ?? Buffer.alloc(0)] as const),
+  );
+  stack.workers[0]?.signal('SIGCONT');
+  expect(await calling).toMatchObject({ ok: true, output: 'once' });
+  await own.redis.del(...(await toolKeys()));
+  for (const [key, value] of kept) await own.redis.restore(key, 0, value, 'REPLACE');
+  await until(
+    () => own.redis.exists(...waiting),
+    (left) => left === 0,
+  );
+  // Its place in the queue is free again when it has ended.
+  expect(await stack.fleet.tools.call('mark', { path, id: 'after' })).toMatchObject({ ok: true });
+  expect(await readMarks(path)).toEqual(['begin once', 'end once', 'begin after', 'end after']);
+});

@@ -130,6 +130,21 @@ describe('submit', () => {
     await redis.del(keys.queue);
   });
 
+  test('is refused when as many bytes wait as may, until the first of them has started', async () => {
+    const first = newSubmission(generation);
+    const last = newSubmission(generation);
+    await submit(redis, keys, first);
+    await submit(redis, keys, last);
+    const bytesTo = () => redis.hget(recordKey(keys, last.entryId), 'bytesTo');
+    expect(await bytesTo()).toBe(String(first.payload.length + last.payload.length));
+    await redis.hset(recordKey(keys, last.entryId), 'bytesTo', 268_435_456);
+    const refused = { type: 'too-large', waiting: 2, bytes: 268_435_456 };
+    expect(await submit(redis, keys, newSubmission(generation))).toEqual(refused);
+    expect(await redis.llen(keys.queue)).toBe(2);
+    await take(await own(redis, keys));
+    expect(await submit(redis, keys, newSubmission(generation))).toMatchObject({ type: 'accepted', waiting: 1 });
+  });
+
   test('wakes an idle owner once, and never a busy one', async () => {
     const owner = await own(redis, keys, 'h5');
     using wakeUps = await listen(hostKeys(keys.namespace, 'h5').wakeUps);
@@ -178,8 +193,11 @@ describe('cancel', () => {
     expect(await cancel(redis, keys, id, 'second reason')).toEqual({ type: 'marked', host: 'h4', generation });
     expect(await take(owner)).toMatchObject({ type: 'running', entry: { cancelReason: 'first reason' } });
     for (const outcome of ['success', 'failure', 'timeout', 'lost', 'error'] as const)
-      expect(await finish(owner, id, finishAs(outcome))).toEqual({ type: 'cancelled' });
-    expect((await finish(owner, id, finishAs('cancellation'))).type).toBe('finished');
+      expect(await finish(owner, id, finishAs(outcome))).toEqual({ type: 'cancelled', reason: 'first reason' });
+    // Its Result must have the reason.
+    expect((await finish(owner, id, finishAs('cancellation'))).type).toBe('cancelled');
+    const told = { ...finishAs('cancellation'), cancelReason: 'first reason' };
+    expect((await finish(owner, id, told)).type).toBe('finished');
   });
 
   test('of an ended or unknown entry changes nothing, and reports which', async () => {
@@ -205,7 +223,8 @@ describe('cancel', () => {
       expect([finished.type, cancelled.type]).toEqual(
         finished.type === 'finished' ? ['finished', 'ended-before'] : ['cancelled', 'marked'],
       );
-      if (finished.type === 'cancelled') await finish(owner, id, finishAs('cancellation'));
+      if (finished.type === 'cancelled')
+        await finish(owner, id, { ...finishAs('cancellation'), cancelReason: finished.reason });
     }
   });
 });
@@ -229,8 +248,10 @@ describe('close', () => {
       host: 'h6',
       ended: [{ entryId: waiting }],
     });
-    expect(await finish(owner, running, finishAs('success', true))).toEqual({ type: 'cancelled' });
-    expect(await finish(owner, running, finishAs('cancellation', true))).toMatchObject({
+    const reason = 'session closed';
+    expect(await finish(owner, running, finishAs('success', true))).toEqual({ type: 'cancelled', reason });
+    const told = { ...finishAs('cancellation', true), cancelReason: reason };
+    expect(await finish(owner, running, told)).toMatchObject({
       next: { type: 'empty', closing: true },
     });
     expect(await release(owner, 'queued')).toEqual({ type: 'released', life: 'closed' });
@@ -298,7 +319,8 @@ describe('close', () => {
       const [closed, taken] = await Promise.all([close(other, raced, undefined, false), take(owner)]);
       other.disconnect();
       expect([closed.ended.length, taken.type]).toEqual(taken.type === 'started' ? [0, 'started'] : [1, 'empty']);
-      if (taken.type === 'started') await finish(owner, id, finishAs('cancellation'));
+      const told = { ...finishAs('cancellation'), cancelReason: 'session closed' };
+      if (taken.type === 'started') await finish(owner, id, told);
       await release(owner, 'queued');
       expect(outcomesOf(await readEvents(redis, raced))).toEqual(new Map([[id, 'cancellation']]));
     }

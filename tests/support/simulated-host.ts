@@ -123,14 +123,22 @@ async function finishEntry(
   entry: Entry,
   outcome: Outcome,
   output: OutputEntry[],
+  cancelReason?: string,
 ): Promise<Taken | { type: 'fenced' }> {
   const takeNext = world.random.chance(0.7);
-  const finished = await finish(owner, entry.id, { result: resultOf(outcome), epoch: 1, takeNext, output });
+  const end = {
+    result: resultOf(outcome),
+    epoch: 1,
+    takeNext,
+    output,
+    ...(cancelReason !== undefined && { cancelReason }),
+  };
+  const finished = await finish(owner, entry.id, end);
   switch (finished.type) {
     case 'fenced':
       return finished;
     case 'cancelled':
-      return finishEntry(owner, world, entry, 'cancellation', output);
+      return finishEntry(owner, world, entry, 'cancellation', output, finished.reason);
     case 'misplaced':
       world.surprises.push(`${entry.id}: output of its finish misplaced, ${JSON.stringify(finished.offsets)}`);
       return { type: 'fenced' };

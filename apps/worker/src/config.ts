@@ -107,6 +107,16 @@ const environmentSchema = z.object({
     .pipe(z.array(z.enum(['root', 'image'], "knows 'root' and 'image'")))
     .default([])
     .describe("More users that sessions may ask for: root, image (names, and the image's own); default: none"),
+  SHELLFLEET_UIDS: z
+    .string()
+    .regex(/^[0-9]{1,9}-[0-9]{1,9}$/, 'must be a range such as 200000-200999')
+    .transform((text) => {
+      const [first = 0, last = 0] = text.split('-').map(Number);
+      return { first, last };
+    })
+    .refine(({ first }) => first >= 1_000, 'must begin at 1000 or more')
+    .optional()
+    .describe('Uids for sessions of the docker policy, one each, as first-last; default: all sessions have 1000'),
   SHELLFLEET_IMAGES: list
     .optional()
     .describe("Images that sessions may name: whole names, repositories, prefixes ending in '/'; default: any"),
@@ -179,6 +189,7 @@ export interface WorkerConfig {
   hostUser: { user: string | undefined; sharedUid: boolean };
   workspaces: string[];
   users: ('root' | 'image')[];
+  uids: { first: number; last: number } | undefined;
   images: string[] | 'any';
   defaultImage: string;
   /** Absolute paths of modules. */
@@ -213,6 +224,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     throw new ConfigError(parsed.error.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`).join('; '));
   }
   const values = parsed.data;
+  const { SHELLFLEET_UIDS: uids, SHELLFLEET_SLOTS: slots } = values;
+  if (uids !== undefined && uids.last - uids.first + 1 < slots)
+    throw new ConfigError(`SHELLFLEET_UIDS must have at least as many uids as there are slots, ${slots}`);
   return {
     redisUrl: values.SHELLFLEET_REDIS_URL,
     namespace: values.SHELLFLEET_NAMESPACE,
@@ -222,6 +236,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     hostUser: { user: values.SHELLFLEET_HOST_USER, sharedUid: values.SHELLFLEET_HOST_SHARED_UID === '1' },
     workspaces: values.SHELLFLEET_WORKSPACES,
     users: values.SHELLFLEET_USERS,
+    uids,
     images: values.SHELLFLEET_IMAGES ?? 'any',
     defaultImage: values.SHELLFLEET_DEFAULT_IMAGE,
     tools: [...new Set(values.SHELLFLEET_TOOLS)],

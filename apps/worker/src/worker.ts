@@ -151,11 +151,22 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   });
   await recordRetention(redis, fleet, deps.retentionMs);
   // While Redis was away the leases may have run out: they are renewed before any other call, of this host or of another.
-  deps.connected.recoverFirst(async (direct) => {
+  const { history, recoverFirst } = deps.connected;
+  let declared = history.changes;
+  recoverFirst(async (direct) => {
     const lastBeatAt = heartbeat.lastAt;
-    await heartbeat.recover(direct, () => leases.renew(direct));
     // Redis may have lost it.
     await recordRetention(direct, fleet, deps.retentionMs).catch(() => {});
+    await heartbeat.recover(direct, async () => {
+      const { changes } = history;
+      if (changes === declared) return leases.renew((held) => jobs.renew(held, direct));
+      logger.warn({ 'host.id': hostId, sessions: sessions.size }, 'redis.replaced');
+      await leases.renew((held) => jobs.declare(held, direct));
+      await sessions.declare(direct);
+      declared = changes;
+    });
+    // The first call to a node of a Cluster shows which one it is.
+    if (history.changes !== declared) throw new Error('Redis was replaced meanwhile');
     void settling.begin(lastBeatAt);
   });
 
@@ -170,6 +181,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const tools = await createToolHost({
     ...host,
     boot: claim.boot,
+    journal: deps.journal,
     tools: offered,
     slots: toolSlots,
     env: toolEnv,

@@ -48,6 +48,8 @@ export const wireResultSchema = z.object({
   exitCode: z.number().nullable(),
   signal: z.string().nullable(),
   reason: z.enum(REASONS).optional(),
+  /** Of a cancellation: why, in the words of who cancelled it. */
+  cancelReason: z.string().optional(),
   stdout: z.string(),
   stderr: z.string(),
   output: z.string().optional(),

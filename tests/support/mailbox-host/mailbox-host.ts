@@ -286,6 +286,7 @@ class TinyHost implements MailboxHost {
     const end = (wire: WireResult) =>
       finish(session.owner, entry.id, {
         result: { ...wire, shell, timings, hostId: this.id },
+        ...(wire.cancelReason !== undefined && { cancelReason: wire.cancelReason }),
         epoch: session.epoch,
         takeNext: !this.#paused && !this.#stopped,
         ...(answer === undefined
@@ -295,7 +296,8 @@ class TinyHost implements MailboxHost {
     let finished = await retryWhileRedisIsDown(() => end(result), undefined);
     let told = result;
     if (finished.type === 'cancelled') {
-      told = { ...result, outcome: 'cancellation', exitCode: null, reason: 'cancelled' };
+      const { reason: cancelReason } = finished;
+      told = { ...result, outcome: 'cancellation', exitCode: null, reason: 'cancelled', cancelReason };
       finished = await retryWhileRedisIsDown(() => end(told), undefined);
     }
     if (finished.type !== 'finished') throw new Error(`finish answered ${finished.type}`);

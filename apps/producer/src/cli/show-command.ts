@@ -56,13 +56,18 @@ export async function showResult(context: Context, result: Result, json: boolean
   else if (result.outcome === 'timeout')
     terminal.say(`${result.commandId} was stopped at its time limit (${result.reason ?? 'wall'}).`);
   else if (result.outcome === 'lost')
-    terminal.say(`The host of ${result.commandId} was lost, so it is not known whether it took effect.`);
+    terminal.say(`${whatWasLost(result)}, so it is not known whether it took effect.`);
   if (result.shell.state !== 'kept' && result.outcome !== 'error') {
     const { state, reason } = result.shell;
     terminal.say(
       `The state of the shell was ${state === 'lost' ? 'lost' : 'kept in part'}${reason === undefined ? '' : `: ${reason}`}.`,
     );
   }
+}
+
+function whatWasLost({ commandId, reason }: Result): string {
+  if (reason === undefined) return `${commandId} had begun before Redis came back with an older state`;
+  return `The ${reason === 'container-removed' ? 'sandbox' : 'host'} of ${commandId} was lost`;
 }
 
 /** The first Ctrl-C cancels the command, the second leaves; a hang-up leaves it running. A Ctrl-C before the command is accepted cancels it when it is. */

@@ -27,7 +27,7 @@ export interface BegunId {
 
 export interface Journal {
   knows(begun: BegunId): boolean;
-  /** `generation`: the life of the session, for people who read the file. */
+  /** `generation`: the life of the session, or the boot of the host, for people who read the file. */
   record(begun: BegunId, generation: string): void;
   close(): void;
 }

@@ -9,12 +9,12 @@ import {
   retryWhileRedisIsDown,
   sealPlace,
 } from '@shellfleet/mailbox';
-import { ATTRIBUTES, ShellfleetError, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
+import { ATTRIBUTES, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
 import { totalOf } from '../output/redactor.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { EndingEntry, EntryResult } from './entry-run.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
-import { failedEntry } from './results.ts';
+import { lostEntry } from './results.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** `triedNext`: the call asked for the next entry too, so an empty `next` means an empty mailbox. */
@@ -28,11 +28,11 @@ export async function finishEntry(
   shell: SessionShell,
 ): Promise<EntryFinished | Fenced> {
   const { owner, sealer, signal, redaction } = context;
-  const { session } = owner.keys;
   let { result, output } = ended;
   const place = sealPlace('answer', owner.keys, entry.id);
   const answer = ended.answer === undefined ? {} : { answer: sealer.seal(ended.answer, place) };
   let triedNext = false;
+  let cancelReason: string | undefined;
   for (;;) {
     const call = () => {
       triedNext = mayTakeNext();
@@ -41,26 +41,26 @@ export async function finishEntry(
         result: {
           ...result,
           ...(entry.starts > 1 && { attempts: entry.starts }),
-          ...redaction.value({ shell: result.shell, ...pick(result.error) }),
+          ...redaction.value(textsOf(result)),
         },
         output,
         ...answer,
         epoch: result.shell.epoch,
         takeNext: triedNext,
         inbox: entry.inbox,
+        ...(cancelReason !== undefined && { cancelReason }),
       });
     };
     const finished = await retryWhileRedisIsDown(call, signal, { availability: pauseClocksWhileDown(shell) });
     if (finished.type === 'cancelled') {
-      result = { ...result, outcome: 'cancellation', reason: 'cancelled' };
+      cancelReason = finished.reason;
+      result = { ...result, outcome: 'cancellation', reason: 'cancelled', cancelReason };
     } else if (finished.type === 'misplaced') {
       // An append whose reply was lost had arrived: the output that it stored is not sent again.
       const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);
       if (rest.length < output.length) output = rest;
-      else {
-        const message = `The output of ${session}.${entry.id} does not follow what is stored.`;
-        ({ result, output } = failedEntry(entry, new ShellfleetError('INTERNAL', message), context, shell));
-      }
+      // Redis came back without output that it had stored.
+      else ({ result, output } = lostEntry(entry, 'begun-before', context, shell));
     } else {
       if (finished.type === 'finished') {
         if (finished.endedBefore) notifyProducer(entry, finished.event, owner);
@@ -71,7 +71,10 @@ export async function finishEntry(
   }
 }
 
-const pick = (error: WireResult['error']) => (error === undefined ? {} : { error });
+/** The texts of a Result beside its output. */
+function textsOf({ shell, error, cancelReason }: WireResult) {
+  return { shell, ...(error !== undefined && { error }), ...(cancelReason !== undefined && { cancelReason }) };
+}
 
 /** The call that ended the entry may have sent no notice. It is only a hint and is not awaited: the Result is in the session's stream. */
 function notifyProducer(entry: Entry, event: string, { redis, keys }: Owner): void {

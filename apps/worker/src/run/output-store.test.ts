@@ -3,7 +3,7 @@ import type { Appended, Fenced } from '@shellfleet/mailbox';
 import type { OutputEntry } from '@shellfleet/protocol';
 import { expect, test, vi } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
-import { OutputStore } from './output-store.ts';
+import { OutputForgotten, OutputStore } from './output-store.ts';
 
 const MIB = 1 << 20;
 const STORED: Appended = { type: 'stored', offsets: { stdout: 0, stderr: 0 } };
@@ -52,10 +52,10 @@ test('a fenced owner stores and acknowledges nothing more, and reads on to the e
   expect(said).toHaveLength(4);
 });
 
-test('output that does not follow the stored output makes end() reject with INTERNAL', async () => {
+test('output that does not follow the stored output, because Redis forgot some, makes end() reject with OutputForgotten', async () => {
   const { store } = createStore(async () => ({ type: 'misplaced', offsets: { stdout: 7, stderr: 0 } }));
   store.push('stdout', 0, Buffer.alloc(MIB, 'x'));
-  await expect(store.end()).rejects.toMatchObject({ code: 'INTERNAL' });
+  await expect(store.end()).rejects.toBeInstanceOf(OutputForgotten);
 });
 
 test('STORE-4: the log is written after the stream', async () => {

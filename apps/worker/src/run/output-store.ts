@@ -1,5 +1,5 @@
 import type { Appended, Fenced } from '@shellfleet/mailbox';
-import { type OutputEntry, ShellfleetError, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
+import { type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
 import type { Released } from '../output/output-queue.ts';
@@ -39,6 +39,9 @@ export interface OutputStoreDeps {
   /** Nothing more can be stored: another host owns the session, or the mailbox and the keeper disagree. */
   onLost(reason: string): void;
 }
+
+/** Redis came back without output that it had stored, and the keeper holds it no more: what follows cannot be stored. */
+export class OutputForgotten extends Error {}
 
 export class OutputStore {
   readonly #deps: OutputStoreDeps;
@@ -141,10 +144,7 @@ export class OutputStore {
     if (released.entries.length > 0) {
       const stored = await this.#deps.append(released.entries);
       if (!isStored(stored, released.entries)) {
-        if (stored.type === 'misplaced') {
-          const message = 'The output of a command does not continue the output that the mailbox has.';
-          throw new ShellfleetError('INTERNAL', message, { stored: stored.offsets });
-        }
+        if (stored.type === 'misplaced') throw new OutputForgotten();
         this.#lose(stored.type);
         return;
       }

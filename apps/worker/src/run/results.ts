@@ -36,6 +36,11 @@ export function failedEntry(
   return { result: toErrorResult(error, resultBase(entry, session, shell)), output: [] };
 }
 
+/** An entry that started and whose end is not known, without output or answer. */
+export function lostEntry(entry: Entry, reason: LossReason, session: SessionContext, shell: SessionShell): EntryResult {
+  return { result: toLostResult(resultBase(entry, session, shell), reason), output: [] };
+}
+
 /** Splits the time since acceptance into queueing, opening the shell and running. Clocks of Redis and of the host may differ, so each is at least 0. */
 function toTimings(entry: Entry, opened: SessionShell['opened'], runMs: number): WireResult['timings'] {
   const waited = Math.max(0, entry.startedAt - entry.acceptedAt);

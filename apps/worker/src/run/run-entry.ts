@@ -13,7 +13,8 @@ import type { EndingEntry, EntryResult, EntryRun } from './entry-run.ts';
 import { runFileOperation } from './file-operation.ts';
 import { type EntryFinished, finishEntry } from './finish-entry.ts';
 import { openPayload } from './open-payload.ts';
-import { failedEntry, type LossReason, resultBase, toLostResult } from './results.ts';
+import { OutputForgotten } from './output-store.ts';
+import { failedEntry, type LossReason, lostEntry, resultBase, toLostResult } from './results.ts';
 import { runCommand } from './run-command.ts';
 import { runRestart } from './run-restart.ts';
 import type { SessionContext } from './session-context.ts';
@@ -32,7 +33,9 @@ export async function runEntry(
   shell: SessionShell,
 ): Promise<EntryFinished | Fenced | ShellLost> {
   const ended = await execute(run, session, shell).catch((error: unknown) =>
-    failedEntry(run.entry, ensureShellfleetError(error), session, shell),
+    error instanceof OutputForgotten
+      ? lostEntry(run.entry, 'begun-before', session, shell)
+      : failedEntry(run.entry, ensureShellfleetError(error), session, shell),
   );
   if (mayRunAgain(run) && isShellLost(ended.result)) return { type: 'shell-lost', result: ended.result };
   return finishEntry(run, ended, session, shell); // the only place where an entry that was started becomes terminal

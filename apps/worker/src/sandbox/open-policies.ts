@@ -55,6 +55,7 @@ export async function openDocker(
     keeperPath: await keeperPath(),
     transport: config.transport,
     socketPath: config.dockerSocketPath,
+    ...(config.uids === undefined ? {} : { uids: config.uids }),
     disk: { limitBytes: config.diskBytes, leastFreeBytes: config.leastFree.diskBytes },
     logger,
     allowances: {

@@ -27,7 +27,11 @@ export async function giveUp(parts: SessionParts, why: string, isStopping: () =>
   if (head?.runnable === true && !isStopping()) return false;
   if (hadShell) await endShell(parts);
   const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
-  const released = await retryWhileRedisIsDown(() => release(owner, hadShell ? 'lost' : 'queued', event), signal);
+  const loss = hadShell ? why : shell.lossReason;
+  const released = await retryWhileRedisIsDown(
+    () => release(owner, hadShell ? 'lost' : 'queued', event, 'refuse', loss),
+    signal,
+  );
   if (released.type === 'busy' && !isStopping()) return false;
   logger.info({ reason: why }, 'session.released');
   await removeJob(parts);

@@ -79,7 +79,7 @@ export class SessionShell {
 
   /** Why the shell before this one is gone, in words for a Result. */
   get lossReason(): string {
-    return this.#lossReason;
+    return this.#death === undefined ? this.#lossReason : this.#describeEnd();
   }
 
   /** An entry can be started on it now. */
@@ -206,7 +206,7 @@ export class SessionShell {
   }
 
   /** Ends the sandbox without ending the shell in order. Never rejects. `reason`: why the shell is lost, when the sandbox is alive. */
-  async abandon(reason = this.#unresponsive ? 'its keeper did not answer' : describeDeath(this.#death)): Promise<void> {
+  async abandon(reason = this.#describeEnd()): Promise<void> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined) return;
     this.#lossReason = reason;
@@ -255,6 +255,10 @@ export class SessionShell {
       // The next start of the worker removes the rest.
       this.#deps.logger.warn({ err, ...describe(sandbox) }, 'sandbox.remove-failed');
     });
+  }
+
+  #describeEnd(): string {
+    return this.#unresponsive ? 'its keeper did not answer' : describeDeath(this.#death);
   }
 
   #hold(sandbox: Sandbox): void {

@@ -21,6 +21,7 @@ import {
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { Journal } from '../journal/journal.ts';
 import type { FoundToolJob } from '../queue/tool-jobs.ts';
 import type { Tool } from './load-tools.ts';
 import { redactJsonText } from './redact-json.ts';
@@ -32,6 +33,8 @@ export interface CallDeps {
   hostId: string;
   boot: string;
   sealer: Sealer;
+  /** The calls that this host began, also before Redis lost its record of them. */
+  journal: Journal;
   logger: Logger;
   env: Record<string, string>;
   /** Mark of this process; calls append their ids. */
@@ -69,7 +72,7 @@ export async function runCall(
   if (!begun) return;
   logger.debug({ [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.started');
   // The call has begun, so from here on every error becomes its result.
-  const outcome = await runBegun(tool, job, ref, timeoutMs, stop, deps).catch((err: unknown) => {
+  const outcome = await runOnce(tool, job, ref, timeoutMs, stop, deps).catch((err: unknown) => {
     logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed');
     return fail('error', `host ${hostId} failed to run the tool; its log says why`);
   });
@@ -82,6 +85,23 @@ export async function runCall(
     },
     'tool.ended',
   );
+}
+
+/** A call that the journal knows was put into its queue again: by a Redis that came back with an older state, or by whoever can write there. */
+async function runOnce(
+  tool: Tool,
+  job: ToolJob,
+  ref: ToolCallRef,
+  timeoutMs: number,
+  stop: AbortSignal,
+  deps: CallDeps,
+): Promise<Outcome> {
+  const begun = { namespace: deps.fleet.namespace, tenant: job.tenant, of: tool.name, id: job.call };
+  if (deps.journal.knows(begun)) {
+    return fail('lost', `host ${deps.hostId} began this call before; whether it took effect is not known`);
+  }
+  deps.journal.record(begun, deps.boot);
+  return runBegun(tool, job, ref, timeoutMs, stop, deps);
 }
 
 async function runBegun(

@@ -4,6 +4,7 @@ import { REDIS_DEADLINE_MS, type Sealer } from '@shellfleet/mailbox';
 import { ATTRIBUTES, type FleetKeys, type ToolJob } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { Journal } from '../journal/journal.ts';
 import { createToolJobs, type FoundToolJob } from '../queue/tool-jobs.ts';
 import type { Tool } from './load-tools.ts';
 import { offerTools } from './offer-tools.ts';
@@ -22,6 +23,7 @@ export interface ToolHostDeps {
   hostId: string;
   boot: string;
   sealer: Sealer;
+  journal: Journal;
   logger: Logger;
   tools: readonly Tool[];
   slots: number;

@@ -2,10 +2,11 @@
 -- ARGV 3 fence · 4 host · 5 entry · 6 outcome · 7 result JSON · 8 epoch that the result reports · 9 start the next ('1' or '0') ·
 --      10 retention ms
 --      11 sealed answer of a file operation, or '' · 12 maximum length of the inbox · 13 '1': the notice contains the result
---      14 digest of the host's admission rules, or '' when it admits everything · 15… the last output entries (see follows)
+--      14 digest of the host's admission rules, or '' when it admits everything
+--      15 the reason of a cancellation that the result has, or '' · 16… the last output entries (see follows)
 -- KEYS 4 the submitter's inbox, when this call is to notify it
 -- Returns {event, {take…}, 1 it had ended before · 0 this call ended it} · {-1} fenced · {-2} neither running nor head · {-3} no record
---         {-4} cancelled meanwhile: finish it as a cancellation · {-5, stdout, stderr} output not at the stored offset
+--         {-4, reason} cancelled: finish it as a cancellation with this reason · {-5, stdout, stderr} output not at the stored offset
 local fence, host, id, outcome, result = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local owner_fence, owner_host, running, life, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'life', 'held'))
 if owner_fence ~= fence or owner_host ~= host then return {-1} end
@@ -18,11 +19,11 @@ local changes = {}
 if entry_state ~= 'ended' then
   if running ~= id and (running or redis.call('LINDEX', queue, 0) ~= id) then return {-2} end
   -- cancel() has already promised its caller that the entry ends as a cancellation.
-  if cancel and outcome ~= 'cancellation' then return {-4} end
-  local follow, offsets, seq = follows(15, stdout, stderr, stored_seq)
+  if cancel and (outcome ~= 'cancellation' or ARGV[15] ~= cancel) then return {-4, cancel} end
+  local follow, offsets, seq = follows(16, stdout, stderr, stored_seq)
   if not follow then return {-5, offsets[1], offsets[2]} end
   redis.call('DEL', record_key(id), input_key(id))
-  emit_output(id, 15)
+  emit_output(id, 16)
   event = complete(id, outcome, result, ARGV[10], {kind = kind, inbox = inbox, accepted_at = accepted_at, started_at = started_at,
     stdout = offsets[1], stderr = offsets[2], cancel = cancel, seq = seq, key = key})
   ended_before = 0

@@ -16,6 +16,8 @@ export interface FinishOptions {
   epoch: number;
   /** Start the next entry in the same step. */
   takeNext: boolean;
+  /** Of a cancellation: the reason that an earlier call was told, before redaction. */
+  cancelReason?: string;
   /** output that was not appended yet */
   output?: readonly OutputEntry[];
   /** the answer of a file operation, sealed */
@@ -33,8 +35,8 @@ export type Finished =
    * deadline ended the entry first, so the valid Result is the one in the stream.
    */
   | { type: 'finished'; event: string; next: Taken; endedBefore: boolean }
-  /** A caller's cancel() came first: finish it as a cancellation. */
-  | { type: 'cancelled' }
+  /** A caller cancelled it: finish it as a cancellation, with this reason. */
+  | { type: 'cancelled'; reason: string }
   | { type: 'misplaced'; offsets: { stdout: number; stderr: number } }
   /** It is neither running nor the head. */
   | { type: 'not-running' };
@@ -65,13 +67,14 @@ export async function finish(owner: Owner, entryId: string, options: FinishOptio
         INBOX_LENGTH,
         result.length <= INLINE_RESULT_CHARS ? '1' : '0',
         owner.admission ?? '',
+        options.cancelReason ?? '',
         ...toOutputArguments(options.output ?? []),
       ],
     ),
     script.name,
   );
   if (reply[0] === -1) return FENCED;
-  if (reply[0] === -4) return { type: 'cancelled' };
+  if (reply[0] === -4) return { type: 'cancelled', reason: asString(reply[1]) };
   if (reply[0] === -5)
     return { type: 'misplaced', offsets: { stdout: asNumber(reply[1]), stderr: asNumber(reply[2]) } };
   if (typeof reply[0] === 'number') return { type: 'not-running' };

@@ -1,5 +1,5 @@
 import type { EventType } from '@shellfleet/protocol';
-import { CANCELLED_IN_ONE_CALL, CANCELLED_UNSTARTED } from '../producer/cancel.ts';
+import { CANCELLED_IN_ONE_CALL, CLOSED_UNSTARTED } from '../producer/cancel.ts';
 import { asArray, asString } from '../reply.ts';
 import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
@@ -10,12 +10,14 @@ const script = defineMailboxScript('host/release');
 /**
  * Releases the session. Refused (`busy`) while an entry runs. Also refused while the session has other work, unless `waiting` is `leave`:
  * the waiting entries then stay for the next owner. The life of a closing session ends with it.
+ * `loss`: why the last shell is gone, for the next owner; default: the reason of the event.
  */
 export async function release(
   owner: Owner,
   status: 'queued' | 'lost',
   event?: { type: EventType; data: { reason: string } },
   waiting: 'refuse' | 'leave' = 'refuse',
+  loss = event?.data.reason ?? '',
 ): Promise<{ type: 'released'; life: string } | { type: 'busy' } | Fenced> {
   const args = [
     owner.fence,
@@ -24,10 +26,10 @@ export async function release(
     event?.type ?? '',
     JSON.stringify(event?.data ?? {}),
     retentionOf(owner.redis, owner.keys.namespace),
-    CANCELLED_UNSTARTED,
+    CLOSED_UNSTARTED,
     CANCELLED_IN_ONE_CALL,
     waiting === 'leave' ? '1' : '0',
-    event?.data.reason ?? '',
+    loss,
   ];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;

@@ -18,8 +18,12 @@ export type Cancelled =
 /** The most entries that one call cancels: a script blocks every other client, so a longer queue takes several calls. */
 export const CANCELLED_IN_ONE_CALL = 2_000;
 
-/** The Result of an entry that is cancelled before it ran. */
-export const CANCELLED_UNSTARTED = JSON.stringify(toWireResult(emptyResult('cancellation', { reason: 'cancelled' })));
+/** The Result of an entry that is cancelled before it ran, as JSON. */
+function cancelledUnstarted(cancelReason: string): string {
+  return JSON.stringify(toWireResult(emptyResult('cancellation', { reason: 'cancelled', cancelReason })));
+}
+
+export const CLOSED_UNSTARTED = cancelledUnstarted('session closed');
 
 /** Ends a waiting entry at once; marks a running one, which can then end only as a cancellation. */
 export async function cancel(redis: Redis, keys: SessionKeys, entryId: string, reason: string): Promise<Cancelled> {
@@ -28,7 +32,7 @@ export async function cancel(redis: Redis, keys: SessionKeys, entryId: string, r
   const args = [
     entryId,
     reason,
-    CANCELLED_UNSTARTED,
+    cancelledUnstarted(reason),
     retentionOf(redis, keys.namespace),
     randomUUID(),
     keys.wakeUpsPrefix,

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
 import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runOnSession, throwQueueError } from '../script.ts';
-import { CANCELLED_IN_ONE_CALL, CANCELLED_UNSTARTED } from './cancel.ts';
+import { CANCELLED_IN_ONE_CALL, CLOSED_UNSTARTED } from './cancel.ts';
 
 const script = defineMailboxScript('producer/close');
 
@@ -21,6 +21,7 @@ const CANCELLED_OUT_OF_REACH = JSON.stringify(
   toWireResult(
     emptyResult('cancellation', {
       reason: 'cancelled',
+      cancelReason: 'session closed',
       shell: { state: 'lost', reason: 'closed while its host was out of reach', epoch: 0 },
     }),
   ),
@@ -39,7 +40,7 @@ export async function close(
   const life = generation ?? (await redis.hget(keys.state, 'generation').catch(throwQueueError));
   const args = [
     life ?? '',
-    CANCELLED_UNSTARTED,
+    CLOSED_UNSTARTED,
     ownerOutOfReach ? '1' : '0',
     CANCELLED_OUT_OF_REACH,
     retentionOf(redis, keys.namespace),

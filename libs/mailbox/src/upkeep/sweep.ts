@@ -1,6 +1,6 @@
 import { emptyResult, encodeWakeUp, LIMITS, type SessionKeys, toWireResult } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { CANCELLED_UNSTARTED } from '../producer/cancel.ts';
+import { CLOSED_UNSTARTED } from '../producer/cancel.ts';
 import { type Closed, toEnded } from '../producer/close.ts';
 import type { Life } from '../read/life.ts';
 import { asArray, asNumber, asString } from '../reply.ts';
@@ -50,7 +50,7 @@ export async function sweep(
     limits.retentionMs,
     limits.streamBytes,
     NOT_STARTED_IN_TIME,
-    CANCELLED_UNSTARTED,
+    CLOSED_UNSTARTED,
     MOST_ENTRIES_IN_ONE_CALL,
     keys.wakeUpsPrefix,
     encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),

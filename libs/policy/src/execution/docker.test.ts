@@ -38,6 +38,18 @@ describe('planDocker', () => {
     });
   });
 
+  test('on a host that gives each session a uid of its own, a spec names no numeric user, but may name what the operator allows', () => {
+    expect(refusalOf({ user: '1000:1000' }, { ownUids: true })).toEqual({
+      code: 'SANDBOX_UNAVAILABLE',
+      issues: [{ path: 'user', message: expect.stringContaining('a uid of its own') }],
+    });
+    expect(refusalOf({ user: 'root' }, { ownUids: true })?.issues).toEqual([
+      { path: 'user', message: expect.stringContaining('does not allow root') },
+    ]);
+    expect(plan({ user: 'root' }, { ownUids: true, users: ['root'] }).user).toBe('root');
+    expect(refusalOf({}, { ownUids: true })).toBe(undefined);
+  });
+
   test.each([
     [
       '42: more memory than the host',

@@ -16,6 +16,8 @@ export interface DockerAllowances {
   defaultImage: string;
   /** 'root': uid or gid 0. 'image': user names, and the image's own default user. */
   users: readonly ('root' | 'image')[];
+  /** Each session has a uid of its own, which no spec chooses. Default: sessions have DEFAULT_USER. */
+  ownUids?: boolean;
   /** Folders of the host below which a session may name its workspace. */
   workspaces: readonly string[];
   bounds: HostBounds;
@@ -47,7 +49,7 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
   const { bounds } = allowances;
   refuse([
     ...checkImage(image, allowances),
-    ...checkUser(user, allowances),
+    ...checkUser(user, spec.user, allowances),
     ...checkWorkspace(spec.workspace, allowances.workspaces),
     ...checkCwd(spec.cwd),
     ...checkBounds({ memoryBytes, cpus, pids }, bounds),
@@ -70,7 +72,9 @@ function checkImage(image: string, { images, defaultImage }: DockerAllowances): 
   return [{ path: 'image', message: `${image} is not on this host's list of images` }];
 }
 
-function checkUser(user: SessionUser, { users }: DockerAllowances): FieldIssue[] {
+function checkUser(user: SessionUser, asked: string | undefined, { users, ownUids }: DockerAllowances): FieldIssue[] {
+  if (ownUids === true && asked !== undefined && !user.needs)
+    return [{ path: 'user', message: 'this host gives each session a uid of its own: leave it out' }];
   if (!user.needs || users.includes(user.needs)) return [];
   const what = user.needs === 'root' ? 'root' : "users by name, nor the image's own (give uid:gid)";
   return [{ path: 'user', message: `this host does not allow ${what}` }];

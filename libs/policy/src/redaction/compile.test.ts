@@ -150,6 +150,20 @@ test('a secret of fewer than six characters is not masked, and a warning names i
   expect(redaction.text('ab12! ab12!x').text).toBe('ab12! [REDACTED_SECRET]');
 });
 
+test.each(['', 'true', '12345'])('the secret %j is not masked, which a warning reports (case 59)', (secret) => {
+  const redaction = compileRedaction({ secrets: { TOO_SHORT: secret }, hashKey });
+  expect(redaction.warnings).toEqual([{ secret: 'TOO_SHORT', message: expect.stringContaining('is not masked') }]);
+  expect(redaction.text('true 12345 ').text).toBe('true 12345 ');
+});
+
+test.each([
+  ['a secret that contains another', ['password-of-a', 'my-password-of-a-team'], 'x my-password-of-a-team y'],
+  ['two secrets that overlap', ['alpha-beta', 'beta-gamma'], 'x alpha-beta-gamma y'],
+])('%s: one mask covers both (case 60)', (_what, [first = '', second = ''], text) => {
+  const redaction = compileRedaction({ secrets: { FIRST: first, SECOND: second }, hashKey });
+  expect(redaction.text(text).text).toBe('x [REDACTED_SECRET] y');
+});
+
 test('tokens are found unless they are switched off; a type that a rule names is found even then', () => {
   const text = `ghp_${'a1'.repeat(18)} npm_${'b2'.repeat(18)}`;
   const rules: RedactionRule[] = [{ type: 'npm_token', strategy: 'mask' }];

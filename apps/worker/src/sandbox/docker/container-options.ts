@@ -7,6 +7,8 @@ import type { SandboxTransport } from '../sandbox.ts';
 
 /** Defines `localhost`: without its network code the engine writes no hosts file. */
 export const HOSTS_FILE = 'hosts';
+/** In the folder of a session with a uid of its own. */
+export const PASSWD_FILE = 'passwd';
 export const HOSTS = '127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n';
 /** Where the host's folder with the keeper is mounted in the container, read-only. */
 export const KEEPER_FOLDER = '/.shellfleet';
@@ -27,6 +29,8 @@ export interface ContainerRequest {
   name: string;
   /** The host's folder to mount at KEEPER_FOLDER; undefined: the keeper is copied in. */
   keeperSource: string | undefined;
+  /** That folder has a file of users. */
+  hasPasswd: boolean;
   /** The shell that the session's spec names, if any. */
   shell: string[];
 }
@@ -67,7 +71,7 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
   };
 }
 
-function toHostConfig({ plan, keeperSource }: ContainerRequest): HostConfig {
+function toHostConfig({ plan, keeperSource, hasPasswd }: ContainerRequest): HostConfig {
   return {
     // The keeper is PID 1 and reaps processes itself.
     Init: false,
@@ -99,6 +103,9 @@ function toHostConfig({ plan, keeperSource }: ContainerRequest): HostConfig {
       ...(keeperSource === undefined
         ? []
         : [bind(keeperSource, KEEPER_FOLDER, true), bind(`${keeperSource}/${HOSTS_FILE}`, '/etc/hosts', true)]),
+      ...(keeperSource === undefined || !hasPasswd
+        ? []
+        : [bind(`${keeperSource}/${PASSWD_FILE}`, '/etc/passwd', true)]),
       ...(plan.workspace === undefined ? [] : [bind(plan.workspace, WORKSPACE_PATH, false)]),
     ],
   };

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { abortable } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
@@ -22,7 +24,7 @@ import { sandboxName } from '../sandbox-name.ts';
 import { openSessionFolders, type SessionFolders } from '../session-folder.ts';
 import { AttachStream } from './attach-stream.ts';
 import { ContainerDisks } from './container-disks.ts';
-import { HOSTS, HOSTS_FILE, KEEPER_FOLDER, toContainerOptions } from './container-options.ts';
+import { HOSTS, HOSTS_FILE, KEEPER_FOLDER, PASSWD_FILE, toContainerOptions } from './container-options.ts';
 import { createContainer } from './create-container.ts';
 import { DeathWatch } from './death-watch.ts';
 import type { DiskBounds } from './disk-watch.ts';
@@ -30,6 +32,8 @@ import { type EngineAnswer, isConflict, isMissingImage, isNotFound, toShellfleet
 import { Engine, type EngineTimes } from './engine.ts';
 import { Images } from './images.ts';
 import { hostFilter, ofHost, ofNamespace, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
+import { SessionPasswd } from './session-passwd.ts';
+import { SessionUids, type UidRange } from './session-uids.ts';
 import { createTar, type TarEntry } from './tar.ts';
 import { hasVolumes, openWorkspaceFolder } from './workspace-folder.ts';
 
@@ -49,6 +53,8 @@ export interface DockerSandboxesOptions {
   allowances: DockerAllowances;
   /** Path of the engine's socket. */
   socketPath: string;
+  /** A uid for each session. Default: all have the same. */
+  uids?: UidRange;
   /** Default: the usual bounds of the watch. */
   disk?: DiskBounds;
   logger?: Logger;
@@ -70,6 +76,8 @@ class DockerSandboxes implements Sandboxes {
   readonly #images: Images;
   readonly #deaths: DeathWatch;
   readonly #disks: ContainerDisks;
+  readonly #uids: SessionUids | undefined;
+  readonly #passwd: SessionPasswd;
   /** Ids and names of the sandboxes that this process creates or uses. Every other one is a leftover. */
   readonly #used = new Map<string, string>();
 
@@ -80,6 +88,8 @@ class DockerSandboxes implements Sandboxes {
     this.#images = new Images(engine.docker);
     this.#deaths = new DeathWatch(engine, hostFilter(options.namespace, options.hostId));
     const usual = { limitBytes: undefined, leastFreeBytes: undefined };
+    this.#uids = options.uids && new SessionUids(options.uids);
+    this.#passwd = new SessionPasswd(engine);
     this.#disks = new ContainerDisks(engine, options.disk ?? usual, options.logger);
   }
 
@@ -96,10 +106,16 @@ class DockerSandboxes implements Sandboxes {
     spec: ResolvedSessionSpec,
     options: { signal?: AbortSignal } = {},
   ): Promise<Sandbox> {
-    const plan = planDocker(await withRealWorkspace(spec), this.#options.allowances);
-    const { hostId, transport, allowances } = this.#options;
+    const { hostId, transport, uids } = this.#options;
+    const allowances = { ...this.#options.allowances, ownUids: uids !== undefined };
+    const planned = planDocker(await withRealWorkspace(spec), allowances);
     const sandboxId = randomBytes(6).toString('hex');
-    const labels = { session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION };
+    const uid = spec.user === undefined ? this.#takeUid(sandboxId) : undefined;
+    const plan = uid === undefined ? planned : { ...planned, user: `${uid}:${uid}`, owner: { uid, gid: uid } };
+    const labels = {
+      ...{ session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION },
+      ...(uid === undefined ? {} : { uid }),
+    };
     const workspace = await openWorkspaceFolder(plan.workspace, allowances.workspaces, transport);
     this.#used.set(sandboxId, nameOf(labels));
     try {
@@ -110,12 +126,13 @@ class DockerSandboxes implements Sandboxes {
         shell: spec.shell ?? [],
         labels,
         folder: folder.path,
+        passwd: await this.#writePasswd(plan.image, labels, folder.path),
       };
       const containerId = await this.#createContainer(request);
       const sandbox = this.#toSandbox(containerId, plan.image, labels, Date.now());
       void sandbox.died.then(() => workspace.close());
       await this.#checkVolumes(containerId, plan.image, workspace.identity)
-        .then(() => this.#fill(containerId, plan, transport))
+        .then(() => this.#fill(containerId, request, transport))
         .then(() => options.signal?.throwIfAborted())
         .catch(async (error: unknown) => {
           await sandbox.remove();
@@ -124,8 +141,10 @@ class DockerSandboxes implements Sandboxes {
       return sandbox;
     } catch (error) {
       this.#used.delete(sandboxId);
+      this.#uids?.release(sandboxId);
       await workspace.close();
       await this.#folders.at(nameOf(labels)).remove();
+      if (isMissingImage(error)) throw new MissingImage(plan.image);
       throw error instanceof MissingImage ? error : toShellfleetError(error, 'to make a container', fromCreateAnswer);
     }
   }
@@ -138,6 +157,7 @@ class DockerSandboxes implements Sandboxes {
     return own.map(({ labels, Id, Image, Created, State }) => {
       const state = toFoundState(State);
       this.#used.set(labels.sandboxId, nameOf(labels));
+      if (labels.uid !== undefined) this.#uids?.keep(labels.sandboxId, labels.uid);
       return { sandbox: this.#toSandbox(Id, Image, labels, Created * 1_000, state === 'running'), state };
     });
   }
@@ -196,14 +216,34 @@ class DockerSandboxes implements Sandboxes {
     await this.#engine.close();
   }
 
+  #takeUid(sandboxId: string): number | undefined {
+    if (this.#uids === undefined) return undefined;
+    const uid = this.#uids.take(sandboxId);
+    if (uid !== undefined) return uid;
+    const issues = [{ path: 'user', message: 'every uid of this host is in use' }];
+    throw new ShellfleetError('SANDBOX_UNAVAILABLE', 'Every uid of SHELLFLEET_UIDS is in use on this host.', {
+      issues,
+    });
+  }
+
+  /** Undefined where all sessions have the same user. */
+  async #writePasswd(image: string, labels: SandboxLabels, folder: string): Promise<string | undefined> {
+    if (labels.uid === undefined) return undefined;
+    const ofReader = toLabels({ ...labels, sandboxId: randomBytes(6).toString('hex') });
+    const text = await this.#passwd.write(image, labels.uid, ofReader);
+    await writeFile(join(folder, PASSWD_FILE), text, { mode: 0o444 });
+    return text;
+  }
+
   async #createContainer(made: {
     plan: DockerPlan;
     workspaceIdentity: string | undefined;
     shell: string[];
     labels: SandboxLabels;
     folder: string;
+    passwd: string | undefined;
   }): Promise<string> {
-    const { plan, workspaceIdentity, shell, labels, folder } = made;
+    const { plan, workspaceIdentity, shell, labels, folder, passwd } = made;
     const request = toContainerOptions({
       plan,
       workspaceIdentity,
@@ -213,6 +253,7 @@ class DockerSandboxes implements Sandboxes {
       labels: toLabels(labels),
       name: `shellfleet-${nameOf(labels)}`,
       keeperSource: isMounted(plan, labels.transport) ? folder : undefined,
+      hasPasswd: passwd !== undefined,
     });
     return createContainer(this.#engine, request).catch((error: unknown) => {
       throw isMissingImage(error) ? new MissingImage(plan.image) : error;
@@ -229,7 +270,11 @@ class DockerSandboxes implements Sandboxes {
   }
 
   /** Files that the container needs before it starts: a workspace owned by its user, which the engine would create as root. */
-  async #fill(containerId: string, plan: DockerPlan, transport: SandboxTransport): Promise<void> {
+  async #fill(
+    containerId: string,
+    { plan, passwd }: { plan: DockerPlan; passwd: string | undefined },
+    transport: SandboxTransport,
+  ): Promise<void> {
     const entries: TarEntry[] = [];
     if (!plan.readOnlyRootfs && plan.workspace === undefined) {
       entries.push({ path: `${WORKSPACE_PATH.slice(1)}/`, mode: 0o755, ...plan.owner });
@@ -240,6 +285,8 @@ class DockerSandboxes implements Sandboxes {
       entries.push({ path: folder, mode: 0o755, uid: 0, gid: 0 });
       entries.push({ path: `${folder}keeper`, mode: 0o555, uid: 0, gid: 0, data });
       entries.push({ path: 'etc/hosts', mode: 0o644, uid: 0, gid: 0, data: Buffer.from(HOSTS) });
+      if (passwd !== undefined)
+        entries.push({ path: 'etc/passwd', mode: 0o644, uid: 0, gid: 0, data: Buffer.from(passwd) });
     }
     if (entries.length === 0) return;
     const archive = await createTar(entries);
@@ -282,6 +329,7 @@ class DockerSandboxes implements Sandboxes {
       remove: async () => {
         // Should the engine not remove it now, the next sweep does.
         this.#used.delete(labels.sandboxId);
+        this.#uids?.release(labels.sandboxId);
         await this.#removeContainer(containerId);
         await folder.remove();
         died.resolve({ reason: 'removed', exitCode: null });

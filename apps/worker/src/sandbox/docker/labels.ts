@@ -11,6 +11,8 @@ export interface SandboxLabels {
   sandboxId: string;
   transport: SandboxTransport;
   keeperProtocol: number;
+  /** Of the session's processes, where each session has one of its own. */
+  uid?: number;
 }
 
 const schema = z.object({
@@ -21,11 +23,18 @@ const schema = z.object({
   sandbox: z.string().regex(/^[0-9a-f]{12}$/),
   transport: z.enum(['socket', 'attach']),
   'keeper-protocol': z.string().regex(/^[0-9]{1,6}$/),
+  uid: z
+    .string()
+    .regex(/^[0-9]{1,9}$/)
+    .optional(),
 });
 
 export function toLabels(labels: SandboxLabels): Record<string, string> {
-  const { session, hostId, sandboxId, transport, keeperProtocol } = labels;
-  const values = { ...session, host: hostId, sandbox: sandboxId, transport, 'keeper-protocol': String(keeperProtocol) };
+  const { session, hostId, sandboxId, transport, keeperProtocol, uid } = labels;
+  const values = {
+    ...{ ...session, host: hostId, sandbox: sandboxId, transport, 'keeper-protocol': String(keeperProtocol) },
+    ...(uid === undefined ? {} : { uid: String(uid) }),
+  };
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [PREFIX + name, value]));
 }
 
@@ -43,6 +52,7 @@ export function parseLabels(labels: Record<string, string>): SandboxLabels | und
     sandboxId,
     transport,
     keeperProtocol: Number(values['keeper-protocol']),
+    ...(values.uid === undefined ? {} : { uid: Number(values.uid) }),
   };
 }
 

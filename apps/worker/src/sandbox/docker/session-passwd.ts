@@ -1,0 +1,69 @@
+import { WORKSPACE_PATH } from '@shellfleet/policy';
+import type Docker from 'dockerode';
+import { extract } from 'tar-stream';
+import { isNotFound } from './docker-errors.ts';
+import type { Engine } from './engine.ts';
+
+/** A larger one is no list of users. */
+const MOST_BYTES = 1_048_576;
+const USER_NAME = 'session';
+
+/** `/etc/passwd` for sessions with a uid of their own: the image's, with a name for the uid. Programs such as ssh and git want one. */
+export class SessionPasswd {
+  readonly #engine: Engine;
+  /** By id of the image. */
+  readonly #ofImages = new Map<string, Promise<string>>();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** `labels`: of the container that is made for reading the image's, and removed. Throws what the engine answers for a missing image. */
+  async write(image: string, uid: number, labels: Record<string, string>): Promise<string> {
+    const { Id: id } = await this.#engine.call((docker) => docker.getImage(image).inspect());
+    const known = this.#ofImages.get(id) ?? this.#read(id, labels);
+    this.#ofImages.set(id, known);
+    const others = await known.catch((error: unknown) => {
+      this.#ofImages.delete(id);
+      throw error;
+    });
+    return withUser(others, uid);
+  }
+
+  async #read(image: string, labels: Record<string, string>): Promise<string> {
+    const options = { Image: image, Entrypoint: ['/'], Labels: labels, NetworkDisabled: true };
+    const { id } = await this.#engine.call((docker, abortSignal) =>
+      docker.createContainer({ ...options, abortSignal }),
+    );
+    const read = (docker: Docker, abortSignal: AbortSignal) =>
+      docker.getContainer(id).getArchive({ path: '/etc/passwd', abortSignal });
+    try {
+      return await readFirstFile(await this.#engine.call(read));
+    } catch (error) {
+      if (isNotFound(error)) return '';
+      throw error;
+    } finally {
+      await this.#engine.call((docker, abortSignal) => docker.getContainer(id).remove({ v: true, abortSignal }));
+    }
+  }
+}
+
+export function withUser(passwd: string, uid: number): string {
+  const others = passwd.split('\n').filter((line) => {
+    const [name, , of] = line.split(':');
+    return line !== '' && name !== USER_NAME && of !== String(uid);
+  });
+  return [...others, `${USER_NAME}:x:${uid}:${uid}::${WORKSPACE_PATH}:/bin/sh`, ''].join('\n');
+}
+
+/** Empty when it is a link, or too large. */
+async function readFirstFile(archive: NodeJS.ReadableStream): Promise<string> {
+  const entries = archive.pipe(extract());
+  for await (const entry of entries) {
+    if (entry.header.type !== 'file' || (entry.header.size ?? 0) > MOST_BYTES) return '';
+    const chunks: Buffer[] = [];
+    for await (const chunk of entry) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks).toString('utf8');
+  }
+  return '';
+}

@@ -1,0 +1,188 @@
+import { createSealer, sealPlace, submit } from '@shellfleet/mailbox';
+import { sessionKeys } from '@shellfleet/protocol';
+import { ulid } from 'ulid';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inspectFleet } from '../support/inspect-fleet.ts';
+import { newSubmission } from '../support/mailbox-session.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+
+// Bad input that only a shell, a file system or a worker can judge. The numbers are the rows of the list of bad inputs.
+
+let stack: TestFleet;
+beforeAll(async () => {
+  stack = await startFleet({ slots: 16 });
+});
+afterAll(() => stack?.[Symbol.asyncDispose]());
+
+test('case 24: ids that differ only in case are two sessions, in two containers', async () => {
+  const [upper, lower] = await Promise.all(['Abc', 'abc'].map((id) => stack.fleet.session(id)));
+  await Promise.all([upper?.run('mine=upper'), lower?.run('mine=lower')]);
+  expect([(await upper?.run('echo $mine'))?.stdout, (await lower?.run('echo $mine'))?.stdout]).toEqual([
+    'upper\n',
+    'lower\n',
+  ]);
+  await using inspector = inspectFleet(stack);
+  const [first] = await inspector.containers('Abc');
+  const [second] = await inspector.containers('abc');
+  expect(first?.id).not.toBe(second?.id);
+});
+
+test('case 33: PATH may be set, for a command and for a session', async () => {
+  const session = await stack.fleet.session('path', { env: { PATH: '/workspace/bin:/usr/bin:/bin' } });
+  await session.run(
+    `mkdir bin other; printf '#!/bin/sh\\necho of-session' > bin/own; printf '#!/bin/sh\\necho of-command' > other/own; chmod +x */own`,
+  );
+  expect((await session.run('own')).stdout).toBe('of-session\n');
+  expect((await session.run('own', { env: { PATH: '/workspace/other:/usr/bin:/bin' } })).stdout).toBe('of-command\n');
+  expect((await session.run('own')).stdout).toBe('of-session\n');
+});
+
+// A link may lead anywhere in the sandbox: the sandbox is the wall, and the user's own permissions hold behind the link.
+test('case 34: a directory behind a link is entered where the user may, and else nothing runs', async () => {
+  const session = await stack.fleet.session('links');
+  await session.run('ln -s /usr/lib there; ln -s /root closed; ln -s loop loop; : > file');
+  expect((await session.run('pwd -P', { cwd: '/workspace/there' })).stdout).toBe('/usr/lib\n');
+  for (const cwd of [
+    '/workspace/closed',
+    '/workspace/loop',
+    '/workspace/file',
+    '/workspace/there\n',
+    '/workspace/../../root',
+  ])
+    expect(await session.run('touch /tmp/ran', { cwd })).toMatchObject({
+      outcome: 'error',
+      error: { code: 'COMMAND_INVALID' },
+    });
+  expect((await session.run('ls /tmp/ran')).exitCode).toBe(2);
+});
+
+describe('Files', () => {
+  test('case 36: a write replaces a link, and leaves what the link or another name of the file leads to', async () => {
+    const session = await stack.fleet.session('replaces');
+    await session.run('echo old > target; ln -s target soft; ln target hard');
+    await session.files.write('/workspace/soft', 'new');
+    await session.files.write('/workspace/hard', 'new');
+    expect((await session.run('cat target soft hard; test -L soft || echo replaced')).stdout).toBe(
+      'old\nnewnewreplaced\n',
+    );
+  });
+
+  // A caller cannot write such a name, since paths are texts; it sees that the file is there.
+  test('case 38: a name that is no UTF-8 is listed with U+FFFD, and hides no other', async () => {
+    const session = await stack.fleet.session('names');
+    await session.run('mkdir d; : > "d/$(printf \'a\\377b\')"; : > d/other');
+    const entries = await session.files.list('/workspace/d');
+    expect(entries.map(({ name }) => name).sort()).toEqual(['a\ufffdb', 'other']);
+  });
+
+  test('case 39: a FIFO, and a link to a device, are refused at once', async () => {
+    const session = await stack.fleet.session('special');
+    await session.run('mkfifo fifo; ln -s /dev/zero zero');
+    await expect(session.files.read('/workspace/fifo')).rejects.toMatchObject({ code: 'PATH_INVALID' });
+    await expect(session.files.read('/workspace/zero')).rejects.toMatchObject({ code: 'PATH_INVALID' });
+  });
+});
+
+describe('Output', () => {
+  test('case 48: programs that read stdin find it empty, and end at once', async () => {
+    const session = await stack.fleet.session('stdin');
+    const script = 'cat; read x; echo "read $?"; python3; sh; echo "sh $?"';
+    expect(await session.run(script, { timeoutMs: 20_000 })).toMatchObject({
+      outcome: 'success',
+      stdout: 'read 1\nsh 0\n',
+    });
+  });
+
+  test.each([
+    [
+      '50: what controls another system',
+      "echo '::add-mask::value' '##[group]x' '{\"exitCode\":7}'",
+      '::add-mask::value ##[group]x {"exitCode":7}\n',
+    ],
+    ['56: a byte order mark', "printf '\\357\\273\\277a'", '\ufeffa'],
+    ['56: a character that arrives in two pieces', "printf '\\360\\237'; sleep 0.3; printf '\\230\\200'", '😀'],
+    ['56: bytes that are no character', "printf 'a\\377b\\360\\237'", 'a\ufffdb\ufffd'],
+    ['56: NUL', "printf 'a\\0b'", 'a\0b'],
+    // As bytes on stdout, for whom a pipe is meant: what is made for a person, such as messages and tables, has them escaped.
+    [
+      '57: sequences that command a terminal',
+      "printf '\\033]52;c;eA==\\007\\033[2J'",
+      '\u001b]52;c;eA==\u0007\u001b[2J',
+    ],
+  ])('case %s is shown as it was written', async (_what, script, stdout) => {
+    const session = await stack.fleet.session('output');
+    expect(await session.run(script)).toMatchObject({ outcome: 'success', exitCode: 0, stdout });
+  });
+
+  test('case 56: with the encoding base64 every byte is in the Result', async () => {
+    const session = await stack.fleet.session('output');
+    const { stdout } = await session.run("printf 'a\\377\\0b'", { encoding: 'base64' });
+    expect([...Buffer.from(stdout, 'base64')]).toEqual([0x61, 0xff, 0, 0x62]);
+  });
+
+  test('case 55: ten million empty lines and one line of 30 MB are counted exactly', { timeout: 120_000 }, async () => {
+    const session = await stack.fleet.session('counted', { output: { maxLines: 10, maxBytes: 1_000 } });
+    const lines = await session.run("yes '' | head -n 10000000", { timeoutMs: 100_000 });
+    expect(lines.totals).toMatchObject({ stdoutBytes: 10_000_000, stdoutLines: 10_000_000 });
+    expect(lines.truncated).toMatchObject({ lines: true });
+    const line = await session.run("head -c 30000000 /dev/zero | tr '\\0' x", { timeoutMs: 100_000 });
+    expect(line.totals).toMatchObject({ stdoutBytes: 30_000_000, stdoutLines: 1 });
+    expect(line.truncated).toEqual({ bytes: true, lines: false });
+    expect(line.stdout.length).toBeLessThan(1_200);
+  });
+});
+
+test('case 74: a container that was renamed by hand keeps its session', async () => {
+  const session = await stack.fleet.session('renamed');
+  await session.run('kept=yes');
+  await using inspector = inspectFleet(stack);
+  const container = await inspector.container('renamed');
+  await container.rename({ name: `${stack.namespace}-by-hand` });
+  expect((await session.run('echo $kept')).stdout).toBe('yes\n');
+  await stack.workers[0]?.kill();
+  await stack.workers[0]?.start();
+  expect((await session.run('echo $kept')).stdout).toBe('yes\n');
+});
+
+test('case 75: a container runtime cannot be named, so none is fallen back to', async () => {
+  const spec = { policy: { type: 'docker', runtime: 'runsc' } } as never;
+  await expect(stack.fleet.session('runtime', spec)).rejects.toMatchObject({
+    code: 'SESSION_SPEC_INVALID',
+    context: { issues: [{ path: 'spec.policy.runtime', message: 'unknown field' }] },
+  });
+});
+
+describe('What was written straight to Redis', () => {
+  const newer = JSON.stringify({ type: 'command', script: 'touch /tmp/ran', ofANewerVersion: true, timeoutMs: 'soon' });
+  test.each([
+    [
+      '78: sealed by a newer version, with fields of other types',
+      (seal: (text: string) => string) => seal(newer),
+      'INTERNAL',
+    ],
+    [
+      '78: of a type that there is not',
+      (seal: (text: string) => string) => seal('{"type":"of-a-newer-version"}'),
+      'INTERNAL',
+    ],
+    ['67: not sealed', () => newer, 'SEAL_KEY_UNKNOWN'],
+    ['67: sealed for another session', (_: unknown, foreign: string) => foreign, 'SEAL_KEY_UNKNOWN'],
+  ])('case %s: it ends as an error, nothing of it runs, and the session goes on', async (what, toPayload, code) => {
+    const id = `straight-${what.replaceAll(/[^a-z0-9]+/g, '-')}`.slice(0, 60);
+    const session = await stack.fleet.session(id);
+    await session.run('kept=yes');
+    const keys = sessionKeys(stack.namespace, 'default', id);
+    await using inspector = inspectFleet(stack);
+    const entryId = ulid();
+    const sealer = createSealer([stack.sealKey]);
+    const seal = (text: string) => sealer.seal(text, sealPlace('payload', keys, entryId));
+    const elsewhere = sealPlace('payload', sessionKeys(stack.namespace, 'default', 'another'), entryId);
+    const payload = toPayload(seal, sealer.seal(newer, elsewhere));
+    const generation = String(await inspector.redis.hget(keys.state, 'generation'));
+    await submit(inspector.redis, keys, newSubmission(generation, { entryId, payload, inbox: '' }));
+    const next = session.run('echo $kept; ls /tmp/ran 2>/dev/null | wc -l');
+    const result = await (await stack.fleet.command(`${id}.${entryId}`)).result();
+    expect(result).toMatchObject({ outcome: 'error', exitCode: null, error: { code } });
+    expect(await next).toMatchObject({ stdout: 'yes\n0\n' });
+  });
+});

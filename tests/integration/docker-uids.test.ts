@@ -1,0 +1,121 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
+import { createDockerSandboxes, type DockerSandboxesOptions, type Sandboxes } from '@shellfleet/worker';
+import Docker from 'dockerode';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+
+// The kernel counts inotify instances per uid. A session takes as many as it gets, and its neighbour wants one.
+
+const keeperPath = fileURLToPath(new URL('../fixtures/stands-in-for-the-keeper.sh', import.meta.url));
+const TAKE_ALL = `python3 -c "import ctypes, time; c = ctypes.CDLL(None); any(c.inotify_init() < 0 for _ in range(5000)); print('has all', flush=True); time.sleep(100)" > has & until grep -q all has; do sleep 0.05; done`;
+const TAKE_ONE = `python3 -c "import ctypes; print('got one' if ctypes.CDLL(None).inotify_init() >= 0 else 'got none')"`;
+let folder: string;
+const opened: Sandboxes[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'uids-'));
+});
+afterAll(async () => {
+  for (const sandboxes of opened) {
+    for (const { sandbox } of await sandboxes.list()) await sandbox.remove();
+    await sandboxes.close();
+  }
+  await rm(folder, { recursive: true });
+});
+
+async function open(changed: Partial<DockerSandboxesOptions>): Promise<Sandboxes> {
+  const sandboxes = await createDockerSandboxes({
+    namespace: `test-uids-${process.pid}`,
+    hostId: 'one',
+    hostKey: Buffer.alloc(32, 7),
+    folder: join(folder, 's'),
+    keeperPath,
+    transport: 'attach',
+    socketPath: inject('dockerHost').replace('unix://', ''),
+    allowances: {
+      images: 'any',
+      defaultImage: inject('sessionImage'),
+      users: [],
+      workspaces: [],
+      bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096, diskQuota: false },
+    },
+    ...changed,
+  });
+  opened.push(sandboxes);
+  return sandboxes;
+}
+
+let sessions = 0;
+const refOf = () => ({ namespace: `test-uids-${process.pid}`, tenant: 'acme', session: `s${sessions++}` });
+
+async function start(sandboxes: Sandboxes, spec: SessionSpec = {}) {
+  const sandbox = await sandboxes.create(refOf(), sessionSpecSchema.parse(spec));
+  if (sandbox.link.type !== 'attach') throw new Error('these tests talk over attach');
+  const stream = await sandbox.link.open();
+  await sandbox.start();
+  let said = '';
+  stream.on('data', (data) => {
+    said += String(data);
+  });
+  const run = async (line: string): Promise<string> => {
+    said = '';
+    stream.write(`${line}\n`);
+    await expect.poll(() => said, { timeout: 20_000, interval: 20 }).toMatch(/^done \d+$/m);
+    return said.replace(/^done \d+\n/m, '');
+  };
+  return { sandbox, run };
+}
+
+/** What a neighbour gets beside a session that takes all. */
+async function askBesideAttacker(sandboxes: Sandboxes, spec: SessionSpec = {}): Promise<string> {
+  const attacker = await start(sandboxes, spec);
+  const neighbour = await start(sandboxes, spec);
+  await attacker.run(TAKE_ALL);
+  const got = await neighbour.run(TAKE_ONE);
+  await attacker.sandbox.remove();
+  await neighbour.sandbox.remove();
+  return got;
+}
+
+describe('a session that takes every inotify instance of its uid', () => {
+  test('leaves its neighbour none where all sessions have the same uid, as documented', async () => {
+    // Not 1000, which sessions of other tests have.
+    expect(await askBesideAttacker(await open({}), { user: '4999:4999' })).toBe('got none\n');
+  });
+
+  test('does its neighbour no harm where each session has a uid of its own', async () => {
+    expect(await askBesideAttacker(await open({ uids: { first: 200_000, last: 200_009 } }))).toBe('got one\n');
+  });
+});
+
+test('a uid of its own has a name, a home and a workspace; no spec chooses it, and none is given twice', async () => {
+  const sandboxes = await open({ uids: { first: 200_100, last: 200_101 } });
+  const one = await start(sandboxes);
+  const two = await start(sandboxes);
+  const look = 'whoami; id -u; echo $HOME; touch mine && stat -c %u:%U mine';
+  expect(await one.run(look)).toBe('session\n200100\n/workspace\n200100:session\n');
+  expect(await two.run(look)).toBe('session\n200101\n/workspace\n200101:session\n');
+  const unavailable = { code: 'SANDBOX_UNAVAILABLE', message: expect.stringMatching(/uid/) };
+  await expect(start(sandboxes)).rejects.toMatchObject(unavailable);
+  await expect(start(sandboxes, { user: '200101:200101' })).rejects.toMatchObject(unavailable);
+  const next = await open({ uids: { first: 200_100, last: 200_101 } });
+  expect(await next.list()).toHaveLength(2);
+  await one.sandbox.remove();
+  await expect(start(next)).rejects.toMatchObject(unavailable);
+});
+
+test('over a socket the file of users is mounted, read-only', async () => {
+  const sandboxes = await open({ transport: 'socket', uids: { first: 200_200, last: 200_201 } });
+  const sandbox = await sandboxes.create(refOf(), sessionSpecSchema.parse({}));
+  await sandbox.start();
+  const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
+  const Cmd = ['sh', '-c', 'whoami; echo x 2>/dev/null >> /etc/passwd || echo refused'];
+  const exec = await docker.getContainer(sandbox.containerId ?? '').exec({ Cmd, AttachStdout: true, Tty: true });
+  expect((await text(await exec.start({ Tty: true }))).replaceAll('\r', '')).toMatch(
+    /^session\n(?:sh: .*\n)?refused\n$/,
+  );
+});
