@@ -37,6 +37,9 @@ export async function runCommand(
     const base = resultBase(entry, session, shell, end.type === 'ended' ? end.end : undefined);
     if (end.type === 'lost') return { ...toLostResult(base, 'begun-before'), ...texts };
     if (end.type === 'failed') return toErrorResult(end.error, base, texts, end.reason);
+    // Redis had forgotten that it runs. A cancellation that somebody asked for is applied when the Result is stored.
+    if (end.end.reason === 'cancelled' && session.stoppedUnstored.has(entry.id))
+      return { ...toLostResult(base, 'begun-before'), ...texts };
     if (input?.failure !== undefined && end.end.reason === 'cancelled')
       return toErrorResult(input.failure, base, texts);
     return toCommandResult(end.end, texts, base, payload.cwd);
@@ -70,7 +73,10 @@ async function openOutputStore(
     pause: () => shell.live?.pause(),
     resume: () => shell.live?.resumeReading(),
     othersRun: () => hostEntries.hasOthers,
-    onLost: () => shell.live?.stop(entry.id, { killGraceMs: 0 }),
+    onLost: () => {
+      session.stoppedUnstored.add(entry.id);
+      shell.live?.stop(entry.id, { killGraceMs: 0 });
+    },
   });
 }
 

@@ -90,6 +90,7 @@ export function createSessionParts(
   if (redaction.warnings.length > 0) logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
   const context: SessionContext = {
     ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, logger, signal, onFenced },
+    stoppedUnstored: new Set<string>(),
   };
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
