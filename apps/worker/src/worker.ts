@@ -10,6 +10,7 @@ import { ulid } from 'ulid';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
+import { refuseOtherProtocol } from './lease/fleet-protocol.ts';
 import { refuseOtherRetention } from './lease/fleet-retention.ts';
 import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
 import { createHeldTimes } from './lease/held-times.ts';
@@ -29,6 +30,7 @@ import { type LeastFree, watchHostRoom } from './worker/host-room.ts';
 import { HostedSessions } from './worker/hosted-sessions.ts';
 import { requeueRegularly } from './worker/requeue-regularly.ts';
 import { sweepLogsRegularly } from './worker/sweep-logs-regularly.ts';
+import { sweepSandboxesRegularly } from './worker/sweep-sandboxes-regularly.ts';
 import { takeBack } from './worker/take-back.ts';
 import { subscribeToWakeUps } from './worker/wake-ups.ts';
 
@@ -86,6 +88,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const fleet = fleetKeys(namespace);
   const claim = { hostId, machine: deps.machine, boot: ulid(), ttlMs: ALIVE_MS };
   const sealer = createSealer(deps.sealKeys);
+  await refuseOtherProtocol(redis, fleet, hostId);
   await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs);
   await claimHostId(redis, namespace, claim);
 
@@ -208,6 +211,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   };
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, sealKeys: sealer.keyIds, ...upkeepTimes }, settling);
   const logSweeping = sweepLogsRegularly(hostLog, logger);
+  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger });
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
   return {
@@ -227,6 +231,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       }
       const left = sessions.size;
       logSweeping.close();
+      sandboxSweeping.close();
       room?.close();
       requeueing.close();
       drainRequest.close();
