@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -87,4 +87,27 @@ test('a command that runs, and whose stored output Redis forgot, ends as lost: n
   expect(await command.result()).toMatchObject({ outcome: 'lost' });
   expect((await session.run('cat count')).stdout).toBe('ran\n');
   expect(await inspect.broken('output', [command.id])).toEqual([]);
+});
+
+test('a command that runs, and whose start Redis forgot, is never reported as a cancellation, which nobody asked for', async () => {
+  const session = await stack.fleet.session('start', { workspace: join(folder, 'ws') });
+  await session.run('true');
+  worker.signal('SIGSTOP');
+  const script = 'echo ran >> count; echo 1; until [ -e step1 ]; do sleep 0.05; done; echo 2; sleep 1; echo 3';
+  const command = await session.submit(script, { timeoutMs: 60_000 });
+  const dir = ((await redis.redis.config('GET', 'dir')) as string[])[1] as string;
+  cpSync(dir, join(folder, 'copy'), { recursive: true });
+  worker.signal('SIGCONT');
+  await until(
+    () => existsSync(join(folder, 'ws', 'count')),
+    (begun) => begun,
+  );
+  await redis.kill();
+  rmSync(dir, { recursive: true });
+  cpSync(join(folder, 'copy'), dir, { recursive: true });
+  await redis.start();
+  writeFileSync(join(folder, 'ws', 'step1'), '');
+  expect((await command.result()).outcome).toMatch(/^(lost|success)$/);
+  expect((await session.run('cat count')).stdout).toBe('ran\n');
+  expect(await inspect.broken('start', [command.id])).toEqual([]);
 });

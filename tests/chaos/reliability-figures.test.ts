@@ -206,7 +206,7 @@ describe('Readers', () => {
   test(
     'of one command, each leaving and resuming at random, all have the same bytes, and memory stays flat',
     async () => {
-      const [readers, lines] = size([100, 20_000], [1_000, 200_000]);
+      const [readers, lines] = size([100, 20_000], [1_000, 40_000]);
       await using stack = await startFleet();
       const worker = stack.workers[0] as TestWorker;
       const session = await stack.fleet.session('read', { output: { streamBytes: 64 << 20 } });

@@ -2,6 +2,7 @@ import type { Result, Session } from '@shellfleet/client';
 import { expect, test } from 'vitest';
 import { inspectFleet } from '../support/inspect-fleet.ts';
 import { startFleet } from '../support/start-fleet.ts';
+import { unowned } from '../support/unowned.ts';
 
 // More rounds: SHELLFLEET_TEST_RESTARTS=20 vitest run --project chaos tests/chaos/rolling-restarts.test.ts
 const ROUNDS = Number(process.env.SHELLFLEET_TEST_RESTARTS ?? 3);
@@ -52,4 +53,5 @@ test(`over ${ROUNDS} rolling restarts under load no command is lost or fails, an
   const accepted = all.map((results) => results.map(({ result }) => result.commandId));
   const broken = await Promise.all(ids.map((id, index) => inspector.broken(id, accepted[index])));
   expect(broken.flat()).toEqual([]);
+  expect(await unowned(stack, inspector)).toEqual([]);
 }, 900_000);

@@ -6,10 +6,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { checkoutRoot } from '@shellfleet/setup';
 import Docker from 'dockerode';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import { processesOf } from '../support/state-folder-processes.ts';
 
 // `npm start`, interrupted at each line that it reports. The lines are those of a machine that has an engine, the images and the keeper already.
+
+// Each test starts and ends a fleet, with a dozen processes: seconds, but much longer on a busy machine.
+vi.setConfig({ testTimeout: 120_000 });
 
 const run = promisify(execFile);
 const shellfleet = join(checkoutRoot, 'node_modules/.bin/shellfleet');
@@ -46,7 +49,7 @@ async function startUntil(line: string, args: string[] = []) {
   up.stderr.on('data', (data: Buffer) => {
     said += data.toString();
   });
-  await expect.poll(() => said, { timeout: 40_000, interval: 2 }).toContain(line);
+  await expect.poll(() => said, { timeout: 90_000, interval: 2 }).toContain(line);
   return { up, said: () => said };
 }
 
@@ -90,7 +93,7 @@ test.each([STARTING_REDIS, STARTING_WORKERS, READY, UP])(
     await once(up, 'exit');
     expect((await run(shellfleet, ['down'], { env })).stderr).toContain('The fleet of this machine has ended.');
     // A worker whose supervisor was killed before it was ready ends by itself.
-    await expect.poll(leftOver, { timeout: 20_000 }).toEqual(NOTHING);
+    await expect.poll(leftOver, { timeout: 60_000 }).toEqual(NOTHING);
   },
 );
 
@@ -111,7 +114,7 @@ test.each(['SIGINT', 'SIGKILL'] as const)(
     const { up } = await startUntil(STARTING_REDIS, ['--detach']);
     signalAll(up, signal);
     await once(up, 'exit');
-    await expect.poll(leftOver, { timeout: 30_000 }).toEqual(NOTHING);
+    await expect.poll(leftOver, { timeout: 60_000 }).toEqual(NOTHING);
     expect(await readFile(join(folder, 'up.log'), 'utf8')).toContain('Interrupted: what was started ends.');
   },
 );

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ClientStage, setClientStage } from '../support/client-stage.ts';
 import { runCli, startCli } from '../support/run-cli.ts';
-import { untilFound } from '../support/until.ts';
+import { until, untilFound } from '../support/until.ts';
 
 let stage: ClientStage;
 let folder: string;
@@ -162,6 +162,21 @@ test('ps, queue, hosts, restart and close', async () => {
   expect((await runCli(stage, ['close', 'shown'])).stderr).toBe('shellfleet: shown is closed.\n');
   expect((await runCli(stage, ['close', 'shown'])).stderr).toBe('shellfleet: shown was not open.\n');
   expect((await runCli(stage, ['restart', 'never'])).exitCode).toBe(125);
+});
+
+test('close of a session on an unreachable host says that its sandbox may still run there', async () => {
+  await using own = await setClientStage();
+  const host = await own.startHost({ id: 'away' });
+  await runCli(own, ['exec', 'there', '--', 'true']);
+  await host[Symbol.asyncDispose]();
+  const fleet = await own.connect();
+  await until(
+    async () => (await (await fleet.attach('there'))?.info())?.state,
+    (state) => state === 'unreachable',
+  );
+  expect((await runCli(own, ['close', 'there'])).stderr).toBe(
+    'shellfleet: there is closed. Its host away is unreachable: if the host still runs, so do the sandbox and what runs in it. The host removes them when it reaches the fleet again.\n',
+  );
 });
 
 test('a batch writes a line a task, exits non-zero when one fails, and resumes behind what ended', async () => {

@@ -3,7 +3,7 @@ import { sessionKeys } from '@shellfleet/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { setClientStage } from '../support/client-stage.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
-import { untilFound } from '../support/until.ts';
+import { until, untilFound } from '../support/until.ts';
 
 let own: OwnRedis;
 beforeAll(async () => {
@@ -89,6 +89,34 @@ test('one-shot commands with one idempotency key, at once and later, are one run
   const [commandId = ''] = results.map((result) => result?.commandId);
   const session = await fleets[0]?.attach(commandId.slice(0, commandId.lastIndexOf('.')));
   await untilFound('no slot is taken', async () => (await session?.info())?.hostId === null);
+});
+
+test('a session of a one-shot command or of a task is given up after a minute without its caller, unless its spec says otherwise', async () => {
+  await using stage = await setClientStage(own);
+  const fleet = await stage.connect();
+  const waits = [
+    fleet.run('true'),
+    fleet.run('true', { spec: { idleTimeoutMs: 5_000 } }),
+    fleet.batch([{ id: 'a', script: 'true' }]).run(),
+  ];
+  for (const wait of waits) wait.catch(() => {});
+  const sessions = await until(
+    () => Array.fromAsync(fleet.sessions()),
+    (found) => found.length === 3 && found.every(({ queuedCommands }) => queuedCommands === 1),
+  );
+  const attach = ({ id }: { id: string }, idleTimeoutMs: number) =>
+    fleet.session(id, { idleTimeoutMs }).then(
+      () => true,
+      ({ code }) => code !== 'SESSION_CONFLICT',
+    );
+  const idle = await Promise.all(
+    sessions.map(async (session) =>
+      (await attach(session, 60_000)) ? 60_000 : (await attach(session, 5_000)) && 5_000,
+    ),
+  );
+  expect(idle.sort()).toEqual([5_000, 60_000, 60_000]);
+  await fleet.close();
+  await Promise.allSettled(waits);
 });
 
 test('an idempotency key for another payload is a conflict that names the first command', async () => {

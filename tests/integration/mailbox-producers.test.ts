@@ -130,6 +130,21 @@ describe('submit', () => {
     await redis.del(keys.queue);
   });
 
+  test('is refused when as many bytes wait as may, until the first of them has started', async () => {
+    const first = newSubmission(generation);
+    const last = newSubmission(generation);
+    await submit(redis, keys, first);
+    await submit(redis, keys, last);
+    const bytesTo = () => redis.hget(recordKey(keys, last.entryId), 'bytesTo');
+    expect(await bytesTo()).toBe(String(first.payload.length + last.payload.length));
+    await redis.hset(recordKey(keys, last.entryId), 'bytesTo', 268_435_456);
+    const refused = { type: 'too-large', waiting: 2, bytes: 268_435_456 };
+    expect(await submit(redis, keys, newSubmission(generation))).toEqual(refused);
+    expect(await redis.llen(keys.queue)).toBe(2);
+    await take(await own(redis, keys));
+    expect(await submit(redis, keys, newSubmission(generation))).toMatchObject({ type: 'accepted', waiting: 1 });
+  });
+
   test('wakes an idle owner once, and never a busy one', async () => {
     const owner = await own(redis, keys, 'h5');
     using wakeUps = await listen(hostKeys(keys.namespace, 'h5').wakeUps);

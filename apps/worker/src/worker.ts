@@ -10,6 +10,7 @@ import type { Logger } from 'pino';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
+import { refuseOtherProtocol } from './lease/fleet-protocol.ts';
 import { refuseOtherRetention } from './lease/fleet-retention.ts';
 import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
 import { createHeldTimes } from './lease/held-times.ts';
@@ -29,6 +30,7 @@ import { type LeastFree, watchHostRoom } from './worker/host-room.ts';
 import { HostedSessions } from './worker/hosted-sessions.ts';
 import { requeueRegularly } from './worker/requeue-regularly.ts';
 import { sweepLogsRegularly } from './worker/sweep-logs-regularly.ts';
+import { sweepSandboxesRegularly } from './worker/sweep-sandboxes-regularly.ts';
 import { takeBack } from './worker/take-back.ts';
 import { subscribeToWakeUps } from './worker/wake-ups.ts';
 
@@ -86,6 +88,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const fleet = fleetKeys(namespace);
   const claim = { hostId, machine: deps.machine, boot: randomUUID(), ttlMs: ALIVE_MS };
   const sealer = createSealer(deps.sealKeys);
+  await refuseOtherProtocol(redis, fleet, hostId);
   await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs);
   await claimHostId(redis, namespace, claim);
 
@@ -148,11 +151,22 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   });
   await recordRetention(redis, fleet, deps.retentionMs);
   // While Redis was away the leases may have run out: they are renewed before any other call, of this host or of another.
-  deps.connected.recoverFirst(async (direct) => {
+  const { history, recoverFirst } = deps.connected;
+  let declared = history.changes;
+  recoverFirst(async (direct) => {
     const lastBeatAt = heartbeat.lastAt;
-    await heartbeat.recover(direct, () => leases.renew(direct));
     // Redis may have lost it.
     await recordRetention(direct, fleet, deps.retentionMs).catch(() => {});
+    await heartbeat.recover(direct, async () => {
+      const { changes } = history;
+      if (changes === declared) return leases.renew((held) => jobs.renew(held, direct));
+      logger.warn({ 'host.id': hostId, sessions: sessions.size }, 'redis.replaced');
+      await leases.renew((held) => jobs.declare(held, direct));
+      await sessions.declare(direct);
+      declared = changes;
+    });
+    // The first call to a node of a Cluster shows which one it is.
+    if (history.changes !== declared) throw new Error('Redis was replaced meanwhile');
     void settling.begin(lastBeatAt);
   });
 
@@ -197,6 +211,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   };
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, sealKeys: sealer.keyIds, ...upkeepTimes }, settling);
   const logSweeping = sweepLogsRegularly(hostLog, logger);
+  const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger });
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
   return {
@@ -216,6 +231,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       }
       const left = sessions.size;
       logSweeping.close();
+      sandboxSweeping.close();
       room?.close();
       requeueing.close();
       drainRequest.close();

@@ -1,4 +1,4 @@
-import { type Granted, grant, type Lock, renew, requeue, toQueueError } from '@shellfleet/mailbox';
+import { declareOwned, type Granted, grant, type Lock, renew, requeue, toQueueError } from '@shellfleet/mailbox';
 import { type FleetKeys, sessionJobLockKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { createFetcher } from './fetcher.ts';
@@ -28,6 +28,11 @@ export interface SessionJobs {
    * lost. `fence`: the fence under which this host owns the session already. `via`: the connection to use.
    */
   renew(leases: readonly HeldLock[], via?: Redis): Promise<SessionJob[]>;
+  /**
+   * Restores jobs, locks and owners in a Redis that came back with other data. Returns the sessions that another host has. Sessions without a
+   * fence, of which this host is not the owner yet, are renewed.
+   */
+  declare(leases: readonly HeldLock[], via: Redis): Promise<SessionJob[]>;
   /** Hands out the jobs again whose lock ran out, in the classes that this host offers. All hosts together do so once per interval. */
   requeueStalled(): Promise<void>;
   /** Ends the job; the session then holds no slot. Throws QUEUE_UNAVAILABLE. */
@@ -83,6 +88,16 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
       return lost.map(({ job }) => job);
     },
 
+    async declare(leases, via) {
+      const owned = leases.flatMap((lease) =>
+        lease.fence === undefined ? [] : [{ ...lease, fence: lease.fence, ...toStored(lease.job) }],
+      );
+      const others = leases.filter(({ fence }) => fence === undefined);
+      const lost = await declareOwned(via, fleet, hostId, owned);
+      const lostOthers = others.length === 0 ? [] : (await renew(via, fleet, hostId, others)).lost;
+      return [...lost, ...lostOthers].map(({ job }) => job);
+    },
+
     async requeueStalled() {
       await requeue(redis, fleet, options.offers, options.stalledIntervalMs);
     },
@@ -130,6 +145,11 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
   function lockOf(job: SessionJob): string {
     return sessionJobLockKey(fleet, job.placementClass, jobIdOf(job));
   }
+}
+
+/** A job without valid data is refused by the host that fetches it. */
+function toStored({ data }: SessionJob): { jobData: string; priority: number } {
+  return { jobData: JSON.stringify(data ?? {}), priority: data?.priority ?? 0 };
 }
 
 function throwQueueError(error: unknown): never {

@@ -24,7 +24,7 @@ export type { Files } from './files/files.ts';
 export { Fleet } from './fleet.ts';
 export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFleetFile } from './fleet-file.ts';
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
-export { oneShotSessionId } from './run-one-shot.ts';
+export { oneShotSessionId, oneShotSpec } from './run-one-shot.ts';
 export type { Session } from './session.ts';
 export type { LogOptions } from './stream/command-log.ts';
 export type { SubmitInput, SubmitInterceptor, SubmitReceipt } from './submit/interceptors.ts';

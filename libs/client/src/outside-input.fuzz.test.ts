@@ -36,6 +36,15 @@ test('options of a command are accepted, or refused by the name of the field', (
   });
 });
 
+test.each([[[]], [['timeoutMs']], [5], ['timeoutMs'], [() => 5]])(
+  'options that are no object are refused: %o',
+  (options) => {
+    expect(refusalOf(() => checkCommand('true', any(options)))?.context.issues).toEqual([
+      { path: 'options', message: expect.stringContaining('expected object') },
+    ]);
+  },
+);
+
 test('options of connect, and the environment beside them, are accepted or refused', async () => {
   const options = { redisUrl: 'redis://h:1', namespace: 'n', tenant: 't', sealKeys: ['k'], interceptors: [() => {}] };
   const nowhere = { SHELLFLEET_STATE_DIR: '/nonexistent' };

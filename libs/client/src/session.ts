@@ -48,7 +48,7 @@ export class Session {
    * Submits a command and resolves when it is accepted. Commands are accepted in the order of the calls, awaited or not.
    *
    * Rejects with COMMAND_INVALID for a script or options that are not valid, SESSION_CLOSED, QUOTA_EXCEEDED above 100,000 waiting commands
-   * in the session or 200,000 of this Fleet, IDEMPOTENCY_CONFLICT, DURABLE_UNSUPPORTED, INTERCEPTOR_FAILED, and QUEUE_UNAVAILABLE when Redis did
+   * or 256 MiB of them in the session, or 200,000 of this Fleet, IDEMPOTENCY_CONFLICT, DURABLE_UNSUPPORTED, INTERCEPTOR_FAILED, and QUEUE_UNAVAILABLE when Redis did
    * not answer: then the same `idempotencyKey` makes it safe to submit again.
    */
   async submit(script: string, options: RunOptions = {}): Promise<Command> {

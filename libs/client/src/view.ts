@@ -5,7 +5,7 @@ import { type FleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '
 import type { Redis } from 'ioredis';
 import type { ConnectSettings } from './connect-settings.ts';
 import type { Connection, ConnectionUser, NamespaceLink } from './connection/connection.ts';
-import { type Durability, detectDurability } from './connection/durability.ts';
+import { DurabilityOfRedis } from './connection/durability.ts';
 import { Feeds } from './connection/feeds.ts';
 import { acquireConnection, type ConnectionLease } from './connection/shared-connections.ts';
 import type { SendWindow } from './queue/send-window.ts';
@@ -26,7 +26,7 @@ export class View {
   readonly namespace: string;
   readonly tenant: string;
   readonly sealer: Sealer;
-  readonly durability: Durability;
+  readonly durability: DurabilityOfRedis;
   readonly interceptors: Interceptors;
   readonly fleet: FleetKeys;
   readonly sessions: SessionsQueue;
@@ -46,7 +46,7 @@ export class View {
   #inputNumber = 0;
   #closed?: ShellfleetError;
 
-  constructor(settings: ConnectSettings, sealer: Sealer, durability: Durability, lease: ConnectionLease) {
+  constructor(settings: ConnectSettings, sealer: Sealer, durability: DurabilityOfRedis, lease: ConnectionLease) {
     const { connection } = lease;
     this.id = connection.nextId();
     this.inboxId = connection.id;
@@ -67,6 +67,7 @@ export class View {
       onAnswer: (questionId, sealed) => this.answers.settle(questionId, sealed),
       onReconnected: () => {
         void this.pending.look().catch(() => {});
+        void this.durability.refresh().catch(() => {});
         this.feeds.wakeAll();
       },
     };
@@ -120,8 +121,9 @@ export async function openView(settings: ConnectSettings): Promise<View> {
   const sealer = createSealer(settings.sealKeys);
   const lease = await acquireConnection(settings.redisUrl);
   try {
-    const { redis } = lease.connection;
-    const [durability] = await Promise.all([detectDurability(redis), readRetention(redis, settings.namespace)]);
+    const { redis, history } = lease.connection;
+    const opening = DurabilityOfRedis.open(redis, history);
+    const [durability] = await Promise.all([opening, readRetention(redis, settings.namespace)]);
     return new View(settings, sealer, durability, lease);
   } catch (error) {
     await lease.release();

@@ -1,3 +1,4 @@
+export { declareOwned } from './admission/declare-owned.ts';
 export { forget } from './admission/forget.ts';
 export { type Granted, grant } from './admission/grant.ts';
 export { postpone } from './admission/postpone.ts';
@@ -11,6 +12,7 @@ export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';
 export { appendTerminalOutput, type TerminalOutputAnswer } from './host/append-terminal-output.ts';
 export { clear } from './host/clear.ts';
+export { declare, type StoredOutput } from './host/declare.ts';
 export { type Finished, type FinishOptions, finish } from './host/finish.ts';
 export { hold } from './host/hold.ts';
 export { type InputRead, readInput } from './host/input.ts';

@@ -15,7 +15,8 @@ test('a text is opened only as the sealed value that it is', () => {
   fuzzText([sealed], (text) => {
     const refusal = refusalOf(() => sealer.open(text, place));
     if (text === sealed) expect(refusal).toBeUndefined();
-    else expect(refusal?.code).toBe('SEAL_KEY_UNKNOWN');
+    // The first letters name the schema: others are taken for those of a newer one.
+    else expect(['SEAL_KEY_UNKNOWN', 'PROTOCOL_MISMATCH']).toContain(refusal?.code);
   });
 });
 

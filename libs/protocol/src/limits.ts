@@ -19,6 +19,8 @@ export const LIMITS = {
   timeoutMs: 86_400_000,
   idempotencyKeyChars: 256,
   queuedPerSession: 100_000,
+  /** Of the sealed scripts, variables, stdins and file parts that wait in one session. */
+  queuedBytesPerSession: 268_435_456,
   /** Commands of one Fleet whose Results have not come, and the characters of their payloads. */
   producerPending: 200_000,
   producerPendingChars: 268_435_456,

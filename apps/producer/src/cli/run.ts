@@ -1,4 +1,4 @@
-import { oneShotSessionId } from '@shellfleet/client';
+import { oneShotSessionId, oneShotSpec } from '@shellfleet/client';
 import type { Command } from 'commander';
 import { addCommandFlags, type CommandFlags, leaveStdin, toRunOptions } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -20,7 +20,7 @@ async function run(context: Context, script: string, flags: CommandFlags): Promi
   const options = toRunOptions(flags);
   await context
     .withFleet(async (fleet) => {
-      const session = await fleet.session(oneShotSessionId(options.idempotencyKey), toSpec(flags) ?? {});
+      const session = await fleet.session(oneShotSessionId(options.idempotencyKey), oneShotSpec(toSpec(flags)));
       try {
         await showOwnCommand(context, session, () => session.submit(script, options), { json: flags.json === true });
       } finally {

@@ -1,5 +1,4 @@
 import type { SessionJob, SessionJobs } from '@shellfleet/admission';
-import type { Redis } from 'ioredis';
 
 // The leases of this host, by its own clock.
 //
@@ -23,8 +22,11 @@ export interface Lease {
 export interface Leases {
   /** Adds a lease whose lock was taken just now. `onLost` is called once, when another host has the lock or may have it. */
   add(job: SessionJob, lockMs: number, onLost: () => void): Lease;
-  /** Renews all leases. Rejects when Redis did not answer; the leases then run out by their own time. `via`: the connection to use. */
-  renew(via?: Redis): Promise<void>;
+  /**
+   * Renews all leases. Rejects when Redis did not answer; the leases then run out by their own time. `renewLocks` returns the sessions that
+   * are lost; the default extends the locks.
+   */
+  renew(renewLocks?: SessionJobs['renew']): Promise<void>;
 }
 
 interface HeldLease {
@@ -60,13 +62,13 @@ export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => numb
       };
     },
 
-    async renew(via) {
+    async renew(renewLocks = jobs.renew) {
       const renewed = [...leases.values()];
       if (renewed.length === 0) return;
       // The lock that a lease had when the renewal was sent: `own` may change it before the reply.
       const sentAt = clock();
       const locks = renewed.map(({ lockMs }) => lockMs);
-      const lost = new Set((await jobs.renew(renewed, via)).map(keyOf));
+      const lost = new Set((await renewLocks(renewed)).map(keyOf));
       for (const [index, lease] of renewed.entries()) {
         if (leases.get(keyOf(lease.job)) !== lease) continue;
         if (lost.has(keyOf(lease.job))) {

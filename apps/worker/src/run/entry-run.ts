@@ -1,4 +1,4 @@
-import type { Entry } from '@shellfleet/mailbox';
+import type { Entry, StoredOutput } from '@shellfleet/mailbox';
 import type { OutputEntry, WireResult } from '@shellfleet/protocol';
 
 /** An entry that is about to get its Result. */
@@ -14,6 +14,8 @@ export class EntryRun implements EndingEntry {
   /** `resume`: an earlier owner, or an earlier process of this worker, has started it, and its shell is alive. */
   readonly from: 'start' | 'resume';
   readonly mayTakeNext: () => boolean;
+  /** The output of which Redis has confirmed that it is stored. */
+  stored: StoredOutput;
   readonly #cancel = new AbortController();
   #onInput: (() => void) | undefined;
 
@@ -21,6 +23,7 @@ export class EntryRun implements EndingEntry {
     this.entry = entry;
     this.from = from;
     this.mayTakeNext = mayTakeNext;
+    this.stored = { ...entry.offsets, seq: entry.seq };
   }
 
   /** Aborts when a caller cancels the entry. */

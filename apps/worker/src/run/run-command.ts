@@ -37,6 +37,9 @@ export async function runCommand(
     const base = resultBase(entry, session, shell, end.type === 'ended' ? end.end : undefined);
     if (end.type === 'lost') return { ...toLostResult(base, 'begun-before'), ...texts };
     if (end.type === 'failed') return toErrorResult(end.error, base, texts, end.reason);
+    // Redis had forgotten that it runs. A cancellation that somebody asked for is applied when the Result is stored.
+    if (end.end.reason === 'cancelled' && session.stoppedUnstored.has(entry.id))
+      return { ...toLostResult(base, 'begun-before'), ...texts };
     if (input?.failure !== undefined && end.end.reason === 'cancelled')
       return toErrorResult(input.failure, base, texts);
     return toCommandResult(end.end, texts, base, payload.cwd);
@@ -45,11 +48,12 @@ export async function runCommand(
 }
 
 async function openOutputStore(
-  { entry, from }: EntryRun,
+  run: EntryRun,
   clean: CleanOutput,
   session: SessionContext,
   shell: SessionShell,
 ): Promise<OutputStore> {
+  const { entry, from } = run;
   const { owner, spec, logger, signal, hostEntries } = session;
   const log = session.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
   if (from === 'resume') await restoreOutput(clean, entry, owner, log, signal);
@@ -58,15 +62,21 @@ async function openOutputStore(
     clean,
     log,
     onLogFailed: (err) => logger.warn({ err }, 'host-log.append-failed'),
-    append: (entries) =>
-      retryWhileRedisIsDown(appendCall(entries), signal, {
-        availability: pauseClocksWhileDown(shell),
-      }),
+    async append(entries) {
+      const availability = pauseClocksWhileDown(shell);
+      const appended = await retryWhileRedisIsDown(appendCall(entries), signal, { availability });
+      const last = entries.at(-1);
+      if (appended.type === 'stored' && last !== undefined) run.stored = { ...appended.offsets, seq: last.seq + 1 };
+      return appended;
+    },
     ack: (stream, offset) => shell.live?.ack(entry.id, stream, offset),
     pause: () => shell.live?.pause(),
     resume: () => shell.live?.resumeReading(),
     othersRun: () => hostEntries.hasOthers,
-    onLost: () => shell.live?.stop(entry.id, { killGraceMs: 0 }),
+    onLost: () => {
+      session.stoppedUnstored.add(entry.id);
+      shell.live?.stop(entry.id, { killGraceMs: 0 });
+    },
   });
 }
 

@@ -19,6 +19,8 @@ export interface SessionContext {
   readonly hostEntries: RunningEntries;
   /** The entries that this host began, also before Redis lost its record of them. */
   readonly journal: Journal;
+  /** Entries that this host stopped because nothing of them could be stored. Nobody asked for that, so they end as lost. */
+  readonly stoppedUnstored: Set<string>;
   readonly logger: Logger;
   /** Aborts when this host lost the session: it must not write to it any more. */
   readonly signal: AbortSignal;

@@ -18,6 +18,7 @@ import {
   type SessionKeys,
   sessionKeys,
 } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease } from '../lease/leases.ts';
@@ -28,6 +29,7 @@ import { finishLost, finishNeverBegun, finishNotAgain, finishOverdue, runEntry }
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
+import { declareSession } from './declare-session.ts';
 import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers, whyGiveUp } from './end-session.ts';
 import { judgeTaken } from './judge-taken.ts';
 import { leaveUnopened } from './leave-unopened.ts';
@@ -129,6 +131,14 @@ export class HostedSession {
   /** Ends its sandbox, whatever runs there: the worker's grace is over. */
   async discard(): Promise<void> {
     await this.#parts?.shell.discard();
+  }
+
+  /** Restores the session in a Redis that came back with other data. Before it is adopted there is nothing to restore. */
+  async declare(redis: Redis): Promise<void> {
+    if (this.#parts === undefined) return;
+    const declared = await declareSession(this.#parts, this.#run, redis);
+    if (declared.type === 'fenced') this.#become('fenced');
+    this.#wakeUps.notify();
   }
 
   /** Opens a terminal beside the mailbox. */

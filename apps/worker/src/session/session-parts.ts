@@ -67,6 +67,8 @@ export interface SessionParts {
   readonly lease: Lease;
   /** Where the session runs, by its sealed spec. */
   readonly placement: Placement;
+  /** As the mailbox had them when this host adopted the session. */
+  readonly adopted: { spec: string; createdAt: number };
 }
 
 /** Creates the parts of a session that was just adopted. `signal` aborts when the host loses the session. */
@@ -88,6 +90,7 @@ export function createSessionParts(
   if (redaction.warnings.length > 0) logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
   const context: SessionContext = {
     ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, logger, signal, onFenced },
+    stoppedUnstored: new Set<string>(),
   };
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
@@ -117,7 +120,7 @@ export function createSessionParts(
   );
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));
-  return { context, shell, late, terminals, announcements, job, jobs, lease, placement };
+  return { context, shell, late, terminals, announcements, job, jobs, lease, placement, adopted };
 }
 
 /** Why the shell of an earlier owner is gone, unless it is adopted. */

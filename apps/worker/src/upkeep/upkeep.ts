@@ -1,5 +1,6 @@
 import { LIMITS } from '@shellfleet/protocol';
 import type { Settling } from '../lease/settling.ts';
+import { forgetHosts } from './forget-hosts.ts';
 import { type IndexedSession, readDue, readPage, readStates } from './read-due.ts';
 import { reconcile, sweepAndNotify } from './reconcile.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
@@ -12,8 +13,9 @@ import type { SeenSession, UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 // UPKEEP-2. A session whose owner sends no heartbeat is reported as unreachable, once per fence.
 // UPKEEP-3. Data older than its retention, or over its budget, is deleted. A waiting entry whose start deadline has passed is ended.
 // UPKEEP-4. A session that nobody used for the retention is closed.
-// UPKEEP-6. What waits in a session whose seal key no live host has is ended with an error.
 // UPKEEP-5. The work of a round depends on the sessions in use and those that are due, not on how many there are.
+// UPKEEP-6. What waits in a session whose seal key no live host has is ended with an error.
+// UPKEEP-7. A host that was not seen for the retention is forgotten, with its keys.
 
 /** Sessions that are read at once. */
 const PAGE = 100;
@@ -53,6 +55,9 @@ async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   }
   memory.streamBytes = nextStreamBytes(memory.streamBytes, parseMemory(await redis.info('memory')));
   await trimIdleStreams(deps, memory);
+  for (const host of await forgetHosts(redis, fleet, deps.retentionMs)) {
+    deps.logger.info({ 'host.id': host }, 'host.forgotten');
+  }
 }
 
 function toSeen({ keys, score }: IndexedSession, { seen }: UpkeepMemory): SeenSession {

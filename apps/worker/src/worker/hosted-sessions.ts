@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SessionJob, SessionRef } from '@shellfleet/admission';
+import type { Redis } from 'ioredis';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { HostedSession, type Stop } from '../session/hosted-session.ts';
 import type { SessionDeps } from '../session/session-parts.ts';
@@ -31,6 +32,11 @@ export class HostedSessions {
 
   find(ref: SessionRef): HostedSession | undefined {
     return this.#sessions.get(memberOf(ref))?.session;
+  }
+
+  /** Restores the sessions in a Redis that came back with other data. */
+  async declare(redis: Redis): Promise<void> {
+    await Promise.all([...this.#sessions.values()].map(({ session }) => session.declare(redis)));
   }
 
   /** Serves a session until it leaves its slot. `found`: its sandbox, when one is alive. */

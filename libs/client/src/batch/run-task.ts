@@ -1,4 +1,5 @@
 import { ensureShellfleetError, type Outcome, parseOrThrow, type Result } from '@shellfleet/protocol';
+import { oneShotSpec } from '../run-one-shot.ts';
 import { Session } from '../session.ts';
 import { beginClose } from '../submit/close-session.ts';
 import { openSession } from '../submit/open-session.ts';
@@ -35,7 +36,7 @@ async function tryTask(view: View, task: Task, sessionId: string, signal: AbortS
   const results: Result[] = [];
   try {
     const { script, files = {}, timeoutMs } = parseOrThrow(taskSchema, task, 'COMMAND_INVALID', 'The task');
-    const opened = await openSession(view, sessionId, task.spec ?? {});
+    const opened = await openSession(view, sessionId, oneShotSpec(task.spec));
     const close = () => beginClose(view, opened.keys, opened.generation).catch(() => {});
     signal?.addEventListener('abort', close, { once: true });
     try {

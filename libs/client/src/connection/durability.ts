@@ -1,4 +1,4 @@
-import { parseInfo, toQueueError } from '@shellfleet/mailbox';
+import { parseInfo, type RedisHistory, toQueueError } from '@shellfleet/mailbox';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
@@ -9,7 +9,57 @@ export type Durability = 'always' | 'wait' | 'none';
 
 const WAIT_MS = 1_500;
 
-export async function detectDurability(redis: Redis): Promise<Durability> {
+/** How the Redis of a connection confirms writes, read again when another Redis, or a restarted one, answers there. */
+export class DurabilityOfRedis {
+  readonly #redis: Redis;
+  readonly #history: Pick<RedisHistory, 'changes'>;
+  #mode: Durability;
+  #readAt: number;
+
+  static async open(redis: Redis, history: Pick<RedisHistory, 'changes'>): Promise<DurabilityOfRedis> {
+    const { changes } = history;
+    return new DurabilityOfRedis(redis, history, await detectDurability(redis), changes);
+  }
+
+  private constructor(redis: Redis, history: Pick<RedisHistory, 'changes'>, mode: Durability, readAt: number) {
+    this.#redis = redis;
+    this.#history = history;
+    this.#mode = mode;
+    this.#readAt = readAt;
+  }
+
+  get mode(): Durability {
+    return this.#mode;
+  }
+
+  /** The number of changes of Redis at which the mode was read. */
+  get readAt(): number {
+    return this.#readAt;
+  }
+
+  /** Reads the mode again if the Redis is another one since. */
+  async refresh(): Promise<void> {
+    const { changes } = this.#history;
+    if (changes === this.#readAt) return;
+    this.#mode = await detectDurability(this.#redis);
+    this.#readAt = changes;
+  }
+
+  /** To be called after the reply to a write, with `readAt` of before it was sent. Throws when the write may not be on the disk. */
+  async confirm(commandId: string, sentAt: number): Promise<void> {
+    await this.refresh();
+    if (this.#readAt === sentAt) return;
+    if (this.#mode === 'wait') return waitUntilOnDisk(this.#redis, commandId);
+    if (this.#mode === 'none')
+      throw new ShellfleetError(
+        'DURABLE_UNSUPPORTED',
+        `Command ${commandId} was accepted and runs, but by a Redis that was replaced or restarted meanwhile and cannot promise that it is on disk.`,
+        { commandId, accepted: true },
+      );
+  }
+}
+
+async function detectDurability(redis: Redis): Promise<Durability> {
   const info = await redis.info().catch((error: unknown) => {
     throw toQueueError(error);
   });

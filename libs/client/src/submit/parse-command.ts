@@ -41,8 +41,12 @@ export function parseCommand(
   given: RunOptions,
   spec: Pick<ResolvedSessionSpec, 'commandTimeoutMs'>,
 ): ParsedCommand {
-  const { onOutput: _onOutput, signal: _signal, ...rest } = given ?? {};
-  const { options } = parseOrThrow(commandSchema, { script, options: rest }, 'COMMAND_INVALID', 'The command');
+  const { options } = parseOrThrow(
+    commandSchema,
+    { script, options: withoutCallbacks(given) },
+    'COMMAND_INVALID',
+    'The command',
+  );
   const { stream, ...input } = toInput(options);
   return {
     options,
@@ -55,6 +59,13 @@ export function parseCommand(
       encoding: options.encoding,
     },
   };
+}
+
+/** The options that are data. A value that is no object is left to the schema, which refuses it. */
+function withoutCallbacks(given: RunOptions): unknown {
+  if (typeof given !== 'object' || Array.isArray(given)) return given ?? {};
+  const { onOutput: _onOutput, signal: _signal, ...rest } = given ?? {};
+  return rest;
 }
 
 /** The options that the shell carries out; absent ones are left out, so that equal commands have equal payloads. */

@@ -45,7 +45,9 @@ afterEach(() => {
   vi.resetAllMocks();
 });
 
-function contextWith(options: { room?: number; interceptors?: SubmitInterceptor[] } = {}): SubmitContext {
+function contextWith(
+  options: { room?: number; interceptors?: SubmitInterceptor[]; durability?: SubmitContext['durability'] } = {},
+): SubmitContext {
   const context = {
     redis: {} as Redis,
     namespace: 'ns',
@@ -53,7 +55,7 @@ function contextWith(options: { room?: number; interceptors?: SubmitInterceptor[
     fleet: fleetKeys('ns'),
     sealer: createSealer([Buffer.alloc(32, 1).toString('base64')]),
     inboxId: 'inbox',
-    durability: 'none',
+    durability: options.durability ?? { mode: 'none', readAt: 0, confirm: async () => {} },
     pending,
     window: new SendWindow(options.room ?? 10),
     interceptors: new Interceptors(options.interceptors ?? []),
@@ -126,6 +128,7 @@ test.each<[string, Submitted, string]>([
   ['closed', { type: 'closed' }, 'SESSION_CLOSED'],
   ['unknown', { type: 'unknown-session' }, 'SESSION_NOT_FOUND'],
   ['full', { type: 'too-many', waiting: 100_000 }, 'QUOTA_EXCEEDED'],
+  ['full of large commands', { type: 'too-large', waiting: 200, bytes: 268_000_000 }, 'QUOTA_EXCEEDED'],
   ['given another payload under the key', { type: 'key-conflict', entryId: 'other' }, 'IDEMPOTENCY_CONFLICT'],
 ])('a session that is %s refuses the entry, and nothing stays pending', async (_what, answer, code) => {
   vi.mocked(submit).mockResolvedValue(answer);
@@ -157,6 +160,18 @@ test('durable is refused before anything is sent where Redis cannot promise it',
     code: 'DURABLE_UNSUPPORTED',
   });
   expect(submit).not.toHaveBeenCalled();
+});
+
+test('a durable submit rejects when its Redis was replaced meanwhile by one that cannot promise it; the command goes on', async () => {
+  vi.mocked(submit).mockResolvedValue(accepted);
+  const confirm = vi.fn(async () => {
+    throw new Error('another Redis');
+  });
+  const context = contextWith({ durability: { mode: 'always', readAt: 0, confirm } });
+  await sendEntry(context, session, payload);
+  expect(confirm).not.toHaveBeenCalled();
+  await expect(sendEntry(context, session, payload, { durable: true })).rejects.toThrow('another Redis');
+  expect(submittedIds()).toHaveLength(2);
 });
 
 test('an entry that an interceptor refuses is neither sent nor pending', async () => {

@@ -1,6 +1,6 @@
 import { type Sealer, type Submitted, submit } from '@shellfleet/mailbox';
 import { type EntryPayload, ensureShellfleetError, LIMITS, ShellfleetError, toCommandId } from '@shellfleet/protocol';
-import { type Durability, requireDurability, waitUntilOnDisk } from '../connection/durability.ts';
+import { type DurabilityOfRedis, requireDurability, waitUntilOnDisk } from '../connection/durability.ts';
 import type { Pending, Sent } from '../results/pending-results.ts';
 import type { Interceptors } from './interceptors.ts';
 import { noteInIndex } from './note-in-index.ts';
@@ -20,7 +20,7 @@ export interface SubmitContext extends ResubmitContext {
   readonly tenant: string;
   readonly sealer: Sealer;
   readonly inboxId: string;
-  readonly durability: Durability;
+  readonly durability: Pick<DurabilityOfRedis, 'mode' | 'readAt' | 'confirm'>;
   readonly interceptors: Interceptors;
   nextId(): string;
   openInbox(): void;
@@ -33,7 +33,7 @@ export async function sendEntry(
   payload: EntryPayload,
   options: SendOptions = {},
 ): Promise<Sent> {
-  if (options.durable) requireDurability(context.durability);
+  if (options.durable) requireDurability(context.durability.mode);
   const { interceptors, namespace, tenant } = context;
   const release = context.pending.budget.take(payload);
   const entryId = context.nextId();
@@ -72,13 +72,14 @@ async function sendNow(
   const pending = context.pending.expect(keys, entryId);
   context.openInbox();
   let onDisk: Promise<void> | undefined;
+  const { readAt } = context.durability;
   const sending = context.window.enter(() => {
     noteInIndex(context, session);
     // Sealing takes longest, so an entry that waits for room is sealed when it has room: a burst of calls then delays the first ones less.
     const seal = () => toSubmission(context, session, entryId, payload, options);
     pending.resubmit = () => resubmit(context, session, pending, seal);
     const submitted = submit(context.redis, keys, seal());
-    if (options.durable && context.durability === 'wait') {
+    if (options.durable && context.durability.mode === 'wait') {
       onDisk = waitUntilOnDisk(context.redis, pending.commandId);
       onDisk.catch(() => {});
     }
@@ -87,6 +88,7 @@ async function sendNow(
   try {
     const sent = await accept(context, session, pending, await sending);
     await onDisk;
+    if (options.durable) await context.durability.confirm(pending.commandId, readAt);
     return sent;
   } catch (error) {
     if (!pending.accepted) context.pending.forget(pending);
@@ -136,6 +138,12 @@ async function accept(
         'QUOTA_EXCEEDED',
         `${submitted.waiting} commands wait in session ${id}, and ${LIMITS.queuedPerSession} is the limit. Wait for some of them to finish, or use another session.`,
         { sessionId: id, waiting: submitted.waiting, limit: LIMITS.queuedPerSession },
+      );
+    case 'too-large':
+      throw new ShellfleetError(
+        'QUOTA_EXCEEDED',
+        `${submitted.waiting} commands with ${submitted.bytes} bytes wait in session ${id}, and ${LIMITS.queuedBytesPerSession} bytes is the limit. Wait for some of them to finish, or use another session.`,
+        { sessionId: id, waiting: submitted.waiting, bytes: submitted.bytes, limit: LIMITS.queuedBytesPerSession },
       );
   }
 }

@@ -1,10 +1,11 @@
 -- submit: accept an entry once, however often the call arrives.
 -- ARGV 3 entry · 4 generation · 5 kind · 6 sealed payload · 7 hash of the payload · 8 idempotency key (hashed) or '' · 9 inbox · 10 retry
 --      11 start deadline in ms from now, or '' · 12 the most that may wait · 13 channel prefix of hosts' wake-ups ·
---      14 wake-up · 15 its stdin (open, streamed), or '' · 16 lease ms of a streaming writer
+--      14 wake-up · 15 its stdin (open, streamed), or '' · 16 lease ms of a streaming writer · 17 the most bytes of payloads that may wait
 -- Returns {1, waiting, 1 the session needs a job · 0} accepted · {2, waiting, 1 · 0} this entry was accepted before ·
 --         {3, entry} of the same key
---         {-1} closed · {-2} unknown session · {-3, entry} the key was used for another payload · {-4, waiting} too many wait
+--         {-1} closed · {-2} unknown session · {-3, entry} the key was used for another payload · {-4, waiting} too many wait ·
+--         {-5, waiting, bytes} the payloads that wait are too large
 local id = ARGV[3]
 local life, generation, host, running, unused, held =
   unpack(redis.call('HMGET', state, 'life', 'generation', 'host', 'running', 'unused', 'held'))
@@ -21,6 +22,17 @@ if ARGV[8] ~= '' then
     return {-3, entry}
   end
 end
+-- Each record has the bytes of all payloads up to its own. So the bytes that wait follow from the first and the last entry alone, however
+-- many wait; entries that were cancelled between these count until the head has passed them.
+local bytes_before = 0
+local first, last = redis.call('LINDEX', queue, 0), redis.call('LINDEX', queue, -1)
+if first then
+  local start = (tonumber(redis.call('HGET', record_key(first), 'bytesTo')) or 0) - redis.call('HSTRLEN', record_key(first), 'payload')
+  bytes_before = (tonumber(redis.call('HGET', record_key(last), 'bytesTo')) or 0)
+  if bytes_before - start + #ARGV[6] > tonumber(ARGV[17]) then
+    return {-5, redis.call('LLEN', queue), string.format('%.0f', bytes_before - start)}
+  end
+end
 local length = redis.call('RPUSH', queue, id)
 local waiting = length - 1
 if length > tonumber(ARGV[12]) then
@@ -34,7 +46,8 @@ if unused then
 end
 local at = time_of(emit('command.accepted', id, '{"kind":"' .. ARGV[5] .. '"}'))
 local record = record_key(id)
-redis.call('HSET', record, 'kind', ARGV[5], 'state', 'waiting', 'inbox', ARGV[9], 'retry', ARGV[10], 'acceptedAt', at, 'payload', ARGV[6])
+redis.call('HSET', record, 'kind', ARGV[5], 'state', 'waiting', 'inbox', ARGV[9], 'retry', ARGV[10], 'acceptedAt', at, 'payload', ARGV[6],
+  'bytesTo', string.format('%.0f', bytes_before + #ARGV[6]))
 if ARGV[11] ~= '' then redis.call('HSET', record, 'deadline', string.format('%.0f', at + tonumber(ARGV[11]))) end
 if ARGV[15] ~= '' then redis.call('HSET', record, 'input', ARGV[15]) end
 if ARGV[15] == 'streamed' then redis.call('HSET', record, 'lease', string.format('%.0f', at + tonumber(ARGV[16]))) end

@@ -31,7 +31,9 @@ export type Submitted =
   | { type: 'key-conflict'; entryId: string }
   | { type: 'closed' }
   | { type: 'unknown-session' }
-  | { type: 'too-many'; waiting: number };
+  | { type: 'too-many'; waiting: number }
+  /** `bytes` of payloads wait. */
+  | { type: 'too-large'; waiting: number; bytes: number };
 
 /** Puts an entry at the end of the mailbox, once, and wakes an idle owner. */
 export async function submit(redis: Redis, keys: SessionKeys, submission: Submission): Promise<Submitted> {
@@ -51,6 +53,7 @@ export async function submit(redis: Redis, keys: SessionKeys, submission: Submis
       encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),
       submission.input ?? '',
       LIMITS.inputLeaseMs,
+      LIMITS.queuedBytesPerSession,
     ]),
     script.name,
   );
@@ -69,6 +72,8 @@ export async function submit(redis: Redis, keys: SessionKeys, submission: Submis
       return { type: 'key-conflict', entryId: asString(reply[1]) };
     case -4:
       return { type: 'too-many', waiting: asNumber(reply[1]) };
+    case -5:
+      return { type: 'too-large', waiting: asNumber(reply[1]), bytes: Number(asString(reply[2])) };
     default:
       throw unexpected(reply, script.name);
   }

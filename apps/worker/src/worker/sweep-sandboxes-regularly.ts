@@ -1,0 +1,50 @@
+import type { FleetKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Sandboxes } from '../sandbox/sandbox.ts';
+
+const INTERVAL_MS = 60_000;
+/** How long the fleet must not know a host before its sandboxes are removed. Redis may just have lost its data, and the host returns. */
+const GONE_MS = 600_000;
+
+interface SweepDeps {
+  sandboxes: Pick<Sandboxes, 'sweep' | 'problem'>;
+  redis: Pick<Redis, 'zscore'>;
+  fleet: FleetKeys;
+  logger: Logger;
+}
+
+/**
+ * Removes every minute, until closed, the sandboxes on this machine that nobody owns: those of this host that no session has (an earlier
+ * removal failed), and those of hosts that the fleet has forgotten.
+ */
+export function sweepSandboxesRegularly(deps: SweepDeps): { close(): void } {
+  const isGone = createGoneCheck(deps);
+  const sweep = async () => {
+    if (deps.sandboxes.problem() !== undefined) return;
+    const removed = await deps.sandboxes.sweep(isGone);
+    if (removed > 0) deps.logger.warn({ removed }, 'sandbox.reaped');
+  };
+  const timer = setInterval(
+    () => void sweep().catch((err: unknown) => deps.logger.warn({ err }, 'sandbox.sweep-failed')),
+    INTERVAL_MS,
+  );
+  return { close: () => clearInterval(timer) };
+}
+
+/** Asks whether a host is gone: the fleet has not known it for GONE_MS, as often as this process looked. */
+export function createGoneCheck(
+  { redis, fleet }: Pick<SweepDeps, 'redis' | 'fleet'>,
+  now: () => number = () => performance.now(),
+): (hostId: string) => Promise<boolean> {
+  const missingSince = new Map<string, number>();
+  return async (hostId) => {
+    if ((await redis.zscore(fleet.hosts, hostId)) !== null) {
+      missingSince.delete(hostId);
+      return false;
+    }
+    const since = missingSince.get(hostId) ?? now();
+    missingSince.set(hostId, since);
+    return now() - since >= GONE_MS;
+  };
+}

@@ -1,0 +1,63 @@
+import type { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { DurabilityOfRedis } from './durability.ts';
+
+interface Settings {
+  version: string;
+  aof: boolean;
+  appendfsync: string;
+  /** Copies on disk that WAITAOF reports. */
+  onDisk: number;
+}
+
+function fakeRedis(settings: Settings) {
+  const calls: unknown[][] = [];
+  const redis = {
+    info: async () => `redis_version:${settings.version}\r\naof_enabled:${settings.aof ? 1 : 0}\r\n`,
+    config: async () => ['appendfsync', settings.appendfsync],
+    call: async (...call: unknown[]) => {
+      calls.push(call);
+      return [settings.onDisk, 0];
+    },
+  };
+  return { redis: redis as unknown as Redis, calls };
+}
+
+const always: Settings = { version: '7.0.15', aof: true, appendfsync: 'always', onDisk: 1 };
+
+test.each([
+  ['an append-only file that is synced always', always, 'always'],
+  ['one that is synced every second, in Redis 7.2', { ...always, version: '7.2.0', appendfsync: 'everysec' }, 'wait'],
+  ['one that is synced every second, in Redis 7.0', { ...always, appendfsync: 'everysec' }, 'none'],
+  ['no append-only file', { ...always, version: '8.0.0', aof: false }, 'none'],
+])('%s', async (_what, settings, mode) => {
+  expect((await DurabilityOfRedis.open(fakeRedis(settings).redis, { changes: 0 })).mode).toBe(mode);
+});
+
+test.each<[string, Partial<Settings>, string | undefined, number]>([
+  ['syncs always too', {}, undefined, 0],
+  ['confirms by WAITAOF', { version: '7.2.0', appendfsync: 'everysec' }, undefined, 1],
+  ['does not write in time', { version: '7.2.0', appendfsync: 'everysec', onDisk: 0 }, 'QUEUE_UNAVAILABLE', 1],
+  ['cannot confirm', { aof: false }, 'DURABLE_UNSUPPORTED', 0],
+])(
+  'a write that was sent under another Redis than the one that %s is confirmed by what that one can do',
+  async (_what, change, code, waits) => {
+    const settings = { ...always };
+    const history = { changes: 0 };
+    const { redis, calls } = fakeRedis(settings);
+    const durability = await DurabilityOfRedis.open(redis, history);
+    Object.assign(settings, change);
+    await durability.confirm('s.X', 0);
+    history.changes = 1;
+    // As after a reconnection, before the reply.
+    await durability.refresh();
+    // As after a reconnection, before the reply.
+    await durability.refresh();
+    const confirmed = durability.confirm('s.X', 0).then(
+      () => undefined,
+      (error) => error.code,
+    );
+    expect(await confirmed).toBe(code);
+    expect(calls).toEqual(Array(waits).fill(['WAITAOF', '1', '0', '1500']));
+  },
+);

@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { type FleetKeys, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { asArray, asString } from '../reply.ts';
+import { defineScript, runScript } from '../script.ts';
+import type { Lock } from './renew.ts';
+
+const script = defineScript('admission/declare', readFileSync(new URL('./declare.lua', import.meta.url), 'utf8'));
+
+const MOST_IN_CALL = 100;
+
+/** A session that a host owns, with its job as it was added. */
+export interface OwnedSession extends Lock {
+  fence: number;
+  jobData: string;
+  priority: number;
+}
+
+/**
+ * Restores the job, the lock and the owner of sessions in a Redis that came back with other data. Returns those that another host has: it
+ * was granted a higher fence.
+ */
+export async function declareOwned<O extends OwnedSession>(
+  redis: Redis,
+  fleet: FleetKeys,
+  host: string,
+  sessions: readonly O[],
+): Promise<O[]> {
+  const lost: O[] = [];
+  for (let from = 0; from < sessions.length; from += MOST_IN_CALL) {
+    const some = sessions.slice(from, from + MOST_IN_CALL);
+    const args = some.flatMap(({ job, fence, lockMs, jobData, priority }) => [
+      ...[sessionsQueue(job.placementClass), sessionJobId(job.tenant, job.session), `${job.tenant}:${job.session}`],
+      ...[fence, lockMs, jobData, priority],
+    ]);
+    const keys = [fleet.owners, fleet.fence, fleet.index];
+    const reply = asArray(await runScript(redis, script, keys, [fleet.admission, host, ...args]), script.name);
+    const lostIds = new Set(reply.map(asString));
+    lost.push(...some.filter(({ job }) => lostIds.has(sessionJobId(job.tenant, job.session))));
+  }
+  return lost;
+}

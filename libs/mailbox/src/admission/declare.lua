@@ -1,0 +1,37 @@
+-- declare: after Redis came back with other data, restore the jobs and owners of the sessions that a host serves. The highest fence wins.
+-- Every later grant is above all declared fences.
+-- KEYS 1 owners · 2 fence counter · 3 index
+-- ARGV 1 prefix of the admission keys · 2 host · then for each session: queue · job · member · fence · lock ms · data of the job, as JSON ·
+--      its priority
+-- Returns the jobs of the sessions that another host has
+local prefix, host = ARGV[1], ARGV[2]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local lost = {}
+redis.call('DEL', prefix .. ':nothing')
+for i = 3, #ARGV, 7 do
+  local keys, job, member, fence = prefix .. ':' .. ARGV[i] .. ':', ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  local priority = ARGV[i + 6]
+  local stored, owner = string.match(redis.call('HGET', KEYS[1], member) or '0 ', '^(%d+) (.*)$')
+  local lock = redis.call('GET', keys .. job .. ':lock')
+  local newer = tonumber(stored) > tonumber(fence)
+  local other = stored == fence and (owner ~= host or lock and lock ~= host)
+  if newer or other then
+    lost[#lost + 1] = job
+  else
+    redis.call('HSET', KEYS[1], member, fence .. ' ' .. host)
+    if tonumber(redis.call('GET', KEYS[2]) or 0) < tonumber(fence) then redis.call('SET', KEYS[2], fence) end
+    redis.call('ZADD', KEYS[3], 'NX', -now, member)
+    if redis.call('EXISTS', keys .. job) == 0 then
+      redis.call('HSET', keys .. job, 'name', 'session', 'data', ARGV[i + 5], 'timestamp', string.format('%.0f', now), 'delay', 0,
+        'priority', priority, 'opts',
+        '{"jobId":"' .. job .. '","removeOnComplete":true,"removeOnFail":true,"priority":' .. priority .. '}')
+    end
+    redis.call('LREM', keys .. 'wait', 1, job)
+    redis.call('ZREM', keys .. 'prioritized', job)
+    redis.call('LREM', keys .. 'active', 1, job)
+    redis.call('LPUSH', keys .. 'active', job)
+    redis.call('SET', keys .. job .. ':lock', host, 'PX', ARGV[i + 4])
+  end
+end
+return lost

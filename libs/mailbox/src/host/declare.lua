@@ -1,0 +1,51 @@
+-- declare: after Redis came back with other data, restore what the owner's shell is doing: the life, the owner, the entry that runs.
+-- What Redis has of it stays; offsets only rise.
+-- ARGV 3 fence · 4 host · 5 generation · 6 '<host> <sandbox>' of its ready shell, or '' · 7 epoch · 8 epoch before this sandbox ·
+--      9 Result of an entry that Redis takes for running and the owner does not, when another one runs · 10 retention ms ·
+--      11 sealed spec · 12 placement class · 13 placement JSON · 14 created ms ·
+--      15 the running entry, or '' · 16 kind · 17 inbox · 18 accepted ms · 19 started ms · 20 retry · 21 payload · 22 stdout · 23 stderr · 24 seq
+-- Returns {1} · {-1} fenced: another owner has a higher fence, or the session has a later life
+local fence, host, id = ARGV[3], ARGV[4], ARGV[15]
+local stored, owner, life, generation, running, released, epoch =
+  unpack(redis.call('HMGET', state, 'fence', 'host', 'life', 'generation', 'running', 'released', 'epoch'))
+if tonumber(stored or 0) > tonumber(fence) or tonumber(generation or 0) > tonumber(ARGV[5]) then return {-1} end
+if stored == fence and (owner ~= host or released == fence) then return {-1} end
+if generation == ARGV[5] and life == 'closed' then return {-1} end
+write_when_full()
+if generation ~= ARGV[5] then
+  redis.call('HDEL', state, 'running', 'held', 'announced', 'reported', 'epoch', 'loss')
+  redis.call('HSET', state, 'life', 'open', 'generation', ARGV[5], 'spec', ARGV[11], 'digest', '', 'class', ARGV[12], 'placement', ARGV[13],
+    'createdAt', ARGV[14], 'activeAt', string.format('%.0f', now_ms()))
+  running, epoch, stored = false, false, false
+end
+redis.call('HSET', state, 'fence', fence, 'host', host)
+if ARGV[6] ~= '' and (stored ~= fence or tonumber(epoch or 0) < tonumber(ARGV[7])) then
+  redis.call('HSET', state, 'epoch', ARGV[7], 'epochBase', ARGV[8], 'shell', ARGV[6], 'status', 'ready',
+    'announced', fence .. ' 0 ' .. ARGV[7] .. ' ')
+end
+redis.call('HDEL', state, 'unused')
+redis.call('PERSIST', state)
+redis.call('PERSIST', stream)
+if id ~= '' then
+  local record = record_key(id)
+  local entry_state, seq = unpack(redis.call('HMGET', record, 'state', 'seq'))
+  if entry_state ~= 'ended' then
+    if running and running ~= id then complete(running, 'lost', ARGV[9], ARGV[10]) end
+    redis.call('LREM', queue, 0, id)
+    if not entry_state then
+      redis.call('HSET', record, 'kind', ARGV[16], 'inbox', ARGV[17], 'acceptedAt', ARGV[18], 'retry', ARGV[20], 'payload', ARGV[21])
+      emit('command.accepted', id, '{"kind":"' .. ARGV[16] .. '"}')
+    end
+    if entry_state ~= 'running' then
+      redis.call('HSET', record, 'state', 'running', 'startedAt', ARGV[19])
+      emit('command.started', id, '{"hostId":"' .. host .. '"}')
+    end
+    if not seq or tonumber(seq) < tonumber(ARGV[24]) then
+      redis.call('HSET', record, 'stdout', ARGV[22], 'stderr', ARGV[23], 'seq', ARGV[24])
+    end
+    redis.call('HSET', record, 'fence', fence, 'host', host)
+    redis.call('HSET', state, 'running', id)
+  end
+end
+publish_newest()
+return {1}

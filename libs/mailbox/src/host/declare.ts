@@ -1,0 +1,58 @@
+import { emptyResult, toWireResult } from '@shellfleet/protocol';
+import type { Entry } from '../entry.ts';
+import { asArray } from '../reply.ts';
+import { retentionOf } from '../retention.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/declare');
+
+/** What the owner of a session has in memory. */
+export interface Declaration {
+  generation: string;
+  /** sealed */
+  spec: string;
+  placementClass: string;
+  /** in clear, as JSON */
+  placement: string;
+  createdAt: number;
+  epoch: number;
+  epochBase: number;
+  /** id of the sandbox of its ready shell */
+  sandbox: string | undefined;
+  /** the entry that runs, and what of its output Redis has confirmed */
+  running: { entry: Entry; stored: StoredOutput } | undefined;
+}
+
+export interface StoredOutput {
+  stdout: number;
+  stderr: number;
+  seq: number;
+}
+
+const LOST = JSON.stringify(
+  toWireResult(
+    emptyResult('lost', { shell: { state: 'lost', reason: 'Redis lost the end of this command', epoch: 0 } }),
+  ),
+);
+
+/** Restores a session in a Redis that came back with other data. `fenced`: another host has a higher fence. Safe to repeat. */
+export async function declare(owner: Owner, declared: Declaration): Promise<{ type: 'declared' } | Fenced> {
+  const { redis, keys, fence, host } = owner;
+  const { generation, spec, placementClass, placement, createdAt, epoch, epochBase, sandbox, running } = declared;
+  const retention = retentionOf(redis, keys.namespace);
+  const shell = sandbox === undefined ? '' : `${host} ${sandbox}`;
+  const session = [fence, host, generation, shell, epoch, epochBase, LOST, retention];
+  const args = [...session, spec, placementClass, placement, createdAt, ...toArguments(running)];
+  const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
+  return reply[0] === -1 ? FENCED : { type: 'declared' };
+}
+
+function toArguments(running: Declaration['running']): (string | number)[] {
+  if (running === undefined) return ['', '', '', 0, 0, '', '', 0, 0, 0];
+  const { entry, stored } = running;
+  return [
+    ...[entry.id, entry.kind, entry.inbox, entry.acceptedAt, entry.startedAt, entry.retry, entry.payload],
+    ...[stored.stdout, stored.stderr, stored.seq],
+  ];
+}

@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Result } from '@shellfleet/client';
+import { expect, test } from 'vitest';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+const preload = new URL('../fixtures/newer-version.ts', import.meta.url).href;
+const newerProducer = fileURLToPath(new URL('../fixtures/runs-newer-session.ts', import.meta.url));
+/** From source, where the preloaded module finds what it changes. */
+const program = fileURLToPath(new URL('../../apps/worker/src/main.ts', import.meta.url));
+const newer = (what: 'schema' | 'protocol') => ({
+  NODE_OPTIONS: `--import ${preload}`,
+  SHELLFLEET_TEST_NEWER: what,
+});
+
+async function runNewer({ redisUrl, namespace, sealKey }: TestFleet, session: string): Promise<Result> {
+  const args = ['--conditions=@shellfleet/source', '--no-warnings', newerProducer];
+  const env = { ...process.env, ...newer('schema') };
+  const { stdout } = await promisify(execFile)(process.execPath, [...args, redisUrl, namespace, sealKey, session], {
+    env,
+  });
+  return JSON.parse(stdout) as Result;
+}
+
+test('hosts of two versions side by side: old sessions run on both and are handed over, newer ones run on newer hosts only', async () => {
+  await using stack = await startFleet({ workers: 2, slots: 4, program });
+  const { fleet, workers } = stack;
+  const [first, second] = workers;
+  const sessions = await Promise.all(['a', 'b', 'c'].map((id) => fleet.session(id)));
+  await Promise.all(sessions.map((session) => session.run('count=1')));
+
+  await second?.stop('SIGTERM');
+  await second?.start(newer('schema'));
+  // The shells of the upgraded host are adopted by its newer worker.
+  for (const session of sessions)
+    expect(await session.run('echo $count')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
+  // The older host has free slots too, and takes none of them.
+  const results = await Promise.all(['n1', 'n2'].map((id) => runNewer(stack, id)));
+  expect(results.map(({ stdout, hostId }) => ({ stdout, hostId }))).toEqual(
+    Array(2).fill({ stdout: 'newer\n', hostId: 'h2' }),
+  );
+  const before = await Promise.all(['e', 'f'].map((id) => fleet.run('echo $0', { spec: { labels: { id } } })));
+  expect(before.map(({ outcome }) => outcome)).toEqual(['success', 'success']);
+
+  await first?.stop('SIGTERM');
+  await first?.start(newer('schema'));
+  for (const session of sessions)
+    expect(await session.run('echo $count')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
+}, 120_000);
+
+test('while only hosts of an older version are up, a newer session waits and says why; a worker of another protocol version does not start', async () => {
+  await using stack = await startFleet({ workers: 2, slots: 2, program });
+  const { fleet, workers } = stack;
+  const [, second] = workers;
+  const waiting = runNewer(stack, 'waits');
+  await until(
+    async () => {
+      for await (const info of fleet.sessions()) if (info.noHostReason?.includes('(schema 2)')) return true;
+      return false;
+    },
+    (found) => found,
+  );
+  // The older hosts are not held up by it.
+  expect(await fleet.run('echo older')).toMatchObject({ stdout: 'older\n' });
+
+  await second?.stop('SIGTERM');
+  await expect(second?.start(newer('protocol'))).rejects.toThrow(/Host h1, which is up, has version 1 of the protocol/);
+  await second?.start(newer('schema'));
+  expect(await waiting).toMatchObject({ stdout: 'newer\n', hostId: 'h2' });
+}, 120_000);
