@@ -191,7 +191,7 @@ export class HostedSession {
       return;
     }
     const events = { onFenced: () => this.#become('fenced'), onShellGone: () => this.#wakeUps.notify() };
-    const spec = tryOpenSpec(adopted.spec, this.#keys, this.#deps.sealer);
+    const spec = tryOpenSpec(adopted, this.#keys, this.#deps.sealer);
     if (isShellfleetError(spec))
       return leaveUnopened(spec, {
         ...this.#deps,
