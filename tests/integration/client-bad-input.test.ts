@@ -236,6 +236,26 @@ test('an unknown command, and an id that is none, are told apart', async () => {
   }
 });
 
+test('tasks of a batch that are none end as errors of ours, and write nothing', async () => {
+  const before = await stage.keys();
+  const tasks = [
+    null,
+    null,
+    5,
+    'x',
+    [],
+    {},
+    { id: 'a' },
+    { id: 'b', script: '' },
+    { id: 'c', script: 'true', typo: 1 },
+  ];
+  const results = await Array.fromAsync(fleet.batch(any(tasks)));
+  expect(results.map(({ outcome, error }) => [outcome, error?.code])).toEqual(
+    tasks.map(() => ['error', 'COMMAND_INVALID']),
+  );
+  expect(await stage.keys()).toEqual(before);
+});
+
 test('close of an unknown session writes nothing', async () => {
   const before = await stage.keys();
   expect(await fleet.attach('never')).toBeUndefined();

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
@@ -7,6 +6,7 @@ import { type Connected, createSealer, recordRetention } from '@shellfleet/mailb
 import { fleetKeys, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
+import { ulid } from 'ulid';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
@@ -86,7 +86,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const { namespace, hostId, logger, sandboxes, hostLog } = deps;
   const { redis } = deps.connected;
   const fleet = fleetKeys(namespace);
-  const claim = { hostId, machine: deps.machine, boot: randomUUID(), ttlMs: ALIVE_MS };
+  const claim = { hostId, machine: deps.machine, boot: ulid(), ttlMs: ALIVE_MS };
   const sealer = createSealer(deps.sealKeys);
   await refuseOtherProtocol(redis, fleet, hostId);
   await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs);

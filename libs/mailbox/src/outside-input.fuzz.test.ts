@@ -7,7 +7,7 @@ import { sealPlace } from './seal-place.ts';
 
 // What Redis and the environment give is parsed, or refused by a ShellfleetError.
 
-const place = sealPlace('payload', { namespace: 'ns', tenant: 't', session: 's' }, '01E');
+const place = sealPlace('input', { namespace: 'ns', tenant: 't', session: 's' }, '01E');
 
 test('a text is opened only as the sealed value that it is', () => {
   const sealer = createSealer([createSealKey()]);
@@ -15,7 +15,8 @@ test('a text is opened only as the sealed value that it is', () => {
   fuzzText([sealed], (text) => {
     const refusal = refusalOf(() => sealer.open(text, place));
     if (text === sealed) expect(refusal).toBeUndefined();
-    else expect(refusal?.code).toBe('SEAL_KEY_UNKNOWN');
+    // The first letters name the schema: others are taken for those of a newer one.
+    else expect(['SEAL_KEY_UNKNOWN', 'PROTOCOL_MISMATCH']).toContain(refusal?.code);
   });
 });
 

@@ -23,7 +23,7 @@ test.each([
   '{"type":"session"}',
   '{"type":"session","tenant":"acme","session":"a:b"}',
   '{"type":"terminal","tenant":"acme","session":"s","terminal":"x"}',
-  '{"type":"sessions","placementClass":"elsewhere"}',
+  '{"type":"sessions","placementClass":7}',
   '{"type":"reboot"}',
 ])('a message that is none is dropped: %s', (message) => {
   expect(parseWakeUp(message)).toBeUndefined();

@@ -36,6 +36,7 @@ test('refuses a host id that another machine holds, and changes nothing', async 
 test.each([
   ['a claim of its own', 'm1 b2', true],
   ['a claim that has expired', null, true],
+  ['the claim of an earlier process of this machine, from an older state of Redis', 'm1 b1', true],
   ['the claim of a later process of this machine', 'm1 b3', false],
   ['the claim of another machine', 'm2 b2', false],
 ])('%s: the host id is held by this process: %s %s', async (_title, stored, held) => {

@@ -8,7 +8,7 @@ import type { Redis } from 'ioredis';
 export interface BootClaim {
   hostId: string;
   machine: string;
-  /** names the process */
+  /** Names the process. A ULID: of two processes of one machine, the later one has the greater. */
   boot: string;
   ttlMs: number;
 }
@@ -20,10 +20,14 @@ export async function claimHostId(redis: Redis, namespace: string, claim: BootCl
   await renewHostId(redis, namespace, claim);
 }
 
-/** Whether no other process holds the host id. */
+/**
+ * Whether no other process holds the host id. An earlier process of this machine is dead: its claim came back with an older state of Redis.
+ */
 export async function holdsHostId(redis: Redis, namespace: string, claim: BootClaim): Promise<boolean> {
   const holder = await redis.get(hostKeys(namespace, claim.hostId).boot);
-  return holder === null || holder === claimValue(claim);
+  if (holder === null) return true;
+  const [machine, boot = ''] = holder.split(' ');
+  return machine === claim.machine && boot <= claim.boot;
 }
 
 /** Renews a claim that no other process holds, for `ttlMs`. */

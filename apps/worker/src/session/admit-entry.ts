@@ -32,7 +32,9 @@ export async function admitEntry(
   switch (verdict.type) {
     case 'admit': {
       if (!(await makeReady())) return EMPTY;
-      const cleared = await retryWhileRedisIsDown(() => clear(owner, entry.id, admission.digest), signal);
+      // It starts the entry. The lease may have ended while the shell was opened.
+      const clearHeld = async () => (parts.lease.held() ? clear(owner, entry.id, admission.digest) : EMPTY);
+      const cleared = await retryWhileRedisIsDown(clearHeld, signal);
       return cleared.type === 'not-head' ? EMPTY : cleared;
     }
     case 'hold': {

@@ -188,6 +188,48 @@ describe('SESSION-2', () => {
     await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
   });
 
+  test('an entry whose start was answered after the lease had lapsed reaches the shell after a renewal, or never', async () => {
+    const it = open();
+    const { functions } = it.mailbox;
+    let lapses = true;
+    const take: typeof functions.take = async (...args) => {
+      const taken = await functions.take(...args);
+      if (lapses) it.lease.isHeld = false;
+      lapses = false;
+      return taken;
+    };
+    vi.spyOn(it.mailbox, 'functions', 'get').mockReturnValue({ ...functions, take });
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    void serve(it);
+    await expect.poll(() => it.mailbox.takes).toBe(1);
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(it.keeper().begun).not.toContain('a');
+    it.lease.isHeld = true;
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+
+    lapses = true;
+    it.mailbox.submit({ id: 'b', script: 'true' });
+    it.session.wakeUp();
+    await expect.poll(() => it.mailbox.takes).toBe(2);
+    const { begun } = it.keeper();
+    it.lease.lose();
+    await Promise.all(running);
+    expect([begun.includes('b'), outcomes(it.mailbox)]).toEqual([false, ['a success']]);
+  });
+
+  test('nothing is taken for a shell whose lease ended while it was opened', async () => {
+    const it = open({ startupCommands: ['hold on'] });
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    void serve(it);
+    await expect.poll(() => it.keeper()?.begun.length).toBe(2);
+    it.lease.isHeld = false;
+    it.keeper().end();
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(it.mailbox.takes).toBe(0);
+    it.lease.isHeld = true;
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+  });
+
   test('nothing is taken for a shell whose startup command failed: what waits fails', async () => {
     const it = open({ startupCommands: ['hold on'] });
     it.mailbox.submit({ id: 'a', script: 'true' });

@@ -33,12 +33,14 @@ import { createSessionParts, type SessionDeps, type SessionParts } from './sessi
 import { RANK, type SessionState } from './session-state.ts';
 import { startAgain } from './start-again.ts';
 import { takeOver } from './take-over.ts';
+import { untilHeld } from './until-held.ts';
 
 // One session on this host, from its job to its release. One loop does one step at a time; the steps are in files of their own, the state
 // of the session is here alone.
 //
 // SESSION-1. It writes the mailbox only as the owner; the first reply `fenced` ends it and its sandbox.
-// SESSION-2. No entry is taken before the shell and its startup commands are ready, nor when the lease may have run out.
+// SESSION-2. No entry is taken before the shell and its startup commands are ready. None is taken or given to the shell when the lease may
+//            have run out.
 // SESSION-3. It is given up only through `release`, which the mailbox refuses while entries wait.
 // SESSION-4. Taking over, on this host or from a lost one, begins with `adopt`; a running entry is then resumed, run again or reported lost.
 // SESSION-5. While the host takes nothing new, a session without a living shell is left to another host.
@@ -178,7 +180,7 @@ export class HostedSession {
       return;
     }
     const events = { onFenced: () => this.#become('fenced'), onShellGone: () => this.#wakeUps.notify() };
-    const spec = tryOpenSpec(adopted.spec, this.#keys, this.#deps.sealer);
+    const spec = tryOpenSpec(adopted, this.#keys, this.#deps.sealer);
     if (isShellfleetError(spec))
       return leaveUnopened(spec, {
         ...this.#deps,
@@ -254,7 +256,9 @@ export class HostedSession {
       if (digest !== '' && digest !== head.cleared) return { type: 'needs-admission', entry: head.entry };
       if (!(await this.#makeReady(parts))) return EMPTY;
     }
-    return this.#checkTaken(await retryWhileRedisIsDown(() => take(owner), signal));
+    // The lease may end while a shell is opened, and while Redis is down.
+    const takeHeld = async () => (lease.held() ? take(owner) : EMPTY);
+    return this.#checkTaken(await retryWhileRedisIsDown(takeHeld, signal));
   }
 
   /** Judges the head of the mailbox by the host's rules, and starts it when they admit it. */
@@ -296,6 +300,7 @@ export class HostedSession {
   /** Runs one entry and returns the entry that was started with its end. */
   async #runEntry(entry: Entry, from: 'start' | 'resume', parts: SessionParts): Promise<Taken> {
     const { context, shell } = parts;
+    if (from === 'start' && !(await untilHeld(parts.lease, this.#fenced.signal))) return EMPTY;
     const run = new EntryRun(entry, from, () => this.#mayTakeNext());
     this.#run = run;
     if (this.#cancelled.has(entry.id) || this.#state === 'shutting-down') run.cancel();

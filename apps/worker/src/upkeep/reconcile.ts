@@ -1,11 +1,11 @@
 import { newSessionJob, parseClass, parsePlacement } from '@shellfleet/admission';
 import { forget, notify, postpone, recordNotice, type SessionState, type Swept, sweep } from '@shellfleet/mailbox';
-import { ATTRIBUTES, SCHEMA_VERSION, type SessionKeys } from '@shellfleet/protocol';
+import { ATTRIBUTES, LIMITS, SCHEMA_VERSION, type SessionKeys } from '@shellfleet/protocol';
 import type { FoundSession } from './read-due.ts';
 import { endIfKeyUnknown } from './unknown-key.ts';
 import type { SeenSession, UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 
-/** How often a session is swept while entries run or wait in it, and while it is idle. */
+/** How often a session is swept while entries run or wait in it or Redis is too full, and while it is idle. */
 const SWEEP_ACTIVE_MS = 5_000;
 const SWEEP_IDLE_MS = 60_000;
 
@@ -29,7 +29,8 @@ export async function reconcile(
   // A held head is no work for a host, but its start deadline may pass.
   const isActive = state.hasWork || state.waiting > 0;
   const isQuiet = !isActive && !hostAlive && now - (seen?.since ?? now) >= deps.quietMs;
-  const interval = isActive ? SWEEP_ACTIVE_MS : SWEEP_IDLE_MS;
+  const isTooFull = memory.streamBytes < LIMITS.sessionStreamBytes;
+  const interval = isActive || isTooFull ? SWEEP_ACTIVE_MS : SWEEP_IDLE_MS;
   const due = isQuiet || now - (seen?.sweptAt ?? Number.NEGATIVE_INFINITY) >= interval;
   const limits = { streamBytes: memory.streamBytes, ownerGone: owner === 'gone' };
   const swept = due ? await sweepAndNotify(keys, deps, limits) : undefined;
@@ -61,7 +62,8 @@ export async function sweepAndNotify(
   const { tenant, session } = keys;
   const swept = await sweep(redis, keys, { retentionMs, ...limits });
   for (const { inbox, entryId, event } of swept.ended) {
-    await notify(redis, keys.namespace, inbox, { tenant, session, entryId, event, result: '' });
+    // Only a hint, which a full Redis refuses.
+    await notify(redis, keys.namespace, inbox, { tenant, session, entryId, event, result: '' }).catch(() => {});
   }
   return swept;
 }

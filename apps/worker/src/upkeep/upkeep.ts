@@ -1,4 +1,6 @@
+import { isRedisFull, mastersOf, toQueueError } from '@shellfleet/mailbox';
 import { LIMITS } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
 import type { Settling } from '../lease/settling.ts';
 import { forgetHosts } from './forget-hosts.ts';
 import { type IndexedSession, readDue, readPage, readStates } from './read-due.ts';
@@ -42,7 +44,8 @@ export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'
 
 async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   const { redis, fleet, intervalMs } = deps;
-  const locked = await redis.set(`${fleet.admission}:upkeep`, '1', 'PX', Math.floor(intervalMs * 0.9), 'NX');
+  const lockMs = Math.floor(intervalMs * 0.9);
+  const locked = await redis.set(`${fleet.admission}:upkeep`, '1', 'PX', lockMs, 'NX').catch(ignoreFull);
   if (locked === null) return;
   const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
   const nowMs = seconds * 1_000 + Math.floor(micros / 1_000);
@@ -50,14 +53,31 @@ async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   memory.seen = new Map(due.map((session) => [session.keys.member, toSeen(session, memory)]));
   for (let from = 0; from < due.length; from += PAGE) {
     for (const session of await readStates(due.slice(from, from + PAGE), deps)) {
-      await reconcile(session, nowMs, deps, memory);
+      await reconcile(session, nowMs, deps, memory).catch(ignoreFull);
     }
   }
-  memory.streamBytes = nextStreamBytes(memory.streamBytes, parseMemory(await redis.info('memory')));
+  memory.streamBytes = nextStreamBytes(memory.streamBytes, await readMemory(redis));
   await trimIdleStreams(deps, memory);
   for (const host of await forgetHosts(redis, fleet, deps.retentionMs)) {
     deps.logger.info({ 'host.id': host }, 'host.forgotten');
   }
+}
+
+/** A full Redis refuses what adds data. The rest of the round makes room. */
+function ignoreFull(error: unknown): undefined {
+  if (!isRedisFull(toQueueError(error))) throw error;
+}
+
+/** Of a Cluster: the memory of its fullest node. */
+async function readMemory(redis: Redis): Promise<{ usedBytes: number; mostBytes: number }> {
+  const infos = await Promise.allSettled(mastersOf(redis).map((node) => node.info('memory')));
+  const memories = infos.flatMap((info) => (info.status === 'fulfilled' ? [parseMemory(info.value)] : []));
+  const share = ({ usedBytes, mostBytes }: { usedBytes: number; mostBytes: number }) =>
+    mostBytes > 0 ? usedBytes / mostBytes : 0;
+  return memories.reduce((fullest, one) => (share(one) > share(fullest) ? one : fullest), {
+    usedBytes: 0,
+    mostBytes: 0,
+  });
 }
 
 function toSeen({ keys, score }: IndexedSession, { seen }: UpkeepMemory): SeenSession {

@@ -63,7 +63,7 @@ export class Batch implements AsyncIterable<TaskResult> {
   async #start(task: Task, index: number): Promise<TaskResult> {
     const isDuplicate = this.#seen.has(task?.id);
     this.#seen.add(task?.id);
-    if (isDuplicate) return duplicate(task.id);
+    if (isDuplicate) return duplicate(String(task?.id));
     return runTask(this.#view, task, `${this.#name}-${index}`, this.#options.retries, this.#signal);
   }
 }

@@ -26,7 +26,7 @@ export async function runTask(
     const attempt = await tryTask(view, task, id, signal);
     const kind = kindOf(attempt);
     if (!signal?.aborted && kind !== 'done' && left[kind]-- > 0) continue;
-    return { id: String(task.id), sessionId: id, ...attempt, attempts, durationMs: Date.now() - startedAt };
+    return { id: String(task?.id), sessionId: id, ...attempt, attempts, durationMs: Date.now() - startedAt };
   }
 }
 

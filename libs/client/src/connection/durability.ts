@@ -1,4 +1,4 @@
-import { parseInfo, type RedisHistory, toQueueError } from '@shellfleet/mailbox';
+import { isCluster, mastersOf, parseInfo, type RedisHistory, toQueueError } from '@shellfleet/mailbox';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
@@ -59,7 +59,17 @@ export class DurabilityOfRedis {
   }
 }
 
+/**
+ * Of a Cluster only `always` counts, on every node: WAITAOF names no key, so it could reach another node than the write. A node that does not
+ * answer promises nothing.
+ */
 async function detectDurability(redis: Redis): Promise<Durability> {
+  if (!isCluster(redis)) return detectOfNode(redis);
+  const all = await Promise.all(mastersOf(redis).map((node) => detectOfNode(node).catch(() => 'none')));
+  return all.every((one) => one === 'always') ? 'always' : 'none';
+}
+
+async function detectOfNode(redis: Redis): Promise<Durability> {
   const info = await redis.info().catch((error: unknown) => {
     throw toQueueError(error);
   });

@@ -45,3 +45,23 @@ export function toShellfleetError(
     { cause: error },
   );
 }
+
+export function fromCreateAnswer(answer: EngineAnswer): ShellfleetError | undefined {
+  if (!/bind source path does not exist/i.test(answer.message)) return undefined;
+  return new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The Docker engine does not see a folder that this worker wants to mount: ${answer.message}. A worker that runs in a container needs its state folder mounted at the same path as on the host; else set SHELLFLEET_TRANSPORT=attach.`,
+    {},
+    { cause: answer },
+  );
+}
+
+export function fromStartAnswer(answer: EngineAnswer, image: string): ShellfleetError | undefined {
+  if (!/unable to find (user|group)|no matching entries in passwd/i.test(answer.message)) return undefined;
+  return new ShellfleetError(
+    'SESSION_START_FAILED',
+    `The image ${image} does not know the user that the session asks for: ${answer.message}. Give a number (uid:gid), or choose another image.`,
+    { image },
+    { cause: answer },
+  );
+}

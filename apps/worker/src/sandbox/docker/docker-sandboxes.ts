@@ -28,7 +28,14 @@ import { HOSTS, HOSTS_FILE, KEEPER_FOLDER, PASSWD_FILE, toContainerOptions } fro
 import { createContainer } from './create-container.ts';
 import { DeathWatch } from './death-watch.ts';
 import type { DiskBounds } from './disk-watch.ts';
-import { type EngineAnswer, isConflict, isMissingImage, isNotFound, toShellfleetError } from './docker-errors.ts';
+import {
+  fromCreateAnswer,
+  fromStartAnswer,
+  isConflict,
+  isMissingImage,
+  isNotFound,
+  toShellfleetError,
+} from './docker-errors.ts';
 import { Engine, type EngineTimes } from './engine.ts';
 import { Images } from './images.ts';
 import { hostFilter, ofHost, ofNamespace, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
@@ -358,24 +365,4 @@ function nameOf({ session, sandboxId }: SandboxLabels): string {
 function toFoundState(state: string): FoundSandbox['state'] {
   if (state === 'running' || state === 'paused') return 'running';
   return state === 'created' ? 'created' : 'dead';
-}
-
-function fromCreateAnswer(answer: EngineAnswer): ShellfleetError | undefined {
-  if (!/bind source path does not exist/i.test(answer.message)) return undefined;
-  return new ShellfleetError(
-    'SANDBOX_UNAVAILABLE',
-    `The Docker engine does not see a folder that this worker wants to mount: ${answer.message}. A worker that runs in a container needs its state folder mounted at the same path as on the host; else set SHELLFLEET_TRANSPORT=attach.`,
-    {},
-    { cause: answer },
-  );
-}
-
-function fromStartAnswer(answer: EngineAnswer, image: string): ShellfleetError | undefined {
-  if (!/unable to find (user|group)|no matching entries in passwd/i.test(answer.message)) return undefined;
-  return new ShellfleetError(
-    'SESSION_START_FAILED',
-    `The image ${image} does not know the user that the session asks for: ${answer.message}. Give a number (uid:gid), or choose another image.`,
-    { image },
-    { cause: answer },
-  );
 }
