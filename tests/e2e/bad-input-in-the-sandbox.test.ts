@@ -175,10 +175,11 @@ describe('What was written straight to Redis', () => {
     await using inspector = inspectFleet(stack);
     const entryId = ulid();
     const sealer = createSealer([stack.sealKey]);
-    const seal = (text: string) => sealer.seal(text, sealPlace('payload', keys, entryId));
-    const elsewhere = sealPlace('payload', sessionKeys(stack.namespace, 'default', 'another'), entryId);
-    const payload = toPayload(seal, sealer.seal(newer, elsewhere));
     const generation = String(await inspector.redis.hget(keys.state, 'generation'));
+    const entry = { id: entryId, generation, retry: 'never', inbox: '' };
+    const seal = (text: string) => sealer.seal(text, sealPlace('payload', keys, entry));
+    const elsewhere = sealPlace('payload', sessionKeys(stack.namespace, 'default', 'another'), entry);
+    const payload = toPayload(seal, sealer.seal(newer, elsewhere));
     await submit(inspector.redis, keys, newSubmission(generation, { entryId, payload, inbox: '' }));
     const next = session.run('echo $kept; ls /tmp/ran 2>/dev/null | wc -l');
     const result = await (await stack.fleet.command(`${id}.${entryId}`)).result();

@@ -49,7 +49,7 @@ describe('adopt', () => {
     await own(redis, keys);
     await submitSome(redis, keys, generation, 1);
     await close(redis, keys, generation, true);
-    await open(redis, keys, 'sealed spec', 'digest');
+    await open(redis, keys, () => 'sealed spec', 'digest');
     // A job that was left from the earlier life brings the session to a host before anything is submitted to this one.
     await release(await own(redis, keys, 'h2'), 'queued');
     const expiries = () => Promise.all([redis.pttl(keys.state), redis.pttl(keys.stream)]);
@@ -72,7 +72,7 @@ describe('adopt', () => {
     ['its class', 'this life', 'adopted'],
   ])('of a job in the queue of %s, added for %s: %s', async (queue, life, answer) => {
     const placed = newKeys();
-    const opened = await open(redis, placed, 'sealed spec', 'd', 'any', { placementClass: 'docker', json: '{}' });
+    const opened = await open(redis, placed, () => 'sealed spec', 'd', 'any', { placementClass: 'docker', json: '{}' });
     if (opened.type !== 'created') throw new Error(opened.type);
     const job = {
       placementClass: queue === 'its class' ? 'docker' : 'host',
@@ -261,7 +261,7 @@ test('a host that owned an earlier life has no say in the next one', async () =>
   const owner = await own(redis, keys, 'h1');
   const entry = await startOne(owner);
   await close(redis, keys, generation, true);
-  const next = await open(redis, keys, 'another spec', 'another digest');
+  const next = await open(redis, keys, () => 'another spec', 'another digest');
   if (next.type !== 'created') throw new Error(next.type);
   const submission = newSubmission(next.generation);
   await submit(redis, keys, submission);

@@ -24,10 +24,10 @@ const sessionWakeUp = () => encodeWakeUp({ type: 'session', tenant: keys.tenant,
 describe('open', () => {
   test('records a life that goes after the retention, unless somebody submits to it or owns it', async () => {
     const [unused, used, owned] = [newKeys(), newKeys(), newKeys()];
-    for (const fresh of [unused, used, owned]) await open(redis, fresh, 'sealed', 'd1');
+    for (const fresh of [unused, used, owned]) await open(redis, fresh, () => 'sealed', 'd1');
     expect(await redis.pttl(unused.state)).toBeGreaterThan(86_000_000);
     await redis.pexpire(unused.state, 1_000);
-    await open(redis, unused, 'sealed', 'd1');
+    await open(redis, unused, () => 'sealed', 'd1');
     expect(await redis.pttl(unused.state)).toBeGreaterThan(86_000_000);
     await submit(redis, used, newSubmission((await redis.hget(used.state, 'generation')) ?? ''));
     await own(redis, owned);
@@ -38,31 +38,31 @@ describe('open', () => {
 
   test('creates a life once, and attaches when it arrives twice', async () => {
     const fresh = newKeys();
-    const first = await open(redis, fresh, 'sealed', 'd1');
+    const first = await open(redis, fresh, () => 'sealed', 'd1');
     expect(first.type).toBe('created');
-    expect(await open(redis, fresh, 'sealed otherwise', 'd1')).toEqual({ ...first, type: 'attached' });
+    expect(await open(redis, fresh, () => 'sealed otherwise', 'd1')).toEqual({ ...first, type: 'attached' });
     expect(await redis.hget(fresh.state, 'spec')).toBe('sealed');
   });
 
   test('refuses another spec, and returns the stored one and its generation; attaches to any spec when asked to', async () => {
-    expect(await open(redis, keys, 'x', 'other')).toEqual({ type: 'conflict', spec: 'sealed spec', generation });
-    expect(await open(redis, keys, 'x')).toEqual({ type: 'attached', generation });
-    expect(await open(redis, keys, 'x', 'other', 'any')).toEqual({ type: 'attached', generation });
+    expect(await open(redis, keys, () => 'x', 'other')).toEqual({ type: 'conflict', spec: 'sealed spec', generation });
+    expect(await open(redis, keys, () => 'x')).toEqual({ type: 'attached', generation });
+    expect(await open(redis, keys, () => 'x', 'other', 'any')).toEqual({ type: 'attached', generation });
   });
 
   test('keeps the digest of a session that was created by whoever attaches to any', async () => {
     const fresh = newKeys();
-    const created = await open(redis, fresh, 'defaults', 'd1', 'any');
-    expect(await open(redis, fresh, 'defaults', 'd1')).toEqual({ ...created, type: 'attached' });
+    const created = await open(redis, fresh, () => 'defaults', 'd1', 'any');
+    expect(await open(redis, fresh, () => 'defaults', 'd1')).toEqual({ ...created, type: 'attached' });
   });
 
   test('waits for a life that is ending, and gives the next a higher generation even within a millisecond', async () => {
     const owner = await own(redis, keys);
     await close(redis, keys, generation, false);
-    expect(await open(redis, keys, 's', 'd')).toEqual({ type: 'closing' });
+    expect(await open(redis, keys, () => 's', 'd')).toEqual({ type: 'closing' });
     await release(owner, 'queued');
     await redis.hset(keys.state, 'generation', '9999999999999');
-    expect(await open(redis, keys, 's', 'd')).toEqual({ type: 'created', generation: '10000000000000' });
+    expect(await open(redis, keys, () => 's', 'd')).toEqual({ type: 'created', generation: '10000000000000' });
   });
 });
 

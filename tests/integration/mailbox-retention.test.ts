@@ -23,7 +23,7 @@ test('all that a session leaves behind expires with the retention', async () => 
   const { redis } = server;
   const keys = newKeys();
   await recordRetention(redis, fleetKeys(keys.namespace), 5_000);
-  const opened = await open(redis, keys, 'sealed spec', 'digest');
+  const opened = await open(redis, keys, () => 'sealed spec', 'digest');
   if (opened.type !== 'created') throw new Error(opened.type);
   const submission = newSubmission(opened.generation, { idempotencyKey: 'k' });
   await submit(redis, keys, submission);

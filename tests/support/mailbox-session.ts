@@ -49,7 +49,7 @@ export const newKeys = (session = 's1'): SessionKeys => sessionKeys(newNamespace
 
 /** Opens a session and returns its generation. */
 export async function openSession(redis: Redis, keys: SessionKeys): Promise<string> {
-  const opened = await open(redis, keys, 'sealed spec', 'digest');
+  const opened = await open(redis, keys, () => 'sealed spec', 'digest');
   if (opened.type !== 'created' && opened.type !== 'attached') throw new Error(`the session is ${opened.type}`);
   return opened.generation;
 }

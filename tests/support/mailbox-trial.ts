@@ -141,7 +141,7 @@ async function producer(trial: Trial, inbox: string): Promise<void> {
 
 async function openAgain({ calm, hostile, keys }: Trial): Promise<string> {
   for (;;) {
-    const opened = await open(hostile, keys, 'sealed spec', 'digest');
+    const opened = await open(hostile, keys, () => 'sealed spec', 'digest');
     if (opened.type === 'created' || opened.type === 'attached') return opened.generation;
     await calm.ping(); // the previous generation is still ending; its owner, or the last drain, ends it
     await close(calm, keys, undefined, true);

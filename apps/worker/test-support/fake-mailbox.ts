@@ -54,7 +54,7 @@ export class FakeMailbox {
     const entry: Entry = {
       id,
       kind: 'command',
-      payload: this.#sealer.seal(JSON.stringify(payload), sealPlace('payload', this.#keys, id)),
+      payload: this.#sealer.seal(JSON.stringify(payload), this.#placeOf(id, retry ?? 'never')),
       inbox: '',
       acceptedAt: 1,
       startedAt: 0,
@@ -142,12 +142,16 @@ export class FakeMailbox {
     };
   }
 
+  #placeOf(id: string, retry: string) {
+    return sealPlace('payload', this.#keys, { id, generation: 'one', retry, inbox: '' });
+  }
+
   #adopted(): Adopted {
     return {
       type: 'adopted',
       life: this.life,
       generation: 'one',
-      spec: this.#sealer.seal(JSON.stringify(this.#spec), sealPlace('spec', this.#keys)),
+      spec: this.#sealer.seal(JSON.stringify(this.#spec), sealPlace('spec', this.#keys, { generation: 'one' })),
       epoch: this.epoch,
       reportedEpoch: this.epoch,
       epochBase: this.epochBase,

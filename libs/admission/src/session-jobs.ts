@@ -89,6 +89,9 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     },
 
     async declare(leases, via) {
+      const classes = new Set([...options.offers, ...leases.map(({ job }) => job.placementClass)]);
+      // A full Redis takes no new class. The next job that is added makes up for it.
+      if (classes.size > 0) await via.sadd(fleet.classes, ...classes).catch(() => {});
       const owned = leases.flatMap((lease) =>
         lease.fence === undefined ? [] : [{ ...lease, fence: lease.fence, ...toStored(lease.job) }],
       );

@@ -7,7 +7,7 @@ import { sealPlace } from './seal-place.ts';
 
 // What Redis and the environment give is parsed, or refused by a ShellfleetError.
 
-const place = sealPlace('payload', { namespace: 'ns', tenant: 't', session: 's' }, '01E');
+const place = sealPlace('input', { namespace: 'ns', tenant: 't', session: 's' }, '01E');
 
 test('a text is opened only as the sealed value that it is', () => {
   const sealer = createSealer([createSealKey()]);

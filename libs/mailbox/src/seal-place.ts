@@ -10,21 +10,31 @@ export interface SealPlace {
   readonly session: string;
   /** entry id, question id, call id, `<terminal>.<message number>`, or empty for the session itself */
   readonly entry: string;
-  readonly kind: EntryKind | TerminalKind | ToolKind | 'spec';
+  readonly kind: 'spec' | 'payload' | EntryKind | TerminalKind | ToolKind;
+  /** What else stands in clear beside the value and must be as its sealer had it: the generation, and how an entry runs. */
+  readonly beside: readonly string[];
   readonly [built]: true;
 }
 
-type EntryKind = 'payload' | 'answer' | 'input';
+type EntryKind = 'answer' | 'input';
 type TerminalKind = 'terminal-input' | 'terminal-output';
 type ToolKind = 'tool-args' | 'tool-result';
+/** A payload runs in its own life only, and only as its submitter asked. */
+interface PayloadPlace {
+  id: string;
+  generation: string;
+  retry: string;
+  inbox: string;
+}
 type SessionPlace = Pick<SessionKeys, 'namespace' | 'tenant' | 'session'>;
 
 /**
  * The place of a value that is sealed or opened. Its sealer and its opener call this with equal arguments.
  *
- *     sealer.seal(JSON.stringify(payload), sealPlace('payload', keys, entryId));
+ *     sealer.seal(JSON.stringify(payload), sealPlace('input', keys, entryId));
  */
-export function sealPlace(kind: 'spec', session: SessionPlace): SealPlace;
+export function sealPlace(kind: 'spec', session: SessionPlace, life: { generation: string }): SealPlace;
+export function sealPlace(kind: 'payload', session: SessionPlace, entry: PayloadPlace): SealPlace;
 /** `entry`: the id of the entry, or of the question that an answer belongs to. */
 export function sealPlace(kind: EntryKind, session: SessionPlace, entry: string): SealPlace;
 export function sealPlace(
@@ -40,15 +50,24 @@ export function sealPlace(
 export function sealPlace(
   kind: SealPlace['kind'],
   of: SessionPlace | Pick<FleetKeys, 'namespace'>,
-  what: string | { terminal: string; number: number } | { tenant: string; name: string; id: string } = '',
+  what: string | Placed,
 ): SealPlace {
   const { namespace } = of;
   if (typeof what === 'object' && 'name' in what)
-    return place({ namespace, tenant: what.tenant, session: what.name, entry: what.id, kind });
+    return place({ namespace, tenant: what.tenant, session: what.name, entry: what.id, kind, beside: [] });
   const { tenant, session } = of as SessionPlace;
-  const entry = typeof what === 'string' ? what : `${what.terminal}.${what.number}`;
-  return place({ namespace, tenant, session, entry, kind });
+  const within = { namespace, tenant, session, kind };
+  if (typeof what === 'string') return place({ ...within, entry: what, beside: [] });
+  if ('number' in what) return place({ ...within, entry: `${what.terminal}.${what.number}`, beside: [] });
+  if ('retry' in what) return place({ ...within, entry: what.id, beside: [what.generation, what.retry, what.inbox] });
+  return place({ ...within, entry: '', beside: [what.generation] });
 }
+
+type Placed =
+  | { generation: string }
+  | PayloadPlace
+  | { terminal: string; number: number }
+  | { tenant: string; name: string; id: string };
 
 function place(fields: Omit<SealPlace, typeof built>): SealPlace {
   return fields as SealPlace;

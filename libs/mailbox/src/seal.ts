@@ -73,7 +73,9 @@ function parseKey(text: string): Key {
 }
 
 function toAdditionalData(place: SealPlace): Buffer {
-  return Buffer.from(JSON.stringify([place.namespace, place.tenant, place.session, place.entry, place.kind]));
+  return Buffer.from(
+    JSON.stringify([place.namespace, place.tenant, place.session, place.entry, place.kind, ...place.beside]),
+  );
 }
 
 function sealWith(key: Key, plain: string | Uint8Array, place: SealPlace, schema: number): string {

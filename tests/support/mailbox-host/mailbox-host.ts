@@ -278,7 +278,9 @@ class TinyHost implements MailboxHost {
     const { keys } = session.owner;
     const { namespace, tenant, session: id } = keys;
     const payload = entryPayloadSchema.parse(
-      JSON.parse(this.#sealer.open(entry.payload, sealPlace('payload', keys, entry.id))),
+      JSON.parse(
+        this.#sealer.open(entry.payload, sealPlace('payload', keys, { ...entry, generation: session.generation })),
+      ),
     );
     const { result, answer } = await this.#execute(session, entry, payload);
     const shell = { state: 'kept' as const, epoch: session.epoch };

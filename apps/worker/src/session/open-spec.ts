@@ -1,4 +1,4 @@
-import { type Sealer, sealPlace } from '@shellfleet/mailbox';
+import { type Adopted, type Sealer, sealPlace } from '@shellfleet/mailbox';
 import {
   ensureShellfleetError,
   parseOrThrow,
@@ -9,9 +9,13 @@ import {
 } from '@shellfleet/protocol';
 
 /** A session's spec as its producer sealed it, or why it cannot be opened: PROTOCOL_MISMATCH, SEAL_KEY_UNKNOWN, SESSION_SPEC_INVALID. */
-export function tryOpenSpec(sealed: string, keys: SessionKeys, sealer: Sealer): ResolvedSessionSpec | ShellfleetError {
+export function tryOpenSpec(
+  { spec, generation }: Pick<Adopted, 'spec' | 'generation'>,
+  keys: SessionKeys,
+  sealer: Sealer,
+): ResolvedSessionSpec | ShellfleetError {
   try {
-    const plain = sealer.open(sealed, sealPlace('spec', keys));
+    const plain = sealer.open(spec, sealPlace('spec', keys, { generation }));
     const what = `The spec of session ${keys.session}`;
     return parseOrThrow(sessionSpecSchema, JSON.parse(plain), 'SESSION_SPEC_INVALID', what);
   } catch (error) {

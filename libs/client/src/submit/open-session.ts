@@ -76,12 +76,13 @@ async function record(
   specMatters: boolean,
 ): Promise<OpenSession | undefined> {
   const canonical = toCanonicalJson(spec);
-  const sealed = context.sealer.seal(canonical, sealPlace('spec', keys), specSchema(spec));
+  const seal = (generation: string) =>
+    context.sealer.seal(canonical, sealPlace('spec', keys, { generation }), specSchema(spec));
   const digest = context.sealer.digest(canonical);
-  const sealedWith = sealMarkOf(sealed);
+  const sealedWith = sealMarkOf(seal(''));
   const placement = toPlacement(spec, sealedWith);
   const clear = { placementClass: placementClass(placement), json: JSON.stringify(placement) };
-  const opened = await context.window.enter(() => open(context.redis, keys, sealed, digest, 'same-spec', clear));
+  const opened = await context.window.enter(() => open(context.redis, keys, seal, digest, 'same-spec', clear));
   switch (opened.type) {
     case 'created':
     case 'attached': {
@@ -116,7 +117,8 @@ async function findLife(
 ): Promise<OpenSession | undefined> {
   const found = await context.window.enter(() => readSealedSpec(context.redis, keys));
   if (found === undefined || !states.includes(found.life)) return undefined;
-  const open = () => sessionSpecSchema.parse(JSON.parse(context.sealer.open(found.spec, sealPlace('spec', keys))));
+  const place = sealPlace('spec', keys, { generation: found.generation });
+  const open = () => sessionSpecSchema.parse(JSON.parse(context.sealer.open(found.spec, place)));
   const sealedWith = sealMarkOf(found.spec);
   const known = { id: keys.session, keys, generation: found.generation, sealedWith, indexedAt: 0 };
   if (needs === 'spec') return { ...known, spec: open() };

@@ -12,22 +12,22 @@ export interface ResubmitContext extends IndexContext, OpenContext {
 }
 
 /**
- * Submits an accepted entry again, under its id, because Redis lost it, perhaps with its whole session. A host that has begun it refuses the id.
+ * Submits an accepted entry again, under its id, because Redis lost it, perhaps with its whole session. `seal`: seals it for the present generation. A host that has begun it refuses the id.
  */
 export async function resubmit(
   context: ResubmitContext,
   session: OpenSession,
   pending: Pending,
-  submission: Submission,
+  seal: () => Submission,
 ): Promise<void> {
   // Redis may have lost the index and the inbox as well.
   session.indexedAt = 0;
   context.keepInbox();
   noteInIndex(context, session);
-  let submitted = await submit(context.redis, session.keys, { ...submission, generation: session.generation });
+  let submitted = await submit(context.redis, session.keys, seal());
   if (submitted.type === 'unknown-session') {
     await reopenAfterLoss(context, session);
-    submitted = await submit(context.redis, session.keys, { ...submission, generation: session.generation });
+    submitted = await submit(context.redis, session.keys, seal());
   }
   if (submitted.type === 'accepted' || submitted.type === 'accepted-before') return context.ensureJob(session);
   if (submitted.type === 'deduplicated') return followInstead(context, session, pending, submitted.entryId);

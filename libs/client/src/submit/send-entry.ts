@@ -76,9 +76,9 @@ async function sendNow(
   const sending = context.window.enter(() => {
     noteInIndex(context, session);
     // Sealing takes longest, so an entry that waits for room is sealed when it has room: a burst of calls then delays the first ones less.
-    const submission = toSubmission(context, session, entryId, payload, options);
-    pending.resubmit = () => resubmit(context, session, pending, submission);
-    const submitted = submit(context.redis, keys, submission);
+    const seal = () => toSubmission(context, session, entryId, payload, options);
+    pending.resubmit = () => resubmit(context, session, pending, seal);
+    const submitted = submit(context.redis, keys, seal());
     if (options.durable && context.durability.mode === 'wait') {
       onDisk = waitUntilOnDisk(context.redis, pending.commandId);
       onDisk.catch(() => {});

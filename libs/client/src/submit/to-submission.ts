@@ -19,11 +19,13 @@ export function toSubmission(
   payload: EntryPayload,
   { idempotencyKey, retry = 'never', startDeadlineMs }: SendOptions,
 ): Submission {
+  const { generation } = session;
+  const place = sealPlace('payload', session.keys, { id: entryId, generation, retry, inbox: inboxId });
   return {
     entryId,
-    generation: session.generation,
+    generation,
     kind: payload.type,
-    payload: sealer.seal(JSON.stringify(payload), sealPlace('payload', session.keys, entryId)),
+    payload: sealer.seal(JSON.stringify(payload), place),
     // Only an idempotency key compares payloads.
     payloadHash: idempotencyKey === undefined ? '' : sealer.digest(toCanonicalJson(payload)),
     ...(idempotencyKey === undefined

@@ -20,10 +20,10 @@ export async function peek({ redis, keys }: Owner): Promise<Head | undefined> {
   );
   if (id === null) return undefined;
   const fields = await redis
-    .hmget(recordKey(keys, id), 'payload', 'kind', 'inbox', 'acceptedAt', 'cleared')
+    .hmget(recordKey(keys, id), 'payload', 'kind', 'inbox', 'acceptedAt', 'cleared', 'retry')
     .catch(throwQueueError);
-  const [payload, kind, inbox, acceptedAt, cleared] = fields;
-  const taken = toTaken([1, id, payload, kind, inbox, acceptedAt]);
+  const [payload, kind, inbox, acceptedAt, cleared, retry] = fields;
+  const taken = toTaken([1, id, payload, kind, inbox, acceptedAt, 0, 0, 0, 0, retry]);
   if (taken.type === 'empty') return undefined;
   return {
     entry: { ...taken.entry, startedAt: Date.now() },

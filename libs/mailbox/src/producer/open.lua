@@ -1,7 +1,9 @@
 -- open: record a session, or attach to the open life. A session without any submit expires one retention after the last call.
 -- ARGV 3 sealed spec · 4 digest of the spec, or '' when it has none · 5 '1' to attach regardless of the spec · 6 retention ms
 --      7 placement class · 8 placement JSON: both in clear, for routing
+--      9 the generation for which the spec was sealed, or '' to ask for the next one
 -- Returns {1, generation} created · {2, generation} attached · {-1, sealed spec, generation} another spec · {0} closing: try again
+--         {3, generation} nothing was recorded: call again with the spec sealed for this generation
 local life, generation, digest, spec, unused = unpack(redis.call('HMGET', state, 'life', 'generation', 'digest', 'spec', 'unused'))
 if life == 'closing' then return {0} end
 if life == 'open' then
@@ -10,7 +12,10 @@ if life == 'open' then
   return {2, generation}
 end
 local at = now_ms()
-generation = string.format('%.0f', math.max(at, tonumber(generation or 0) + 1))
+local last = tonumber(generation or 0)
+-- Another may have recorded and closed a life since the caller asked.
+if ARGV[9] == '' or tonumber(ARGV[9]) <= last then return {3, string.format('%.0f', math.max(at, last + 1))} end
+generation = ARGV[9]
 redis.call('HDEL', state, 'epoch', 'reported', 'epochBase', 'announced', 'held', 'loss')
 redis.call('HSET', state, 'life', 'open', 'generation', generation, 'spec', ARGV[3], 'digest', ARGV[4], 'createdAt', at, 'activeAt', at,
   'status', 'queued', 'unused', 1, 'class', ARGV[7], 'placement', ARGV[8])

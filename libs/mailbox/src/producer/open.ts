@@ -14,26 +14,33 @@ export type Opened =
   | { type: 'closing' };
 
 /**
- * Records a session, or attaches to its open life. `attachTo`: with 'same-spec' an open life with another digest is a conflict, with 'any'
+ * Records a session, or attaches to its open life. `sealSpec` is called when a life begins: its spec is sealed for its generation. `attachTo`: with 'same-spec' an open life with another digest is a conflict, with 'any'
  * it is not; default: 'same-spec' if a digest is given. `placement`: a copy of the placement in clear text, by which jobs are routed.
  */
 export async function open(
   redis: Redis,
   keys: SessionKeys,
-  sealedSpec: string,
+  sealSpec: (generation: string) => string,
   digest?: string,
   attachTo: 'same-spec' | 'any' = digest === undefined ? 'any' : 'same-spec',
   placement = { placementClass: '', json: '' },
 ): Promise<Opened> {
-  const args = [
-    sealedSpec,
+  const argsFor = (sealed: string, generation: string) => [
+    sealed,
     digest ?? '',
     attachTo === 'any' ? '1' : '0',
     retentionOf(redis, keys.namespace),
     placement.placementClass,
     placement.json,
+    generation,
   ];
-  const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
+  const call = async (sealed: string, generation: string) =>
+    asArray(await runOnSession(redis, script, keys, argsFor(sealed, generation)), script.name);
+  let reply = await call('', '');
+  while (reply[0] === 3) {
+    const generation = asString(reply[1]);
+    reply = await call(sealSpec(generation), generation);
+  }
   if (reply[0] === 0) return { type: 'closing' };
   if (reply[0] === -1) return { type: 'conflict', spec: asString(reply[1]), generation: asString(reply[2]) };
   return { type: reply[0] === 1 ? 'created' : 'attached', generation: asString(reply[1]) };

@@ -1,0 +1,47 @@
+import { createSealer, sealPlace, submit } from '@shellfleet/mailbox';
+import { sessionKeys } from '@shellfleet/protocol';
+import { ulid } from 'ulid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import { newSubmission } from '../support/mailbox-session.ts';
+import type { TestFleet } from '../support/start-fleet.ts';
+
+// What a process can do that writes to Redis and lacks the seal key: not use a sealed value for anything else than it was made for.
+
+let stack: TestFleet;
+let inspect: FleetInspector;
+beforeAll(async () => {
+  ({ stack, inspect } = await startInspectedFleet());
+});
+afterAll(() => endInspectedFleet(stack, inspect));
+
+test('a host does not open the spec of an earlier life: what waits ends as an error, and nothing is run', async () => {
+  const keys = sessionKeys(stack.namespace, 'default', 'spec');
+  await (await stack.fleet.session('spec')).close();
+  const old = String(await inspect.redis.hget(keys.state, 'spec'));
+  const session = await stack.fleet.session('spec', { secrets: { TOKEN: 'hunter2-hunter2' } });
+  await inspect.redis.hset(keys.state, 'spec', old);
+  const result = await session.run('echo $TOKEN');
+  expect(result).toMatchObject({ outcome: 'error', stdout: '', error: { code: 'SEAL_KEY_UNKNOWN' } });
+});
+
+test.each([
+  ['of an earlier life', { generation: '1' }, 'never'],
+  ['whose submitter did not allow another run', {}, 'idempotent'],
+] as const)('a payload %s does not run', async (what, sealedFor, retry) => {
+  const id = what.replaceAll(' ', '-');
+  const session = await stack.fleet.session(id);
+  const keys = sessionKeys(stack.namespace, 'default', id);
+  const generation = String(await inspect.redis.hget(keys.state, 'generation'));
+  const entryId = ulid();
+  const entry = { id: entryId, generation, retry: 'never', inbox: '', ...sealedFor };
+  const command = { type: 'command', script: 'touch /tmp/ran', timeoutMs: 1_000, killGraceMs: 0, encoding: 'utf8' };
+  const payload = createSealer([stack.sealKey]).seal(JSON.stringify(command), sealPlace('payload', keys, entry));
+  const next = session.run('ls /tmp/ran 2>/dev/null | wc -l');
+  await submit(inspect.redis, keys, newSubmission(generation, { entryId, payload, retry, inbox: '' }));
+  const result = await (await stack.fleet.command(`${id}.${entryId}`)).result();
+  expect(result).toMatchObject({ outcome: 'error', error: { code: 'SEAL_KEY_UNKNOWN' } });
+  expect(await next).toMatchObject({ stdout: '0\n' });
+  expect(await session.run('ls /tmp/ran 2>/dev/null | wc -l')).toMatchObject({ stdout: '0\n' });
+});

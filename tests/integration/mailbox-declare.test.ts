@@ -1,0 +1,182 @@
+import { createSessionJobs, newSessionJob, placementClass, type SessionJobs } from '@shellfleet/admission';
+import { append, connectRedis, declare, declareOwned, finish, grant, renew, submit, take } from '@shellfleet/mailbox';
+import { type FleetKeys, fleetKeys, sessionJobId, sessionJobLockKey } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { startRedisProxy } from '../chaos/inject/redis-proxy.ts';
+import { idsOf, outcomesOf, readEvents } from '../support/invariants.ts';
+import {
+  finishAs,
+  newKeys,
+  newSubmission,
+  openSession,
+  own,
+  pieceAfter,
+  submitSome,
+} from '../support/mailbox-session.ts';
+import { startOwnRedis } from '../support/own-redis.ts';
+import { until } from '../support/until.ts';
+
+// A host has more than Redis: Redis was restored from before, or is empty.
+
+const placement = { policy: 'docker', priority: 3, labels: {}, sealedWith: '1.key' } as const;
+const CLASS = placementClass(placement);
+
+function startJobs(redis: Redis, fleet: FleetKeys): Promise<SessionJobs> {
+  return createSessionJobs({ redis, fleet, hostId: 'h1', offers: [CLASS], lockMs: 30_000, stalledIntervalMs: 1_000 });
+}
+
+/** A session on host h1 of a Redis of its own, one of whose commands runs. `declared`: what h1 has in memory. */
+async function startOwned() {
+  const server = await startOwnRedis();
+  const { redis } = await connectRedis(server.url, 'host', 'test');
+  const keys = newKeys();
+  const fleet = fleetKeys(keys.namespace);
+  const generation = await openSession(redis, keys);
+  const submission = newSubmission(generation);
+  await submit(redis, keys, submission);
+  const owner = await own(redis, keys);
+  const taken = await take(owner);
+  if (taken.type !== 'started') throw new Error(taken.type);
+  const piece = pieceAfter(taken.entry, 'before\n');
+  await append(owner, submission.entryId, [piece]);
+  const stored = { stdout: piece.rawTo, stderr: 0, seq: 1 };
+  const declared = {
+    ...{
+      generation,
+      spec: 'sealed spec',
+      placementClass: 'docker',
+      placement: JSON.stringify(placement),
+      createdAt: 1,
+    },
+    ...{ epoch: 1, epochBase: 0, sandbox: 'box', running: { entry: taken.entry, stored } },
+  };
+  const { data } = newSessionJob(keys, generation, placement);
+  const job = { tenant: keys.tenant, session: keys.session, placementClass: CLASS, data };
+  const held = { job, fence: owner.fence, lockMs: 30_000, jobData: JSON.stringify(data), priority: 3 };
+  const lock = sessionJobLockKey(fleet, CLASS, sessionJobId(keys.tenant, keys.session));
+  const close = async () => {
+    redis.disconnect();
+    await server[Symbol.asyncDispose]();
+  };
+  return { server, redis, keys, fleet, owner, taken, stored, declared, held, lock, [Symbol.asyncDispose]: close };
+}
+
+test('an empty Redis has the session, its job and its running command again, which goes on and ends once', async () => {
+  await using it = await startOwned();
+  const { redis, keys, fleet, owner, declared, held, stored } = it;
+  await redis.flushall();
+  for (let time = 0; time < 2; time += 1) {
+    expect(await declareOwned(redis, fleet, 'h1', [held])).toEqual([]);
+    expect(await declare(owner, declared)).toEqual({ type: 'declared' });
+  }
+  const { id } = declared.running.entry;
+  const more = pieceAfter({ offsets: stored, seq: stored.seq }, 'after\n');
+  expect(await append(owner, id, [more])).toMatchObject({ type: 'stored' });
+  expect(await finish(owner, id, finishAs('success', true))).toMatchObject({
+    type: 'finished',
+    next: { type: 'empty' },
+  });
+  const events = await readEvents(redis, keys);
+  expect(events.map(({ type }) => type)).toEqual([
+    'command.accepted',
+    'command.started',
+    'command.output',
+    'command.completed',
+  ]);
+  expect(await redis.hgetall(keys.state)).toMatchObject({
+    life: 'open',
+    spec: 'sealed spec',
+    shell: 'h1 box',
+    epoch: '1',
+  });
+  // The next grant is above the declared fence, and the restored job can be listed and ended.
+  expect(await grant(redis, fleet, held.job, 'h1', 30_000)).toEqual({ type: 'granted', fence: owner.fence + 1 });
+  const jobs = await startJobs(redis, fleet);
+  expect(await jobs.listOwn()).toEqual([held.job]);
+  await jobs.remove(held.job);
+  expect([await jobs.listOwn(), await jobs.has(held.job)]).toEqual([[], false]);
+  await jobs.close();
+});
+
+test('a command that an older Redis takes for waiting is not started again, and one that it takes for running is lost', async () => {
+  await using it = await startOwned();
+  const { redis, keys, owner, declared } = it;
+  const { id } = declared.running.entry;
+  const [earlier = ''] = await submitSome(redis, keys, declared.generation, 1);
+  // The older state: `earlier` ran, and the command that runs now waited behind it.
+  await redis.hset(keys.state, 'running', earlier, 'fence', '0', 'host', 'h0');
+  await redis.hset(`${keys.prefix}record:${earlier}`, 'state', 'running');
+  await redis.hset(`${keys.prefix}record:${id}`, 'state', 'waiting', 'stdout', 0, 'seq', 0);
+  await redis.del(keys.queue);
+  await redis.rpush(keys.queue, id);
+  expect(await declare(owner, declared)).toEqual({ type: 'declared' });
+  expect(await take(owner)).toMatchObject({
+    type: 'running',
+    entry: { id, offsets: { stdout: 7, stderr: 0 }, seq: 1 },
+  });
+  expect(await redis.llen(keys.queue)).toBe(0);
+  await finish(owner, id, finishAs('success'));
+  const events = await readEvents(redis, keys);
+  expect([...outcomesOf(events)]).toEqual([
+    [earlier, 'lost'],
+    [id, 'success'],
+  ]);
+  expect(idsOf(events, 'command.completed')).toEqual([earlier, id]);
+});
+
+test('the highest fence wins: a host with a lower one has lost the session, and changes nothing', async () => {
+  await using it = await startOwned();
+  const { redis, keys, fleet, owner, declared, held, lock } = it;
+  await redis.hset(fleet.owners, keys.member, `${owner.fence + 1} h2`);
+  await redis.hset(keys.state, 'fence', owner.fence + 1, 'host', 'h2');
+  await redis.set(lock, 'h2');
+  const before = await redis.hgetall(keys.state);
+  expect(await declareOwned(redis, fleet, 'h1', [held])).toEqual([held]);
+  expect(await declare(owner, declared)).toEqual({ type: 'fenced' });
+  expect([await redis.hgetall(keys.state), await redis.get(lock)]).toEqual([before, 'h2']);
+});
+
+test('a command that ended stays ended, and nothing that Redis has falls back', async () => {
+  await using it = await startOwned();
+  const { redis, keys, owner, declared } = it;
+  const { id } = declared.running.entry;
+  await finish(owner, id, finishAs('success'));
+  const before = await redis.hgetall(`${keys.prefix}record:${id}`);
+  expect(await declare(owner, declared)).toEqual({ type: 'declared' });
+  expect(await redis.hgetall(`${keys.prefix}record:${id}`)).toEqual(before);
+  expect(await redis.hexists(keys.state, 'running')).toBe(0);
+});
+
+test('a full Redis takes renewals and declarations', async () => {
+  await using it = await startOwned();
+  const { redis, fleet, owner, declared, held, lock } = it;
+  await it.server.redis.config('SET', 'maxmemory', '1');
+  expect((await renew(redis, fleet, 'h1', [held])).lost).toEqual([]);
+  await redis.del(lock);
+  expect((await renew(redis, fleet, 'h1', [held])).lost).toEqual([]);
+  expect(await redis.get(lock)).toBe('h1');
+  expect(await declareOwned(redis, fleet, 'h1', [held])).toEqual([]);
+  expect(await declare(owner, declared)).toEqual({ type: 'declared' });
+});
+
+test('a job that was handed out with a reply that was lost is one of the jobs of its host', async () => {
+  await using server = await startOwnRedis();
+  await using proxy = await startRedisProxy(server.url);
+  const fleet = fleetKeys('lost-reply');
+  const through = await connectRedis(proxy.url, 'host', 'test');
+  const job = newSessionJob({ tenant: 't1', session: 's1' }, '1', placement);
+  const jobs = await startJobs(through.redis, fleet);
+  await jobs.ensure(job);
+  proxy.loseReply();
+  await expect(jobs.fetch()).rejects.toThrow();
+  const own = await until(
+    () => jobs.listOwn().catch(() => []),
+    (found) => found.length > 0,
+  );
+  expect(own.map(({ session }) => session)).toEqual(['s1']);
+  await jobs.remove(own[0] as (typeof own)[number]);
+  expect(await jobs.listOwn()).toEqual([]);
+  await jobs.close();
+  through.redis.disconnect();
+});
