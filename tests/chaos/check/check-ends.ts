@@ -53,7 +53,7 @@ function checkLosses({ session, operations, permits, report }: Case): void {
     const result = resultOf(own);
     if (result === undefined) continue;
     const { id, expect } = own.operation;
-    if (result.hostId !== null) hostIds.add(result.hostId);
+    // The host that reports a loss is not the one that was lost, so before the first Result of its own the host is not known.
     const permitted = permits.shellLost(session, hostIds, since, own.endedAt);
     if (isCutShort(result)) {
       if (!permitted) report('unjustified loss', `${id}: ${describe(result)}`);
