@@ -1,15 +1,6 @@
 import { differences, type SessionJob } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
-import {
-  adopt,
-  type Entry,
-  type Fenced,
-  type Owner,
-  peek,
-  retryWhileRedisIsDown,
-  type Taken,
-  take,
-} from '@shellfleet/mailbox';
+import { adopt, type Entry, type Fenced, peek, retryWhileRedisIsDown, type Taken, take } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
   type AttachQuestion,
@@ -29,14 +20,15 @@ import { finishLost, finishNeverBegun, finishNotAgain, finishOverdue, runEntry }
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
+import { becomeOwner } from './become-owner.ts';
 import { declareSession } from './declare-session.ts';
 import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers, whyGiveUp } from './end-session.ts';
 import { judgeTaken } from './judge-taken.ts';
 import { leaveUnopened } from './leave-unopened.ts';
-import { listBackground } from './list-background.ts';
+import { backgroundOf } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
 import { tryOpenSpec } from './open-spec.ts';
-import { heldInOtherClass, refuse } from './refuse-session.ts';
+import { refuse } from './refuse-session.ts';
 import { createSessionParts, type SessionDeps, type SessionParts } from './session-parts.ts';
 import { RANK, type SessionState } from './session-state.ts';
 import { startAgain } from './start-again.ts';
@@ -151,10 +143,7 @@ export class HostedSession {
 
   /** The processes in its sandbox besides the shell; none while there is no shell. Rejects when its keeper does not answer. */
   async background(): Promise<BackgroundProcess[]> {
-    if (this.#parts === undefined) return [];
-    const { shell, context } = this.#parts;
-    if (shell.live === undefined || shell.death !== undefined) return [];
-    return listBackground(shell.live, context.redaction, context.signal);
+    return this.#parts === undefined ? [] : backgroundOf(this.#parts.shell, this.#parts.context);
   }
 
   /**
@@ -178,7 +167,7 @@ export class HostedSession {
 
   async #serveUnder(lease: Lease, found: Sandbox | undefined): Promise<void> {
     const { signal } = this.#fenced;
-    const owner = await this.#becomeOwner();
+    const owner = await becomeOwner(this.job, this.#keys, { ...this.#deps, logger: this.#logger }, signal);
     if (owner === undefined) return found?.remove();
     const { placementClass, data } = this.job;
     const adopted = await retryWhileRedisIsDown(
@@ -223,17 +212,6 @@ export class HostedSession {
     if (!this.#deps.offers.includes(placementClass)) return leaveToOthers(parts);
     this.#become('serving');
     await this.#loop(next, parts);
-  }
-
-  async #becomeOwner(): Promise<Owner | undefined> {
-    const { redis, hostId, jobs, admission } = this.#deps;
-    const granted = await retryWhileRedisIsDown(() => jobs.grant(this.job), this.#fenced.signal);
-    if (granted.type === 'held-in-other-class') throw heldInOtherClass(this.job, granted.holder);
-    if (granted.type === 'refused') {
-      this.#logger.warn({ holder: granted.holder }, 'lease.refused');
-      return undefined;
-    }
-    return { redis, keys: this.#keys, fence: granted.fence, host: hostId, admission: admission.digest };
   }
 
   /** Runs one step after another. Each returns the mailbox's reply, which selects the next. Ends when the session has ended here. */

@@ -1,10 +1,18 @@
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import type { SessionContext } from '../run/session-context.ts';
 import type { LiveShell } from '../shell/live-shell.ts';
+import type { SessionShell } from '../shell/session-shell.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 
 const SHOWN_CHARS = 200;
 /** The keeper reports 511 bytes of a command line, fewer where that would cut a character. */
 const CUT_FROM_BYTES = 508;
+
+/** The processes in a session's sandbox besides the shell, redacted; none while there is no shell. */
+export async function backgroundOf(shell: SessionShell, context: SessionContext): Promise<BackgroundProcess[]> {
+  if (shell.live === undefined || shell.death !== undefined) return [];
+  return listBackground(shell.live, context.redaction, context.signal);
+}
 
 /** The processes beside the shell, redacted: command lines may contain secrets. */
 export async function listBackground(

@@ -29,14 +29,6 @@ export async function refuse(
   while (!context.signal.aborted && !(await giveUp(parts, 'its job was refused', () => false)));
 }
 
-/** Thrown while two queues hold a job of the session: the other one was left from an earlier life of its id, and goes when it is fetched. */
-export function heldInOtherClass({ session }: SessionJob, holder: string): ShellfleetError {
-  return new ShellfleetError(
-    'LEASE_LOST',
-    `Host ${holder} holds session ${session} through a job in the queue of another execution policy.`,
-  );
-}
-
 function jobRefused({ session }: SessionJob, differing: readonly string[]): ShellfleetError {
   return new ShellfleetError(
     'SESSION_SPEC_INVALID',
