@@ -44,7 +44,7 @@ function open(hostId: string, of = namespace): Promise<Sandboxes> {
       defaultImage: inject('sessionImage'),
       users: [],
       workspaces: [],
-      bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096, diskQuota: false },
+      bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 },
     },
   });
 }

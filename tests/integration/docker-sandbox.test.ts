@@ -31,7 +31,7 @@ function optionsFor(hostId: string, transport: 'socket' | 'attach'): DockerSandb
       defaultImage: inject('sessionImage'),
       users: [],
       workspaces: [join(folder, 'shared')],
-      bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096, diskQuota: false },
+      bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 },
     },
   };
 }

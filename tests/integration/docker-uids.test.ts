@@ -41,7 +41,7 @@ async function open(changed: Partial<DockerSandboxesOptions>): Promise<Sandboxes
       defaultImage: inject('sessionImage'),
       users: [],
       workspaces: [],
-      bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096, diskQuota: false },
+      bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 },
     },
     ...changed,
   });

@@ -43,7 +43,7 @@ beforeAll(async () => {
       defaultImage: inject('sessionImage'),
       users: [],
       workspaces: [join(folder, 'ws')],
-      bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096, diskQuota: false },
+      bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 },
     },
   };
 });

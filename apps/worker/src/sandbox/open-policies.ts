@@ -63,7 +63,7 @@ export async function openDocker(
       defaultImage: config.defaultImage,
       users: config.users,
       workspaces: config.workspaces,
-      bounds: { ...toBounds(config), diskQuota: false },
+      bounds: toBounds(config),
     },
   });
 }

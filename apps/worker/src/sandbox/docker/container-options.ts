@@ -90,6 +90,7 @@ function toHostConfig({ plan, keeperSource, hasPasswd }: ContainerRequest): Host
     // Equal to Memory: no swap.
     MemorySwap: plan.limits.memoryBytes,
     NanoCpus: Math.round(plan.limits.cpus * 1e9),
+    ...(plan.limits.diskBytes === undefined ? {} : { StorageOpt: { size: String(plan.limits.diskBytes) } }),
     // When the host runs out of memory, the kernel kills sessions before the worker. Lower than the score that the keeper gives the shell
     // (500), so that the shell is killed before the keeper.
     OomScoreAdj: 200,

@@ -27,6 +27,7 @@ import { ContainerDisks } from './container-disks.ts';
 import { HOSTS, HOSTS_FILE, KEEPER_FOLDER, PASSWD_FILE, toContainerOptions } from './container-options.ts';
 import { createContainer } from './create-container.ts';
 import { DeathWatch } from './death-watch.ts';
+import { readDiskQuota } from './disk-quota.ts';
 import type { DiskBounds } from './disk-watch.ts';
 import {
   fromCreateAnswer,
@@ -57,7 +58,7 @@ export interface DockerSandboxesOptions {
   /** The keeper's binary. */
   keeperPath: string;
   transport: SandboxTransport;
-  allowances: DockerAllowances;
+  allowances: Omit<DockerAllowances, 'bounds' | 'ownUids'> & { bounds: Omit<DockerAllowances['bounds'], 'diskQuota'> };
   /** Path of the engine's socket. */
   socketPath: string;
   /** A uid for each session. Default: all have the same. */
@@ -114,7 +115,9 @@ class DockerSandboxes implements Sandboxes {
     options: { signal?: AbortSignal } = {},
   ): Promise<Sandbox> {
     const { hostId, transport, uids } = this.#options;
-    const allowances = { ...this.#options.allowances, ownUids: uids !== undefined };
+    const diskQuota = spec.limits?.diskBytes !== undefined && (await readDiskQuota(this.#engine));
+    const { bounds, ...allowed } = this.#options.allowances;
+    const allowances = { ...allowed, ownUids: uids !== undefined, bounds: { ...bounds, diskQuota } };
     const planned = planDocker(await withRealWorkspace(spec), allowances);
     const sandboxId = randomBytes(6).toString('hex');
     const uid = spec.user === undefined ? this.#takeUid(sandboxId) : undefined;
