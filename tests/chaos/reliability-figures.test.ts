@@ -37,6 +37,7 @@ test(
     const random = createRandom(1);
     const over = new AbortController();
     let kills = 0;
+    const starting = new Map<TestWorker, Promise<void>>();
     const killing = (async () => {
       while (!over.signal.aborted) {
         await delay(2_000);
@@ -44,8 +45,13 @@ test(
         await worker.kill();
         kills += 1;
         // The next kill may come before it is ready.
-        worker.start().catch(() => {});
+        starting.set(
+          worker,
+          worker.start().catch(() => {}),
+        );
       }
+      // A worker ends its sessions when it is asked to, not before it is ready.
+      await Promise.all(starting.values());
     })();
     const from = performance.now();
     const drive = async (id: string): Promise<string[]> => {

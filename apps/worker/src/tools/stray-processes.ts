@@ -1,6 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
+import pLimit from 'p-limit';
 
 const ROUNDS = 5;
+/** Files are read by four threads. The rest is for the sessions, whose shells a worker that starts adopts at the same time. */
+const READS_AT_ONCE = 2;
 
 /**
  * Kills processes whose environment has a mark with this beginning: they left the process group of their call, or outlived their worker. A
@@ -19,7 +22,7 @@ export async function endStrays(markPrefix: string, spare: (mark: string) => boo
 
 async function findMarked(markPrefix: string, spare: (mark: string) => boolean): Promise<number[]> {
   const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name)).map(Number);
-  const marks = await Promise.all(pids.map(readMark));
+  const marks = await pLimit(READS_AT_ONCE).map(pids, readMark);
   return pids.filter((pid, index) => {
     const mark = marks[index];
     return pid !== process.pid && mark?.startsWith(markPrefix) === true && !spare(mark);

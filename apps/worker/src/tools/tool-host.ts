@@ -52,8 +52,10 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   const { redis, fleet, hostId, boot, logger, tools, slots } = deps;
   const mark = toolMark(fleet.namespace, hostId, boot);
   // Processes that an earlier worker left: their results cannot be stored any more.
-  const strays = await endStrays(toolMark(fleet.namespace, hostId), (found) => found.startsWith(mark));
-  if (strays > 0) logger.warn({ processes: strays }, 'tools.strays-ended');
+  // Nobody waits for it: the sessions of this host go on meanwhile.
+  void endStrays(toolMark(fleet.namespace, hostId), (found) => found.startsWith(mark)).then((strays) => {
+    if (strays > 0) logger.warn({ processes: strays }, 'tools.strays-ended');
+  });
   if (tools.length === 0) return { wakeUp() {}, cancel() {}, close: async () => {} };
 
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
