@@ -37,6 +37,15 @@ describe.each(['socket', 'attach'] as const)('Files over %s', (transport) => {
     },
   );
 
+  test('a file that is too large to be read into memory is refused before its parts are sent', async () => {
+    await session.run('truncate -s 300M /workspace/sparse');
+    await expect(session.files.read('/workspace/sparse')).rejects.toMatchObject({
+      code: 'FILE_TOO_LARGE',
+      context: { path: '/workspace/sparse', limit: 268_435_456 },
+    });
+    expect(await session.run('rm /workspace/sparse')).toMatchObject({ outcome: 'success' });
+  });
+
   test('local files are uploaded and downloaded, and a download that fails leaves nothing', async () => {
     const bytes = randomBytes(700_000);
     await writeFile(join(local, 'up'), bytes);

@@ -123,7 +123,7 @@ describe('One slot', () => {
       hostId: null,
       shell: { state: 'kept' as const, epoch: 0 },
     };
-    expect(await cancelled.result()).toEqual(expectedResult('gives-up', ended));
+    expect(await cancelled.result()).toEqual(expectedResult('gives-up', { ...ended, cancelReason: 'not needed' }));
     expect(await closed.result()).toEqual(expectedResult('is-closed', ended));
     await holder.close();
     expect((await soon.result()).outcome).toBe('success');

@@ -62,11 +62,17 @@ static int open_regular(const char *path, int flags, int *fd) {
   return S_ISREG(status.st_mode) ? 0 : EINVAL;
 }
 
+// The bytes of the range go to stdout, and the size of the whole file, in decimal, to stderr.
 static int read_range(const FileEntry *file) {
   static char piece[PIECE_BYTES];
+  struct stat status;
   int fd;
   const int error = open_regular(file->path, O_RDONLY, &fd);
   if (error) return error;
+  if (fstat(fd, &status)) return errno;
+  const int digits = snprintf(piece, sizeof piece, "%lld", (long long)status.st_size);
+  const int unsaid = write_all(2, piece, digits);
+  if (unsaid) return unsaid;
   uint64_t offset = file->offset, left = file->length;
   while (left) {
     const ssize_t n = pread(fd, piece, left < sizeof piece ? left : sizeof piece, offset);

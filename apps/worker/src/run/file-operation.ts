@@ -73,7 +73,7 @@ export async function runFileOperation(
   }
   const { timings, hostId } = base;
   const result = emptyResult('success', { exitCode: 0, reason: 'exited', shell: base.shell, timings, hostId });
-  return { result, output: [], answer: JSON.stringify(toAnswer(operation, Buffer.concat(parts.stdout))) };
+  return { result, output: [], answer: JSON.stringify(toAnswer(operation, parts)) };
 }
 
 function toKeeperOperation(operation: FileOperation): FileStart['operation'] {
@@ -101,8 +101,10 @@ function toKeeperOperation(operation: FileOperation): FileStart['operation'] {
   }
 }
 
-function toAnswer(operation: FileOperation, bytes: Buffer): FileAnswer {
-  if (operation.name === 'read') return { data: bytes.toString('base64') };
+function toAnswer(operation: FileOperation, parts: Record<StreamName, Uint8Array[]>): FileAnswer {
+  const bytes = Buffer.concat(parts.stdout);
+  if (operation.name === 'read')
+    return { data: bytes.toString('base64'), size: Number(Buffer.concat(parts.stderr).toString()) };
   if (operation.name === 'list')
     return { entries: parseFileRecords(bytes).map((record) => toFileInfo(record, operation.path)) };
   return {};

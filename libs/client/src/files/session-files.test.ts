@@ -59,3 +59,8 @@ test('a file is not put together from parts of two sandboxes', async () => {
   const read = filesWith([full, rest], [1, 2]).read('/f');
   await expect(read).rejects.toMatchObject({ code: 'CONTAINER_LOST', context: { path: '/f' } });
 });
+
+test('a file over the limit of read is refused at its first part', async () => {
+  const read = filesWith([{ ...full, size: 2 ** 40 }]).read('/f');
+  await expect(read).rejects.toMatchObject({ code: 'FILE_TOO_LARGE', context: { path: '/f', limit: 268_435_456 } });
+});

@@ -29,10 +29,11 @@ export class SessionFiles implements Files {
   async read(path: string): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     let total = 0;
-    for await (const part of this.#parts(parseSandboxPath(path))) {
-      total += part.byteLength;
-      if (total > READ_BYTES) throw tooLarge(path);
-      parts.push(part);
+    for await (const { data, size } of this.#parts(parseSandboxPath(path))) {
+      total += data.byteLength;
+      // Both: a file may grow while it is read, and a sparse one of a terabyte is refused at its first part.
+      if (total > READ_BYTES || size > READ_BYTES) throw tooLarge(path);
+      parts.push(data);
     }
     return new Uint8Array(Buffer.concat(parts));
   }
@@ -80,7 +81,7 @@ export class SessionFiles implements Files {
     });
     try {
       try {
-        for await (const part of this.#parts(parsed)) await file.write(part);
+        for await (const { data } of this.#parts(parsed)) await file.write(data);
       } finally {
         await file.close();
       }
@@ -91,8 +92,8 @@ export class SessionFiles implements Files {
     }
   }
 
-  /** Yields the file part by part. A part that is not full is the last. */
-  async *#parts(path: string): AsyncGenerator<Uint8Array> {
+  /** Yields the file part by part, with its whole size at that time. A part that is not full is the last. */
+  async *#parts(path: string): AsyncGenerator<{ data: Uint8Array; size: number }> {
     const release = Promise.withResolvers<void>();
     const readAt = (offset: number) =>
       sendOperation(this.#context, this.#session, { name: 'read', path, offset, length: PART_BYTES });
@@ -108,11 +109,11 @@ export class SessionFiles implements Files {
       let sent = await first.promise;
       let firstEpoch: number | undefined;
       for (let offset = 0; ; offset += PART_BYTES) {
-        const { data = '', size, epoch } = await sent.answer();
+        const { data = '', size = 0, epoch } = await sent.answer();
         firstEpoch ??= epoch;
         if (epoch !== firstEpoch) throw sandboxReplaced(path);
         const part = Buffer.from(data, 'base64');
-        yield part;
+        yield { data: part, size };
         if (part.byteLength < PART_BYTES || offset + PART_BYTES === size) return;
         sent = await readAt(offset + PART_BYTES);
       }
