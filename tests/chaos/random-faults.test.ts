@@ -37,7 +37,8 @@ test.each(ROUND_KINDS.filter(({ inTests }) => inTests))(
     expect(violations.map(({ rule, session, text }) => `${rule} ${session}: ${text}`)).toEqual([]);
     expect(commands).toBeGreaterThan(0);
   },
-  240_000,
+  // Longer than a round, which reports by itself that it does not end.
+  400_000,
 );
 
 /** The whole histories, with the logs of the workers. */

@@ -12,4 +12,5 @@ export {
 } from './sandbox/sandbox.ts';
 export type { Admission, AdmissionQuestion, Verdict } from './session/admission.ts';
 export { startUpkeep } from './upkeep/upkeep.ts';
+export { watchHosts } from './upkeep/watch-hosts.ts';
 export { createWorker, type Worker, type WorkerDeps } from './worker.ts';

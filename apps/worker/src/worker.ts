@@ -12,9 +12,9 @@ import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
 import { refuseOtherProtocol } from './lease/fleet-protocol.ts';
 import { refuseOtherRetention } from './lease/fleet-retention.ts';
-import { ALIVE_MS, startHeartbeat } from './lease/heartbeat.ts';
+import { startHeartbeat } from './lease/heartbeat.ts';
 import { createHeldTimes } from './lease/held-times.ts';
-import { createLeases } from './lease/leases.ts';
+import { createLeases, LEASE_MS } from './lease/leases.ts';
 import { Settling } from './lease/settling.ts';
 import { RunningEntries } from './run/running-entries.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
@@ -23,6 +23,7 @@ import type { Stop } from './session/hosted-session.ts';
 import type { Tool } from './tools/load-tools.ts';
 import { createToolHost } from './tools/tool-host.ts';
 import { startUpkeep } from './upkeep/upkeep.ts';
+import { watchHosts } from './upkeep/watch-hosts.ts';
 import { watchDrainRequest } from './worker/drain-request.ts';
 import { fetchSessions } from './worker/fetch-sessions.ts';
 import { readHostCalls } from './worker/host-calls.ts';
@@ -35,11 +36,13 @@ import { takeBack } from './worker/take-back.ts';
 import { subscribeToWakeUps } from './worker/wake-ups.ts';
 
 /** Duration of a lock that was just taken, before the session's own grace is known. */
-const FIRST_LOCK_MS = ALIVE_MS + 60_000;
+const FIRST_LOCK_MS = LEASE_MS + 60_000;
 const STALLED_INTERVAL_MS = 1_000;
 /** For the removal of sandboxes that did not end within the grace. */
 const DISCARD_MS = 5_000;
 const UPKEEP_INTERVAL_MS = 2_000;
+/** With the time for which a heartbeat counts, less than 5 s. */
+const WATCH_INTERVAL_MS = 400;
 /** Hosts that have a seal key may be restarting. */
 const KEY_PATIENCE_MS = 15_000;
 /** Longer than the interval at which producers note the sessions that they use, with a margin for a busy machine. */
@@ -86,7 +89,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const { namespace, hostId, logger, sandboxes, hostLog } = deps;
   const { redis } = deps.connected;
   const fleet = fleetKeys(namespace);
-  const claim = { hostId, machine: deps.machine, boot: ulid(), ttlMs: ALIVE_MS };
+  const claim = { hostId, machine: deps.machine, boot: ulid(), ttlMs: LEASE_MS };
   const sealer = createSealer(deps.sealKeys);
   await refuseOtherProtocol(redis, fleet, hostId);
   await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs);
@@ -210,6 +213,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     retentionMs: deps.retentionMs,
   };
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, sealKeys: sealer.keyIds, ...upkeepTimes }, settling);
+  const watch = watchHosts({ redis, fleet, retentionMs: deps.retentionMs, logger }, settling, WATCH_INTERVAL_MS);
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger });
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
@@ -235,7 +239,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       room?.close();
       requeueing.close();
       drainRequest.close();
-      await upkeep.close();
+      await Promise.all([upkeep.close(), watch.close()]);
       await heartbeat.close();
       subscription.close();
       await jobs.close();

@@ -139,7 +139,7 @@ export const toolEventsKey = (fleet: FleetKeys, tenant: string) => `${fleet.tool
 
 /** Keys of one host. They are on the Cluster slot of admission, because one transaction writes them with the list of hosts. */
 export const hostKeys = (namespace: string, host: string) => ({
-  /** string with JSON, 5 s: heartbeat of the worker */
+  /** string with JSON, 4 s: heartbeat of the worker */
   alive: `${hostPrefix(namespace, host)}:alive`,
   /** string, 5 s, renewed: boot id of the one process that may act as this host */
   boot: `${hostPrefix(namespace, host)}:boot`,

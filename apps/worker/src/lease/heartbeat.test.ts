@@ -38,7 +38,7 @@ function setUp() {
   return { calls, state, deps, renew, replaced, warn };
 }
 
-test('each beat renews the leases first, then the claim, and reports the host as alive for 5 s, three times in that time', async () => {
+test('each beat renews the leases first, then the claim, and reports the host as alive for 4 s, five more times in that time', async () => {
   const { calls, deps, renew } = setUp();
   const heartbeat = await startHeartbeat(deps);
   const beat = [
@@ -51,12 +51,23 @@ test('each beat renews the leases first, then the claim, and reports the host as
   ];
   expect(calls.splice(0)).toEqual(beat);
   await vi.advanceTimersByTimeAsync(ALIVE_MS - 1);
-  expect(renew).toHaveBeenCalledTimes(4);
+  expect(renew).toHaveBeenCalledTimes(6);
   calls.splice(0);
   await heartbeat.close();
   expect(calls).toEqual([['del', 'ns:{x0}:host:h1:alive', 'ns:{x0}:host:h1:boot']]);
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(renew).toHaveBeenCalledTimes(4);
+  expect(renew).toHaveBeenCalledTimes(6);
+});
+
+test('a worker that stands still for 3 s at any moment is still reported as alive', async () => {
+  const { deps } = setUp();
+  const times: number[] = [];
+  deps.redis.zadd = (async () => times.push(performance.now())) as unknown as Redis['zadd'];
+  const heartbeat = await startHeartbeat(deps);
+  await vi.advanceTimersByTimeAsync(20_000);
+  await heartbeat.close();
+  const pauses = times.slice(1).map((at, index) => at - (times[index] as number));
+  expect(ALIVE_MS - Math.max(...pauses)).toBeGreaterThan(3_000);
 });
 
 test('a host that was replaced writes nothing and renews no lease', async () => {

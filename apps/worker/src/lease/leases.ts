@@ -6,6 +6,8 @@ import type { SessionJob, SessionJobs } from '@shellfleet/admission';
 //          The time of the reply does not count, because Redis may have set the lock long before it.
 // LEASE-2. A host that may have lost the lease starts no entry.
 
+/** The lock of a session's job without the session's grace, and the claim of a host id. */
+export const LEASE_MS = 5_000;
 /** The share of a lock for which this host counts on it. The rest covers clocks that run at different speeds. */
 const MARGIN = 0.9;
 

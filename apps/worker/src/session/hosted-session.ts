@@ -11,8 +11,8 @@ import {
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { ALIVE_MS } from '../lease/heartbeat.ts';
 import type { Lease } from '../lease/leases.ts';
+import { LEASE_MS } from '../lease/leases.ts';
 import { EntryRun } from '../run/entry-run.ts';
 import type { EntryFinished } from '../run/finish-entry.ts';
 import type { LossReason } from '../run/results.ts';
@@ -197,7 +197,7 @@ export class HostedSession {
       logger: this.#logger,
     });
     this.#parts = parts;
-    lease.own(owner.fence, ALIVE_MS + parts.context.spec.hostGraceMs);
+    lease.own(owner.fence, LEASE_MS + parts.context.spec.hostGraceMs);
     if (adopted.life === 'closing' || this.#serves(this.#closedLife)) this.#become('closing');
     if (adopted.running?.cancelReason !== undefined) this.#cancelled.add(adopted.running.id);
     const differing = differences(this.job, adopted.generation, parts.placement);

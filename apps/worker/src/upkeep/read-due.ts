@@ -7,6 +7,7 @@ import {
   sessionKeys,
   tenantIdSchema,
 } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
 import type { UpkeepDeps } from './upkeep-deps.ts';
 
 const PAGE = 1_000;
@@ -24,6 +25,12 @@ export interface FoundSession extends IndexedSession {
   state: SessionState | undefined;
   /** `gone`: it has not been seen for the retention. Empty when the session has no owner. */
   owner: 'alive' | 'silent' | 'gone' | '';
+}
+
+/** The clock of Redis, in ms. */
+export async function readRedisTime(redis: Redis): Promise<number> {
+  const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
+  return seconds * 1_000 + Math.floor(micros / 1_000);
 }
 
 type Deps = Pick<UpkeepDeps, 'redis' | 'fleet' | 'retentionMs'>;

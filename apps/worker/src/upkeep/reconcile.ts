@@ -1,6 +1,7 @@
 import { newSessionJob, parseClass, parsePlacement } from '@shellfleet/admission';
-import { forget, notify, postpone, recordNotice, type SessionState, type Swept, sweep } from '@shellfleet/mailbox';
+import { forget, notify, postpone, type SessionState, type Swept, sweep } from '@shellfleet/mailbox';
 import { ATTRIBUTES, LIMITS, SCHEMA_VERSION, type SessionKeys } from '@shellfleet/protocol';
+import { publishUnreachable } from './publish-unreachable.ts';
 import type { FoundSession } from './read-due.ts';
 import { endIfKeyUnknown } from './unknown-key.ts';
 import type { SeenSession, UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
@@ -87,14 +88,4 @@ async function ensureJob(
   if (await jobs.has(job)) return;
   logger.info(log, 'session.requeued');
   await jobs.ensure(job);
-}
-
-/** UPKEEP-2: a live host keeps its heartbeat key from expiring. */
-async function publishUnreachable(
-  keys: SessionKeys,
-  { host, fence }: SessionState,
-  { redis, logger }: UpkeepDeps,
-): Promise<void> {
-  if (!(await recordNotice(redis, keys, fence, 'host.unreachable', { hostId: host }))) return;
-  logger.warn({ 'host.id': host, [ATTRIBUTES.sessionId]: keys.session }, 'host.unreachable');
 }

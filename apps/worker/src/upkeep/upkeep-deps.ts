@@ -1,7 +1,11 @@
 import type { SessionJobs } from '@shellfleet/admission';
+import { isRedisFull, toQueueError } from '@shellfleet/mailbox';
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+
+/** Sessions that are read at once. */
+export const PAGE = 100;
 
 export interface UpkeepDeps {
   redis: Redis;
@@ -37,4 +41,9 @@ export interface SeenSession {
   sweptAt: number;
   /** when this process first found no live host with its seal key; absent while there is one */
   keyUnknownSince?: number;
+}
+
+/** A full Redis refuses what adds data. Upkeep goes on, and makes room. */
+export function ignoreFull(error: unknown): undefined {
+  if (!isRedisFull(toQueueError(error))) throw error;
 }

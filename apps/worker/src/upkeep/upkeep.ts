@@ -1,26 +1,23 @@
-import { isRedisFull, mastersOf, toQueueError } from '@shellfleet/mailbox';
+import { mastersOf } from '@shellfleet/mailbox';
 import { LIMITS } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Settling } from '../lease/settling.ts';
 import { forgetHosts } from './forget-hosts.ts';
-import { type IndexedSession, readDue, readPage, readStates } from './read-due.ts';
+import { type IndexedSession, readDue, readPage, readRedisTime, readStates } from './read-due.ts';
 import { reconcile, sweepAndNotify } from './reconcile.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
-import type { SeenSession, UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
+import { ignoreFull, PAGE, type SeenSession, type UpkeepDeps, type UpkeepMemory } from './upkeep-deps.ts';
 
 // Restores the fleet's invariants after a process died between two steps. Every worker runs it; a short lock in Redis keeps the rounds of
 // several workers from overlapping.
 //
 // UPKEEP-1. A session that can run something, without owner and job, gets a job with the class and priority of its own.
-// UPKEEP-2. A session whose owner sends no heartbeat is reported as unreachable, once per fence.
+// UPKEEP-2. A session whose owner sends no heartbeat is reported as unreachable, once per fence (`watch-hosts.ts` finds it sooner).
 // UPKEEP-3. Data older than its retention, or over its budget, is deleted. A waiting entry whose start deadline has passed is ended.
 // UPKEEP-4. A session that nobody used for the retention is closed.
 // UPKEEP-5. The work of a round depends on the sessions in use and those that are due, not on how many there are.
 // UPKEEP-6. What waits in a session whose seal key no live host has is ended with an error.
 // UPKEEP-7. A host that was not seen for the retention is forgotten, with its keys.
-
-/** Sessions that are read at once. */
-const PAGE = 100;
 
 /** Rounds begin only while the fleet is settled: otherwise hosts that are up may look lost. */
 export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'>): { close(): Promise<void> } {
@@ -47,8 +44,7 @@ async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   const lockMs = Math.floor(intervalMs * 0.9);
   const locked = await redis.set(`${fleet.admission}:upkeep`, '1', 'PX', lockMs, 'NX').catch(ignoreFull);
   if (locked === null) return;
-  const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
-  const nowMs = seconds * 1_000 + Math.floor(micros / 1_000);
+  const nowMs = await readRedisTime(redis);
   const due = await readDue(deps, nowMs);
   memory.seen = new Map(due.map((session) => [session.keys.member, toSeen(session, memory)]));
   for (let from = 0; from < due.length; from += PAGE) {
@@ -61,11 +57,6 @@ async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   for (const host of await forgetHosts(redis, fleet, deps.retentionMs)) {
     deps.logger.info({ 'host.id': host }, 'host.forgotten');
   }
-}
-
-/** A full Redis refuses what adds data. The rest of the round makes room. */
-function ignoreFull(error: unknown): undefined {
-  if (!isRedisFull(toQueueError(error))) throw error;
 }
 
 /** Of a Cluster: the memory of its fullest node. */

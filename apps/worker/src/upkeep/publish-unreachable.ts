@@ -1,0 +1,13 @@
+import { recordNotice, type SessionState } from '@shellfleet/mailbox';
+import { ATTRIBUTES, type SessionKeys } from '@shellfleet/protocol';
+import type { UpkeepDeps } from './upkeep-deps.ts';
+
+/** UPKEEP-2: a live host keeps its heartbeat key from expiring. */
+export async function publishUnreachable(
+  keys: SessionKeys,
+  { host, fence }: SessionState,
+  { redis, logger }: Pick<UpkeepDeps, 'redis' | 'logger'>,
+): Promise<void> {
+  if (!(await recordNotice(redis, keys, fence, 'host.unreachable', { hostId: host }))) return;
+  logger.warn({ 'host.id': host, [ATTRIBUTES.sessionId]: keys.session }, 'host.unreachable');
+}
