@@ -124,7 +124,7 @@ describe('One slot', () => {
       shell: { state: 'kept' as const, epoch: 0 },
     };
     expect(await cancelled.result()).toEqual(expectedResult('gives-up', { ...ended, cancelReason: 'not needed' }));
-    expect(await closed.result()).toEqual(expectedResult('is-closed', ended));
+    expect(await closed.result()).toEqual(expectedResult('is-closed', { ...ended, cancelReason: 'session closed' }));
     await holder.close();
     expect((await soon.result()).outcome).toBe('success');
     expect((await (await stack.fleet.session('late')).info()).state).toBe('queued');

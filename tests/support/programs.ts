@@ -1,4 +1,4 @@
-import { mkdtemp } from 'node:fs/promises';
+import { copyFile, glob, mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -21,7 +21,10 @@ export async function bundlePrograms(): Promise<{ programs: Programs; folder: st
   return { programs: await bundleInto(folder, entries), folder };
 }
 
-/** Bundles programs of this checkout; the answer has their paths, by name. */
+/**
+ * Bundles programs of this checkout; the answer has their paths, by name. What changes in the checkout during a run does not reach them, neither
+ * code nor Lua: a caller and a script of two versions would not understand each other. Programs that they start themselves are not bundled.
+ */
 export async function bundleInto<T extends Record<string, string>>(folder: string, input: T): Promise<T> {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const bundle = await rolldown({
@@ -30,24 +33,39 @@ export async function bundleInto<T extends Record<string, string>>(folder: strin
     platform: 'node',
     resolve: { conditionNames: ['@shellfleet/source', 'import', 'node', 'default'] },
     external: /\.node$/,
-    plugins: [keepPlaces],
+    plugins: [keepPlaces(folder)],
   });
   await bundle.write({ dir: folder, entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' });
   await bundle.close();
   return Object.fromEntries(Object.keys(input).map((name) => [name, join(folder, `${name}.mjs`)])) as T;
 }
 
-/** A module that reads files beside itself finds them where its source is. */
-const keepPlaces: Plugin = {
-  name: 'keep-places',
-  transform(code, id) {
-    if (!/\bimport\.meta\b|\b__(dirname|filename)\b/.test(code)) return null;
-    const places = {
-      'import.meta.url': pathToFileURL(id).href,
-      'import.meta.dirname': dirname(id),
-      __dirname: dirname(id),
-      __filename: id,
-    };
-    return Object.entries(places).reduce((text, [name, place]) => text.replaceAll(name, JSON.stringify(place)), code);
-  },
-};
+/** A module that reads files beside itself finds them where its source is, Lua scripts in a copy. */
+function keepPlaces(folder: string): Plugin {
+  return {
+    name: 'keep-places',
+    async transform(code, id) {
+      if (!/\bimport\.meta\b|\b__(dirname|filename)\b/.test(code)) return null;
+      const place = (await copyScripts(dirname(id), join(folder, 'scripts'))) ? join(folder, 'scripts', id) : id;
+      const places = {
+        'import.meta.url': pathToFileURL(place).href,
+        'import.meta.dirname': dirname(place),
+        __dirname: dirname(place),
+        __filename: place,
+      };
+      return Object.entries(places).reduce((text, [name, path]) => text.replaceAll(name, JSON.stringify(path)), code);
+    },
+  };
+}
+
+/** Copies the Lua scripts of a source folder and those below it. Returns whether there are any. */
+async function copyScripts(source: string, target: string): Promise<boolean> {
+  if (source.includes('node_modules')) return false;
+  const paths = await Array.fromAsync(glob('**/*.lua', { cwd: source }));
+  for (const path of paths) {
+    const copy = join(target, source, path);
+    await mkdir(dirname(copy), { recursive: true });
+    await copyFile(join(source, path), copy);
+  }
+  return paths.length > 0;
+}

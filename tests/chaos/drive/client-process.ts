@@ -17,6 +17,7 @@ const SESSION_GONE = ['SESSION_NOT_FOUND', 'SESSION_CLOSED'];
 
 type NewEvent = ClientEvent extends infer Event ? (Event extends unknown ? Omit<Event, 'at'> : never) : never;
 
+let lastExplanation = '';
 const before = readHistory();
 const fleet = await untilReachable(() =>
   Fleet.connect({ redisUrl: task.redisUrl, namespace: task.namespace, sealKeys: [task.sealKey] }),
@@ -90,6 +91,7 @@ async function submit(
     } catch (error) {
       const { code, retryable } = describeError(error);
       record({ type: 'refused', op: id, code, retryable });
+      explainRetry(error);
       // A session that went with the tail of Redis is opened again.
       if (SESSION_GONE.includes(code)) opened.session = await openSession(operation.session, spec);
       else if (!retryable) return undefined;
@@ -133,9 +135,18 @@ async function untilReachable<T>(call: () => Promise<T>): Promise<T> {
       return await call();
     } catch (error) {
       if (!describeError(error).retryable) throw error;
+      explainRetry(error);
       await delay(RETRY_AFTER_MS);
     }
   }
+}
+
+/** For the report of a round that does not end. */
+function explainRetry(error: unknown): void {
+  const explanation = String(error);
+  if (explanation === lastExplanation) return;
+  lastExplanation = explanation;
+  console.error(explanation);
 }
 
 function describeError(error: unknown): { code: string; retryable: boolean } {

@@ -8,6 +8,8 @@ export interface ClientSupervisor {
   signal(signal: NodeJS.Signals): void;
   /** Resolves when it has ended by itself. Rejects when it has ended with an error that is none of its faults. */
   readonly ended: Promise<void>;
+  /** The end of what its process has reported: why it repeats its calls. */
+  readonly errors: string;
   /** For a run that is given up. */
   stop(): Promise<void>;
 }
@@ -15,6 +17,7 @@ export interface ClientSupervisor {
 export function startClient(program: string, task: ClientTask): ClientSupervisor {
   let child: ChildProcess;
   let stopped = false;
+  let errors = '';
   const start = () => {
     const args = ['--conditions=@shellfleet/source', '--no-warnings', program, JSON.stringify(task)];
     child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
@@ -23,7 +26,7 @@ export function startClient(program: string, task: ClientTask): ClientSupervisor
   const run = async (): Promise<void> => {
     for (;;) {
       const running = start();
-      let errors = '';
+      errors = '';
       running.stderr?.on('data', (data: Buffer) => {
         errors = (errors + data.toString()).slice(-4_000);
       });
@@ -38,6 +41,9 @@ export function startClient(program: string, task: ClientTask): ClientSupervisor
     name: task.name,
     signal: (signal) => child.kill(signal),
     ended,
+    get errors() {
+      return errors;
+    },
     async stop() {
       stopped = true;
       child.kill('SIGCONT');

@@ -18,6 +18,7 @@ import type { RoundKind } from '../plan/rounds.ts';
 import { startClient } from './client-supervisor.ts';
 import type { ClientSession } from './client-task.ts';
 import { collectSessions } from './collect-sessions.ts';
+import { describeSessions } from './describe-sessions.ts';
 
 export interface RoundOptions {
   kind: RoundKind;
@@ -54,8 +55,12 @@ const GRACE_MS = 3_000;
 /** A lease without grace. */
 const LEASE_MS = 5_000;
 const DEFAULT_GRACE_MS = 60_000;
+/** After the time of the last fault, all are healed within this time: a worker that was ended is up again. */
+const HEAL_WITHIN_MS = 60_000;
 /** After the last fault was healed every command has its Result within this time. */
 const END_WITHIN_MS = 120_000;
+/** Then everything that the sessions show is read within this time. */
+const COLLECT_WITHIN_MS = 60_000;
 
 /** One fleet, its load and its faults, from the start to the check of everything that was seen. */
 export async function runRound({
@@ -132,36 +137,53 @@ export async function runRound({
   };
   const faults: Fault[] = [];
   const violations: Violation[] = [];
+  const report = (rule: string, text: string, session = '') => violations.push({ rule, session, text });
+  const reportHung = async (text: string) => {
+    report('hung', text);
+    for (const { name, errors } of clients)
+      if (errors !== '') report('hung', `${name} repeats its calls: ${errors.trim()}`);
+    for (const [session, state] of await describeSessions(redis.redis, fleet.namespace, sessions))
+      report('hung', state, session);
+  };
   const lanes = planFaults(seed, kind, seconds * 1_000);
-  await Promise.all(lanes.map((lane) => injectLane(stage, lane, faults, startedAt)));
+  const injected = Promise.all(lanes.map((lane) => injectLane(stage, lane, faults, startedAt)));
+  if ((await within(seconds * 1_000 + HEAL_WITHIN_MS, injected)) === undefined) {
+    const open = faults.filter(({ to }) => to === Number.POSITIVE_INFINITY);
+    await reportHung(
+      `not healed: ${open.map((fault) => `${fault.kind} of ${fault.target || 'nothing yet'}`).join(', ')}`,
+    );
+  }
   await delay(Math.max(0, until - Date.now()));
 
-  const report = (rule: string, text: string) => violations.push({ rule, session: '', text });
-  const ended = Promise.all(clients.map((each) => each.ended)).then(() => true);
-  const inTime = await Promise.race([ended, delay(END_WITHIN_MS, false, { ref: false })]).catch((error: unknown) => {
+  const ended = await within(END_WITHIN_MS, Promise.all(clients.map((each) => each.ended))).catch((error: unknown) => {
     report('client', String(error));
-    return true;
+    return [];
   });
-  if (!inTime) report('hung', `clients have not every Result ${END_WITHIN_MS} ms after the last fault`);
+  if (ended === undefined) await reportHung(`clients have not every Result ${END_WITHIN_MS} ms after the last fault`);
   for (const { hostId, pid } of fleet.workers) {
     if (!isAlive(pid)) report('worker died', `${hostId} has ended, and no fault ended it`);
   }
 
   const clientEvents = await readEvents(tasks.map(({ historyPath }) => historyPath));
-  const history: History = {
-    clientEvents,
-    faults,
-    forgets: kind.retention !== undefined,
-    sessions: await collectSessions(fleet.fleet, seed, clientEvents, sessions).catch((error: unknown) => {
+  const collected = await within(
+    COLLECT_WITHIN_MS,
+    collectSessions(fleet.fleet, seed, clientEvents, sessions).catch((error: unknown) => {
       report('unreadable', String(error));
       return [];
     }),
-  };
+  );
+  if (collected === undefined) await reportHung(`not every session could be read within ${COLLECT_WITHIN_MS} ms`);
+  const history: History = { clientEvents, faults, forgets: kind.retention !== undefined, sessions: collected ?? [] };
   violations.push(...check(history));
   await fleet.end().catch((error: unknown) => report('worker', String(error).slice(0, 2_000)));
   violations.push(...(await findLeftovers(stage)));
   const logs = Object.fromEntries(fleet.workers.map(({ hostId, log }) => [hostId, log]));
   return { kind: kind.name, seed, startedAt, endedAt: Date.now(), history, violations, logs };
+}
+
+/** Undefined when it takes longer. */
+function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  return Promise.race([work, delay(ms, undefined, { ref: false })]);
 }
 
 async function made(folder: string): Promise<string> {

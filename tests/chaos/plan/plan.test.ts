@@ -15,6 +15,13 @@ test.each(ROUND_KINDS)('a minute has every kind of fault, and every fault ends i
   expect(planned.filter(({ atMs, lastsMs }) => atMs + lastsMs > 60_000)).toEqual([]);
 });
 
+test('the short round of lost hosts kills a host, and freezes one, for longer than a lease', () => {
+  const kind = ROUND_KINDS.find(({ name }) => name === 'lost hosts');
+  const { seed, seconds } = kind?.inTests ?? { seed: 0, seconds: 0 };
+  const planned = kind === undefined ? [] : planFaults(seed, kind, seconds * 1_000).flat();
+  expect(planned.map((fault) => fault.kind)).toEqual(expect.arrayContaining(['host-dead', 'host-asleep']));
+});
+
 test('a seed plans the same commands again, and every session others', () => {
   const first = (seed: number, session: string) => operationsOf(seed, session).take(50).toArray();
   expect(first(1, 's')).toEqual(first(1, 's'));

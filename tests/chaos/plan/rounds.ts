@@ -5,8 +5,8 @@ export interface RoundKind {
   name: string;
   /** Settings of its Redis, besides those of every round. */
   redis: string[];
-  /** Whether `npm test` has a short one. */
-  inTests: boolean;
+  /** The short one of `npm test`. */
+  inTests?: { seed: number; seconds: number };
   /** Marks of every session are on the host: any sandbox may be lost. */
   marksOnHost?: boolean;
   /** On small file systems of their own. */
@@ -40,7 +40,7 @@ export const ROUND_KINDS: readonly RoundKind[] = [
     name: 'processes and networks',
     redis: SYNCED,
     smallDisks: false,
-    inTests: true,
+    inTests: { seed: 1, seconds: 20 },
     lanes: [workers, clients, containers, network],
     gapMs: SHORT_GAP,
   },
@@ -48,7 +48,7 @@ export const ROUND_KINDS: readonly RoundKind[] = [
     name: 'Redis goes and comes back',
     redis: SYNCED,
     smallDisks: false,
-    inTests: true,
+    inTests: { seed: 1, seconds: 20 },
     lanes: [workers, clients, redisAway, network],
     gapMs: SHORT_GAP,
   },
@@ -56,7 +56,8 @@ export const ROUND_KINDS: readonly RoundKind[] = [
     name: 'lost hosts',
     redis: SYNCED,
     smallDisks: false,
-    inTests: true,
+    // Long enough for a host that is killed and one that is frozen.
+    inTests: { seed: 8, seconds: 30 },
     lanes: [lostHosts, clients, containers],
     gapMs: SHORT_GAP,
   },
@@ -65,7 +66,6 @@ export const ROUND_KINDS: readonly RoundKind[] = [
     redis: ['--appendonly', 'yes', '--appendfsync', 'everysec'],
     marksOnHost: true,
     smallDisks: false,
-    inTests: false,
     lanes: [{ 'redis-restore': [0, 500] }, { 'worker-kill': [0, 1_000] }],
     gapMs: [6_000, 10_000],
   },
@@ -73,7 +73,7 @@ export const ROUND_KINDS: readonly RoundKind[] = [
     name: 'a full Redis',
     redis: SYNCED,
     smallDisks: true,
-    inTests: true,
+    inTests: { seed: 1, seconds: 20 },
     lanes: [{ 'redis-full': [1_000, 4_000], 'redis-disk-full': [1_000, 3_000] }, clients],
     gapMs: SHORT_GAP,
   },
@@ -81,7 +81,6 @@ export const ROUND_KINDS: readonly RoundKind[] = [
     name: 'full disks of hosts',
     redis: SYNCED,
     smallDisks: true,
-    inTests: false,
     lanes: [{ 'host-disk-full': [1_000, 4_000] }, { 'worker-kill': [0, 1_500] }],
     gapMs: SHORT_GAP,
   },
@@ -89,7 +88,6 @@ export const ROUND_KINDS: readonly RoundKind[] = [
     name: 'sleeping clients',
     redis: SYNCED,
     smallDisks: false,
-    inTests: false,
     retention: '6s',
     lanes: [{ 'client-asleep': [9_000, 12_000] }],
     gapMs: SHORT_GAP,
@@ -98,7 +96,6 @@ export const ROUND_KINDS: readonly RoundKind[] = [
     name: 'engine and failover',
     redis: SYNCED,
     smallDisks: false,
-    inTests: false,
     lanes: [{ 'dockerd-restart': [0, 0] }, { 'redis-failover': [0, 0] }],
     gapMs: [12_000, 20_000],
   },

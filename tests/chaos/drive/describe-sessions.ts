@@ -1,0 +1,58 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { readSessionState } from '@shellfleet/mailbox';
+import {
+  type FleetKeys,
+  fleetKeys,
+  sessionJobId,
+  sessionJobLockKey,
+  sessionKeys,
+  sessionsQueue,
+} from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+
+const TENANT = 'default';
+const ANSWER_WITHIN_MS = 5_000;
+
+/** For the report of a round that does not end: by session, where it stands in Redis. Never rejects. */
+export function describeSessions(
+  redis: Redis,
+  namespace: string,
+  sessions: readonly { id: string }[],
+): Promise<[session: string, state: string][]> {
+  return Promise.all(
+    sessions.map(async ({ id }): Promise<[string, string]> => {
+      const described = describeSession(redis, namespace, id).catch(String);
+      const noAnswer = delay(ANSWER_WITHIN_MS, 'Redis does not answer', { ref: false });
+      return [id, await Promise.race([described, noAnswer])];
+    }),
+  );
+}
+
+async function describeSession(redis: Redis, namespace: string, id: string): Promise<string> {
+  const keys = sessionKeys(namespace, TENANT, id);
+  const fleet = fleetKeys(namespace);
+  const state = await readSessionState(redis, keys);
+  if (state === undefined) return 'not in Redis';
+  const { life, status, host, fence, running, waiting, held, placementClass } = state;
+  const facts = {
+    ...{ life, status, host, fence, running, waiting, held },
+    owner: await redis.hget(fleet.owners, keys.member),
+    job: await findJob(redis, fleet, placementClass, sessionJobId(TENANT, id)),
+    lock: await redis.get(sessionJobLockKey(fleet, placementClass, sessionJobId(TENANT, id))),
+    index: await redis.zscore(fleet.index, keys.member),
+  };
+  return Object.entries(facts)
+    .map(([name, value]) => `${name} ${value === null || value === '' ? 'none' : value}`)
+    .join(', ');
+}
+
+async function findJob(redis: Redis, fleet: FleetKeys, placementClass: string, job: string): Promise<string> {
+  const queue = `${fleet.admission}:${sessionsQueue(placementClass)}`;
+  const places = await Promise.all([
+    redis.lpos(`${queue}:active`, job).then((at) => (at === null ? [] : ['active'])),
+    redis.lpos(`${queue}:wait`, job).then((at) => (at === null ? [] : ['waiting'])),
+    redis.zscore(`${queue}:prioritized`, job).then((at) => (at === null ? [] : ['prioritized'])),
+    redis.exists(`${queue}:${job}`).then((count) => (count === 0 ? ['without data'] : [])),
+  ]);
+  return places.flat().join(' ');
+}
