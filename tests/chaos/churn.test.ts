@@ -52,8 +52,10 @@ test(`${SESSIONS} sessions, one after the other on one host, however they end, l
       () => Array.fromAsync(stack.fleet.sessions()),
       (all) => all.length === 0,
     );
-    const owners = await inspect.redis.hlen(`${stack.namespace}:{x0}:owners`);
-    expect(owners).toBe(0);
+    await until(
+      () => inspect.redis.hlen(`${stack.namespace}:{x0}:owners`),
+      (owners) => owners === 0,
+    );
     expect(await countDescriptors(worker)).toBeLessThan(before.descriptors + 20);
   } finally {
     await stack[Symbol.asyncDispose]();

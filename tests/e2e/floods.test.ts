@@ -114,6 +114,7 @@ test('Results that JSON would make six times as large are cut again: neither mem
   }
   expect(most - residentBefore).toBeLessThan(150 * MIB);
   expect(Math.max(...times)).toBeLessThan(2_000);
+  for (const session of [other, ...sessions]) await session.close(); // the host has eight slots
 });
 
 test('an endless printer is stopped at its time limit, and the session goes on', async () => {
