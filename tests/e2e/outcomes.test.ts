@@ -114,7 +114,11 @@ const LOSSES: Record<string, { lose(id: string): Promise<unknown>; spec?: Sessio
     reason: 'it reached its lifetime of 200 ms',
   },
   restart: { lose: async (id) => (await stack.fleet.session(id)).restart(), reason: 'restarted' },
-  'removal of its sandbox': { lose: removeContainer, reason: 'its container is gone' },
+  'removal of its sandbox': {
+    lose: removeContainer,
+    // The first when the host noticed it before the next command came.
+    reason: expect.stringMatching(/^(its container is gone|the sandbox was removed)$/),
+  },
   'the end of its fleet, and a new start': {
     lose: async () => {
       await worker.stop('SIGINT');

@@ -9,6 +9,8 @@ export interface FolderLock {
 }
 
 const TAKEN_EXIT_CODE = 10;
+/** A holder that was killed a moment ago, or the flock(1) that it was running, lets go within milliseconds. */
+const WAIT_SECONDS = 2;
 
 /**
  * Locks a folder for this process until it releases the lock or dies. flock(1) locks a file descriptor that it inherits. The lock belongs
@@ -25,7 +27,7 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
 
 function flock(file: FileHandle): Promise<'locked' | 'taken' | 'missing'> {
   return new Promise((resolve, reject) => {
-    const args = ['--exclusive', '--nonblock', '--conflict-exit-code', String(TAKEN_EXIT_CODE), '3'];
+    const args = ['--exclusive', '--timeout', `${WAIT_SECONDS}`, '--conflict-exit-code', `${TAKEN_EXIT_CODE}`, '3'];
     const child = spawn('flock', args, { stdio: ['ignore', 'ignore', 'ignore', file.fd] });
     child.once('error', (error: NodeJS.ErrnoException) =>
       error.code === 'ENOENT' ? resolve('missing') : reject(error),

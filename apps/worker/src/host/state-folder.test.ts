@@ -42,6 +42,15 @@ test('STATE-1: a second worker with the same id is refused while the first lives
   expect(second.hostId).toBe('one');
 });
 
+test('STATE-1: a second worker waits a moment for one that is ending', async () => {
+  const first = await openStateFolder(folder, 'one');
+  const opening = openStateFolder(folder, 'one');
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  await first.close();
+  await using second = await opening;
+  expect(second.hostId).toBe('one');
+});
+
 test('STATE-1: a worker killed with SIGKILL leaves its folder free at once', async () => {
   const module = fileURLToPath(new URL('./state-folder.ts', import.meta.url));
   const script = `const { openStateFolder } = await import(${JSON.stringify(module)});

@@ -25,7 +25,8 @@ export async function giveUp(parts: SessionParts, why: string, isStopping: () =>
   const hadShell = shell.hasSandbox;
   const head = hadShell ? await retryWhileRedisIsDown(() => peek(owner), signal) : undefined;
   if (head?.runnable === true && !isStopping()) return false;
-  if (hadShell) await endShell(parts);
+  // It may be found to have work again below: its next Result then has this reason.
+  if (hadShell) await endShell(parts, why);
   const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;
   const loss = hadShell ? why : shell.lossReason;
   const released = await retryWhileRedisIsDown(
@@ -41,7 +42,7 @@ export async function giveUp(parts: SessionParts, why: string, isStopping: () =>
 /** Ends a closing session: shutdown commands, shell, sandbox, slot. */
 export async function endClosing(parts: SessionParts): Promise<void> {
   const { owner, signal, logger } = parts.context;
-  await endShell(parts);
+  await endShell(parts, 'the session was closed');
   await retryWhileRedisIsDown(() => release(owner, 'queued'), signal);
   logger.info('session.closed');
   await removeJob(parts);
@@ -89,7 +90,7 @@ export async function abandon({ context, shell }: SessionParts): Promise<void> {
 }
 
 /** Shutdown commands run whenever the fleet ends a shell, not only when a caller closes the session. */
-async function endShell({ shell, context, terminals, late }: SessionParts): Promise<void> {
+async function endShell({ shell, context, terminals, late }: SessionParts, why: string): Promise<void> {
   const { spec, redaction, logger } = context;
   // When the shell died, its terminals were ended as lost.
   if (shell.ready) await terminals.hangUp();
@@ -97,7 +98,7 @@ async function endShell({ shell, context, terminals, late }: SessionParts): Prom
     for (const problem of await runShutdownCommands(shell.live, spec, redaction))
       logger.warn({ problem }, 'session.shutdown-command-failed');
   }
-  await shell.end(spec.terminationTimeoutMs);
+  await shell.end(spec.terminationTimeoutMs, why);
   await late.end();
 }
 

@@ -195,14 +195,14 @@ export class SessionShell {
     this.#lossReason = reason;
   }
 
-  /** Ends the shell in order, then its sandbox. */
-  async end(terminationTimeoutMs: number): Promise<void> {
+  /** Ends the shell in order, then its sandbox. `reason`: why, in words for a later Result, unless the sandbox has died by itself. */
+  async end(terminationTimeoutMs: number, reason: string): Promise<void> {
     if (this.#live?.connected === true && this.#death === undefined) {
       await this.#live
         .end({ terminationTimeoutMs })
         .catch((err: unknown) => this.#deps.logger.warn({ err }, 'shell.end-failed'));
     }
-    await this.abandon();
+    await this.abandon(this.#death === undefined ? reason : this.#describeEnd());
   }
 
   /** Ends the sandbox without ending the shell in order. Never rejects. `reason`: why the shell is lost, when the sandbox is alive. */
