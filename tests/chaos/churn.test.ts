@@ -43,7 +43,7 @@ test(`${SESSIONS} sessions, one after the other on one host, however they end, l
       () => stack.fleet.hosts(),
       ([host]) => host?.free === AT_A_TIME,
     );
-    expect(await inspect.containers()).toEqual([]);
+    await expect.poll(() => inspect.containers()).toEqual([]);
     expect(await withoutSessions()).toEqual(before.folder);
     expect(await keepersBelow(folder)).toEqual([]);
     const sessions = (await keysWithoutExpiry(inspect.redis, `${stack.namespace}:{default:`)).sort();

@@ -84,7 +84,7 @@ test(
     });
     expect(problems.flat()).toEqual([]);
     await stack.end();
-    expect(await inspect.containers()).toEqual([]);
+    await expect.poll(() => inspect.containers()).toEqual([]);
   },
   TIMEOUT_MS,
 );
@@ -310,7 +310,7 @@ test(
       'longest line': waited,
     });
     expect(problems).toEqual([]);
-    expect(await inspect.containers()).toEqual([]);
+    await expect.poll(() => inspect.containers()).toEqual([]);
   },
   TIMEOUT_MS,
 );

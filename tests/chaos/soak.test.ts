@@ -73,7 +73,7 @@ test(
     }
     console.info(`seed ${SEED}: ${commands} commands in ${SESSIONS} sessions, ${kills.count} kills in ${SECONDS} s`);
     await Promise.all(sessions.map((session) => session.close()));
-    expect(await inspect.containers()).toEqual([]);
+    await expect.poll(() => inspect.containers()).toEqual([]);
   },
   (SECONDS + 90) * 1_000,
 );

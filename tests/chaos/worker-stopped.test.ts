@@ -67,7 +67,7 @@ describe('A worker that gets SIGINT', () => {
     const queued = await session.submit('echo later');
     await inspect.untilOutput('ended');
     await worker.stop('SIGINT');
-    expect(await inspect.containers()).toEqual([]);
+    await expect.poll(() => inspect.containers()).toEqual([]);
     expect(await command.result()).toMatchObject({ outcome: 'cancellation', stdout: 'here\n' });
     await worker.start();
     expect(await queued.result()).toMatchObject({ outcome: 'success', stdout: 'later\n', shell: { state: 'lost' } });
@@ -94,7 +94,7 @@ describe('A worker that gets SIGINT', () => {
     await worker.start();
     await session.close();
     expect((await command.result()).outcome).toBe('cancellation');
-    expect(await inspect.containers()).toEqual([]);
+    await expect.poll(() => inspect.containers()).toEqual([]);
     expect(await inspect.broken('stubborn', [command.id])).toEqual([]);
   });
 });

@@ -23,7 +23,7 @@ async function remembered({ stateFolder }: TestFleet): Promise<unknown> {
 test('where containers can reach the worker’s socket, sessions use it, and the try leaves no container', async () => {
   await using stack = await startFleet({ transport: 'auto' });
   await using inspector = inspectFleet(stack);
-  expect(await inspector.containers()).toEqual([]);
+  await expect.poll(() => inspector.containers()).toEqual([]);
   expect(await transportOf(stack)).toEqual({ stdout: 'on\n', transport: 'socket' });
   expect(await remembered(stack)).toEqual({ engine: expect.any(String), transport: 'socket' });
 });

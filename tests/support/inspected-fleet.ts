@@ -20,7 +20,7 @@ export async function endInspectedFleet(stack: TestFleet | undefined, inspect: F
   if (stack === undefined) return;
   try {
     await stack.end();
-    expect(await inspect.containers()).toEqual([]);
+    await expect.poll(() => inspect.containers()).toEqual([]);
   } finally {
     await Promise.allSettled([stack[Symbol.asyncDispose](), inspect[Symbol.asyncDispose]()]);
   }
