@@ -166,7 +166,17 @@ export function toCanonicalJson(value: unknown): string {
   );
 }
 
-export type SessionState = 'queued' | 'starting' | 'ready' | 'busy' | 'unreachable' | 'closing' | 'closed' | 'lost';
+export const SESSION_STATES = [
+  'queued',
+  'starting',
+  'ready',
+  'busy',
+  'unreachable',
+  'closing',
+  'closed',
+  'lost',
+] as const;
+export type SessionState = (typeof SESSION_STATES)[number];
 
 export interface SessionInfo {
   id: string;
@@ -188,8 +198,14 @@ export interface SessionInfo {
   background: { pid: number; command: string }[];
   /** True when `background` is not known: the host was not asked (in lists), or did not answer in time. */
   backgroundUnknown?: true;
+  /** Those of its spec. */
+  labels: Record<string, string>;
   /** ISO 8601 */
   createdAt: string;
   /** ISO 8601 */
   lastActiveAt: string;
+  /** ISO 8601. Only of a closed session. */
+  closedAt?: string;
+  /** Why it was closed, in a few words. Only of a closed session. */
+  closeReason?: string;
 }
