@@ -24,6 +24,7 @@ export type { Files } from './files/files.ts';
 export { Fleet } from './fleet.ts';
 export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFleetFile } from './fleet-file.ts';
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
+export type { SessionFilter } from './read/list-sessions.ts';
 export { oneShotSessionId, oneShotSpec } from './run-one-shot.ts';
 export type { Session } from './session.ts';
 export type { LogOptions } from './stream/command-log.ts';
