@@ -15,7 +15,7 @@ export type {
   ToolInfo,
   ToolResult,
 } from '@shellfleet/protocol';
-export { isShellfleetError, OUTPUT_PROFILES, ShellfleetError } from '@shellfleet/protocol';
+export { isShellfleetError, OUTPUT_PROFILES, ShellfleetError, TIMEOUT_PROFILES } from '@shellfleet/protocol';
 export type { Batch } from './batch/batch.ts';
 export type { BatchOptions, BatchTotals, Task, TaskResult } from './batch/task.ts';
 export type { Command, FollowOptions } from './command.ts';
