@@ -87,7 +87,7 @@ export class PendingResults {
   readonly #redis: Redis;
   readonly #history: Pick<RedisHistory, 'changes'>;
   readonly #pending = new Map<string, Pending>();
-  #timer?: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
   #looking = false;
   #nextOther = 0;
   #closed?: ShellfleetError;
