@@ -1,4 +1,5 @@
-import { checkoutRoot } from './checkout.ts';
+import { isPrebuilt } from '@shellfleet/keeper';
+import { checkoutRoot, isCheckout } from './checkout.ts';
 import { canInstallPackages } from './debian-packages.ts';
 import { findDocker } from './ensure-docker.ts';
 import { findSessionImage } from './images/ensure-session-image.ts';
@@ -28,9 +29,11 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
 type Engine = Awaited<ReturnType<typeof findDocker>>;
 
 function checkNode(): Finding {
-  const isNew = Number(process.versions.node.split('.')[0]) >= 24;
+  const needed = isCheckout ? 24 : 20;
+  const isNew = Number(process.versions.node.split('.')[0]) >= needed;
   const detail = `${process.version} at ${process.execPath}`;
-  return isNew ? present('node', detail) : missing('node', `${detail} is older than 24`, 'npm ci');
+  const fix = isCheckout ? 'npm ci' : `install Node ${needed} or newer`;
+  return isNew ? present('node', detail) : missing('node', `${detail} is older than ${needed}`, fix);
 }
 
 async function checkDocker(engine: Engine, env: NodeJS.ProcessEnv, canInstall: boolean): Promise<Finding> {
@@ -52,6 +55,7 @@ async function checkSessionImage(engine: Engine): Promise<Finding> {
 }
 
 async function checkCompiler(canInstall: boolean): Promise<Finding> {
+  if (isPrebuilt) return present('keeper', 'its package holds it');
   if (process.platform !== 'linux') return present('compiler', 'the keeper is built in a container');
   return checkProgram('compiler', 'cc', 'gcc libc6-dev', canInstall);
 }
@@ -82,7 +86,7 @@ function present(name: string, detail: string): Finding {
 
 /** A missing part that set-up can install. */
 function installable(name: string, detail: string): Finding {
-  return { name, state: 'installable', detail, fix: 'npm start' };
+  return { name, state: 'installable', detail, fix: isCheckout ? 'npm start' : 'npx shellfleet up --detach' };
 }
 
 function missing(name: string, detail: string, fix: string): Finding {

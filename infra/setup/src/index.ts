@@ -1,4 +1,4 @@
-export { checkoutRoot } from './checkout.ts';
+export { checkoutRoot, isCheckout } from './checkout.ts';
 export type { Report } from './debian-packages.ts';
 export { diagnose, type Finding } from './diagnose.ts';
 export { type DockerEngine, ensureDocker, findDocker, stopDocker } from './ensure-docker.ts';

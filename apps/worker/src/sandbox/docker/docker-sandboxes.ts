@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { abortable } from '@shellfleet/concurrency';
+import { abortable, withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from '@shellfleet/policy';
 import { type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
@@ -308,7 +308,7 @@ class DockerSandboxes implements Sandboxes {
   #toSandbox(containerId: string, image: string, labels: SandboxLabels, createdAt: number, isRunning = false): Sandbox {
     const container = this.#engine.docker.getContainer(containerId);
     const folder = this.#folders.at(nameOf(labels));
-    const died = Promise.withResolvers<SandboxDeath>();
+    const died = withResolvers<SandboxDeath>();
     const watch = () => {
       this.#disks.add(containerId, () => died.resolve({ reason: 'disk', exitCode: null }));
       void this.#deaths.watch(containerId).then((death) => {
