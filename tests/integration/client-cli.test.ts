@@ -144,7 +144,7 @@ test('run uses a session of its own and closes it', async () => {
 test('cp copies both ways, the same bytes', async () => {
   const bytes = new Uint8Array(600_000).map((_, index) => index * 7);
   await writeFile(join(folder, 'in'), bytes);
-  expect((await runCli(stage, ['cp', join(folder, 'in'), 'files:/workspace/'])).exitCode).toBe(0);
+  expect((await runCli(stage, ['cp', '--open', join(folder, 'in'), 'files:/workspace/'])).exitCode).toBe(0);
   expect((await runCli(stage, ['cp', 'files:/workspace/in', join(folder, 'out')])).exitCode).toBe(0);
   expect((await readFile(join(folder, 'out'))).equals(Buffer.from(bytes))).toBe(true);
   expect(await runCli(stage, ['cp', 'files:/workspace/none', join(folder, 'none')])).toMatchObject({

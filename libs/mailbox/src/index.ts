@@ -33,7 +33,7 @@ export { type Closed, close } from './producer/close.ts';
 export { type Opened, open } from './producer/open.ts';
 export { type Submission, type Submitted, submit } from './producer/submit.ts';
 export { type InputWrite, type InputWritten, writeInput } from './producer/write.ts';
-export { readSealedAnswer } from './read/answer.ts';
+export { readSealedAnswer, storeAnswer, takeAnswer } from './read/answer.ts';
 export { type Life, readLife, readSealedSpec } from './read/life.ts';
 export { type EntryRecord, readRecord } from './read/record.ts';
 export { readSessionState, type SessionState } from './read/session-state.ts';
