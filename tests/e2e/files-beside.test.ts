@@ -42,7 +42,7 @@ beforeEach(async () => {
 
 /** A command that runs until the file is there. */
 async function holdUntil(path: string) {
-  const command = await session.submit(`until [ -e ${path} ]; do sleep 0.02; done`);
+  const command = await session.submit(`until [ -e ${path} ]; do sleep 0.02; done`, { timeoutMs: 600_000 });
   await until(
     () => session.info(),
     ({ runningCommandId }) => runningCommandId === command.id,
