@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isOn } from '@shellfleet/protocol';
 
 /** Settings of the command line itself. Flags read their own variables; the client reads those that name the fleet. */
 export interface Config {
@@ -15,14 +16,12 @@ export interface Config {
 export function readConfig(env: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config {
   return {
     version: readVersion(),
-    debug: isSet(env.SHELLFLEET_DEBUG),
-    progress: terminal && !isSet(env.CI) && env.TERM !== 'dumb',
-    color: terminal && !env.NO_COLOR && !isSet(env.CI),
+    debug: isOn(env.SHELLFLEET_DEBUG),
+    progress: terminal && !isOn(env.CI) && env.TERM !== 'dumb',
+    color: terminal && !env.NO_COLOR && !isOn(env.CI),
     env,
   };
 }
-
-const isSet = (value: string | undefined) => value !== undefined && value !== '' && value !== '0' && value !== 'false';
 
 function readVersion(): string {
   const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
