@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { isOn } from '@shellfleet/protocol';
+import { VERSION } from './version.ts';
 
 /** Settings of the command line itself. Flags read their own variables; the client reads those that name the fleet. */
 export interface Config {
@@ -15,15 +15,10 @@ export interface Config {
 
 export function readConfig(env: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config {
   return {
-    version: readVersion(),
+    version: VERSION,
     debug: isOn(env.SHELLFLEET_DEBUG),
     progress: terminal && !isOn(env.CI) && env.TERM !== 'dumb',
     color: terminal && !env.NO_COLOR && !isOn(env.CI),
     env,
   };
-}
-
-function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return String((JSON.parse(text) as { version?: unknown }).version ?? '0.0.0');
 }

@@ -82,7 +82,7 @@ export class Command {
   }
 
   /**
-   * Appends to the stdin of a command that was submitted with `stdin: 'open'`, in the order of the calls, also before it has started. Waits while
+   * Appends to the stdin of a command that was submitted with `stdin: { open: true }`, in the order of the calls, also before it has started. Waits while
    * 4 MiB are unread, and retries for 10 s while Redis is down. Rejects with COMMAND_INVALID when the command has ended or its stdin is closed.
    */
   write(data: string | Uint8Array, options?: WriteOptions): Promise<void> {

@@ -5,7 +5,6 @@ import {
   type Result,
   type SessionInfo,
   type SessionSpec,
-  type SessionState,
   ShellfleetError,
 } from '@shellfleet/protocol';
 import { Batch } from './batch/batch.ts';
@@ -14,7 +13,7 @@ import { Command } from './command.ts';
 import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
 import { drainHost } from './hosts/drain-host.ts';
 import { listHosts } from './hosts/list-hosts.ts';
-import { listSessions } from './read/list-sessions.ts';
+import { listSessions, type SessionFilter } from './read/list-sessions.ts';
 import { resultExpired } from './results/read-result.ts';
 import { runOneShot } from './run-one-shot.ts';
 import { Session } from './session.ts';
@@ -73,9 +72,13 @@ export class Fleet implements AsyncDisposable {
     return known === undefined ? undefined : new Session(this.#view, known);
   }
 
-  /** The sessions of this tenant, in no particular order. One that changes meanwhile may show its old or its new state. */
-  sessions(filter: { state?: SessionState } = {}): AsyncGenerator<SessionInfo> {
-    return listSessions(this.#view, filter.state);
+  /**
+   * The sessions of this tenant that are not closed, in no particular order. One that changes meanwhile may show its old or its new state.
+   * With `{ all: true }` or `{ state: 'closed' }`, closed ones too, while their output can be read. Rejects with COMMAND_INVALID for a filter
+   * that is not valid.
+   */
+  sessions(filter: SessionFilter = {}): AsyncGenerator<SessionInfo> {
+    return listSessions(this.#view, filter);
   }
 
   /**

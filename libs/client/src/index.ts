@@ -15,7 +15,7 @@ export type {
   ToolInfo,
   ToolResult,
 } from '@shellfleet/protocol';
-export { isShellfleetError, OUTPUT_PROFILES, ShellfleetError } from '@shellfleet/protocol';
+export { isShellfleetError, OUTPUT_PROFILES, ShellfleetError, TIMEOUT_PROFILES } from '@shellfleet/protocol';
 export type { Batch } from './batch/batch.ts';
 export type { BatchOptions, BatchTotals, Task, TaskResult } from './batch/task.ts';
 export type { Command, FollowOptions } from './command.ts';
@@ -24,6 +24,7 @@ export type { Files } from './files/files.ts';
 export { Fleet } from './fleet.ts';
 export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFleetFile } from './fleet-file.ts';
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
+export type { SessionFilter } from './read/list-sessions.ts';
 export { oneShotSessionId, oneShotSpec } from './run-one-shot.ts';
 export type { Session } from './session.ts';
 export type { LogOptions } from './stream/command-log.ts';

@@ -87,8 +87,8 @@ local function end_ownership()
 end
 
 local function end_life(data, retention_ms)
-  redis.call('HSET', state, 'life', 'closed')
-  emit('session.closed', '', data)
+  local at = time_of(emit('session.closed', '', data))
+  redis.call('HSET', state, 'life', 'closed', 'closedAt', at, 'closedWith', data)
   redis.call('PEXPIRE', state, retention_ms)
   redis.call('PEXPIRE', stream, retention_ms)
 end

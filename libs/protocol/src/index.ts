@@ -1,3 +1,4 @@
+export * from './defaults.ts';
 export * from './define-tool.ts';
 export * from './duration-text.ts';
 export * from './entry-payload.ts';
@@ -23,6 +24,8 @@ export * from './redaction.ts';
 export * from './result.ts';
 export * from './run-options.ts';
 export * from './session.ts';
+export * from './session-info.ts';
+export * from './session-spec.ts';
 export * from './telemetry.ts';
 export * from './terminal.ts';
 export * from './text.ts';

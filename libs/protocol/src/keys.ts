@@ -74,6 +74,8 @@ export interface FleetKeys {
    * negated time at which a producer noted it last: at once
    */
   index: string;
+  /** sorted set: session member → when the state of the closed session expires (ms, by the clock of Redis). One that was opened anew may be in it */
+  closed: string;
   /** set: the placement classes that any host has offered, or any session has had */
   classes: string;
   /** hash: session member → `<fence> <host>` */
@@ -101,6 +103,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     namespace,
     admission,
     index: `${admission}:index`,
+    closed: `${admission}:closed`,
     classes: `${admission}:classes`,
     owners: `${admission}:owners`,
     fence: `${admission}:fence`,

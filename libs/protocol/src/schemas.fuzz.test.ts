@@ -65,7 +65,10 @@ const END = { type: 'end', reason: 'exited', exitCode: 0, signal: null };
 
 const SCHEMAS: Record<string, { schema: z.ZodType; valid: unknown[] }> = {
   'a session spec': { schema: sessionSpecSchema, valid: [{}, SPEC, { policy: 'host' }] },
-  'run options': { schema: runOptionsSchema, valid: [{}, RUN, { stdin: 'open' }, { stdin: new Uint8Array(3) }] },
+  'run options': {
+    schema: runOptionsSchema,
+    valid: [{}, RUN, { stdin: { open: true } }, { stdin: new Uint8Array(3) }],
+  },
   'the payload of an entry': {
     schema: entryPayloadSchema,
     valid: [COMMAND, { type: 'restart' }, { type: 'file', operation: WRITE }],

@@ -1,5 +1,6 @@
 import type { RunOptions } from '@shellfleet/client';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
+import { collectPair } from './pairs.ts';
 import { addSessionFlags, type SessionFlags } from './session-flags.ts';
 import { parseDuration } from './units.ts';
 
@@ -24,7 +25,7 @@ export function addCommandFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
     .addOption(
       new Option('-e, --env <name=value>', 'variable of the command; may be repeated')
         .env('SHELLFLEET_ENV')
-        .argParser(collectEnv),
+        .argParser(collectPair),
     )
     .addOption(new Option('--cwd <path>', 'of the command').env('SHELLFLEET_CWD'))
     .addOption(
@@ -52,10 +53,4 @@ export function toRunOptions(flags: CommandFlags): RunOptions {
 /** Stops reading stdin when the command has ended, so that an open stdin does not keep this process running. */
 export function leaveStdin(flags: CommandFlags): void {
   if (flags.stdin) process.stdin.destroy();
-}
-
-function collectEnv(text: string, before: Record<string, string> = {}): Record<string, string> {
-  const equals = text.indexOf('=');
-  if (equals < 1) throw new InvalidArgumentError('Give it as NAME=value.');
-  return { ...before, [text.slice(0, equals)]: text.slice(equals + 1) };
 }

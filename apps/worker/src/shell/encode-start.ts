@@ -1,6 +1,6 @@
 // The only place where an entry becomes the keeper's START message.
 import { EntryKind, encodeCommand, encodeFile, encodeRestart, FileFlag } from '@shellfleet/keeper';
-import { DEFAULT_KILL_GRACE_MS } from '@shellfleet/protocol';
+import { DEFAULTS } from '@shellfleet/protocol';
 import type { FileOperation, ShellStart } from './shell.ts';
 
 const NOTHING = new Uint8Array(0);
@@ -15,7 +15,7 @@ export function encodeStart(entry: ShellStart): { kind: number; payload: Uint8Ar
         stdin: entry.stdin,
         timeoutMs: entry.timeoutMs ?? 0,
         noOutputTimeoutMs: entry.noOutputTimeoutMs ?? 0,
-        killGraceMs: entry.killGraceMs ?? DEFAULT_KILL_GRACE_MS,
+        killGraceMs: entry.killGraceMs ?? DEFAULTS.command.killGraceMs,
       });
       return { kind: EntryKind.command, payload };
     }
