@@ -36,11 +36,14 @@ const totalsSchema = z.object({
   stderrLines: z.number(),
 });
 const timingsSchema = z.object({ queuedMs: z.number(), startMs: z.number(), runMs: z.number(), totalMs: z.number() });
-const shellSchema = z.object({
-  state: z.enum(['kept', 'partial', 'lost']),
-  reason: z.string().optional(),
-  epoch: z.number(),
-});
+const shellSchema = z
+  .object({
+    state: z.enum(['kept', 'partial', 'lost']),
+    /** Why the state was not kept, in words. Present unless the state is `kept`. */
+    reason: z.string().min(1).optional(),
+    epoch: z.number(),
+  })
+  .refine(({ state, reason }) => state === 'kept' || reason !== undefined, 'a lost state must have a reason');
 
 /** A Result as it is stored in the stream, whose entry has the ids. `output` is absent where it equals the only stream with output. */
 export const wireResultSchema = z.object({
@@ -49,7 +52,7 @@ export const wireResultSchema = z.object({
   signal: z.string().nullable(),
   reason: z.enum(REASONS).optional(),
   /** Of a cancellation: why, in the words of who cancelled it. */
-  cancelReason: z.string().optional(),
+  cancelReason: z.string().min(1).optional(),
   stdout: z.string(),
   stderr: z.string(),
   output: z.string().optional(),

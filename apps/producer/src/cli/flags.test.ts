@@ -12,14 +12,14 @@ const verbsOf = (verb: Command): Command[] => [verb, ...verb.commands.flatMap(ve
 /** Every flag that a variable sets. */
 function flagsOf(root: Command): { verb: string; option: Option; variable: string }[] {
   return verbsOf(root).flatMap((verb) =>
-    verb.options.flatMap((option) =>
-      option.envVar === undefined ? [] : [{ verb: verb.name(), option, variable: option.envVar }],
-    ),
+    verb.options.flatMap((option) => (!option.envVar ? [] : [{ verb: verb.name(), option, variable: option.envVar }])),
   );
 }
 
 const switchesOn = (env: NodeJS.ProcessEnv) =>
-  Object.fromEntries(Object.keys(env).map((name) => [name, flagsOf(program(env)).some(({ variable }) => variable === name)]));
+  Object.fromEntries(
+    Object.keys(env).map((name) => [name, flagsOf(program(env)).some(({ variable }) => variable === name)]),
+  );
 
 const ON = { SHELLFLEET_JSON: '1', SHELLFLEET_DETACH: '1', SHELLFLEET_UP_DETACH: '1', SHELLFLEET_PS_ALL: '1' };
 

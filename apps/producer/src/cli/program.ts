@@ -50,7 +50,7 @@ function inheritSettings(program: Command, verb: Command, env: NodeJS.ProcessEnv
 function forgetSwitchedOff(verb: Command, env: NodeJS.ProcessEnv): void {
   for (const option of verb.options) {
     const isOff = option.envVar !== undefined && !isOn(env[option.envVar]);
-    if (option.isBoolean() && isOff) option.envVar = undefined;
+    if (option.isBoolean() && isOff) option.env('');
   }
 }
 
