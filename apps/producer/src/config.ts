@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { VERSION } from './version.ts';
 
 /** Settings of the command line itself. Flags read their own variables; the client reads those that name the fleet. */
 export interface Config {
@@ -14,7 +14,7 @@ export interface Config {
 
 export function readConfig(env: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config {
   return {
-    version: readVersion(),
+    version: VERSION,
     debug: isSet(env.SHELLFLEET_DEBUG),
     progress: terminal && !isSet(env.CI) && env.TERM !== 'dumb',
     color: terminal && !env.NO_COLOR && !isSet(env.CI),
@@ -23,8 +23,3 @@ export function readConfig(env: NodeJS.ProcessEnv, terminal = process.stderr.isT
 }
 
 const isSet = (value: string | undefined) => value !== undefined && value !== '' && value !== '0' && value !== 'false';
-
-function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return String((JSON.parse(text) as { version?: unknown }).version ?? '0.0.0');
-}

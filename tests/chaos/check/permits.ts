@@ -44,6 +44,11 @@ export class Permits {
     return this.tailLost(from, until) || this.#between(from, until).some((fault) => has(fault, 'results-expired'));
   }
 
+  /** Whether the oldest entries of a stream may have been removed after `from`. */
+  streamCut(from: number): boolean {
+    return this.#faults.some((fault) => has(fault, 'streams-cut') && fault.to + SETTLE_MS >= from);
+  }
+
   /** Whether its submitter fell asleep before it had the answer, and repeated it when its idempotency key was forgotten. */
   keyForgotten({ submittedAt, acceptedAt }: OperationHistory): boolean {
     return this.#faults.some(

@@ -1,4 +1,5 @@
 import { type Session, type Terminal as SessionTerminal, ShellfleetError } from '@shellfleet/client';
+import { withResolvers } from '@shellfleet/concurrency';
 import { type Command, Option } from 'commander';
 import type { Context } from './context.ts';
 import { DEFAULT_DETACH_KEYS, DetachKeys, parseDetachKeys } from './detach-keys.ts';
@@ -49,7 +50,7 @@ interface Left {
 
 /** Connects the local terminal to the session's, until that one ends or its user leaves. The local terminal is always restored. */
 async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKeys): Promise<Left> {
-  const left = Promise.withResolvers<Left>();
+  const left = withResolvers<Left>();
   const modes = new TerminalModes();
   let ended = false;
   let isLeaving = false;

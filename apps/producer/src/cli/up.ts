@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Fleet } from '@shellfleet/client';
 import { DEFAULT_POLICY, POLICY_NAMES, type PolicyName } from '@shellfleet/protocol';
-import { makeStateFolder, SetupError } from '@shellfleet/setup';
+import { isCheckout, makeStateFolder, SetupError } from '@shellfleet/setup';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { runFirstCommand } from '../fleet-process/first-command.ts';
 import { type RunningFleet, startFleet, type UpOptions } from '../fleet-process/up.ts';
@@ -105,8 +105,7 @@ async function greet(report: (line: string) => void, signal: AbortSignal): Promi
   report(`The fleet is up, with ${free} free slots. In another terminal:
   ${exec} -- 'cd /tmp && export GREETING=hello'
   ${exec} -- 'echo "$GREETING from $PWD"'
-  npx shellfleet ps
-  npm run example        # twenty npm packages, each exercised in its own session
+  npx shellfleet ps${isCheckout ? '\n  npm run example        # twenty npm packages, each exercised in its own session' : ''}
   npx shellfleet down`);
 }
 
@@ -119,7 +118,7 @@ function policyFor(offered: readonly string[]): PolicyName {
 /** Runs `up` in a process of its own, and shows its progress until it is ready. */
 async function upDetached({ config, terminal, setExitCode }: Context): Promise<void> {
   const log = openSync(join(await makeStateFolder(config.env), 'up.log'), 'a', 0o600);
-  const main = fileURLToPath(new URL('../main.ts', import.meta.url));
+  const main = fileURLToPath(new URL(`../main.${isCheckout ? 'ts' : 'js'}`, import.meta.url));
   const args = process.argv.slice(2).filter((argument) => argument !== '--detach' && argument !== '-d');
   const { SHELLFLEET_DETACH: _, ...env } = config.env;
   const child = fork(main, args, { env, detached: true, stdio: ['ignore', log, log, 'ipc'] });

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { open, rename, rm, stat } from 'node:fs/promises';
 import type { CallOrder } from '@shellfleet/concurrency';
+import { withResolvers } from '@shellfleet/concurrency';
 import { type FileInfo, ShellfleetError } from '@shellfleet/protocol';
 import type { OpenSession } from '../submit/open-session.ts';
 import type { SubmitContext } from '../submit/send-entry.ts';
@@ -94,10 +95,10 @@ export class SessionFiles implements Files {
 
   /** Yields the file part by part, with its whole size at that time. A part that is not full is the last. */
   async *#parts(path: string): AsyncGenerator<{ data: Uint8Array; size: number }> {
-    const release = Promise.withResolvers<void>();
+    const release = withResolvers<void>();
     const readAt = (offset: number) =>
       sendOperation(this.#context, this.#session, { name: 'read', path, offset, length: PART_BYTES });
-    const first = Promise.withResolvers<SentOperation>();
+    const first = withResolvers<SentOperation>();
     const holding = this.#order.runExclusive(async () => {
       const sending = readAt(0);
       sending.then(first.resolve, first.reject);

@@ -1,3 +1,4 @@
+import { withResolvers } from '@shellfleet/concurrency';
 import { type EntryPayload, entryPayloadSchema, parseOrThrow, ShellfleetError } from '@shellfleet/protocol';
 import type { Sent } from '../results/pending-results.ts';
 
@@ -70,7 +71,7 @@ export class Interceptors {
    */
   async around(input: SubmitInput, send: Send): Promise<Sent> {
     const before = this.#sent.get(input.sessionId);
-    const own = Promise.withResolvers<void>();
+    const own = withResolvers<void>();
     const sent = Promise.all([before, own.promise]).then(() => {});
     this.#sent.set(input.sessionId, sent);
     const sending = new SendOnce(input, async (payload) => {

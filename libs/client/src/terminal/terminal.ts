@@ -1,4 +1,4 @@
-import { abortable } from '@shellfleet/concurrency';
+import { abortable, withResolvers } from '@shellfleet/concurrency';
 import { readTerminalOutput, retryWhileRedisIsDown, sealPlace, type TerminalInputAnswer } from '@shellfleet/mailbox';
 import {
   fromTerminalText,
@@ -50,7 +50,7 @@ export class Terminal implements AsyncDisposable {
   readonly #id: string;
   readonly #sender: TerminalSender;
   readonly #queue = new ByteQueue();
-  readonly #end = Promise.withResolvers<TerminalEnd>();
+  readonly #end = withResolvers<TerminalEnd>();
   readonly #over = new AbortController();
   readonly #beat: NodeJS.Timeout;
   #read = 0;
