@@ -123,8 +123,8 @@ const environmentSchema = z.object({
   SHELLFLEET_DEFAULT_IMAGE: z
     .string()
     .min(1)
-    .default('shellfleet/session:latest')
-    .describe('Image of a session that names none'),
+    .default('full')
+    .describe("Image of a session that names none; 'full' is 'slim' until this host has it"),
   SHELLFLEET_TOOLS: list
     .pipe(z.array(z.string().startsWith('/', 'must hold absolute paths')))
     .default([])

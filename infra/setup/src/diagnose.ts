@@ -2,7 +2,7 @@ import { isPrebuilt } from '@shellfleet/keeper';
 import { checkoutRoot, isCheckout } from './checkout.ts';
 import { canInstallPackages } from './debian-packages.ts';
 import { findDocker } from './ensure-docker.ts';
-import { findSessionImage } from './images/ensure-session-image.ts';
+import { findFullImage, findSessionImage } from './images/ensure-session-image.ts';
 import { findProgram } from './run-program.ts';
 
 /** One required or optional part of the fleet on this machine. `absent`: an optional part, so not a fault. `missing`: comes with a fix. */
@@ -21,6 +21,7 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
     checkNode(),
     await checkDocker(engine, env, canInstall),
     await checkSessionImage(engine),
+    await checkFullImage(engine),
     await checkProgram('redis', 'redis-server', 'redis-server', canInstall, env.SHELLFLEET_REDIS_URL),
     await checkCompiler(canInstall),
   ];
@@ -52,6 +53,12 @@ async function checkSessionImage(engine: Engine): Promise<Finding> {
   if (!engine) return missing(name, 'it needs a Docker engine', 'start the Docker engine first');
   const image = await findSessionImage({ endpoint: engine.endpoint, root: checkoutRoot });
   return image ? present(name, image) : installable(name, 'not there yet');
+}
+
+async function checkFullImage(engine: Engine): Promise<Finding> {
+  const image = engine && (await findFullImage({ endpoint: engine.endpoint, root: checkoutRoot }));
+  if (image) return present('image full', image);
+  return { name: 'image full', state: 'absent', detail: 'not there yet: npm start makes it behind the fleet' };
 }
 
 async function checkCompiler(canInstall: boolean): Promise<Finding> {
