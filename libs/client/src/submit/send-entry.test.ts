@@ -34,6 +34,7 @@ beforeEach(() => {
     keys,
     generation: '1-0',
     spec: sessionSpecSchema.parse({}),
+    driven: false,
     sealedWith: '',
     indexedAt: Date.now(),
   };

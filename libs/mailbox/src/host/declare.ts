@@ -16,6 +16,7 @@ export interface Declaration {
   /** in clear, as JSON */
   placement: string;
   createdAt: number;
+  driven: boolean;
   epoch: number;
   epochBase: number;
   /** id of the sandbox of its ready shell */
@@ -39,11 +40,12 @@ const LOST = JSON.stringify(
 /** Restores a session in a Redis that came back with other data. `fenced`: another host has a higher fence. Safe to repeat. */
 export async function declare(owner: Owner, declared: Declaration): Promise<{ type: 'declared' } | Fenced> {
   const { redis, keys, fence, host } = owner;
-  const { generation, spec, placementClass, placement, createdAt, epoch, epochBase, sandbox, running } = declared;
+  const { generation, spec, placementClass, placement, createdAt, driven, epoch, epochBase, sandbox, running } =
+    declared;
   const retention = retentionOf(redis, keys.namespace);
   const shell = sandbox === undefined ? '' : `${host} ${sandbox}`;
   const session = [fence, host, generation, shell, epoch, epochBase, LOST, retention];
-  const args = [...session, spec, placementClass, placement, createdAt, ...toArguments(running)];
+  const args = [...session, spec, placementClass, placement, createdAt, ...toArguments(running), driven ? '1' : ''];
   const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
   return reply[0] === -1 ? FENCED : { type: 'declared' };
 }
