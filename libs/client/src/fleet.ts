@@ -17,7 +17,7 @@ import { listSessions, type SessionFilter } from './read/list-sessions.ts';
 import { resultExpired } from './results/read-result.ts';
 import { runOneShot } from './run-one-shot.ts';
 import { Session } from './session.ts';
-import { attachSession, openSession } from './submit/open-session.ts';
+import { attachSession, openSession, type SessionOptions } from './submit/open-session.ts';
 import { checkCommand, type RunOptions } from './submit/parse-command.ts';
 import { Tools } from './tools/tools.ts';
 import { openView, type View } from './view.ts';
@@ -62,8 +62,9 @@ export class Fleet implements AsyncDisposable {
    * Rejects with SESSION_SPEC_INVALID for a spec or id that is not valid, SESSION_CONFLICT when the open session has another spec, and
    * SESSION_CLOSED when an earlier session of this id is still closing after 60 s.
    */
-  async session(id: string, spec?: SessionSpec): Promise<Session> {
-    return new Session(this.#view, await openSession(this.#view, id, spec));
+  async session(id: string, spec?: SessionSpec, options: SessionOptions = {}): Promise<Session> {
+    const opened = await openSession(this.#view, id, spec, options);
+    return new Session(this.#view, opened, opened.driven ? this.#view.driven.drive(opened.keys) : undefined);
   }
 
   /** Returns the newest session of this id, open or closed, and creates none. Undefined when there is none. */

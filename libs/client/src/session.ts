@@ -26,11 +26,14 @@ export class Session {
   readonly #view: View;
   readonly #open: OpenSession;
   readonly #order = new CallOrder();
+  /** Present when this object drives the session. */
+  readonly #driving: Disposable | undefined;
 
   /** @internal */
-  constructor(view: View, open: OpenSession) {
+  constructor(view: View, open: OpenSession, driving?: Disposable) {
     this.#view = view;
     this.#open = open;
+    this.#driving = driving;
     this.id = open.id;
     this.files = new SessionFiles(view, open, this.#order);
   }
@@ -87,8 +90,9 @@ export class Session {
   }
 
   /** Ends running and queued commands as cancellations, then frees sandbox and slot. Resolves after that, or at once when its host is unreachable. */
-  close(): Promise<void> {
-    return closeSession(this.#view, this.#open.keys, this.#open.generation);
+  async close(): Promise<void> {
+    await closeSession(this.#view, this.#open.keys, this.#open.generation);
+    this.#driving?.[Symbol.dispose]();
   }
 
   /** Its state now. `background` needs an answer of its host within 1 s, else `backgroundUnknown` is true. Rejects with SESSION_NOT_FOUND. */

@@ -14,6 +14,7 @@ local function record_key(id) return prefix .. 'record:' .. id end
 local function answer_key(id) return prefix .. 'answer:' .. id end
 local function idempotency_key(hash) return prefix .. 'key:' .. hash end
 local function input_key(id) return prefix .. 'input:' .. id end
+local driver_key = prefix .. 'driver'
 
 local function now_ms()
   local time = redis.call('TIME')

@@ -52,6 +52,9 @@ export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}inp
 /** string, for the retention: `<payload hash> <entry id>` */
 export const idempotencyKey = (keys: SessionKeys, keyHash: string) => `${keys.prefix}key:${keyHash}`;
 
+/** string, 6 s, renewed every 2 s: a process that opened the session as its driver is alive */
+export const driverKey = (keys: SessionKeys) => `${keys.prefix}driver`;
+
 /** Keys of one terminal of a session. They expire together, 30 s after the last call of its user. */
 export const terminalKeys = (keys: SessionKeys, terminal: string) => ({
   /** hash: numbers of the last messages in and out, and the raw offset after the output */

@@ -3,7 +3,9 @@ import { Command, CommanderError, Option } from 'commander';
 import type { Config } from '../config.ts';
 import { createContext } from './context.ts';
 import { exitCodeOfError, USAGE } from './exit-codes.ts';
+import { addExamples, configureHelp } from './help.ts';
 import { toPrintable } from './printable.ts';
+import { endOptionsAtScript } from './script-words.ts';
 import { Terminal } from './terminal.ts';
 import { verbs } from './verbs.ts';
 
@@ -15,7 +17,7 @@ export async function runCli(args: readonly string[], config: Config): Promise<n
     exitCode = code;
   });
   try {
-    await program.parseAsync(args, { from: 'user' });
+    await program.parseAsync(endOptionsAtScript(program, args), { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
@@ -24,7 +26,7 @@ export async function runCli(args: readonly string[], config: Config): Promise<n
   }
 }
 
-/** All verbs with their flags. */
+/** The program with all of its verbs. */
 export function createProgram(config: Config, terminal: Terminal, setExitCode: (code: number) => void): Command {
   const program = new Command('shellfleet')
     .description('A fleet of hosts, used as one shell service.')
@@ -34,24 +36,31 @@ export function createProgram(config: Config, terminal: Terminal, setExitCode: (
     .addOption(new Option('--tenant <name>', 'tenant of the sessions').env('SHELLFLEET_TENANT'))
     .configureOutput({ outputError: (text, write) => write(toUsageLine(text)) })
     .exitOverride();
+  configureHelp(program);
   const context = createContext(program, config, terminal, setExitCode);
-  for (const register of verbs) register(program, context);
-  for (const verb of program.commands) inheritSettings(program, verb, config.env);
+  for (const [group, registers] of Object.entries(verbs)) {
+    program.commandsGroup(group);
+    for (const register of registers) register(program, context);
+  }
+  for (const verb of program.commands) inheritSettings(program, verb);
+  ignoreSwitchesThatAreOff(program, config.env);
+  addExamples(program);
   return program;
 }
 
-function inheritSettings(program: Command, verb: Command, env: NodeJS.ProcessEnv): void {
+function inheritSettings(program: Command, verb: Command): void {
   verb.copyInheritedSettings(program);
-  forgetSwitchedOff(verb, env);
-  for (const inner of verb.commands) inheritSettings(verb, inner, env);
+  for (const inner of verb.commands) inheritSettings(verb, inner);
 }
 
-/** commander turns a switch on when its variable is set, whatever its value. */
-function forgetSwitchedOff(verb: Command, env: NodeJS.ProcessEnv): void {
-  for (const option of verb.options) {
-    const isOff = option.envVar !== undefined && !isOn(env[option.envVar]);
-    if (option.isBoolean() && isOff) option.env('');
+/** A variable of a flag without a value switches it on, unless the variable is empty, `0`, `false`, `no` or `off`. */
+function ignoreSwitchesThatAreOff(command: Command, env: NodeJS.ProcessEnv): void {
+  for (const option of command.options) {
+    const value = option.envVar === undefined ? undefined : env[option.envVar];
+    const isSwitch = !option.required && !option.optional;
+    if (isSwitch && value !== undefined && !isOn(value)) delete option.envVar;
   }
+  for (const inner of command.commands) ignoreSwitchesThatAreOff(inner, env);
 }
 
 /** The message of commander in one line, with the next step. */

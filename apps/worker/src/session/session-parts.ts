@@ -22,6 +22,7 @@ import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
 import type { Admission } from './admission.ts';
 import { Announcements } from './announcements.ts';
+import { DriverWatch } from './driver-watch.ts';
 
 /** Everything that the worker gives each of its sessions. */
 export interface SessionDeps {
@@ -62,13 +63,14 @@ export interface SessionParts {
   readonly late: LateOutput;
   readonly terminals: SessionTerminals;
   readonly announcements: Announcements;
+  readonly driver: DriverWatch;
   readonly job: SessionJob;
   readonly jobs: SessionJobs;
   readonly lease: Lease;
   /** Where the session runs, by its sealed spec. */
   readonly placement: Placement;
   /** As the mailbox had them when this host adopted the session. */
-  readonly adopted: { spec: string; createdAt: number };
+  readonly adopted: { spec: string; createdAt: number; driven: boolean };
 }
 
 /** Creates the parts of a session that was just adopted. `signal` aborts when the host loses the session. */
@@ -120,7 +122,8 @@ export function createSessionParts(
   );
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));
-  return { context, shell, late, terminals, announcements, job, jobs, lease, placement, adopted };
+  const driver = new DriverWatch(owner, adopted.driven, signal);
+  return { context, shell, late, terminals, announcements, driver, job, jobs, lease, placement, adopted };
 }
 
 /** Why the shell of an earlier owner is gone, unless it is adopted. */
