@@ -22,4 +22,5 @@ export function readConfig(env: NodeJS.ProcessEnv, terminal = process.stderr.isT
   };
 }
 
-const isSet = (value: string | undefined) => value !== undefined && value !== '' && value !== '0' && value !== 'false';
+export const isSet = (value: string | undefined) =>
+  value !== undefined && value !== '' && value !== '0' && value !== 'false';

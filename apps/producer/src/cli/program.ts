@@ -1,8 +1,10 @@
 import { Command, CommanderError, Option } from 'commander';
-import type { Config } from '../config.ts';
+import { type Config, isSet } from '../config.ts';
 import { createContext } from './context.ts';
 import { exitCodeOfError, USAGE } from './exit-codes.ts';
+import { addExamples, configureHelp } from './help.ts';
 import { toPrintable } from './printable.ts';
+import { endOptionsAtScript } from './script-words.ts';
 import { Terminal } from './terminal.ts';
 import { verbs } from './verbs.ts';
 
@@ -10,21 +12,11 @@ import { verbs } from './verbs.ts';
 export async function runCli(args: readonly string[], config: Config): Promise<number> {
   const terminal = new Terminal(config);
   let exitCode = 0;
-  const program = new Command('shellfleet')
-    .description('A fleet of hosts, used as one shell service.')
-    .version(config.version)
-    .addOption(new Option('--redis-url <url>', 'Redis of the fleet').env('SHELLFLEET_REDIS_URL'))
-    .addOption(new Option('--namespace <name>', 'namespace of the fleet').env('SHELLFLEET_NAMESPACE'))
-    .addOption(new Option('--tenant <name>', 'tenant of the sessions').env('SHELLFLEET_TENANT'))
-    .configureOutput({ outputError: (text, write) => write(toUsageLine(text)) })
-    .exitOverride();
-  const context = createContext(program, config, terminal, (code) => {
+  const program = createProgram(config, terminal, (code) => {
     exitCode = code;
   });
-  for (const register of verbs) register(program, context);
-  for (const verb of program.commands) inheritSettings(program, verb);
   try {
-    await program.parseAsync(args, { from: 'user' });
+    await program.parseAsync(endOptionsAtScript(program, args), { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
@@ -33,9 +25,41 @@ export async function runCli(args: readonly string[], config: Config): Promise<n
   }
 }
 
+/** The program with all of its verbs. */
+export function createProgram(config: Config, terminal: Terminal, setExitCode: (code: number) => void): Command {
+  const program = new Command('shellfleet')
+    .description('A fleet of hosts, used as one shell service.')
+    .version(config.version)
+    .addOption(new Option('--redis-url <url>', 'Redis of the fleet').env('SHELLFLEET_REDIS_URL'))
+    .addOption(new Option('--namespace <name>', 'namespace of the fleet').env('SHELLFLEET_NAMESPACE'))
+    .addOption(new Option('--tenant <name>', 'tenant of the sessions').env('SHELLFLEET_TENANT'))
+    .configureOutput({ outputError: (text, write) => write(toUsageLine(text)) })
+    .exitOverride();
+  configureHelp(program);
+  const context = createContext(program, config, terminal, setExitCode);
+  for (const [group, registers] of Object.entries(verbs)) {
+    program.commandsGroup(group);
+    for (const register of registers) register(program, context);
+  }
+  for (const verb of program.commands) inheritSettings(program, verb);
+  ignoreSwitchesThatAreOff(program, config.env);
+  addExamples(program);
+  return program;
+}
+
 function inheritSettings(program: Command, verb: Command): void {
   verb.copyInheritedSettings(program);
   for (const inner of verb.commands) inheritSettings(verb, inner);
+}
+
+/** A variable of a flag without a value switches it on, unless the variable is empty, `0` or `false`. */
+function ignoreSwitchesThatAreOff(command: Command, env: NodeJS.ProcessEnv): void {
+  for (const option of command.options) {
+    const value = option.envVar === undefined ? undefined : env[option.envVar];
+    const isSwitch = !option.required && !option.optional;
+    if (isSwitch && value !== undefined && !isSet(value)) delete option.envVar;
+  }
+  for (const inner of command.commands) ignoreSwitchesThatAreOff(inner, env);
 }
 
 /** The message of commander in one line, with the next step. */

@@ -6,8 +6,8 @@ export function registerWorker(program: Command, { config, setExitCode }: Contex
   program
     .command('worker')
     .description('run a worker of a fleet in the foreground; docs/operations.md lists its variables')
-    .addOption(new Option('--slots <n>', 'open sessions at once').env('SHELLFLEET_SLOTS'))
-    .addOption(new Option('--policies <names>', 'execution policies that it offers').env('SHELLFLEET_POLICIES'))
+    .addOption(new Option('--slots <n>', 'open sessions per worker').env('SHELLFLEET_SLOTS'))
+    .addOption(new Option('--policies <names>', 'execution policies that the workers offer').env('SHELLFLEET_POLICIES'))
     .addOption(new Option('--host-id <id>', 'name of this host').env('SHELLFLEET_HOST_ID'))
     .action(async (flags: { slots?: string; policies?: string; hostId?: string }) => {
       const { redisUrl, namespace } = program.opts<{ redisUrl?: string; namespace?: string }>();
