@@ -41,10 +41,6 @@ export const ERRORS = {
     retryable: true,
     hint: 'Its sessions and logs are there again when it is back; `shellfleet hosts ls` shows who is up.',
   },
-  OUTPUT_BLOCKED: {
-    retryable: false,
-    hint: 'A rule of the session withholds the output; the command itself has run, see exitCode.',
-  },
   LEASE_LOST: { retryable: false, hint: 'Another host owns the session now.' },
   RESULT_EXPIRED: {
     retryable: false,

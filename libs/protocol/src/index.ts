@@ -31,3 +31,4 @@ export * from './text.ts';
 export * from './tool.ts';
 export * from './version.ts';
 export * from './wake-up.ts';
+export * from './wire-result.ts';

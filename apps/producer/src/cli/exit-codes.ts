@@ -12,7 +12,7 @@ export const exitCodeOfSignalNumber = (signal: number) => 128 + signal;
 
 /** The exit code of the command, or the one for an outcome without exit code. */
 export function exitCodeOfResult(result: Result): number {
-  const own = result.exitCode ?? (result.signal === null ? 1 : exitCodeOfSignal(result.signal as NodeJS.Signals));
+  const own = result.exitCode ?? OURS;
   const codes: Record<Outcome, number> = {
     success: own,
     failure: own,

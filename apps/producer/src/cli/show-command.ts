@@ -1,4 +1,5 @@
 import type { Command, OutputChunk, Result, Session } from '@shellfleet/client';
+import { describeBlocked } from '@shellfleet/protocol';
 import type { Context } from './context.ts';
 import { CANCELLED, exitCodeOfResult, exitCodeOfSignal } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
@@ -50,6 +51,7 @@ export async function showResult(context: Context, result: Result, json: boolean
   terminal.clearProgress();
   context.setExitCode(exitCodeOfResult(result));
   if (json) return terminal.json(result);
+  if (result.blocked !== undefined) terminal.say(describeBlocked(result.blocked));
   if (result.error !== undefined) terminal.say(`${result.error.message} (${result.error.code})`);
   else if (result.reason === 'not-started')
     terminal.say(`${result.commandId} did not start in time, so it was not run.`);

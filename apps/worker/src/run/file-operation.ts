@@ -1,10 +1,10 @@
 import { dirname } from 'node:path/posix';
 import { type FileRecord, parseFileRecords } from '@shellfleet/keeper';
 import {
-  emptyResult,
   type FileAnswer,
   type FileInfo,
   type FileOperation,
+  newResult,
   ShellfleetError,
   type StreamName,
 } from '@shellfleet/protocol';
@@ -72,7 +72,10 @@ export async function runFileOperation(
     return { result: toErrorResult(error, base), output: [] };
   }
   const { timings, hostId } = base;
-  const result = emptyResult('success', { exitCode: 0, reason: 'exited', shell: base.shell, timings, hostId });
+  const result = newResult(
+    { outcome: 'success', exitCode: 0, reason: 'exited' },
+    { shell: base.shell, timings, hostId },
+  );
   return { result, output: [], answer: JSON.stringify(toAnswer(operation, parts)) };
 }
 

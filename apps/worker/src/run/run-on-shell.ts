@@ -1,4 +1,4 @@
-import { type Reason, ShellfleetError, type StreamName, withDefaultLimits } from '@shellfleet/protocol';
+import { type ErrorResult, ShellfleetError, type StreamName, withDefaultLimits } from '@shellfleet/protocol';
 import type { SandboxDeath } from '../sandbox/sandbox.ts';
 import type { EntryEnd, EntryHandlers, LiveShell } from '../shell/live-shell.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
@@ -11,7 +11,7 @@ export type RunEnd =
   | { type: 'ended'; end: ShellEnd }
   /** It may have run; how it ended is not known. */
   | { type: 'lost' }
-  | { type: 'failed'; error: ShellfleetError; reason?: Reason };
+  | { type: 'failed'; error: ShellfleetError; reason?: ErrorResult['reason'] };
 
 export interface EntryStreams {
   onOutput: EntryHandlers['onOutput'];
