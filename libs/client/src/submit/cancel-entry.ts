@@ -18,7 +18,12 @@ export async function cancelEntry(
   entryId: string,
   given?: string,
 ): Promise<boolean> {
-  const { reason } = parseOrThrow(reasonSchema, { reason: given || 'cancelled by its caller' }, 'COMMAND_INVALID', 'The cancellation');
+  const { reason } = parseOrThrow(
+    reasonSchema,
+    { reason: given || 'cancelled by its caller' },
+    'COMMAND_INVALID',
+    'The cancellation',
+  );
   const cancelled = await cancel(context.redis, keys, entryId, reason);
   switch (cancelled.type) {
     case 'ended': {
