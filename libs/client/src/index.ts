@@ -2,6 +2,7 @@ export type {
   FileInfo,
   HostInfo,
   LogChunk,
+  OmittedBecause,
   Outcome,
   OutputChunk,
   Result,
