@@ -46,7 +46,7 @@ test('several words are quoted, so that the shell sees them as they were', async
   expect(run.stdout.toString()).toBe(words.map((word) => `<${word}>`).join(''));
 });
 
-test('--json prints one object a line, and the last is the Result', async () => {
+test('--json prints one object a line: the id once it is accepted, the output, and last the Result', async () => {
   const run = await runCli(stage, ['exec', 's', '--json', '--', 'echo hi; echo no >&2; exit 3']);
   const lines = run.stdout
     .toString()
@@ -59,6 +59,7 @@ test('--json prints one object a line, and the last is the Result', async () => 
       .map(({ type, stream, text }) => [type, stream, text])
       .sort(),
   ).toEqual([
+    ['accepted', undefined, undefined],
     ['output', 'stderr', 'no\n'],
     ['output', 'stdout', 'hi\n'],
   ]);
@@ -110,6 +111,39 @@ test('a hang-up leaves the command running, and says its id', async () => {
   expect(left.exitCode).toBe(129);
   const id = /it goes on as (hung\.\w+)\./.exec(left.stderr)?.[1] ?? '';
   expect((await runCli(stage, ['logs', '-f', id])).stdout.toString()).toBe('on\ndone\n');
+});
+
+test('a hang-up before its stdin was sent says that the command is stopped for that reason', async () => {
+  const { child, output, end } = startCli(stage, ['exec', 'fed', '--stdin', '--json', '--', 'echo on; cat']);
+  await untilFound('it runs', async () => output().stdout.toString().includes('on\\n'));
+  child.kill('SIGHUP');
+  const { exitCode, stdout, stderr } = await end;
+  const [{ commandId }] = stdout
+    .toString()
+    .split('\n')
+    .slice(0, 1)
+    .map((line) => JSON.parse(line));
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 129,
+    stderr: `shellfleet: Leaving before its stdin was sent to the end, so ${commandId} is stopped within a few seconds (STDIN_INCOMPLETE).\n`,
+  });
+});
+
+test.each([
+  ['of wrong usage', ['exec', 's', '--bogus', '--json', '--', 'true'], 2, 'COMMAND_INVALID', false],
+  ['of a request that can never be right', ['exec', 'a:b', '--json', '--', 'true'], 2, 'SESSION_SPEC_INVALID', false],
+  [
+    'of a Redis that is not there',
+    ['--redis-url', 'redis://127.0.0.1:1', 'ps', '--json'],
+    125,
+    'QUEUE_UNAVAILABLE',
+    true,
+  ],
+])('with --json an error %s is one object on stdout too', async (_what, args, exitCode, code, retryable) => {
+  const run = await runCli(stage, args);
+  const line = JSON.parse(run.stdout.toString());
+  expect([run.exitCode, line]).toEqual([exitCode, { type: 'error', code, message: expect.any(String), retryable }]);
+  expect(run.stderr).not.toBe('');
 });
 
 test('a second Ctrl-C leaves at once', async () => {

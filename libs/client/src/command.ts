@@ -5,6 +5,7 @@ import { OpenStdin, type WriteOptions } from './stdin/write-stdin.ts';
 import { type LogOptions, readLog } from './stream/command-log.ts';
 import { followOutput } from './stream/command-output.ts';
 import { parseCursor } from './stream/stream-reader.ts';
+import { followWholeOutput } from './stream/whole-output.ts';
 import { cancelEntry } from './submit/cancel-entry.ts';
 import type { View } from './view.ts';
 
@@ -29,6 +30,8 @@ interface CommandState {
   /** Another view or process submitted it, so no notice of its end comes to this inbox. */
   foreign: boolean;
   onOutput?: ((chunk: OutputChunk) => void) | undefined;
+  /** It was submitted with `attachReader`. */
+  attached?: { reportAfterBytes: number } | undefined;
   /** Settles when the stdin that this process streams is sent. */
   streaming?: Promise<void> | undefined;
 }
@@ -66,10 +69,17 @@ export class Command {
   /**
    * The redacted output, live, from the beginning or after the chunk `after`. Ends with the command. Any number of readers; each holds one page.
    * Bytes that are missing are counted in `omittedBytes` of a chunk; `log` may still have them. Rejects with RESULT_EXPIRED when its record is gone.
+   *
+   * Of a command that was submitted with `attachReader`, a reader that begins at the beginning also receives what the stream does not carry; those chunks have
+   * the id of the last entry of the stream before them.
    */
   output(options: FollowOptions = {}): AsyncGenerator<OutputChunk> {
     const position = { ...options, after: parseCursor(options.after) };
-    return followOutput(this.#view, this.#pending.keys, this.#pending.entryId, position);
+    const { keys, entryId } = this.#pending;
+    const { attached } = this.#state;
+    if (attached === undefined || position.after !== undefined || options.follow === false)
+      return followOutput(this.#view, keys, entryId, position);
+    return followWholeOutput(this.#view, keys, entryId, { ...attached, signal: options.signal });
   }
 
   /**

@@ -16,6 +16,7 @@ export type {
   LimitOptions,
   LogChunk,
   LostResult,
+  OmittedBecause,
   OpenStdin,
   Outcome,
   OutputChunk,

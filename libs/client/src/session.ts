@@ -77,6 +77,10 @@ export class Session implements AsyncDisposable {
       streaming: streams ? streamStdin(this.#view, pending.keys, pending.entryId, stream) : undefined,
       foreign: deduplicated && pending.resubmit === undefined,
       onOutput: options.onOutput,
+      attached: parsed.attachReader
+        ? // A command that was submitted before is throttled to its own reader, if it has one.
+          { reportAfterBytes: deduplicated ? Number.POSITIVE_INFINITY : this.#open.spec.output.streamBytes / 4 }
+        : undefined,
     });
   }
 

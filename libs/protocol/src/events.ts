@@ -35,9 +35,18 @@ export interface OutputChunk {
   data: Uint8Array;
   /** Its bytes as UTF-8. A character that was cut between two chunks is in the second one. */
   text: string;
-  /** Bytes that are missing before this chunk: they exceeded the stream's budget, or were trimmed. */
+  /** Number of bytes that are missing before this chunk. */
   omittedBytes?: number;
+  /** Why they are missing. Present together with `omittedBytes`. */
+  omittedBecause?: OmittedBecause;
 }
+
+/**
+ * - `over-budget`: the command has printed more than `output.streamBytes`, or Redis was full. `command.log` may have the bytes.
+ * - `withheld`: a rule with the strategy `block` has matched. No one has them.
+ * - `trimmed`: the stream had them, and was trimmed since. `command.log` has what is left.
+ */
+export type OmittedBecause = 'over-budget' | 'withheld' | 'trimmed';
 
 /** One piece of output in the session's stream. `data` represents the raw bytes `rawFrom` to `rawTo` of its output stream. */
 export interface OutputEntry {

@@ -1,3 +1,4 @@
+import { ensureShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import { Command, CommanderError, Option } from 'commander';
 import { type Config, isSet } from '../config.ts';
 import { createContext } from './context.ts';
@@ -15,14 +16,39 @@ export async function runCli(args: readonly string[], config: Config): Promise<n
   const program = createProgram(config, terminal, (code) => {
     exitCode = code;
   });
+  let flags: { json?: unknown } | undefined;
+  program.hook('preAction', (_program, verb) => {
+    flags = verb.opts();
+  });
+  const words = endOptionsAtScript(program, args);
   try {
-    await program.parseAsync(endOptionsAtScript(program, args), { from: 'user' });
+    await program.parseAsync(words, { from: 'user' });
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return 0;
+      if (isJson(words, undefined)) await terminal.json(toErrorLine(toUsageError(error)));
+      return USAGE;
+    }
     terminal.fail(error);
+    if (isJson(words, flags)) await terminal.json(toErrorLine(ensureShellfleetError(error)));
     return exitCodeOfError(error);
   }
+}
+
+/** Whether stdout is for a program. Of a call that was not understood only its words are known. */
+function isJson(words: readonly string[], flags: { json?: unknown } | undefined): boolean {
+  if (flags !== undefined) return flags.json === true;
+  const end = words.indexOf('--');
+  return words.slice(0, end < 0 ? undefined : end).includes('--json');
+}
+
+function toUsageError({ message }: CommanderError): ShellfleetError {
+  return new ShellfleetError('COMMAND_INVALID', message.replace(/^error: /, ''));
+}
+
+function toErrorLine({ code, message, retryable }: ShellfleetError) {
+  return { type: 'error', code, message, retryable };
 }
 
 /** The program with all of its verbs. */

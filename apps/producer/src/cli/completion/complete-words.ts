@@ -33,8 +33,8 @@ export function completeWords(program: Command, words: readonly string[]): Compl
   if (option !== undefined) return ofValue(option, typed === '=' ? '' : typed, '');
   if (!ended && typed.startsWith('-')) return ofOptions(program, verb, typed);
   const argument = verb.registeredArguments[Math.min(operands, lastArgument(verb))];
-  if (verb.commands.length > 0) return among(verb.commands.map(toCandidate), typed);
-  if (argument === undefined || typed === ':') return nothing;
+  if (verb.commands.length > 0) return among(visible(verb.commands), typed);
+  if (argument === undefined || typed === ':' || words.at(-2) === ':') return nothing;
   if (argument.argChoices !== undefined) return among(argument.argChoices.map(toWord), typed);
   return { candidates: [], wants: WANTS[argument.name()], prefix: typed };
 }
@@ -107,5 +107,9 @@ const among = (candidates: Candidate[], prefix: string): Completion => ({
   prefix,
 });
 
-const toCandidate = (verb: Command) => ({ value: verb.name(), description: verb.description() });
+const visible = (verbs: readonly Command[]): Candidate[] =>
+  verbs
+    .map((verb) => ({ value: verb.name(), description: verb.description() }))
+    .filter(({ value }) => !value.startsWith('__'));
+
 const toWord = (value: string) => ({ value, description: '' });

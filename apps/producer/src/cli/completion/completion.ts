@@ -7,7 +7,7 @@ import { nameCandidates } from './name-candidates.ts';
 import { COMPLETION_SCRIPTS } from './shell-scripts.ts';
 
 /** Names of the fleet that take longer than this are not waited for: a person has pressed a key. */
-const DEADLINE_MS = 1_500;
+const DEADLINE_MS = 3_000;
 
 export function registerCompletion(program: Command, context: Context): void {
   program

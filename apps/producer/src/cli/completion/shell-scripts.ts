@@ -16,7 +16,7 @@ const ZSH = `#compdef shellfleet
 _shellfleet() {
   local line tab=$'\\t'
   local -a complete_ones open_ones
-  for line in "\${(@f)$("$words[1]" __complete -- "\${(@)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)}"; do
+  for line in "\${(@f)$("$words[1]" __complete -- "\${(@)words[2,CURRENT - 1]}" "$PREFIX" 2>/dev/null)}"; do
     [[ -z $line ]] && continue
     if [[ \${line%%$tab*} == *: ]]; then
       open_ones+=("\${\${line%%$tab*}//:/\\\\:}:\${line#*$tab}")
