@@ -24,6 +24,7 @@ export * from './redaction.ts';
 export * from './result.ts';
 export * from './run-options.ts';
 export * from './session.ts';
+export * from './session-event.ts';
 export * from './session-info.ts';
 export * from './session-spec.ts';
 export * from './telemetry.ts';
