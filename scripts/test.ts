@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { ensureMachine, type Machine, SetupError, stopDocker } from '@shellfleet/setup';
+import { ensureFullSessionImage, ensureMachine, type Machine, SetupError, stopDocker } from '@shellfleet/setup';
 import {
   countTests,
   type Failure,
@@ -29,7 +29,10 @@ async function main(filters: string[]): Promise<number> {
       interrupted = true;
     });
   // In parallel: set-up waits for downloads and disks, checks and unit tests use the processor.
-  const [machine, tasks] = await Promise.all([setUp(), filters.length === 0 ? runChecksAndUnitTests() : undefined]);
+  const settingUp = setUp();
+  const all = filters.length === 0;
+  await using _ = all ? makeFullImage(settingUp) : undefined;
+  const [machine, tasks] = await Promise.all([settingUp, all ? runChecksAndUnitTests() : undefined]);
   if (!machine) return close(tasks, notRun);
   try {
     return close(tasks, interrupted ? notRun : await runTests(filters));
@@ -46,6 +49,22 @@ async function setUp(): Promise<Machine | undefined> {
     console.error(error instanceof SetupError ? error.message : error);
     return undefined;
   }
+}
+
+/** Makes the image `full` at the lowest priority, beside everything else. Only its own test waits for it, and reports why it could not be made. */
+function makeFullImage(settingUp: Promise<Machine | undefined>): AsyncDisposable {
+  const interrupted = new AbortController();
+  const report = (line: string): void => console.error(line);
+  const making = settingUp.then(
+    (machine) => machine && ensureFullSessionImage(machine, process.env, report, interrupted.signal),
+  );
+  const ended = making.catch(() => undefined);
+  return {
+    async [Symbol.asyncDispose]() {
+      interrupted.abort(new Error('The tests have ended.'));
+      await ended;
+    },
+  };
 }
 
 /**

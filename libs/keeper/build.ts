@@ -1,14 +1,17 @@
-// Builds the keeper and its launcher from their C source, once per state of the source, with the first C compiler that is found.
+// Builds the keeper and its launcher from their C source: once per state of the source for this machine, with the first C compiler that is found,
+// and for the published package.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { arch } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-const sourceFolders = { keeper: join(import.meta.dirname, 'src'), launch: join(import.meta.dirname, 'launcher') };
-const buildFolder = join(import.meta.dirname, 'build');
+const here = dirname(fileURLToPath(import.meta.url));
+const sourceFolders = { keeper: join(here, 'src'), launch: join(here, 'launcher') };
+const buildFolder = join(here, 'build');
 
 // musl makes it ten times smaller; both are static, because an image may hold no C library at all.
 const compilers = ['musl-gcc', 'cc', 'gcc', 'clang'];
@@ -30,25 +33,45 @@ export interface Programs {
   launch: string;
 }
 
+/** None of the compilers is installed. */
+export class MissingCompiler extends Error {
+  constructor(tried: readonly string[]) {
+    const example = 'Install one, for instance with: apt-get install gcc libc6-dev';
+    super(`No C compiler was found to build the keeper (tried ${tried.join(', ')}). ${example}`);
+  }
+}
+
 /** Returns the paths of the programs. Throws when there is no C compiler, and names the package to install. */
 export async function buildKeeper(): Promise<Programs> {
-  const sources = { keeper: await readSources(sourceFolders.keeper), launch: await readSources(sourceFolders.launch) };
-  const folder = join(buildFolder, `${arch()}-${await hashOfFiles([...sources.keeper, ...sources.launch])}`);
+  const folder = join(buildFolder, `${arch()}-${await hashOfSources()}`);
   const programs = { keeper: join(folder, 'keeper'), launch: join(folder, 'launch') };
   if ((await exists(programs.keeper)) && (await exists(programs.launch))) return programs;
-  await mkdir(folder, { recursive: true });
-  const header = join(folder, `shell_script.${process.pid}`);
-  await writeFile(header, await shellScriptHeader());
-  await rename(header, join(folder, 'shell_script.h'));
-  await build(programs.keeper, sources.keeper, folder);
-  await build(programs.launch, sources.launch, folder);
+  await buildInto(folder, compilers);
   await removeOthers(folder);
   return programs;
 }
 
-async function build(program: string, sources: string[], folder: string): Promise<void> {
+/** Builds both programs with the first of the compilers that is installed. */
+export async function buildInto(folder: string, candidates: readonly string[]): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const header = join(folder, `shell_script.${process.pid}`);
+  await writeFile(header, await shellScriptHeader());
+  await rename(header, join(folder, 'shell_script.h'));
+  for (const [name, sourceFolder] of Object.entries(sourceFolders)) {
+    await build(join(folder, name), await readSources(sourceFolder), folder, candidates);
+  }
+}
+
+async function build(program: string, sources: string[], folder: string, candidates: readonly string[]): Promise<void> {
   const unfinished = `${program}.${process.pid}`;
-  await compile([...flags, '-I', folder, '-o', unfinished, ...sources.filter((path) => path.endsWith('.c'))]);
+  await compile(candidates, [
+    ...flags,
+    '-I',
+    folder,
+    '-o',
+    unfinished,
+    ...sources.filter((path) => path.endsWith('.c')),
+  ]);
   await chmod(unfinished, 0o755);
   await rename(unfinished, program); // another process never finds a part of it
 }
@@ -65,14 +88,17 @@ async function readSources(folder: string): Promise<string[]> {
   return names.map((name) => join(folder, name));
 }
 
-async function hashOfFiles(paths: string[]): Promise<string> {
+/** Names the state of the source and of the flags. */
+export async function hashOfSources(): Promise<string> {
   const hash = createHash('sha256').update(flags.join(' '));
-  for (const path of paths) hash.update(await readFile(path));
+  for (const folder of Object.values(sourceFolders)) {
+    for (const path of await readSources(folder)) hash.update(await readFile(path));
+  }
   return hash.digest('hex').slice(0, 16);
 }
 
-async function compile(args: string[]): Promise<void> {
-  for (const compiler of compilers) {
+async function compile(candidates: readonly string[], args: string[]): Promise<void> {
+  for (const compiler of candidates) {
     try {
       await run(compiler, args);
       return;
@@ -80,9 +106,7 @@ async function compile(args: string[]): Promise<void> {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   }
-  throw new Error(
-    'No C compiler was found to build the keeper (tried musl-gcc, cc, gcc, clang). Install one, for instance with: apt-get install gcc libc6-dev',
-  );
+  throw new MissingCompiler(candidates);
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -25,7 +25,7 @@ const violations: [...Seed, message: RegExp][] = [
   ['libs/admission/src/a.ts', "import '@shellfleet/client';", workspace],
   ['libs/client/src/a.ts', "import '@shellfleet/worker';", workspace],
   ['libs/client/src/b.test.ts', "import '@shellfleet/worker/shell';", workspace],
-  ['apps/worker/src/a.ts', "import '@shellfleet/producer';", workspace],
+  ['apps/worker/src/a.ts', "import 'shellfleet';", workspace],
   ['apps/worker/src/b.ts', "import type { Fleet } from '@shellfleet/client';", workspace],
   ['apps/producer/src/a.ts', "export * from '@shellfleet/worker';", workspace],
   ['infra/setup/src/a.ts', "await import('@shellfleet/client');", workspace],

@@ -22,7 +22,7 @@ function nx(...args: string[]) {
 }
 
 /** The checks of the root project look at the whole checkout, so every change affects it. */
-const rootProject = 'shellfleet';
+const rootProject = 'shellfleet-repository';
 
 describe('affected', { timeout: 60_000 }, () => {
   const affectedBy = (file: string): string[] =>

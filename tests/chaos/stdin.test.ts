@@ -65,7 +65,7 @@ describe.each(['socket', 'attach'] as const)('A worker killed with SIGKILL, over
     await start(transport);
     const [worker] = stack.workers;
     const session = await stack.fleet.session('open');
-    const command = await session.submit('cat', { stdin: 'open', timeoutMs: 100_000 });
+    const command = await session.submit('cat', { stdin: { open: true }, timeoutMs: 100_000 });
     await command.write('before\n');
     await untilTaken(command, 7);
     await worker?.kill();
@@ -96,7 +96,7 @@ describe.each([
   test('delays a write to an open stdin, which is made once', async () => {
     await start('socket');
     const session = await stack.fleet.session('away');
-    const command = await session.submit('cat', { stdin: 'open', timeoutMs: 100_000 });
+    const command = await session.submit('cat', { stdin: { open: true }, timeoutMs: 100_000 });
     await command.write('before\n');
     await untilTaken(command, 7);
     await away();

@@ -119,7 +119,7 @@ describe('Options of a command', () => {
     [34, { cwd: `/${'x'.repeat(5_000)}` }, 'options.cwd', 'the limit is 4096'],
     [9, { stdin: 'x'.repeat(MIB + 1), retry: 'idempotent' }, 'options.stdin', 'give at most 1048576 bytes'],
     [9, { stdin: 5 }, 'options.stdin', 'must be a string, bytes'],
-    [48, { stdin: 'open', retry: 'idempotent' }, 'options.stdin', 'cannot be read a second time'],
+    [48, { stdin: { open: true }, retry: 'idempotent' }, 'options.stdin', 'cannot be read a second time'],
     [48, { stdin: [], idempotencyKey: 'k' }, 'options.stdin', 'of unknown content'],
     [13, { encoding: 'latin1' }, 'options.encoding', "must be 'utf8' or 'base64'"],
     [13, { retry: 'always' }, 'options.retry', "must be 'never' or 'idempotent'"],

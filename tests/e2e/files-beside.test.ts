@@ -298,7 +298,7 @@ describe('cp', () => {
       exitCode: 125,
       stdout: '',
       stderr:
-        'shellfleet: There is no session besdie. `shellfleet ps` lists the sessions, and --open opens this one. (SESSION_NOT_FOUND)\n',
+        'shellfleet: There is no open session besdie. `shellfleet ps` lists the sessions; `shellfleet exec besdie -- true` opens it. (SESSION_NOT_FOUND)\n',
     });
     expect(await stack.fleet.attach('besdie')).toBeUndefined();
     expect((await cli.run(['cp', '--open', join(local, 'f'), 'opened:/workspace/f'])).exitCode).toBe(0);

@@ -68,6 +68,7 @@ test('commands of different sessions run at the same time', async () => {
       queuedCommands: 0,
       runningCommandId: commands[index]?.id,
       background: [],
+      labels: {},
       createdAt: expect.any(String),
       lastActiveAt: expect.any(String),
     })),

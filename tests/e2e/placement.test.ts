@@ -59,6 +59,7 @@ describe('One slot', () => {
       hostId: null,
       epoch: 0,
       background: [],
+      labels: {},
       createdAt: expect.any(String),
       lastActiveAt: expect.any(String),
       ...own,

@@ -69,7 +69,7 @@ test('worker and producer do their part over TLS: sessions, output, stdin, files
   const shown: string[] = [];
   await session.run('x=1; echo out', { onOutput: ({ text }) => shown.push(text) });
   await session.files.write('/workspace/f', Buffer.from('bytes'));
-  const reader = await session.submit('cat; cat f', { stdin: 'open', idempotencyKey: 'k' });
+  const reader = await session.submit('cat; cat f', { stdin: { open: true }, idempotencyKey: 'k' });
   await reader.write('typed ');
   await reader.closeStdin();
   const sleeping = await session.submit('sleep 600');

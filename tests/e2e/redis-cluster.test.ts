@@ -46,7 +46,7 @@ async function useSession(session: Session): Promise<unknown> {
   );
   const cancelled = await sleeping.cancel('enough');
   const outcomes = [await sleeping.result(), await waiting.result()].map(({ outcome, stdout }) => [outcome, stdout]);
-  const reader = await session.submit('cat', { stdin: 'open' });
+  const reader = await session.submit('cat', { stdin: { open: true } });
   await reader.write('read');
   await reader.closeStdin();
   const read = (await reader.result()).stdout;

@@ -101,7 +101,10 @@ describe.each(['socket', 'attach'] as const)('over %s', (transport) => {
   test('reads and answers line by line, written to from two processes, fast enough for a dialogue', async () => {
     const session = await stack.fleet.session('talk');
     const program = 'while True:\n try: print(eval(input()), flush=True)\n except EOFError: break';
-    const command = await session.submit(`python3 -c "${program}"; echo over`, { stdin: 'open', timeoutMs: 60_000 });
+    const command = await session.submit(`python3 -c "${program}"; echo over`, {
+      stdin: { open: true },
+      timeoutMs: 60_000,
+    });
     const elsewhere = await (await stack.connect()).command(command.id);
     const answers = command.output()[Symbol.asyncIterator]();
     const tookMs: number[] = [];
@@ -130,8 +133,8 @@ describe('An open stdin', () => {
 
   test('takes 4 MiB before its command starts; a writer of more waits until that reads', async () => {
     const session = await stack.fleet.session('early');
-    const first = await session.submit('cat', { stdin: 'open', timeoutMs: 60_000 });
-    const command = await session.submit('md5sum | cut -c1-32', { stdin: 'open', timeoutMs: 60_000 });
+    const first = await session.submit('cat', { stdin: { open: true }, timeoutMs: 60_000 });
+    const command = await session.submit('md5sum | cut -c1-32', { stdin: { open: true }, timeoutMs: 60_000 });
     const bytes = randomBytes(6 * MB);
     await command.write(bytes.subarray(0, 4 * MB));
     const rest = command.write(bytes.subarray(4 * MB));
@@ -145,7 +148,7 @@ describe('An open stdin', () => {
   test('has whole writes of several processes, each process’s in its order', async () => {
     const session = await stack.fleet.session('several');
     const program = 'import sys\nfor line in sys.stdin: print(line[:2], len(line), len(set(line[2:])))';
-    const command = await session.submit(`python3 -c '${program}'`, { stdin: 'open', timeoutMs: 60_000 });
+    const command = await session.submit(`python3 -c '${program}'`, { stdin: { open: true }, timeoutMs: 60_000 });
     const writers = await Promise.all(
       ['a', 'b', 'c'].map(async (name) => ({ name, own: await (await stack.connect()).command(command.id) })),
     );
@@ -170,7 +173,7 @@ describe('An open stdin', () => {
       message: expect.stringMatching(/not open for writing|has ended/),
     });
     expect((await plain.result()).stdout).toBe('0\n');
-    const open = await session.submit('cat; read -r never', { stdin: 'open' });
+    const open = await session.submit('cat; read -r never', { stdin: { open: true } });
     await open.write('some\n');
     await open.write('');
     await open.closeStdin();
@@ -186,7 +189,7 @@ describe('An open stdin', () => {
 
   test('a writer that waits for room is rejected when the command ends, and can be aborted', async () => {
     const session = await stack.fleet.session('full');
-    const command = await session.submit('echo up; sleep 60', { stdin: 'open', timeoutMs: 60_000 });
+    const command = await session.submit('echo up; sleep 60', { stdin: { open: true }, timeoutMs: 60_000 });
     await untilPrinted(command, 'up');
     const waits = command.write(new Uint8Array(8 * MB));
     const leave = new AbortController();
@@ -203,20 +206,20 @@ describe('An open stdin', () => {
 
   test.each(['/bin/bash', '/bin/dash'])('a command that waits for it is stopped as any other, in %s', async (shell) => {
     const session = await stack.fleet.session(`waits${shell.replaceAll('/', '-')}`, { shell: [shell] });
-    const cancelled = await session.submit('echo up; cat', { stdin: 'open' });
+    const cancelled = await session.submit('echo up; cat', { stdin: { open: true } });
     await untilPrinted(cancelled, 'up');
     await cancelled.cancel();
     expect(await cancelled.result()).toMatchObject({ outcome: 'cancellation', stdout: 'up\n' });
-    const quiet = await session.run('echo up; read -r x', { stdin: 'open', noOutputTimeoutMs: 500 });
+    const quiet = await session.run('echo up; read -r x', { stdin: { open: true }, noOutputTimeoutMs: 500 });
     expect(quiet).toMatchObject({ outcome: 'timeout', reason: 'no-output', stdout: 'up\n' });
-    const late = await session.run('echo up; cat', { stdin: 'open', timeoutMs: 500 });
+    const late = await session.run('echo up; cat', { stdin: { open: true }, timeoutMs: 500 });
     expect(late).toMatchObject({ outcome: 'timeout', reason: 'wall', stdout: 'up\n' });
     expect(await session.run('echo on')).toMatchObject({ stdout: 'on\n', shell: { state: 'kept' } });
   });
 
   test('is stored in clear neither in Redis nor in a log', async () => {
     const session = await stack.fleet.session('secret');
-    const command = await session.submit('sleep 2; cat >/dev/null', { stdin: 'open', timeoutMs: 60_000 });
+    const command = await session.submit('sleep 2; cat >/dev/null', { stdin: { open: true }, timeoutMs: 60_000 });
     await command.write('swordfish '.repeat(300_000));
     const redis = new Redis(stack.redisUrl);
     const everything = await everythingInRedis(redis, stack.namespace);
@@ -255,7 +258,7 @@ describe('A streamed stdin', () => {
     expect((await session.run('cat', { stdin: slowly() })).stdout).toBe('one\ntwo\nthree');
     expect((await session.run('cat; echo over', { stdin: [] })).stdout).toBe('over\n');
     expect((await session.run('wc -c', { stdin: 'é'.repeat(MB) })).stdout.trim()).toBe(`${2 * MB}`);
-    expect((await session.run('cat', { stdin: ['open'] })).stdout).toBe('open');
+    expect((await session.run('cat', { stdin: 'open' })).stdout).toBe('open');
   });
 
   test('whose source fails stops its command, whose output is kept', async () => {

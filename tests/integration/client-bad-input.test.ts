@@ -62,7 +62,11 @@ const options: [row: string, options: unknown, words: RegExp][] = [
     /options\.env: is \d+ bytes in all; the limit is 1048576/,
   ],
   ['9 stdin of numbers', { stdin: new Uint16Array(2) }, /options\.stdin: must be a string, bytes/],
-  ['9 stdin of a wrong type', { stdin: 5 }, /options\.stdin: must be a string, bytes, an iterable of them, or 'open'/],
+  [
+    '9 stdin of a wrong type',
+    { stdin: 5 },
+    /options\.stdin: must be a string, bytes, an iterable of them, or { open: true }/,
+  ],
   [
     '9 stdin that could not be read again',
     { stdin: new Uint8Array(MiB + 1), retry: 'idempotent' },
@@ -116,7 +120,11 @@ const options: [row: string, options: unknown, words: RegExp][] = [
   ['34 a relative cwd', { cwd: 'work' }, /options\.cwd: must be an absolute path/],
   ['34 a cwd that climbs', { cwd: '../..' }, /options\.cwd: must be an absolute path/],
   ['34 a cwd of home', { cwd: '~' }, /options\.cwd: must be an absolute path/],
-  ['open stdin that could not be read again', { stdin: 'open', retry: 'idempotent' }, /cannot be read a second time/],
+  [
+    'open stdin that could not be read again',
+    { stdin: { open: true }, retry: 'idempotent' },
+    /cannot be read a second time/,
+  ],
   ['a stream behind an idempotency key', { stdin: [], idempotencyKey: 'k' }, /options\.stdin: of unknown content/],
   ['escalation, which is not there yet', { escalate: { justification: 'x' } }, /options\.escalate: unknown field/],
 ];

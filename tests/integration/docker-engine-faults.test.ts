@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { SESSION_IMAGES } from '@shellfleet/policy';
 import { sessionSpecSchema } from '@shellfleet/protocol';
 import { createDockerSandboxes, MissingImage, type Sandboxes } from '@shellfleet/worker';
 import Docker from 'dockerode';
@@ -29,7 +30,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-function open(hostId: string, of = namespace): Promise<Sandboxes> {
+function open(hostId: string, of = namespace, defaultImage = inject('sessionImage')): Promise<Sandboxes> {
   return createDockerSandboxes({
     namespace: of,
     hostId,
@@ -41,7 +42,7 @@ function open(hostId: string, of = namespace): Promise<Sandboxes> {
     engineTimes: { callTimeoutMs: 2_000, failuresToOpen: 2, probeIntervalMs: 20 },
     allowances: {
       images: 'any',
-      defaultImage: inject('sessionImage'),
+      defaultImage,
       users: [],
       workspaces: [],
       bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 },
@@ -94,6 +95,21 @@ test('a missing image is reported before anything waits for its registry', async
   await expect(create(sandboxes, { image: '10.255.255.1/a:1' })).rejects.toThrow(MissingImage);
   expect(await containerIds()).toEqual([]);
 });
+
+test('a session that names no image gets slim while full is not there; one that names full is told so, and no registry is asked', async () => {
+  await using made = await open('making', namespace, 'full').then(closing);
+  proxy.missingImage = SESSION_IMAGES.full;
+  const usual = await create(made);
+  const { Config } = await docker.getContainer(usual.containerId ?? '').inspect();
+  expect(Config.Image).toBe(SESSION_IMAGES.slim);
+  await expect(create(made, { image: 'full' })).rejects.toMatchObject({ image: SESSION_IMAGES.full });
+  await expect(made.pull(SESSION_IMAGES.full)).rejects.toMatchObject({
+    code: 'IMAGE_UNAVAILABLE',
+    message: expect.stringMatching(/session:full is not on this host, and is in no registry/),
+  });
+});
+
+const closing = (opened: Sandboxes) => Object.assign(opened, { [Symbol.asyncDispose]: () => opened.close() });
 
 test('a sweep removes what hosts that are gone have left, and never what another namespace or a known host has', async () => {
   const elsewhere = `${namespace}-other`;

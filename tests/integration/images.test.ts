@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { checkoutRoot, ensureWorkerImage, findDocker } from '@shellfleet/setup';
+import { checkoutRoot, ensureFullSessionImage, ensureWorkerImage, findDocker } from '@shellfleet/setup';
 import Docker from 'dockerode';
 import { expect, inject, test } from 'vitest';
 
@@ -7,6 +7,7 @@ async function runIn(
   image: string,
   command: string[],
   env: string[] = [],
+  user = '',
 ): Promise<{ exitCode: number; output: string }> {
   const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
   const stream = new PassThrough();
@@ -14,17 +15,41 @@ async function runIn(
   stream.setEncoding('utf8').on('data', (text: string) => {
     output += text;
   });
-  const options = { Env: env, Tty: true, HostConfig: { AutoRemove: true, NetworkMode: 'none' } };
+  const options = { Env: env, User: user, Tty: true, HostConfig: { AutoRemove: true, NetworkMode: 'none' } };
   const [{ StatusCode: exitCode }] = (await docker.run(image, command, stream, options)) as [{ StatusCode: number }];
   return { exitCode, output: output.trim() };
 }
 
-test('the default session image has every program that sessions may count on', async () => {
-  // CONTRACT: a POSIX shell with bash, coreutils, findutils, sed, grep, awk, procps, util-linux, hostname, tar, gzip, python3, node, git
-  const programs = 'sh bash ls find xargs sed grep awk ps setsid flock hostname tar gzip python3 node git';
-  const script = `for program in ${programs}; do command -v "$program" >/dev/null || echo "$program"; done`;
-  expect(await runIn(inject('sessionImage'), ['sh', '-c', script])).toEqual({ exitCode: 0, output: '' });
+// CONTRACT: a POSIX shell with bash, coreutils, findutils, sed, grep, awk, procps, util-linux, hostname, tar, gzip, python3, node, git
+const slim = 'sh bash ls find xargs sed grep awk ps setsid flock hostname tar gzip python3 node git';
+const missingOf = (programs: string): string[] => [
+  'sh',
+  '-c',
+  `for program in ${programs}; do command -v "$program" >/dev/null || echo "$program"; done`,
+];
+
+test('the session image slim has every program that sessions may count on', async () => {
+  expect(await runIn(inject('sessionImage'), missingOf(slim))).toEqual({ exitCode: 0, output: '' });
 });
+
+test('the session image full has what an hour of an agent needs, and each of its tools works', async () => {
+  const engine = await findDocker({ DOCKER_HOST: inject('dockerHost') });
+  const machine = { engine: { ...engine!, startedHere: false }, sessionImage: inject('sessionImage') };
+  const image = await ensureFullSessionImage(machine, process.env, (line) => console.error(line));
+  const more = 'pip python npm npx curl gcc g++ cc make patch jq rg sqlite3 less file zip unzip bzip2 xz ssh';
+  expect(await runIn(image, missingOf(`${slim} ${more}`))).toEqual({ exitCode: 0, output: '' });
+  const script = [
+    'set -e; mkdir -p /tmp/w && cd /tmp/w && export HOME=/tmp/w',
+    'printf "int main(void) { return 0; }" > a.c && printf "a: a.c\n\t@gcc -o a a.c\n" > Makefile && make && ./a',
+    'python -m venv v && v/bin/pip --version | grep -q "^pip"',
+    'mkdir -p p && printf \'{"name":"p","version":"1.0.0"}\' > p/package.json && npm --version | grep -q "^11" && npm pack ./p >/dev/null 2>&1',
+    'printf "[project]\nname = \'q\'\nversion = \'1\'\n" > pyproject.toml && pip download --no-index --no-deps none 2>&1 | grep -q "No matching"',
+    'echo \'{"n":[1,2]}\' | jq -cM .n; sqlite3 :memory: "select 1+1"; zip -q p.zip a.c && unzip -l p.zip | grep -c a.c; rg -c main a.c',
+    'echo hi > f && curl -s file:///tmp/w/f',
+  ].join('\n');
+  const output = ['[1,2]', '2', '1', '1', 'hi'].join('\r\n');
+  expect(await runIn(image, ['sh', '-c', script], [], '1000:1000')).toEqual({ exitCode: 0, output });
+}, 600_000);
 
 test('the test images lack what they are named for', async () => {
   const { busybox, dashOnly, noShell } = inject('testImages');

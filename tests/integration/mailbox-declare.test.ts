@@ -48,6 +48,7 @@ async function startOwned() {
       placementClass: 'docker',
       placement: JSON.stringify(placement),
       createdAt: 1,
+      driven: false,
     },
     ...{ epoch: 1, epochBase: 0, sandbox: 'box', running: { entry: taken.entry, stored } },
   };

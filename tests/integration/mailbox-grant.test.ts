@@ -2,9 +2,11 @@ import { forget, grant, renew, requeue, submit } from '@shellfleet/mailbox';
 import {
   type FleetKeys,
   fleetKeys,
+  LIMITS,
   type SessionKeys,
   sessionJobId,
   sessionJobLockKey,
+  sessionKeys,
   sessionsQueue,
 } from '@shellfleet/protocol';
 import { Queue, Worker } from 'bullmq';
@@ -202,6 +204,37 @@ test('a session whose life is over leaves the index and the owners, unless it wa
   expect(await forget(redis, fleet, keys.member, now)).toBe(true);
   expect(await forget(redis, fleet, keys.member, now)).toBe(false);
   expect(await redis.exists(fleet.index, fleet.owners)).toBe(0);
+});
+
+test('a closed session is listed as closed until its state expires, and the list itself expires with the last one', async () => {
+  const close = async (session: string, listedMs?: number) => {
+    const { member } = sessionKeys(keys.namespace, keys.tenant, session);
+    await redis.zadd(fleet.index, 1_000, member);
+    expect(await forget(redis, fleet, member, '1000', listedMs)).toBe(true);
+  };
+  const listed = async () => (await redis.zrange(fleet.closed, '0', '-1')).map((member) => member.split(':')[1]);
+  await close('gone');
+  expect(await redis.exists(fleet.closed)).toBe(0);
+  await close('first', 1);
+  await expect.poll(() => redis.exists(fleet.closed)).toBe(0);
+  await close('second', 60_000);
+  await redis.zadd(fleet.closed, 1, 'over');
+  await close('third', 70_000);
+  expect(await listed()).toEqual(['second', 'third']);
+  expect(await redis.pttl(fleet.closed)).toBeGreaterThan(60_000);
+});
+
+test('the list of closed sessions has a greatest length: those that were closed first leave it', async () => {
+  const expiry = Date.now() + 60_000;
+  const many = Array.from({ length: LIMITS.closedSessions }, (_, index) => [
+    String(expiry + index / 1_000),
+    `t:s${index}`,
+  ]);
+  await redis.call('ZADD', [fleet.closed, ...many.flat()]);
+  await redis.zadd(fleet.index, 1_000, keys.member);
+  await forget(redis, fleet, keys.member, '1000', 120_000);
+  expect(await redis.zcard(fleet.closed)).toBe(LIMITS.closedSessions);
+  expect(await redis.zrange(fleet.closed, '0', '0')).toEqual(['t:s1']);
 });
 
 test('a session is known to nothing outside its own keys but the index, the owners and its job', async () => {

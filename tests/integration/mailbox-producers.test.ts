@@ -46,8 +46,8 @@ describe('open', () => {
 
   test('refuses another spec, and returns the stored one and its generation; attaches to any spec when asked to', async () => {
     expect(await open(redis, keys, () => 'x', 'other')).toEqual({ type: 'conflict', spec: 'sealed spec', generation });
-    expect(await open(redis, keys, () => 'x')).toEqual({ type: 'attached', generation });
-    expect(await open(redis, keys, () => 'x', 'other', 'any')).toEqual({ type: 'attached', generation });
+    expect(await open(redis, keys, () => 'x')).toEqual({ type: 'attached', generation, driven: false });
+    expect(await open(redis, keys, () => 'x', 'other', 'any')).toEqual({ type: 'attached', generation, driven: false });
   });
 
   test('keeps the digest of a session that was created by whoever attaches to any', async () => {
@@ -62,7 +62,11 @@ describe('open', () => {
     expect(await open(redis, keys, () => 's', 'd')).toEqual({ type: 'closing' });
     await release(owner, 'queued');
     await redis.hset(keys.state, 'generation', '9999999999999');
-    expect(await open(redis, keys, () => 's', 'd')).toEqual({ type: 'created', generation: '10000000000000' });
+    expect(await open(redis, keys, () => 's', 'd')).toEqual({
+      type: 'created',
+      generation: '10000000000000',
+      driven: false,
+    });
   });
 });
 

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { inject } from 'vitest';
 
 /** A proxy in front of the engine of the run, which can be made to misbehave. */
@@ -11,6 +12,8 @@ export interface EngineProxy extends AsyncDisposable {
   readonly socketPath: string;
   /** Requests that the engine never receives and that are never answered: `<method> <path>`. */
   silence?: (request: string) => boolean;
+  /** An image that the engine seems to lack. */
+  missingImage?: string;
   /** Replaces the body of an answer. */
   rewrite?: (request: string, body: string) => string;
   /** Ends every connection and accepts no other, as an engine that has stopped. */
@@ -37,10 +40,17 @@ export async function startEngineProxy(): Promise<EngineProxy> {
       await rm(folder, { recursive: true, force: true });
     },
   };
-  const server = createServer((asked, answer) => {
+  const server = createServer(async (asked, answer) => {
     const what = `${asked.method} ${asked.url}`;
     if (proxy.silence?.(what)) {
       asked.resume();
+      return;
+    }
+    const body =
+      proxy.missingImage !== undefined && what.includes('/containers/create') ? await text(asked) : undefined;
+    if (body !== undefined && JSON.parse(body).Image === proxy.missingImage) {
+      answer.writeHead(404, { 'content-type': 'application/json' });
+      answer.end(JSON.stringify({ message: `No such image: ${proxy.missingImage}` }));
       return;
     }
     const forwarded = request(
@@ -51,7 +61,8 @@ export async function startEngineProxy(): Promise<EngineProxy> {
     );
     forwarded.on('error', () => answer.destroy());
     answer.on('close', () => forwarded.destroy());
-    asked.pipe(forwarded);
+    if (body === undefined) asked.pipe(forwarded);
+    else forwarded.end(body);
   });
   server.on('upgrade', (asked, socket) => {
     const up = connect(engine);

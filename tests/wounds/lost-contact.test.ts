@@ -71,7 +71,7 @@ test('E2B#1074 (a process that finds it again can only watch): another process t
   const first = await stack.connect();
   const session = await first.session('e2b-1074-stdin');
   const { id } = await session.submit('while read -r line; do echo "got $line"; done; echo over', {
-    stdin: 'open',
+    stdin: { open: true },
     timeoutMs: 60_000,
   });
   await until(

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { isOn } from '@shellfleet/protocol';
+import { VERSION } from './version.ts';
 
 /** Settings of the command line itself. Flags read their own variables; the client reads those that name the fleet. */
 export interface Config {
@@ -14,17 +15,10 @@ export interface Config {
 
 export function readConfig(env: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config {
   return {
-    version: readVersion(),
-    debug: isSet(env.SHELLFLEET_DEBUG),
-    progress: terminal && !isSet(env.CI) && env.TERM !== 'dumb',
-    color: terminal && !env.NO_COLOR && !isSet(env.CI),
+    version: VERSION,
+    debug: isOn(env.SHELLFLEET_DEBUG),
+    progress: terminal && !isOn(env.CI) && env.TERM !== 'dumb',
+    color: terminal && !env.NO_COLOR && !isOn(env.CI),
     env,
   };
-}
-
-const isSet = (value: string | undefined) => value !== undefined && value !== '' && value !== '0' && value !== 'false';
-
-function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return String((JSON.parse(text) as { version?: unknown }).version ?? '0.0.0');
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { withResolvers } from '@shellfleet/concurrency';
 import { connectRedis, createSealKey, describeRedis, refuseMissingPermissions } from '@shellfleet/mailbox';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { pino } from 'pino';
-import packageJson from '../package.json' with { type: 'json' };
 import { ConfigError, readConfig } from './config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
@@ -15,6 +16,8 @@ import { loadTools } from './tools/load-tools.ts';
 import { toolMark } from './tools/tool-host.ts';
 import { createWorker } from './worker.ts';
 
+const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+const VERSION = (JSON.parse(manifest) as { version: string }).version;
 /** How long running commands may go on after the worker received the request to stop. */
 const GRACE_MS = 30_000;
 /** Time beyond that for an engine or Redis that does not answer; then the process exits, and its next start cleans up. */
@@ -51,7 +54,7 @@ function endWithoutSupervisor(): { becomeReady(): void } {
 
 /** Resolves when a signal asks this process to stop. From the second one on, or when the end takes too long, it exits at once. */
 function untilAskedToStop(): Promise<Stop> {
-  const asked = Promise.withResolvers<Stop>();
+  const asked = withResolvers<Stop>();
   let stopping = false;
   const stop = (how: Stop) => {
     if (stopping) process.exit(1);
@@ -88,7 +91,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     policies: config.policies,
     tools: { offered: tools, slots: config.toolSlots, env: config.toolEnv },
     defaultImage: config.defaultImage,
-    version: packageJson.version,
+    version: VERSION,
     sealKeys: config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)],
     sandboxes,
     hostLog: createHostLog(folder.logs, config.logs),
@@ -98,6 +101,7 @@ async function run(admission: Admission | undefined): Promise<void> {
       onWriteFailed: (err) => logger.error({ err }, 'journal.append-failed'),
     }),
     retentionMs: config.retentionMs,
+    readerStallMs: config.readerStallMs,
     room: { stateFolder: config.stateFolder, least: config.leastFree },
     ...(admission === undefined ? {} : { admission }),
     logger,

@@ -157,6 +157,7 @@ export class FakeMailbox {
       epochBase: this.epochBase,
       preparedEpoch: this.epoch,
       loss: '',
+      driven: false,
       waiting: this.waiting.length,
       createdAt: 1,
       previousHost: '',

@@ -1,7 +1,8 @@
-import { checkoutRoot } from './checkout.ts';
+import { isPrebuilt } from '@shellfleet/keeper';
+import { checkoutRoot, isCheckout } from './checkout.ts';
 import { canInstallPackages } from './debian-packages.ts';
 import { findDocker } from './ensure-docker.ts';
-import { findSessionImage } from './images/ensure-session-image.ts';
+import { findFullImage, findSessionImage } from './images/ensure-session-image.ts';
 import { findProgram } from './run-program.ts';
 
 /** One required or optional part of the fleet on this machine. `absent`: an optional part, so not a fault. `missing`: comes with a fix. */
@@ -20,6 +21,7 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
     checkNode(),
     await checkDocker(engine, env, canInstall),
     await checkSessionImage(engine),
+    await checkFullImage(engine),
     await checkProgram('redis', 'redis-server', 'redis-server', canInstall, env.SHELLFLEET_REDIS_URL),
     await checkCompiler(canInstall),
   ];
@@ -28,9 +30,11 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
 type Engine = Awaited<ReturnType<typeof findDocker>>;
 
 function checkNode(): Finding {
-  const isNew = Number(process.versions.node.split('.')[0]) >= 24;
+  const needed = isCheckout ? 24 : 20;
+  const isNew = Number(process.versions.node.split('.')[0]) >= needed;
   const detail = `${process.version} at ${process.execPath}`;
-  return isNew ? present('node', detail) : missing('node', `${detail} is older than 24`, 'npm ci');
+  const fix = isCheckout ? 'npm ci' : `install Node ${needed} or newer`;
+  return isNew ? present('node', detail) : missing('node', `${detail} is older than ${needed}`, fix);
 }
 
 async function checkDocker(engine: Engine, env: NodeJS.ProcessEnv, canInstall: boolean): Promise<Finding> {
@@ -51,7 +55,14 @@ async function checkSessionImage(engine: Engine): Promise<Finding> {
   return image ? present(name, image) : installable(name, 'not there yet');
 }
 
+async function checkFullImage(engine: Engine): Promise<Finding> {
+  const image = engine && (await findFullImage({ endpoint: engine.endpoint, root: checkoutRoot }));
+  if (image) return present('image full', image);
+  return { name: 'image full', state: 'absent', detail: 'not there yet: npm start makes it behind the fleet' };
+}
+
 async function checkCompiler(canInstall: boolean): Promise<Finding> {
+  if (isPrebuilt) return present('keeper', 'its package holds it');
   if (process.platform !== 'linux') return present('compiler', 'the keeper is built in a container');
   return checkProgram('compiler', 'cc', 'gcc libc6-dev', canInstall);
 }
@@ -82,7 +93,7 @@ function present(name: string, detail: string): Finding {
 
 /** A missing part that set-up can install. */
 function installable(name: string, detail: string): Finding {
-  return { name, state: 'installable', detail, fix: 'npm start' };
+  return { name, state: 'installable', detail, fix: isCheckout ? 'npm start' : 'npx shellfleet up --detach' };
 }
 
 function missing(name: string, detail: string, fix: string): Finding {

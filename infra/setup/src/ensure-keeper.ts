@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { buildKeeper } from '@shellfleet/keeper/build';
+import { isPrebuilt, keeperPath } from '@shellfleet/keeper';
 import { canInstallPackages, debianPackages, installPackages, type Report } from './debian-packages.ts';
 import type { DockerEndpoint } from './docker-endpoint.ts';
 import { runInContainer } from './run-in-container.ts';
@@ -9,11 +9,11 @@ import { SetupError } from './setup-error.ts';
 export type EnsureKeeperDeps = { endpoint: DockerEndpoint; sessionImage: string; root: string; report: Report };
 
 /**
- * Builds the keeper for the engine's containers, which always run Linux. On Linux it uses this machine's compiler, elsewhere the
+ * Builds the keeper for the engine's containers, which always run Linux, unless its package holds it. On Linux it uses this machine's compiler, elsewhere the
  * compiler in the public session image. Skips a build that is up to date.
  */
 export async function ensureKeeper({ endpoint, sessionImage, root, report }: EnsureKeeperDeps): Promise<void> {
-  if (process.platform === 'linux') return ensureOwnKeeper(report);
+  if (isPrebuilt || process.platform === 'linux') return ensureOwnKeeper(report);
   report('Building the keeper in a container');
   const build = join('/checkout', 'libs/keeper/build.ts');
   const script = `import(${JSON.stringify(build)}).then(({ buildKeeper }) => buildKeeper())`;
@@ -21,10 +21,15 @@ export async function ensureKeeper({ endpoint, sessionImage, root, report }: Ens
   await runInContainer(endpoint, { image: sessionImage, command, binds: [`${root}:/checkout`] });
 }
 
-/** Builds the keeper for this machine, with its own compiler. */
+/** Builds the keeper for this machine with its own compiler, unless its package holds it. */
 export async function ensureOwnKeeper(report: Report): Promise<void> {
-  await ensureCompiler(report);
-  await buildKeeper();
+  if (!isPrebuilt) await ensureCompiler(report);
+  try {
+    await keeperPath();
+  } catch (error) {
+    if (!isPrebuilt) throw error;
+    throw new SetupError((error as Error).message, 'use a machine with an x64 or arm64 processor');
+  }
 }
 
 async function ensureCompiler(report: Report): Promise<void> {

@@ -2,10 +2,17 @@ import { checkoutRoot } from './checkout.ts';
 import type { Report } from './debian-packages.ts';
 import { type DockerEngine, ensureDocker } from './ensure-docker.ts';
 import { ensureKeeper, ensureOwnKeeper } from './ensure-keeper.ts';
-import { type EnsureImageDeps, ensureSessionImage } from './images/ensure-session-image.ts';
+import { ensureTestShells } from './ensure-test-shells.ts';
+import {
+  type EnsureImageDeps,
+  ensureFullImage,
+  ensureSessionImage,
+  findFullImage,
+} from './images/ensure-session-image.ts';
 import { ensureTestImages, type TestImages } from './images/ensure-test-images.ts';
 import { removeStalePolicy } from './no-service-starts.ts';
 
+/** `sessionImage`: the image `slim`. */
 export type Machine = { engine: DockerEngine; sessionImage: string };
 
 /** Sets up a worker without containers, which needs only the keeper. */
@@ -14,7 +21,7 @@ export async function ensureMachineWithoutEngine(report: Report): Promise<void> 
   await ensureOwnKeeper(report);
 }
 
-/** Everything but Redis that a worker on this machine needs: an engine, the default session image, the keeper. `signal` interrupts it. */
+/** Everything but Redis that a worker on this machine needs: an engine, the session image `slim`, the keeper. `signal` interrupts it. */
 export async function ensureMachine(env: NodeJS.ProcessEnv, report: Report, signal?: AbortSignal): Promise<Machine> {
   await removeStalePolicy();
   const engine = await ensureDocker(env, report, signal);
@@ -25,8 +32,28 @@ export async function ensureMachine(env: NodeJS.ProcessEnv, report: Report, sign
   return { engine, sessionImage };
 }
 
-/** The images that only tests use, on a machine that is set up. */
-export function ensureMachineForTests(machine: Machine, env: NodeJS.ProcessEnv, report: Report): Promise<TestImages> {
+/** Whether the machine has the session image `full` in its present form. */
+export async function hasFullSessionImage({ engine }: Machine): Promise<boolean> {
+  return (await findFullImage({ endpoint: engine.endpoint, root: checkoutRoot })) !== undefined;
+}
+
+/** Makes the session image `full`, on a machine that is set up. Takes minutes when it is not there. Returns its name. */
+export function ensureFullSessionImage(
+  { engine }: Machine,
+  env: NodeJS.ProcessEnv,
+  report: Report,
+  signal?: AbortSignal,
+): Promise<string> {
+  return ensureFullImage({ ...imageDeps(engine, env, report), signal });
+}
+
+/** The images and programs that only tests use, on a machine that is set up. */
+export async function ensureMachineForTests(
+  machine: Machine,
+  env: NodeJS.ProcessEnv,
+  report: Report,
+): Promise<TestImages> {
+  await ensureTestShells(report);
   return ensureTestImages(imageDeps(machine.engine, env, report), machine.sessionImage);
 }
 

@@ -1,8 +1,15 @@
-export { checkoutRoot } from './checkout.ts';
+export { checkoutRoot, isCheckout } from './checkout.ts';
 export type { Report } from './debian-packages.ts';
 export { diagnose, type Finding } from './diagnose.ts';
 export { type DockerEngine, ensureDocker, findDocker, stopDocker } from './ensure-docker.ts';
-export { ensureMachine, ensureMachineForTests, ensureMachineWithoutEngine, type Machine } from './ensure-machine.ts';
+export {
+  ensureFullSessionImage,
+  ensureMachine,
+  ensureMachineForTests,
+  ensureMachineWithoutEngine,
+  hasFullSessionImage,
+  type Machine,
+} from './ensure-machine.ts';
 export { type EnsureRedisOptions, ensureRedis, type Redis, stopRedis } from './ensure-redis.ts';
 export type { TestImages } from './images/ensure-test-images.ts';
 export { ensureWorkerImage } from './images/ensure-worker-image.ts';

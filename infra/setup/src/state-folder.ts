@@ -8,6 +8,12 @@ export function stateFolder(env: NodeJS.ProcessEnv): string {
   return join(env.XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'shellfleet');
 }
 
+/** The folder of what all fleets of this user share, whichever state folders they have. */
+export async function makeUserStateFolder(env: NodeJS.ProcessEnv): Promise<string> {
+  const { SHELLFLEET_STATE_DIR: _, ...shared } = env;
+  return makeStateFolder(shared);
+}
+
 /** Creates a folder inside the state folder that only this user can read. */
 export async function makeStateFolder(env: NodeJS.ProcessEnv, ...names: string[]): Promise<string> {
   const path = join(stateFolder(env), ...names);

@@ -5,7 +5,6 @@ import {
   type Result,
   type SessionInfo,
   type SessionSpec,
-  type SessionState,
   ShellfleetError,
 } from '@shellfleet/protocol';
 import { Batch } from './batch/batch.ts';
@@ -14,11 +13,11 @@ import { Command } from './command.ts';
 import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
 import { drainHost } from './hosts/drain-host.ts';
 import { listHosts } from './hosts/list-hosts.ts';
-import { listSessions } from './read/list-sessions.ts';
+import { listSessions, type SessionFilter } from './read/list-sessions.ts';
 import { resultExpired } from './results/read-result.ts';
 import { runOneShot } from './run-one-shot.ts';
 import { Session } from './session.ts';
-import { attachSession, openSession } from './submit/open-session.ts';
+import { attachSession, openSession, type SessionOptions } from './submit/open-session.ts';
 import { checkCommand, type RunOptions } from './submit/parse-command.ts';
 import { Tools } from './tools/tools.ts';
 import { openView, type View } from './view.ts';
@@ -63,8 +62,9 @@ export class Fleet implements AsyncDisposable {
    * Rejects with SESSION_SPEC_INVALID for a spec or id that is not valid, SESSION_CONFLICT when the open session has another spec, and
    * SESSION_CLOSED when an earlier session of this id is still closing after 60 s.
    */
-  async session(id: string, spec?: SessionSpec): Promise<Session> {
-    return new Session(this.#view, await openSession(this.#view, id, spec));
+  async session(id: string, spec?: SessionSpec, options: SessionOptions = {}): Promise<Session> {
+    const opened = await openSession(this.#view, id, spec, options);
+    return new Session(this.#view, opened, opened.driven ? this.#view.driven.drive(opened.keys) : undefined);
   }
 
   /** Returns the newest session of this id, open or closed, and creates none. Undefined when there is none. */
@@ -73,9 +73,13 @@ export class Fleet implements AsyncDisposable {
     return known === undefined ? undefined : new Session(this.#view, known);
   }
 
-  /** The sessions of this tenant, in no particular order. One that changes meanwhile may show its old or its new state. */
-  sessions(filter: { state?: SessionState } = {}): AsyncGenerator<SessionInfo> {
-    return listSessions(this.#view, filter.state);
+  /**
+   * The sessions of this tenant that are not closed, in no particular order. One that changes meanwhile may show its old or its new state.
+   * With `{ all: true }` or `{ state: 'closed' }`, closed ones too, while their output can be read. Rejects with COMMAND_INVALID for a filter
+   * that is not valid.
+   */
+  sessions(filter: SessionFilter = {}): AsyncGenerator<SessionInfo> {
+    return listSessions(this.#view, filter);
   }
 
   /**
@@ -83,7 +87,7 @@ export class Fleet implements AsyncDisposable {
    * call with the same script and options, from any process, resolves with the Result of the first. Rejects as `session` and `Session.run` do; a
    * command that is not valid opens no session.
    */
-  async run(script: string, options: RunOptions & { spec?: SessionSpec } = {}): Promise<Result> {
+  async run(script: string, options: RunOptions & { spec?: SessionSpec | undefined } = {}): Promise<Result> {
     const { spec, ...runOptions } = options;
     options.signal?.throwIfAborted();
     checkCommand(script, runOptions);
@@ -122,7 +126,7 @@ export class Fleet implements AsyncDisposable {
    * the others go to other hosts at once. The request also holds for later processes of the host, until `undo`. Rejects with COMMAND_INVALID
    * for a host that the fleet does not have.
    */
-  drainHost(id: string, options: { undo?: boolean } = {}): Promise<void> {
+  drainHost(id: string, options: { undo?: boolean | undefined } = {}): Promise<void> {
     return drainHost(this.#view, id, options);
   }
 

@@ -18,19 +18,12 @@ export function oneShotSessionId(idempotencyKey?: string): string {
   return `run-${name}`;
 }
 
-/** The caller of a session that is closed after its last command submits the next one at once. After this time without one it is gone. */
-const CALLER_GONE_MS = 60_000;
-
-/** The spec of a session that its caller closes after its last command. When the caller dies, the session gives its slot back soon. */
-export function oneShotSpec(spec: SessionSpec = {}): SessionSpec {
-  return { idleTimeoutMs: CALLER_GONE_MS, ...spec };
-}
-
 /** Runs one command in a session of its own, and closes that. */
 export async function runOneShot(view: View, script: string, options: RunOptions, spec?: SessionSpec): Promise<Result> {
   const { idempotencyKey, signal } = options;
   for (let attempt = 1; ; attempt++) {
-    const opened = await openSession(view, oneShotSessionId(idempotencyKey), oneShotSpec(spec));
+    const opened = await openSession(view, oneShotSessionId(idempotencyKey), spec, { driven: true });
+    using _driving = view.driven.drive(opened.keys);
     const close = () => beginClose(view, opened.keys, opened.generation).catch(() => {});
     // A caller that shares the session with others, by its key, leaves it to them: a close would cancel their command.
     let isShared = idempotencyKey !== undefined;

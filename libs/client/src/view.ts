@@ -5,6 +5,7 @@ import { type FleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '
 import type { Redis } from 'ioredis';
 import type { ConnectSettings } from './connect-settings.ts';
 import type { Connection, ConnectionUser, NamespaceLink } from './connection/connection.ts';
+import { DrivenSessions } from './connection/driven-sessions.ts';
 import { DurabilityOfRedis } from './connection/durability.ts';
 import { Feeds } from './connection/feeds.ts';
 import { acquireConnection, type ConnectionLease } from './connection/shared-connections.ts';
@@ -33,6 +34,7 @@ export class View {
   readonly tools: ToolsQueue;
   readonly pending: PendingResults;
   readonly answers = new Answers();
+  readonly driven: DrivenSessions;
   readonly feeds: Feeds;
   /** Limits the mailbox calls in flight on the connection. */
   readonly window: SendWindow;
@@ -57,6 +59,7 @@ export class View {
     this.interceptors = new Interceptors(settings.interceptors);
     this.pending = new PendingResults(connection.redis, connection.history);
     this.feeds = new Feeds(connection.subscriber);
+    this.driven = new DrivenSessions(connection.redis);
     this.window = connection.window;
     this.nextId = connection.nextId;
     this.#connection = connection;
@@ -69,6 +72,7 @@ export class View {
         void this.pending.look().catch(() => {});
         void this.durability.refresh().catch(() => {});
         this.feeds.wakeAll();
+        this.driven.renew();
       },
     };
     const link: NamespaceLink = connection.join(settings.namespace, this.#user);
@@ -110,6 +114,7 @@ export class View {
     if (this.#closed !== undefined) return;
     this.#closed = closedHere();
     this.feeds.close(this.#closed);
+    this.driven.close();
     this.pending.close(this.#closed);
     this.answers.close(this.#closed);
     await this.#connection.leave(this.namespace, this.#user);
@@ -134,6 +139,6 @@ export async function openView(settings: ConnectSettings): Promise<View> {
 function closedHere(): ShellfleetError {
   return new ShellfleetError(
     'QUEUE_UNAVAILABLE',
-    'This connection to the fleet was closed. Accepted commands go on; fleet.command(id) of a new connection finds them.',
+    'This Fleet was closed. Accepted commands go on; fleet.command(id) of a new one finds them.',
   );
 }

@@ -1,3 +1,5 @@
+import { withResolvers } from './with-resolvers.ts';
+
 /**
  * Waits for a promise until the signal aborts.
  *
@@ -10,7 +12,7 @@
  */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
-  const aborted = Promise.withResolvers<never>();
+  const aborted = withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();

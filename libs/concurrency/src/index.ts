@@ -1,3 +1,4 @@
 export { abortable } from './abortable.ts';
 export { CallOrder, KeyedCallOrder } from './call-order.ts';
 export { Notifier, type WaitOptions } from './notifier.ts';
+export { type Resolvers, withResolvers } from './with-resolvers.ts';

@@ -20,7 +20,7 @@ export {
   MalformedFrame,
   SYNC_BYTES,
 } from './frames.ts';
-export { keeperPath, launcherPath } from './keeper-path.ts';
+export { isPrebuilt, keeperPath, launcherPath } from './keeper-path.ts';
 export {
   type CommandStartPayload,
   decodeEnd,

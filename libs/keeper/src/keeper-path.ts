@@ -1,15 +1,34 @@
-import { buildKeeper, type Programs } from '../build.ts';
+import { access } from 'node:fs/promises';
+import { arch } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import type { Programs } from '../build.ts';
+
+/** Whether this package holds the programs. A checkout builds them on first use. */
+export const isPrebuilt = !import.meta.url.endsWith('.ts');
 
 let programs: Promise<Programs> | undefined;
 
-/** Path of the keeper's program on this machine. It is built on first use, and static: any image of this architecture can run it. */
+/**
+ * Path of the keeper's program for the containers of this machine. It is static: any image of this architecture can run it. Throws when there is none
+ * and none can be built.
+ */
 export async function keeperPath(): Promise<string> {
-  programs ??= buildKeeper();
+  programs ??= findPrograms();
   return (await programs).keeper;
 }
 
-/** Path of the program that starts a keeper on the host without a container. It is built on first use. */
+/** Path of the program that starts a keeper on the host without a container. */
 export async function launcherPath(): Promise<string> {
-  programs ??= buildKeeper();
+  programs ??= findPrograms();
   return (await programs).launch;
+}
+
+async function findPrograms(): Promise<Programs> {
+  if (!isPrebuilt) return (await import('../build.ts')).buildKeeper();
+  const pathOf = (name: string) => fileURLToPath(new URL(`../../prebuilt/linux-${arch()}/${name}`, import.meta.url));
+  const found = { keeper: pathOf('keeper'), launch: pathOf('launch') };
+  await Promise.all(Object.values(found).map((path) => access(path))).catch(() => {
+    throw new Error(`This package has no keeper for ${arch()}. Run the worker from a checkout, which builds one.`);
+  });
+  return found;
 }

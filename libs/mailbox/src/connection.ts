@@ -1,3 +1,4 @@
+import { withResolvers } from '@shellfleet/concurrency';
 import { isShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { REDIS_DEADLINE_MS } from './call-rules.ts';
@@ -72,7 +73,7 @@ async function explain(error: unknown, reason: Error | undefined, address: Redis
 
 /** Rejects at the first failure: sentinels would be asked again and again. */
 async function connectOnce(redis: Redis): Promise<void> {
-  const failed = Promise.withResolvers<void>();
+  const failed = withResolvers<void>();
   const timer = setTimeout(() => failed.reject(new Error('it did not answer in time')), CONNECT_WITHIN_MS);
   redis.once('error', failed.reject);
   const connecting = redis.connect();

@@ -10,7 +10,7 @@ import type { RedisAddress } from './redis-address.ts';
  */
 export type ConnectionRole = 'producer' | 'host' | 'subscriber' | 'blocking';
 
-const ROLE_OPTIONS: Record<ConnectionRole, RedisOptions> = {
+const ROLE_OPTIONS = {
   producer: { maxRetriesPerRequest: 1, commandTimeout: REDIS_DEADLINE_MS },
   // With 0 retries a broken connection fails the calls that are under way.
   host: {
@@ -21,7 +21,7 @@ const ROLE_OPTIONS: Record<ConnectionRole, RedisOptions> = {
   },
   subscriber: { maxRetriesPerRequest: null, commandTimeout: REDIS_DEADLINE_MS },
   blocking: { maxRetriesPerRequest: null },
-};
+} as const satisfies Record<ConnectionRole, RedisOptions>;
 
 const backOff = (attempt: number) => Math.min(50 * 2 ** attempt, 1_000);
 
@@ -49,7 +49,7 @@ function openNode(address: RedisAddress, role: ConnectionRole, connectionName: s
   return redis;
 }
 
-function toPlace(address: RedisAddress): RedisOptions {
+function toPlace(address: RedisAddress) {
   if (address.kind === 'cluster') return {};
   const { nodes, db } = address;
   if (address.kind === 'single') return { ...nodes[0], db };
@@ -86,11 +86,12 @@ function openCluster(address: RedisAddress, role: ConnectionRole, connectionName
   );
   cluster.on('error', () => {});
   cluster.on('+node', (node: Redis) => batchWrites(node));
-  applyClusterCallRules(cluster, ROLE_OPTIONS[role].commandTimeout);
+  const { commandTimeout }: RedisOptions = ROLE_OPTIONS[role];
+  applyClusterCallRules(cluster, commandTimeout);
   return cluster as unknown as Redis;
 }
 
-function toOptions({ username, password, tls, family }: RedisAddress, connectionName: string): RedisOptions {
+function toOptions({ username, password, tls, family }: RedisAddress, connectionName: string) {
   return {
     connectionName,
     connectTimeout: REDIS_DEADLINE_MS,

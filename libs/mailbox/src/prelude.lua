@@ -14,6 +14,7 @@ local function record_key(id) return prefix .. 'record:' .. id end
 local function answer_key(id) return prefix .. 'answer:' .. id end
 local function idempotency_key(hash) return prefix .. 'key:' .. hash end
 local function input_key(id) return prefix .. 'input:' .. id end
+local driver_key = prefix .. 'driver'
 
 local function now_ms()
   local time = redis.call('TIME')
@@ -87,8 +88,8 @@ local function end_ownership()
 end
 
 local function end_life(data, retention_ms)
-  redis.call('HSET', state, 'life', 'closed')
-  emit('session.closed', '', data)
+  local at = time_of(emit('session.closed', '', data))
+  redis.call('HSET', state, 'life', 'closed', 'closedAt', at, 'closedWith', data)
   redis.call('PEXPIRE', state, retention_ms)
   redis.call('PEXPIRE', stream, retention_ms)
 end

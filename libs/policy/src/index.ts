@@ -2,6 +2,7 @@ export { type DockerAllowances, type DockerPlan, planDocker } from './execution/
 export { WORKSPACE_PATH } from './execution/folders.ts';
 export { type HostAllowances, type HostPlan, planHost } from './execution/host.ts';
 export { type SeccompProfile, type SeccompRule, sessionSeccompProfile } from './execution/seccomp.ts';
+export { isMadeHere, SESSION_IMAGES } from './execution/session-images.ts';
 export type { HostBounds } from './limits.ts';
 export {
   compileRedaction,

@@ -16,6 +16,8 @@ export const commandPayloadSchema = z.object({
   /** Hash of a streamed stdin. It is compared when an idempotency key is used again. */
   inputHash: z.string().optional(),
   encoding: encodingSchema,
+  /** Its submitter reads all of its output while it runs, and it is throttled to that reader. */
+  reader: z.literal('attached').optional(),
 });
 
 export const filePayloadSchema = z.object({ type: z.literal('file'), operation: fileOperationSchema });

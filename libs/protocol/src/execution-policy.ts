@@ -1,22 +1,37 @@
 import { z } from 'zod';
+import { DEFAULTS } from './defaults.ts';
 
-// The execution policies that a session may ask for. To add one: an entry here, its defaults and refusals in libs/policy, and
-// an opener of its sandboxes in the worker (open-policies.ts, where the compiler requires it).
+// The execution policies that a session may ask for. To add one: an interface and a schema here, its defaults and refusals in
+// libs/policy, and an opener of its sandboxes in the worker (open-policies.ts, where the compiler requires it).
 
-/** Each policy with its options. The operator of a host decides which of them it grants. */
+/** A container of its own for each session. */
+export interface DockerPolicy {
+  type: 'docker';
+  /** The root file system of the container is read-only; `/workspace`, `/tmp` and `/dev/shm` stay writable. Default: false. */
+  readOnlyRootfs?: boolean | undefined;
+}
+
+/** The host itself, without a container, as the user that its operator names. */
+export interface HostPolicy {
+  type: 'host';
+}
+
+/** Where a shell runs, with the options of that kind. The operator of a host decides which policies it offers. */
+export type ExecutionPolicy = DockerPolicy | HostPolicy;
+export type PolicyName = ExecutionPolicy['type'];
+
 const POLICY_SCHEMAS = [
-  // A separate container for each session.
-  z.strictObject({ type: z.literal('docker'), readOnlyRootfs: z.boolean().default(false) }),
-  // The host itself, without a container.
+  z.strictObject({
+    type: z.literal('docker'),
+    readOnlyRootfs: z.boolean('must be true or false').default(false),
+  }),
   z.strictObject({ type: z.literal('host') }),
 ] as const;
-
-export type PolicyName = z.infer<(typeof POLICY_SCHEMAS)[number]>['type'];
 
 export const POLICY_NAMES: readonly PolicyName[] = POLICY_SCHEMAS.map(({ shape }) => shape.type.value);
 
 /** The policy of a session that names none, and of a host whose operator lists none. */
-export const DEFAULT_POLICY: PolicyName = 'docker';
+export const DEFAULT_POLICY: PolicyName = DEFAULTS.session.policy;
 
 /** The names as a list within a sentence: `'docker' and 'host'`. */
 export function listPolicyNames(conjunction: 'and' | 'or'): string {
@@ -24,9 +39,18 @@ export function listPolicyNames(conjunction: 'and' | 'or'): string {
   return `${quoted.slice(0, -1).join(', ')} ${conjunction} ${quoted.at(-1)}`;
 }
 
+const optionsSchema = z.discriminatedUnion(
+  'type',
+  POLICY_SCHEMAS,
+  `must be ${listPolicyNames('or')}, or { type: '${DEFAULT_POLICY}', … }`,
+);
+
 /** Accepts `{ type, …options }`, or the name alone. */
-export const executionPolicySchema = z.preprocess(
+export const executionPolicySchema: z.ZodType<
+  z.output<typeof optionsSchema>,
+  PolicyName | ExecutionPolicy
+> = z.preprocess(
   // zod would wait for a promise that a preprocessor returns, which a synchronous parse cannot.
   (policy) => (typeof policy === 'string' ? { type: policy } : policy instanceof Promise ? {} : policy),
-  z.discriminatedUnion('type', POLICY_SCHEMAS, `must be ${listPolicyNames('or')}, or { type: '${DEFAULT_POLICY}', … }`),
-);
+  optionsSchema,
+) as never;

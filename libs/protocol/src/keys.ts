@@ -52,6 +52,9 @@ export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}inp
 /** string, for the retention: `<payload hash> <entry id>` */
 export const idempotencyKey = (keys: SessionKeys, keyHash: string) => `${keys.prefix}key:${keyHash}`;
 
+/** string, 6 s, renewed every 2 s: a process that opened the session as its driver is alive */
+export const driverKey = (keys: SessionKeys) => `${keys.prefix}driver`;
+
 /** Keys of one terminal of a session. They expire together, 30 s after the last call of its user. */
 export const terminalKeys = (keys: SessionKeys, terminal: string) => ({
   /** hash: numbers of the last messages in and out, and the raw offset after the output */
@@ -74,6 +77,8 @@ export interface FleetKeys {
    * negated time at which a producer noted it last: at once
    */
   index: string;
+  /** sorted set: session member → when the state of the closed session expires (ms, by the clock of Redis). One that was opened anew may be in it */
+  closed: string;
   /** set: the placement classes that any host has offered, or any session has had */
   classes: string;
   /** hash: session member → `<fence> <host>` */
@@ -101,6 +106,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     namespace,
     admission,
     index: `${admission}:index`,
+    closed: `${admission}:closed`,
     classes: `${admission}:classes`,
     owners: `${admission}:owners`,
     fence: `${admission}:fence`,

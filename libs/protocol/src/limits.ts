@@ -29,6 +29,8 @@ export const LIMITS = {
   /** of a session */
   labels: 32,
   startupCommands: 64,
+  /** The most closed sessions that a fleet lists. Those that were closed before them are still found by their ids. */
+  closedSessions: 100_000,
   /** How long a finished command, its output and its idempotency key are kept in a fleet whose workers name no other time. */
   defaultRetentionMs: 86_400_000,
   /** The most that one session's stream may hold before its oldest finished commands are trimmed. */

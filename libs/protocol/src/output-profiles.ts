@@ -1,7 +1,11 @@
 import { LIMITS } from './limits.ts';
-import type { SessionSpec } from './session.ts';
+import type { OutputOptions, SessionSpec } from './session-spec.ts';
 
-type OutputSpec = NonNullable<SessionSpec['output']>;
+/** Time limits of other systems, for the spec of a session. */
+export const TIMEOUT_PROFILES = {
+  /** LangChain's shell tool: 30 s for a command, 30 s for the start, 10 s for the end. */
+  langchain: { commandTimeoutMs: 30_000, startupTimeoutMs: 30_000, terminationTimeoutMs: 10_000 },
+} as const satisfies Record<string, SessionSpec>;
 
 /** Output bounds of other systems, for `output` of a session's spec. The truncated part is still counted and marked. */
 export const OUTPUT_PROFILES = {
@@ -9,4 +13,4 @@ export const OUTPUT_PROFILES = {
   langchain: { maxLines: 100, maxBytes: LIMITS.outputBytes, keep: 'head' },
   /** Codex: 10 KiB and 256 lines of each stream, from the start, whichever comes first. */
   codex: { maxLines: 256, maxBytes: 10_240, keep: 'head' },
-} as const satisfies Record<string, OutputSpec>;
+} as const satisfies Record<string, OutputOptions>;

@@ -1,6 +1,23 @@
 import { z } from 'zod';
 import { LIMITS } from './limits.ts';
 
+/** What a session replaces or blocks in its output. */
+export interface RedactionRule {
+  /**
+   * A detector (`email`, `credit_card`, `ip`, `mac_address`, `url`), a kind of token (docs/output.md lists them), or a name of your own with a `pattern`.
+   * @limit 1 to 64 letters, digits, `_` or `-`, the first a letter
+   */
+  type: string;
+  /** `redact` puts `[REDACTED_TYPE]` in its place, `mask` keeps its last characters, `hash` puts a keyed hash; `block` withholds the output from there on, and the outcome is `blocked`. */
+  strategy: 'block' | 'redact' | 'mask' | 'hash';
+  /**
+   * Regular expression of a rule of your own.
+   * @default none: the detector of this type
+   * @limit 1 to 1,000 characters
+   */
+  pattern?: string | undefined;
+}
+
 /** libs/policy checks whether the type needs a pattern, and whether the pattern is valid. */
 export const redactionRuleSchema = z.strictObject({
   type: z
@@ -13,7 +30,6 @@ export const redactionRuleSchema = z.strictObject({
     .max(LIMITS.redactionPatternChars, `must be at most ${LIMITS.redactionPatternChars} characters`)
     .optional(),
 });
-export type RedactionRule = z.infer<typeof redactionRuleSchema>;
 
 export const redactionRulesSchema = z
   .array(redactionRuleSchema, 'must be an array of rules')

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { executionOptionsSchema } from './execution-options.ts';
+import { DEFAULTS } from './defaults.ts';
+import { type ExecutionOptions, executionOptionsSchema } from './execution-options.ts';
 import { durationSchema, encodingSchema } from './field-schemas.ts';
 import { LIMITS } from './limits.ts';
 import { byteLength } from './text.ts';
@@ -13,6 +14,66 @@ const idempotencyKeySchema = z
 /** Strings or bytes, piece by piece: a Readable, a generator, an array. */
 export type StdinSource = AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
 
+/** A stdin that `command.write` and `command.closeStdin` supply, from any process. */
+export interface OpenStdin {
+  open: true;
+}
+
+/** The options of one command that are data. Every field is optional; `undefined` is the same as absent. */
+export interface RunOptionsInput extends ExecutionOptions {
+  /**
+   * Standard input. It ends with the command.
+   * - A string or bytes up to 1 MiB are stored with the command.
+   * - More bytes, and the pieces of an iterable or a Readable, are streamed by the submitting process while the command runs. Do not change
+   *   the bytes until then. If that process ends first, the command is stopped and its Result has the error STDIN_INCOMPLETE.
+   * - `{ open: true }`: `command.write` and `command.closeStdin` supply it, from any process.
+   *
+   * A streamed or open stdin cannot be combined with `retry: 'idempotent'`, nor an iterable with `idempotencyKey`.
+   * @default empty (`/dev/null`)
+   */
+  stdin?: string | Uint8Array | StdinSource | OpenStdin | undefined;
+  /**
+   * A second submit with the same key and command in this session returns the first command. With another command it rejects with
+   * IDEMPOTENCY_CONFLICT.
+   * @default none
+   * @limit 1 to 256 visible ASCII characters
+   */
+  idempotencyKey?: string | undefined;
+  /**
+   * `true`: submit resolves only when the command is on the disk of Redis; it rejects with DURABLE_UNSUPPORTED where Redis cannot guarantee
+   * that.
+   * @default false
+   */
+  durable?: boolean | undefined;
+  /**
+   * `'idempotent'`: the command runs again, three times in all, when its shell or its host was lost while it ran. `attempts` of the Result
+   * counts.
+   * @default 'never'
+   */
+  retry?: 'never' | 'idempotent' | undefined;
+  /**
+   * Encoding of `stdout`, `stderr` and `output` in the Result. Invalid UTF-8 becomes U+FFFD in `utf8`.
+   * @default 'utf8'
+   */
+  encoding?: 'utf8' | 'base64' | undefined;
+  /**
+   * `true`: `onOutput`, and `output()` of the command that `submit` returns, bring the whole output, whatever its size. The command is
+   * throttled to this one reader, as a program is to the reader of its pipe: it waits in its next write while more than about 12 MiB over
+   * the budget of the stream are unread. It goes on without the reader when that reads nothing for 60 s (`SHELLFLEET_READER_STALL` of the
+   * host), or is gone for 10 s. Bytes that the host's log no longer has then are counted in `omittedBytes`. Its `timeoutMs` goes on while
+   * it waits.
+   * @default false
+   */
+  attachReader?: boolean | undefined;
+  /**
+   * Time in ms from acceptance within which the command must start. Else it is not run, and its outcome is `timeout` with the reason
+   * `not-started`.
+   * @default no limit
+   * @limit 1 to 86,400,000 ms (a day)
+   */
+  startDeadlineMs?: number | undefined;
+}
+
 const stdinSourceSchema = z.custom<StdinSource>(
   (value) =>
     typeof value === 'object' &&
@@ -20,46 +81,29 @@ const stdinSourceSchema = z.custom<StdinSource>(
     !ArrayBuffer.isView(value) &&
     (Symbol.asyncIterator in value || Symbol.iterator in value),
 );
-const stdinSchema = z.union(
-  [z.string(), z.instanceof(Uint8Array), stdinSourceSchema],
-  "must be a string, bytes, an iterable of them, or 'open'",
+type Stdin = NonNullable<RunOptionsInput['stdin']>;
+const stdinSchema: z.ZodType<Stdin, Stdin> = z.union(
+  [z.string(), z.instanceof(Uint8Array), z.strictObject({ open: z.literal(true) }), stdinSourceSchema],
+  'must be a string, bytes, an iterable of them, or { open: true }',
 );
 
 const optionsSchema = z.strictObject({
   ...executionOptionsSchema.shape,
-  /**
-   * Standard input. Default: empty (`/dev/null`).
-   * - A string or bytes up to 1 MiB are stored with the command.
-   * - More bytes, and the pieces of an iterable or a Readable, are streamed by the submitting process while the command runs. Do not change
-   *   the bytes until then. If that process ends first, the command is stopped and its Result has the error STDIN_INCOMPLETE.
-   * - The word `'open'`: `command.write` and `command.closeStdin` supply it, from any process.
-   *
-   * A streamed or open stdin cannot be combined with `retry: 'idempotent'`, nor an iterable with `idempotencyKey`.
-   */
   stdin: stdinSchema.optional(),
-  /** 1 to 256 visible ASCII characters. A second submit with the same key and command in this session returns the first command. */
   idempotencyKey: idempotencyKeySchema.optional(),
-  /**
-   * `true`: submit resolves only when the command is on the disk of Redis; it rejects with DURABLE_UNSUPPORTED where Redis cannot guarantee
-   * that. Default: false.
-   */
-  durable: z.boolean('must be true or false').default(false),
-  /**
-   * `'idempotent'`: the command runs again, three times in all, when its shell or its host was lost while it ran. `attempts` of the Result
-   * counts. Default: `'never'`.
-   */
-  retry: z.enum(['never', 'idempotent'], "must be 'never' or 'idempotent'").default('never'),
-  /** Encoding of `stdout`, `stderr` and `output` in the Result. Default: `'utf8'`. */
-  encoding: encodingSchema.default('utf8'),
-  /**
-   * Time in ms from acceptance within which the command must start, 1 to 86,400,000 (a day). Else it is not run, and its outcome is
-   * `timeout` with the reason `not-started`. Default: no limit.
-   */
+  durable: z.boolean('must be true or false').default(DEFAULTS.command.durable),
+  retry: z.enum(['never', 'idempotent'], "must be 'never' or 'idempotent'").default(DEFAULTS.command.retry),
+  encoding: encodingSchema.default(DEFAULTS.command.encoding),
+  attachReader: z.boolean('must be true or false').default(DEFAULTS.command.attachReader),
   startDeadlineMs: durationSchema().optional(),
 });
 
-const isStreamed = (stdin: unknown) =>
-  stdin === 'open' || (typeof stdin === 'object' && !(stdin instanceof Uint8Array));
+export function isOpenStdin(stdin: unknown): stdin is OpenStdin {
+  return typeof stdin === 'object' && stdin !== null && 'open' in stdin && stdin.open === true;
+}
+
+/** Sent while the command runs. */
+const isStreamed = (stdin: unknown) => typeof stdin === 'object' && !(stdin instanceof Uint8Array);
 
 /** The options of one command. Every field is optional. Unknown fields are rejected, so that a misspelt one is noticed. */
 export const runOptionsSchema = optionsSchema.superRefine(({ stdin, retry, idempotencyKey }, context) => {
@@ -69,9 +113,8 @@ export const runOptionsSchema = optionsSchema.superRefine(({ stdin, retry, idemp
     LIMITS.stdinBytes;
   if (retry === 'idempotent' && (isStreamed(stdin) || isLong))
     refuse(`cannot be read a second time, as retry: 'idempotent' asks for: give at most ${LIMITS.stdinBytes} bytes`);
-  if (idempotencyKey !== undefined && stdin !== 'open' && isStreamed(stdin))
+  if (idempotencyKey !== undefined && isStreamed(stdin) && !isOpenStdin(stdin))
     refuse('of unknown content cannot be compared, as an idempotency key asks for: give bytes');
 });
 
-export type RunOptionsInput = z.input<typeof runOptionsSchema>;
 export type ParsedRunOptions = z.output<typeof runOptionsSchema>;

@@ -1,10 +1,52 @@
-import { expect, test } from 'vitest';
-import { OUTPUT_PROFILES } from './output-profiles.ts';
-import { sessionSpecSchema } from './session.ts';
+import { expect, expectTypeOf, test } from 'vitest';
+import type { z } from 'zod';
+import { DEFAULTS } from './defaults.ts';
+import type { ExecutionPolicy, PolicyName } from './execution-policy.ts';
+import { OUTPUT_PROFILES, TIMEOUT_PROFILES } from './output-profiles.ts';
+import { type RunOptionsInput, runOptionsSchema } from './run-options.ts';
+import { type ResolvedSessionSpec, sessionSpecSchema } from './session.ts';
+import type { SessionSpec } from './session-spec.ts';
 
-test('S0-05: a command has 30 s, starting 30 s and ending 10 s; the profile of that seed cuts at 100 lines and at as many bytes as can be asked for', () => {
-  const { commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs } = sessionSpecSchema.parse({});
-  expect({ commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs }).toEqual({
+test('the declared types are those that the schemas read, and a policy is a name or an object of its own options', () => {
+  expectTypeOf<z.input<typeof sessionSpecSchema>>().toEqualTypeOf<SessionSpec>();
+  expectTypeOf<z.input<typeof runOptionsSchema>>().toEqualTypeOf<RunOptionsInput>();
+  expectTypeOf<SessionSpec['policy']>().toEqualTypeOf<PolicyName | ExecutionPolicy | undefined>();
+  // @ts-expect-error: an option of another policy
+  const wrong: SessionSpec = { policy: { type: 'host', readOnlyRootfs: true } };
+  expect(sessionSpecSchema.safeParse(wrong).error?.issues[0]?.path).toEqual(['policy']);
+});
+
+test('an open stdin is an object, and the word open is a text like any other', () => {
+  expect(runOptionsSchema.parse({ stdin: 'open' }).stdin).toBe('open');
+  expect(runOptionsSchema.parse({ stdin: { open: true } }).stdin).toEqual({ open: true });
+  expect(runOptionsSchema.safeParse({ stdin: { open: false } }).error?.issues[0]?.message).toBe(
+    'must be a string, bytes, an iterable of them, or { open: true }',
+  );
+});
+
+const timesOf = ({ commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs }: ResolvedSessionSpec) => ({
+  ...{ commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs },
+});
+
+test('a command has 10 minutes, starting 30 s and ending 10 s', () => {
+  expect(timesOf(sessionSpecSchema.parse({}))).toEqual({
+    commandTimeoutMs: 600_000,
+    startupTimeoutMs: 30_000,
+    terminationTimeoutMs: 10_000,
+  });
+});
+
+test('every default of a session is the one of the table, and an undefined field gets it too', () => {
+  const { policy, user: _user, ...session } = DEFAULTS.session;
+  const { limits, output } = DEFAULTS;
+  const expected = { policy: { type: policy, readOnlyRootfs: false }, ...session, limits, output };
+  expect(sessionSpecSchema.parse({})).toEqual(expected);
+  const absent = Object.fromEntries([...Object.keys(expected), 'image', 'user'].map((field) => [field, undefined]));
+  expect(sessionSpecSchema.parse(absent)).toEqual(expected);
+});
+
+test('S0-05: the profiles of that seed give a command 30 s, the start 30 s and the end 10 s, and cut at 100 lines and at as many bytes as can be asked for', () => {
+  expect(timesOf(sessionSpecSchema.parse(TIMEOUT_PROFILES.langchain))).toEqual({
     commandTimeoutMs: 30_000,
     startupTimeoutMs: 30_000,
     terminationTimeoutMs: 10_000,

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { SeenResult } from '../history/history.ts';
 import type { OperationHistory } from '../history/operation-history.ts';
 import type { Case } from './check.ts';
-import { isCutShort, resultOf } from './permits.ts';
+import { isCutShort, resultOf, START_FAILED } from './permits.ts';
 
 /** The session itself went with the tail of Redis, if it had been opened just before. */
 const SESSION_GONE = ['SESSION_NOT_FOUND', 'SESSION_CLOSED'];
@@ -10,6 +10,8 @@ const SESSION_GONE = ['SESSION_NOT_FOUND', 'SESSION_CLOSED'];
 /** Every accepted command has one Result and one terminal event, and a submit is refused only while something is out of reach. */
 export function checkEnds({ session, operations, permits, forgets, report }: Case): void {
   const terminals = Map.groupBy(session.terminals, ({ commandId }) => commandId);
+  // Streams are cut from their oldest entry on, so behind the first event that is there none is missing.
+  let isBeforeFirstEvent = true;
   for (const own of operations) {
     checkRefusals(own, permits, report);
     const { operation, commandIds, results, submittedAt, endedAt } = own;
@@ -24,8 +26,10 @@ export function checkEnds({ session, operations, permits, forgets, report }: Cas
     if (results.some((other) => !isDeepStrictEqual(other, result)) && !tail)
       report('two results', `${operation.id} had different Results: ${JSON.stringify(results)}`);
     const events = commandIds.flatMap((id) => terminals.get(id) ?? []);
+    isBeforeFirstEvent &&= events.length === 0;
+    const isCut = isBeforeFirstEvent && permits.streamCut(submittedAt);
     if (events.length > 1) report('two terminal events', `${operation.id} ended ${events.length} times`);
-    if (events.length === 0 && !tail && !own.expired && !forgets)
+    if (events.length === 0 && !isCut && !tail && !own.expired && !forgets)
       report('no terminal event', `${operation.id} has none`);
     if (result !== undefined && events.some(({ outcome }) => outcome !== result.outcome) && !tail)
       report('two results', `${operation.id}: Result ${result.outcome}, event ${events.map((event) => event.outcome)}`);
@@ -54,7 +58,10 @@ function checkLosses({ session, operations, permits, report }: Case): void {
     if (result === undefined) continue;
     const { id, expect } = own.operation;
     // The host that reports a loss is not the one that was lost, so before the first Result of its own the host is not known.
-    const permitted = permits.shellLost(session, hostIds, since, own.endedAt);
+    const permitted =
+      result.errorCode === START_FAILED
+        ? permits.startRefused(own.submittedAt, own.endedAt)
+        : permits.shellLost(session, hostIds, since, own.endedAt);
     if (isCutShort(result)) {
       if (!permitted) report('unjustified loss', `${id}: ${describe(result)}`);
       continue;

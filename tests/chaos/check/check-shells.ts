@@ -37,12 +37,14 @@ export function checkShells({ session, operations, permits, report }: Case): voi
         'shell',
         `${id}: counted ${counted} after ${count}, and its Result reports the shell as '${result.shell.state}'`,
       );
-    if (result.shell.epoch < epoch) report('shell', `${id}: epoch ${result.shell.epoch} after ${epoch}`);
+    if (result.shell.epoch < epoch && !isForgotten)
+      report('shell', `${id}: epoch ${result.shell.epoch} after ${epoch}`);
     const permitted = expect.endsShell || permits.shellLost(session, hostIds, since, own.endedAt);
     if (result.shell.state === 'lost' && !lossReported && !permitted)
       report('unjustified loss', `${id}: its shell was lost`);
     hostIds = new Set(result.hostId === null ? [] : [result.hostId]);
-    epoch = result.shell.epoch;
+    // A shell whose epoch Redis forgot may be followed by one of the same epoch or an earlier one.
+    epoch = isForgotten ? 0 : result.shell.epoch;
     count = expect.endsShell ? 0 : counted;
     lossReported = expect.endsShell || isForgotten;
     unsure = isForgotten ? MOST_FORGOTTEN : 0;

@@ -35,8 +35,17 @@ export type FaultKind = (typeof FAULT_KINDS)[number];
  * - `submits-refused`: a submit may be refused with a code that allows a retry.
  * - `tail`: what was accepted, or ended, since the state that Redis was restored to may be gone.
  * - `results-expired`: a client that slept longer than the retention may find no Result.
+ * - `streams-cut`: to make room, the oldest entries of sessions' streams may be removed.
+ * - `starts-refused`: what waits for a sandbox may end with SESSION_START_FAILED.
  */
-export type Permit = 'shell-of-session' | 'every-shell' | 'submits-refused' | 'tail' | 'results-expired';
+export type Permit =
+  | 'shell-of-session'
+  | 'every-shell'
+  | 'submits-refused'
+  | 'tail'
+  | 'results-expired'
+  | 'streams-cut'
+  | 'starts-refused';
 
 export interface FaultPromise {
   /** The event as the table of promises names it. */
@@ -83,9 +92,9 @@ export const PROMISES: Readonly<Record<FaultKind, FaultPromise>> = {
     permits: ['tail', 'submits-refused'],
     away: 'redis',
   },
-  'redis-full': full,
+  'redis-full': { ...full, permits: ['submits-refused', 'streams-cut'] },
   'redis-disk-full': full,
-  'host-disk-full': full,
+  'host-disk-full': { ...full, permits: ['submits-refused', 'starts-refused'] },
   partition,
   latency: partition,
   'lost-reply': partition,

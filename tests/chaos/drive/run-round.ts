@@ -14,7 +14,7 @@ import { injectLane } from '../inject/inject.ts';
 import { type RedisProxy, startRedisProxy } from '../inject/redis-proxy.ts';
 import type { Stage } from '../inject/stage.ts';
 import { planFaults } from '../plan/plan-faults.ts';
-import type { RoundKind } from '../plan/rounds.ts';
+import type { RoundKind, SmallDisk } from '../plan/rounds.ts';
 import { startClient } from './client-supervisor.ts';
 import type { ClientSession } from './client-task.ts';
 import { collectSessions } from './collect-sessions.ts';
@@ -57,6 +57,8 @@ const LEASE_MS = 5_000;
 const DEFAULT_GRACE_MS = 60_000;
 /** After the time of the last fault, all are healed within this time: a worker that was ended is up again. */
 const HEAL_WITHIN_MS = 60_000;
+/** That of Redis has room for the log of a whole round, and for the copy that rewriting it makes. */
+const DISK_SIZE: Readonly<Record<SmallDisk, string>> = { redis: '256m', host: '64m' };
 /** After the last fault was healed every command has its Result within this time. */
 const END_WITHIN_MS = 120_000;
 /** Then everything that the sessions show is read within this time. */
@@ -74,7 +76,7 @@ export async function runRound({
   await using cleanup = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'sf-chaos-'));
   cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  const smallDisks = kind.smallDisks && isRoot ? await mountSmallDisks(folder, cleanup) : {};
+  const smallDisks = isRoot ? await mountSmallDisks(kind.smallDisks, folder, cleanup) : {};
   const redisFolder = smallDisks.redis ?? (await made(join(folder, 'redis')));
   const redis = cleanup.use(await startOwnRedis(...kind.redis, '--dir', redisFolder));
   const ways = new Map<string, RedisProxy>();
@@ -82,23 +84,23 @@ export async function runRound({
   const orderPaths = new Map(HOSTS.map((hostId) => [hostId, join(folder, `${hostId}.json`)]));
   const workspaces = await made(join(folder, 'workspaces'));
 
-  const fleet = cleanup.use(
-    await startFleet({
-      machine: { ...machine, redisUrl: redis.url },
-      workers: HOSTS.length,
-      slots: CLIENTS.length * SESSIONS_OF_CLIENT,
-      env: {
-        SHELLFLEET_WORKSPACES: workspaces,
-        ...(kind.retention === undefined ? {} : { SHELLFLEET_RETENTION: kind.retention }),
-        NODE_OPTIONS: `--import=${new URL('../inject/worker-hooks.ts', import.meta.url).href}`,
-        ...(smallDisks.host === undefined ? {} : { SHELLFLEET_STATE_DIR: smallDisks.host }),
-      },
-      envs: HOSTS.map((hostId) => ({
-        SHELLFLEET_REDIS_URL: (ways.get(hostId) as RedisProxy).url,
-        SHELLFLEET_CHAOS_ORDER: orderPaths.get(hostId) as string,
-      })),
-    }),
-  );
+  const fleet = await startFleet({
+    machine: { ...machine, redisUrl: redis.url },
+    workers: HOSTS.length,
+    slots: CLIENTS.length * SESSIONS_OF_CLIENT,
+    env: {
+      SHELLFLEET_WORKSPACES: workspaces,
+      ...(kind.retention === undefined ? {} : { SHELLFLEET_RETENTION: kind.retention }),
+      NODE_OPTIONS: `--import=${new URL('../inject/worker-hooks.ts', import.meta.url).href}`,
+      ...(smallDisks.host === undefined ? {} : { SHELLFLEET_STATE_DIR: smallDisks.host }),
+    },
+    envs: HOSTS.map((hostId) => ({
+      SHELLFLEET_REDIS_URL: (ways.get(hostId) as RedisProxy).url,
+      SHELLFLEET_CHAOS_ORDER: orderPaths.get(hostId) as string,
+    })),
+  });
+  // A worker that did not end is a violation, reported below; what is left is removed all the same.
+  cleanup.defer(async () => void (await Promise.allSettled([fleet[Symbol.asyncDispose]()])));
   const startedAt = Date.now();
   const until = startedAt + seconds * 1_000;
   const tasks = [];
@@ -200,13 +202,19 @@ async function planSession(id: string, exposed: boolean, workspaces: string): Pr
   return { id, leaseMs: LEASE_MS + GRACE_MS, workspace, spec };
 }
 
-async function mountSmallDisks(folder: string, cleanup: AsyncDisposableStack): Promise<Stage['smallDisks']> {
+async function mountSmallDisks(
+  wanted: readonly SmallDisk[],
+  folder: string,
+  cleanup: AsyncDisposableStack,
+): Promise<Stage['smallDisks']> {
   const run = promisify(execFile);
-  const disks = { redis: join(folder, 'redis-disk'), host: join(folder, 'host-disk') };
-  for (const path of Object.values(disks)) {
+  const disks: Stage['smallDisks'] = {};
+  for (const disk of wanted) {
+    const path = join(folder, `${disk}-disk`);
     await mkdir(path);
-    await run('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'shellfleet-chaos', path]);
+    await run('mount', ['-t', 'tmpfs', '-o', `size=${DISK_SIZE[disk]}`, 'shellfleet-chaos', path]);
     cleanup.defer(async () => void (await run('umount', ['--lazy', path])));
+    disks[disk] = path;
   }
   return disks;
 }

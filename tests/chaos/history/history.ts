@@ -63,7 +63,7 @@ export interface SeenResult {
   stderr: Printed;
   truncated: boolean;
   totals: { stdoutBytes: number; stderrBytes: number };
-  shell: { state: string; reason?: string; epoch: number };
+  shell: { state: string; reason?: string | undefined; epoch: number };
   hostId: string | null;
 }
 

@@ -1,5 +1,7 @@
 import type { Lane } from './plan-faults.ts';
 
+export type SmallDisk = 'redis' | 'host';
+
 /** A kind of round: the settings of its fleet, and the faults that it mixes. */
 export interface RoundKind {
   name: string;
@@ -9,8 +11,8 @@ export interface RoundKind {
   inTests?: { seed: number; seconds: number };
   /** Marks of every session are on the host: any sandbox may be lost. */
   marksOnHost?: boolean;
-  /** On small file systems of their own. */
-  smallDisks: boolean;
+  /** What is on a small file system of its own, which a fault fills. */
+  smallDisks: readonly SmallDisk[];
   lanes: Lane[];
   /** Of the fleet. Default: longer than the round. */
   retention?: string;
@@ -39,7 +41,7 @@ export const ROUND_KINDS: readonly RoundKind[] = [
   {
     name: 'processes and networks',
     redis: SYNCED,
-    smallDisks: false,
+    smallDisks: [],
     inTests: { seed: 1, seconds: 20 },
     lanes: [workers, clients, containers, network],
     gapMs: SHORT_GAP,
@@ -47,7 +49,7 @@ export const ROUND_KINDS: readonly RoundKind[] = [
   {
     name: 'Redis goes and comes back',
     redis: SYNCED,
-    smallDisks: false,
+    smallDisks: [],
     inTests: { seed: 1, seconds: 20 },
     lanes: [workers, clients, redisAway, network],
     gapMs: SHORT_GAP,
@@ -55,7 +57,7 @@ export const ROUND_KINDS: readonly RoundKind[] = [
   {
     name: 'lost hosts',
     redis: SYNCED,
-    smallDisks: false,
+    smallDisks: [],
     // Long enough for a host that is killed and one that is frozen.
     inTests: { seed: 8, seconds: 30 },
     lanes: [lostHosts, clients, containers],
@@ -65,14 +67,14 @@ export const ROUND_KINDS: readonly RoundKind[] = [
     name: 'Redis loses its tail',
     redis: ['--appendonly', 'yes', '--appendfsync', 'everysec'],
     marksOnHost: true,
-    smallDisks: false,
+    smallDisks: [],
     lanes: [{ 'redis-restore': [0, 500] }, { 'worker-kill': [0, 1_000] }],
     gapMs: [6_000, 10_000],
   },
   {
     name: 'a full Redis',
     redis: SYNCED,
-    smallDisks: true,
+    smallDisks: ['redis'],
     inTests: { seed: 1, seconds: 20 },
     lanes: [{ 'redis-full': [1_000, 4_000], 'redis-disk-full': [1_000, 3_000] }, clients],
     gapMs: SHORT_GAP,
@@ -80,14 +82,14 @@ export const ROUND_KINDS: readonly RoundKind[] = [
   {
     name: 'full disks of hosts',
     redis: SYNCED,
-    smallDisks: true,
+    smallDisks: ['host'],
     lanes: [{ 'host-disk-full': [1_000, 4_000] }, { 'worker-kill': [0, 1_500] }],
     gapMs: SHORT_GAP,
   },
   {
     name: 'sleeping clients',
     redis: SYNCED,
-    smallDisks: false,
+    smallDisks: [],
     retention: '6s',
     lanes: [{ 'client-asleep': [9_000, 12_000] }],
     gapMs: SHORT_GAP,
@@ -95,7 +97,7 @@ export const ROUND_KINDS: readonly RoundKind[] = [
   {
     name: 'engine and failover',
     redis: SYNCED,
-    smallDisks: false,
+    smallDisks: [],
     lanes: [{ 'dockerd-restart': [0, 0] }, { 'redis-failover': [0, 0] }],
     gapMs: [12_000, 20_000],
   },

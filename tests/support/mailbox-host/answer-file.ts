@@ -14,9 +14,9 @@ export async function answerFile(
   const plain = sealer.open(question.sealed, sealPlace('file', keys, question.operation));
   const { result, answer = {} } = runFileInMemory(session, fileOperationSchema.parse(JSON.parse(plain)));
   const told: SealedAnswer =
-    result.error === undefined
-      ? { type: 'answer', value: { state: 'done', epoch: session.epoch, answer } }
-      : { type: 'refusal', error: result.error };
+    result.outcome === 'error'
+      ? { type: 'refusal', error: result.error }
+      : { type: 'answer', value: { state: 'done', epoch: session.epoch, answer } };
   await storeAnswer(redis, keys, id, sealer.seal(JSON.stringify(told), sealPlace('answer', keys, id)));
   await sendAnswer(redis, keys.namespace, inbox, { id, sealed: '' });
 }

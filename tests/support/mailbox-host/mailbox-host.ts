@@ -18,14 +18,15 @@ import {
 import {
   type CommandPayload,
   type EntryPayload,
-  emptyResult,
   entryPayloadSchema,
   type FileAnswer,
+  fieldsOf,
   fleetKeys,
   type HostBeat,
   hostCallSchema,
   hostKeys,
   LIMITS,
+  newResult,
   PROTOCOL_VERSION,
   parseSessionJobId,
   parseWakeUp,
@@ -249,7 +250,7 @@ class TinyHost implements MailboxHost {
     await announce(
       owner,
       { epoch: session.epoch, epochBase: 0, status: 'ready' },
-      { type: 'session.opened', data: {} },
+      { type: 'session.opened', data: { hostId: this.id, epoch: session.epoch } },
     );
     if (adopted.life === 'closing') await this.#giveUp(session);
     else this.#kick(session);
@@ -291,7 +292,7 @@ class TinyHost implements MailboxHost {
     const end = (wire: WireResult) =>
       finish(session.owner, entry.id, {
         result: { ...wire, shell, timings, hostId: this.id },
-        ...(wire.cancelReason !== undefined && { cancelReason: wire.cancelReason }),
+        ...('cancelReason' in wire && wire.cancelReason !== undefined && { cancelReason: wire.cancelReason }),
         epoch: session.epoch,
         takeNext: !this.#paused && !this.#stopped,
         ...(answer === undefined
@@ -302,7 +303,7 @@ class TinyHost implements MailboxHost {
     let told = result;
     if (finished.type === 'cancelled') {
       const { reason: cancelReason } = finished;
-      told = { ...result, outcome: 'cancellation', exitCode: null, reason: 'cancelled', cancelReason };
+      told = newResult({ outcome: 'cancellation', reason: 'cancelled', cancelReason }, fieldsOf(result));
       finished = await retryWhileRedisIsDown(() => end(told), undefined);
     }
     if (finished.type !== 'finished') throw new Error(`finish answered ${finished.type}`);
@@ -323,7 +324,12 @@ class TinyHost implements MailboxHost {
         return { result: await this.#runScript(session, entry, payload) };
       case 'restart':
         session.epoch++;
-        return { result: emptyResult('success', { shell: { state: 'lost', epoch: session.epoch } }) };
+        return {
+          result: newResult(
+            { outcome: 'success', exitCode: 0, reason: 'exited' },
+            { shell: { state: 'lost', epoch: session.epoch } },
+          ),
+        };
       case 'file':
         return runFileInMemory(session, payload.operation);
     }

@@ -1,4 +1,4 @@
-import { emptyResult, type FileAnswer, type FileOperation, type WireResult } from '@shellfleet/protocol';
+import { type FileAnswer, type FileOperation, newResult, type WireResult } from '@shellfleet/protocol';
 
 /** The files of a session of a mailbox host, and the received parts of files that are being written. */
 export interface MemoryFiles {
@@ -13,11 +13,12 @@ export function runFileInMemory(
 ): { result: WireResult; answer?: FileAnswer } {
   const { path } = operation;
   const missing = () => ({
-    result: emptyResult('error', {
+    result: newResult({
+      outcome: 'error',
       error: { code: 'FILE_NOT_FOUND', message: `There is no ${path}.`, retryable: false, context: { path } },
     }),
   });
-  const done = emptyResult('success', { exitCode: 0 });
+  const done = newResult({ outcome: 'success', exitCode: 0, reason: 'exited' });
   switch (operation.name) {
     case 'read': {
       const data = files.get(path);

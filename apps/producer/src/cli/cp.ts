@@ -9,9 +9,11 @@ import {
   type TransferOptions,
   type TransferProgress,
 } from '@shellfleet/client';
+import { withResolvers } from '@shellfleet/concurrency';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
+import { existingSession } from './existing-session.ts';
 import { CANCELLED } from './exit-codes.ts';
 
 interface Flags {
@@ -40,7 +42,7 @@ export function registerCp(program: Command, context: Context): void {
 /** Ctrl-C ends the copy between two steps: what is incomplete has no final name, and is removed. */
 async function untilInterrupted(context: Context, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const stop = new AbortController();
-  const interrupted = Promise.withResolvers<void>();
+  const interrupted = withResolvers<void>();
   const interrupt = () => {
     stop.abort();
     interrupted.resolve(delay(CLEAN_UP_MS));
@@ -140,13 +142,8 @@ function parseRemote(text: string): Remote | undefined {
 }
 
 /** A typing error opens no session. */
-async function sessionOf(fleet: Fleet, { session: id }: Remote, { open }: Flags): Promise<Session> {
-  const session = open ? await fleet.session(id) : await fleet.attach(id);
-  if (session !== undefined && (open || (await session.info()).state !== 'closed')) return session;
-  throw new ShellfleetError(
-    'SESSION_NOT_FOUND',
-    `There is no session ${id}. \`shellfleet ps\` lists the sessions, and --open opens this one.`,
-  );
+function sessionOf(fleet: Fleet, { session: id }: Remote, { open }: Flags): Promise<Session> {
+  return open ? fleet.session(id) : existingSession(fleet, id);
 }
 
 async function isDirectoryThere(session: Session, path: string): Promise<boolean> {

@@ -1,13 +1,14 @@
-import type { SessionInfo } from '@shellfleet/client';
+import type { SessionFilter, SessionInfo } from '@shellfleet/client';
+import { SESSION_STATES, type SessionState } from '@shellfleet/protocol';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
-
-const STATES = ['queued', 'starting', 'ready', 'busy', 'unreachable', 'closing', 'closed', 'lost'] as const;
+import { collectPair } from './pairs.ts';
 
 interface Flags {
   all?: boolean;
-  state?: (typeof STATES)[number];
+  state?: SessionState;
+  label?: Record<string, string>;
   json?: boolean;
 }
 
@@ -15,22 +16,35 @@ export function registerPs(program: Command, context: Context): void {
   program
     .command('ps')
     .description('list sessions')
-    .addOption(new Option('-a, --all', 'include closed sessions').env('SHELLFLEET_PS_ALL'))
-    .addOption(new Option('--state <state>', 'only sessions in this state').choices(STATES).env('SHELLFLEET_PS_STATE'))
+    .addOption(new Option('-a, --all', 'closed sessions too, while their output can be read').env('SHELLFLEET_PS_ALL'))
+    .addOption(
+      new Option('--state <state>', 'only sessions in this state').choices(SESSION_STATES).env('SHELLFLEET_PS_STATE'),
+    )
+    .addOption(
+      new Option('--label <name=value>', 'only sessions that have this label; again for more')
+        .argParser(collectPair)
+        .env('SHELLFLEET_PS_LABEL'),
+    )
     .addOption(jsonFlag())
     .action((flags: Flags) => ps(context, flags));
 }
 
-async function ps(context: Context, flags: Flags): Promise<void> {
+async function ps(context: Context, { all, state, label, json }: Flags): Promise<void> {
   const { terminal } = context;
+  const filter: SessionFilter = {
+    ...(all === undefined ? {} : { all }),
+    ...(state === undefined ? {} : { state }),
+    ...(label === undefined ? {} : { labels: label }),
+  };
+  const showsClosed = all === true || state === 'closed';
   await context.withFleet(async (fleet) => {
-    const rows: string[][] = [['SESSION', 'STATE', 'HOST', 'QUEUED', 'RUNNING', 'LAST ACTIVE']];
-    for await (const info of fleet.sessions(flags.state === undefined ? {} : { state: flags.state })) {
-      if (info.state === 'closed' && !flags.all && flags.state !== 'closed') continue;
-      if (flags.json) await terminal.json(info);
-      else rows.push(toRow(info));
+    const head = ['SESSION', 'STATE', 'HOST', 'QUEUED', 'RUNNING', 'LAST ACTIVE'];
+    const rows = [showsClosed ? [...head, 'CLOSED', 'CLOSED BECAUSE'] : head];
+    for await (const info of fleet.sessions(filter)) {
+      if (json) await terminal.json(info);
+      else rows.push(showsClosed ? [...toRow(info), info.closedAt ?? '-', info.closeReason ?? '-'] : toRow(info));
     }
-    if (!flags.json) await terminal.table(rows);
+    if (!json) await terminal.table(rows);
   });
 }
 

@@ -1,4 +1,4 @@
-import { oneShotSessionId, oneShotSpec } from '@shellfleet/client';
+import { checkCommand, oneShotSessionId } from '@shellfleet/client';
 import type { Command } from 'commander';
 import { addCommandFlags, type CommandFlags, leaveStdin, toRunOptions } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -18,11 +18,15 @@ export function registerRun(program: Command, context: Context): void {
 
 async function run(context: Context, script: string, flags: CommandFlags): Promise<void> {
   const options = toRunOptions(flags);
+  // Before a session is opened.
+  checkCommand(script, options);
   await context
     .withFleet(async (fleet) => {
-      const session = await fleet.session(oneShotSessionId(options.idempotencyKey), oneShotSpec(toSpec(flags)));
+      const session = await fleet.session(oneShotSessionId(options.idempotencyKey), toSpec(flags), { driven: true });
       try {
-        await showOwnCommand(context, session, () => session.submit(script, options), { json: flags.json === true });
+        await showOwnCommand(context, session, () => session.submit(script, { ...options, attachReader: true }), {
+          json: flags.json === true,
+        });
       } finally {
         await session.close();
       }

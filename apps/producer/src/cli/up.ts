@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Fleet } from '@shellfleet/client';
 import { DEFAULT_POLICY, POLICY_NAMES, type PolicyName } from '@shellfleet/protocol';
-import { makeStateFolder, SetupError } from '@shellfleet/setup';
+import { isCheckout, makeStateFolder, SetupError } from '@shellfleet/setup';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { runFirstCommand } from '../fleet-process/first-command.ts';
 import { type RunningFleet, startFleet, type UpOptions } from '../fleet-process/up.ts';
 import type { Context } from './context.ts';
 import { CANCELLED } from './exit-codes.ts';
+import { policiesFlag, slotsFlag } from './worker-flags.ts';
 
 interface UpFlags {
   detach?: boolean;
@@ -26,10 +27,10 @@ export function registerUp(program: Command, context: Context): void {
   program
     .command('up')
     .description('bring up a fleet on this machine: engine, images, Redis, workers')
-    .addOption(new Option('-d, --detach', 'return when all is ready').env('SHELLFLEET_DETACH'))
+    .addOption(new Option('-d, --detach', 'return when all is ready').env('SHELLFLEET_UP_DETACH'))
     .addOption(new Option('--workers <n>', 'workers').env('SHELLFLEET_WORKERS').argParser(toCount).default(1))
-    .addOption(new Option('--slots <n>', 'open sessions per worker').env('SHELLFLEET_SLOTS').argParser(toCount))
-    .addOption(new Option('--policies <names>', 'execution policies that the workers offer').env('SHELLFLEET_POLICIES'))
+    .addOption(slotsFlag().argParser(toCount))
+    .addOption(policiesFlag())
     .action((flags: UpFlags) => (flags.detach ? upDetached(context) : up(flags, context)));
 }
 
@@ -105,8 +106,7 @@ async function greet(report: (line: string) => void, signal: AbortSignal): Promi
   report(`The fleet is up, with ${free} free slots. In another terminal:
   ${exec} -- 'cd /tmp && export GREETING=hello'
   ${exec} -- 'echo "$GREETING from $PWD"'
-  npx shellfleet ps
-  npm run example        # twenty npm packages, each exercised in its own session
+  npx shellfleet ps${isCheckout ? '\n  npm run example        # twenty npm packages, each exercised in its own session' : ''}
   npx shellfleet down`);
 }
 
@@ -119,9 +119,9 @@ function policyFor(offered: readonly string[]): PolicyName {
 /** Runs `up` in a process of its own, and shows its progress until it is ready. */
 async function upDetached({ config, terminal, setExitCode }: Context): Promise<void> {
   const log = openSync(join(await makeStateFolder(config.env), 'up.log'), 'a', 0o600);
-  const main = fileURLToPath(new URL('../main.ts', import.meta.url));
+  const main = fileURLToPath(new URL(`../main.${isCheckout ? 'ts' : 'js'}`, import.meta.url));
   const args = process.argv.slice(2).filter((argument) => argument !== '--detach' && argument !== '-d');
-  const { SHELLFLEET_DETACH: _, ...env } = config.env;
+  const { SHELLFLEET_UP_DETACH: _, ...env } = config.env;
   const child = fork(main, args, { env, detached: true, stdio: ['ignore', log, log, 'ipc'] });
   // It does not belong to the terminal, so signals for this process are passed on to it. This process ends after it.
   const passOn = () => void child.kill('SIGTERM');

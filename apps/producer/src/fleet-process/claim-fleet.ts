@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFleetFile } from '@shellfleet/client';
 import { checkoutRoot, findDocker, makeStateFolder, recordProcess } from '@shellfleet/setup';
+import { VERSION } from '../version.ts';
 import { endFleet } from './down.ts';
 import {
   claimFleetRecord,
@@ -10,7 +11,6 @@ import {
   readFleetRecord,
   removeFleetRecord,
   replaceFleetRecord,
-  VERSION,
 } from './fleet-record.ts';
 
 const POLL_MS = 100;

@@ -2,7 +2,8 @@ import { readFleetFile } from '@shellfleet/client';
 import { connectRedis, describeRedis } from '@shellfleet/mailbox';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { diagnose, type Finding } from '@shellfleet/setup';
-import { isSupervisorRunning, readFleetRecord, VERSION } from './fleet-record.ts';
+import { VERSION } from '../version.ts';
+import { isSupervisorRunning, readFleetRecord } from './fleet-record.ts';
 import { examineHostPolicy } from './host-policy.ts';
 
 /** Examines this machine and the fleet, and changes nothing. */

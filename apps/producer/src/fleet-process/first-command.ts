@@ -11,7 +11,7 @@ export async function runFirstCommand(
   { report, signal }: { report: (line: string) => void; signal: AbortSignal },
 ): Promise<void> {
   const startedAt = performance.now();
-  const session = await fleet.session(`hello-${ulid().toLowerCase()}`, { policy, idleTimeoutMs: 60_000 });
+  const session = await fleet.session(`hello-${ulid().toLowerCase()}`, { policy }, { driven: true });
   const command = await session.submit('echo "Hello from $(hostname), a shell of its own"');
   const patience = AbortSignal.timeout(SLOT_PATIENCE_MS);
   try {

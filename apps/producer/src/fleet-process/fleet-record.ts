@@ -1,9 +1,9 @@
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeFleetFile } from '@shellfleet/client';
 import { tryJson } from '@shellfleet/protocol';
-import { checkoutRoot, endProcess, isRunning, type RecordedProcess, stateFolder } from '@shellfleet/setup';
+import { endProcess, isRunning, type RecordedProcess, stateFolder } from '@shellfleet/setup';
 import { z } from 'zod';
 
 // RECORD-1. The record is written before anything is started and removed after everything has ended, so `down` and the next `up` know of
@@ -25,13 +25,9 @@ const fleetRecordSchema = z.object({
 });
 export type FleetRecord = z.infer<typeof fleetRecordSchema>;
 
-export const VERSION: string = z
-  .object({ version: z.string() })
-  .parse(JSON.parse(readFileSync(join(checkoutRoot, 'package.json'), 'utf8'))).version;
-
 /** Titles and command lines by which a fleet's processes are known. A worker gets its title soon after its start. */
 const SUPERVISOR = ['shellfleet-up'];
-const WORKER = ['shellfleet-worker', 'apps/worker/src/main.ts'];
+const WORKER = ['shellfleet-worker', 'apps/worker/src/main.ts', '@shellfleet/worker/dist/main.js'];
 
 function recordPath(env: NodeJS.ProcessEnv): string {
   return join(stateFolder(env), 'up.json');

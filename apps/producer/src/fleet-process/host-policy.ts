@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { tryJson } from '@shellfleet/protocol';
 import type { Finding } from '@shellfleet/setup';
 import { z } from 'zod';
-import { sourceProgram } from './worker-process.ts';
+import { workerProgram } from './worker-program.ts';
 
 const wordSchema = z.object({ offered: z.boolean(), detail: z.string(), sharesUid: z.boolean().default(false) });
 
@@ -16,7 +16,7 @@ const GIVES_AWAY =
 /** Whether a worker on this machine could offer the host policy, tested by the worker's program. `missing` only if the policy is listed. */
 export async function examineHostPolicy(env: NodeJS.ProcessEnv): Promise<Finding> {
   const isListed = (env.SHELLFLEET_POLICIES ?? '').split(',').some((policy) => policy.trim() === 'host');
-  const args = sourceProgram('apps/worker/src/sandbox/examine-host-policy.ts');
+  const args = workerProgram('sandbox/examine-host-policy');
   const answer = await promisify(execFile)(process.execPath, args, { env, timeout: 30_000 }).catch(() => undefined);
   const word = wordSchema.safeParse(tryJson(answer?.stdout ?? '')).data;
   if (word === undefined) return { name, state: 'missing', detail: 'the worker could not be asked', fix: 'npm ci' };

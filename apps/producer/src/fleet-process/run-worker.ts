@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
 import { readFleetFile } from '@shellfleet/client';
-import { workerArguments } from './worker-process.ts';
+import { workerProgram } from './worker-program.ts';
 
 /** Runs a worker in the foreground, for the fleet that the environment or the state folder names. Returns its exit code. */
 export async function runWorker(given: NodeJS.ProcessEnv): Promise<number> {
@@ -12,7 +12,7 @@ export async function runWorker(given: NodeJS.ProcessEnv): Promise<number> {
     SHELLFLEET_NAMESPACE: file.namespace,
     SHELLFLEET_SEAL_KEY: file.sealKeys.join(','),
   };
-  const child = spawn(process.execPath, workerArguments(), { env: { ...known, ...given }, stdio: 'inherit' });
+  const child = spawn(process.execPath, workerProgram('main'), { env: { ...known, ...given }, stdio: 'inherit' });
   // A terminal sends Ctrl-C to both processes, so SIGINT is ignored here. Signals to this process alone are forwarded.
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => child.kill('SIGTERM'));

@@ -13,6 +13,7 @@ import {
 } from '@shellfleet/setup';
 import { claimFleet } from './claim-fleet.ts';
 import { type FleetRecord, removeFleetRecord, replaceFleetRecord } from './fleet-record.ts';
+import { makeFullImage } from './full-image.ts';
 import { ensureSealKey } from './seal-key.ts';
 import { superviseWorker, type WorkerProcess } from './worker-process.ts';
 
@@ -45,7 +46,7 @@ export async function startFleet(
   process.title = 'shellfleet-up';
   const claimed = await claimFleet(env, report, signal);
   if (claimed === 'reuse') return { started: 'reused', close: async () => {} };
-  const parts: FleetParts = { record: claimed, redis: undefined, workers: [] };
+  const parts: FleetParts = { record: claimed, redis: undefined, workers: [], stopImage: async () => {} };
   try {
     await startParts(parts, options, { env, report, signal });
     return { started: 'started', close: () => endParts(parts, env) };
@@ -60,6 +61,8 @@ interface FleetParts {
   record: FleetRecord;
   redis: Redis | undefined;
   workers: WorkerProcess[];
+  /** Interrupts the making of an image, if one is made. */
+  stopImage(): Promise<void>;
 }
 
 interface Start {
@@ -98,6 +101,7 @@ async function startParts(parts: FleetParts, options: UpOptions, { env, report, 
   await abortable(Promise.all(parts.workers.map(({ ready }) => ready)), signal);
   parts.record.state = 'up';
   keepRecord();
+  if (machine !== undefined) parts.stopImage = makeFullImage(machine, { env, report });
 }
 
 /** A disk that is full when a worker is started again is no reason to end the fleet. */
@@ -109,8 +113,8 @@ function keepOrReport(keepRecord: () => void, report: (line: string) => void): v
   }
 }
 
-async function endParts({ workers, redis, record }: FleetParts, env: NodeJS.ProcessEnv): Promise<void> {
-  await Promise.all(workers.map((worker) => worker.stop('SIGINT', END_GRACE_MS)));
+async function endParts({ workers, redis, record, stopImage }: FleetParts, env: NodeJS.ProcessEnv): Promise<void> {
+  await Promise.all([stopImage(), ...workers.map((worker) => worker.stop('SIGINT', END_GRACE_MS))]);
   await redis?.close();
   if (record.startedEngine) await stopDocker(env);
   await removeFleetRecord(env);
@@ -146,7 +150,6 @@ function toWorkerEnv(number: number, options: UpOptions, surroundings: WorkerSur
     ...(machine === undefined ? {} : { DOCKER_HOST: machine.engine.endpoint.dockerHost }),
     SHELLFLEET_REDIS_URL: redis.url,
     SHELLFLEET_SEAL_KEY: sealKeys.join(','),
-    SHELLFLEET_DEFAULT_IMAGE: env.SHELLFLEET_DEFAULT_IMAGE || machine?.sessionImage,
     ...(options.slots === undefined ? {} : { SHELLFLEET_SLOTS: String(options.slots) }),
     ...(options.policies === undefined ? {} : { SHELLFLEET_POLICIES: options.policies }),
     // The first worker keeps the machine's own id. Further ones on the same machine need ids of their own.

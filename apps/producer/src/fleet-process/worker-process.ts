@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { checkoutRoot, type RecordedProcess, recordProcess } from '@shellfleet/setup';
+import { withResolvers } from '@shellfleet/concurrency';
+import { type RecordedProcess, recordProcess } from '@shellfleet/setup';
+import { workerProgram } from './worker-program.ts';
 
 /** Exponential backoff of restarts: doubles up to the longest pause, and is reset when a worker has lived for the reset time. */
 const FIRST_PAUSE_MS = 500;
@@ -15,15 +16,6 @@ export interface WorkerProcess {
   readonly ready: Promise<void>;
   /** Sends the signal, stops restarting, and waits for the end; kills after `graceMs`. */
   stop(signal: 'SIGINT' | 'SIGTERM', graceMs: number): Promise<void>;
-}
-
-export function workerArguments(): string[] {
-  return sourceProgram('apps/worker/src/main.ts');
-}
-
-/** Node's arguments for a program of this checkout. */
-export function sourceProgram(path: string): string[] {
-  return ['--conditions=@shellfleet/source', '--no-warnings', join(checkoutRoot, path)];
 }
 
 export interface WorkerEvents {
@@ -40,7 +32,7 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
   let recorded: RecordedProcess | undefined;
   let stopping = false;
   let wasReady = false;
-  const ready = Promise.withResolvers<void>();
+  const ready = withResolvers<void>();
   ready.promise.catch(() => {});
   const ended = run();
   return {
@@ -77,7 +69,7 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
 
   async function runOnce(): Promise<string> {
     // Detached, so that a Ctrl-C in the terminal reaches the supervisor only. It decides which signal the worker gets.
-    child = spawn(process.execPath, workerArguments(), {
+    child = spawn(process.execPath, workerProgram('main'), {
       env,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

@@ -1,4 +1,4 @@
-import { emptyResult, type FileOperation, ShellfleetError, type StreamName } from '@shellfleet/protocol';
+import { type FileOperation, newResult, ShellfleetError, type StreamName } from '@shellfleet/protocol';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { FileStart } from '../shell/shell.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
@@ -63,7 +63,10 @@ export async function runFileOperation(
     return { result: toErrorResult(error, base), output: [] };
   }
   const { timings, hostId } = base;
-  const result = emptyResult('success', { exitCode: 0, reason: 'exited', shell: base.shell, timings, hostId });
+  const result = newResult(
+    { outcome: 'success', exitCode: 0, reason: 'exited' },
+    { shell: base.shell, timings, hostId },
+  );
   return {
     result,
     output: [],

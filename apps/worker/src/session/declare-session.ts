@@ -15,7 +15,7 @@ export async function declareSession(
   return declare(
     { ...context.owner, redis },
     {
-      ...{ generation: context.generation, spec: adopted.spec, createdAt: adopted.createdAt },
+      ...{ generation: context.generation, spec: adopted.spec, createdAt: adopted.createdAt, driven: adopted.driven },
       ...{ placementClass: job.placementClass, placement: JSON.stringify(placement) },
       ...{ epoch: shell.epoch, epochBase: shell.epochBase, sandbox: shell.ready ? shell.sandboxId : undefined },
       running: run && { entry: run.entry, stored: run.stored },

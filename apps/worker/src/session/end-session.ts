@@ -6,6 +6,9 @@ import type { SessionParts } from './session-parts.ts';
 
 // The ways in which a session ends on this host.
 
+/** The reason of the event `session.closed` of a driven session that nobody closed. */
+const DRIVER_GONE = 'its driver is gone';
+
 /** Why an idle session does not stay; undefined when it stays. `activeAt`: when it was last used, ms. */
 export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: number): string | undefined {
   if (!shell.hasSandbox) return 'nothing waits';
@@ -42,9 +45,10 @@ export async function giveUp(parts: SessionParts, why: string, isStopping: () =>
 /** Ends a closing session: shutdown commands, shell, sandbox, slot. */
 export async function endClosing(parts: SessionParts): Promise<void> {
   const { owner, signal, logger } = parts.context;
+  const event = parts.driver.gone ? { type: 'session.closed' as const, data: { reason: DRIVER_GONE } } : undefined;
   await endShell(parts, 'the session was closed');
-  await retryWhileRedisIsDown(() => release(owner, 'queued'), signal);
-  logger.info('session.closed');
+  await retryWhileRedisIsDown(() => release(owner, 'queued', event), signal);
+  logger.info(event?.data ?? {}, 'session.closed');
   await removeJob(parts);
 }
 

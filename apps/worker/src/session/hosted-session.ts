@@ -15,7 +15,8 @@ import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
 import { becomeOwner } from './become-owner.ts';
 import { declareSession } from './declare-session.ts';
-import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers, whyGiveUp } from './end-session.ts';
+import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers } from './end-session.ts';
+import { endIfUnused } from './idle-session.ts';
 import { judgeTaken } from './judge-taken.ts';
 import { leaveUnopened } from './leave-unopened.ts';
 import { backgroundOf } from './list-background.ts';
@@ -37,10 +38,6 @@ import { untilHeld } from './until-held.ts';
 // SESSION-3. It is given up only through `release`, which the mailbox refuses while entries wait.
 // SESSION-4. Taking over, on this host or from a lost one, begins with `adopt`; a running entry is then resumed, run again or reported lost.
 // SESSION-5. While the host takes nothing new, a session without a living shell is left to another host.
-
-/** Longest wait of a command whose wake-up was lost. */
-const POLL_MS = 5_000;
-const LEASE_POLL_MS = 100;
 
 /** The handling of the session when the worker stops: its shell is left to the next worker, or ended. */
 export type Stop = 'hand-over' | 'end';
@@ -81,9 +78,9 @@ export class HostedSession {
     this.#wakeUps.notify();
   }
 
-  /** Something was written to the stdin of the entry that runs. */
-  wakeInput(): void {
-    this.#run?.wakeInput();
+  /** The entry that runs here. */
+  get running(): EntryRun | undefined {
+    return this.#run;
   }
 
   /** Something was typed at a terminal, or its output was read. */
@@ -332,15 +329,15 @@ export class HostedSession {
     return this.#state === 'serving' && this.#parts?.lease.held() === true && this.#parts.shell.ready;
   }
 
-  /** An idle session is given up, or waits. Returns whether it was given up. */
+  /** An idle session is given up or closed, or waits. Returns whether it was given up. */
   async #waitOrGiveUp(parts: SessionParts): Promise<boolean> {
     if (this.#state !== 'serving') return false;
     if (parts.terminals.count > 0) this.#activeAt = Date.now();
-    const why = whyGiveUp(parts, Math.max(this.#activeAt, parts.files.usedAt));
-    if (why !== undefined && (await giveUp(parts, why, () => this.#isStopping()))) return true;
-    const isIdle = why === undefined && parts.lease.held();
-    const timeoutMs = isIdle ? Math.min(POLL_MS, parts.context.spec.idleTimeoutMs) : LEASE_POLL_MS;
-    await this.#wakeUps.wait({ timeoutMs });
+    const idle = await endIfUnused(parts, Math.max(this.#activeAt, parts.files.usedAt), () => this.#isStopping());
+    if (idle.type === 'given-up') return true;
+    if (idle.type === 'closing') this.#close();
+    if (idle.type === 'fenced') this.#become('fenced');
+    if (idle.type === 'waits') await this.#wakeUps.wait({ timeoutMs: idle.timeoutMs });
     this.#mailboxEmpty = false;
     return false;
   }

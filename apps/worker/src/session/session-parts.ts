@@ -24,6 +24,7 @@ import { SessionTerminals } from '../terminals/session-terminals.ts';
 import type { Admission } from './admission.ts';
 import { admitFile } from './admit-file.ts';
 import { Announcements } from './announcements.ts';
+import { DriverWatch } from './driver-watch.ts';
 
 /** Everything that the worker gives each of its sessions. */
 export interface SessionDeps {
@@ -45,6 +46,7 @@ export interface SessionDeps {
   hostLog: HostLog;
   hostEntries: RunningEntries;
   journal: Journal;
+  readerStallMs: number;
   /** The rules by which the host admits entries. */
   admission: Admission;
   logger: Logger;
@@ -65,13 +67,14 @@ export interface SessionParts {
   readonly terminals: SessionTerminals;
   readonly files: FileCalls;
   readonly announcements: Announcements;
+  readonly driver: DriverWatch;
   readonly job: SessionJob;
   readonly jobs: SessionJobs;
   readonly lease: Lease;
   /** Where the session runs, by its sealed spec. */
   readonly placement: Placement;
   /** As the mailbox had them when this host adopted the session. */
-  readonly adopted: { spec: string; createdAt: number };
+  readonly adopted: { spec: string; createdAt: number; driven: boolean };
 }
 
 /** Creates the parts of a session that was just adopted. `signal` aborts when the host loses the session. */
@@ -86,7 +89,7 @@ export function createSessionParts(
   deps: SessionDeps,
 ): SessionParts {
   const { keys } = owner;
-  const { sealer, hostLog, hostEntries, journal, sandboxes, jobs } = deps;
+  const { sealer, hostLog, hostEntries, journal, readerStallMs, sandboxes, jobs } = deps;
   const { generation } = adopted;
   const redaction = createSessionRedaction(spec, keys, sealer);
   const logger = redactLog(deps.logger, redaction);
@@ -94,6 +97,7 @@ export function createSessionParts(
   const context: SessionContext = {
     ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, logger, signal, onFenced },
     stoppedUnstored: new Set<string>(),
+    readerStallMs,
   };
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
@@ -128,7 +132,8 @@ export function createSessionParts(
   });
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));
-  return { context, shell, late, terminals, files, announcements, job, jobs, lease, placement, adopted };
+  const driver = new DriverWatch(owner, adopted.driven, signal);
+  return { context, shell, late, terminals, files, announcements, driver, job, jobs, lease, placement, adopted };
 }
 
 /** Why the shell of an earlier owner is gone, unless it is adopted. */

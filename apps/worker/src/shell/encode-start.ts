@@ -1,6 +1,6 @@
 // The only place where an entry becomes the keeper's START message.
 import { EntryKind, encodeCommand, encodeRestart } from '@shellfleet/keeper';
-import { DEFAULT_KILL_GRACE_MS } from '@shellfleet/protocol';
+import { DEFAULTS } from '@shellfleet/protocol';
 import { encodeFileStart } from './file-start.ts';
 import type { ShellStart } from './shell.ts';
 
@@ -14,7 +14,7 @@ export function encodeStart(entry: ShellStart): { kind: number; payload: Uint8Ar
         stdin: entry.stdin,
         timeoutMs: entry.timeoutMs ?? 0,
         noOutputTimeoutMs: entry.noOutputTimeoutMs ?? 0,
-        killGraceMs: entry.killGraceMs ?? DEFAULT_KILL_GRACE_MS,
+        killGraceMs: entry.killGraceMs ?? DEFAULTS.command.killGraceMs,
       });
       return { kind: EntryKind.command, payload };
     }

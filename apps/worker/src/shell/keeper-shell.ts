@@ -1,5 +1,5 @@
 // The shell of a sandbox whose main process is the keeper.
-import { abortable } from '@shellfleet/concurrency';
+import { abortable, type Resolvers, withResolvers } from '@shellfleet/concurrency';
 import {
   decodeEnd,
   decodeProcesses,
@@ -50,8 +50,8 @@ class KeeperShell implements Shell {
   /** The entry whose output is received, and its next offsets. */
   #receiving: { entryId: EntryId; next: StreamOffsets } | undefined;
   #lastQuestion = 0;
-  readonly #questions = new Map<number, PromiseWithResolvers<BackgroundProcess[]>>();
-  readonly #gone = Promise.withResolvers<DisconnectReason>();
+  readonly #questions = new Map<number, Resolvers<BackgroundProcess[]>>();
+  readonly #gone = withResolvers<DisconnectReason>();
 
   constructor(connection: KeeperConnection, hello: ShellHello) {
     this.#connection = connection;
@@ -117,7 +117,7 @@ class KeeperShell implements Shell {
   async background({ signal }: { signal?: AbortSignal } = {}): Promise<BackgroundProcess[]> {
     if (!this.#handlers) throw new Error('There is no connection to the keeper.');
     const number = ++this.#lastQuestion;
-    const question = Promise.withResolvers<BackgroundProcess[]>();
+    const question = withResolvers<BackgroundProcess[]>();
     this.#questions.set(number, question);
     this.#connection.send({ type: FrameType.ping, flags: 1, offset: number });
     return abortable(question.promise, signal).finally(() => this.#questions.delete(number));
@@ -133,7 +133,7 @@ class KeeperShell implements Shell {
 
   async end({ terminationTimeoutMs }: { terminationTimeoutMs: number }): Promise<void> {
     this.#connection.send({ type: FrameType.close, payload: uint32s(terminationTimeoutMs) });
-    const late = Promise.withResolvers<never>();
+    const late = withResolvers<never>();
     const limit = terminationTimeoutMs + GONE_WITHIN_MS;
     const timer = setTimeout(() => late.reject(new Error(`The keeper did not end within ${limit} ms.`)), limit);
     await Promise.race([this.#gone.promise, late.promise]).finally(() => clearTimeout(timer));

@@ -1,3 +1,4 @@
+import { withResolvers } from '@shellfleet/concurrency';
 import type { StreamName } from '@shellfleet/protocol';
 import type {
   BackgroundProcess,
@@ -130,7 +131,7 @@ export class LiveShell {
 
   #begin(entryId: string, { onOutput, onInputTaken }: EntryHandlers, act: () => void): Promise<EntryEnd> {
     if (this.#gone !== undefined) return Promise.resolve({ type: 'gone', reason: this.#gone });
-    const ended = Promise.withResolvers<EntryEnd>();
+    const ended = withResolvers<EntryEnd>();
     this.#current = { entryId, onOutput, onInputTaken, end: ended.resolve };
     act();
     return ended.promise;

@@ -1,4 +1,6 @@
 // The file calls on one connection to a keeper: file operations beside the entry.
+
+import { type Resolvers, withResolvers } from '@shellfleet/concurrency';
 import {
   decodeFileEnd,
   EntryKind,
@@ -33,7 +35,7 @@ export interface ShellFiles {
 interface Called {
   parts: Record<StreamName, Buffer[]>;
   received: Record<StreamName, number>;
-  ended: PromiseWithResolvers<FileCallEnd>;
+  ended: Resolvers<FileCallEnd>;
 }
 
 /** No operation that this worker asks for prints more. */
@@ -53,7 +55,7 @@ export class KeeperFiles implements ShellFiles {
     const called: Called = {
       parts: { stdout: [], stderr: [] },
       received: { stdout: 0, stderr: 0 },
-      ended: Promise.withResolvers(),
+      ended: withResolvers(),
     };
     this.#calls.set(id, called);
     const payload = encodeFileStart(operation, timeoutMs);

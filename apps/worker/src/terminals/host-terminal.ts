@@ -1,4 +1,4 @@
-import { Notifier } from '@shellfleet/concurrency';
+import { Notifier, withResolvers } from '@shellfleet/concurrency';
 import type { TerminalEnd as KeeperEnd } from '@shellfleet/keeper';
 import {
   appendTerminalOutput,
@@ -64,7 +64,7 @@ export class HostTerminal {
   readonly #deps: HostTerminalDeps;
   readonly #input = new TerminalInput();
   readonly #output: TerminalOutput;
-  readonly #opening = Promise.withResolvers<Opened>();
+  readonly #opening = withResolvers<Opened>();
   readonly #inputWakeUps = new Notifier();
   readonly #outputWakeUps = new Notifier();
   #start: TerminalStart;

@@ -40,7 +40,8 @@ export async function loadTools(
     if ('refused' in described) logger.error(described, 'tools.module-refused');
     else found.push(...described.tools);
   }
-  const byName = Map.groupBy(found, ({ name }) => name);
+  const byName = new Map<string, Tool[]>();
+  for (const tool of found) byName.set(tool.name, [...(byName.get(tool.name) ?? []), tool]);
   for (const [name, alike] of byName) {
     if (alike.length === 1) continue;
     logger.error({ name, modules: alike.map(({ module }) => module) }, 'tools.duplicate-refused');

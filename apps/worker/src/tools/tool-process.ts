@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { ChildReport, ChildRequest } from './child/request.ts';
+import { compileCache, runsFromSource } from './compile-cache.ts';
 import { parseReport, REPORT_BYTES } from './parse-report.ts';
 import { endStrays } from './stray-processes.ts';
 
@@ -17,10 +18,8 @@ import { endStrays } from './stray-processes.ts';
 const STEP_MS = 1_000;
 const TAIL_BYTES = 4_096;
 
-const main = fileURLToPath(new URL(`./child/main.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url));
-/** Most of the time of a short call is compilation, so the compile cache of the worker is used. */
-const compileCache = fileURLToPath(new URL('../../../../node_modules/.cache/shellfleet-worker', import.meta.url));
-const nodeArguments = ['--conditions=@shellfleet/source', '--no-warnings'];
+const main = fileURLToPath(new URL(`./child/main.${runsFromSource ? 'ts' : 'js'}`, import.meta.url));
+const nodeArguments = [...(runsFromSource ? ['--conditions=@shellfleet/source'] : []), '--no-warnings'];
 
 export interface ToolProcessOptions {
   request: ChildRequest;
@@ -84,7 +83,8 @@ function start({ request, args = '', memoryBytes, dataBytes, env, mark, cwd }: T
   const program = ['prlimit', ...limits, '--', process.execPath, heap, ...nodeArguments, main];
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...program], {
     cwd,
-    // No variable of the worker's own: neither its Redis nor its keys. The process removes NODE_COMPILE_CACHE before the tool is loaded.
+    // No variable of the worker's own: neither its Redis nor its keys. Most of the time of a short call is compilation, so the compile cache of
+    // the worker is used; the process removes NODE_COMPILE_CACHE before the tool is loaded.
     env: { ...env, NODE_COMPILE_CACHE: compileCache, SHELLFLEET_TOOL_CALL: mark },
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],

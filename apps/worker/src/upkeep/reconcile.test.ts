@@ -21,6 +21,7 @@ const placement = { policy: 'host' as const, priority: 7, labels: { team: 'build
 const waits: SessionState = {
   ...{ life: 'open', generation: '3', placementClass: 'host', placement: JSON.stringify(placement), status: 'queued' },
   ...{ host: '', fence: 0, running: '', epoch: 0, createdAt: 0, activeAt: 0, waiting: 1, held: '', hasWork: true },
+  ...{ closedAt: 0, closedWith: '' },
 };
 
 const jobs = { has: vi.fn(async () => false), ensure: vi.fn(async () => {}) };
@@ -82,12 +83,12 @@ test('entries that a sweep ended are reported to their producers (UPKEEP-3)', as
   expect(calls.notify.mock.calls).toEqual([[{}, 'ns', 'p1', notice]]);
 });
 
-test.each([
-  ['closed', { life: 'closed' as const }],
-  ['gone', undefined],
-])('a session that is %s leaves the index', async (_title, state) => {
+test.each<[string, Partial<SessionState> | undefined, number | undefined]>([
+  ['closed leaves the index, and is listed as closed for the retention', { life: 'closed' }, 100_000],
+  ['gone leaves the index', undefined, undefined],
+])('a session that is %s', async (_title, state, listedMs) => {
   await run(state);
-  expect(calls.forget.mock.calls).toEqual([[{}, fleetKeys('ns'), keys.member, '12']]);
+  expect(calls.forget.mock.calls).toEqual([[{}, fleetKeys('ns'), keys.member, '12', listedMs]]);
   expect(jobs.ensure).not.toHaveBeenCalled();
 });
 

@@ -20,7 +20,7 @@ export async function reconcile(
   const { redis, fleet } = deps;
   const { keys, state, owner } = session;
   if (state === undefined || state.life === 'closed') {
-    await forget(redis, fleet, keys.member, session.score);
+    await forget(redis, fleet, keys.member, session.score, state && deps.retentionMs);
     return;
   }
   const hostAlive = owner === 'alive';

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { debianPackages, installPackages, type Report } from '../debian-packages.ts';
@@ -7,29 +7,18 @@ import type { DockerEndpoint } from '../docker-endpoint.ts';
 import { findProgram, runProgramOrThrow } from '../run-program.ts';
 import { findDebianMirror } from './debian-mirror.ts';
 import { importImage } from './image-store.ts';
-import { recipeHash } from './recipe-hash.ts';
+import type { SessionRecipe } from './session-recipe.ts';
 
-export type SessionRecipe = { image: string; packages: string[]; nodePath: string };
+/** Where `pip install --user`, `pip install` without root and `npm install --global` put programs. */
+export const userPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/workspace/.local/bin';
+export const npmPrefix = '/workspace/.local';
+const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const timeoutMs = 15 * 60_000;
 
-// Part of the hash: raise it when the build steps change but the packages do not.
-const buildVersion = '2';
-
-/** Reads the recipe of the local session image; its name changes with its content. */
-export async function readSessionRecipe(root: string): Promise<SessionRecipe> {
-  const text = await readFile(join(root, 'infra/images/session/packages.txt'), 'utf8');
-  const packages = parsePackages(text);
-  const parts = [buildVersion, ...packages, process.version, process.arch];
-  return { image: `shellfleet/session:${recipeHash(parts)}`, packages, nodePath: process.execPath };
-}
-
-export function parsePackages(text: string): string[] {
-  return text
-    .split('\n')
-    .map((line) => line.replace(/#.*/, '').trim())
-    .filter(Boolean);
-}
-
-/** Builds the session image from Debian's packages and the node that runs this. Needs root on a Debian. */
+/**
+ * Builds a session image from Debian's packages and the node that runs this. Needs root on a Debian. The engine has the image when it is
+ * complete, never before. At the lowest priority: other programs go first.
+ */
 export async function buildSessionImage(
   { endpoint, report, signal }: { endpoint: DockerEndpoint; report: Report; signal?: AbortSignal | undefined },
   recipe: SessionRecipe,
@@ -39,18 +28,44 @@ export async function buildSessionImage(
   try {
     signal?.throwIfAborted();
     const mirror = await findDebianMirror();
-    report(`Building the session image from Debian's packages (${mirror.suite}; about a minute)`);
+    const minutes = recipe.variant === 'slim' ? 'about a minute' : 'a minute or two';
+    report(`Building the session image ${recipe.variant} from Debian's packages (${mirror.suite}; ${minutes})`);
+    const npm = recipe.npmVersion === undefined ? [] : await npmHooks(recipe.npmVersion, folder, signal);
     const tarball = join(folder, 'root.tar');
-    await runProgramOrThrow('mmdebstrap', mmdebstrapArgs(recipe, mirror, tarball), { timeoutMs: 15 * 60_000, signal });
-    report('Loading the session image into the Docker engine');
-    const changes = ['ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'CMD ["/bin/bash"]'];
-    await importImage(endpoint, recipe.image, createReadStream(tarball), changes);
+    const build = ['mmdebstrap', ...mmdebstrapArgs(recipe, mirror, npm, tarball)];
+    const [file, ...args] = recipe.variant === 'full' ? ['nice', '-n', '19', ...build] : build;
+    await runProgramOrThrow(file as string, args, { timeoutMs, signal });
+    report(`Loading the session image ${recipe.variant} into the Docker engine`);
+    await importImage(endpoint, recipe.image, createReadStream(tarball), settingsOf(recipe), signal);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-function mmdebstrapArgs(recipe: SessionRecipe, mirror: { url: string; suite: string }, tarball: string): string[] {
+function settingsOf({ variant }: SessionRecipe): string[] {
+  const forUser = variant === 'full' ? [`ENV PATH=${userPath}`, `ENV NPM_CONFIG_PREFIX=${npmPrefix}`] : [];
+  return [`ENV PATH=${systemPath}`, ...forUser, 'CMD ["/bin/bash"]'];
+}
+
+/** npm as its registry has it: Debian's own is old, and four hundred packages. */
+async function npmHooks(version: string, folder: string, signal: AbortSignal | undefined): Promise<string[]> {
+  const npm = process.env.npm_execpath;
+  const [file, ...before] = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm'];
+  const pack = ['pack', `npm@${version}`, '--pack-destination', folder, '--loglevel=error'];
+  await runProgramOrThrow(file as string, [...before, ...pack], { cwd: folder, timeoutMs, signal });
+  const modules = '$1/usr/local/lib/node_modules/npm';
+  const unpack = `mkdir -p "${modules}" && tar -xzf ${folder}/npm-${version}.tgz -C "${modules}" --strip-components=1 --no-same-owner`;
+  const link = (name: string) =>
+    `ln -s ../lib/node_modules/npm/bin/${name}-cli.js "$1/usr/local/bin/${name}" && chmod 755 "${modules}/bin/${name}-cli.js"`;
+  return [unpack, link('npm'), link('npx')].map((command) => `--customize-hook=${command}`);
+}
+
+function mmdebstrapArgs(
+  recipe: SessionRecipe,
+  mirror: { url: string; suite: string },
+  npm: string[],
+  tarball: string,
+): string[] {
   const unread = ['/usr/share/man/*', '/usr/share/doc/*', '/usr/share/info/*', '/usr/share/locale/*'];
   return [
     '--quiet',
@@ -61,8 +76,11 @@ function mmdebstrapArgs(recipe: SessionRecipe, mirror: { url: string; suite: str
     '--dpkgopt=force-unsafe-io',
     `--customize-hook=upload ${recipe.nodePath} /usr/local/bin/node`,
     '--customize-hook=chmod 755 "$1/usr/local/bin/node"',
+    ...npm,
     '--customize-hook=echo "shellfleet:x:1000:1000::/workspace:/bin/bash" >> "$1/etc/passwd"',
     '--customize-hook=echo "shellfleet:x:1000:" >> "$1/etc/group"',
+    // The sandbox is the user's own, so pip may install into it.
+    '--customize-hook=rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED',
     // mmdebstrap copies these from this machine, and the image must not depend on the machine that built it.
     '--customize-hook=rm -f "$1/etc/resolv.conf" "$1/etc/hostname"',
     mirror.suite,

@@ -1,11 +1,20 @@
+import { join } from 'node:path';
 import { canInstallPackages, type Report } from '../debian-packages.ts';
 import type { DockerEndpoint } from '../docker-endpoint.ts';
 import { SetupError } from '../setup-error.ts';
-import { buildSessionImage, readSessionRecipe } from './build-session-image.ts';
-import { hasImage, tagImage } from './image-store.ts';
+import { makeUserStateFolder } from '../state-folder.ts';
+import { underLock } from '../under-lock.ts';
+import { buildSessionImage, npmPrefix, userPath } from './build-session-image.ts';
+import { buildImage, hasImage, tagImage } from './image-store.ts';
+import { packFolder } from './pack-context.ts';
 import { pullReporting } from './pull-image.ts';
+import { recipeHash } from './recipe-hash.ts';
+import { aliasOf, readPackages, readSessionRecipe, type SessionVariant } from './session-recipe.ts';
 
-/** The default session image on machines that can pull images. */
+// IMAGE-1. An image gets its name when it is complete, so an interrupted build leaves none.
+// IMAGE-2. Processes of one user build an image one after another: the second one finds it.
+
+/** The session image `slim` on machines that can pull images. */
 const publicSessionImage = 'node:24-bookworm';
 
 export type EnsureImageDeps = {
@@ -16,26 +25,47 @@ export type EnsureImageDeps = {
   signal?: AbortSignal | undefined;
 };
 
-/** The session image of a worker without a configured default image. */
-const defaultName = 'shellfleet/session:latest';
+type Found = Pick<EnsureImageDeps, 'endpoint' | 'root'>;
 
-/** Returns the name of a default session image that this engine has: the public one, else a local build. */
+/** Returns the name of an image `slim` that this engine has: the public one, else a local build. */
 export async function ensureSessionImage(deps: EnsureImageDeps): Promise<string> {
-  const image = await findOrMakeSessionImage(deps);
-  await tagImage(deps.endpoint, image, defaultName);
+  const image = (await findSessionImage(deps)) ?? (await makeInTurn(deps, 'slim', () => makeSlim(deps)));
+  await tagImage(deps.endpoint, image, aliasOf('slim'));
   return image;
 }
 
-/** The session image that the engine has already, if any. Pulls and builds nothing. */
-export async function findSessionImage({ endpoint, root }: Pick<EnsureImageDeps, 'endpoint' | 'root'>) {
-  const recipe = await readSessionRecipe(root);
-  for (const image of [publicSessionImage, recipe.image]) if (await hasImage(endpoint, image)) return image;
+/** Makes the image `full`, on a machine that has `slim`. Takes a minute or two, so nobody should have to wait for it. */
+export async function ensureFullImage(deps: EnsureImageDeps): Promise<string> {
+  const image = (await findFullImage(deps)) ?? (await makeInTurn(deps, 'full', () => makeFull(deps)));
+  await tagImage(deps.endpoint, image, aliasOf('full'));
+  return image;
+}
+
+/** The image `slim` that the engine has already, if any. Pulls and builds nothing. */
+export async function findSessionImage(found: Found): Promise<string | undefined> {
+  const recipe = await readSessionRecipe(found.root, 'slim');
+  return findFirst(found, [publicSessionImage, recipe.image]);
+}
+
+/** The image `full` that the engine has already, if any. */
+export async function findFullImage(found: Found): Promise<string | undefined> {
+  const recipe = await readSessionRecipe(found.root, 'full');
+  return findFirst(found, [(await readDerived(found.root)).image, recipe.image]);
+}
+
+async function findFirst({ endpoint }: Found, images: string[]): Promise<string | undefined> {
+  for (const image of images) if (await hasImage(endpoint, image)) return image;
   return undefined;
 }
 
-async function findOrMakeSessionImage(deps: EnsureImageDeps): Promise<string> {
-  const found = await findSessionImage(deps);
-  if (found) return found;
+/** IMAGE-2. */
+async function makeInTurn(deps: EnsureImageDeps, variant: SessionVariant, make: () => Promise<string>) {
+  const lock = join(await makeUserStateFolder(deps.env), `session-image-${variant}.lock`);
+  const find = variant === 'slim' ? findSessionImage : findFullImage;
+  return underLock(lock, deps.signal, async () => (await find(deps)) ?? make());
+}
+
+async function makeSlim(deps: EnsureImageDeps): Promise<string> {
   const refusal = await pullReporting(deps, publicSessionImage);
   if (refusal === undefined) return publicSessionImage;
   if (!(await canInstallPackages())) {
@@ -44,7 +74,33 @@ async function findOrMakeSessionImage(deps: EnsureImageDeps): Promise<string> {
       `docker pull ${publicSessionImage}`,
     );
   }
-  const recipe = await readSessionRecipe(deps.root);
+  return buildFromPackages(deps, 'slim');
+}
+
+/** With the public image, on top of that one; else from the packages of this machine's Debian, as `slim` was. */
+async function makeFull(deps: EnsureImageDeps): Promise<string> {
+  if (!(await hasImage(deps.endpoint, publicSessionImage))) return buildFromPackages(deps, 'full');
+  const { image, packages } = await readDerived(deps.root);
+  deps.report(`Building the session image full on top of ${publicSessionImage} (a minute or two)`);
+  const buildArgs = {
+    BASE_IMAGE: publicSessionImage,
+    PACKAGES: packages.join(' '),
+    USER_PATH: userPath,
+    NPM_PREFIX: npmPrefix,
+  };
+  const dockerfile = 'full.Dockerfile';
+  const context = packFolder(join(deps.root, 'infra/images/session'));
+  await buildImage(deps.endpoint, image, context, { dockerfile, buildArgs, signal: deps.signal });
+  return image;
+}
+
+async function buildFromPackages(deps: EnsureImageDeps, variant: SessionVariant): Promise<string> {
+  const recipe = await readSessionRecipe(deps.root, variant);
   await buildSessionImage(deps, recipe);
   return recipe.image;
+}
+
+async function readDerived(root: string): Promise<{ image: string; packages: string[] }> {
+  const packages = await readPackages(root, 'full');
+  return { image: `shellfleet/session:${recipeHash([publicSessionImage, '1', ...packages])}`, packages };
 }

@@ -1,6 +1,5 @@
-import type { Dirent } from 'node:fs';
-import { glob, readFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { EnsureImageDeps } from './ensure-session-image.ts';
 import { buildImage, hasImage } from './image-store.ts';
 import { packFolder } from './pack-context.ts';
@@ -40,10 +39,12 @@ async function hashWorker(root: string, { workspaces }: Closure, baseImage: stri
 }
 
 async function listSources(root: string, workspace: string): Promise<string[]> {
-  const exclude = ({ name }: Dirent): boolean => ['node_modules', 'dist'].includes(name) || name.endsWith('.test.ts');
   const files: string[] = [];
-  for await (const entry of glob('**/*', { cwd: join(root, workspace), withFileTypes: true, exclude })) {
-    if (entry.isFile()) files.push(relative(root, join(entry.parentPath, entry.name)));
+  for (const entry of await readdir(join(root, workspace), { withFileTypes: true })) {
+    const path = `${workspace}/${entry.name}`;
+    if (['node_modules', 'dist'].includes(entry.name) || entry.name.endsWith('.test.ts')) continue;
+    if (entry.isDirectory()) files.push(...(await listSources(root, path)));
+    else if (entry.isFile()) files.push(path);
   }
   return files.sort();
 }

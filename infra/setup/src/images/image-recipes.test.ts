@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { parsePackages } from './build-session-image.ts';
 import { chooseMirror } from './debian-mirror.ts';
 import { isRecent } from './pull-image.ts';
 import { recipeHash } from './recipe-hash.ts';
+import { parsePackages } from './session-recipe.ts';
 
 test('reads a list of packages with its comments', () => {
   expect(parsePackages('# why\nmawk\n\n  git # for fetching\n')).toEqual(['mawk', 'git']);

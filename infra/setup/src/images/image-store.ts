@@ -38,9 +38,10 @@ export async function importImage(
   image: string,
   rootFilesystem: Readable,
   changes: string[],
+  signal?: AbortSignal,
 ): Promise<void> {
   const docker = await connectDocker(endpoint);
-  await sending(rootFilesystem, async (abortSignal) =>
+  await sending(rootFilesystem, signal, async (abortSignal) =>
     untilFinished(docker, await docker.importImage(rootFilesystem, { ...splitImage(image), changes, abortSignal })),
   );
 }
@@ -50,11 +51,11 @@ export async function buildImage(
   endpoint: DockerEndpoint,
   image: string,
   context: Readable,
-  options: { dockerfile: string; buildArgs: Record<string, string> },
+  options: { dockerfile: string; buildArgs: Record<string, string>; signal?: AbortSignal | undefined },
 ): Promise<void> {
   const docker = await connectDocker(endpoint);
-  const { dockerfile, buildArgs } = options;
-  await sending(context, async (abortSignal) =>
+  const { dockerfile, buildArgs, signal } = options;
+  await sending(context, signal, async (abortSignal) =>
     untilFinished(
       docker,
       await docker.buildImage(context, {
@@ -69,14 +70,19 @@ export async function buildImage(
   );
 }
 
-/** Sends a stream in a request, and fails with the stream's error when it has one. */
-async function sending(stream: Readable, request: (signal: AbortSignal) => Promise<void>): Promise<void> {
+/** Sends a stream in a request, and fails with the stream's error when it has one, or when the signal aborts. */
+async function sending(
+  stream: Readable,
+  outer: AbortSignal | undefined,
+  request: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
   const abort = new AbortController();
   stream.once('error', (error) => abort.abort(error));
+  const signal = outer === undefined ? abort.signal : AbortSignal.any([outer, abort.signal]);
   try {
-    await request(abort.signal);
+    await request(signal);
   } catch (error) {
-    throw abort.signal.aborted ? abort.signal.reason : error;
+    throw signal.aborted ? signal.reason : error;
   }
 }
 

@@ -1,5 +1,4 @@
 import { ensureShellfleetError, type Outcome, parseOrThrow, type Result } from '@shellfleet/protocol';
-import { oneShotSpec } from '../run-one-shot.ts';
 import { Session } from '../session.ts';
 import { beginClose } from '../submit/close-session.ts';
 import { openSession } from '../submit/open-session.ts';
@@ -36,7 +35,8 @@ async function tryTask(view: View, task: Task, sessionId: string, signal: AbortS
   const results: Result[] = [];
   try {
     const { script, files = {}, timeoutMs } = parseOrThrow(taskSchema, task, 'COMMAND_INVALID', 'The task');
-    const opened = await openSession(view, sessionId, oneShotSpec(task.spec));
+    const opened = await openSession(view, sessionId, task.spec, { driven: true });
+    using _driving = view.driven.drive(opened.keys);
     const close = () => beginClose(view, opened.keys, opened.generation).catch(() => {});
     signal?.addEventListener('abort', close, { once: true });
     try {

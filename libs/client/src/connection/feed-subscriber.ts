@@ -13,7 +13,7 @@ export class FeedSubscriber {
   readonly #connect: () => Redis;
   readonly #channels = new Map<string, Channel>();
   #redis?: Redis;
-  #timer?: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(connect: () => Redis) {
     this.#connect = connect;

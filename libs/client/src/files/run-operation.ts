@@ -66,8 +66,7 @@ function answerExpired(what: string): ShellfleetError {
 /** Throws unless it succeeded: a file operation or restart has no exit code, so its failure is an error. */
 export function throwUnlessDone(wire: WireResult, what: string): void {
   if (wire.outcome === 'success') return;
-  const { error } = wire;
-  if (error !== undefined) throw fromWireError(error);
+  if (wire.outcome === 'error') throw fromWireError(wire.error);
   if (wire.outcome === 'cancellation') {
     throw new ShellfleetError('SESSION_CLOSED', `Cancelled before it was done: ${what}. The session was closed.`);
   }

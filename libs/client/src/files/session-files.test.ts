@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CallOrder } from '@shellfleet/concurrency';
 import { readSealedAnswer } from '@shellfleet/mailbox';
-import { emptyResult, type FileAnswer, sessionKeys } from '@shellfleet/protocol';
+import { type FileAnswer, newResult, sessionKeys } from '@shellfleet/protocol';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { sendEntry } from '../submit/send-entry.ts';
 import { SessionFiles } from './session-files.ts';
@@ -17,7 +17,10 @@ function filesWith(answers: (FileAnswer | undefined)[], epochs: number[] = []): 
   vi.mocked(sendEntry).mockImplementation(async () => {
     const shell = { state: 'kept' as const, epoch: epochs[step] ?? 1 };
     vi.mocked(readSealedAnswer).mockResolvedValueOnce(JSON.stringify(answers[step++]));
-    const pending = { entryId: `e${step}`, result: async () => emptyResult('success', { shell }) };
+    const pending = {
+      entryId: `e${step}`,
+      result: async () => newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, { shell }),
+    };
     return { pending, deduplicated: false } as never;
   });
   const context = { redis: {}, sealer: { open: (text: string) => text }, nextId: () => 'id' };

@@ -1,30 +1,64 @@
 import { toQueueError } from '@shellfleet/mailbox';
-import type { SessionInfo, SessionState } from '@shellfleet/protocol';
-import type { InfoContext } from './session-info.ts';
-import { readSessionInfos } from './session-info.ts';
+import { labelsSchema, parseOrThrow, SESSION_STATES, type SessionInfo, type SessionState } from '@shellfleet/protocol';
+import { z } from 'zod';
+import { type InfoContext, readSessionInfos } from './session-info.ts';
+
+/** Which sessions are listed. */
+export interface SessionFilter {
+  /**
+   * Only sessions in this state.
+   * @default every state but `closed`
+   */
+  state?: SessionState | undefined;
+  /**
+   * Only sessions that have all of these labels.
+   * @default any
+   */
+  labels?: Record<string, string> | undefined;
+  /**
+   * Closed sessions too, while their output can be read: for the fleet's retention.
+   * @default false
+   * @limit the 100,000 that were closed last
+   */
+  all?: boolean | undefined;
+}
+
+const filterSchema = z.strictObject({
+  state: z.enum(SESSION_STATES, `must be one of ${SESSION_STATES.join(', ')}`).optional(),
+  labels: labelsSchema.default({}),
+  all: z.boolean('must be true or false').default(false),
+});
 
 const PAGE = 200;
 
-/** Sessions of this tenant: recorded, open, or closed a moment ago. They are read in pages, so one that changes meanwhile may show its old or its new state. */
-export async function* listSessions(
-  context: InfoContext,
-  state: SessionState | undefined,
-): AsyncGenerator<SessionInfo> {
-  const prefix = `${context.tenant}:`;
+/** Sessions of this tenant. They are read in pages, so one that changes meanwhile may show its old or its new state. */
+export async function* listSessions(context: InfoContext, given: SessionFilter): AsyncGenerator<SessionInfo> {
+  const { state, labels, all } = parseOrThrow(filterSchema, given, 'COMMAND_INVALID', 'The filter');
+  const closed = all || state === 'closed';
+  const wanted = (info: SessionInfo) =>
+    (state === undefined ? all || info.state !== 'closed' : info.state === state) &&
+    Object.entries(labels).every(([name, value]) => info.labels[name] === value);
   const seen = new Set<string>();
+  for (const index of closed ? [context.fleet.index, context.fleet.closed] : [context.fleet.index]) {
+    for await (const ids of readIds(context, index)) {
+      // A scan may show a member twice, and a closed session is in the first index for a while.
+      const fresh = ids.filter((id) => !seen.has(id));
+      for (const id of fresh) seen.add(id);
+      for (const info of await readSessionInfos(context, fresh.map(context.keysOf))) if (wanted(info)) yield info;
+    }
+  }
+}
+
+async function* readIds(context: InfoContext, index: string): AsyncGenerator<string[]> {
+  const prefix = `${context.tenant}:`;
   let cursor = '0';
   do {
     const [next, pairs] = await context.redis
-      .zscan(context.fleet.index, cursor, 'MATCH', `${prefix}*`, 'COUNT', PAGE)
+      .zscan(index, cursor, 'MATCH', `${prefix}*`, 'COUNT', PAGE)
       .catch((error: unknown) => {
         throw toQueueError(error);
       });
     cursor = next;
-    // A scan may show a member twice.
-    const ids = pairs.filter((_value, index) => index % 2 === 0).map((member) => member.slice(prefix.length));
-    const fresh = ids.filter((id) => !seen.has(id));
-    for (const id of fresh) seen.add(id);
-    const infos = await readSessionInfos(context, fresh.map(context.keysOf));
-    for (const info of infos) if (state === undefined || info.state === state) yield info;
+    yield pairs.filter((_value, place) => place % 2 === 0).map((member) => member.slice(prefix.length));
   } while (cursor !== '0');
 }

@@ -1,4 +1,4 @@
-import { noHostReason, parseClass, readBeats } from '@shellfleet/admission';
+import { noHostReason, parseClass, parsePlacement, readBeats } from '@shellfleet/admission';
 import { readSessionState, type SessionState as StoredState, toQueueError } from '@shellfleet/mailbox';
 import {
   hostKeys,
@@ -9,6 +9,7 @@ import {
   ShellfleetError,
   sessionJobId,
   toCommandId,
+  tryJson,
 } from '@shellfleet/protocol';
 import { type AskContext, askHost } from '../hosts/ask-host.ts';
 import { type LineContext, readWaitingLines, type WaitingLine } from './waiting-line.ts';
@@ -111,9 +112,19 @@ function toInfo(
     ...(state.running ? { runningCommandId: toCommandId(keys.session, state.running) } : {}),
     background: [],
     ...(state.host ? { backgroundUnknown: true as const } : {}),
+    labels: parsePlacement(state.placement)?.labels ?? {},
     createdAt: toTime(state.createdAt),
     lastActiveAt: toTime(state.activeAt),
+    ...(state.life === 'closed' ? toClosing(state) : {}),
   };
+}
+
+/** One that an older worker closed has neither time nor reason. */
+function toClosing({ closedAt, closedWith }: StoredState): Pick<SessionInfo, 'closedAt' | 'closeReason'> {
+  if (closedAt === 0) return {};
+  const data = tryJson(closedWith) as { reason?: unknown } | null | undefined;
+  const reason = typeof data?.reason === 'string' && data.reason !== '' ? data.reason : 'a caller closed it';
+  return { closedAt: toTime(closedAt), closeReason: reason };
 }
 
 function toSessionState(state: StoredState, alive: ReadonlySet<string>): SessionState {

@@ -1,4 +1,4 @@
-import { abortable } from '@shellfleet/concurrency';
+import { abortable, withResolvers } from '@shellfleet/concurrency';
 import { type InboxNotice, type RedisHistory, readRecord, retentionOf } from '@shellfleet/mailbox';
 import {
   isShellfleetError,
@@ -44,7 +44,7 @@ export class Pending {
   /** The number of changes of Redis (RedisHistory) when Redis last had its record, or before it was sent. */
   redisChanges: number;
   readonly #madeAt = performance.now();
-  readonly #end = Promise.withResolvers<Settled>();
+  readonly #end = withResolvers<Settled>();
 
   constructor(keys: SessionKeys, entryId: string, redisChanges: number) {
     this.keys = keys;
@@ -87,7 +87,7 @@ export class PendingResults {
   readonly #redis: Redis;
   readonly #history: Pick<RedisHistory, 'changes'>;
   readonly #pending = new Map<string, Pending>();
-  #timer?: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
   #looking = false;
   #nextOther = 0;
   #closed?: ShellfleetError;

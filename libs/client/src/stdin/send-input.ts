@@ -90,7 +90,7 @@ export function toInputError(
   const message = {
     ended: `Command ${commandId} has ended, so nothing reads its stdin any more.`,
     closed: `The stdin of command ${commandId} was closed before, so nothing can be written after its end.`,
-    'not-open': `The stdin of command ${commandId} is not open for writing. Submit it with { stdin: 'open' }.`,
+    'not-open': `The stdin of command ${commandId} is not open for writing. Submit it with { stdin: { open: true } }.`,
     misplaced: `Redis has lost a part of the stdin of command ${commandId}.`,
   }[written.type];
   return new ShellfleetError('COMMAND_INVALID', message, { commandId, stdin: written.type });

@@ -1,3 +1,4 @@
+import { withResolvers } from '@shellfleet/concurrency';
 import { type EntryPayload, entryPayloadSchema, parseOrThrow, ShellfleetError } from '@shellfleet/protocol';
 
 /** A submit as an interceptor receives it. */
@@ -75,7 +76,7 @@ export class Interceptors {
    */
   async around<Sent extends Sendable>(input: SubmitInput, send: Send<Sent>): Promise<Sent> {
     const before = this.#sent.get(input.sessionId);
-    const own = Promise.withResolvers<void>();
+    const own = withResolvers<void>();
     const sent = Promise.all([before, own.promise]).then(() => {});
     this.#sent.set(input.sessionId, sent);
     const sending = new SendOnce(input, async (payload) => {

@@ -25,6 +25,8 @@ export interface OpenSession extends IndexedSession {
   spec: ResolvedSessionSpec;
   /** What its sealed spec needs to be opened (sealMarkOf). */
   sealedWith: string;
+  /** This process drives it. */
+  driven: boolean;
 }
 
 /** The part of a view that is needed to open a session. */
@@ -40,18 +42,33 @@ const ENDING_MS = 60_000;
 
 const requestSchema = z.object({ id: sessionIdSchema, spec: sessionSpecSchema.optional() });
 
+/** How a session is opened. */
+export interface SessionOptions {
+  /**
+   * The session belongs to this process: when no process that opened it so is alive, it finishes what it has accepted and is closed, within 10 s.
+   * Without effect on an open session that was opened otherwise.
+   * @default false
+   */
+  driven?: boolean | undefined;
+}
+
 /** Records a session, or attaches to the open one of this id. Without a spec it attaches to an open session of any spec. */
-export async function openSession(context: OpenContext, id: string, spec?: SessionSpec): Promise<OpenSession> {
+export async function openSession(
+  context: OpenContext,
+  id: string,
+  spec?: SessionSpec,
+  { driven = false }: SessionOptions = {},
+): Promise<OpenSession> {
   const request = parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
   const keys = context.keysOf(request.id);
   const wanted = request.spec ?? sessionSpecSchema.parse({});
   validateRedaction(wanted);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
-    if (request.spec === undefined) {
+    if (request.spec === undefined && !driven) {
       const living = await findLife(context, keys, ['open']);
       if (living !== undefined) return living;
     }
-    return record(context, keys, wanted, request.spec !== undefined);
+    return record(context, keys, wanted, request.spec !== undefined, driven);
   };
   return (await tryOpen()) ?? afterTheLifeBefore(context, keys, tryOpen);
 }
@@ -64,7 +81,7 @@ export function attachSession(context: OpenContext, id: string): Promise<OpenSes
 
 /** Redis lost the session: record it again, with the same spec, under a new generation. */
 export async function reopenAfterLoss(context: OpenContext, session: OpenSession): Promise<void> {
-  const opened = await record(context, session.keys, session.spec, true);
+  const opened = await record(context, session.keys, session.spec, true, session.driven);
   if (opened !== undefined) Object.assign(session, { generation: opened.generation, sealedWith: opened.sealedWith });
 }
 
@@ -74,6 +91,7 @@ async function record(
   keys: SessionKeys,
   spec: ResolvedSessionSpec,
   specMatters: boolean,
+  driven: boolean,
 ): Promise<OpenSession | undefined> {
   const canonical = toCanonicalJson(spec);
   const seal = (generation: string) =>
@@ -82,11 +100,19 @@ async function record(
   const sealedWith = sealMarkOf(seal(''));
   const placement = toPlacement(spec, sealedWith);
   const clear = { placementClass: placementClass(placement), json: JSON.stringify(placement) };
-  const opened = await context.window.enter(() => open(context.redis, keys, seal, digest, 'same-spec', clear));
+  const opened = await context.window.enter(() => open(context.redis, keys, seal, digest, 'same-spec', clear, driven));
   switch (opened.type) {
     case 'created':
     case 'attached': {
-      const session = { id: keys.session, keys, generation: opened.generation, spec, sealedWith, indexedAt: 0 };
+      const session = {
+        id: keys.session,
+        keys,
+        generation: opened.generation,
+        spec,
+        sealedWith,
+        driven: driven && opened.driven,
+        indexedAt: 0,
+      };
       noteInIndex(context, session);
       return session;
     }
@@ -95,7 +121,7 @@ async function record(
     case 'conflict': {
       const living = await findLife(context, keys, ['open']);
       // It was closed in between: try again.
-      if (living === undefined) return record(context, keys, spec, specMatters);
+      if (living === undefined) return record(context, keys, spec, specMatters, driven);
       const fields = specDifference(spec, living.spec);
       // Equal specs with different digests were sealed with different keys.
       if (!specMatters || fields.length === 0) return living;
@@ -120,7 +146,7 @@ async function findLife(
   const place = sealPlace('spec', keys, { generation: found.generation });
   const open = () => sessionSpecSchema.parse(JSON.parse(context.sealer.open(found.spec, place)));
   const sealedWith = sealMarkOf(found.spec);
-  const known = { id: keys.session, keys, generation: found.generation, sealedWith, indexedAt: 0 };
+  const known = { id: keys.session, keys, generation: found.generation, sealedWith, driven: false, indexedAt: 0 };
   if (needs === 'spec') return { ...known, spec: open() };
   // Without the key a session can still be looked at and closed. What needs its spec throws.
   const opened = once(open);

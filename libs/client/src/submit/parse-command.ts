@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   type CommandPayload,
+  isOpenStdin,
   LIMITS,
   type OutputChunk,
   type ParsedRunOptions,
@@ -16,9 +17,9 @@ import { z } from 'zod';
 /** How one command is run. Durations are in milliseconds, sizes in bytes. */
 export interface RunOptions extends RunOptionsInput {
   /** Receives the output as it is stored, chunk by chunk, before the Result resolves. An error that it throws rejects the Result. */
-  onOutput?: (chunk: OutputChunk) => void;
+  onOutput?: ((chunk: OutputChunk) => void) | undefined;
   /** Ends the caller's wait with the reason of the signal. The command itself goes on; `command.cancel` ends it. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 export interface ParsedCommand {
@@ -57,6 +58,7 @@ export function parseCommand(
       ...toExecution(options, spec.commandTimeoutMs),
       ...input,
       encoding: options.encoding,
+      ...(options.attachReader ? { reader: 'attached' as const } : {}),
     },
   };
 }
@@ -83,7 +85,7 @@ function toExecution(options: ParsedRunOptions, defaultTimeoutMs: number) {
 /** How the stdin reaches the command. A streamed one is hashed when an idempotency key has to compare it. */
 function toInput({ stdin, idempotencyKey }: ParsedRunOptions) {
   if (stdin === undefined) return {};
-  if (stdin === 'open') return { input: 'open' as const };
+  if (isOpenStdin(stdin)) return { input: 'open' as const };
   if (typeof stdin !== 'string' && !(stdin instanceof Uint8Array)) return { input: 'streamed' as const, stream: stdin };
   const bytes = typeof stdin === 'string' ? Buffer.from(stdin) : stdin;
   if (bytes.byteLength <= LIMITS.stdinBytes) return { stdin: Buffer.from(bytes).toString('base64') };

@@ -1,8 +1,16 @@
 -- forget: remove a session whose life is over from the index, unless an entry was submitted since the caller read its score.
--- KEYS 1 index · 2 owners
--- ARGV 1 member · 2 its score when the caller read it
+-- A closed one is listed until its state expires; the oldest of too many are not.
+-- KEYS 1 index · 2 owners · 3 closed
+-- ARGV 1 member · 2 its score when the caller read it · 3 ms until its state expires, or '' when nothing is left of it · 4 the most that are listed
 -- Returns 1 forgotten · 0 submitted to again, or not there
 if redis.call('ZSCORE', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('HDEL', KEYS[2], ARGV[1])
+if ARGV[3] == '' then return 1 end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
+redis.call('ZADD', KEYS[3], now + ARGV[3], ARGV[1])
+redis.call('ZREMRANGEBYRANK', KEYS[3], 0, -1 - ARGV[4])
+redis.call('PEXPIRE', KEYS[3], ARGV[3])
 return 1

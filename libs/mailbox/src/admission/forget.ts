@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { FleetKeys } from '@shellfleet/protocol';
+import { type FleetKeys, LIMITS } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { defineScript, runScript } from '../script.ts';
 
@@ -7,8 +7,16 @@ const script = defineScript('admission/forget', readFileSync(new URL('./forget.l
 
 /**
  * Removes a session whose life is over (closed, or nothing is left of it) from the index. `score`: its score in the index, as text, from
- * before the caller read the session. Returns false when an entry was submitted since.
+ * before the caller read the session. A closed one is listed among the closed sessions for `listedMs` more, unless 100,000 were closed since.
+ * Returns false when an entry was submitted since.
  */
-export async function forget(redis: Redis, fleet: FleetKeys, member: string, score: string): Promise<boolean> {
-  return (await runScript(redis, script, [fleet.index, fleet.owners], [member, score])) === 1;
+export async function forget(
+  redis: Redis,
+  fleet: FleetKeys,
+  member: string,
+  score: string,
+  listedMs?: number,
+): Promise<boolean> {
+  const args = [member, score, listedMs ?? '', LIMITS.closedSessions];
+  return (await runScript(redis, script, [fleet.index, fleet.owners, fleet.closed], args)) === 1;
 }

@@ -27,6 +27,8 @@ export interface Adopted {
   preparedEpoch: number;
   /** Why the shell that an owner gave up was ended, or empty. */
   loss: string;
+  /** Its life ends when no driver is alive and it has nothing to do. */
+  driven: boolean;
   /** number of entries that wait */
   waiting: number;
   createdAt: number;
@@ -56,7 +58,7 @@ export async function adopt(
   if (reply[0] === -2) return { type: 'closed' };
   if (reply[0] === -3) return { type: 'wrong-queue' };
   const [, life, generation, spec, epoch, waiting, createdAt, previousHost, entry] = reply;
-  const [reportedEpoch, epochBase, shell, preparedEpoch, loss] = reply.slice(9);
+  const [reportedEpoch, epochBase, shell, preparedEpoch, loss, driven] = reply.slice(9);
   const [host = '', sandbox = ''] = asString(shell).split(' ');
   const running = toTaken(asArray(entry, script.name));
   return {
@@ -69,6 +71,7 @@ export async function adopt(
     epochBase: asNumber(epochBase),
     preparedEpoch: asNumber(preparedEpoch),
     loss: asString(loss),
+    driven: driven === 1,
     waiting: asNumber(waiting),
     createdAt: asNumber(createdAt),
     previousHost: asString(previousHost),

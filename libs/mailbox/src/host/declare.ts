@@ -1,4 +1,4 @@
-import { emptyResult, toWireResult } from '@shellfleet/protocol';
+import { newResult, toWireResult } from '@shellfleet/protocol';
 import type { Entry } from '../entry.ts';
 import { asArray } from '../reply.ts';
 import { retentionOf } from '../retention.ts';
@@ -16,6 +16,7 @@ export interface Declaration {
   /** in clear, as JSON */
   placement: string;
   createdAt: number;
+  driven: boolean;
   epoch: number;
   epochBase: number;
   /** id of the sandbox of its ready shell */
@@ -32,18 +33,22 @@ export interface StoredOutput {
 
 const LOST = JSON.stringify(
   toWireResult(
-    emptyResult('lost', { shell: { state: 'lost', reason: 'Redis lost the end of this command', epoch: 0 } }),
+    newResult(
+      { outcome: 'lost' },
+      { shell: { state: 'lost', reason: 'Redis lost the end of this command', epoch: 0 } },
+    ),
   ),
 );
 
 /** Restores a session in a Redis that came back with other data. `fenced`: another host has a higher fence. Safe to repeat. */
 export async function declare(owner: Owner, declared: Declaration): Promise<{ type: 'declared' } | Fenced> {
   const { redis, keys, fence, host } = owner;
-  const { generation, spec, placementClass, placement, createdAt, epoch, epochBase, sandbox, running } = declared;
+  const { generation, spec, placementClass, placement, createdAt, driven, epoch, epochBase, sandbox, running } =
+    declared;
   const retention = retentionOf(redis, keys.namespace);
   const shell = sandbox === undefined ? '' : `${host} ${sandbox}`;
   const session = [fence, host, generation, shell, epoch, epochBase, LOST, retention];
-  const args = [...session, spec, placementClass, placement, createdAt, ...toArguments(running)];
+  const args = [...session, spec, placementClass, placement, createdAt, ...toArguments(running), driven ? '1' : ''];
   const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
   return reply[0] === -1 ? FENCED : { type: 'declared' };
 }

@@ -3,11 +3,13 @@ import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
 import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
+import { DRIVER_GONE_MS } from './renew-driver.ts';
 
 const script = defineMailboxScript('producer/open');
 
 export type Opened =
-  | { type: 'created' | 'attached'; generation: string }
+  /** `driven`: the life ends with its drivers. */
+  | { type: 'created' | 'attached'; generation: string; driven: boolean }
   /** A life with another digest is open; `spec` is its sealed spec. The same spec has another digest under another seal key. */
   | { type: 'conflict'; spec: string; generation: string }
   /** The previous life is still ending. */
@@ -15,7 +17,7 @@ export type Opened =
 
 /**
  * Records a session, or attaches to its open life. `sealSpec` is called when a life begins: its spec is sealed for its generation. `attachTo`: with 'same-spec' an open life with another digest is a conflict, with 'any'
- * it is not; default: 'same-spec' if a digest is given. `placement`: a copy of the placement in clear text, by which jobs are routed.
+ * it is not; default: 'same-spec' if a digest is given. `placement`: a copy of the placement in clear text, by which jobs are routed. `driven`: the caller is a driver; a life that begins so is closed when no driver is alive and it has nothing to do.
  */
 export async function open(
   redis: Redis,
@@ -24,6 +26,7 @@ export async function open(
   digest?: string,
   attachTo: 'same-spec' | 'any' = digest === undefined ? 'any' : 'same-spec',
   placement = { placementClass: '', json: '' },
+  driven = false,
 ): Promise<Opened> {
   const argsFor = (sealed: string, generation: string) => [
     sealed,
@@ -33,6 +36,7 @@ export async function open(
     placement.placementClass,
     placement.json,
     generation,
+    driven ? DRIVER_GONE_MS : '',
   ];
   const call = async (sealed: string, generation: string) =>
     asArray(await runOnSession(redis, script, keys, argsFor(sealed, generation)), script.name);
@@ -43,5 +47,7 @@ export async function open(
   }
   if (reply[0] === 0) return { type: 'closing' };
   if (reply[0] === -1) return { type: 'conflict', spec: asString(reply[1]), generation: asString(reply[2]) };
-  return { type: reply[0] === 1 ? 'created' : 'attached', generation: asString(reply[1]) };
+  const generation = asString(reply[1]);
+  if (reply[0] === 1) return { type: 'created', generation, driven };
+  return { type: 'attached', generation, driven: reply[2] === 1 };
 }

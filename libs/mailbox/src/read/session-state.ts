@@ -21,6 +21,9 @@ export interface SessionState {
   /** by the clock of Redis, ms */
   createdAt: number;
   activeAt: number;
+  /** Of a closed one: when it was closed, by the clock of Redis, ms; and the data of its `session.closed`. Else 0 and empty. */
+  closedAt: number;
+  closedWith: string;
   /** number of entries that wait */
   waiting: number;
   /** id of the head when it is held, or empty */
@@ -42,6 +45,8 @@ const FIELDS = [
   'createdAt',
   'activeAt',
   'held',
+  'closedAt',
+  'closedWith',
 ];
 
 /** Undefined when the session does not exist. Calls of one turn of the event loop share a round trip. Throws QUEUE_UNAVAILABLE. */
@@ -51,8 +56,22 @@ export async function readSessionState(redis: Redis, keys: SessionKeys): Promise
     redis.llen(keys.queue),
     redis.lindex(keys.queue, 0),
   ]).catch(throwQueueError);
-  const [life, generation, placementClass, placement, status, host, fence, running, epoch, createdAt, activeAt, held] =
-    fields;
+  const [
+    life,
+    generation,
+    placementClass,
+    placement,
+    status,
+    host,
+    fence,
+    running,
+    epoch,
+    createdAt,
+    activeAt,
+    held,
+    closedAt,
+    closedWith,
+  ] = fields;
   if (!life) return undefined;
   return {
     life: life as Life,
@@ -66,6 +85,8 @@ export async function readSessionState(redis: Redis, keys: SessionKeys): Promise
     epoch: Number(epoch ?? 0),
     createdAt: Number(createdAt ?? 0),
     activeAt: Number(activeAt ?? 0),
+    closedAt: Number(closedAt ?? 0),
+    closedWith: closedWith ?? '',
     waiting,
     held: head !== null && head === held ? head : '',
     hasWork: Boolean(running) || life === 'closing' || isRunnable(head, held),

@@ -1,6 +1,7 @@
 import { isShellfleetError, sessionSpecSchema } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { type DockerAllowances, planDocker } from './docker.ts';
+import { SESSION_IMAGES } from './session-images.ts';
 
 const GIB = 2 ** 30;
 const allowances: DockerAllowances = {
@@ -36,6 +37,23 @@ describe('planDocker', () => {
       cwd: '/workspace',
       limits: { memoryBytes: 512 * 2 ** 20, cpus: 1, pids: 256, diskBytes: undefined },
     });
+  });
+
+  test('a session that names no image gets full where the host has it, else slim; one that names either gets that one', () => {
+    const full = { defaultImage: 'full', images: [] };
+    expect(plan({}, full)).toMatchObject({
+      image: 'shellfleet/session:full',
+      otherwiseImage: 'shellfleet/session:slim',
+    });
+    for (const [image, whole] of Object.entries(SESSION_IMAGES)) {
+      const named = plan({ image }, full);
+      expect([named.image, named.otherwiseImage]).toEqual([whole, undefined]);
+    }
+    expect(plan({}, { defaultImage: 'slim' })).toMatchObject({ image: 'shellfleet/session:slim' });
+    expect(refusalOf({ image: 'full' }, { defaultImage: 'slim', images: ['node:24'] })?.issues).toEqual([
+      { path: 'image', message: "shellfleet/session:full is not on this host's list of images" },
+    ]);
+    expect(plan({ image: 'full' }, { defaultImage: 'slim', images: ['full'] }).image).toBe('shellfleet/session:full');
   });
 
   test('on a host that gives each session a uid of its own, a spec names no numeric user, but may name what the operator allows', () => {

@@ -3,6 +3,7 @@ import { checkBounds, checkEnforceable, type HostBounds } from '../limits.ts';
 import { checkCwd, checkWorkspace } from './folders.ts';
 import { isListedImage } from './image-list.ts';
 import { refuse } from './refusal.ts';
+import { toDefaultImage, toWholeName } from './session-images.ts';
 import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 
 // The docker policy as data. A producer may ask for less freedom than the operator of a host allows, never for more.
@@ -13,6 +14,7 @@ import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 export interface DockerAllowances {
   /** Whole names, repositories, or prefixes that end in '/'. 'any' allows every image. */
   images: readonly string[] | 'any';
+  /** `full`: that one where the host has it, else `slim`. */
   defaultImage: string;
   /** 'root': uid or gid 0. 'image': user names, and the image's own default user. */
   users: readonly ('root' | 'image')[];
@@ -29,6 +31,8 @@ const NO_CPU_TIME = 'the docker policy cannot bound CPU seconds: use limits.cpus
 /** The container's settings, fully decided. There is no field for a network: a session has none. */
 export interface DockerPlan {
   image: string;
+  /** The image to use where the host lacks `image`. */
+  otherwiseImage?: string;
   /** `uid:gid` or a name. Undefined: the image's own user. */
   user: string | undefined;
   /** Owner of /workspace when the worker creates it. */
@@ -44,11 +48,14 @@ export interface DockerPlan {
 /** Throws SANDBOX_UNAVAILABLE, with every field that is refused. The caller has resolved the symbolic links of `spec.workspace`. */
 export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowances): DockerPlan {
   const user = toSessionUser(spec.user ?? DEFAULT_USER);
-  const image = spec.image ?? allowances.defaultImage;
+  const { image, otherwise } =
+    spec.image === undefined
+      ? toDefaultImage(allowances.defaultImage)
+      : { image: toWholeName(spec.image), otherwise: undefined };
   const { memoryBytes, cpus, pids, cpuTimeSeconds, diskBytes } = withDefaultLimits(spec.limits);
   const { bounds } = allowances;
   refuse([
-    ...checkImage(image, allowances),
+    ...(spec.image === undefined ? [] : checkImage(image, allowances)),
     ...checkUser(user, spec.user, allowances),
     ...checkWorkspace(spec.workspace, allowances.workspaces),
     ...checkCwd(spec.cwd),
@@ -58,6 +65,7 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
   ]);
   return {
     image,
+    ...(otherwise === undefined ? {} : { otherwiseImage: otherwise }),
     user: user.name,
     owner: user.owner,
     readOnlyRootfs: spec.policy.type === 'docker' && spec.policy.readOnlyRootfs,
@@ -68,7 +76,9 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
 }
 
 function checkImage(image: string, { images, defaultImage }: DockerAllowances): FieldIssue[] {
-  if (images === 'any' || image === defaultImage || isListedImage(image, images)) return [];
+  if (images === 'any' || isListedImage(image, images.map(toWholeName))) return [];
+  const { image: usual, otherwise } = toDefaultImage(defaultImage);
+  if (image === usual || image === otherwise) return [];
   return [{ path: 'image', message: `${image} is not on this host's list of images` }];
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { abortable } from '@shellfleet/concurrency';
+import { abortable, withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from '@shellfleet/policy';
 import { type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
@@ -114,11 +114,24 @@ class DockerSandboxes implements Sandboxes {
     spec: ResolvedSessionSpec,
     options: { signal?: AbortSignal } = {},
   ): Promise<Sandbox> {
-    const { hostId, transport, uids } = this.#options;
     const diskQuota = spec.limits?.diskBytes !== undefined && (await readDiskQuota(this.#engine));
     const { bounds, ...allowed } = this.#options.allowances;
-    const allowances = { ...allowed, ownUids: uids !== undefined, bounds: { ...bounds, diskQuota } };
-    const planned = planDocker(await withRealWorkspace(spec), allowances);
+    const allowances = { ...allowed, ownUids: this.#uids !== undefined, bounds: { ...bounds, diskQuota } };
+    const plan = planDocker(await withRealWorkspace(spec), allowances);
+    const create = (image: string) => this.#create(session, spec, { ...plan, image }, options.signal);
+    return create(plan.image).catch((error: unknown) => {
+      if (!(error instanceof MissingImage) || plan.otherwiseImage === undefined) throw error;
+      return create(plan.otherwiseImage);
+    });
+  }
+
+  async #create(
+    session: SessionRef,
+    spec: ResolvedSessionSpec,
+    planned: DockerPlan,
+    signal: AbortSignal | undefined,
+  ): Promise<Sandbox> {
+    const { hostId, transport, allowances } = this.#options;
     const sandboxId = randomBytes(6).toString('hex');
     const uid = spec.user === undefined ? this.#takeUid(sandboxId) : undefined;
     const plan = uid === undefined ? planned : { ...planned, user: `${uid}:${uid}`, owner: { uid, gid: uid } };
@@ -143,7 +156,7 @@ class DockerSandboxes implements Sandboxes {
       void sandbox.died.then(() => workspace.close());
       await this.#checkVolumes(containerId, plan.image, workspace.identity)
         .then(() => this.#fill(containerId, request, transport))
-        .then(() => options.signal?.throwIfAborted())
+        .then(() => signal?.throwIfAborted())
         .catch(async (error: unknown) => {
           await sandbox.remove();
           throw error;
@@ -308,7 +321,7 @@ class DockerSandboxes implements Sandboxes {
   #toSandbox(containerId: string, image: string, labels: SandboxLabels, createdAt: number, isRunning = false): Sandbox {
     const container = this.#engine.docker.getContainer(containerId);
     const folder = this.#folders.at(nameOf(labels));
-    const died = Promise.withResolvers<SandboxDeath>();
+    const died = withResolvers<SandboxDeath>();
     const watch = () => {
       this.#disks.add(containerId, () => died.resolve({ reason: 'disk', exitCode: null }));
       void this.#deaths.watch(containerId).then((death) => {

@@ -1,9 +1,11 @@
+import { isMadeHere } from '@shellfleet/policy';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type Docker from 'dockerode';
 import pLimit from 'p-limit';
 
 // PULL-1. Sessions that need the same image share one pull.
-// PULL-2. A registry that is slow or silent delays the pulls from other registries only when very many of them are.
+// PULL-2. No registry is asked for an image that only a host's own set-up makes: whoever takes its name there could replace it.
+// PULL-3. A registry that is slow or silent delays the pulls from other registries only when very many of them are.
 
 const PULLS = 16;
 const PULLS_PER_REGISTRY = 3;
@@ -29,7 +31,13 @@ export class Images {
     this.#times = { pullTimeoutMs, silenceMs };
   }
 
-  pull(image: string): Promise<void> {
+  /** Rejects with IMAGE_UNAVAILABLE. */
+  async pull(image: string): Promise<void> {
+    if (isMadeHere(image)) throw notMadeYet(image);
+    await this.#pullOnce(image);
+  }
+
+  #pullOnce(image: string): Promise<void> {
     const running = this.#pulls.get(image) ?? this.#pullInTurn(image).finally(() => this.#pulls.delete(image));
     this.#pulls.set(image, running);
     return running;
@@ -73,6 +81,15 @@ export class Images {
       clearTimeout(silent);
     }
   }
+}
+
+/** PULL-2. */
+function notMadeYet(image: string): ShellfleetError {
+  return new ShellfleetError(
+    'IMAGE_UNAVAILABLE',
+    `The image ${image} is not on this host, and is in no registry. \`shellfleet up\` makes \`slim\` at its start and \`full\` in the minutes after it; elsewhere load it with docker load. Or name another image.`,
+    { image },
+  );
 }
 
 /** As Docker reads an image's name: its first part names a registry if it has a dot or a colon, or is `localhost`. */

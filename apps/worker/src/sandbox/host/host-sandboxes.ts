@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import { withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type HostPlan, planHost, WORKSPACE_PATH } from '@shellfleet/policy';
 import { type ResolvedSessionSpec, withDefaultLimits } from '@shellfleet/protocol';
@@ -177,7 +178,7 @@ export class HostSandboxes implements Sandboxes {
   ): Sandbox {
     const { session, sandboxId, keeperProtocol, createdAt } = record;
     const { token } = deriveKeeperSecrets(this.#options.hostKey, session, sandboxId);
-    const died = Promise.withResolvers<SandboxDeath>();
+    const died = withResolvers<SandboxDeath>();
     const watch = (process_: LiveProcess) =>
       void this.#ends.watch(process_).then(async () => died.resolve(await this.#deathOf(name)));
     if (life.running !== undefined) watch(life.running);

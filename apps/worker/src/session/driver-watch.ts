@@ -1,0 +1,49 @@
+import { closeUndriven, type Owner, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+
+/** How long a driven session has nothing to do before its driver is looked for, and how often it is then. */
+const LOOK_EVERY_MS = 1_000;
+/** A driver is gone when it is missing in two looks so far apart. It has this time to renew its sign of life in a Redis that was away. */
+const MISSING_FOR_MS = 2_000;
+
+/** Finds out whether the driver of an idle session is gone. A session without a driver costs nothing here. */
+export class DriverWatch {
+  readonly #owner: Owner;
+  readonly #isDriven: boolean;
+  readonly #signal: AbortSignal;
+  #lookedAt = 0;
+  #missingSince: number | undefined;
+  #gone = false;
+
+  constructor(owner: Owner, isDriven: boolean, signal: AbortSignal) {
+    this.#owner = owner;
+    this.#isDriven = isDriven;
+    this.#signal = signal;
+  }
+
+  /** The session is closing because its driver is gone. */
+  get gone(): boolean {
+    return this.#gone;
+  }
+
+  /** How long an idle session waits for its next look; undefined when it needs none. */
+  get pauseMs(): number | undefined {
+    if (!this.#isDriven) return undefined;
+    return this.#missingSince === undefined ? LOOK_EVERY_MS : MISSING_FOR_MS;
+  }
+
+  /** Begins to close the session when its driver is gone. `activeAt`: when the session last had something to do, ms. */
+  async look(activeAt: number): Promise<'stays' | 'closing' | 'fenced'> {
+    const pauseMs = this.pauseMs;
+    if (pauseMs === undefined) return 'stays';
+    if (activeAt > (this.#missingSince ?? activeAt)) this.#missingSince = undefined;
+    if (Date.now() - Math.max(activeAt, this.#lookedAt) < pauseMs) return 'stays';
+    const how = this.#missingSince === undefined ? 'look' : 'close';
+    const { type } = await retryWhileRedisIsDown(() => closeUndriven(this.#owner, how), this.#signal);
+    this.#lookedAt = Date.now();
+    this.#missingSince = type === 'undriven' ? this.#lookedAt : undefined;
+    if (type === 'fenced') return 'fenced';
+    if (type !== 'closing') return 'stays';
+    this.#gone = how === 'close';
+    return 'closing';
+  }
+}

@@ -1,0 +1,28 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { findProgram } from './run-program.ts';
+
+/**
+ * Does work while this process holds the lock of a file; other processes wait. The lock ends with this process, however that ends. Where there is
+ * no `flock` (macOS), the work is done without it: work that two processes do at the same time must be wasteful at most.
+ */
+export async function underLock<T>(path: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+  const flock = await findProgram('flock');
+  if (flock === undefined) return work();
+  // cat answers when flock has the lock, and ends when its stdin does, as it does when this process is killed.
+  const holder = spawn(flock, [path, 'cat'], { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+  const ended = once(holder, 'close');
+  const giveUp = () => void holder.kill('SIGTERM');
+  signal?.addEventListener('abort', giveUp, { once: true });
+  try {
+    holder.stdin.on('error', () => {});
+    holder.stdin.write('\n');
+    await Promise.race([once(holder.stdout, 'data'), ended]);
+    signal?.throwIfAborted();
+    return await work();
+  } finally {
+    signal?.removeEventListener('abort', giveUp);
+    holder.stdin.end();
+    await ended;
+  }
+}

@@ -1,0 +1,35 @@
+// Builds the programs that the published package holds, in the folder `prebuilt`: for both architectures, with a cross compiler for the other one.
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { arch } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { buildInto, hashOfSources, MissingCompiler } from './build.ts';
+
+const compilers: Record<string, string[]> = {
+  x64: ['x86_64-linux-musl-gcc', 'x86_64-linux-gnu-gcc'],
+  arm64: ['aarch64-linux-musl-gcc', 'aarch64-linux-gnu-gcc'],
+};
+const prebuilt = join(dirname(fileURLToPath(import.meta.url)), 'prebuilt');
+
+for (const [name, cross] of Object.entries(compilers)) {
+  const isOwn = name === arch();
+  try {
+    await prebuild(join(prebuilt, `linux-${name}`), isOwn ? ['musl-gcc', 'cc', 'gcc', 'clang', ...cross] : cross);
+  } catch (error) {
+    // A build for one's own use may lack the other architecture. A release is refused without it.
+    if (!(error instanceof MissingCompiler) || isOwn) throw error;
+    console.error(`The keeper is not built for ${name}: none of ${cross.join(', ')} is installed.`);
+  }
+}
+
+/** Leaves a build of the same source as it is. */
+async function prebuild(folder: string, candidates: readonly string[]): Promise<void> {
+  const stamp = `${folder}.source`;
+  const hash = await hashOfSources();
+  if ((await readFile(stamp, 'utf8').catch(() => undefined)) === hash) return;
+  await rm(folder, { recursive: true, force: true });
+  await rm(stamp, { force: true });
+  await buildInto(folder, candidates);
+  await rm(join(folder, 'shell_script.h'));
+  await writeFile(stamp, hash);
+}

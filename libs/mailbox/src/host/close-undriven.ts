@@ -1,0 +1,19 @@
+import { asArray } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/close-undriven');
+
+/**
+ * Begins to close a driven session that has nothing to do and whose driver is gone; with `look` it changes nothing. `undriven`: the look found it
+ * so. `stays`: its driver is alive, or it has work.
+ */
+export async function closeUndriven(
+  owner: Owner,
+  how: 'close' | 'look',
+): Promise<{ type: 'closing' | 'undriven' | 'stays' } | Fenced> {
+  const args = [owner.fence, owner.host, how === 'close' ? '1' : '0'];
+  const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
+  if (reply[0] === -1) return FENCED;
+  return { type: reply[0] === 1 ? 'closing' : reply[0] === 2 ? 'undriven' : 'stays' };
+}

@@ -1,0 +1,18 @@
+import { driverKey, type SessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { throwQueueError } from '../script.ts';
+
+/** A driver that has not renewed its sign of life for so long counts as gone. */
+export const DRIVER_GONE_MS = 6_000;
+/** How often a driver renews it. */
+export const RENEW_DRIVER_EVERY_MS = 2_000;
+
+/** Renews the sign of life of a session's driver. A Redis without room renews one that is still there. Throws QUEUE_UNAVAILABLE. */
+export async function renewDriver(redis: Redis, keys: SessionKeys): Promise<void> {
+  const key = driverKey(keys);
+  try {
+    if ((await redis.pexpire(key, DRIVER_GONE_MS)) === 0) await redis.set(key, '1', 'PX', DRIVER_GONE_MS);
+  } catch (cause) {
+    throwQueueError(cause);
+  }
+}

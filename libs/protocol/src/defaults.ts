@@ -1,0 +1,29 @@
+/** Every default of a session, a command, a batch, a terminal and a connection. The schemas take theirs from here; so do `--help` and the reference. */
+export const DEFAULTS = {
+  session: {
+    policy: 'docker',
+    env: {},
+    cwd: '/workspace',
+    user: '1000:1000',
+    startupCommands: [],
+    shutdownCommands: [],
+    commandTimeoutMs: 600_000,
+    startupTimeoutMs: 30_000,
+    terminationTimeoutMs: 10_000,
+    redaction: [],
+    secrets: {},
+    idleTimeoutMs: 1_800_000,
+    maxLifetimeMs: 86_400_000,
+    onHostLoss: 'fail',
+    hostGraceMs: 60_000,
+    priority: 0,
+    labels: {},
+  },
+  /** `output` of a session. */
+  output: { maxBytes: 262_144, maxLines: 10_000, keep: 'head-tail', streamBytes: 8_388_608 },
+  /** `limits` of a session: those that control groups enforce. The others have no default. */
+  limits: { memoryBytes: 536_870_912, cpus: 1, pids: 256 },
+  command: { killGraceMs: 1_500, durable: false, retry: 'never', encoding: 'utf8', attachReader: false },
+  terminal: { rows: 24, cols: 80, term: 'xterm-256color' },
+  connection: { namespace: 'shellfleet', tenant: 'default' },
+} as const;

@@ -1,0 +1,188 @@
+import type { ExecutionPolicy, PolicyName } from './execution-policy.ts';
+import type { RedactionRule } from './redaction.ts';
+
+/** How a session is set up. Every field is optional; `undefined` is the same as absent. Unknown fields are rejected, so that a misspelt one is noticed. */
+export interface SessionSpec {
+  /**
+   * Where the shell runs: the name of a policy, or `{ type: name, … }` with its options.
+   * @default 'docker'
+   */
+  policy?: PolicyName | ExecutionPolicy | undefined;
+  /**
+   * Container image, `registry/name:tag` or `name@sha256:digest`. Refused under the policy `host`.
+   * @default the image of the host
+   * @limit 256 characters
+   */
+  image?: string | undefined;
+  /**
+   * Variables of the shell.
+   * @default none
+   * @limit names match `[A-Za-z_][A-Za-z0-9_]*`; a value at most 131,072 bytes, all of them 1 MiB
+   */
+  env?: Record<string, string> | undefined;
+  /**
+   * Directory in which a fresh shell starts.
+   * @default /workspace
+   * @limit an absolute path of at most 4,096 bytes
+   */
+  cwd?: string | undefined;
+  /**
+   * Folder of the host that is mounted as `/workspace`; the operator of the host must allow it.
+   * @default an empty folder that ends with the sandbox
+   * @limit an absolute path of at most 4,096 bytes
+   */
+  workspace?: string | undefined;
+  /**
+   * Program and arguments of the shell.
+   * @default chosen by the host
+   * @limit 1 to 64 words
+   */
+  shell?: string[] | undefined;
+  /**
+   * Name or uid, with `:group` if wanted. Refused under the policy `host`.
+   * @default 1000:1000
+   */
+  user?: string | undefined;
+  /**
+   * Scripts that every fresh shell runs before any command, in order. When one fails, so does every command.
+   * @default none
+   * @limit 64 scripts of 1 MiB each
+   */
+  startupCommands?: string[] | undefined;
+  /**
+   * Scripts that run before the shell is ended in order: at close, idle timeout and greatest age.
+   * @default none
+   * @limit 64 scripts of 1 MiB each
+   */
+  shutdownCommands?: string[] | undefined;
+  /**
+   * Wall clock limit in ms of a command that has no `timeoutMs` of its own, and of each startup and shutdown command.
+   * @default 600,000
+   * @limit 1 to 86,400,000 ms (a day)
+   */
+  commandTimeoutMs?: number | undefined;
+  /**
+   * Limit in ms for opening the sandbox and running the startup commands. Time in the queue does not count.
+   * @default 30,000
+   * @limit 1 to 86,400,000 ms (a day)
+   */
+  startupTimeoutMs?: number | undefined;
+  /**
+   * Limit in ms for ending the shell at close or restart.
+   * @default 10,000
+   * @limit 1 to 86,400,000 ms (a day)
+   */
+  terminationTimeoutMs?: number | undefined;
+  /** Bounds of the output of each command. */
+  output?: OutputOptions | undefined;
+  /**
+   * Rules that replace or block parts of the output.
+   * @default none
+   * @limit 64 rules
+   */
+  redaction?: RedactionRule[] | undefined;
+  /**
+   * Variables of the shell whose values are redacted in every encoding. A name must not be in `env` as well.
+   * @default none
+   * @limit a value at most 16,384 bytes, all of them 1 MiB
+   */
+  secrets?: Record<string, string> | undefined;
+  /** Resources of the sandbox. */
+  limits?: LimitOptions | undefined;
+  /**
+   * A session that is idle for this time in ms gives up shell and slot; its next command gets a fresh shell.
+   * @default 1,800,000
+   * @limit 1 to 86,400,000 ms (a day)
+   */
+  idleTimeoutMs?: number | undefined;
+  /**
+   * A shell of this age in ms is ended, and the next command gets a fresh one.
+   * @default 86,400,000
+   * @limit 1 to 2,592,000,000 ms (30 days)
+   */
+  maxLifetimeMs?: number | undefined;
+  /**
+   * When its host is lost: `fail` ends the waiting commands with an error, `recreate` continues them in a fresh shell elsewhere.
+   * @default 'fail'
+   */
+  onHostLoss?: 'fail' | 'recreate' | undefined;
+  /**
+   * Time in ms that a lost host has to come back before `onHostLoss` applies.
+   * @default 60,000
+   * @limit 0 to 3,600,000 ms (an hour)
+   */
+  hostGraceMs?: number | undefined;
+  /**
+   * Place in the queue of sessions; 0 is first.
+   * @default 0
+   * @limit 0 to 2,097,152
+   */
+  priority?: number | undefined;
+  /**
+   * Names and values by which sessions are placed and listed. They are stored in clear.
+   * @default none
+   * @limit 32 labels; names and values of 1 to 63 of `A-Z a-z 0-9 . _ / -`, the first and the last a letter or digit
+   */
+  labels?: Record<string, string> | undefined;
+}
+
+/** Bounds of the output of each command of a session. What is cut is counted and marked, and the log has it. */
+export interface OutputOptions {
+  /**
+   * Bytes of each stream in the Result.
+   * @default 262,144
+   * @limit 1 to 1,048,576 bytes (1 MiB)
+   */
+  maxBytes?: number | undefined;
+  /**
+   * Lines of each stream in the Result.
+   * @default 10,000
+   * @limit 1 to 1,000,000 lines
+   */
+  maxLines?: number | undefined;
+  /**
+   * The part of a longer output that the Result keeps.
+   * @default 'head-tail'
+   */
+  keep?: 'head' | 'tail' | 'head-tail' | undefined;
+  /**
+   * Bytes of a command that its stream carries. Further bytes are counted, and are in the log.
+   * @default 8,388,608
+   * @limit 1 to 67,108,864 bytes (64 MiB)
+   */
+  streamBytes?: number | undefined;
+}
+
+/** Resources of a sandbox. A host refuses what it cannot enforce. The defaults hold under the policy `docker`; under `host` only what is given holds. */
+export interface LimitOptions {
+  /**
+   * Memory of all its processes in bytes, the pages of `/tmp` and `/dev/shm` included.
+   * @default 536,870,912
+   * @limit 33,554,432 (32 MiB) to 2^50 bytes
+   */
+  memoryBytes?: number | undefined;
+  /**
+   * Processors that it may keep busy; fractions are allowed.
+   * @default 1
+   * @limit 0.01 to 1,024
+   */
+  cpus?: number | undefined;
+  /**
+   * Processes and threads at once.
+   * @default 256
+   * @limit 16 to 65,536
+   */
+  pids?: number | undefined;
+  /**
+   * Processor time in seconds of each process. Only under the policy `host`.
+   * @default no limit
+   * @limit 1 to 2,147,483,647 s
+   */
+  cpuTimeSeconds?: number | undefined;
+  /**
+   * Bytes that its files may take. Only on a host whose storage driver has quotas, and refused under the policy `host`.
+   * @default no quota; the host ends what fills its disk
+   * @limit 1 to 2^50 bytes
+   */
+  diskBytes?: number | undefined;
+}
