@@ -15,6 +15,8 @@ export const commandPayloadSchema = z.object({
   /** Hash of a streamed stdin. It is compared when an idempotency key is used again. */
   inputHash: z.string().optional(),
   encoding: encodingSchema,
+  /** Its submitter reads all of its output while it runs, and it is throttled to that reader. */
+  reader: z.literal('attached').optional(),
 });
 
 /** One step of a file operation; larger files are transferred in several parts. `data` is base64. */

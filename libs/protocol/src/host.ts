@@ -71,10 +71,16 @@ export const hostQuestionSchema = z.discriminatedUnion('type', [
     entry: entryIdSchema,
     streams: z.array(z.enum(STREAM_NAMES)).min(1).max(2),
     from: z.object({ stdout: offsetSchema, stderr: offsetSchema }),
+    /**
+     * From the reader that is attached to the command, which has everything before `from`. `reads`: the answer waits a moment for output.
+     * `waits`: a sign of life only, because the reader cannot take more now; the answer is empty.
+     */
+    attached: z.enum(['reads', 'waits']).optional(),
   }),
   attachQuestionSchema,
 ]);
 export type HostQuestion = z.infer<typeof hostQuestionSchema>;
+export type LogQuestion = Extract<HostQuestion, { type: 'log' }>;
 export type HostAnswer<T extends HostQuestion['type']> = z.infer<(typeof hostAnswerSchemas)[T]>;
 
 /** An answer in the inbox of the producer that sent the question. It is stored sealed. */

@@ -1,5 +1,6 @@
+import { ensureShellfleetError, isOn, ShellfleetError } from '@shellfleet/protocol';
 import { Command, CommanderError, Option } from 'commander';
-import { type Config, isSet } from '../config.ts';
+import type { Config } from '../config.ts';
 import { createContext } from './context.ts';
 import { exitCodeOfError, USAGE } from './exit-codes.ts';
 import { addExamples, configureHelp } from './help.ts';
@@ -15,14 +16,39 @@ export async function runCli(args: readonly string[], config: Config): Promise<n
   const program = createProgram(config, terminal, (code) => {
     exitCode = code;
   });
+  let flags: { json?: unknown } | undefined;
+  program.hook('preAction', (_program, verb) => {
+    flags = verb.opts();
+  });
+  const words = endOptionsAtScript(program, args);
   try {
-    await program.parseAsync(endOptionsAtScript(program, args), { from: 'user' });
+    await program.parseAsync(words, { from: 'user' });
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return 0;
+      if (isJson(words, undefined)) await terminal.json(toErrorLine(toUsageError(error)));
+      return USAGE;
+    }
     terminal.fail(error);
+    if (isJson(words, flags)) await terminal.json(toErrorLine(ensureShellfleetError(error)));
     return exitCodeOfError(error);
   }
+}
+
+/** Whether stdout is for a program. Of a call that was not understood only its words are known. */
+function isJson(words: readonly string[], flags: { json?: unknown } | undefined): boolean {
+  if (flags !== undefined) return flags.json === true;
+  const end = words.indexOf('--');
+  return words.slice(0, end < 0 ? undefined : end).includes('--json');
+}
+
+function toUsageError({ message }: CommanderError): ShellfleetError {
+  return new ShellfleetError('COMMAND_INVALID', message.replace(/^error: /, ''));
+}
+
+function toErrorLine({ code, message, retryable }: ShellfleetError) {
+  return { type: 'error', code, message, retryable };
 }
 
 /** The program with all of its verbs. */
@@ -52,12 +78,12 @@ function inheritSettings(program: Command, verb: Command): void {
   for (const inner of verb.commands) inheritSettings(verb, inner);
 }
 
-/** A variable of a flag without a value switches it on, unless the variable is empty, `0` or `false`. */
+/** A variable of a flag without a value switches it on, unless the variable is empty, `0`, `false`, `no` or `off`. */
 function ignoreSwitchesThatAreOff(command: Command, env: NodeJS.ProcessEnv): void {
   for (const option of command.options) {
     const value = option.envVar === undefined ? undefined : env[option.envVar];
     const isSwitch = !option.required && !option.optional;
-    if (isSwitch && value !== undefined && !isSet(value)) delete option.envVar;
+    if (isSwitch && value !== undefined && !isOn(value)) delete option.envVar;
   }
   for (const inner of command.commands) ignoreSwitchesThatAreOff(inner, env);
 }

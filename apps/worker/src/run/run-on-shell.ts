@@ -17,6 +17,8 @@ export interface EntryStreams {
   onOutput: EntryHandlers['onOutput'];
   /** Raw bytes of each stream that were received so far: a new connection continues there. */
   received(): Record<StreamName, number>;
+  /** The entry is followed on a new connection. */
+  resumed?(): void;
   /** Of an entry whose stdin is open. */
   input?: InputListener | undefined;
 }
@@ -65,6 +67,7 @@ function beginOn(live: LiveShell, how: 'start' | 'resume', start: ShellStart, st
       ? live.start(start, handlers)
       : live.resume(start.entryId, resumeFrom(streams.received(), live.hello, start.entryId), handlers);
   input?.connected(live, how);
+  if (how === 'resume') streams.resumed?.();
   return ended;
 }
 

@@ -110,6 +110,7 @@ function open(
     hostLog: { ofCommand: () => log } as unknown as HostLog,
     hostEntries: new RunningEntries(),
     journal,
+    readerStallMs: 60_000,
     admission: ADMIT_EVERYTHING,
     logger: pino({ level: 'silent' }),
   });

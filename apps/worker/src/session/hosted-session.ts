@@ -85,9 +85,9 @@ export class HostedSession {
     this.#wakeUps.notify();
   }
 
-  /** Something was written to the stdin of the entry that runs. */
-  wakeInput(): void {
-    this.#run?.wakeInput();
+  /** The entry that runs here. */
+  get running(): EntryRun | undefined {
+    return this.#run;
   }
 
   /** Something was typed at a terminal, or its output was read. */

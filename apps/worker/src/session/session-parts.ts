@@ -44,6 +44,7 @@ export interface SessionDeps {
   hostLog: HostLog;
   hostEntries: RunningEntries;
   journal: Journal;
+  readerStallMs: number;
   /** The rules by which the host admits entries. */
   admission: Admission;
   logger: Logger;
@@ -85,7 +86,7 @@ export function createSessionParts(
   deps: SessionDeps,
 ): SessionParts {
   const { keys } = owner;
-  const { sealer, hostLog, hostEntries, journal, sandboxes, jobs } = deps;
+  const { sealer, hostLog, hostEntries, journal, readerStallMs, sandboxes, jobs } = deps;
   const { generation } = adopted;
   const redaction = createSessionRedaction(spec, keys, sealer);
   const logger = redactLog(deps.logger, redaction);
@@ -93,6 +94,7 @@ export function createSessionParts(
   const context: SessionContext = {
     ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, logger, signal, onFenced },
     stoppedUnstored: new Set<string>(),
+    readerStallMs,
   };
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
