@@ -9,13 +9,20 @@ import { followWholeOutput } from './stream/whole-output.ts';
 import { cancelEntry } from './submit/cancel-entry.ts';
 import type { View } from './view.ts';
 
+/** Where reading begins, and when it ends. */
 export interface FollowOptions {
-  /** Start after the chunk or event with this id. Default: from the beginning. */
-  after?: string;
+  /**
+   * Start after the chunk or event with this id.
+   * @default from the beginning
+   */
+  after?: string | undefined;
   /** Ends the reading with the reason of the signal. */
-  signal?: AbortSignal;
-  /** `false`: end after the output that is stored now. Default: true. */
-  follow?: boolean;
+  signal?: AbortSignal | undefined;
+  /**
+   * `false`: end after what is stored now.
+   * @default true
+   */
+  follow?: boolean | undefined;
 }
 
 interface CommandState {
@@ -31,7 +38,9 @@ interface CommandState {
 
 /** An accepted command. Any process can read its output and Result, write its stdin and cancel it. */
 export class Command {
+  /** `<session>.<ULID>`; `fleet.command(id)` finds it from any process. */
   readonly id: string;
+  /** The session in which it runs. */
   readonly sessionId: string;
   readonly #view: View;
   readonly #pending: Pending;
@@ -83,7 +92,7 @@ export class Command {
   }
 
   /** The Result, after every chunk was given to `onOutput`. Rejects with RESULT_EXPIRED when it is no longer kept, and with the reason of the signal; the command goes on then. */
-  async result(options: { signal?: AbortSignal } = {}): Promise<Result> {
+  async result(options: { signal?: AbortSignal | undefined } = {}): Promise<Result> {
     const { signal } = options;
     if (this.#state.foreign) await this.#watch(signal);
     const wire = await this.#pending.result(signal);

@@ -1,14 +1,21 @@
-import { describeBlocked, type Result } from '@shellfleet/protocol';
+import { describeBlocked, type OutputOptions, type Result } from '@shellfleet/protocol';
 
+/** What a text for a model says beyond the Result. */
 export interface ModelTextOptions {
   /** The bounds of the output, as in the session's spec or one of OUTPUT_PROFILES. A note on truncation then names them. */
-  output?: { maxLines?: number; maxBytes?: number; keep?: 'head' | 'tail' | 'head-tail' };
-  /** Timeout of the command in ms, for the message after a timeout. Default: the time that it ran. */
-  timeoutMs?: number;
+  output?: Pick<OutputOptions, 'maxLines' | 'maxBytes' | 'keep'> | undefined;
+  /**
+   * Timeout of the command in ms, for the message after a timeout.
+   * @default the time that it ran
+   */
+  timeoutMs?: number | undefined;
 }
 
+/** A Result as a language model reads it. */
 export interface ModelText {
+  /** For the model. */
   text: string;
+  /** `success` for the outcome success. */
   status: 'success' | 'error';
   /** For programs. `redaction_matches` counts matches by rule; it has no values. */
   artifact: {

@@ -19,23 +19,21 @@ export const EVENT_TYPES = [
 export const eventTypeSchema = z.enum(EVENT_TYPES);
 export type EventType = (typeof EVENT_TYPES)[number];
 
-export interface SessionEvent {
-  id: string;
-  at: string;
-  type: EventType;
-  commandId?: string;
-  data?: unknown;
-}
-
 /** The output streams of a command. */
 export const STREAM_NAMES = ['stdout', 'stderr'] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
 
+/** A piece of a command's output, after redaction. */
 export interface OutputChunk {
+  /** Its place in the session's stream: `output({ after: id })` continues behind it. */
   id: string;
+  /** The stream that it is a part of. */
   stream: StreamName;
+  /** Counts the chunks of a command, both streams together, from 0. */
   seq: number;
+  /** Its bytes. */
   data: Uint8Array;
+  /** Its bytes as UTF-8. A character that was cut between two chunks is in the second one. */
   text: string;
   /** Number of bytes that are missing before this chunk. */
   omittedBytes?: number;

@@ -247,7 +247,7 @@ class TinyHost implements MailboxHost {
     await announce(
       owner,
       { epoch: session.epoch, epochBase: 0, status: 'ready' },
-      { type: 'session.opened', data: {} },
+      { type: 'session.opened', data: { hostId: this.id, epoch: session.epoch } },
     );
     if (adopted.life === 'closing') await this.#giveUp(session);
     else this.#kick(session);

@@ -72,7 +72,7 @@ async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKey
     if (detached) left.resolve({ exitCode: 0, words: 'Left; the terminal is closed, and the session goes on.' });
   };
   const showing = (async () => {
-    for await (const bytes of terminal.output) {
+    for await (const bytes of terminal.output()) {
       modes.push(bytes);
       await context.terminal.write('stdout', bytes);
     }

@@ -155,7 +155,7 @@ async function showLogChunk(terminal: Terminal, chunk: LogChunk, json: boolean):
 }
 
 async function* outputOf(events: ReturnType<Session['events']>): AsyncGenerator<OutputChunk> {
-  for await (const event of events) if (event.type === 'command.output') yield event.data as OutputChunk;
+  for await (const event of events) if (event.type === 'command.output') yield event.data;
 }
 
 /** A session id may look like the id of a command. */
