@@ -12,8 +12,12 @@ const run = promisify(execFile);
 async function main(args: readonly string[]): Promise<void> {
   const isDry = args.includes('--dry-run');
   const obstacles = await findObstacles();
-  if (obstacles.length > 0 && !isDry) throw new Error(obstacles.join('\n'));
   await buildPackages();
+  for (const arch of ['x64', 'arm64']) {
+    const hasKeeper = await readdir(join(root, 'libs/keeper/prebuilt', `linux-${arch}`)).catch(() => []);
+    if (hasKeeper.length === 0) obstacles.push(`Install a C compiler for ${arch}: the keeper is missing for it.`);
+  }
+  if (obstacles.length > 0 && !isDry) throw new Error(obstacles.join('\n'));
   const packed = await packPackages(join(root, '.cache/release'));
   const faults = (await Promise.all(packed.map(describeFaults))).flat();
   if (faults.length > 0) throw new Error(faults.join('\n'));

@@ -77,7 +77,9 @@ async function stage({ folder, manifest }: PublicPackage, to: string): Promise<s
   }
   await cp(join(folder, 'README.md'), join(to, 'README.md'));
   await cp(join(root, 'LICENSE'), join(to, 'LICENSE'));
-  await writeFile(join(to, 'package.json'), `${JSON.stringify(toPublished(manifest), null, 2)}\n`);
+  const { repository } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { repository?: object };
+  const place = repository && { repository: { ...repository, directory: relative(root, folder) } };
+  await writeFile(join(to, 'package.json'), `${JSON.stringify({ ...toPublished(manifest), ...place }, null, 2)}\n`);
   return to;
 }
 

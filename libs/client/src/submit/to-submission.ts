@@ -26,8 +26,8 @@ export function toSubmission(
     generation,
     kind: payload.type,
     payload: sealer.seal(JSON.stringify(payload), place),
-    // Only an idempotency key compares payloads.
-    payloadHash: idempotencyKey === undefined ? '' : sealer.digest(toCanonicalJson(payload)),
+    // Only an idempotency key compares payloads. Whether somebody reads the output makes no other command of it.
+    payloadHash: idempotencyKey === undefined ? '' : sealer.digest(toCanonicalJson({ ...payload, reader: undefined })),
     ...(idempotencyKey === undefined
       ? {}
       : { idempotencyKey: createHash('sha256').update(idempotencyKey).digest('base64url') }),
