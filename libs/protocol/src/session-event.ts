@@ -56,7 +56,8 @@ export interface SessionEventFields {
   at: string;
 }
 
-type CommandEventType = Extract<EventType, `command.${string}` | `approval.${string}`>;
+/** Events of one command. */
+export type CommandEventType = Extract<EventType, `command.${string}` | `approval.${string}`>;
 
 /** One event of a session. Its `type` tells the type of its `data`; events of commands and approvals have the id of the command. */
 export type SessionEvent = {
