@@ -178,6 +178,7 @@ test('run uses a session of its own and closes it', async () => {
 test('cp copies both ways, the same bytes', async () => {
   const bytes = new Uint8Array(600_000).map((_, index) => index * 7);
   await writeFile(join(folder, 'in'), bytes);
+  await runCli(stage, ['exec', 'files', '--', 'true']);
   expect((await runCli(stage, ['cp', join(folder, 'in'), 'files:/workspace/'])).exitCode).toBe(0);
   expect((await runCli(stage, ['cp', 'files:/workspace/in', join(folder, 'out')])).exitCode).toBe(0);
   expect((await readFile(join(folder, 'out'))).equals(Buffer.from(bytes))).toBe(true);
@@ -185,6 +186,22 @@ test('cp copies both ways, the same bytes', async () => {
     exitCode: 125,
     stderr: expect.stringMatching(/^shellfleet: There is no \/workspace\/none\..* \(FILE_NOT_FOUND\)\n$/),
   });
+});
+
+test('cp opens no session: a misspelt id is refused, in both directions', async () => {
+  await writeFile(join(folder, 'local'), 'text');
+  for (const args of [
+    ['cp', join(folder, 'local'), 'misspelt:/workspace/'],
+    ['cp', 'misspelt:/workspace/local', folder],
+  ]) {
+    expect(await runCli(stage, args)).toMatchObject({
+      exitCode: 125,
+      stderr: expect.stringMatching(
+        /^shellfleet: There is no open session misspelt\. .*`shellfleet exec misspelt -- true` opens it\. \(SESSION_NOT_FOUND\)\n$/,
+      ),
+    });
+  }
+  expect((await runCli(stage, ['ps', '--all'])).stdout.toString()).not.toContain('misspelt');
 });
 
 test('ps, queue, hosts, restart and close', async () => {
@@ -252,6 +269,9 @@ test.each([
   [['exec', 's\u001b[2J', '--', 'true'], /id: may only hold/],
   [['exec', 's', '--', ' '], /script: must not be empty/],
   [['exec', 'new', '--image', 'Bad Image', '--', 'true'], /spec\.image: is not an image name/],
+  [['exec', 'new', '--redact', 'foo', '--', 'true'], /Give TYPE:STRATEGY, such as email:mask\./],
+  [['up', '--policies', 'foo'], /'--policies <names>' argument 'foo' is invalid\. Give one or more of docker, host/],
+  [['worker', '--policies', 'docker,foo'], /Give one or more of docker, host/],
   [['cp', 'a', 'b'], /One of the two must be in a session/],
   [['batch', 'run', '/etc/hostname', '--out', '/tmp/x'], /\/etc\/hostname:1 is not a task/],
   [['--redis-url', 'http://x', 'ps'], /The Redis URL is not of the form/],

@@ -12,6 +12,7 @@ export * from './field-schemas.ts';
 export * from './file.ts';
 export * from './host.ts';
 export * from './ids.ts';
+export * from './is-on.ts';
 export * from './json-text.ts';
 export * from './keys.ts';
 export * from './labels.ts';

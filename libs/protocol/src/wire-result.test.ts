@@ -30,6 +30,16 @@ test('a Result comes back as it was, whatever was left out on the wire', () => {
   );
 });
 
+test('a Result whose shell was not kept has a reason, which is not empty', () => {
+  const accepts = (shell: object) => wireResultSchema.safeParse({ ...sampleResult('success'), shell }).success;
+  const shells = (['partial', 'lost'] as const).flatMap((state) => [
+    { state, epoch: 2 },
+    { state, reason: '', epoch: 2 },
+    { state, reason: 'it was idle for 10 ms', epoch: 2 },
+  ]);
+  expect(shells.map(accepts)).toEqual([false, false, true, false, false, true]);
+});
+
 test('the wire carries no text twice', () => {
   expect('output' in toWireResult(sampleResult('success', { stdout: 'a', output: 'a' }))).toBe(false);
   expect('output' in toWireResult(sampleResult('success', { stderr: 'a', output: 'a' }))).toBe(false);

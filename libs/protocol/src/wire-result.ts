@@ -15,11 +15,9 @@ const fields = {
     stderrLines: z.number(),
   }),
   redactions: z.record(z.string(), z.number()),
-  shell: z.object({
-    state: z.enum(['kept', 'partial', 'lost']),
-    reason: z.string().optional(),
-    epoch: z.number(),
-  }),
+  shell: z
+    .object({ state: z.enum(['kept', 'partial', 'lost']), reason: z.string().min(1).optional(), epoch: z.number() })
+    .refine(({ state, reason }) => state === 'kept' || reason !== undefined, 'a state that was not kept has a reason'),
   timings: z.object({ queuedMs: z.number(), startMs: z.number(), runMs: z.number(), totalMs: z.number() }),
   hostId: z.string().nullable(),
   attempts: z.number().optional(),
@@ -43,7 +41,7 @@ export const wireResultSchema = z.discriminatedUnion('outcome', [
     outcome: z.literal('cancellation'),
     exitCode: z.null(),
     reason: z.literal('cancelled'),
-    cancelReason: z.string().optional(),
+    cancelReason: z.string().min(1).optional(),
   }),
   z.object({
     ...fields,

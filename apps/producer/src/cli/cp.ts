@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs';
 import { basename, join, posix } from 'node:path';
-import { type Fleet, type Session, ShellfleetError } from '@shellfleet/client';
+import { type Fleet, ShellfleetError } from '@shellfleet/client';
 import type { Command } from 'commander';
 import type { Context } from './context.ts';
+import { existingSession } from './existing-session.ts';
 
 export function registerCp(program: Command, context: Context): void {
   program
@@ -18,12 +19,12 @@ async function cp(context: Context, fleet: Fleet, from: string, to: string): Pro
   const target = parseRemote(to);
   if (source !== undefined && target === undefined) {
     const local = isDirectory(to) ? join(to, posix.basename(source.path)) : to;
-    const session = await existing(fleet, source.session);
+    const session = await existingSession(fleet, source.session);
     await session.files.download(source.path, local);
     context.terminal.say(`${from} → ${local}`);
   } else if (target !== undefined && source === undefined) {
     const path = target.path.endsWith('/') ? posix.join(target.path, basename(from)) : target.path;
-    const session = await fleet.session(target.session);
+    const session = await existingSession(fleet, target.session);
     await session.files.upload(from, path);
     context.terminal.say(`${from} → ${target.session}:${path}`);
   } else {
@@ -37,13 +38,6 @@ async function cp(context: Context, fleet: Fleet, from: string, to: string): Pro
 function parseRemote(text: string): { session: string; path: string } | undefined {
   const [, session, path] = /^([A-Za-z0-9._-]{1,128}):([\s\S]*)$/.exec(text) ?? [];
   return session === undefined || path === undefined ? undefined : { session, path };
-}
-
-/** A download opens no session: a new one has nothing to copy. */
-async function existing(fleet: Fleet, id: string): Promise<Session> {
-  const session = await fleet.attach(id);
-  if (session !== undefined) return session;
-  throw new ShellfleetError('SESSION_NOT_FOUND', `There is no session ${id}. \`shellfleet ps\` lists the sessions.`);
 }
 
 function isDirectory(path: string): boolean {

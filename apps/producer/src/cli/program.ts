@@ -1,6 +1,6 @@
-import { ensureShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+import { ensureShellfleetError, isOn, ShellfleetError } from '@shellfleet/protocol';
 import { Command, CommanderError, Option } from 'commander';
-import { type Config, isSet } from '../config.ts';
+import type { Config } from '../config.ts';
 import { createContext } from './context.ts';
 import { exitCodeOfError, USAGE } from './exit-codes.ts';
 import { addExamples, configureHelp } from './help.ts';
@@ -78,12 +78,12 @@ function inheritSettings(program: Command, verb: Command): void {
   for (const inner of verb.commands) inheritSettings(verb, inner);
 }
 
-/** A variable of a flag without a value switches it on, unless the variable is empty, `0` or `false`. */
+/** A variable of a flag without a value switches it on, unless the variable is empty, `0`, `false`, `no` or `off`. */
 function ignoreSwitchesThatAreOff(command: Command, env: NodeJS.ProcessEnv): void {
   for (const option of command.options) {
     const value = option.envVar === undefined ? undefined : env[option.envVar];
     const isSwitch = !option.required && !option.optional;
-    if (isSwitch && value !== undefined && !isSet(value)) delete option.envVar;
+    if (isSwitch && value !== undefined && !isOn(value)) delete option.envVar;
   }
   for (const inner of command.commands) ignoreSwitchesThatAreOff(inner, env);
 }

@@ -113,8 +113,10 @@ function parseAmount(text: string): number {
 const collectText = (text: string, before: readonly string[] = []) => [...before, text];
 
 function collectRule(text: string, before: NonNullable<SessionSpec['redaction']> = []) {
-  const [type = '', strategy = 'redact', ...more] = text.split(':');
-  if (type === '' || more.length > 0) throw new InvalidArgumentError('Give it as type:strategy, such as email:mask.');
+  const [type = '', strategy = '', ...more] = text.split(':');
+  if (type === '' || strategy === '' || more.length > 0) {
+    throw new InvalidArgumentError('Give TYPE:STRATEGY, such as email:mask.');
+  }
   // The schema checks the strategies.
   return [...before, { type, strategy: strategy as 'redact' }];
 }

@@ -11,6 +11,7 @@ import { runFirstCommand } from '../fleet-process/first-command.ts';
 import { type RunningFleet, startFleet, type UpOptions } from '../fleet-process/up.ts';
 import type { Context } from './context.ts';
 import { CANCELLED } from './exit-codes.ts';
+import { policiesFlag, slotsFlag } from './worker-flags.ts';
 
 interface UpFlags {
   detach?: boolean;
@@ -28,8 +29,8 @@ export function registerUp(program: Command, context: Context): void {
     .description('bring up a fleet on this machine: engine, images, Redis, workers')
     .addOption(new Option('-d, --detach', 'return when all is ready').env('SHELLFLEET_UP_DETACH'))
     .addOption(new Option('--workers <n>', 'workers').env('SHELLFLEET_WORKERS').argParser(toCount).default(1))
-    .addOption(new Option('--slots <n>', 'open sessions per worker').env('SHELLFLEET_SLOTS').argParser(toCount))
-    .addOption(new Option('--policies <names>', 'execution policies that the workers offer').env('SHELLFLEET_POLICIES'))
+    .addOption(slotsFlag().argParser(toCount))
+    .addOption(policiesFlag())
     .action((flags: UpFlags) => (flags.detach ? upDetached(context) : up(flags, context)));
 }
 

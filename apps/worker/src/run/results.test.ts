@@ -7,7 +7,7 @@ import { toCancelled, toCommandResult, withBlocked } from './results.ts';
 const BASE = {
   sessionId: 's',
   hostId: 'h1',
-  shell: { state: 'lost', epoch: 1 },
+  shell: { state: 'lost', reason: 'the shell itself ended', epoch: 1 },
   timings: { queuedMs: 1, startMs: 2, runMs: 3, totalMs: 6 },
 } as const;
 const NO_TEXTS = { stdout: '', stderr: '', output: '' };
