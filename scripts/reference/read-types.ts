@@ -105,7 +105,7 @@ class Reader {
     return {
       name: symbol.name,
       optional: (symbol.flags & SymbolFlags.Optional) !== 0,
-      type: (text ?? checker.typeToString(type)).replace(/ \| undefined$/, ''),
+      type: (text || checker.typeToString(type)).replace(/ \| undefined$/, ''),
       text: comment.replace(DEFAULT_AT_END, ''),
       default: tags.get('default') ?? DEFAULT_AT_END.exec(comment)?.[1],
       limit: tags.get('limit'),

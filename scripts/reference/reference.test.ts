@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { DEFAULTS, describeDefault } from '../../libs/protocol/src/defaults.ts';
+import { DEFAULTS } from '../../libs/protocol/src/defaults.ts';
 import { OUTCOMES } from '../../libs/protocol/src/result.ts';
 import { root } from '../steps.ts';
+import { describeDefault } from './describe-default.ts';
 import { type FieldEntry, readTypes, readUnexported, type TypeEntry } from './read-types.ts';
 import { DEFAULTS_OF, writePages } from './write-pages.ts';
 
@@ -18,9 +19,7 @@ test('the reference is what `npm run reference` writes', async () => {
 });
 
 test('every field of every public type has a docstring', () => {
-  const silent = types.flatMap(({ name, fields }) =>
-    fields.filter(isSilent).map((field) => `${name}.${field.name}`),
-  );
+  const silent = types.flatMap(({ name, fields }) => fields.filter(isSilent).map((field) => `${name}.${field.name}`));
   expect(silent).toEqual([]);
 });
 

@@ -1,4 +1,5 @@
-import { DEFAULTS, describeAmount } from '../../libs/protocol/src/defaults.ts';
+import { DEFAULTS } from '../../libs/protocol/src/defaults.ts';
+import { describeAmount } from './describe-default.ts';
 import type { FieldEntry, TypeEntry } from './read-types.ts';
 
 export interface Page {
@@ -6,6 +7,8 @@ export interface Page {
   path: string;
   text: string;
 }
+
+const WRITTEN_BY = '<!-- Written by `npm run reference` from the types of the SDK. -->';
 
 interface PagePlan {
   path: string;
@@ -81,14 +84,17 @@ const PLANS: PagePlan[] = [
   },
 ];
 
-/** Types whose fields stand where they are used. */
+/** Types whose fields stand where they are used, or in another document. */
 const ELSEWHERE = new Set([
+  'CommandEventType',
+  'EntryPayload',
+  'ErrorCode',
+  'EventType',
   'ExecutionOptions',
-  'RunOptionsInput',
   'LogRange',
+  'RunOptionsInput',
   'SessionEvent',
   'StreamName',
-  'EventType',
 ]);
 
 /** Which part of the defaults a type has. */
@@ -104,15 +110,34 @@ export function writePages(types: readonly TypeEntry[]): Page[] {
   const placed = new Set([...PLANS.flatMap((plan) => plan.types), ...ELSEWHERE]);
   const rest = types.map(({ name }) => name).filter((name) => !placed.has(name));
   const base = new Set(types.find(({ name }) => name === 'ResultFields')?.fields.map(({ name }) => name));
-  return PLANS.map((plan, index) => {
+  const pages = PLANS.map((plan, index) => {
     const names = index === PLANS.length - 1 ? rest : plan.types;
     const sections = names.flatMap((name) => {
       const found = types.find((type) => type.name === name);
       return found === undefined ? [] : [toSection(withoutBase(found, base))];
     });
-    const head = `# ${plan.title}\n\n<!-- Written by \`npm run reference\` from the types of the SDK. -->\n\n${plan.intro}`;
+    const head = `# ${plan.title}\n\n${WRITTEN_BY}\n\n${plan.intro}`;
     return { path: plan.path, text: `${[head, ...sections].join('\n\n')}\n` };
   });
+  return [toIndex(), ...pages];
+}
+
+function toIndex(): Page {
+  const lines = PLANS.map(({ path, title, intro }) => `* [${title}](${path}): ${intro}`);
+  return {
+    path: 'README.md',
+    text: `# Reference
+
+${WRITTEN_BY}
+
+Every option and field of the SDK, with its type, default, unit and limit. Times are in ms, sizes in bytes. An option that is
+\`undefined\` is the same as one that is absent, and an unknown one is refused.
+
+${lines.join('\n')}
+* Error codes: [errors.md](../errors.md). Verbs and flags: [cli.md](../cli.md). Variables of a worker: [operations.md](../operations.md); of everything that
+  connects: \`ConnectOptions\` in [fleet.md](fleet.md).
+`,
+  };
 }
 
 /** A Result of one outcome: what it has beyond the fields of every Result. */

@@ -48,7 +48,7 @@ export interface ShellEventData {
   epoch: number;
 }
 
-/** The fields of every event. */
+/** The fields of every event. Beside them it has `type`, and `data` as SessionEventData says; events of commands and approvals have a `commandId`. */
 export interface SessionEventFields {
   /** Its place in the session's stream: `events({ after: id })` continues behind it. */
   id: string;
