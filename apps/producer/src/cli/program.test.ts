@@ -92,6 +92,19 @@ test('every verb has a help with its examples', () => {
   }
 });
 
+test('the help of exec ends with the defaults of a session', () => {
+  const program = newProgram();
+  program.commands.find((verb) => verb.name() === 'exec')?.outputHelp();
+  const lines = said.split('\n').map((line) => line.trim().replace(/ +/, ' '));
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      ...['policy docker', 'user 1000:1000', 'commandTimeoutMs 10 min', 'idleTimeoutMs 30 min', 'maxLifetimeMs 24 h'],
+      ...['priority 0', 'output.maxBytes 256 KiB', 'output.keep head-tail', 'limits.memoryBytes 512 MiB'],
+      'A command stops within 1500 ms of its time limit or cancellation; it runs again after a loss: never.',
+    ]),
+  );
+});
+
 test('every flag has a variable of its own, and verbs share one only for the same flag', () => {
   const flags = new Map<string, string>();
   for (const [path, verb] of leafVerbs(newProgram())) {
