@@ -23,6 +23,26 @@ test('without a host it says so once, goes on waiting, and runs when one comes',
   expect(await end).toMatchObject({ exitCode: 0, stdout: Buffer.from('ran\n'), stderr: words });
 });
 
+test('a session that was closed while it waited has no place in the line any more', async () => {
+  await using alone = await setClientStage();
+  const fleet = await alone.connect();
+  const waiting = await Promise.all(
+    ['first', 'second'].map(async (id) => {
+      const session = await fleet.session(id);
+      await session.submit('true');
+      return session;
+    }),
+  );
+  const positions = () => Promise.all(waiting.map(async (session) => (await session.info()).position));
+  await expect.poll(positions).toEqual([1, 2]);
+  await waiting[0]?.close();
+  expect(await positions()).toEqual([undefined, 1]);
+  // Its id can wait again.
+  waiting[0] = await fleet.session('first');
+  await waiting[0].submit('true');
+  await expect.poll(positions).toEqual([2, 1]);
+});
+
 test('a policy that no host offers is named; Ctrl-C leaves no session that would wait again', async () => {
   const { child, output, end } = startCli(stage, ['exec', 'elsewhere', '--policy', 'host', '--', 'true']);
   const words =
