@@ -9,17 +9,19 @@ import { untilFound } from '../support/until.ts';
 let stage: ClientStage;
 beforeAll(async () => {
   stage = await setClientStage();
+  await stage.startHost();
 });
 afterAll(() => stage[Symbol.asyncDispose]());
 
 const stateOf = async (id: string) => (await (await (await stage.connect()).attach(id))?.info())?.state;
 
 test('without a host it says so once, goes on waiting, and runs when one comes', async () => {
-  const { output, end } = startCli(stage, ['exec', 'early', '--', 'echo ran']);
+  await using alone = await setClientStage();
+  const { output, end } = startCli(alone, ['exec', 'early', '--', 'echo ran']);
   const words =
     'shellfleet: No host of this fleet is up. Start one: `shellfleet up`, or `shellfleet worker` on another machine. early waits until one can.\n';
   await untilFound('it says so', async () => output().stderr === words);
-  await stage.startHost();
+  await alone.startHost();
   expect(await end).toMatchObject({ exitCode: 0, stdout: Buffer.from('ran\n'), stderr: words });
 });
 
