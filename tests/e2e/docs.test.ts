@@ -40,6 +40,7 @@ test('the commands of the documents that are not run are these', () => {
   expect(lines).toEqual([
     'README.md: npm start: tests/e2e/up-down.test.ts and scripts/bootstrap.test.ts start fleets',
     'docs/benchmarks.md: npm run bench: takes minutes, and the machine alone',
+    'docs/cli.md: source <(npx shellfleet completion zsh): needs zsh',
     'docs/mutants.md: npm run mutants: takes an hour',
     'docs/operations.md: useradd --system --shell /usr/sbin/nologin shellfleet-sessions: adds a user to the machine; tests/e2e/host-policy.test.ts runs such a worker',
     "docs/output.md: npx vitest run --project figures tests/e2e/floods.test.ts -t 'flood costs': these are tests and a benchmark themselves",

@@ -51,7 +51,14 @@ export type { Batch } from './batch/batch.ts';
 export type { BatchOptions, BatchTotals, Task, TaskResult } from './batch/task.ts';
 export type { Command, FollowOptions } from './command.ts';
 export type { ConnectOptions } from './connect-settings.ts';
-export type { Files } from './files/files.ts';
+export type {
+  FileOptions,
+  Files,
+  ListOptions,
+  RemoveOptions,
+  TransferOptions,
+  TransferProgress,
+} from './files/files.ts';
 export { Fleet } from './fleet.ts';
 export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFleetFile } from './fleet-file.ts';
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';

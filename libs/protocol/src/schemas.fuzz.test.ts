@@ -102,9 +102,7 @@ const SCHEMAS: Record<string, { schema: z.ZodType; valid: unknown[] }> = {
   },
   'the answer to a file operation': {
     schema: fileAnswerSchema,
-    valid: [
-      { data: '', size: 5, entries: [{ name: 'a', path: '/a', type: 'file', size: 1, mode: 5, modifiedAt: '' }] },
-    ],
+    valid: [{ data: '', size: 5, records: [{ name: 'a', type: 'file', size: 1, mode: 5, modifiedAt: '' }] }],
   },
   'a Result': {
     schema: wireResultSchema,

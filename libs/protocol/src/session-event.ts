@@ -46,6 +46,8 @@ export interface ShellEventData {
   hostId: string;
   /** Number of shells that the session has had, this one included. */
   epoch: number;
+  /** The image of its container. Absent under the policy `host`, which has none. */
+  image?: string | undefined;
 }
 
 /** The fields of every event. */
@@ -69,7 +71,7 @@ export type SessionEvent = {
 /** Events whose data is stored as JSON. The others have data of other schemas: output, and Results. */
 export type JsonEventType = Exclude<EventType, 'command.output' | 'command.completed'>;
 
-const shellSchema = z.object({ hostId: z.string(), epoch: z.number() });
+const shellSchema = z.object({ hostId: z.string(), epoch: z.number(), image: z.string().optional() });
 const anySchema = z.record(z.string(), z.unknown());
 
 /** The stored data of each event. */
