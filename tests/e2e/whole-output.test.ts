@@ -53,7 +53,7 @@ test('exec brings output of many times the size of stream and log, with an equal
 });
 
 test('a command that waits for its reader is not silent, and a reader of the SDK gets everything', async () => {
-  const session = await stack.fleet.session('patient', SPEC);
+  const session = await stack.fleet.session('whole', SPEC);
   const script = `seq 1 9999999 | head -c ${BYTES}`;
   const command = await session.submit(script, { attachReader: true, noOutputTimeoutMs: 2_500 });
   let text = '';
@@ -71,8 +71,8 @@ test('a command that waits for its reader is not silent, and a reader of the SDK
 });
 
 test('a command that waits for its reader goes on when its worker was killed meanwhile, and no byte is lost', async () => {
-  const session = await stack.fleet.session('adopted', SPEC);
-  const exec = cli.start(['exec', 'adopted', '--', PRINT_RANDOM]);
+  const session = await stack.fleet.session('whole', SPEC);
+  const exec = cli.start(['exec', 'whole', '--', PRINT_RANDOM]);
   exec.child.stdout?.pause();
   const log = async () => {
     const { runningCommandId = '' } = await session.info();
