@@ -117,8 +117,8 @@ describe('Cancelling', () => {
       ),
     );
     const other = await stack.fleet.session('in-line');
-    const write = other.files.write('/workspace/go', '');
-    // The write is queued like a command.
+    const write = other.files.write('/workspace/go', '', { ordered: true });
+    // An ordered write is queued like a command.
     await until(
       () => session.info(),
       ({ queuedCommands }) => queuedCommands === 2,

@@ -19,8 +19,8 @@ export class DocReader implements AsyncDisposable {
 
   private constructor(folder: string) {
     this.folder = folder;
-    const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
-    this.#env = { PATH: `${join(folder, '.bin')}:${PATH}`, HOME, NODE_COMPILE_CACHE };
+    const { PATH, NODE_COMPILE_CACHE } = process.env;
+    this.#env = { PATH: `${join(folder, '.bin')}:${PATH}`, HOME: folder, NODE_COMPILE_CACHE };
   }
 
   static async install(): Promise<DocReader> {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { wireErrorSchema } from './errors.ts';
 import { STREAM_NAMES } from './events.ts';
+import { fileAnswerSchema } from './file.ts';
 import { entryIdSchema } from './ids.ts';
 import { LIMITS } from './limits.ts';
 import { logPageSchema } from './log.ts';
@@ -29,13 +30,21 @@ export const hostBeatSchema = z.object({
 });
 export type HostBeat = z.infer<typeof hostBeatSchema>;
 
+/** A host of the fleet, as its last heartbeat describes it. */
 export interface HostInfo {
+  /** Its name, `SHELLFLEET_HOST_ID`. */
   id: string;
+  /** `draining`: it takes no new session. `unreachable`: its last heartbeat is too old. */
   state: 'up' | 'draining' | 'unreachable';
+  /** Sessions with a shell that it can have at once, `SHELLFLEET_SLOTS`. */
   slots: number;
+  /** Of these, how many are free. */
   free: number;
+  /** The execution policies that its operator allows, `SHELLFLEET_POLICIES`. */
   policies: string[];
+  /** Of its worker. */
   version: string;
+  /** When its last heartbeat came; ISO 8601. */
   seenAt: string;
   /** Why the host takes no new session at present, one sentence each. Absent when it takes them. */
   problems?: string[];
@@ -52,6 +61,18 @@ const attachQuestionSchema = z.object({
 });
 export type AttachQuestion = z.infer<typeof attachQuestionSchema>;
 
+/**
+ * A file operation beside the entries of the mailbox. `operation`: its id, the same in every question about it; it is done at most once.
+ * `sealed`: the FileOperation.
+ */
+const fileQuestionSchema = z.object({
+  type: z.literal('file'),
+  generation: z.string(),
+  operation: z.ulid(),
+  sealed: z.string(),
+});
+export type FileQuestion = z.infer<typeof fileQuestionSchema>;
+
 /** The questions that a host answers about one of its sessions, each with the schema of its answer. */
 export const hostAnswerSchemas = {
   /** Processes in the sandbox other than the shell. */
@@ -60,6 +81,11 @@ export const hostAnswerSchemas = {
   attach: z.object({ state: z.enum(['open', 'no-shell']) }),
   /** Output of a command beyond the budget of its session's stream, from given offsets on. */
   log: logPageSchema,
+  /** `no-shell`: it was not begun, and the session has no shell. `unknown`: it may have been done. */
+  file: z.discriminatedUnion('state', [
+    z.object({ state: z.literal('done'), epoch: z.number(), answer: fileAnswerSchema }),
+    z.object({ state: z.enum(['no-shell', 'unknown']) }),
+  ]),
 } as const;
 
 const offsetSchema = z.number().int().min(0);
@@ -78,6 +104,7 @@ export const hostQuestionSchema = z.discriminatedUnion('type', [
     attached: z.enum(['reads', 'waits']).optional(),
   }),
   attachQuestionSchema,
+  fileQuestionSchema,
 ]);
 export type HostQuestion = z.infer<typeof hostQuestionSchema>;
 export type LogQuestion = Extract<HostQuestion, { type: 'log' }>;

@@ -46,9 +46,11 @@ export interface ShellEventData {
   hostId: string;
   /** Number of shells that the session has had, this one included. */
   epoch: number;
+  /** The image of its container. Absent under the policy `host`, which has none. */
+  image?: string | undefined;
 }
 
-/** The fields of every event. */
+/** The fields of every event. Beside them it has `type`, and `data` as SessionEventData says; events of commands and approvals have a `commandId`. */
 export interface SessionEventFields {
   /** Its place in the session's stream: `events({ after: id })` continues behind it. */
   id: string;
@@ -56,7 +58,8 @@ export interface SessionEventFields {
   at: string;
 }
 
-type CommandEventType = Extract<EventType, `command.${string}` | `approval.${string}`>;
+/** Events of one command. */
+export type CommandEventType = Extract<EventType, `command.${string}` | `approval.${string}`>;
 
 /** One event of a session. Its `type` tells the type of its `data`; events of commands and approvals have the id of the command. */
 export type SessionEvent = {
@@ -69,7 +72,7 @@ export type SessionEvent = {
 /** Events whose data is stored as JSON. The others have data of other schemas: output, and Results. */
 export type JsonEventType = Exclude<EventType, 'command.output' | 'command.completed'>;
 
-const shellSchema = z.object({ hostId: z.string(), epoch: z.number() });
+const shellSchema = z.object({ hostId: z.string(), epoch: z.number(), image: z.string().optional() });
 const anySchema = z.record(z.string(), z.unknown());
 
 /** The stored data of each event. */

@@ -27,6 +27,7 @@ import {
   hostKeys,
   LIMITS,
   newResult,
+  PROTOCOL_VERSION,
   parseSessionJobId,
   parseWakeUp,
   type SessionKeys,
@@ -38,6 +39,7 @@ import {
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { classOf } from '../class-of.ts';
+import { answerFile } from './answer-file.ts';
 import { type MemoryFiles, runFileInMemory } from './memory-files.ts';
 import { runScript } from './run-script.ts';
 
@@ -96,6 +98,7 @@ class TinyHost implements MailboxHost {
   #stopped = false;
   #fetching = false;
   #lastCall = '0-0';
+  readonly #seenCalls = new Set<string>();
   #timer?: NodeJS.Timeout;
 
   constructor(options: MailboxHostOptions) {
@@ -161,7 +164,7 @@ class TinyHost implements MailboxHost {
       free: slots - this.#owned.size,
       policies: ['docker'],
       version: '0.0.0',
-      protocol: 1,
+      protocol: PROTOCOL_VERSION,
       boot: 'tiny',
       draining: false,
       problems: [],
@@ -345,10 +348,15 @@ class TinyHost implements MailboxHost {
     const { calls } = hostKeys(this.#options.namespace, this.id);
     const entries = await this.#redis.xrange(calls, `(${this.#lastCall}`, '+');
     for (const [id, fields] of entries) {
+      // Two wake-ups may have read the same calls.
+      if (this.#seenCalls.has(id)) continue;
+      this.#seenCalls.add(id);
       this.#lastCall = id;
       const call = hostCallSchema.parse(JSON.parse(fields[1] ?? ''));
       const session = 'session' in call ? this.#owned.get(`${call.tenant}:${call.session}`) : undefined;
       if (session === undefined) continue;
+      const means = { redis: this.#redis, keys: session.owner.keys, sealer: this.#sealer };
+      if (call.type === 'ask') void answerFile(call, session, means).catch(() => {});
       if (call.type === 'close') void this.#giveUp(session).catch(() => {});
       else if (call.type === 'cancel' && session.running?.entryId === call.entry) session.running.stop();
     }

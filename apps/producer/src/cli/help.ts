@@ -1,4 +1,5 @@
 import type { Command, Option } from 'commander';
+import { describeDefaults } from './default-values.ts';
 import { EXAMPLES } from './examples.ts';
 
 /** Before the verbs are registered: their help inherits the settings. */
@@ -16,6 +17,7 @@ export function addExamples(program: Command): void {
     if (examples === undefined) continue;
     const lines = examples.map((line) => `  ${line}`).join('\n');
     verb.addHelpText('after', `\nExamples:\n${lines}`);
+    if (path === 'exec' || path === 'run') verb.addHelpText('after', `\n${describeDefaults()}`);
   }
 }
 

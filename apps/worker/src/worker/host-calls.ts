@@ -71,7 +71,9 @@ async function find({ tenant, session, question }: AskCall, deps: HostCallDeps):
     case 'background':
       return found.background();
     case 'attach':
-      return found.attach(question);
+      return found.besides(question.generation)?.terminals.open(question) ?? { state: 'no-shell' };
+    case 'file':
+      return found.besides(question.generation)?.files.answer(question) ?? { state: 'no-shell' };
   }
 }
 

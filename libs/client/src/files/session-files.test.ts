@@ -37,33 +37,34 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
+const ordered = { ordered: true };
 const full = { data: Buffer.alloc(524_288, 'x').toString('base64') };
 const rest = { data: Buffer.from('end').toString('base64') };
 
 test('a file is its parts, up to the first that is not full', async () => {
-  expect(await filesWith([full, rest]).readText('/f')).toBe(`${'x'.repeat(524_288)}end`);
+  expect(await filesWith([full, rest]).readText('/f', ordered)).toBe(`${'x'.repeat(524_288)}end`);
 });
 
 test.each<[string, (files: SessionFiles) => Promise<unknown>, FileAnswer[]]>([
-  ['read whose first answer is gone', (files) => files.read('/f'), []],
-  ['read whose later answer is gone', (files) => files.read('/f'), [full]],
-  ['download whose later answer is gone', (files) => files.download('/f', join(folder, 'f')), [full]],
-  ['list whose answer is gone', (files) => files.list('/'), []],
+  ['read whose first answer is gone', (files) => files.read('/f', ordered), []],
+  ['read whose later answer is gone', (files) => files.read('/f', ordered), [full]],
+  ['download whose later answer is gone', (files) => files.download('/f', join(folder, 'f'), ordered), [full]],
+  ['list whose answer is gone', (files) => files.list('/', ordered), []],
 ])('a %s rejects with RESULT_EXPIRED, and is no end of the file', async (_what, act, answers) => {
   await expect(act(filesWith(answers))).rejects.toMatchObject({ code: 'RESULT_EXPIRED' });
   expect(await readdir(folder)).toEqual([]);
 });
 
 test('a removal is done whether its answer is there or not', async () => {
-  await filesWith([undefined]).remove('/f');
+  await filesWith([undefined]).remove('/f', ordered);
 });
 
 test('a file is not put together from parts of two sandboxes', async () => {
-  const read = filesWith([full, rest], [1, 2]).read('/f');
+  const read = filesWith([full, rest], [1, 2]).read('/f', ordered);
   await expect(read).rejects.toMatchObject({ code: 'CONTAINER_LOST', context: { path: '/f' } });
 });
 
 test('a file over the limit of read is refused at its first part', async () => {
-  const read = filesWith([{ ...full, size: 2 ** 40 }]).read('/f');
+  const read = filesWith([{ ...full, size: 2 ** 40 }]).read('/f', ordered);
   await expect(read).rejects.toMatchObject({ code: 'FILE_TOO_LARGE', context: { path: '/f', limit: 268_435_456 } });
 });

@@ -98,6 +98,6 @@ async function askForShell(
   order: CallOrder,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const sent = await order.run(() => sendOperation(context, session, { name: 'list', path: '/' }));
+  const sent = await order.run(() => sendOperation(context, session, { name: 'stat', path: '/' }));
   await abortable(sent.answer(), signal);
 }
