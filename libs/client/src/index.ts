@@ -17,6 +17,7 @@ export type {
 } from '@shellfleet/protocol';
 export { isShellfleetError, OUTPUT_PROFILES, ShellfleetError, TIMEOUT_PROFILES } from '@shellfleet/protocol';
 export type { Batch } from './batch/batch.ts';
+export { mergeSpecs } from './batch/expand-task.ts';
 export type { BatchOptions, BatchTotals, Task, TaskResult } from './batch/task.ts';
 export type { Command, FollowOptions } from './command.ts';
 export type { ConnectOptions } from './connect-settings.ts';

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { type Sealer, type Submission, sealPlace } from '@shellfleet/mailbox';
+import { hashIdempotencyKey, type Sealer, type Submission, sealPlace } from '@shellfleet/mailbox';
 import { type EntryPayload, toCanonicalJson } from '@shellfleet/protocol';
 import type { OpenSession } from './open-session.ts';
 
@@ -28,9 +27,7 @@ export function toSubmission(
     payload: sealer.seal(JSON.stringify(payload), place),
     // Only an idempotency key compares payloads.
     payloadHash: idempotencyKey === undefined ? '' : sealer.digest(toCanonicalJson(payload)),
-    ...(idempotencyKey === undefined
-      ? {}
-      : { idempotencyKey: createHash('sha256').update(idempotencyKey).digest('base64url') }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey: hashIdempotencyKey(idempotencyKey) }),
     inbox: inboxId,
     retry,
     ...(payload.type === 'command' && payload.input !== undefined ? { input: payload.input } : {}),
