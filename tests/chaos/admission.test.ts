@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Command, Session } from '@shellfleet/client';
 import { answerHeld, type HeldAnswer } from '@shellfleet/mailbox';
-import { emptyResult, sessionJobId, sessionKeys } from '@shellfleet/protocol';
+import { newResult, sessionJobId, sessionKeys } from '@shellfleet/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isRoot } from '../support/host-leftovers.ts';
 import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
@@ -18,7 +18,7 @@ const program = fileURLToPath(new URL('../fixtures/worker-with-trial-rule.ts', i
 const UID = 4_717;
 const POINTS = ['asked', 'judged', 'sent', 'answered'] as const;
 const CLEAR: HeldAnswer = { type: 'clear' };
-const DENY: HeldAnswer = { type: 'deny', result: emptyResult('denial', { reason: 'approver' }) };
+const DENY: HeldAnswer = { type: 'deny', result: newResult({ outcome: 'denial', reason: 'approver' }) };
 
 describe.runIf(isRoot)('the admit step', () => {
   let stack: TestFleet;

@@ -53,6 +53,7 @@ test('--json is one object a line: the output as it came, and the whole Result a
     .split('\n')
     .map((line) => JSON.parse(line));
   const result = lines.pop();
+  expect(lines.shift()).toEqual({ type: 'accepted', commandId: result.commandId, sessionId: 'json' });
   expect({ exitCode, stderr }).toEqual({ exitCode: 4, stderr: '' });
   expect(Buffer.concat(lines.map(({ base64 }) => Buffer.from(base64, 'base64'))).toString('hex')).toBe('c3a9ff');
   expect(lines.map(({ type, stream, seq }) => ({ type, stream, seq }))).toEqual(

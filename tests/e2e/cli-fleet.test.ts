@@ -83,6 +83,7 @@ test('cp takes files up and down, the same bytes', async () => {
   const bytes = Buffer.from(Array.from({ length: 600_000 }, (_, index) => (index * 31) % 256));
   const local = join(folder, 'up.bin');
   await writeFile(local, bytes);
+  await cli.run(['exec', 'copies', '--', 'true']);
   expect((await cli.text(['cp', local, 'copies:/workspace/deep/'])).exitCode).toBe(0);
   expect((await cli.text(['exec', 'copies', '--', 'wc -c < deep/up.bin'])).stdout).toBe('600000\n');
   expect((await cli.text(['cp', 'copies:/workspace/deep/up.bin', join(folder, 'down.bin')])).exitCode).toBe(0);

@@ -1,5 +1,5 @@
 import type { SessionEvent } from '@shellfleet/client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
@@ -48,6 +48,11 @@ test('the events of a session come in order and once; a reader that resumes miss
     events.find(({ type, commandId }) => type === 'command.started' && commandId !== first.commandId)?.commandId ?? '';
   const ofSession = events.filter(({ commandId }) => commandId === undefined).map(({ type }) => type);
   expect(ofSession).toEqual(['session.queued', 'session.opened', 'session.restarted', 'session.closed']);
+  expect(events.find(({ type }) => type === 'session.opened')).toEqual({
+    ...stamp,
+    type: 'session.opened',
+    data: { hostId: 'h1', epoch: 1, image: inject('sessionImage') },
+  });
   expect(events.filter(({ commandId }) => commandId === first.commandId)).toEqual([
     accepted(first.commandId),
     started(first.commandId),

@@ -91,7 +91,7 @@ test('nothing that was submitted is stored in Redis in clear (invariant 6)', asy
     stdin: 'swordfish-in-stdin',
     env: { A: 'swordfish-in-command-env' },
   });
-  const written = session.files.write('/tmp/f', 'swordfish-in-file').catch(() => {});
+  const written = session.files.write('/tmp/f', 'swordfish-in-file', { ordered: true }).catch(() => {});
   await until(
     () => session.info(),
     ({ queuedCommands }) => queuedCommands === 2,

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';
 import { md5 } from '../support/md5.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
 
 // Promise: the whole redacted output of a command can be read by offset while its host keeps it. Missing parts are reported.
 
@@ -100,19 +101,28 @@ test('a log that its host has removed is LOG_EXPIRED, with its size', async () =
 test('a command that runs can be read so far, and followed to its end', async () => {
   const session = await stack.fleet.session('running', { ...SPEC, commandTimeoutMs: 30_000 });
   const command = await session.submit(`seq 1 9999999 | head -c ${2 * MIB}; mkfifo /tmp/go; read go < /tmp/go`);
-  const until = async () => {
+  const untilStored = async () => {
     for (;;) {
       const { data } = await read(command, { stream: 'stdout' });
       if (data.length >= 2 * MIB - 70_000) return data;
     }
   };
-  const soFar = await until();
+  const soFar = await untilStored();
   expect(
     expectedBytes(2 * MIB)
       .subarray(0, soFar.length)
       .equals(soFar),
   ).toBe(true);
+  const tail = new FleetCli(stack).start(['logs', '-f', '--tail', '1', command.id]);
+  await until(
+    () => tail.output().stdout.byteLength,
+    (bytes) => bytes > 0,
+  );
   const followed = read(command, { follow: true });
   await command.cancel();
-  expect(md5((await followed).data)).toBe(md5(expectedBytes(2 * MIB)));
+  const whole = expectedBytes(2 * MIB);
+  expect(md5((await followed).data)).toBe(md5(whole));
+  // What it had been stored then has a last line, and all that was stored later follows.
+  const { stdout: shown } = await tail.end;
+  expect(whole.subarray(whole.length - shown.length).equals(shown)).toBe(true);
 });

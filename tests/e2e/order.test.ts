@@ -78,16 +78,16 @@ test('commands of different sessions run at the same time', async () => {
   expect(results.map(({ outcome }) => outcome)).toEqual(['cancellation', 'cancellation', 'cancellation']);
 });
 
-test('file operations and restarts keep their place among the commands', async () => {
+test('ordered file operations and restarts keep their place among the commands', async () => {
   const session = await stack.fleet.session('mixed');
   const steps: Promise<unknown>[] = [
     session.run('echo one > f; kept=yes'),
-    session.files.readText('/workspace/f'),
-    session.files.write('/workspace/f', 'two\n'),
+    session.files.readText('/workspace/f', { ordered: true }),
+    session.files.write('/workspace/f', 'two\n', { ordered: true }),
     session.run('cat f; echo "$kept"'),
     session.restart(),
     session.run('cat f; echo "$kept"'),
-    session.files.remove('/workspace/f'),
+    session.files.remove('/workspace/f', { ordered: true }),
     session.run('cat f'),
   ];
   const answers = await Promise.all(steps);

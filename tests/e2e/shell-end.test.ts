@@ -1,9 +1,8 @@
-import type { Result } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectedResult } from '../support/expected-result.ts';
+import { type ExpectedFields, expectedResult } from '../support/expected-result.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-const failed = (exitCode: number, own: Partial<Result> = {}): Partial<Result> => ({
+const failed = (exitCode: number, own: ExpectedFields = {}): ExpectedFields => ({
   outcome: 'failure',
   exitCode,
   ...own,
@@ -26,7 +25,7 @@ describe.each(['socket', 'attach'] as const)('The end of a command over %s', (tr
     ["sh -c 'kill -TERM $$'", failed(143, { stderr: 'Terminated\n' })],
     ['# only a comment', {}],
     ['exec true; echo not reached', { shell: { state: 'lost', epoch: 2, reason: expect.any(String) } }],
-  ] as [string, Partial<Result>][])('%s', async (script, own) => {
+  ] as [string, ExpectedFields][])('%s', async (script, own) => {
     const id = `ends-${Buffer.from(script).toString('hex').slice(0, 40)}`;
     const session = await stack.fleet.session(id);
     const result = await session.run(script);

@@ -1,11 +1,11 @@
 import type { Outcome, Result } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectedResult } from '../support/expected-result.ts';
+import { type ExpectedFields, expectedResult } from '../support/expected-result.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
 /** The Result of a stopped command: it has no exit code. */
-const stopped = (outcome: Outcome, reason: Result['reason'], own: Partial<Result> = {}): Partial<Result> => ({
+const stopped = (outcome: Outcome, reason: Result['reason'], own: ExpectedFields = {}): ExpectedFields => ({
   outcome,
   exitCode: null,
   ...(reason === undefined ? {} : { reason }),
@@ -117,8 +117,8 @@ describe('Cancelling', () => {
       ),
     );
     const other = await stack.fleet.session('in-line');
-    const write = other.files.write('/workspace/go', '');
-    // The write is queued like a command.
+    const write = other.files.write('/workspace/go', '', { ordered: true });
+    // An ordered write is queued like a command.
     await until(
       () => session.info(),
       ({ queuedCommands }) => queuedCommands === 2,

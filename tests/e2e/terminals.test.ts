@@ -95,7 +95,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
     expect((await session.run('pgrep -x seq')).outcome).toBe('success');
     expect(await inspect.redis.xlen(key)).toBeLessThanOrEqual(64);
     let seen = '';
-    for await (const bytes of terminal.output) {
+    for await (const bytes of terminal.output()) {
       seen += Buffer.from(bytes).toString();
       if (seen.includes('\nall\n')) break;
     }
@@ -107,7 +107,7 @@ describe.each(['socket', 'attach'] as const)('A terminal, over %s,', (transport)
   test('echoes a key fast enough to type', async () => {
     const session = await stack.fleet.session('quick');
     await using terminal = await session.attach();
-    const output = terminal.output[Symbol.asyncIterator]();
+    const output = terminal.output();
     const reads = async (text: string) => {
       let seen = '';
       while (!seen.includes(text)) seen += Buffer.from((await output.next()).value ?? '').toString();

@@ -182,7 +182,7 @@ describe('The verb batch run', () => {
 
   test.each([
     [['--retries', 'often'], /Give it as infra=N,command=N/],
-    [['--spec', '/etc/hostname'], /\/etc\/hostname is not a spec/],
+    [['--spec', '/etc/hostname'], /\/etc\/hostname is not JSON/],
     [['--name', 'a b'], /name: must be 1 to 64 of/],
     [['--resume', '--force'], /cannot be used with option/],
   ])('refuses %j, exit code 2', async (flags, words) => {

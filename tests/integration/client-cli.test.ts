@@ -46,7 +46,7 @@ test('several words are quoted, so that the shell sees them as they were', async
   expect(run.stdout.toString()).toBe(words.map((word) => `<${word}>`).join(''));
 });
 
-test('--json prints one object a line, and the last is the Result', async () => {
+test('--json prints one object a line: the id once it is accepted, the output, and last the Result', async () => {
   const run = await runCli(stage, ['exec', 's', '--json', '--', 'echo hi; echo no >&2; exit 3']);
   const lines = run.stdout
     .toString()
@@ -59,6 +59,7 @@ test('--json prints one object a line, and the last is the Result', async () => 
       .map(({ type, stream, text }) => [type, stream, text])
       .sort(),
   ).toEqual([
+    ['accepted', undefined, undefined],
     ['output', 'stderr', 'no\n'],
     ['output', 'stdout', 'hi\n'],
   ]);
@@ -112,6 +113,39 @@ test('a hang-up leaves the command running, and says its id', async () => {
   expect((await runCli(stage, ['logs', '-f', id])).stdout.toString()).toBe('on\ndone\n');
 });
 
+test('a hang-up before its stdin was sent says that the command is stopped for that reason', async () => {
+  const { child, output, end } = startCli(stage, ['exec', 'fed', '--stdin', '--json', '--', 'echo on; cat']);
+  await untilFound('it runs', async () => output().stdout.toString().includes('on\\n'));
+  child.kill('SIGHUP');
+  const { exitCode, stdout, stderr } = await end;
+  const [{ commandId }] = stdout
+    .toString()
+    .split('\n')
+    .slice(0, 1)
+    .map((line) => JSON.parse(line));
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 129,
+    stderr: `shellfleet: Leaving before its stdin was sent to the end, so ${commandId} is stopped within a few seconds (STDIN_INCOMPLETE).\n`,
+  });
+});
+
+test.each([
+  ['of wrong usage', ['exec', 's', '--bogus', '--json', '--', 'true'], 2, 'COMMAND_INVALID', false],
+  ['of a request that can never be right', ['exec', 'a:b', '--json', '--', 'true'], 2, 'SESSION_SPEC_INVALID', false],
+  [
+    'of a Redis that is not there',
+    ['--redis-url', 'redis://127.0.0.1:1', 'ps', '--json'],
+    125,
+    'QUEUE_UNAVAILABLE',
+    true,
+  ],
+])('with --json an error %s is one object on stdout too', async (_what, args, exitCode, code, retryable) => {
+  const run = await runCli(stage, args);
+  const line = JSON.parse(run.stdout.toString());
+  expect([run.exitCode, line]).toEqual([exitCode, { type: 'error', code, message: expect.any(String), retryable }]);
+  expect(run.stderr).not.toBe('');
+});
+
 test('a second Ctrl-C leaves at once', async () => {
   await using stage = await setClientStage();
   const { child, output, end } = startCli(stage, ['exec', 'paused', '--', 'true']);
@@ -144,6 +178,7 @@ test('run uses a session of its own and closes it', async () => {
 test('cp copies both ways, the same bytes', async () => {
   const bytes = new Uint8Array(600_000).map((_, index) => index * 7);
   await writeFile(join(folder, 'in'), bytes);
+  await runCli(stage, ['exec', 'files', '--', 'true']);
   expect((await runCli(stage, ['cp', join(folder, 'in'), 'files:/workspace/'])).exitCode).toBe(0);
   expect((await runCli(stage, ['cp', 'files:/workspace/in', join(folder, 'out')])).exitCode).toBe(0);
   expect((await readFile(join(folder, 'out'))).equals(Buffer.from(bytes))).toBe(true);
@@ -151,6 +186,22 @@ test('cp copies both ways, the same bytes', async () => {
     exitCode: 125,
     stderr: expect.stringMatching(/^shellfleet: There is no \/workspace\/none\..* \(FILE_NOT_FOUND\)\n$/),
   });
+});
+
+test('cp opens no session: a misspelt id is refused, in both directions', async () => {
+  await writeFile(join(folder, 'local'), 'text');
+  for (const args of [
+    ['cp', join(folder, 'local'), 'misspelt:/workspace/'],
+    ['cp', 'misspelt:/workspace/local', folder],
+  ]) {
+    expect(await runCli(stage, args)).toMatchObject({
+      exitCode: 125,
+      stderr: expect.stringMatching(
+        /^shellfleet: There is no open session misspelt\. .*`shellfleet exec misspelt -- true` opens it\. \(SESSION_NOT_FOUND\)\n$/,
+      ),
+    });
+  }
+  expect((await runCli(stage, ['ps', '--all'])).stdout.toString()).not.toContain('misspelt');
 });
 
 test('ps, queue, hosts, restart and close', async () => {
@@ -218,6 +269,9 @@ test.each([
   [['exec', 's\u001b[2J', '--', 'true'], /id: may only hold/],
   [['exec', 's', '--', ' '], /script: must not be empty/],
   [['exec', 'new', '--image', 'Bad Image', '--', 'true'], /spec\.image: is not an image name/],
+  [['exec', 'new', '--redact', 'foo', '--', 'true'], /Give TYPE:STRATEGY, such as email:mask\./],
+  [['up', '--policies', 'foo'], /'--policies <names>' argument 'foo' is invalid\. Give one or more of docker, host/],
+  [['worker', '--policies', 'docker,foo'], /Give one or more of docker, host/],
   [['cp', 'a', 'b'], /One of the two must be in a session/],
   [['batch', 'run', '/etc/hostname', '--out', '/tmp/x'], /\/etc\/hostname:1 is not a task/],
   [['--redis-url', 'http://x', 'ps'], /The Redis URL is not of the form/],

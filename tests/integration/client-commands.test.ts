@@ -215,24 +215,27 @@ test('restart is in order with the commands, and counts a shell', async () => {
   expect([before.shell.epoch, after.shell.epoch]).toEqual([1, 2]);
 });
 
-test('files keep their place among the commands, whatever their size, and are the same bytes', async () => {
+test.each([true, false])('files are the same bytes, whatever their size (ordered: %s)', async (ordered) => {
   await using stage = await setClientStage(own);
   await stage.startHost();
   const session = await (await stage.connect()).session('s');
   const large = new Uint8Array(3 * 524_288 + 17).map((_, index) => index * 31);
-  const [, , readBack] = await Promise.all([
-    session.files.write('/workspace/large', large),
-    session.files.write('/workspace/empty', ''),
-    session.files.read('/workspace/large'),
-  ]);
+  const writes = [
+    session.files.write('/workspace/large', large, { ordered }),
+    session.files.write('/workspace/empty', '', { ordered }),
+  ];
+  // An ordered read is done after the writes, awaited or not.
+  if (!ordered) await Promise.all(writes);
+  const readBack = await session.files.read('/workspace/large', { ordered });
+  await Promise.all(writes);
   expect(Buffer.from(readBack).equals(Buffer.from(large))).toBe(true);
-  expect(await session.files.readText('/workspace/empty')).toBe('');
-  expect((await session.files.list('/workspace')).map(({ name, size }) => ({ name, size }))).toEqual([
-    { name: 'large', size: large.byteLength },
+  expect(await session.files.readText('/workspace/empty', { ordered })).toBe('');
+  expect((await session.files.list('/workspace', { ordered })).map(({ name, size }) => ({ name, size }))).toEqual([
     { name: 'empty', size: 0 },
+    { name: 'large', size: large.byteLength },
   ]);
-  await session.files.remove('/workspace/large');
-  const error = await session.files.read('/workspace/large').catch((caught: unknown) => caught);
+  await session.files.remove('/workspace/large', { ordered });
+  const error = await session.files.read('/workspace/large', { ordered }).catch((caught: unknown) => caught);
   expect(error).toMatchObject({ code: 'FILE_NOT_FOUND', message: expect.stringContaining('/workspace/large') });
 });
 

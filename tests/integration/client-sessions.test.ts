@@ -72,3 +72,16 @@ test.each<[object, RegExp]>([
     message: expect.stringMatching(message),
   });
 });
+
+test('the end of a block closes its session, after an exception as well, and what ran there is cancelled', async () => {
+  const fleet = await stage.connect();
+  let running: Promise<{ outcome: string }> | undefined;
+  const block = async () => {
+    await using session = await fleet.session('of-a-block');
+    running = (await session.submit('sleep 60')).result();
+    throw new Error('of the block');
+  };
+  await expect(block()).rejects.toThrow('of the block');
+  expect((await running)?.outcome).toBe('cancellation');
+  expect((await (await fleet.attach('of-a-block'))?.info())?.state).toBe('closed');
+});

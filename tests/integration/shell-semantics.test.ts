@@ -23,10 +23,13 @@ const isAt = (found: string, expected: string | RegExp) =>
 
 async function follow(it: ShellBox, shell: ShellName, step: Step): Promise<void> {
   const ran: Ran = 'restart' in step ? await it.client.restart() : await it.client.run(step.run, step.with);
-  const { out, err, state, ...rest } = 'restart' in step ? step.restart : step.gives;
-  const resumed = shell === 'bash' ? 'kept' : 'partial';
+  const { out, err, state, signal, ...rest } = 'restart' in step ? step.restart : step.gives;
+  const states =
+    shell === 'bash' ? { resumed: 'kept', signalled: 'partial' } : { resumed: 'partial', signalled: 'lost' };
   const shown = { ...ran.end.shell, script: 'run' in step ? step.run : 'restart', out: ran.out, err: ran.err };
-  if (state) expect({ ...shown, state: ran.state }).toEqual({ ...shown, state: state === 'resumed' ? resumed : state });
+  if (state)
+    expect({ ...shown, state: ran.state }).toEqual({ ...shown, state: states[state as keyof typeof states] ?? state });
+  if (signal !== undefined) expect(ran.end).toMatchObject({ signal, reason: signal === null ? 'exited' : 'signalled' });
   expect(ran).toMatchObject(rest);
   if (out !== undefined) isAt(ran.out, out);
   if (err !== undefined) isAt(ran.err, err);

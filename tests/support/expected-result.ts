@@ -3,8 +3,11 @@ import { expect } from 'vitest';
 
 const anyNumber = (): number => expect.any(Number) as number;
 
+/** Fields of Results of any outcome. */
+export type ExpectedFields = { [field in keyof Result]?: Result[field] };
+
 /** The whole Result of a successful command on `h1`. `own` replaces fields. */
-export function expectedResult(sessionId: string, own: Partial<Result> = {}): Result {
+export function expectedResult(sessionId: string, own: ExpectedFields = {}): Result {
   const stdout = own.stdout ?? '';
   const stderr = own.stderr ?? '';
   return {
@@ -30,7 +33,7 @@ export function expectedResult(sessionId: string, own: Partial<Result> = {}): Re
     timings: { queuedMs: anyNumber(), startMs: anyNumber(), runMs: anyNumber(), totalMs: anyNumber() },
     hostId: 'h1',
     ...own,
-  };
+  } as Result;
 }
 
 /** A last line without its end counts. */

@@ -1,6 +1,6 @@
-import { expect } from 'vitest';
 import { type FleetInspector, inspectFleet } from './inspect-fleet.ts';
 import { type FleetOptions, startFleet, type TestFleet, type TestWorker } from './start-fleet.ts';
+import { until } from './until.ts';
 
 export interface InspectedFleet {
   stack: TestFleet;
@@ -20,7 +20,10 @@ export async function endInspectedFleet(stack: TestFleet | undefined, inspect: F
   if (stack === undefined) return;
   try {
     await stack.end();
-    await expect.poll(() => inspect.containers()).toEqual([]);
+    await until(
+      () => inspect.containers(),
+      (left) => left.length === 0,
+    );
   } finally {
     await Promise.allSettled([stack[Symbol.asyncDispose](), inspect[Symbol.asyncDispose]()]);
   }

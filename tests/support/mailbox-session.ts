@@ -1,6 +1,5 @@
 import { adopt, type Entry, grant, type Owner, open, type Submission, submit } from '@shellfleet/mailbox';
 import {
-  emptyResult,
   fleetKeys,
   type Outcome,
   type OutputEntry,
@@ -8,8 +7,8 @@ import {
   sessionJobId,
   sessionJobLockKey,
   sessionKeys,
-  type WireResult,
 } from '@shellfleet/protocol';
+import { sampleResult } from '@shellfleet/protocol/test-support';
 import { Redis } from 'ioredis';
 import { ulid } from 'ulid';
 import { inject } from 'vitest';
@@ -99,9 +98,7 @@ export async function grantTo(redis: Redis, keys: SessionKeys, host: string, thr
   return { redis: through, keys, fence: granted.fence, host };
 }
 
-export function resultOf(outcome: Outcome, rest: Partial<WireResult> = {}): WireResult {
-  return emptyResult(outcome, { exitCode: outcome === 'success' ? 0 : null, ...rest });
-}
+export const resultOf = sampleResult;
 
 export const finishAs = (outcome: Outcome, takeNext = false) => ({ result: resultOf(outcome), epoch: 1, takeNext });
 

@@ -10,7 +10,7 @@ export class SessionTerminal {
   constructor(terminal: Terminal) {
     this.terminal = terminal;
     void (async () => {
-      for await (const bytes of terminal.output) this.shown += Buffer.from(bytes).toString();
+      for await (const bytes of terminal.output()) this.shown += Buffer.from(bytes).toString();
     })();
   }
 

@@ -3,7 +3,7 @@ import type { StreamName } from '@shellfleet/protocol';
 import type {
   CommandStart,
   EntryId,
-  FileOperation,
+  KeeperFileOperation,
   RefusalReason,
   Shell,
   ShellEnd,
@@ -81,7 +81,7 @@ export class ShellClient {
     return this.start({ type: 'command', entryId, script, timeoutMs, ...rest });
   }
 
-  file(operation: FileOperation): Promise<Ran> {
+  file(operation: KeeperFileOperation): Promise<Ran> {
     return this.start({ type: 'file', entryId: ulid(), operation, timeoutMs: 10_000 });
   }
 

@@ -50,7 +50,8 @@ export async function hostLife(owner: Owner, world: World): Promise<void> {
   keeper.fence = owner.fence;
   world.keepers.set(owner.host, keeper);
   const epoch = adopted.epoch + (before === undefined ? 1 : 0);
-  await announce(owner, { epoch, epochBase: epoch - 1, status: 'ready' }, { type: 'session.opened', data: {} });
+  const opened = { type: 'session.opened', data: { hostId: owner.host, epoch } } as const;
+  await announce(owner, { epoch, epochBase: epoch - 1, status: 'ready' }, opened);
   let next: Taken | { type: 'fenced' } =
     adopted.running === undefined ? await take(owner) : { type: 'running', entry: adopted.running };
   // Ends when the session is given up, another host owns it, or no entry waits.

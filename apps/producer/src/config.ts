@@ -1,3 +1,4 @@
+import { isOn } from '@shellfleet/protocol';
 import { VERSION } from './version.ts';
 
 /** Settings of the command line itself. Flags read their own variables; the client reads those that name the fleet. */
@@ -15,11 +16,9 @@ export interface Config {
 export function readConfig(env: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config {
   return {
     version: VERSION,
-    debug: isSet(env.SHELLFLEET_DEBUG),
-    progress: terminal && !isSet(env.CI) && env.TERM !== 'dumb',
-    color: terminal && !env.NO_COLOR && !isSet(env.CI),
+    debug: isOn(env.SHELLFLEET_DEBUG),
+    progress: terminal && !isOn(env.CI) && env.TERM !== 'dumb',
+    color: terminal && !env.NO_COLOR && !isOn(env.CI),
     env,
   };
 }
-
-const isSet = (value: string | undefined) => value !== undefined && value !== '' && value !== '0' && value !== 'false';

@@ -165,6 +165,9 @@ const environmentSchema = z.object({
   SHELLFLEET_RETENTION: duration(1_000, 365 * 86_400_000)
     .default(LIMITS.defaultRetentionMs)
     .describe('How long ended commands, their output, answers and idempotency keys are kept; one value for a fleet'),
+  SHELLFLEET_READER_STALL: duration(1_000, 86_400_000)
+    .default(60_000)
+    .describe('How long a command waits for its attached reader that reads nothing; then it goes on without it'),
   SHELLFLEET_DISK_BYTES: wholeNumber(MIB, 2 ** 50)
     .optional()
     .describe('Of one container on the disk of the engine; default: 10 GiB, or half of the disk if that is less'),
@@ -204,6 +207,7 @@ export interface WorkerConfig {
   logs: { commandBytes: number; hostBytes: number; maxAgeMs: number };
   /** How long the fleet keeps what has ended. */
   retentionMs: number;
+  readerStallMs: number;
   /** Of one container. */
   diskBytes: number | undefined;
   /** With less, the host takes no new session. */
@@ -253,6 +257,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
       maxAgeMs: values.SHELLFLEET_LOG_AGE_MS ?? values.SHELLFLEET_RETENTION,
     },
     retentionMs: values.SHELLFLEET_RETENTION,
+    readerStallMs: values.SHELLFLEET_READER_STALL,
     diskBytes: values.SHELLFLEET_DISK_BYTES,
     leastFree: { diskBytes: values.SHELLFLEET_MIN_FREE_DISK, memoryBytes: values.SHELLFLEET_MIN_FREE_MEMORY },
     logLevel: values.SHELLFLEET_LOG_LEVEL,

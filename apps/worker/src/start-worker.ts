@@ -101,6 +101,7 @@ async function run(admission: Admission | undefined): Promise<void> {
       onWriteFailed: (err) => logger.error({ err }, 'journal.append-failed'),
     }),
     retentionMs: config.retentionMs,
+    readerStallMs: config.readerStallMs,
     room: { stateFolder: config.stateFolder, least: config.leastFree },
     ...(admission === undefined ? {} : { admission }),
     logger,

@@ -66,6 +66,8 @@ export interface WorkerDeps {
   journal: Journal;
   /** How long the fleet keeps what has ended. */
   retentionMs: number;
+  /** How long the reader that is attached to a command may read nothing while the command waits for it. */
+  readerStallMs: number;
   /** The rules by which this host admits entries. Default: everything is admitted. */
   admission?: Admission;
   logger: Logger;
@@ -114,7 +116,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const sessions = new HostedSessions(
     {
       ...host,
-      ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal },
+      ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal, readerStallMs: deps.readerStallMs },
       lockMs: FIRST_LOCK_MS,
       takesNew,
       limitOpening: pLimit(2 * availableParallelism()),

@@ -8,6 +8,7 @@ import type {
   ShellStart,
   StreamOffsets,
 } from '../src/shell/shell.ts';
+import type { ShellFiles } from '../src/shell/shell-files.ts';
 import type { ShellTerminals } from '../src/shell/shell-terminals.ts';
 
 /**
@@ -131,6 +132,9 @@ class FakeConnection implements Shell {
     open() {
       throw new Error('this keeper has no terminals');
     },
+  };
+  readonly files: ShellFiles = {
+    call: () => Promise.resolve({ type: 'done', stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) }),
   };
   handlers: ShellHandlers | undefined;
   readonly #keeper: FakeKeeper;

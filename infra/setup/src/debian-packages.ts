@@ -14,6 +14,7 @@ export const debianPackages = {
   compiler: ['gcc', 'libc6-dev'],
   imageTools: ['mmdebstrap'],
   testImages: ['busybox-static'],
+  testShells: ['zsh', 'fish'],
 } as const;
 
 /** Whether this process may install Debian packages: root, on Debian or a relative of it. */

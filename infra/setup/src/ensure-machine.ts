@@ -2,6 +2,7 @@ import { checkoutRoot } from './checkout.ts';
 import type { Report } from './debian-packages.ts';
 import { type DockerEngine, ensureDocker } from './ensure-docker.ts';
 import { ensureKeeper, ensureOwnKeeper } from './ensure-keeper.ts';
+import { ensureTestShells } from './ensure-test-shells.ts';
 import {
   type EnsureImageDeps,
   ensureFullImage,
@@ -46,8 +47,13 @@ export function ensureFullSessionImage(
   return ensureFullImage({ ...imageDeps(engine, env, report), signal });
 }
 
-/** The images that only tests use, on a machine that is set up. */
-export function ensureMachineForTests(machine: Machine, env: NodeJS.ProcessEnv, report: Report): Promise<TestImages> {
+/** The images and programs that only tests use, on a machine that is set up. */
+export async function ensureMachineForTests(
+  machine: Machine,
+  env: NodeJS.ProcessEnv,
+  report: Report,
+): Promise<TestImages> {
+  await ensureTestShells(report);
   return ensureTestImages(imageDeps(machine.engine, env, report), machine.sessionImage);
 }
 

@@ -5,16 +5,24 @@ import { OpenStdin, type WriteOptions } from './stdin/write-stdin.ts';
 import { type LogOptions, readLog } from './stream/command-log.ts';
 import { followOutput } from './stream/command-output.ts';
 import { parseCursor } from './stream/stream-reader.ts';
+import { followWholeOutput } from './stream/whole-output.ts';
 import { cancelEntry } from './submit/cancel-entry.ts';
 import type { View } from './view.ts';
 
+/** Where reading begins, and when it ends. */
 export interface FollowOptions {
-  /** Start after the chunk or event with this id. Default: from the beginning. */
-  after?: string;
+  /**
+   * Start after the chunk or event with this id.
+   * @default from the beginning
+   */
+  after?: string | undefined;
   /** Ends the reading with the reason of the signal. */
-  signal?: AbortSignal;
-  /** `false`: end after the output that is stored now. Default: true. */
-  follow?: boolean;
+  signal?: AbortSignal | undefined;
+  /**
+   * `false`: end after what is stored now.
+   * @default true
+   */
+  follow?: boolean | undefined;
 }
 
 interface CommandState {
@@ -22,13 +30,17 @@ interface CommandState {
   /** Another view or process submitted it, so no notice of its end comes to this inbox. */
   foreign: boolean;
   onOutput?: ((chunk: OutputChunk) => void) | undefined;
+  /** It was submitted with `attachReader`. */
+  attached?: { reportAfterBytes: number } | undefined;
   /** Settles when the stdin that this process streams is sent. */
   streaming?: Promise<void> | undefined;
 }
 
 /** An accepted command. Any process can read its output and Result, write its stdin and cancel it. */
 export class Command {
+  /** `<session>.<ULID>`; `fleet.command(id)` finds it from any process. */
   readonly id: string;
+  /** The session in which it runs. */
   readonly sessionId: string;
   readonly #view: View;
   readonly #pending: Pending;
@@ -57,10 +69,17 @@ export class Command {
   /**
    * The redacted output, live, from the beginning or after the chunk `after`. Ends with the command. Any number of readers; each holds one page.
    * Bytes that are missing are counted in `omittedBytes` of a chunk; `log` may still have them. Rejects with RESULT_EXPIRED when its record is gone.
+   *
+   * Of a command that was submitted with `attachReader`, a reader that begins at the beginning also receives what the stream does not carry; those chunks have
+   * the id of the last entry of the stream before them.
    */
   output(options: FollowOptions = {}): AsyncGenerator<OutputChunk> {
     const position = { ...options, after: parseCursor(options.after) };
-    return followOutput(this.#view, this.#pending.keys, this.#pending.entryId, position);
+    const { keys, entryId } = this.#pending;
+    const { attached } = this.#state;
+    if (attached === undefined || position.after !== undefined || options.follow === false)
+      return followOutput(this.#view, keys, entryId, position);
+    return followWholeOutput(this.#view, keys, entryId, { ...attached, signal: options.signal });
   }
 
   /**
@@ -73,7 +92,7 @@ export class Command {
   }
 
   /** The Result, after every chunk was given to `onOutput`. Rejects with RESULT_EXPIRED when it is no longer kept, and with the reason of the signal; the command goes on then. */
-  async result(options: { signal?: AbortSignal } = {}): Promise<Result> {
+  async result(options: { signal?: AbortSignal | undefined } = {}): Promise<Result> {
     const { signal } = options;
     if (this.#state.foreign) await this.#watch(signal);
     const wire = await this.#pending.result(signal);

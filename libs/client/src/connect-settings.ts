@@ -1,25 +1,37 @@
-import { namespaceSchema, parseOrThrow, ShellfleetError, tenantIdSchema } from '@shellfleet/protocol';
+import { DEFAULTS, namespaceSchema, parseOrThrow, ShellfleetError, tenantIdSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { fleetFilePath, readFleetFile } from './fleet-file.ts';
 import type { SubmitInterceptor } from './submit/interceptors.ts';
 
+/** Which fleet, and as whom. */
 export interface ConnectOptions {
   /**
    * `redis://[user:password@]host:port[/db]`, `redis+sentinel://host:port,host:port/name` or `redis+cluster://host:port,host:port`; `rediss` for
-   * TLS. Default: `SHELLFLEET_REDIS_URL`, else the connection file that `up` wrote for this user.
+   * TLS.
+   * @default `SHELLFLEET_REDIS_URL`, else the connection file that `up` wrote for this user
    */
-  redisUrl?: string;
-  /** The fleet's name in Redis. Default: `SHELLFLEET_NAMESPACE`, else that of the connection file, else `shellfleet`. */
-  namespace?: string;
-  /** Sessions of other tenants cannot be seen or used. Default: `SHELLFLEET_TENANT`, else `default`. */
-  tenant?: string;
+  redisUrl?: string | undefined;
   /**
-   * Keys of 32 bytes, in base64 or hex. The first one seals; values that any of them sealed can be opened.
-   * Default: `SHELLFLEET_SEAL_KEY` (separated by commas), else the keys of the connection file.
+   * The fleet's name in Redis.
+   * @default `SHELLFLEET_NAMESPACE`, else that of the connection file, else `shellfleet`
    */
-  sealKeys?: string[];
-  /** Run around every submit, the first one outermost. Default: none. See SubmitInterceptor. */
-  interceptors?: SubmitInterceptor[];
+  namespace?: string | undefined;
+  /**
+   * Sessions of other tenants cannot be seen or used.
+   * @default `SHELLFLEET_TENANT`, else `default`
+   */
+  tenant?: string | undefined;
+  /**
+   * Keys in base64 or hex. The first one seals; values that any of them sealed can be opened.
+   * @default `SHELLFLEET_SEAL_KEY` (separated by commas), else the keys of the connection file
+   * @limit 32 bytes each
+   */
+  sealKeys?: string[] | undefined;
+  /**
+   * Run around every submit, the first one outermost. See SubmitInterceptor.
+   * @default none
+   */
+  interceptors?: SubmitInterceptor[] | undefined;
 }
 
 export interface ConnectSettings {
@@ -29,9 +41,6 @@ export interface ConnectSettings {
   sealKeys: string[];
   interceptors: readonly SubmitInterceptor[];
 }
-
-const DEFAULT_NAMESPACE = 'shellfleet';
-const DEFAULT_TENANT = 'default';
 
 const optionsSchema = z.strictObject({
   redisUrl: z.string('must be a string').min(1, 'must not be empty').optional(),
@@ -62,8 +71,8 @@ export async function resolveSettings(options: ConnectOptions, env: NodeJS.Proce
   const own = file?.redisUrl === redisUrl ? file : undefined;
   return {
     redisUrl,
-    namespace: given.namespace ?? own?.namespace ?? DEFAULT_NAMESPACE,
-    tenant: given.tenant ?? DEFAULT_TENANT,
+    namespace: given.namespace ?? own?.namespace ?? DEFAULTS.connection.namespace,
+    tenant: given.tenant ?? DEFAULTS.connection.tenant,
     sealKeys: given.sealKeys ?? own?.sealKeys ?? [],
     interceptors: given.interceptors,
   };
@@ -81,7 +90,7 @@ function fromEnvironment(env: NodeJS.ProcessEnv): ConnectOptions {
   });
 }
 
-function definedOf(options: { [name in keyof ConnectOptions]: ConnectOptions[name] | undefined }): ConnectOptions {
+function definedOf(options: ConnectOptions): ConnectOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 

@@ -87,7 +87,7 @@ export class Fleet implements AsyncDisposable {
    * call with the same script and options, from any process, resolves with the Result of the first. Rejects as `session` and `Session.run` do; a
    * command that is not valid opens no session.
    */
-  async run(script: string, options: RunOptions & { spec?: SessionSpec } = {}): Promise<Result> {
+  async run(script: string, options: RunOptions & { spec?: SessionSpec | undefined } = {}): Promise<Result> {
     const { spec, ...runOptions } = options;
     options.signal?.throwIfAborted();
     checkCommand(script, runOptions);
@@ -126,7 +126,7 @@ export class Fleet implements AsyncDisposable {
    * the others go to other hosts at once. The request also holds for later processes of the host, until `undo`. Rejects with COMMAND_INVALID
    * for a host that the fleet does not have.
    */
-  drainHost(id: string, options: { undo?: boolean } = {}): Promise<void> {
+  drainHost(id: string, options: { undo?: boolean | undefined } = {}): Promise<void> {
     return drainHost(this.#view, id, options);
   }
 

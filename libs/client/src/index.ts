@@ -1,34 +1,73 @@
 export type {
+  BlockedOutput,
+  BlockedResult,
+  CancellationResult,
+  DenialResult,
+  DockerPolicy,
+  ErrorCode,
+  ErrorResult,
+  EventType,
+  ExecutionOptions,
+  ExecutionPolicy,
+  FailureResult,
   FileInfo,
   HostInfo,
+  HostPolicy,
+  LimitOptions,
   LogChunk,
+  LostResult,
+  OmittedBecause,
+  OpenStdin,
   Outcome,
   OutputChunk,
+  OutputOptions,
+  PolicyName,
+  RedactionRule,
   Result,
+  ResultFields,
+  RunOptionsInput,
   SessionEvent,
+  SessionEventData,
+  SessionEventFields,
   SessionInfo,
   SessionSpec,
   SessionState,
+  ShellEventData,
+  StdinSource,
+  StreamName,
+  SuccessResult,
+  TimeoutResult,
+  ToolCallEvent,
   ToolError,
   ToolErrorCode,
   ToolEvent,
   ToolInfo,
+  ToolOffer,
   ToolResult,
+  WireError,
 } from '@shellfleet/protocol';
-export { isShellfleetError, OUTPUT_PROFILES, ShellfleetError, TIMEOUT_PROFILES } from '@shellfleet/protocol';
+export { DEFAULTS, isShellfleetError, OUTPUT_PROFILES, ShellfleetError, TIMEOUT_PROFILES } from '@shellfleet/protocol';
 export type { Batch } from './batch/batch.ts';
-export { mergeSpecs } from './batch/expand-task.ts';
 export type { BatchOptions, BatchTotals, Task, TaskResult } from './batch/task.ts';
 export type { Command, FollowOptions } from './command.ts';
 export type { ConnectOptions } from './connect-settings.ts';
-export type { Files } from './files/files.ts';
+export type {
+  FileOptions,
+  Files,
+  ListOptions,
+  RemoveOptions,
+  TransferOptions,
+  TransferProgress,
+} from './files/files.ts';
 export { Fleet } from './fleet.ts';
 export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFleetFile } from './fleet-file.ts';
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
 export type { SessionFilter } from './read/list-sessions.ts';
 export { oneShotSessionId } from './run-one-shot.ts';
 export type { Session } from './session.ts';
+export type { WriteOptions } from './stdin/write-stdin.ts';
 export type { LogOptions } from './stream/command-log.ts';
+export type { LogRange } from './stream/log-window.ts';
 export type { SubmitInput, SubmitInterceptor, SubmitReceipt } from './submit/interceptors.ts';
 export type { SessionOptions } from './submit/open-session.ts';
 export { checkCommand, type RunOptions } from './submit/parse-command.ts';

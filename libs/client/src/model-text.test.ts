@@ -1,10 +1,10 @@
-import { emptyResult, fromWireResult, OUTPUT_PROFILES, type Result, type WireResult } from '@shellfleet/protocol';
+import { fromWireResult, OUTPUT_PROFILES, type Outcome, type Result, type WireResult } from '@shellfleet/protocol';
+import { sampleResult } from '@shellfleet/protocol/test-support';
 import { expect, test } from 'vitest';
 import { toModelText } from './model-text.ts';
 
-function result(outcome: WireResult['outcome'], rest: Partial<WireResult> = {}): Result {
-  const exitCode = outcome === 'success' ? 0 : outcome === 'failure' ? 1 : null;
-  return fromWireResult({ commandId: 'c', sessionId: 's' }, emptyResult(outcome, { exitCode, ...rest }));
+function result<O extends Outcome>(outcome: O, own: Partial<Extract<WireResult, { outcome: O }>> = {}): Result {
+  return fromWireResult({ commandId: 'c', sessionId: 's' }, sampleResult(outcome, own));
 }
 
 const totals = (stdoutLines: number, stdoutBytes: number, stderrLines = 0, stderrBytes = 0) => ({
@@ -37,7 +37,7 @@ test('S1-45, S1-26: a timeout reports its seconds, and keeps the output so far',
 
 const blocked = {
   redactions: { email: 2 },
-  error: { code: 'OUTPUT_BLOCKED', message: 'Output blocked: detected email.', retryable: false },
+  blocked: { type: 'email', reason: 'matched' as const },
 };
 
 test('S1-46: blocked output reports the type; the artifact has counts, and no value', () => {
@@ -81,7 +81,7 @@ test('S1-48: truncation and exit code follow the output, each after a blank line
     },
   });
   expect(toModelText(result('failure', { exitCode: 1, stdout: 'x  \n\n' })).text).toBe('x\n\nExit code: 1');
-  expect(toModelText(result('failure', { exitCode: null, signal: 'SIGTERM' })).text).toBe(
+  expect(toModelText(result('failure', { exitCode: 143, signal: 'SIGTERM' })).text).toBe(
     '<no output>\n\nEnded by SIGTERM',
   );
 });

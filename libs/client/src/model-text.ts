@@ -1,14 +1,21 @@
-import type { Result } from '@shellfleet/protocol';
+import { describeBlocked, type OutputOptions, type Result } from '@shellfleet/protocol';
 
+/** What a text for a model says beyond the Result. */
 export interface ModelTextOptions {
   /** The bounds of the output, as in the session's spec or one of OUTPUT_PROFILES. A note on truncation then names them. */
-  output?: { maxLines?: number; maxBytes?: number; keep?: 'head' | 'tail' | 'head-tail' };
-  /** Timeout of the command in ms, for the message after a timeout. Default: the time that it ran. */
-  timeoutMs?: number;
+  output?: Pick<OutputOptions, 'maxLines' | 'maxBytes' | 'keep'> | undefined;
+  /**
+   * Timeout of the command in ms, for the message after a timeout.
+   * @default the time that it ran
+   */
+  timeoutMs?: number | undefined;
 }
 
+/** A Result as a language model reads it. */
 export interface ModelText {
+  /** For the model. */
   text: string;
+  /** `success` for the outcome success. */
   status: 'success' | 'error';
   /** For programs. `redaction_matches` counts matches by rule; it has no values. */
   artifact: {
@@ -48,8 +55,11 @@ export function toModelText(result: Result, options: ModelTextOptions = {}): Mod
 }
 
 /** The outcome, unless the exit code alone is enough. */
-function headline({ outcome, error, timings }: Result, { timeoutMs = timings.runMs }: ModelTextOptions): string[] {
-  const withheld = error?.code === 'OUTPUT_BLOCKED' ? [error.message] : [];
+function headline(
+  { outcome, error, blocked, timings }: Result,
+  { timeoutMs = timings.runMs }: ModelTextOptions,
+): string[] {
+  const withheld = blocked === undefined ? [] : [describeBlocked(blocked)];
   switch (outcome) {
     case 'success':
     case 'failure':
@@ -69,7 +79,7 @@ function headline({ outcome, error, timings }: Result, { timeoutMs = timings.run
 }
 
 function body(result: Result, { output = {} }: ModelTextOptions): string[] {
-  if (result.error?.code === 'OUTPUT_BLOCKED') return [];
+  if (result.blocked !== undefined) return [];
   const text = markedText(result, output.keep).trimEnd();
   // An outcome other than success or failure is explained in the headline.
   if (text === '') return ['success', 'failure'].includes(result.outcome) ? ['<no output>'] : [];
@@ -88,11 +98,10 @@ function cuts(
 }
 
 function footer({ outcome, exitCode, signal, shell }: Result): string[] {
-  const ended =
-    exitCode === null ? signal !== null && `Ended by ${signal}` : exitCode !== 0 && `Exit code: ${exitCode}`;
+  const ended = signal === null ? `Exit code: ${exitCode}` : `Ended by ${signal}`;
   const state = shell.state === 'lost' ? 'was lost' : 'was kept in part';
   return [
-    ...(outcome === 'failure' && ended ? [ended] : []),
+    ...(outcome === 'failure' ? [ended] : []),
     ...(shell.state === 'kept' ? [] : [`The state of the shell ${state}${shell.reason ? `: ${shell.reason}` : ''}.`]),
   ];
 }

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { readEarlier } from './batch/results-file.ts';
 import { batchOptionsSchema, taskSchema } from './batch/task.ts';
 import { resolveSettings } from './connect-settings.ts';
-import { parseSandboxPath } from './files/run-operation.ts';
+import { parseSandboxPath } from './files/file-steps.ts';
 import { parseCursor } from './stream/stream-reader.ts';
 import { checkCommand } from './submit/parse-command.ts';
 

@@ -19,9 +19,14 @@ import type { View } from './view.ts';
 /**
  * A persistent shell: its commands run one at a time, in the order in which they were accepted, and share directory, variables and functions.
  * A closed session stays closed; `fleet.session(id)` then opens the next one of its id.
+ *
+ * `await using session = await fleet.session(id)` closes it at the end of the block, however the block ends. Use `const` for a session that
+ * is to outlive the block, or that others use.
  */
-export class Session {
+export class Session implements AsyncDisposable {
+  /** The caller's name of it. */
   readonly id: string;
+  /** Its files. */
   readonly files: Files;
   readonly #view: View;
   readonly #open: OpenSession;
@@ -72,6 +77,10 @@ export class Session {
       streaming: streams ? streamStdin(this.#view, pending.keys, pending.entryId, stream) : undefined,
       foreign: deduplicated && pending.resubmit === undefined,
       onOutput: options.onOutput,
+      attached: parsed.attachReader
+        ? // A command that was submitted before is throttled to its own reader, if it has one.
+          { reportAfterBytes: deduplicated ? Number.POSITIVE_INFINITY : this.#open.spec.output.streamBytes / 4 }
+        : undefined,
     });
   }
 
@@ -104,5 +113,10 @@ export class Session {
   events(options: FollowOptions = {}): AsyncGenerator<SessionEvent> {
     const position = { ...options, after: parseCursor(options.after) };
     return followEvents(this.#view, this.#open.keys, this.#open.generation, position);
+  }
+
+  /** Closes the session, as `close` does. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 }

@@ -139,6 +139,6 @@ export async function openView(settings: ConnectSettings): Promise<View> {
 function closedHere(): ShellfleetError {
   return new ShellfleetError(
     'QUEUE_UNAVAILABLE',
-    'This connection to the fleet was closed. Accepted commands go on; fleet.command(id) of a new connection finds them.',
+    'This Fleet was closed. Accepted commands go on; fleet.command(id) of a new one finds them.',
   );
 }

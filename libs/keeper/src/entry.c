@@ -236,7 +236,11 @@ static void conclude_report(void) {
 }
 
 void entry_on_report(void) {
-  if (shell_read_report(&entry.report) && entry.phase == RUNNING && entry.kind == COMMAND_ENTRY) {
+  const int was_ready = shell_is_ready();
+  const int has_ended = shell_read_report(&entry.report);
+  // A shell that continues with a saved state reports what it could not restore.
+  if (!was_ready && shell_is_ready()) ending_note_shell(entry.report.state, entry.report.state_reason);
+  if (has_ended && entry.phase == RUNNING && entry.kind == COMMAND_ENTRY) {
     entry.has_report = 1;
     // A command that is being stopped ends only when its whole tree has.
     if (!ladder_is_on()) conclude_report();
@@ -251,6 +255,9 @@ static void on_helper_end(int status) {
   else conclude(WEXITSTATUS(status) ? 1 : 0, EXITED, 0, WEXITSTATUS(status));
 }
 
+static const char CONTINUED[] = "a signal ended the shell; a new one continues with its variables, functions and "
+                                "directory, without its descriptors, limits and table of background jobs";
+
 static const char *describe_shell_death(int signal) {
   if (entry.phase == RUNNING && entry.kind == RESTART_ENTRY) return "the shell was restarted";
   if (ladder_is_on()) return "the shell did not come back when it was stopped, and was replaced";
@@ -262,13 +269,15 @@ static void on_shell_end(int status) {
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const int ended = entry.phase == RUNNING && entry.kind != FILE_ENTRY;
   const int is_restart = entry.kind == RESTART_ENTRY;
-  const char *reason = describe_shell_death(signal);
-  ending_note_shell(LOST, reason);
+  const int code = signal ? 128 + signal : WEXITSTATUS(status);
+  const int continues = ended && !is_restart && !entry.is_closing && !ladder_is_on() && shell_can_continue();
+  const char *reason = continues ? CONTINUED : describe_shell_death(signal);
+  ending_note_shell(continues ? PARTIAL : LOST, reason);
   if (ended && (is_restart || ladder_is_on())) sweep_kill(entry.since, 0);
   if (entry.is_closing) shell_forget();
-  else shell_replace(status);
+  else shell_replace(status, continues ? &code : 0);
   if (ended && is_restart) conclude(0, EXITED, 0, 0);
-  else if (ended) conclude(signal ? 128 + signal : WEXITSTATUS(status), EXITED, signal, 0);
+  else if (ended) conclude(code, EXITED, signal, 0);
   if (entry.is_closing || (ended && !is_restart)) return;
   link_put(SHELL, 0, 0, 0, shell_number(), reason, strlen(reason)); // without room: HELLO and END carry the number, too
 }

@@ -1,6 +1,9 @@
 #define _GNU_SOURCE
 #include "files.h"
+#include "bundle.h"
 #include "child.h"
+#include "file_steps.h"
+#include "tree.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +33,7 @@ int file_parse(Cursor *cursor, FileEntry *file) {
   file->flags = flags;
   file->offset = take_u64(cursor);
   file->length = take_u64(cursor);
-  if (cursor->bad || operation < FILE_READ || operation > FILE_REMOVE || flags > 7) return 0;
+  if (cursor->bad || operation < FILE_READ || operation > FILE_PACK || flags > 15) return 0;
   if (file->offset > INT64_MAX || file->length > INT64_MAX) return 0;
   if (!take_path(cursor, path_bytes, path_copy) || !take_path(cursor, rename_bytes, rename_copy)) return 0;
   file->path = path_copy;
@@ -40,29 +43,7 @@ int file_parse(Cursor *cursor, FileEntry *file) {
   return path_copy[0] == '/' && (!rename_copy[0] || rename_copy[0] == '/');
 }
 
-static int write_all(int fd, const void *bytes, size_t n) {
-  const char *from = bytes;
-  while (n) {
-    const ssize_t written = write(fd, from, n);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    from += written;
-    n -= written;
-  }
-  return 0;
-}
-
-// Not blocking: a FIFO or a device with this name is refused, not waited for.
-static int open_regular(const char *path, int flags, int *fd) {
-  struct stat status;
-  *fd = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0644);
-  if (*fd < 0) return errno;
-  if (fstat(*fd, &status)) return errno;
-  if (S_ISDIR(status.st_mode)) return EISDIR;
-  return S_ISREG(status.st_mode) ? 0 : EINVAL;
-}
-
-// The bytes of the range go to stdout, and the size of the whole file, in decimal, to stderr.
+// The bytes of the range go to stdout; the size of the whole file, in decimal, and its mode, in octal, to stderr.
 static int read_range(const FileEntry *file) {
   static char piece[PIECE_BYTES];
   struct stat status;
@@ -70,7 +51,7 @@ static int read_range(const FileEntry *file) {
   const int error = open_regular(file->path, O_RDONLY, &fd);
   if (error) return error;
   if (fstat(fd, &status)) return errno;
-  const int digits = snprintf(piece, sizeof piece, "%lld", (long long)status.st_size);
+  const int digits = snprintf(piece, sizeof piece, "%lld %o", (long long)status.st_size, status.st_mode & 07777);
   const int unsaid = write_all(2, piece, digits);
   if (unsaid) return unsaid;
   uint64_t offset = file->offset, left = file->length;
@@ -82,22 +63,6 @@ static int read_range(const FileEntry *file) {
     if (failed) return failed;
     offset += n;
     left -= n;
-  }
-  return 0;
-}
-
-static int make_parents(const char *path) {
-  char parent[PATH_MAX];
-  strcpy(parent, path);
-  for (char *slash = parent + 1; (slash = strchr(slash, '/')); slash++) {
-    *slash = 0;
-    if (mkdir(parent, 0755) && errno != EEXIST) {
-      struct stat status;
-      const int error = errno;
-      // A read-only directory above an existing one reports itself first.
-      if (stat(parent, &status) || !S_ISDIR(status.st_mode)) return error;
-    }
-    *slash = '/';
   }
   return 0;
 }
@@ -126,40 +91,19 @@ static int write_range(const FileEntry *file) {
   if (lseek(fd, file->offset, SEEK_SET) < 0) return errno;
   error = write_all(fd, file->data, file->data_bytes);
   if (!error && file->rename_to[0]) {
-    if (exists && S_ISREG(old.st_mode)) fchmod(fd, old.st_mode & 07777); // a script that is replaced stays executable
+    if (file->flags & FILE_MODE) fchmod(fd, file->length & 07777);
+    else if (exists && S_ISREG(old.st_mode)) fchmod(fd, old.st_mode & 07777); // a replaced script stays executable
     if (rename(file->path, file->rename_to)) error = errno;
   }
   if (error && file->rename_to[0]) unlink(file->path);
   return error;
 }
 
-// A record: type, size, mode, modified (ms), name, each ended by a zero byte. Names are bytes.
-static void say_record(const char *name, const struct stat *status) {
-  const char type = S_ISREG(status->st_mode) ? 'f'
-                  : S_ISDIR(status->st_mode) ? 'd'
-                  : S_ISLNK(status->st_mode) ? 'l'
-                                             : 'o';
-  const long long modified = (long long)status->st_mtim.tv_sec * 1000 + status->st_mtim.tv_nsec / 1000000;
-  printf("%c%c%lld%c%o%c%lld%c%s%c", type, 0, (long long)status->st_size, 0, status->st_mode & 07777, 0, modified, 0,
-         name, 0);
-}
-
-static int list(const FileEntry *file) {
-  DIR *directory = opendir(file->path);
-  if (!directory) return errno;
-  for (struct dirent *entry; (entry = readdir(directory));) {
-    struct stat status;
-    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-    if (!fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW)) say_record(entry->d_name, &status);
-  }
-  return fflush(stdout) ? errno : 0;
-}
-
 static int describe(const FileEntry *file) {
   struct stat status;
   if (lstat(file->path, &status)) return errno;
   const char *slash = strrchr(file->path, '/');
-  say_record(slash && slash[1] ? slash + 1 : file->path, &status);
+  say_record(AT_FDCWD, file->path, slash && slash[1] ? slash + 1 : file->path, &status);
   return fflush(stdout) ? errno : 0;
 }
 
@@ -183,16 +127,40 @@ static int remove_at(int parent, const char *name, int recursive) {
   return unlinkat(parent, name, AT_REMOVEDIR) ? errno : 0;
 }
 
+static int make_directory(const FileEntry *file) {
+  const int error = make_parents(file->path);
+  if (error) return error;
+  struct stat status;
+  if (!mkdir(file->path, 0755)) return 0;
+  const int failed = errno;
+  if (stat(file->path, &status)) return failed;
+  return S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+}
+
+static int rename_path(const FileEntry *file) {
+  struct stat status;
+  if (lstat(file->path, &status)) return errno;
+  const int error = make_parents(file->rename_to);
+  if (error) return error;
+  return rename(file->path, file->rename_to) ? errno : 0;
+}
+
 static int run(const FileEntry *file) {
   int error = EINVAL;
   switch (file->operation) {
     case FILE_READ: error = read_range(file); break;
     case FILE_WRITE: error = write_range(file); break;
-    case FILE_LIST: error = list(file); break;
+    case FILE_LIST: error = tree_list(file); break;
     case FILE_STAT: error = describe(file); break;
     case FILE_REMOVE: error = remove_at(AT_FDCWD, file->path, file->flags & FILE_RECURSIVE); break;
+    case FILE_MAKE_DIRECTORY: error = make_directory(file); break;
+    case FILE_RENAME: error = rename_path(file); break;
+    case FILE_CHANGE_MODE: error = chmod(file->path, file->length & 07777) ? errno : 0; break;
+    case FILE_UNPACK: error = bundle_unpack(file); break;
+    case FILE_PACK: error = bundle_pack(file); break;
   }
-  if (error) fprintf(stderr, "%s: %s\n", file->path, strerror(error));
+  const char *path = file->operation == FILE_UNPACK ? bundle_path() : file->path;
+  if (error) fprintf(stderr, "%s: %s\n", path, strerror(error));
   return error;
 }
 

@@ -57,9 +57,11 @@ static void add_arguments(Text *text, char *const *arguments) {
   text_add_string(text, " \"$@\"");
 }
 
-int folder_write_loop(char *const *arguments) {
-  make_scratch();
-  folder_write("hooks", "", 0, "");
+int folder_write_loop(char *const *arguments, int has_saved_state) {
+  if (!has_saved_state) {
+    make_scratch();
+    folder_write("hooks", "", 0, "");
+  }
   Text text;
   text_open(&text, path_of("loop"));
   text_add_string(&text, "__sf_dir=");

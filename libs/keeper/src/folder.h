@@ -19,7 +19,7 @@ int folder_make_room(void);
 // 0 when it could not be written whole.
 int folder_write(const char *name, const void *bytes, size_t n, const char *end);
 // The shell's loop; the arguments are those with which it re-executes itself. 0 when it could not be written whole.
-int folder_write_loop(char *const *arguments);
+int folder_write_loop(char *const *arguments, int has_saved_state);
 // The script, its input, and the files `before` and `after`. 0, or the reason of a refusal.
 enum Refusal folder_write_command(const Command *command);
 // The files `check` and, if the script has a line that begins with `exit`, `early`: the script, or what comes before

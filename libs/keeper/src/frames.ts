@@ -7,7 +7,7 @@
 import { crc32 } from 'node:zlib';
 
 /** Of the protocol between worker and keeper. It rises with every change that the other end would misread. */
-export const KEEPER_PROTOCOL_VERSION = 3;
+export const KEEPER_PROTOCOL_VERSION = 4;
 export const HEADER_BYTES = 40;
 export const SYNC_BYTES = 8;
 const CRC_BYTES = 4;
@@ -29,6 +29,7 @@ export const FrameType = {
   terminalInput: 11,
   terminalResize: 12,
   terminalClose: 13,
+  fileCall: 14,
   hello: 65,
   output: 66,
   late: 67,
@@ -40,6 +41,8 @@ export const FrameType = {
   terminalOutput: 73,
   terminalEnded: 74,
   log: 75,
+  fileOutput: 76,
+  fileEnded: 77,
 } as const;
 
 export interface Frame {
@@ -47,7 +50,7 @@ export interface Frame {
   /** 0 stdout, 1 stderr. */
   stream: number;
   flags: number;
-  /** Of the entry or the terminal: 16 bytes; zeros for none. */
+  /** Of the entry, the terminal or the file call: 16 bytes; zeros for none. */
   id: Uint8Array;
   fence: number;
   offset: number;

@@ -1,5 +1,14 @@
 export { ENTRY_ID_BYTES, entryIdFromBytes, entryIdToBytes, toEntryId } from './entry-id.ts';
 export {
+  encodeEntries,
+  type FileRecord,
+  PACKED_ENTRY_BYTES,
+  type PackedEntry,
+  type PackedFile,
+  parseFileRecords,
+  parsePackedFiles,
+} from './file-records.ts';
+export {
   encodeFrame,
   type Frame,
   FrameDecoder,
@@ -15,6 +24,7 @@ export { isPrebuilt, keeperPath, launcherPath } from './keeper-path.ts';
 export {
   type CommandStartPayload,
   decodeEnd,
+  decodeFileEnd,
   decodeHello,
   decodeLogMessage,
   decodeProcesses,
@@ -25,13 +35,12 @@ export {
   encodeCommand,
   encodeFile,
   encodeRestart,
+  type FileEnd,
   FileFlag,
-  type FileRecord,
   type FileStartPayload,
   type Hello,
   INPUT_END,
   INPUT_WINDOW_BYTES,
-  parseFileRecords,
   uint32s,
   uint64s,
 } from './messages.ts';

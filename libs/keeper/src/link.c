@@ -162,7 +162,7 @@ static void append(const void *bytes, size_t n) {
 static size_t framed(size_t n) { return sizeof(Header) + n + (own.sync ? SYNC_BYTES + CRC_BYTES : 0); }
 
 static size_t limit_of(uint8_t type) {
-  const int is_output = type == OUTPUT || type == LATE || type == TERMINAL_OUTPUT;
+  const int is_output = type == OUTPUT || type == LATE || type == TERMINAL_OUTPUT || type == FILE_OUTPUT;
   return is_output ? SEND_BYTES - RESERVE_BYTES : SEND_BYTES;
 }
 

@@ -12,8 +12,10 @@
 //   ending                      the END message             pty         a shell at a pseudo-terminal
 //   shell                       the user's shell            clocks      deadlines
 //   output, late, input         a command's streams         report      the reports of the shell's loop
+//   file_calls                  files beside the entry
 //   folder                      files for the shell         start       the START message
 //   files                       file operations             child       forks of the keeper
+//   tree, bundle                listings, many files        file_steps  what they share
 //   link, transport             the connection              begun       ids of earlier entries
 //   processes, reaper, cgroup   the process tree            events      epoll
 //   ring_buffer, text, memory, identity, workspace, wire, log, clock
@@ -24,6 +26,7 @@
 #include "closing.h"
 #include "entry.h"
 #include "events.h"
+#include "file_calls.h"
 #include "folder.h"
 #include "hello.h"
 #include "identity.h"
@@ -74,6 +77,7 @@ static void pong(const Header *ping) {
 // The messages go first: a worker that gives up because of the HELLO has them.
 static void on_claim(void) {
   terminals_claimed();
+  file_calls_claimed();
   entry_on_claim();
   send_log();
   hello_put();
@@ -103,6 +107,7 @@ static void on_frame(const Header *header, const uint8_t *payload) {
     case TERMINAL_INPUT: terminal_input(header, payload); break;
     case TERMINAL_RESIZE: terminal_resize(header, payload); break;
     case TERMINAL_CLOSE: terminal_close(header); break;
+    case FILE_CALL: file_call_start(header, payload); break;
     default: link_malformed();
   }
 }
@@ -134,6 +139,7 @@ static int tick(void) {
   int wake = sooner(entry_tick(), closing_tick());
   wake = sooner(wake, input_tick());
   wake = sooner(wake, shell_tick());
+  wake = sooner(wake, file_calls_tick());
   return sooner(wake, terminals_tick());
 }
 
@@ -142,6 +148,7 @@ static void send_all(void) {
   do {
     more = terminals_send();
     more |= entry_send();
+    more |= file_calls_send();
     if (link_is_up()) send_log();
     link_flush();
   } while (more && link_is_flushed());
@@ -152,6 +159,7 @@ static void loop(void) {
     // Before anything else that was received with it: the report of a shell that has ended is read at its death.
     entry_on_children();
     terminals_on_children();
+    file_calls_on_children();
     int wake = tick();
     if (link_is_up()) wake = sooner(wake, late_send());
     send_all();

@@ -1,13 +1,14 @@
 import { fuzzBytes } from '@shellfleet/protocol/test-support';
 import { expect, test } from 'vitest';
+import { parseFileRecords, parsePackedFiles } from './file-records.ts';
 import { MalformedFrame } from './frames.ts';
 import {
   decodeEnd,
+  decodeFileEnd,
   decodeHello,
   decodeLogMessage,
   decodeProcesses,
   decodeRefusal,
-  parseFileRecords,
   uint32s,
   uint64s,
 } from './messages.ts';
@@ -24,7 +25,13 @@ test.each<[string, (bytes: Uint8Array) => unknown, Uint8Array]>([
   ['REFUSED', (bytes) => decodeRefusal(bytes[0] ?? 0), Uint8Array.of(1)],
   ['LOG', decodeLogMessage, Buffer.from('dialing failed')],
   ['a list of processes', decodeProcesses, Buffer.from('12 sleep 100\0')],
-  ['a list of files', parseFileRecords, Buffer.from('f\x0012\x00644\x0017\0name\0')],
+  ['a list of files', parseFileRecords, Buffer.from('f\x0012\x00644\x0017\0name\0\0')],
+  [
+    'packed files',
+    (bytes) => parsePackedFiles(Buffer.from(bytes)),
+    Buffer.concat([uint32s(0, 0o644), uint64s(2), Buffer.from('ab')]),
+  ],
+  ['FILE_ENDED', decodeFileEnd, Buffer.concat([uint32s(0, 0), uint64s(1, 2)])],
   ['TERMINAL_OUTPUT', decodeTerminalOutput, Buffer.concat([uint64s(3), Buffer.from('text')])],
   ['TERMINAL_ENDED', decodeTerminalEnd, Buffer.concat([uint32s(0, 0), Buffer.from('why')])],
 ])('any payload of %s decodes, or is refused as malformed', (_name, decode, valid) => {

@@ -7,7 +7,6 @@ import {
   decodeProcesses,
   decodeRefusal,
   describeKeeperExit,
-  parseFileRecords,
   uint32s,
   uint64s,
 } from './messages.ts';
@@ -70,17 +69,6 @@ test.each([
   [null, undefined],
 ])('exit code %s of a keeper: %s', (exitCode, description) => {
   expect(describeKeeperExit(exitCode)).toBe(description);
-});
-
-test('file records keep names with newlines and spaces', () => {
-  const stdout = Buffer.from(
-    'f\x0012\x00644\x001700000000123\0a\nb c\0d\x000\x00755\x001\0sub\0l\x001\x00777\x002\0link\0',
-  );
-  expect(parseFileRecords(stdout)).toEqual([
-    { type: 'file', size: 12, mode: 0o644, modifiedMs: 1_700_000_000_123, name: 'a\nb c' },
-    { type: 'directory', size: 0, mode: 0o755, modifiedMs: 1, name: 'sub' },
-    { type: 'symlink', size: 1, mode: 0o777, modifiedMs: 2, name: 'link' },
-  ]);
 });
 
 test('processes are a number and the rest', () => {

@@ -3,9 +3,20 @@
 import { MalformedFrame, readUint64, writeUint64 } from './frames.ts';
 
 export const EntryKind = { command: 0, file: 1, restart: 2 } as const;
-const FileOperationCode = { read: 1, write: 2, list: 3, stat: 4, remove: 5 } as const;
+const FileOperationCode = {
+  read: 1,
+  write: 2,
+  list: 3,
+  stat: 4,
+  remove: 5,
+  mkdir: 6,
+  rename: 7,
+  chmod: 8,
+  unpack: 9,
+  pack: 10,
+} as const;
 const StdinKind = { none: 0, given: 1, open: 2 } as const;
-export const FileFlag = { truncate: 1, parents: 2, recursive: 4 } as const;
+export const FileFlag = { truncate: 1, parents: 2, recursive: 4, mode: 8 } as const;
 
 const helloStates = ['idle', 'running', 'ended', 'no-shell'] as const;
 const endReasons = ['exited', 'signalled', 'oom', 'wall', 'no-output', 'cancelled', 'cwd', 'syntax'] as const;
@@ -167,6 +178,29 @@ export function decodeRefusal(flags: number): Refusal {
   return refusal;
 }
 
+/** How a file call ended. */
+export interface FileEnd {
+  /** 0: it was done. */
+  errno: number;
+  /** 0: none. */
+  signal: number;
+  refusal: Refusal | undefined;
+  totals: { stdout: number; stderr: number };
+}
+
+const FILE_END_BYTES = 24;
+
+export function decodeFileEnd(payload: Uint8Array): FileEnd {
+  const bytes = bufferOf(payload, FILE_END_BYTES);
+  const refusal = bytes.readUInt16LE(2);
+  return {
+    errno: bytes[0]!,
+    signal: bytes[1]!,
+    refusal: refusal === 0 ? undefined : decodeRefusal(refusal),
+    totals: { stdout: readUint64(bytes, 8), stderr: readUint64(bytes, 16) },
+  };
+}
+
 const MAX_LOG_CHARACTERS = 200;
 
 /** By the exit codes of wire.h. */
@@ -197,36 +231,7 @@ export function decodeProcesses(payload: Uint8Array): { pid: number; command: st
   });
 }
 
-export interface FileRecord {
-  type: 'file' | 'directory' | 'symlink' | 'other';
-  size: number;
-  mode: number;
-  modifiedMs: number;
-  name: string;
-}
-
-const fileTypes: Record<string, FileRecord['type']> = { f: 'file', d: 'directory', l: 'symlink' };
-const RECORD_FIELDS = 5;
-
-/** Parses the output of `list` and `stat`: type, size, mode (octal), modified (ms) and name of each, every field ended by a zero byte. */
-export function parseFileRecords(stdout: Uint8Array): FileRecord[] {
-  const fields = textsOf(stdout);
-  const records: FileRecord[] = [];
-  for (let i = 0; i + RECORD_FIELDS <= fields.length; i += RECORD_FIELDS) {
-    const [type, size, mode, modified, name] = fields.slice(i, i + RECORD_FIELDS) as [
-      string,
-      string,
-      string,
-      string,
-      string,
-    ];
-    const record = { size: Number(size), mode: Number.parseInt(mode, 8), modifiedMs: Number(modified), name };
-    records.push({ type: fileTypes[type] ?? 'other', ...record });
-  }
-  return records;
-}
-
-function textsOf(bytes: Uint8Array): string[] {
+export function textsOf(bytes: Uint8Array): string[] {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8').split('\0').slice(0, -1);
 }
 

@@ -13,13 +13,14 @@ typedef struct {
 
 extern const Moment BEGINNING; // every process is newer
 
-enum { SPARED_LEADERS = 8 };
+enum { SPARED_LEADERS = 12 }; // terminals and file calls
 
 // 0 when there is no memory for the table.
 int processes_open(void);
 Moment moment_now(void);
 
-// Processes of this session are spared by every sweep but one since the BEGINNING: they run at a terminal.
+// This process, and the session that it leads, are spared by every sweep but one since the BEGINNING: it is the shell
+// of a terminal, or does a file call.
 void processes_spare(pid_t leader);
 void processes_unspare(pid_t leader);
 

@@ -53,8 +53,8 @@ static void keep_traps(const char *text, size_t n) {
   own.has_hooks = has_hooks;
 }
 
-// A report is `token code notes`, or `token leaving`. A line without the run token was written by another process and
-// means nothing. Takes the first report out of the bytes; 0 when there is none.
+// A report is `token code notes`, `token leaving` or `token saved`. A line without the run token was written by another
+// process and means nothing. Takes the first report out of the bytes; 0 when there is none.
 static int take_line(const char *run_token, char *line, size_t size) {
   const char *found = find(own.bytes, own.length, run_token);
   const char *end = found ? memchr(found, '\n', own.bytes + own.length - found) : 0;
@@ -76,6 +76,7 @@ enum Reported report_read(int pipe, const char *run_token, Report *report) {
   for (int reads = 0; reads < MOST_READS; reads++) {
     if (take_line(run_token, line, sizeof line)) {
       if (!strcmp(line, " leaving")) return REPORTED_LEAVING;
+      if (!strncmp(line, " saved", 6)) return REPORTED_SAVED;
       char *rest;
       report->code = strtol(line, &rest, 10) & 0xff;
       parse_notes(*rest == ' ' ? rest + 1 : rest, report);

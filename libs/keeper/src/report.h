@@ -10,7 +10,8 @@ typedef struct {
   const char *state_reason; // null with KEPT
 } Report;
 
-enum Reported { NO_REPORT, REPORTED_LEAVING, REPORTED_END };
+// LEAVING: the shell saves its state and will re-execute itself. SAVED: it has saved it, and a signal ends it.
+enum Reported { NO_REPORT, REPORTED_LEAVING, REPORTED_SAVED, REPORTED_END };
 
 // A new shell starts: bytes of the old one do not count.
 void report_forget(void);

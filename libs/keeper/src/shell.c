@@ -34,7 +34,7 @@ static struct {
   pid_t pid; // -1: it could not be forked yet
   uint32_t number;
   int go, report; // FIFOs
-  int is_ready, is_leaving, failed_starts;
+  int is_ready, is_leaving, has_saved, failed_starts;
   uint64_t spawned_at;
   char token[16];
 } own = {.go = -1, .report = -1};
@@ -93,11 +93,26 @@ static void drain(int fd) {
   for (int i = 0; i < MOST_PIPE_BYTES / (int)sizeof bytes && read(fd, bytes, sizeof bytes) > 0; i++) continue;
 }
 
-static void spawn(void) {
-  own.is_ready = own.is_leaving = 0;
+// As the loop re-executes itself, with the state that it saved. The variables are in that state, too.
+static void execute_again(int code) {
+  char *arguments[sizeof program.arguments / sizeof *program.arguments + 4], *none[] = {0};
+  char text[8];
+  int n = 0;
+  snprintf(text, sizeof text, "%d", code);
+  while (program.arguments[n]) arguments[n] = program.arguments[n], n++;
+  arguments[n++] = "resumed";
+  arguments[n++] = (char *)READY_TOKEN;
+  arguments[n++] = text;
+  arguments[n++] = "kept";
+  arguments[n] = 0;
+  execvpe(arguments[0], arguments, none);
+}
+
+static void spawn(const int *continue_with) {
+  own.is_ready = own.is_leaving = own.has_saved = 0;
   own.spawned_at = now_ms();
   own.pid = -1;
-  if (!make_fifos() || !folder_write_loop(program.arguments)) return; // shell_tick tries again
+  if (!make_fifos() || !folder_write_loop(program.arguments, continue_with != 0)) return; // shell_tick tries again
   drain(own.go);
   drain(own.report);
   report_forget();
@@ -105,19 +120,20 @@ static void spawn(void) {
   own.pid = 0;
   own.pid = fork_or_make_room();
   if (own.pid > 0) {
-    own.number++;
+    own.number += !continue_with;
     reaper_watch(own.pid);
   }
   if (own.pid) return;
   child_setup_program();
   setsid(); // a fork leads no group, so it cannot fail
-  execvp(program.arguments[0], program.arguments);
+  if (continue_with) execute_again(*continue_with);
+  else execvp(program.arguments[0], program.arguments);
   _exit(errno == ENOENT ? 127 : 126);
 }
 
 void shell_open(char *const *argv) {
   find_shell(argv);
-  if (!program.problem[0]) spawn();
+  if (!program.problem[0]) spawn(0);
 }
 
 pid_t shell_pid(void) { return own.pid > 0 ? own.pid : 0; }
@@ -128,7 +144,7 @@ uint32_t shell_number(void) { return own.number; }
 
 int shell_tick(void) {
   if (own.is_ready || program.problem[0]) return -1;
-  if (own.pid < 0) spawn(); // the last attempt failed
+  if (own.pid < 0) spawn(0); // the last attempt failed
   if (own.pid > 0 && now_ms() - own.spawned_at > READY_WITHIN_MS) {
     log_message("the shell was not ready within %d ms and is killed", READY_WITHIN_MS);
     shell_kill();
@@ -142,7 +158,9 @@ static void describe_failed_start(int status, char *text, size_t size) {
            signalled ? "signal" : "status", signalled ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-void shell_replace(int status) {
+int shell_can_continue(void) { return own.has_saved; }
+
+void shell_replace(int status, const int *continue_with) {
   own.pid = 0;
   if (!own.is_ready) {
     char text[sizeof program.problem];
@@ -152,7 +170,7 @@ void shell_replace(int status) {
     if (own.failed_starts >= MAX_FAILED_STARTS) memcpy(program.problem, text, sizeof text);
     if (program.problem[0]) return;
   }
-  spawn();
+  spawn(continue_with);
 }
 
 void shell_forget(void) { own.pid = own.is_ready = 0; }
@@ -198,6 +216,10 @@ int shell_read_report(Report *report) {
   for (enum Reported reported; (reported = report_read(own.report, own.token, report)) != NO_REPORT;) {
     if (reported == REPORTED_LEAVING) {
       own.is_leaving = 1;
+      continue;
+    }
+    if (reported == REPORTED_SAVED) {
+      own.has_saved = 1;
       continue;
     }
     strcpy(own.token, NO_TOKEN);

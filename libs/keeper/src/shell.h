@@ -37,8 +37,11 @@ void shell_interrupt(void);
 void shell_kill(void);
 // 1 when the command has ended.
 int shell_read_report(Report *report);
-// The shell has ended: starts the next, or gives up after three that were never ready.
-void shell_replace(int status);
+// The shell has ended in the middle of a command, and has saved its state before.
+int shell_can_continue(void);
+// The shell has ended: starts the next, or gives up after three that were never ready. With a code the next one
+// continues with the saved state, and the code is its first `$?`.
+void shell_replace(int status, const int *continue_with);
 // The shell has ended, and none is to follow.
 void shell_forget(void);
 // Returns in how many ms to call again, or -1.

@@ -8,7 +8,8 @@
 # LOOP-1. No other descriptor is held, so a command may close or overwrite any of them.
 # LOOP-2. Every end of the shell but by a signal comes through the EXIT trap, which saves the state and re-executes the
 #     shell: the same process, directory, umask, descriptors and children. State that a shell cannot express is named in
-#     the report.
+#     the report. A signal that nothing traps ends the shell, as it ends a script. bash runs its EXIT trap before: it
+#     saves the state, and the keeper continues with that in a new process.
 # LOOP-3. SIGURG (23) asks a running command to come back. It is ignored by default, so it may be sent more than once,
 #     also to a shell that has just re-executed itself and has not set its traps yet.
 # LOOP-4. The user may redefine every name. Therefore code between commands is parsed before any code of the user's (no
@@ -17,7 +18,7 @@
 
 __sf_token='' __sf_rc=0 __sf_notes='' __sf_busy='' __sf_extra='' __sf_trace='' __sf_stopped='' __sf_status=''
 __sf_seen='' __sf_missed='' __sf_wants='' __sf_action='' __sf_denied='' __sf_errexit='' __sf_wrapped=''
-__sf_open='' __sf_parsed=''
+__sf_open='' __sf_parsed='' __sf_signalled=''
 
 __sf_return() { command return "$1"; }
 
@@ -221,6 +222,13 @@ __sf_reveal() {
 __sf_save_bash() {
   __sf_line=${FUNCNAME[2]-} # below the loop's own
   case $__sf_line in __sf_stop) __sf_line=${FUNCNAME[3]-} ;; esac
+  case $__sf_signalled in
+    ?*) # here the sourced files are still listed
+      for __sf_name in "${FUNCNAME[@]:2}"; do
+        case $__sf_name in source) __sf_line='' ;; *) __sf_line=$__sf_name && break ;; esac
+      done
+      ;;
+  esac
   case $__sf_line:$BASH_VERSION in
     :*) ;;
     *:[1-4].*) __sf_flags=$__sf_flags,locals ;;
@@ -239,6 +247,14 @@ __sf_save_bash() {
     command trap -p
     case $# in 0) ;; *) command printf 'set --' && command printf ' %q' "$@" && command printf '\n' ;; esac
     command alias -p
+    case $__sf_signalled in
+      ?*) # a new process has to go there
+        command printf '\\command '
+        command umask -p
+        command printf '__sf_line=%q\nCDPATH= \\command \\cd -- %q || \\command \\return\nOLDPWD=$__sf_line\n' \
+          "${OLDPWD-}" "$PWD"
+        ;;
+    esac
     command printf '%s\n' __sf_whole=1
   } >|"$__sf_dir/state"
 }
@@ -261,9 +277,16 @@ __sf_save_posix() {
   command alias >|"$__sf_dir/aliases"
 }
 
-# exit, set -e, set -u, ${x:?} and SIGURG end here, at any depth of functions.
+# exit, set -e, set -u, ${x:?} and SIGURG end here, at any depth of functions, and in bash a signal that nothing traps.
+# bash has left the whole script before it runs the trap for an exit, so that BASH_COMMAND is what it was started with.
+# Before it ends by a signal, BASH_COMMAND is still what the script was executing.
 __sf_leave() {
-  __sf_rc=$? __sf_busy=''
+  __sf_rc=$? __sf_signalled=''
+  case $__sf_busy:${BASH_VERSION+${BASH_COMMAND-}} in
+    1: | [!1]*:* | :* | "1:. $__sf_dir/loop") ;;
+    *) __sf_signalled=1 ;;
+  esac
+  __sf_busy=''
   __sf_free_command
   command set +o >|"$__sf_dir/options"
   case $- in *x*) __sf_trace=x ;; esac
@@ -289,13 +312,19 @@ __sf_leave() {
     ?*) __sf_save_bash "$@" ;;
     *) __sf_save_posix "$@" ;;
   esac
+  case $__sf_signalled in
+    ?*) command printf '%s saved%s\n' "$__sf_token" "$__sf_flags" && command return 0 ;; # and the signal ends the shell
+  esac
   __sf_again resumed "$__sf_token" "$__sf_rc" "kept,$__sf_seen$__sf_flags"
 }
 
 __sf_stop() {
   case $__sf_busy in
     '') __sf_stopped=$__sf_token ;;
-    *) __sf_return 143 || { __sf_leave "$@"; } 2>/dev/null ;; # no exit: its trap may already have begun
+    *) # no exit: its trap may already have begun
+      __sf_busy=asked
+      __sf_return 143 || { __sf_leave "$@"; } 2>/dev/null
+      ;;
   esac
 }
 

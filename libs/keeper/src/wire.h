@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KEEPER_PROTOCOL_VERSION = 3, ID_BYTES = 16, STREAMS = 2, SYNC_BYTES = 8, CRC_BYTES = 4, TOKEN_BYTES = 64 };
+enum { KEEPER_PROTOCOL_VERSION = 4, ID_BYTES = 16, STREAMS = 2, SYNC_BYTES = 8, CRC_BYTES = 4, TOKEN_BYTES = 64 };
 enum { MAX_INBOUND_PAYLOAD = 4 << 20, MAX_OUTBOUND_PAYLOAD = 64 << 10 };
 
 typedef struct {
@@ -13,7 +13,7 @@ typedef struct {
   uint8_t type;
   uint8_t stream; // 0 stdout, 1 stderr
   uint16_t flags;
-  uint8_t id[ID_BYTES]; // of the entry or the terminal
+  uint8_t id[ID_BYTES]; // of the entry, the terminal or the file call
   uint64_t fence;
   uint64_t offset;
 } Header;
@@ -33,6 +33,7 @@ enum FrameType {
   TERMINAL_INPUT = 11,
   TERMINAL_RESIZE = 12,
   TERMINAL_CLOSE = 13,
+  FILE_CALL = 14,
   HELLO = 65,
   OUTPUT = 66,
   LATE = 67,
@@ -44,6 +45,8 @@ enum FrameType {
   TERMINAL_OUTPUT = 73,
   TERMINAL_ENDED = 74,
   LOG = 75,
+  FILE_OUTPUT = 76,
+  FILE_ENDED = 77,
 };
 
 enum EntryKind { COMMAND_ENTRY = 0, FILE_ENTRY = 1, RESTART_ENTRY = 2 };

@@ -29,7 +29,8 @@ export async function notify(redis: Redis, namespace: string, producer: string, 
 }
 
 /**
- * Sends the answer to a producer's question (`a`: its id). Large answers are few: the producer waits for one before it asks for the next.
+ * Sends the answer to a producer's question (`a`: its id). An empty one has to be read where it is stored: a large answer in the inbox would
+ * delay every notice behind it.
  */
 export async function sendAnswer(
   redis: Redis,

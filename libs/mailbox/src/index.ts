@@ -35,7 +35,7 @@ export { type Opened, open } from './producer/open.ts';
 export { DRIVER_GONE_MS, RENEW_DRIVER_EVERY_MS, renewDriver } from './producer/renew-driver.ts';
 export { type Submission, type Submitted, submit } from './producer/submit.ts';
 export { type InputWrite, type InputWritten, writeInput } from './producer/write.ts';
-export { readSealedAnswer } from './read/answer.ts';
+export { readSealedAnswer, storeAnswer, takeAnswer } from './read/answer.ts';
 export { hashIdempotencyKey, readIdempotencyKey } from './read/idempotency.ts';
 export { type Life, readLife, readSealedSpec } from './read/life.ts';
 export { type EntryRecord, readRecord } from './read/record.ts';

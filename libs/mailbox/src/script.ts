@@ -99,11 +99,12 @@ function isMissingScript(error: unknown): boolean {
 }
 
 export function throwQueueError(cause: unknown): never {
-  throw cause instanceof ShellfleetError ? cause : toQueueError(cause);
+  throw toQueueError(cause);
 }
 
-/** Converts a failure of Redis, or of the connection to it. */
+/** Converts a failure of Redis, or of the connection to it. An error that is one of ours stays as it is. */
 export function toQueueError(cause: unknown): ShellfleetError {
+  if (isShellfleetError(cause)) return cause;
   const text = describeCause(cause);
   const full = text.includes('OOM command not allowed');
   const message = full

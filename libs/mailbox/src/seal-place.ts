@@ -8,7 +8,7 @@ export interface SealPlace {
   readonly tenant: string;
   /** the session's id, or the tool's name */
   readonly session: string;
-  /** entry id, question id, call id, `<terminal>.<message number>`, or empty for the session itself */
+  /** entry id, question id, id of a file operation, call id, `<terminal>.<message number>`, or empty for the session itself */
   readonly entry: string;
   readonly kind: 'spec' | 'payload' | EntryKind | TerminalKind | ToolKind;
   /** What else stands in clear beside the value and must be as its sealer had it: the generation, and how an entry runs. */
@@ -16,7 +16,7 @@ export interface SealPlace {
   readonly [built]: true;
 }
 
-type EntryKind = 'answer' | 'input';
+type EntryKind = 'answer' | 'input' | 'file';
 type TerminalKind = 'terminal-input' | 'terminal-output';
 type ToolKind = 'tool-args' | 'tool-result';
 /** A payload runs in its own life only, and only as its submitter asked. */

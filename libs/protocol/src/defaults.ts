@@ -23,7 +23,7 @@ export const DEFAULTS = {
   output: { maxBytes: 262_144, maxLines: 10_000, keep: 'head-tail', streamBytes: 8_388_608 },
   /** `limits` of a session: those that control groups enforce. The others have no default. */
   limits: { memoryBytes: 536_870_912, cpus: 1, pids: 256 },
-  command: { killGraceMs: 1_500, durable: false, retry: 'never', encoding: 'utf8' },
+  command: { killGraceMs: 1_500, durable: false, retry: 'never', encoding: 'utf8', attachReader: false },
   terminal: { rows: 24, cols: 80, term: 'xterm-256color' },
   connection: { namespace: 'shellfleet', tenant: 'default' },
 } as const;

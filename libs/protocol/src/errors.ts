@@ -41,10 +41,6 @@ export const ERRORS = {
     retryable: true,
     hint: 'Its sessions and logs are there again when it is back; `shellfleet hosts ls` shows who is up.',
   },
-  OUTPUT_BLOCKED: {
-    retryable: false,
-    hint: 'A rule of the session withholds the output; the command itself has run, see exitCode.',
-  },
   LEASE_LOST: { retryable: false, hint: 'Another host owns the session now.' },
   RESULT_EXPIRED: {
     retryable: false,
@@ -114,14 +110,24 @@ export class ShellfleetError extends Error {
   }
 }
 
-/** The serialized form of an error. It never contains a stack. */
-export const wireErrorSchema = z.object({
+/** An error as data. It never contains a stack. */
+export interface WireError {
+  /** One of docs/errors.md; a newer process may send another one. */
+  code: string;
+  /** A sentence for a person, with the next step. */
+  message: string;
+  /** Whether the same call may succeed later. */
+  retryable: boolean;
+  /** Details for a program, by code. */
+  context?: unknown;
+}
+
+export const wireErrorSchema: z.ZodType<WireError> = z.object({
   code: z.string(),
   message: z.string(),
   retryable: z.boolean(),
   context: z.unknown().optional(),
 });
-export type WireError = z.infer<typeof wireErrorSchema>;
 
 /** Converts a received error into one that can be thrown. An unknown code, from a newer process, becomes INTERNAL. */
 export function fromWireError({ code, message, retryable, context }: WireError): ShellfleetError {

@@ -19,27 +19,34 @@ export const EVENT_TYPES = [
 export const eventTypeSchema = z.enum(EVENT_TYPES);
 export type EventType = (typeof EVENT_TYPES)[number];
 
-export interface SessionEvent {
-  id: string;
-  at: string;
-  type: EventType;
-  commandId?: string;
-  data?: unknown;
-}
-
 /** The output streams of a command. */
 export const STREAM_NAMES = ['stdout', 'stderr'] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
 
+/** A piece of a command's output, after redaction. */
 export interface OutputChunk {
+  /** Its place in the session's stream: `output({ after: id })` continues behind it. */
   id: string;
+  /** The stream that it is a part of. */
   stream: StreamName;
+  /** Counts the chunks of a command, both streams together, from 0. */
   seq: number;
+  /** Its bytes. */
   data: Uint8Array;
+  /** Its bytes as UTF-8. A character that was cut between two chunks is in the second one. */
   text: string;
-  /** Bytes that are missing before this chunk: they exceeded the stream's budget, or were trimmed. */
+  /** Number of bytes that are missing before this chunk. */
   omittedBytes?: number;
+  /** Why they are missing. Present together with `omittedBytes`. */
+  omittedBecause?: OmittedBecause;
 }
+
+/**
+ * - `over-budget`: the command has printed more than `output.streamBytes`, or Redis was full. `command.log` may have the bytes.
+ * - `withheld`: a rule with the strategy `block` has matched. No one has them.
+ * - `trimmed`: the stream had them, and was trimmed since. `command.log` has what is left.
+ */
+export type OmittedBecause = 'over-budget' | 'withheld' | 'trimmed';
 
 /** One piece of output in the session's stream. `data` represents the raw bytes `rawFrom` to `rawTo` of its output stream. */
 export interface OutputEntry {

@@ -10,11 +10,37 @@ export const fileInfoSchema = z.object({
 });
 export type FileInfo = z.infer<typeof fileInfoSchema>;
 
+/** An entry of a walk. `name` is relative to the path of the walk. */
+const fileRecordSchema = z.object({
+  name: z.string(),
+  type: fileInfoSchema.shape.type,
+  size: z.number(),
+  mode: z.number(),
+  modifiedAt: z.string(),
+  /** Of a symbolic link. */
+  target: z.string().optional(),
+  /** A directory that may not be entered. */
+  unreadable: z.literal(true).optional(),
+});
+export type FileRecord = z.infer<typeof fileRecordSchema>;
+
+/** One small file: its content in base64, or why it has none. */
+const readFileSchema = z.object({
+  state: z.enum(['read', 'gone', 'no-room', 'refused']),
+  mode: z.number(),
+  data: z.string(),
+});
+
 /** The data that a finished file operation returns in addition to its Result. `data` is base64. */
 export const fileAnswerSchema = z.object({
   data: z.string().optional(),
+  /** Of the whole file that was read. */
   size: z.number().optional(),
-  modifiedAt: z.string().optional(),
-  entries: z.array(fileInfoSchema).optional(),
+  mode: z.number().optional(),
+  records: z.array(fileRecordSchema).optional(),
+  /** The walk goes on after the last record. */
+  more: z.boolean().optional(),
+  /** Of the names that were asked for, in their order. */
+  files: z.array(readFileSchema).optional(),
 });
 export type FileAnswer = z.infer<typeof fileAnswerSchema>;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { wireErrorSchema } from './errors.ts';
 import { STREAM_NAMES } from './events.ts';
+import { fileAnswerSchema } from './file.ts';
 import { entryIdSchema } from './ids.ts';
 import { LIMITS } from './limits.ts';
 import { logPageSchema } from './log.ts';
@@ -52,6 +53,18 @@ const attachQuestionSchema = z.object({
 });
 export type AttachQuestion = z.infer<typeof attachQuestionSchema>;
 
+/**
+ * A file operation beside the entries of the mailbox. `operation`: its id, the same in every question about it; it is done at most once.
+ * `sealed`: the FileOperation.
+ */
+const fileQuestionSchema = z.object({
+  type: z.literal('file'),
+  generation: z.string(),
+  operation: z.ulid(),
+  sealed: z.string(),
+});
+export type FileQuestion = z.infer<typeof fileQuestionSchema>;
+
 /** The questions that a host answers about one of its sessions, each with the schema of its answer. */
 export const hostAnswerSchemas = {
   /** Processes in the sandbox other than the shell. */
@@ -60,6 +73,11 @@ export const hostAnswerSchemas = {
   attach: z.object({ state: z.enum(['open', 'no-shell']) }),
   /** Output of a command beyond the budget of its session's stream, from given offsets on. */
   log: logPageSchema,
+  /** `no-shell`: it was not begun, and the session has no shell. `unknown`: it may have been done. */
+  file: z.discriminatedUnion('state', [
+    z.object({ state: z.literal('done'), epoch: z.number(), answer: fileAnswerSchema }),
+    z.object({ state: z.enum(['no-shell', 'unknown']) }),
+  ]),
 } as const;
 
 const offsetSchema = z.number().int().min(0);
@@ -71,10 +89,17 @@ export const hostQuestionSchema = z.discriminatedUnion('type', [
     entry: entryIdSchema,
     streams: z.array(z.enum(STREAM_NAMES)).min(1).max(2),
     from: z.object({ stdout: offsetSchema, stderr: offsetSchema }),
+    /**
+     * From the reader that is attached to the command, which has everything before `from`. `reads`: the answer waits a moment for output.
+     * `waits`: a sign of life only, because the reader cannot take more now; the answer is empty.
+     */
+    attached: z.enum(['reads', 'waits']).optional(),
   }),
   attachQuestionSchema,
+  fileQuestionSchema,
 ]);
 export type HostQuestion = z.infer<typeof hostQuestionSchema>;
+export type LogQuestion = Extract<HostQuestion, { type: 'log' }>;
 export type HostAnswer<T extends HostQuestion['type']> = z.infer<(typeof hostAnswerSchemas)[T]>;
 
 /** An answer in the inbox of the producer that sent the question. It is stored sealed. */

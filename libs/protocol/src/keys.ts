@@ -45,7 +45,7 @@ const wakeUpsPrefix = (namespace: string) => `${namespace}:wakeups:`;
  * terminal event
  */
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
-/** string, one hour or the retention if that is less: the answer of a file operation, sealed */
+/** string, one hour or the retention if that is less: the answer of a file operation, sealed. A large answer to a question: one minute */
 export const answerKey = (keys: SessionKeys, entry: string) => `${keys.prefix}answer:${entry}`;
 /** stream, until the entry's end: unread chunks of an open stdin, sealed; each id is the offset at which the chunk ends */
 export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}input:${entry}`;

@@ -1,5 +1,4 @@
-import { z } from 'zod';
-import { wireErrorSchema } from './errors.ts';
+import type { WireError } from './errors.ts';
 
 export const OUTCOMES = [
   'success',
@@ -11,98 +10,146 @@ export const OUTCOMES = [
   'lost',
   'error',
 ] as const;
+
+/**
+ * How a command ended. `success`, `failure`: by itself, with exit code 0 or another one, or by a signal. `timeout`, `cancellation`: it was
+ * stopped, or never started. `denial`: a policy or an approver said no; nothing ran. `blocked`: it ran, and a redaction rule withholds its
+ * output. `lost`: it started and its end is not known. `error`: the fleet failed.
+ */
 export type Outcome = (typeof OUTCOMES)[number];
 
-export const REASONS = [
-  'exited',
-  'signalled',
-  'wall',
-  'not-started',
-  'no-output',
-  'oom',
-  'cancelled',
-  'container-removed',
-  'host-lost',
-  'disk',
-  'policy',
-  'approver',
-] as const;
-export type Reason = (typeof REASONS)[number];
+/** What a command reported, or what is known of it. Which of the types it is, its `outcome` tells. */
+export type Result =
+  | SuccessResult
+  | FailureResult
+  | TimeoutResult
+  | CancellationResult
+  | DenialResult
+  | BlockedResult
+  | LostResult
+  | ErrorResult;
 
-const totalsSchema = z.object({
-  stdoutBytes: z.number(),
-  stderrBytes: z.number(),
-  stdoutLines: z.number(),
-  stderrLines: z.number(),
-});
-const timingsSchema = z.object({ queuedMs: z.number(), startMs: z.number(), runMs: z.number(), totalMs: z.number() });
-const shellSchema = z.object({
-  state: z.enum(['kept', 'partial', 'lost']),
-  reason: z.string().optional(),
-  epoch: z.number(),
-});
-
-/** A Result as it is stored in the stream, whose entry has the ids. `output` is absent where it equals the only stream with output. */
-export const wireResultSchema = z.object({
-  outcome: z.enum(OUTCOMES),
-  exitCode: z.number().nullable(),
-  signal: z.string().nullable(),
-  reason: z.enum(REASONS).optional(),
-  /** Of a cancellation: why, in the words of who cancelled it. */
-  cancelReason: z.string().optional(),
-  stdout: z.string(),
-  stderr: z.string(),
-  output: z.string().optional(),
-  truncated: z.object({ bytes: z.boolean(), lines: z.boolean() }),
-  totals: totalsSchema,
-  redactions: z.record(z.string(), z.number()),
-  shell: shellSchema,
-  timings: timingsSchema,
-  hostId: z.string().nullable(),
-  /** How often it was started, when more than once: only a command with `retry: 'idempotent'`. */
-  attempts: z.number().optional(),
-  error: wireErrorSchema.optional(),
-});
-export type WireResult = z.infer<typeof wireResultSchema>;
-
-export interface Result extends Omit<WireResult, 'output'> {
+/** The fields of every Result. */
+export interface ResultFields {
+  /** `<session>.<ULID>`: what `fleet.command` finds it by. */
   commandId: string;
+  /** The session in which it ran. */
   sessionId: string;
-  /** Both streams in the order in which the worker received them. */
+  /** The signal that ended it, such as `SIGKILL`, where the shell itself saw it; else null. A program of the command that dies by a signal is exit code 128 plus its number. */
+  signal: string | null;
+  /** Its stdout after redaction, within `output.maxBytes` and `output.maxLines` of the session. In `encoding` of its options. */
+  stdout: string;
+  /** Its stderr, likewise. */
+  stderr: string;
+  /** Both streams in the order in which redaction released them. */
   output: string;
+  /** Whether a text above is shorter than what the command printed. `command.log` has the rest. */
+  truncated: { bytes: boolean; lines: boolean };
+  /** What the command printed, after redaction: bytes and lines. */
+  totals: { stdoutBytes: number; stderrBytes: number; stdoutLines: number; stderrLines: number };
+  /** Number of redactions, by the type of their rule. Never a value. */
+  redactions: Record<string, number>;
+  /** The idempotency key of the submit stood for this command, which was accepted before. */
   deduplicated: boolean;
+  /** The state of the shell after it: `kept`; `partial`: some of it could not be saved; `lost`: the next command gets a fresh one. `reason` says why, in words. `epoch` counts the shells of the session, from 1; 0 when no shell is concerned. */
+  shell: { state: 'kept' | 'partial' | 'lost'; reason?: string | undefined; epoch: number };
+  /** In ms, from acceptance: waiting for its turn and its slot; opening the shell; running; all three. */
+  timings: { queuedMs: number; startMs: number; runMs: number; totalMs: number };
+  /** The host that ran it. Null when none did. */
+  hostId: string | null;
+  /** How often it was started, when more than once: only a command with `retry: 'idempotent'`. */
+  attempts?: number | undefined;
+  /** The rule that withholds the output from some point on. Always there when the outcome is `blocked`; also of a command that was stopped or lost. */
+  blocked?: BlockedOutput | undefined;
 }
 
-/** The Result of an entry that never ran, or of whose run nothing is known. */
-export function emptyResult(outcome: Outcome, rest: Partial<WireResult> = {}): WireResult {
-  return {
-    outcome,
-    exitCode: null,
-    signal: null,
-    stdout: '',
-    stderr: '',
-    truncated: { bytes: false, lines: false },
-    totals: { stdoutBytes: 0, stderrBytes: 0, stdoutLines: 0, stderrLines: 0 },
-    redactions: {},
-    shell: { state: 'kept', epoch: 0 },
-    timings: { queuedMs: 0, startMs: 0, runMs: 0, totalMs: 0 },
-    hostId: null,
-    ...rest,
-  };
+/** Why output is withheld. */
+export interface BlockedOutput {
+  /** The type of the rule. */
+  type: string;
+  /** `matched`: it found something. `too-slow`: it could not keep up with the output. */
+  reason: 'matched' | 'too-slow';
 }
 
-/** Drops `output` where a reader can derive it from the streams. */
-export function toWireResult(result: WireResult): WireResult {
-  const { output, ...rest } = result;
-  const derivable =
-    output === undefined || output === rest.stdout + rest.stderr ? rest.stdout === '' || rest.stderr === '' : false;
-  return derivable || output === undefined ? rest : { ...rest, output };
+/** Fields of other outcomes, which are absent. They can be read without a look at the outcome. */
+interface WithoutError {
+  error?: undefined;
+  cancelReason?: undefined;
 }
 
-export function fromWireResult(
-  ids: { commandId: string; sessionId: string },
-  wire: WireResult,
-  deduplicated = false,
-): Result {
-  return { ...ids, ...wire, output: wire.output ?? wire.stdout + wire.stderr, deduplicated };
+/** It ended by itself, with exit code 0. */
+export interface SuccessResult extends ResultFields, WithoutError {
+  outcome: 'success';
+  /** 0 */
+  exitCode: number;
+  reason: 'exited';
+}
+
+/** It ended by itself with another exit code, by a signal, or because memory ran out. */
+export interface FailureResult extends ResultFields, WithoutError {
+  outcome: 'failure';
+  /** 1 to 255; 128 plus the number of the signal when one ended it. */
+  exitCode: number;
+  /** `signalled`: a signal ended it. `oom`: the kernel killed a process of it because memory ran out. */
+  reason: 'exited' | 'signalled' | 'oom';
+}
+
+/** It was stopped at a limit of time, or had not started by its start deadline. */
+export interface TimeoutResult extends ResultFields, WithoutError {
+  outcome: 'timeout';
+  exitCode: null;
+  /** `wall`: `timeoutMs`. `no-output`: `noOutputTimeoutMs`. `not-started`: `startDeadlineMs`; it was not run. */
+  reason: 'wall' | 'no-output' | 'not-started';
+}
+
+/** It was cancelled, before or after its start. */
+export interface CancellationResult extends ResultFields {
+  outcome: 'cancellation';
+  exitCode: null;
+  reason: 'cancelled';
+  /** Why, in the words of who cancelled it. */
+  cancelReason?: string | undefined;
+  error?: undefined;
+}
+
+/** A policy or an approver said no, and nothing ran. `stderr` says why. */
+export interface DenialResult extends ResultFields, WithoutError {
+  outcome: 'denial';
+  exitCode: null;
+  reason: 'policy' | 'approver';
+}
+
+/** It ended by itself, and a redaction rule withholds its output. */
+export interface BlockedResult extends ResultFields, WithoutError {
+  outcome: 'blocked';
+  /** Its own, 0 to 255. */
+  exitCode: number;
+  reason: 'exited' | 'signalled' | 'oom';
+  blocked: BlockedOutput;
+}
+
+/** It started, and its end is not known; it may have taken effect. It is not run again. */
+export interface LostResult extends ResultFields, WithoutError {
+  outcome: 'lost';
+  exitCode: null;
+  /** What was lost. Absent when Redis came back with an older state. */
+  reason?: 'host-lost' | 'container-removed' | undefined;
+}
+
+/** The fleet failed: it was not run, or its shell was lost while it ran. */
+export interface ErrorResult extends ResultFields {
+  outcome: 'error';
+  exitCode: null;
+  /** What happened to its sandbox. Absent when nothing did. */
+  reason?: 'oom' | 'disk' | 'container-removed' | undefined;
+  /** The error; docs/errors.md lists the codes. */
+  error: WireError;
+  cancelReason?: undefined;
+}
+
+/** The sentence for a person about withheld output. */
+export function describeBlocked({ type, reason }: BlockedOutput): string {
+  return reason === 'matched'
+    ? `Output blocked: detected ${type}.`
+    : `Output blocked: the rule for ${type} could not keep up with the output.`;
 }

@@ -57,6 +57,15 @@ export interface RunOptionsInput extends ExecutionOptions {
    */
   encoding?: 'utf8' | 'base64' | undefined;
   /**
+   * `true`: `onOutput`, and `output()` of the command that `submit` returns, bring the whole output, whatever its size. The command is
+   * throttled to this one reader, as a program is to the reader of its pipe: it waits in its next write while more than about 12 MiB over
+   * the budget of the stream are unread. It goes on without the reader when that reads nothing for 60 s (`SHELLFLEET_READER_STALL` of the
+   * host), or is gone for 10 s. Bytes that the host's log no longer has then are counted in `omittedBytes`. Its `timeoutMs` goes on while
+   * it waits.
+   * @default false
+   */
+  attachReader?: boolean | undefined;
+  /**
    * Time in ms from acceptance within which the command must start. Else it is not run, and its outcome is `timeout` with the reason
    * `not-started`.
    * @default no limit
@@ -85,6 +94,7 @@ const optionsSchema = z.strictObject({
   durable: z.boolean('must be true or false').default(DEFAULTS.command.durable),
   retry: z.enum(['never', 'idempotent'], "must be 'never' or 'idempotent'").default(DEFAULTS.command.retry),
   encoding: encodingSchema.default(DEFAULTS.command.encoding),
+  attachReader: z.boolean('must be true or false').default(DEFAULTS.command.attachReader),
   startDeadlineMs: durationSchema().optional(),
 });
 

@@ -9,7 +9,6 @@ import { fileAnswerSchema } from './file.ts';
 import { hostAnswerSchemas, hostBeatSchema, hostCallSchema, sealedAnswerSchema } from './host.ts';
 import { parseCommandId, toCommandId } from './ids.ts';
 import { NotJsonError, toJsonText, tryJson } from './json-text.ts';
-import { emptyResult, fromWireResult, toWireResult, wireResultSchema } from './result.ts';
 import { runOptionsSchema } from './run-options.ts';
 import { sessionSpecSchema } from './session.ts';
 import {
@@ -20,6 +19,7 @@ import {
 } from './terminal.ts';
 import { toolCallEventSchema, toolJobSchema, toolOfferSchema, wireToolResultSchema } from './tool.ts';
 import { encodeWakeUp, parseWakeUp } from './wake-up.ts';
+import { fromWireResult, newResult, toWireResult, wireResultSchema } from './wire-result.ts';
 
 // Whatever arrives from outside either parses, or is refused by an error that names the field.
 
@@ -61,6 +61,8 @@ const ATTACH = { type: 'attach', generation: 'g', terminal: ID, rows: 24, column
 const LOG = { type: 'log', entry: ID, streams: ['stdout'], from: { stdout: 0, stderr: 0 } };
 const ASK = { type: 'ask', tenant: 't', session: 's', id: 'i', inbox: ID };
 const WIRE_ERROR = { code: 'INTERNAL', message: 'm', retryable: false, context: {} };
+const FAILED = { outcome: 'failure', exitCode: 3, reason: 'exited' } as const;
+const BLOCKED = { ...FAILED, outcome: 'blocked', blocked: { type: 'email', reason: 'matched' } } as const;
 const END = { type: 'end', reason: 'exited', exitCode: 0, signal: null };
 
 const SCHEMAS: Record<string, { schema: z.ZodType; valid: unknown[] }> = {
@@ -97,11 +99,12 @@ const SCHEMAS: Record<string, { schema: z.ZodType; valid: unknown[] }> = {
   },
   'the answer to a file operation': {
     schema: fileAnswerSchema,
-    valid: [
-      { data: '', size: 5, entries: [{ name: 'a', path: '/a', type: 'file', size: 1, mode: 5, modifiedAt: '' }] },
-    ],
+    valid: [{ data: '', size: 5, records: [{ name: 'a', type: 'file', size: 1, mode: 5, modifiedAt: '' }] }],
   },
-  'a Result': { schema: wireResultSchema, valid: [emptyResult('error', { error: WIRE_ERROR, output: 'x' })] },
+  'a Result': {
+    schema: wireResultSchema,
+    valid: [newResult({ outcome: 'error', error: WIRE_ERROR }, { output: 'x' }), newResult(FAILED), newResult(BLOCKED)],
+  },
   'an error': { schema: wireErrorSchema, valid: [WIRE_ERROR] },
   'input of a terminal': {
     schema: terminalInputMessageSchema,
@@ -156,8 +159,8 @@ test('a session spec with its defaults is the same after it has been stored and 
 test('a Result comes back as it was', () => {
   fuzz(
     [
-      emptyResult('success', { stdout: 'a', output: 'a' }),
-      emptyResult('failure', { stdout: 'a', stderr: 'b', output: 'ba' }),
+      newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, { stdout: 'a', output: 'a' }),
+      newResult(FAILED, { stdout: 'a', stderr: 'b', output: 'ba' }),
     ],
     (value) => {
       const parsed = wireResultSchema.safeParse(value);

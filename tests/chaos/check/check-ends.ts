@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { SeenResult } from '../history/history.ts';
 import type { OperationHistory } from '../history/operation-history.ts';
 import type { Case } from './check.ts';
-import { isCutShort, resultOf } from './permits.ts';
+import { isCutShort, resultOf, START_FAILED } from './permits.ts';
 
 /** The session itself went with the tail of Redis, if it had been opened just before. */
 const SESSION_GONE = ['SESSION_NOT_FOUND', 'SESSION_CLOSED'];
@@ -58,7 +58,10 @@ function checkLosses({ session, operations, permits, report }: Case): void {
     if (result === undefined) continue;
     const { id, expect } = own.operation;
     // The host that reports a loss is not the one that was lost, so before the first Result of its own the host is not known.
-    const permitted = permits.shellLost(session, hostIds, since, own.endedAt);
+    const permitted =
+      result.errorCode === START_FAILED
+        ? permits.startRefused(own.submittedAt, own.endedAt)
+        : permits.shellLost(session, hostIds, since, own.endedAt);
     if (isCutShort(result)) {
       if (!permitted) report('unjustified loss', `${id}: ${describe(result)}`);
       continue;

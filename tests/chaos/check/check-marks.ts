@@ -10,11 +10,12 @@ export function checkMarks({ session, operations, permits, forgets, report }: Ca
 
   for (const [op, count] of counts) {
     const own = byId.get(op);
-    if (count > 1 && !(own !== undefined && permits.keyForgotten(own))) report('doubled', `${op} ran ${count} times`);
+    const isForgotten = own !== undefined && (permits.keyForgotten(own) || permits.beginForgotten(own));
+    if (count > 1 && !isForgotten) report('doubled', `${op} ran ${count} times`);
     if (own === undefined) report('foreign', `${op} ran and was never submitted`);
     const result = own === undefined ? undefined : resultOf(own);
     if (result !== undefined && !mayHaveRun(result))
-      report('wrong result', `${op} ran, and its Result is SESSION_LOST`);
+      report('wrong result', `${op} ran, and its Result is ${result.errorCode}`);
   }
   for (const own of operations) {
     const result = resultOf(own);

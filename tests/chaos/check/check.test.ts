@@ -166,6 +166,22 @@ describe('A planted fault is found', () => {
     ],
     ['no terminal event', ['no terminal event'], (_, { terminals }) => void terminals.splice(1, 1)],
     [
+      'a command that ran twice although its host was up when Redis lost its tail',
+      ['doubled'],
+      (history, session) => {
+        session.marks.push({ type: 'begin', op: 's.3' }, { type: 'end', op: 's.3' });
+        history.faults.push(fault('redis-restore', 'redis', 103, { restoredTo: 103 * SECONDS }));
+      },
+    ],
+    [
+      'a refused start without a full disk',
+      ['unjustified loss'],
+      (history, session) => {
+        setResult(history, 3, { ...LOST, outcome: 'error', errorCode: 'SESSION_START_FAILED' });
+        session.marks.splice(6, 2);
+      },
+    ],
+    [
       'no terminal event behind one that is there, in a stream that was cut',
       ['no terminal event'],
       (history, { terminals }) => {
@@ -336,6 +352,23 @@ describe('A fault permits what its row of the promises permits:', () => {
       (history, session) => {
         session.terminals.splice(0, 2);
         history.faults.push(fault('redis-full', 'redis', 103));
+      },
+    ],
+    [
+      'a command whose begin went with the tail of Redis, while the worker that had begun it was down',
+      (history, session) => {
+        session.marks.push({ type: 'begin', op: 's.3' }, { type: 'end', op: 's.3' });
+        const restored = { restoredTo: 103 * SECONDS, to: 105 * SECONDS };
+        history.faults.push(fault('redis-restore', 'redis', 103, restored), fault('worker-kill', 'h1', 104));
+      },
+    ],
+    [
+      'commands of a session for which a full disk of its host left no room',
+      (history, session) => {
+        const refused = { ...LOST, outcome: 'error', errorCode: 'SESSION_START_FAILED' } as const;
+        setResult(history, 3, refused);
+        session.marks.splice(6, 2);
+        history.faults.push(fault('host-disk-full', 'host', 103));
       },
     ],
     [

@@ -8,6 +8,9 @@ const SETTLE_MS = 20_000;
 /** What a host needs after a fault, on a busy machine, until it renews its leases again. */
 const RECOVERY_MS = 2_500;
 
+/** The code of a command that waited for a sandbox that could not be made. */
+export const START_FAILED = 'SESSION_START_FAILED';
+
 interface Interval {
   from: number;
   to: number;
@@ -63,6 +66,21 @@ export class Permits {
     );
   }
 
+  /** Whether Redis may have forgotten that the operation began, on a host whose worker was not there to say so. */
+  beginForgotten({ submittedAt, endedAt }: OperationHistory): boolean {
+    return this.#faults.some((fault) => {
+      const restoredTo = fault.restoredTo ?? fault.from;
+      const isForgotten = has(fault, 'tail') && submittedAt <= fault.to && endedAt >= restoredTo;
+      const wasDown = ({ from, to }: Fault) => from <= fault.to + RECOVERY_MS && to >= restoredTo;
+      return isForgotten && this.#faults.some((other) => awayOf(other) === 'host' && wasDown(other));
+    });
+  }
+
+  /** Whether a host may have had no room for a sandbox. */
+  startRefused(from: number, until: number): boolean {
+    return this.#between(from, until).some((fault) => has(fault, 'starts-refused'));
+  }
+
   /** When a host was out of reach, faults that followed each other at once taken together. Redis alone counts for none. */
   #away(host: string): Interval[] {
     const own = this.#faults.filter((fault) => awayOf(fault) === 'host' && fault.target === host);
@@ -108,13 +126,13 @@ export function reportsLoss({ outcome, errorCode, shell }: SeenResult): boolean 
 
 /** A Result that is not the command's own, because its shell or host was lost. */
 export function isCutShort({ outcome, errorCode }: { outcome: string; errorCode?: string | undefined }): boolean {
-  const codes = ['CONTAINER_LOST', 'SESSION_LOST', 'SHELL_UNRESPONSIVE'];
+  const codes = ['CONTAINER_LOST', 'SESSION_LOST', 'SHELL_UNRESPONSIVE', START_FAILED];
   return outcome === 'lost' || (outcome === 'error' && codes.includes(errorCode ?? ''));
 }
 
 /** The command may have run, but not necessarily to its end. */
 export function mayHaveRun({ outcome, errorCode }: SeenResult): boolean {
-  return !(outcome === 'error' && errorCode === 'SESSION_LOST');
+  return !(outcome === 'error' && ['SESSION_LOST', START_FAILED].includes(errorCode ?? ''));
 }
 
 export const resultOf = ({ results }: OperationHistory): SeenResult | undefined => results[0];

@@ -36,6 +36,7 @@ export type FaultKind = (typeof FAULT_KINDS)[number];
  * - `tail`: what was accepted, or ended, since the state that Redis was restored to may be gone.
  * - `results-expired`: a client that slept longer than the retention may find no Result.
  * - `streams-cut`: to make room, the oldest entries of sessions' streams may be removed.
+ * - `starts-refused`: what waits for a sandbox may end with SESSION_START_FAILED.
  */
 export type Permit =
   | 'shell-of-session'
@@ -43,7 +44,8 @@ export type Permit =
   | 'submits-refused'
   | 'tail'
   | 'results-expired'
-  | 'streams-cut';
+  | 'streams-cut'
+  | 'starts-refused';
 
 export interface FaultPromise {
   /** The event as the table of promises names it. */
@@ -92,7 +94,7 @@ export const PROMISES: Readonly<Record<FaultKind, FaultPromise>> = {
   },
   'redis-full': { ...full, permits: ['submits-refused', 'streams-cut'] },
   'redis-disk-full': full,
-  'host-disk-full': full,
+  'host-disk-full': { ...full, permits: ['submits-refused', 'starts-refused'] },
   partition,
   latency: partition,
   'lost-reply': partition,

@@ -43,7 +43,7 @@ const DEEDS: readonly [Deed, ...Deed[]] = [
 /** Rare: it ends its own shell, and the state with it. */
 const SUICIDE: Deed = {
   script: (end) => `${end}; kill -9 $$`,
-  expect: () => ({ outcome: 'failure', exitCode: null, endsShell: true }),
+  expect: () => ({ outcome: 'failure', exitCode: 137, endsShell: true }),
 };
 
 /** All commands of a session, in order, without an end. */

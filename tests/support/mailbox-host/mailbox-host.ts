@@ -18,14 +18,16 @@ import {
 import {
   type CommandPayload,
   type EntryPayload,
-  emptyResult,
   entryPayloadSchema,
   type FileAnswer,
+  fieldsOf,
   fleetKeys,
   type HostBeat,
   hostCallSchema,
   hostKeys,
   LIMITS,
+  newResult,
+  PROTOCOL_VERSION,
   parseSessionJobId,
   parseWakeUp,
   type SessionKeys,
@@ -37,6 +39,7 @@ import {
 import { type Job, Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { classOf } from '../class-of.ts';
+import { answerFile } from './answer-file.ts';
 import { type MemoryFiles, runFileInMemory } from './memory-files.ts';
 import { runScript } from './run-script.ts';
 
@@ -95,6 +98,7 @@ class TinyHost implements MailboxHost {
   #stopped = false;
   #fetching = false;
   #lastCall = '0-0';
+  readonly #seenCalls = new Set<string>();
   #timer?: NodeJS.Timeout;
 
   constructor(options: MailboxHostOptions) {
@@ -160,7 +164,7 @@ class TinyHost implements MailboxHost {
       free: slots - this.#owned.size,
       policies: ['docker'],
       version: '0.0.0',
-      protocol: 1,
+      protocol: PROTOCOL_VERSION,
       boot: 'tiny',
       draining: false,
       problems: [],
@@ -246,7 +250,7 @@ class TinyHost implements MailboxHost {
     await announce(
       owner,
       { epoch: session.epoch, epochBase: 0, status: 'ready' },
-      { type: 'session.opened', data: {} },
+      { type: 'session.opened', data: { hostId: this.id, epoch: session.epoch } },
     );
     if (adopted.life === 'closing') await this.#giveUp(session);
     else this.#kick(session);
@@ -288,7 +292,7 @@ class TinyHost implements MailboxHost {
     const end = (wire: WireResult) =>
       finish(session.owner, entry.id, {
         result: { ...wire, shell, timings, hostId: this.id },
-        ...(wire.cancelReason !== undefined && { cancelReason: wire.cancelReason }),
+        ...('cancelReason' in wire && wire.cancelReason !== undefined && { cancelReason: wire.cancelReason }),
         epoch: session.epoch,
         takeNext: !this.#paused && !this.#stopped,
         ...(answer === undefined
@@ -299,7 +303,7 @@ class TinyHost implements MailboxHost {
     let told = result;
     if (finished.type === 'cancelled') {
       const { reason: cancelReason } = finished;
-      told = { ...result, outcome: 'cancellation', exitCode: null, reason: 'cancelled', cancelReason };
+      told = newResult({ outcome: 'cancellation', reason: 'cancelled', cancelReason }, fieldsOf(result));
       finished = await retryWhileRedisIsDown(() => end(told), undefined);
     }
     if (finished.type !== 'finished') throw new Error(`finish answered ${finished.type}`);
@@ -320,7 +324,12 @@ class TinyHost implements MailboxHost {
         return { result: await this.#runScript(session, entry, payload) };
       case 'restart':
         session.epoch++;
-        return { result: emptyResult('success', { shell: { state: 'lost', epoch: session.epoch } }) };
+        return {
+          result: newResult(
+            { outcome: 'success', exitCode: 0, reason: 'exited' },
+            { shell: { state: 'lost', epoch: session.epoch } },
+          ),
+        };
       case 'file':
         return runFileInMemory(session, payload.operation);
     }
@@ -339,10 +348,15 @@ class TinyHost implements MailboxHost {
     const { calls } = hostKeys(this.#options.namespace, this.id);
     const entries = await this.#redis.xrange(calls, `(${this.#lastCall}`, '+');
     for (const [id, fields] of entries) {
+      // Two wake-ups may have read the same calls.
+      if (this.#seenCalls.has(id)) continue;
+      this.#seenCalls.add(id);
       this.#lastCall = id;
       const call = hostCallSchema.parse(JSON.parse(fields[1] ?? ''));
       const session = 'session' in call ? this.#owned.get(`${call.tenant}:${call.session}`) : undefined;
       if (session === undefined) continue;
+      const means = { redis: this.#redis, keys: session.owner.keys, sealer: this.#sealer };
+      if (call.type === 'ask') void answerFile(call, session, means).catch(() => {});
       if (call.type === 'close') void this.#giveUp(session).catch(() => {});
       else if (call.type === 'cancel' && session.running?.entryId === call.entry) session.running.stop();
     }

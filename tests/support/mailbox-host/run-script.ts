@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { constants } from 'node:os';
 import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -13,7 +14,7 @@ import {
 } from '@shellfleet/mailbox';
 import {
   type CommandPayload,
-  emptyResult,
+  newResult,
   type OutputEntry,
   type StreamName,
   type WireResult,
@@ -76,11 +77,10 @@ export async function runScript(run: ScriptRun, entry: Entry, payload: CommandPa
   const timedOut = Date.now() - startedAt >= payload.timeoutMs;
   const stdout = Buffer.concat(texts.stdout);
   const stderr = Buffer.concat(texts.stderr);
-  const outcome = timedOut ? 'timeout' : code === 0 ? 'success' : 'failure';
-  return emptyResult(outcome, {
-    exitCode: code,
+  const exitCode = code ?? 128 + constants.signals[signal as NodeJS.Signals];
+  const ended = { outcome: exitCode === 0 ? 'success' : 'failure', exitCode, reason: 'exited' } as const;
+  return newResult(timedOut ? { outcome: 'timeout', reason: 'wall' } : ended, {
     signal,
-    reason: timedOut ? 'wall' : 'exited',
     stdout: stdout.toString(payload.encoding),
     stderr: stderr.toString(payload.encoding),
     totals: {

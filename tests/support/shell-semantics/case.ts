@@ -3,9 +3,13 @@ import type { Ran, RunOptions } from '../shell-client.ts';
 
 export type ShellName = 'bash' | 'dash' | 'ash';
 
-/** `resumed`: the shell has re-executed itself; bash keeps everything, the others report what they cannot keep. */
+/**
+ * `resumed`: the shell has re-executed itself; bash keeps everything, the others report what they cannot keep. `signalled`: a signal ended the
+ * shell; bash has saved its state before, which a new process has.
+ */
 type Expected = Partial<Omit<Ran, 'state' | 'out' | 'err'>> & {
-  state?: Ran['state'] | 'resumed';
+  state?: Ran['state'] | 'resumed' | 'signalled';
+  signal?: string | null;
   out?: string | RegExp;
   err?: string | RegExp;
 };

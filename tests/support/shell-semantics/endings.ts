@@ -1,10 +1,105 @@
 // The ways in which a command can end, and the state that the next one gets.
-import { type Case, ends, prints } from './case.ts';
+import { type Case, ends, prints, withPrograms } from './case.ts';
 
 const set = prints('cd /dev; X="it\'s kept"; export Y=exported; set -- one "two  three"', '');
 const kept = prints('set +eu; pwd; echo "$X|$Y|$#|$2"', "/dev\nit's kept|exported|2|two  three\n");
 
+/** 128 plus the number, as a parent of the shell would report it. */
+const byNumber: [string, number][] = [
+  ['SIGHUP', 1],
+  ['SIGINT', 2],
+  ['SIGUSR1', 10],
+  ['SIGPIPE', 13],
+  ['SIGALRM', 14],
+  ['SIGTERM', 15],
+];
+
+/** In a new process: what it had open is gone, and dash and ash could not save anything. */
+const keptInBash = prints(
+  'echo "${BASH_VERSION+$PWD|$X|$Y|$#|$2}"; unset X Y; set --',
+  /^(\/dev\|it's kept\|exported\|2\|two {2}three)?\n$/,
+);
+
+const signals: Case[] = [
+  ...byNumber.map(
+    ([signal, number]): Case => ({
+      title: `${signal} to the shell ends the command as a failure with 128 + ${number}`,
+      steps: [
+        set,
+        ends(`echo a; kill -${signal.slice(3)} $$; echo step2`, {
+          code: 128 + number,
+          out: 'a\n',
+          state: 'signalled',
+          signal,
+        }),
+        keptInBash,
+      ],
+    }),
+  ),
+  {
+    title: 'kill 0 ends the command as a failure, and the next one finds the code in $?',
+    steps: [
+      ends('kill 0; echo step2', { code: 143, out: '', state: 'signalled', signal: 'SIGTERM' }),
+      prints('echo "${BASH_VERSION+$?}"', /^(143)?\n$/),
+    ],
+  },
+  {
+    title: 'a signal before an exit counts, also under set -e',
+    steps: [ends('set -e; cd /tmp; kill -TERM $$; exit 5', { code: 143, state: 'signalled', signal: 'SIGTERM' })],
+  },
+  {
+    title: 'a signal from a background process ends the command at once, also while a program runs',
+    in: withPrograms,
+    steps: [
+      {
+        ...ends('(sleep 0.2; kill -TERM $$) & sleep 30; echo end', {
+          code: 143,
+          out: '',
+          state: 'signalled',
+          signal: 'SIGTERM',
+        }),
+        withinMs: 15_000,
+      },
+    ],
+  },
+  {
+    title: 'a signal in a function, a loop and a sourced file keeps what a shell can keep',
+    in: ['bash'],
+    steps: [
+      prints('cd /dev; umask 027; A=global; f() { local A=1; while :; do eval "kill $$"; done; }; set -- one two', ''),
+      ends('f three; echo no', { code: 143, out: '', state: 'partial', signal: 'SIGTERM' }),
+      prints('echo "$A $# $(pwd) $OLDPWD" && umask && type -t f', /^global 2 \/dev \S+\n0027\nfunction\n$/),
+      ends('umask 022; set -- four; echo "kill $$" >/tmp/killing; . /tmp/killing', { code: 143, state: 'partial' }),
+      prints('echo "$*"', 'four\n'),
+    ],
+  },
+  {
+    title: 'an EXIT trap runs also when a signal ends its command',
+    in: ['bash'],
+    steps: [
+      prints('V=1', ''),
+      ends("trap 'echo bye' EXIT; kill -TERM $$; echo no", { code: 143, out: 'bye\n', state: 'partial' }),
+      prints('echo "$V"', '1\n'),
+      { restart: { out: '' } },
+    ],
+  },
+  {
+    title: 'a signal after which the directory is gone is reported by both Results',
+    in: ['bash'],
+    steps: [
+      ends('mkdir /tmp/gone; cd /tmp/gone; rmdir /tmp/gone; kill $$', { code: 143, state: 'partial' }),
+      ends('true', { code: 0, state: 'partial' }),
+    ],
+  },
+  {
+    title: 'a variable that was unset stays unset in the shell that continues',
+    in: ['bash'],
+    steps: [ends('unset HOME; kill $$', { state: 'partial' }), prints('echo "${HOME-unset}"', 'unset\n')],
+  },
+];
+
 export const endings: Case[] = [
+  ...signals,
   {
     title: 'exit ends the command with its code (S1-19)',
     steps: [set, ends('echo a; exit 4; echo b', { code: 4, out: 'a\n', state: 'resumed' }), kept],

@@ -1,27 +1,31 @@
-import { type Session, type Terminal as SessionTerminal, ShellfleetError } from '@shellfleet/client';
+import { type Session, type SessionSpec, type Terminal as SessionTerminal, ShellfleetError } from '@shellfleet/client';
 import { withResolvers } from '@shellfleet/concurrency';
 import { type Command, Option } from 'commander';
 import type { Context } from './context.ts';
 import { DEFAULT_DETACH_KEYS, DetachKeys, parseDetachKeys } from './detach-keys.ts';
 import { DENIED, exitCodeOfSignal, exitCodeOfSignalNumber, OURS } from './exit-codes.ts';
+import { addSessionFlags, type SessionFlags, toSpec } from './session-flags.ts';
 import { showSessionProgress } from './show-command.ts';
 import { TerminalModes } from './terminal-modes.ts';
 
 export function registerAttach(program: Command, context: Context): void {
-  program
+  const verb = program
     .command('attach')
     .description('a terminal in the sandbox of a session, which is opened on first use')
-    .argument('<session>')
+    .argument('<session>');
+  addSessionFlags(verb, context.config.env)
     .addOption(
       new Option('--detach-keys <keys>', 'keys that leave, such as ctrl-p,ctrl-q; empty for none')
         .env('SHELLFLEET_DETACH_KEYS')
         .default(parseDetachKeys(DEFAULT_DETACH_KEYS), DEFAULT_DETACH_KEYS)
         .argParser(parseDetachKeys),
     )
-    .action((session: string, { detachKeys }: { detachKeys: Buffer }) => attach(context, session, detachKeys));
+    .action((session: string, { detachKeys, ...flags }: SessionFlags & { detachKeys: Buffer }) =>
+      attach(context, session, toSpec(flags), detachKeys),
+    );
 }
 
-async function attach(context: Context, id: string, detachKeys: Buffer): Promise<void> {
+async function attach(context: Context, id: string, spec: SessionSpec | undefined, detachKeys: Buffer): Promise<void> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) {
     throw new ShellfleetError(
       'COMMAND_INVALID',
@@ -29,7 +33,7 @@ async function attach(context: Context, id: string, detachKeys: Buffer): Promise
     );
   }
   await context.withFleet(async (fleet) => {
-    const session = await fleet.session(id);
+    const session = await fleet.session(id, spec);
     const opened = await open(context, session);
     const left = await beAt(opened, context, new DetachKeys(detachKeys));
     context.setExitCode(left.exitCode);
@@ -68,7 +72,7 @@ async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKey
     if (detached) left.resolve({ exitCode: 0, words: 'Left; the terminal is closed, and the session goes on.' });
   };
   const showing = (async () => {
-    for await (const bytes of terminal.output) {
+    for await (const bytes of terminal.output()) {
       modes.push(bytes);
       await context.terminal.write('stdout', bytes);
     }

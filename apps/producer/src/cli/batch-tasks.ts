@@ -72,7 +72,7 @@ function duplicate(path: string, id: unknown, before: number, line: number): She
 }
 
 /** A failure to read a file on this machine, with its path. */
-export function toFileError(path: string, cause: unknown): unknown {
+function toFileError(path: string, cause: unknown): unknown {
   const { code, message } = cause as NodeJS.ErrnoException;
   if (cause instanceof ShellfleetError || code === undefined) return cause;
   const kind = code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_DENIED';

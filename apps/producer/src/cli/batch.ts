@@ -1,7 +1,7 @@
-import { readFileSync, statSync } from 'node:fs';
-import { type BatchOptions, mergeSpecs, type SessionSpec, ShellfleetError, type TaskResult } from '@shellfleet/client';
+import { statSync } from 'node:fs';
+import { type BatchOptions, ShellfleetError, type TaskResult } from '@shellfleet/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { openTaskFile, toFileError } from './batch-tasks.ts';
+import { openTaskFile } from './batch-tasks.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { CANCELLED } from './exit-codes.ts';
@@ -15,7 +15,6 @@ interface Flags extends SessionFlags {
   resume?: boolean;
   force?: boolean;
   name?: string;
-  spec?: string;
   timeout?: number;
   retries?: NonNullable<BatchOptions['retries']>;
   repeats?: number;
@@ -49,11 +48,6 @@ export function registerBatch(program: Command, context: Context): void {
       ),
     )
     .addOption(
-      new Option('--spec <file.json>', 'spec of a session, for all tasks; flags and tasks replace parts of it').env(
-        'SHELLFLEET_BATCH_SPEC',
-      ),
-    )
-    .addOption(
       new Option('--timeout <time>', 'time limit of each script: 30s, 5m')
         .env('SHELLFLEET_BATCH_TIMEOUT')
         .argParser(parseDuration),
@@ -77,13 +71,12 @@ async function run(context: Context, file: string, flags: Flags): Promise<void> 
   const { terminal } = context;
   const { out, resume, force, name, timeout, retries, repeats = 1, concurrency } = flags;
   if (!resume && !force) refuseExisting(out);
-  const spec = mergeSpecs(flags.spec === undefined ? undefined : readSpec(flags.spec), toSpec(flags));
   const { count, tasks } = await openTaskFile(file);
   await context.withFleet(async (fleet) => {
     using interrupt = listenForInterrupt(terminal);
     const batch = fleet.batch(tasks(), {
       ...{ out, overwrite: force === true, resumeFrom: resume ? out : undefined },
-      ...{ concurrency, name, retries, repeats, spec, timeoutMs: timeout, signal: interrupt.signal },
+      ...{ concurrency, name, retries, repeats, spec: toSpec(flags), timeoutMs: timeout, signal: interrupt.signal },
     });
     let done = 0;
     for await (const result of batch) {
@@ -107,19 +100,6 @@ function refuseExisting(out: string): void {
     `${out} exists and was not touched. --resume goes on with the batch that wrote it; --force replaces it.`,
     { path: out },
   );
-}
-
-function readSpec(path: string): SessionSpec {
-  try {
-    const spec: unknown = JSON.parse(readFileSync(path, 'utf8'));
-    // The batch checks the fields, merged with those of each task.
-    if (typeof spec === 'object' && spec !== null && !Array.isArray(spec)) return spec;
-  } catch (cause) {
-    if (!(cause instanceof SyntaxError)) throw toFileError(path, cause);
-  }
-  throw new ShellfleetError('SESSION_SPEC_INVALID', `${path} is not a spec. Give a JSON object: {"image": "alpine"}.`, {
-    path,
-  });
 }
 
 function parseRetries(text: string): NonNullable<BatchOptions['retries']> {

@@ -1,20 +1,58 @@
-import type { SessionInfo } from '@shellfleet/client';
-import type { Command } from 'commander';
+import { type Fleet, type SessionInfo, ShellfleetError } from '@shellfleet/client';
+import { type Command, Option } from 'commander';
 import type { Context } from './context.ts';
+import { exitCodeOfError } from './exit-codes.ts';
+import { collectPair } from './pairs.ts';
+
+/** Closing one may take as long as its shutdown commands. */
+const AT_ONCE = 8;
 
 export function registerClose(program: Command, context: Context): void {
   program
     .command('close')
-    .description('end a session, its commands and its sandbox')
-    .argument('<session>')
-    .action((id: string) =>
-      context.withFleet(async (fleet) => {
-        const session = await fleet.attach(id);
-        const before = await session?.info();
-        await session?.close();
-        context.terminal.say(describe(id, before));
-      }),
-    );
+    .description('end sessions, their commands and their sandboxes')
+    .argument('[session...]')
+    .addOption(
+      new Option('--label <name=value>', 'every session that has this label; again: all of these labels')
+        .argParser(collectPair)
+        .env('SHELLFLEET_CLOSE_LABEL'),
+    )
+    .action((ids: string[], flags: { label?: Record<string, string> }) => close(context, ids, flags.label));
+}
+
+/** Goes on past a session that cannot be closed; the exit code is that of the first failure. */
+async function close(context: Context, ids: readonly string[], labels?: Record<string, string>): Promise<void> {
+  const { terminal } = context;
+  if (ids.length === 0 && labels === undefined) {
+    throw new ShellfleetError('COMMAND_INVALID', 'Name the sessions to close, or give --label NAME=VALUE.');
+  }
+  await context.withFleet(async (fleet) => {
+    const all = new Set(ids);
+    if (labels !== undefined) for await (const { id } of fleet.sessions({ labels })) all.add(id);
+    if (all.size === 0) terminal.say('No session has this label.');
+    const failures = new Map<string, unknown>();
+    const waiting = all.values();
+    const closeNext = async () => {
+      for (const id of waiting) {
+        try {
+          terminal.say(await closeOne(fleet, id));
+        } catch (error) {
+          failures.set(id, error);
+          terminal.fail(error);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, closeNext));
+    const [first] = [...all].filter((id) => failures.has(id));
+    if (first !== undefined) context.setExitCode(exitCodeOfError(failures.get(first)));
+  });
+}
+
+async function closeOne(fleet: Fleet, id: string): Promise<string> {
+  const session = await fleet.attach(id);
+  const before = await session?.info();
+  await session?.close();
+  return describe(id, before);
 }
 
 function describe(id: string, before: SessionInfo | undefined): string {

@@ -1,4 +1,4 @@
-import type { RunOptions } from '@shellfleet/client';
+import { type RunOptions, ShellfleetError } from '@shellfleet/client';
 import { type Command, Option } from 'commander';
 import { collectPair } from './pairs.ts';
 import { addSessionFlags, type SessionFlags } from './session-flags.ts';
@@ -7,6 +7,7 @@ import { parseDuration } from './units.ts';
 export interface CommandFlags extends SessionFlags {
   timeout?: number;
   stdin?: boolean;
+  tty?: boolean;
   env?: Record<string, string>;
   cwd?: string;
   idempotencyKey?: string;
@@ -21,26 +22,32 @@ export function addCommandFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
         .env('SHELLFLEET_TIMEOUT')
         .argParser(parseDuration),
     )
-    .addOption(new Option('--stdin', 'stream stdin to the command').env('SHELLFLEET_STDIN'))
+    .addOption(new Option('-i, --stdin', 'stream stdin to the command').env('SHELLFLEET_STDIN'))
     .addOption(
-      new Option('-e, --env <name=value>', 'variable of the command; may be repeated')
-        .env('SHELLFLEET_ENV')
-        .argParser(collectPair),
+      new Option('-e, --env <name=value>', 'variable of the command *').env('SHELLFLEET_ENV').argParser(collectPair),
     )
-    .addOption(new Option('--cwd <path>', 'of the command').env('SHELLFLEET_CWD'))
+    .addOption(new Option('-w, --cwd <path>', 'directory of the command').env('SHELLFLEET_CWD'))
     .addOption(
       new Option('--idempotency-key <key>', "a second submit with this key gets the first one's Result").env(
         'SHELLFLEET_IDEMPOTENCY_KEY',
       ),
     )
-    .addOption(jsonFlag());
+    .addOption(jsonFlag())
+    .addOption(new Option('-t, --tty').hideHelp());
 }
 
 export function jsonFlag(): Option {
   return new Option('--json', 'one JSON object per line on stdout').env('SHELLFLEET_JSON');
 }
 
+/** Throws COMMAND_INVALID for `-t`, which people know from `docker exec`. */
 export function toRunOptions(flags: CommandFlags): RunOptions {
+  if (flags.tty) {
+    throw new ShellfleetError(
+      'COMMAND_INVALID',
+      'A command has no terminal. Use `shellfleet attach SESSION` for a terminal, or -i alone to send stdin.',
+    );
+  }
   return {
     ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
     ...(flags.env === undefined ? {} : { env: flags.env }),

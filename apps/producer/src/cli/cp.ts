@@ -1,51 +1,176 @@
 import { statSync } from 'node:fs';
-import { basename, join, posix } from 'node:path';
-import { type Fleet, type Session, ShellfleetError } from '@shellfleet/client';
-import type { Command } from 'commander';
+import { basename, join, posix, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type Fleet,
+  isShellfleetError,
+  type Session,
+  ShellfleetError,
+  type TransferOptions,
+  type TransferProgress,
+} from '@shellfleet/client';
+import { withResolvers } from '@shellfleet/concurrency';
+import { type Command, Option } from 'commander';
+import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
+import { existingSession } from './existing-session.ts';
+import { CANCELLED } from './exit-codes.ts';
+
+interface Flags {
+  recursive?: boolean;
+  open?: boolean;
+  json?: boolean;
+}
+
+/** How long an interrupted copy has to remove what is not whole. */
+const CLEAN_UP_MS = 1_000;
 
 export function registerCp(program: Command, context: Context): void {
   program
     .command('cp')
-    .description('copy a file into a session or out of it (SESSION:/path)')
+    .description('copy a file or directory into a session or out of it (SESSION:/path; - is stdin or stdout)')
     .argument('<from>')
     .argument('<to>')
-    .action((from: string, to: string) => context.withFleet((fleet) => cp(context, fleet, from, to)));
+    .addOption(new Option('-r, --recursive', 'copy directories with everything in them').env('SHELLFLEET_CP_RECURSIVE'))
+    .addOption(new Option('--open', 'open the session if there is none with this name').env('SHELLFLEET_CP_OPEN'))
+    .addOption(jsonFlag())
+    .action((from: string, to: string, flags: Flags) =>
+      context.withFleet((fleet) => untilInterrupted(context, (signal) => cp(context, fleet, from, to, flags, signal))),
+    );
 }
 
-async function cp(context: Context, fleet: Fleet, from: string, to: string): Promise<void> {
+/** Ctrl-C ends the copy between two steps: what is incomplete has no final name, and is removed. */
+async function untilInterrupted(context: Context, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const stop = new AbortController();
+  const interrupted = withResolvers<void>();
+  const interrupt = () => {
+    stop.abort();
+    interrupted.resolve(delay(CLEAN_UP_MS));
+  };
+  process.once('SIGINT', interrupt);
+  try {
+    const done = work(stop.signal);
+    done.catch(() => {});
+    await Promise.race([done, interrupted.promise]);
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+  } finally {
+    process.off('SIGINT', interrupt);
+  }
+  if (!stop.signal.aborted) return;
+  context.terminal.say('Interrupted. A file that was not complete has no part under its name.');
+  context.setExitCode(CANCELLED);
+  process.stdin.destroy();
+}
+
+async function cp(
+  context: Context,
+  fleet: Fleet,
+  from: string,
+  to: string,
+  flags: Flags,
+  signal: AbortSignal,
+): Promise<void> {
   const source = parseRemote(from);
   const target = parseRemote(to);
+  const copied: TransferProgress = { bytes: 0, files: 0 };
+  const options: TransferOptions = {
+    signal,
+    onProgress: ({ bytes, files }) => {
+      Object.assign(copied, { bytes, files });
+      if (!flags.json) context.terminal.progress(`${from}: ${describe(copied)}`);
+    },
+  };
+  const copy = { context, flags, options };
+  let place: string;
   if (source !== undefined && target === undefined) {
-    const local = isDirectory(to) ? join(to, posix.basename(source.path)) : to;
-    const session = await existing(fleet, source.session);
-    await session.files.download(source.path, local);
-    context.terminal.say(`${from} → ${local}`);
+    place = await download(await sessionOf(fleet, source, flags), source.path, to, copy);
   } else if (target !== undefined && source === undefined) {
-    const path = target.path.endsWith('/') ? posix.join(target.path, basename(from)) : target.path;
-    const session = await fleet.session(target.session);
-    await session.files.upload(from, path);
-    context.terminal.say(`${from} → ${target.session}:${path}`);
+    if (from !== '-') checkLocal(from, flags);
+    place = `${target.session}:${await upload(await sessionOf(fleet, target, flags), from, target.path, copy)}`;
   } else {
     throw new ShellfleetError(
       'COMMAND_INVALID',
       'One of the two must be in a session (SESSION:/path), and the other on this machine. A local name with a colon is given as ./name.',
     );
   }
+  if (flags.json && place !== '-') await context.terminal.json({ from, to: place, ...copied });
+  else if (place !== '-') context.terminal.say(`${from} → ${place}`);
 }
 
-function parseRemote(text: string): { session: string; path: string } | undefined {
+interface Copy {
+  context: Context;
+  flags: Flags;
+  options: TransferOptions;
+}
+
+/** Returns where it was copied to. */
+async function download(session: Session, path: string, to: string, { context, flags, options }: Copy) {
+  const isDirectory = await isDirectoryThere(session, path);
+  if (isDirectory && !flags.recursive) throw needsRecursive(`${session.id}:${path}`);
+  if (isStdout(to)) {
+    if (isDirectory) throw new ShellfleetError('COMMAND_INVALID', `${path} is a directory, and stdout takes a file.`);
+    for await (const piece of session.files.stream(path, options)) await context.terminal.write('stdout', piece);
+    return '-';
+  }
+  const local = isLocalDirectory(to) ? join(to, posix.basename(path)) : to;
+  await session.files.download(path, local, options);
+  return local;
+}
+
+/** Returns where it was copied to. */
+async function upload(session: Session, from: string, path: string, { options }: Copy) {
+  const isInto = path.endsWith('/') || (await isDirectoryThere(session, path));
+  if (from === '-') {
+    if (isInto) throw new ShellfleetError('COMMAND_INVALID', `${path} is a directory. Name the file for stdin.`);
+    await session.files.write(path, process.stdin, options);
+    return path;
+  }
+  const target = isInto ? posix.join(path, basename(resolve(from))) : path;
+  await session.files.upload(from, target, options);
+  return target;
+}
+
+interface Remote {
+  session: string;
+  path: string;
+}
+
+function parseRemote(text: string): Remote | undefined {
   const [, session, path] = /^([A-Za-z0-9._-]{1,128}):([\s\S]*)$/.exec(text) ?? [];
   return session === undefined || path === undefined ? undefined : { session, path };
 }
 
-/** A download opens no session: a new one has nothing to copy. */
-async function existing(fleet: Fleet, id: string): Promise<Session> {
-  const session = await fleet.attach(id);
-  if (session !== undefined) return session;
-  throw new ShellfleetError('SESSION_NOT_FOUND', `There is no session ${id}. \`shellfleet ps\` lists the sessions.`);
+/** A typing error opens no session. */
+function sessionOf(fleet: Fleet, { session: id }: Remote, { open }: Flags): Promise<Session> {
+  return open ? fleet.session(id) : existingSession(fleet, id);
 }
 
-function isDirectory(path: string): boolean {
+async function isDirectoryThere(session: Session, path: string): Promise<boolean> {
+  try {
+    return (await session.files.stat(`${path.replace(/\/+$/, '')}/.`)).type === 'directory';
+  } catch (error) {
+    if (isShellfleetError(error) && (error.code === 'FILE_NOT_FOUND' || error.code === 'PATH_INVALID')) return false;
+    throw error;
+  }
+}
+
+/** Before a session is touched. */
+function checkLocal(from: string, { recursive }: Flags): void {
+  if (isLocalDirectory(from) && !recursive) throw needsRecursive(from);
+}
+
+function needsRecursive(what: string): ShellfleetError {
+  return new ShellfleetError('COMMAND_INVALID', `${what} is a directory. Add -r to copy it with everything in it.`);
+}
+
+const isStdout = (path: string) => ['-', '/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'].includes(path);
+
+function isLocalDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function describe({ bytes, files }: TransferProgress): string {
+  const size = bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+  return files > 1 ? `${size} in ${files} files` : size;
 }

@@ -31,7 +31,7 @@ async function exec(
   await context
     .withFleet(async (fleet) => {
       const session = await fleet.session(sessionId, toSpec(flags));
-      const submit = () => session.submit(script, options);
+      const submit = () => session.submit(script, { ...options, attachReader: flags.detach !== true });
       const json = flags.json === true;
       if (!flags.detach) return showOwnCommand(context, session, submit, { json });
       const command = await submit();

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { ensureShellfleetError, type Outcome, type Result } from '@shellfleet/protocol';
+import { ensureShellfleetError, type Outcome, type Result, type ToolErrorCode } from '@shellfleet/protocol';
 
 export const USAGE = 2;
 const TIMEOUT = 124;
@@ -12,7 +12,7 @@ export const exitCodeOfSignalNumber = (signal: number) => 128 + signal;
 
 /** The exit code of the command, or the one for an outcome without exit code. */
 export function exitCodeOfResult(result: Result): number {
-  const own = result.exitCode ?? (result.signal === null ? 1 : exitCodeOfSignal(result.signal as NodeJS.Signals));
+  const own = result.exitCode ?? OURS;
   const codes: Record<Outcome, number> = {
     success: own,
     failure: own,
@@ -24,6 +24,20 @@ export function exitCodeOfResult(result: Result): number {
     error: OURS,
   };
   return codes[result.outcome];
+}
+
+/** 1 for a call that ran and failed; else that of the outcome which a command would have. */
+export function exitCodeOfToolError(code: ToolErrorCode): number {
+  const codes: Partial<Record<ToolErrorCode, number>> = {
+    'unknown-tool': USAGE,
+    'arguments-invalid': USAGE,
+    timeout: TIMEOUT,
+    'not-started': TIMEOUT,
+    cancelled: CANCELLED,
+    lost: OURS,
+    error: OURS,
+  };
+  return codes[code] ?? 1;
 }
 
 /** 2 for invalid input, an invalid address of Redis or a damaged connection file; 125 for a failure of Shellfleet. */

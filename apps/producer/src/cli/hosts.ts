@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 
@@ -8,7 +8,7 @@ export function registerHosts(program: Command, context: Context): void {
     .command('drain')
     .description('let a host take nothing new; sessions with a living shell stay there until they end')
     .argument('<host>')
-    .option('--undo', 'let it take sessions again')
+    .addOption(new Option('--undo', 'let it take sessions again').env('SHELLFLEET_DRAIN_UNDO'))
     .action((id: string, flags: { undo?: boolean }) => drain(context, id, flags.undo === true));
   hosts
     .command('ls')

@@ -2,6 +2,7 @@ import {
   type Fleet,
   type Command as FleetCommand,
   isShellfleetError,
+  type LogChunk,
   type OutputChunk,
   type Session,
   ShellfleetError,
@@ -10,11 +11,14 @@ import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { showChunk } from './show-command.ts';
-import { parseSize } from './units.ts';
+import { TailLines } from './tail-lines.ts';
+import type { Terminal } from './terminal.ts';
+import { parseCount, parseSize } from './units.ts';
 
 interface Flags {
   follow?: boolean;
   since?: string;
+  tail?: number;
   stream?: 'stdout' | 'stderr';
   offset?: number;
   length?: number;
@@ -27,11 +31,14 @@ export function registerLogs(program: Command, context: Context): void {
     .description('show the output of a command, or of all commands of a session')
     .argument('<command|session>')
     .addOption(new Option('-f, --follow', 'continue until the command ends').env('SHELLFLEET_LOGS_FOLLOW'))
+    .addOption(
+      new Option('--tail <lines>', 'only the last lines, of both streams together')
+        .argParser(parseCount)
+        .env('SHELLFLEET_LOGS_TAIL'),
+    )
     .addOption(new Option('--since <id>', 'only the output after this chunk').env('SHELLFLEET_LOGS_SINCE'))
     .addOption(
-      new Option('--stream <name>', 'only this stream (of a command)')
-        .choices(['stdout', 'stderr'])
-        .env('SHELLFLEET_LOGS_STREAM'),
+      new Option('--stream <name>', 'only this stream').choices(['stdout', 'stderr']).env('SHELLFLEET_LOGS_STREAM'),
     )
     .addOption(
       new Option('--offset <bytes>', 'bytes of the log to skip (of a command)')
@@ -49,50 +56,106 @@ export function registerLogs(program: Command, context: Context): void {
 
 async function logs(context: Context, id: string, flags: Flags): Promise<void> {
   const { terminal } = context;
-  const position = {
-    follow: flags.follow === true,
-    signal: terminal.readerGone,
-    ...(flags.since === undefined ? {} : { after: flags.since }),
-  };
+  if (flags.since !== undefined) refuse(flags, ['offset', 'length', 'tail'], 'together with --since');
+  if (flags.tail !== undefined) refuse(flags, ['offset', 'length'], 'together with --tail');
   await context.withFleet(async (fleet) => {
     const found = (await findCommand(fleet, id)) ?? (await findSession(fleet, id));
+    if (!('log' in found)) refuse(flags, ['offset', 'length'], 'of a session: give the id of a command');
     try {
-      if ('log' in found && flags.since === undefined) return await showLog(context, found, flags);
-      const chunks = 'output' in found ? found.output(position) : outputOf(found.events(position));
-      for await (const chunk of chunks) await showChunk(terminal, chunk, flags.json === true);
+      if ('log' in found && flags.since === undefined) await show(readCommandLog(terminal, found, flags), flags);
+      else await show(readStored(terminal, found, flags), flags);
     } catch (error) {
       if (!terminal.readerGone.aborted) throw error;
     }
   });
 }
 
-/** Shows the whole log of a command, as far as it is still stored. */
-async function showLog({ terminal }: Context, command: FleetCommand, flags: Flags): Promise<void> {
-  const { stream, offset, length, follow = false } = flags;
-  const range = { ...(stream && { stream }), ...(offset && { offset }), ...(length !== undefined && { length }) };
-  for await (const chunk of command.log({ ...range, follow, signal: terminal.readerGone })) {
-    const { data, omittedBytes } = chunk;
-    if (flags.json === true) {
-      const { id, text, offset, stream } = chunk;
-      const base64 = Buffer.from(data).toString('base64');
-      await terminal.json({
-        type: 'output',
-        ...(id && { id }),
-        stream,
-        offset,
-        text,
-        base64,
-        ...(omittedBytes && { omittedBytes }),
-      });
-      continue;
+/** Flags that would have no effect are refused. */
+function refuse(flags: Flags, names: ('offset' | 'length' | 'tail')[], where: string): void {
+  const given = names.find((name) => flags[name] !== undefined);
+  if (given === undefined) return;
+  throw new ShellfleetError('COMMAND_INVALID', `logs has no --${given} ${where}.`);
+}
+
+type Piece = Pick<LogChunk, 'data' | 'text'> & { omittedBytes?: number };
+
+/** One way to read output that is stored. */
+interface Log<T extends Piece> {
+  read(options: { follow: boolean; from: From<T> | undefined }): AsyncIterable<T>;
+  /** The piece without the bytes before `at`. */
+  cut(piece: T, at: number): T;
+  show(piece: T): Promise<void>;
+}
+
+/** Where a second reading begins. */
+interface From<T> {
+  last: T;
+  /** Bytes before it that were read, or are missing. */
+  bytes: number;
+}
+
+async function show<T extends Piece>(log: Log<T>, { tail, follow = false }: Flags): Promise<void> {
+  let from: From<T> | undefined;
+  if (tail !== undefined) {
+    const lines = new TailLines<T>(tail, log.cut);
+    for await (const piece of log.read({ follow: false, from: undefined })) {
+      lines.push(piece);
+      from = { last: piece, bytes: (from?.bytes ?? 0) + piece.data.byteLength + (piece.omittedBytes ?? 0) };
     }
-    if (omittedBytes) terminal.say(`${omittedBytes} bytes of ${chunk.stream} are missing here.`);
-    if (data.byteLength > 0) await terminal.write(chunk.stream, data);
+    for (const piece of lines.end()) await log.show(piece);
+    if (!follow) return;
   }
+  for await (const piece of log.read({ follow, from })) await log.show(piece);
+}
+
+/** The whole log of a command, as far as it is still stored. */
+function readCommandLog(terminal: Terminal, command: FleetCommand, flags: Flags): Log<LogChunk> {
+  const { stream, offset, length } = flags;
+  const range = { ...(stream && { stream }), ...(offset && { offset }), ...(length !== undefined && { length }) };
+  return {
+    read: ({ follow, from }) =>
+      command.log({ ...range, ...(from && { offset: from.bytes }), follow, signal: terminal.readerGone }),
+    cut: (piece, at) => ({ ...cutPiece(piece, at), offset: piece.offset + at }),
+    show: (piece) => showLogChunk(terminal, piece, flags.json === true),
+  };
+}
+
+/** The output that the session's stream has, of a command or of all commands. */
+function readStored(terminal: Terminal, source: FleetCommand | Session, flags: Flags): Log<OutputChunk> {
+  return {
+    async *read({ follow, from }) {
+      const after = from?.last.id ?? flags.since;
+      const position = { follow, signal: terminal.readerGone, ...(after !== undefined && { after }) };
+      const chunks = 'output' in source ? source.output(position) : outputOf(source.events(position));
+      for await (const chunk of chunks) if (flags.stream === undefined || chunk.stream === flags.stream) yield chunk;
+    },
+    cut: cutPiece,
+    show: (chunk) => showChunk(terminal, chunk, flags.json === true),
+  };
+}
+
+function cutPiece<T extends Piece>(piece: T, at: number): T {
+  const data = piece.data.subarray(at);
+  // A gap before the piece is not among the last lines.
+  return { ...piece, data, text: Buffer.from(data).toString(), omittedBytes: undefined };
+}
+
+async function showLogChunk(terminal: Terminal, chunk: LogChunk, json: boolean): Promise<void> {
+  const { id, stream, offset, data, text, omittedBytes } = chunk;
+  if (json) {
+    const base64 = Buffer.from(data).toString('base64');
+    const place = { type: 'output', ...(id && { id }), stream, offset };
+    return terminal.json({ ...place, text, base64, ...(omittedBytes && { omittedBytes }) });
+  }
+  if (omittedBytes)
+    terminal.say(
+      `${omittedBytes} bytes of ${stream} are missing here. They were trimmed since, or its host's log had no room for them.`,
+    );
+  if (data.byteLength > 0) await terminal.write(stream, data);
 }
 
 async function* outputOf(events: ReturnType<Session['events']>): AsyncGenerator<OutputChunk> {
-  for await (const event of events) if (event.type === 'command.output') yield event.data as OutputChunk;
+  for await (const event of events) if (event.type === 'command.output') yield event.data;
 }
 
 /** A session id may look like the id of a command. */

@@ -1,8 +1,11 @@
+import { ensureShellfleetError, isOn, ShellfleetError } from '@shellfleet/protocol';
 import { Command, CommanderError, Option } from 'commander';
 import type { Config } from '../config.ts';
 import { createContext } from './context.ts';
 import { exitCodeOfError, USAGE } from './exit-codes.ts';
+import { addExamples, configureHelp } from './help.ts';
 import { toPrintable } from './printable.ts';
+import { endOptionsAtScript } from './script-words.ts';
 import { Terminal } from './terminal.ts';
 import { verbs } from './verbs.ts';
 
@@ -10,6 +13,46 @@ import { verbs } from './verbs.ts';
 export async function runCli(args: readonly string[], config: Config): Promise<number> {
   const terminal = new Terminal(config);
   let exitCode = 0;
+  const program = createProgram(config, terminal, (code) => {
+    exitCode = code;
+  });
+  let flags: { json?: unknown } | undefined;
+  program.hook('preAction', (_program, verb) => {
+    flags = verb.opts();
+  });
+  const words = endOptionsAtScript(program, args);
+  try {
+    await program.parseAsync(words, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return 0;
+      if (isJson(words, undefined)) await terminal.json(toErrorLine(toUsageError(error)));
+      return USAGE;
+    }
+    terminal.fail(error);
+    if (isJson(words, flags)) await terminal.json(toErrorLine(ensureShellfleetError(error)));
+    return exitCodeOfError(error);
+  }
+}
+
+/** Whether stdout is for a program. Of a call that was not understood only its words are known. */
+function isJson(words: readonly string[], flags: { json?: unknown } | undefined): boolean {
+  if (flags !== undefined) return flags.json === true;
+  const end = words.indexOf('--');
+  return words.slice(0, end < 0 ? undefined : end).includes('--json');
+}
+
+function toUsageError({ message }: CommanderError): ShellfleetError {
+  return new ShellfleetError('COMMAND_INVALID', message.replace(/^error: /, ''));
+}
+
+function toErrorLine({ code, message, retryable }: ShellfleetError) {
+  return { type: 'error', code, message, retryable };
+}
+
+/** The program with all of its verbs. */
+export function createProgram(config: Config, terminal: Terminal, setExitCode: (code: number) => void): Command {
   const program = new Command('shellfleet')
     .description('A fleet of hosts, used as one shell service.')
     .version(config.version)
@@ -18,24 +61,31 @@ export async function runCli(args: readonly string[], config: Config): Promise<n
     .addOption(new Option('--tenant <name>', 'tenant of the sessions').env('SHELLFLEET_TENANT'))
     .configureOutput({ outputError: (text, write) => write(toUsageLine(text)) })
     .exitOverride();
-  const context = createContext(program, config, terminal, (code) => {
-    exitCode = code;
-  });
-  for (const register of verbs) register(program, context);
-  for (const verb of program.commands) inheritSettings(program, verb);
-  try {
-    await program.parseAsync(args, { from: 'user' });
-    return exitCode;
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
-    terminal.fail(error);
-    return exitCodeOfError(error);
+  configureHelp(program);
+  const context = createContext(program, config, terminal, setExitCode);
+  for (const [group, registers] of Object.entries(verbs)) {
+    program.commandsGroup(group);
+    for (const register of registers) register(program, context);
   }
+  for (const verb of program.commands) inheritSettings(program, verb);
+  ignoreSwitchesThatAreOff(program, config.env);
+  addExamples(program);
+  return program;
 }
 
 function inheritSettings(program: Command, verb: Command): void {
   verb.copyInheritedSettings(program);
   for (const inner of verb.commands) inheritSettings(verb, inner);
+}
+
+/** A variable of a flag without a value switches it on, unless the variable is empty, `0`, `false`, `no` or `off`. */
+function ignoreSwitchesThatAreOff(command: Command, env: NodeJS.ProcessEnv): void {
+  for (const option of command.options) {
+    const value = option.envVar === undefined ? undefined : env[option.envVar];
+    const isSwitch = !option.required && !option.optional;
+    if (isSwitch && value !== undefined && !isOn(value)) delete option.envVar;
+  }
+  for (const inner of command.commands) ignoreSwitchesThatAreOff(inner, env);
 }
 
 /** The message of commander in one line, with the next step. */

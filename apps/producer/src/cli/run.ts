@@ -24,7 +24,9 @@ async function run(context: Context, script: string, flags: CommandFlags): Promi
     .withFleet(async (fleet) => {
       const session = await fleet.session(oneShotSessionId(options.idempotencyKey), toSpec(flags), { driven: true });
       try {
-        await showOwnCommand(context, session, () => session.submit(script, options), { json: flags.json === true });
+        await showOwnCommand(context, session, () => session.submit(script, { ...options, attachReader: true }), {
+          json: flags.json === true,
+        });
       } finally {
         await session.close();
       }

@@ -1,12 +1,26 @@
 import type { SessionSpec } from '@shellfleet/client';
 import { POLICY_NAMES, type PolicyName } from '@shellfleet/protocol';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { collectPair } from './pairs.ts';
+import { mergeSpecs, readSpecFile } from './session-spec.ts';
+import { parseCount, parseDuration, parseSize } from './units.ts';
 
 export interface SessionFlags {
   image?: string;
-  policy?: string;
+  policy?: PolicyName;
+  memory?: number;
+  cpus?: number;
+  pids?: number;
+  user?: string;
+  workspace?: NonNullable<SessionSpec['workspace']>;
+  sessionEnv?: Record<string, string>;
+  startup?: string[];
+  shutdown?: string[];
+  idleTimeout?: number;
+  label?: Record<string, string>;
   secret?: Record<string, string>;
   redact?: NonNullable<SessionSpec['redaction']>;
+  spec?: SessionSpec;
 }
 
 /**
@@ -14,41 +28,73 @@ export interface SessionFlags {
  * list of processes.
  */
 export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command {
+  const secret = (name: string, before?: Record<string, string>) => ({ ...before, [name]: readSecret(name, env) });
   return verb
-    .addOption(new Option('--image <name>', 'of the session, when this opens it').env('SHELLFLEET_IMAGE'))
+    .optionsGroup('Session, when this opens it (* may be given again):')
+    .addOption(new Option('--image <name>', 'container image').env('SHELLFLEET_IMAGE'))
+    .addOption(new Option('--policy <name>', 'where it runs').choices(POLICY_NAMES).env('SHELLFLEET_POLICY'))
+    .addOption(new Option('--memory <size>', 'memory limit: 512m, 1g').argParser(parseSize).env('SHELLFLEET_MEMORY'))
+    .addOption(new Option('--cpus <n>', 'processors, such as 0.5 or 2').argParser(parseAmount).env('SHELLFLEET_CPUS'))
+    .addOption(new Option('--pids <n>', 'most processes').argParser(parseCount).env('SHELLFLEET_PIDS'))
+    .addOption(new Option('-u, --user <user>', 'name or uid, :group if wanted').env('SHELLFLEET_USER'))
     .addOption(
-      new Option('--policy <name>', `of the session, when this opens it: ${POLICY_NAMES.join(', ')}`).env(
-        'SHELLFLEET_POLICY',
-      ),
+      new Option('--workspace <path>', 'folder of the host, mounted as /workspace').env('SHELLFLEET_WORKSPACE'),
     )
     .addOption(
-      new Option(
-        '--secret <name>',
-        'variable of ours that the session gets and never shows, when this opens it; again for more',
-      )
-        .env('SHELLFLEET_SECRET')
-        .argParser((name, before?: Record<string, string>) => ({ ...before, [name]: readSecret(name, env) })),
+      new Option('--session-env <name=value>', 'variable of its shell *')
+        .argParser(collectPair)
+        .env('SHELLFLEET_SESSION_ENV'),
     )
     .addOption(
-      new Option(
-        '--redact <type:strategy>',
-        'what the session never shows, when this opens it: email:mask; again for more',
-      )
-        .env('SHELLFLEET_REDACT')
-        .argParser(collectRule),
-    );
+      new Option('--startup <script>', 'runs in every fresh shell *').argParser(collectText).env('SHELLFLEET_STARTUP'),
+    )
+    .addOption(
+      new Option('--shutdown <script>', 'runs before its end *').argParser(collectText).env('SHELLFLEET_SHUTDOWN'),
+    )
+    .addOption(
+      new Option('--idle-timeout <time>', 'gives up its shell when idle: 5m')
+        .argParser(parseDuration)
+        .env('SHELLFLEET_IDLE_TIMEOUT'),
+    )
+    .addOption(
+      new Option('--label <name=value>', 'label, to find it by *').argParser(collectPair).env('SHELLFLEET_LABEL'),
+    )
+    .addOption(
+      new Option('--secret <name>', 'variable of ours that it gets and never shows *')
+        .argParser(secret)
+        .env('SHELLFLEET_SECRET'),
+    )
+    .addOption(
+      new Option('--redact <type:strategy>', 'what it never shows: email:mask *')
+        .argParser(collectRule)
+        .env('SHELLFLEET_REDACT'),
+    )
+    .addOption(
+      new Option('--spec <file>', 'JSON file with any fields of the spec; flags win')
+        .argParser(readSpecFile)
+        .env('SHELLFLEET_SPEC'),
+    )
+    .optionsGroup('Options:');
 }
 
 /** Undefined when no flag concerns the session: then an open session of any spec is used. */
-export function toSpec({ image, policy, secret, redact }: SessionFlags): SessionSpec | undefined {
-  if (Object.values({ image, policy, secret, redact }).every((flag) => flag === undefined)) return undefined;
-  return {
-    ...(image === undefined ? {} : { image }),
-    // The schema checks the names.
-    ...(policy === undefined ? {} : { policy: policy as PolicyName }),
-    ...(secret === undefined ? {} : { secrets: secret }),
-    ...(redact === undefined ? {} : { redaction: redact }),
-  };
+export function toSpec(flags: SessionFlags): SessionSpec | undefined {
+  const { image, policy, memory, cpus, pids, user, workspace, idleTimeout } = flags;
+  const { sessionEnv, startup, shutdown, label, secret, redact, spec } = flags;
+  const limits = withoutUndefined({ memoryBytes: memory, cpus, pids });
+  const given: SessionSpec = withoutUndefined({
+    ...{ image, policy, user, workspace, idleTimeoutMs: idleTimeout, env: sessionEnv, labels: label },
+    ...{ startupCommands: startup, shutdownCommands: shutdown, secrets: secret, redaction: redact },
+    limits: Object.keys(limits).length === 0 ? undefined : limits,
+  });
+  if (spec === undefined && Object.keys(given).length === 0) return undefined;
+  return mergeSpecs(spec, given);
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+function withoutUndefined<T extends object>(fields: T): Defined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
 }
 
 function readSecret(name: string, env: NodeJS.ProcessEnv): string {
@@ -59,9 +105,18 @@ function readSecret(name: string, env: NodeJS.ProcessEnv): string {
   );
 }
 
+function parseAmount(text: string): number {
+  if (!/^\d{1,4}(?:\.\d{1,3})?$/.test(text)) throw new InvalidArgumentError('Give a number such as 0.5 or 2.');
+  return Number(text);
+}
+
+const collectText = (text: string, before: readonly string[] = []) => [...before, text];
+
 function collectRule(text: string, before: NonNullable<SessionSpec['redaction']> = []) {
-  const [type = '', strategy = 'redact', ...more] = text.split(':');
-  if (type === '' || more.length > 0) throw new InvalidArgumentError('Give it as type:strategy, such as email:mask.');
+  const [type = '', strategy = '', ...more] = text.split(':');
+  if (type === '' || strategy === '' || more.length > 0) {
+    throw new InvalidArgumentError('Give TYPE:STRATEGY, such as email:mask.');
+  }
   // The schema checks the strategies.
   return [...before, { type, strategy: strategy as 'redact' }];
 }

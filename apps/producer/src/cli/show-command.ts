@@ -1,11 +1,15 @@
-import type { Command, OutputChunk, Result, Session } from '@shellfleet/client';
+import type { Command, OmittedBecause, OutputChunk, Result, Session } from '@shellfleet/client';
+import { describeBlocked } from '@shellfleet/protocol';
 import type { Context } from './context.ts';
-import { CANCELLED, exitCodeOfResult, exitCodeOfSignal } from './exit-codes.ts';
+import { CANCELLED, exitCodeOfResult, exitCodeOfSignal, OURS } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
 
 const QUIET_MS = 500;
 
-/** Submits a command and shows it live to its end: its output on the same streams, progress for a person, and its exit code. */
+/**
+ * Submits a command and shows it live to its end: its output on the same streams, progress for a person, and its exit code. The command is
+ * throttled to stdout, so that all of its output comes; if any does not, the exit code is not the command's.
+ */
 export async function showOwnCommand(
   context: Context,
   session: Session,
@@ -16,14 +20,24 @@ export async function showOwnCommand(
   using signals = listenForSignals(terminal);
   const command = await submit();
   signals.accepted(command);
+  if (options.json) await terminal.json({ type: 'accepted', commandId: command.id, sessionId: session.id });
   // As with a pipe into `head`, the rest of the output is not wanted.
   terminal.readerGone.addEventListener(
     'abort',
     () => void command.cancel('the reader of its output has gone').catch(() => {}),
   );
   using _progress = showSessionProgress(terminal, session);
-  for await (const chunk of command.output()) await showChunk(terminal, chunk, options.json, command.id);
-  await showResult(context, await command.result(), options.json);
+  let missingBytes = 0;
+  for await (const chunk of command.output()) {
+    if (terminal.readerGone.aborted) break;
+    if (chunk.omittedBecause !== 'withheld') missingBytes += chunk.omittedBytes ?? 0;
+    await showChunk(terminal, chunk, options.json, command.id);
+  }
+  const result = await command.result();
+  await showResult(context, result, options.json);
+  if (missingBytes === 0 || terminal.readerGone.aborted || !['success', 'failure'].includes(result.outcome)) return;
+  terminal.say(`${missingBytes} bytes of its output did not come, so the exit code is not that of ${command.id}.`);
+  context.setExitCode(OURS);
 }
 
 export async function showChunk(
@@ -32,16 +46,28 @@ export async function showChunk(
   json: boolean,
   commandId?: string,
 ): Promise<void> {
-  const { id, stream, seq, data, text, omittedBytes } = chunk;
+  const { id, stream, seq, data, text, omittedBytes, omittedBecause } = chunk;
   if (json) {
     const base64 = Buffer.from(data).toString('base64');
-    return terminal.json({ type: 'output', id, stream, seq, text, base64, ...(omittedBytes ? { omittedBytes } : {}) });
+    return terminal.json({
+      ...{ type: 'output', id, stream, seq, text, base64 },
+      ...(omittedBytes ? { omittedBytes, omittedBecause } : {}),
+    });
   }
-  if (omittedBytes)
-    terminal.say(
-      `${omittedBytes} bytes of ${stream} are missing here: over the budget of the stream, withheld, or trimmed since.${commandId === undefined ? '' : ` \`shellfleet logs ${commandId}\` shows what its host has of them.`}`,
-    );
+  if (omittedBytes && omittedBecause)
+    terminal.say(`${omittedBytes} bytes of ${stream} are missing here: ${whyMissing(omittedBecause, commandId)}`);
   if (data.byteLength > 0) await terminal.write(stream, data);
+}
+
+function whyMissing(because: OmittedBecause, commandId = 'COMMAND'): string {
+  switch (because) {
+    case 'over-budget':
+      return `the session's stream does not carry them (output.streamBytes). \`shellfleet logs ${commandId}\` shows what the host has of them.`;
+    case 'withheld':
+      return 'a redaction rule that blocks has withheld them. They are stored nowhere.';
+    case 'trimmed':
+      return `they were trimmed from the session's stream since. \`shellfleet logs ${commandId}\` shows what is left.`;
+  }
 }
 
 /** Shows the Result, with messages for the parts that the exit code does not show. */
@@ -50,6 +76,7 @@ export async function showResult(context: Context, result: Result, json: boolean
   terminal.clearProgress();
   context.setExitCode(exitCodeOfResult(result));
   if (json) return terminal.json(result);
+  if (result.blocked !== undefined) terminal.say(describeBlocked(result.blocked));
   if (result.error !== undefined) terminal.say(`${result.error.message} (${result.error.code})`);
   else if (result.reason === 'not-started')
     terminal.say(`${result.commandId} did not start in time, so it was not run.`);
@@ -70,10 +97,14 @@ function whatWasLost({ commandId, reason }: Result): string {
   return `The ${reason === 'container-removed' ? 'sandbox' : 'host'} of ${commandId} was lost`;
 }
 
-/** The first Ctrl-C cancels the command, the second leaves; a hang-up leaves it running. A Ctrl-C before the command is accepted cancels it when it is. */
+/**
+ * The first Ctrl-C cancels the command, the second leaves. A Ctrl-C before the command is accepted cancels it when it is. A hang-up leaves it
+ * running, unless it waits for stdin that only this process could send.
+ */
 function listenForSignals(terminal: Terminal): Disposable & { accepted(command: Command): void } {
   let command: Command | undefined;
   let interrupted = false;
+  let hasItsStdin = false;
   const cancel = () => {
     command?.cancel('interrupted by its caller').catch((error: unknown) => terminal.fail(error));
   };
@@ -84,13 +115,21 @@ function listenForSignals(terminal: Terminal): Disposable & { accepted(command: 
     cancel();
   };
   const leave = (signal: NodeJS.Signals) => {
-    terminal.say(command === undefined ? 'Leaving.' : `Leaving; it goes on as ${command.id}.`);
+    if (command === undefined) terminal.say('Leaving.');
+    else if (hasItsStdin) terminal.say(`Leaving; it goes on as ${command.id}.`);
+    else
+      terminal.say(
+        `Leaving before its stdin was sent to the end, so ${command.id} is stopped within a few seconds (STDIN_INCOMPLETE).`,
+      );
     process.exit(exitCodeOfSignal(signal));
   };
   process.on('SIGINT', interrupt).on('SIGHUP', leave).on('SIGTERM', leave);
   return {
     accepted(own) {
       command = own;
+      void own.stdinSent().then(() => {
+        hasItsStdin = true;
+      });
       if (interrupted) cancel();
     },
     [Symbol.dispose]: () => void process.off('SIGINT', interrupt).off('SIGHUP', leave).off('SIGTERM', leave),

@@ -1,5 +1,6 @@
 import { ShellfleetError } from '@shellfleet/client';
-import { emptyResult, fromWireResult, type WireResult } from '@shellfleet/protocol';
+import { fromWireResult, type Outcome, type WireResult } from '@shellfleet/protocol';
+import { sampleResult } from '@shellfleet/protocol/test-support';
 import { expect, test } from 'vitest';
 import { DetachKeys, parseDetachKeys } from './detach-keys.ts';
 import { exitCodeOfError, exitCodeOfResult } from './exit-codes.ts';
@@ -54,14 +55,14 @@ test('control and direction characters do nothing on a terminal', () => {
   expect(toPrintable('a\u001b[2J\r\n\u009b\u202eb€')).toBe('a\\u001b[2J\\u000d\\u000a\\u009b\\u202eb€');
 });
 
-const result = (outcome: WireResult['outcome'], rest: Partial<WireResult> = {}) =>
-  fromWireResult({ commandId: 'c', sessionId: 's' }, emptyResult(outcome, rest));
+const result = <O extends Outcome>(outcome: O, own: Partial<Extract<WireResult, { outcome: O }>> = {}) =>
+  fromWireResult({ commandId: 'c', sessionId: 's' }, sampleResult(outcome, own));
 
 test.each([
   [result('success', { exitCode: 0 }), 0],
   [result('failure', { exitCode: 77 }), 77],
-  [result('failure', { signal: 'SIGTERM' }), 143],
-  [result('timeout', { exitCode: 143 }), 124],
+  [result('failure', { exitCode: 143, signal: 'SIGTERM' }), 143],
+  [result('timeout'), 124],
   [result('error'), 125],
   [result('lost'), 125],
   [result('denial'), 126],

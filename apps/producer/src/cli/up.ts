@@ -11,6 +11,7 @@ import { runFirstCommand } from '../fleet-process/first-command.ts';
 import { type RunningFleet, startFleet, type UpOptions } from '../fleet-process/up.ts';
 import type { Context } from './context.ts';
 import { CANCELLED } from './exit-codes.ts';
+import { policiesFlag, slotsFlag } from './worker-flags.ts';
 
 interface UpFlags {
   detach?: boolean;
@@ -26,10 +27,10 @@ export function registerUp(program: Command, context: Context): void {
   program
     .command('up')
     .description('bring up a fleet on this machine: engine, images, Redis, workers')
-    .addOption(new Option('-d, --detach', 'return when all is ready').env('SHELLFLEET_DETACH'))
+    .addOption(new Option('-d, --detach', 'return when all is ready').env('SHELLFLEET_UP_DETACH'))
     .addOption(new Option('--workers <n>', 'workers').env('SHELLFLEET_WORKERS').argParser(toCount).default(1))
-    .addOption(new Option('--slots <n>', 'open sessions per worker').env('SHELLFLEET_SLOTS').argParser(toCount))
-    .addOption(new Option('--policies <names>', 'execution policies that the workers offer').env('SHELLFLEET_POLICIES'))
+    .addOption(slotsFlag().argParser(toCount))
+    .addOption(policiesFlag())
     .action((flags: UpFlags) => (flags.detach ? upDetached(context) : up(flags, context)));
 }
 
@@ -120,7 +121,7 @@ async function upDetached({ config, terminal, setExitCode }: Context): Promise<v
   const log = openSync(join(await makeStateFolder(config.env), 'up.log'), 'a', 0o600);
   const main = fileURLToPath(new URL(`../main.${isCheckout ? 'ts' : 'js'}`, import.meta.url));
   const args = process.argv.slice(2).filter((argument) => argument !== '--detach' && argument !== '-d');
-  const { SHELLFLEET_DETACH: _, ...env } = config.env;
+  const { SHELLFLEET_UP_DETACH: _, ...env } = config.env;
   const child = fork(main, args, { env, detached: true, stdio: ['ignore', log, log, 'ipc'] });
   // It does not belong to the terminal, so signals for this process are passed on to it. This process ends after it.
   const passOn = () => void child.kill('SIGTERM');

@@ -3,6 +3,7 @@ import { registerAttach } from './attach.ts';
 import { registerBatch } from './batch.ts';
 import { registerCancel } from './cancel.ts';
 import { registerClose } from './close.ts';
+import { registerCompletion } from './completion/completion.ts';
 import type { Context } from './context.ts';
 import { registerCp } from './cp.ts';
 import { registerDoctor } from './doctor.ts';
@@ -14,6 +15,7 @@ import { registerPs } from './ps.ts';
 import { registerQueue } from './queue.ts';
 import { registerRestart } from './restart.ts';
 import { registerRun } from './run.ts';
+import { registerTools } from './tools.ts';
 import { registerUp } from './up.ts';
 import { registerWait } from './wait.ts';
 import { registerWorker } from './worker.ts';
@@ -21,22 +23,10 @@ import { registerWorker } from './worker.ts';
 /** Adds one verb to the program. Each verb is a file of its own, and is in the list below. */
 export type RegisterVerb = (program: Command, context: Context) => void;
 
-export const verbs: readonly RegisterVerb[] = [
-  registerUp,
-  registerDown,
-  registerDoctor,
-  registerWorker,
-  registerExec,
-  registerRun,
-  registerAttach,
-  registerPs,
-  registerLogs,
-  registerWait,
-  registerCancel,
-  registerCp,
-  registerRestart,
-  registerClose,
-  registerQueue,
-  registerHosts,
-  registerBatch,
-];
+/** In the order and groups of the help. */
+export const verbs: Readonly<Record<string, readonly RegisterVerb[]>> = {
+  'Sessions:': [registerExec, registerRun, registerAttach, registerPs, registerCp, registerRestart, registerClose],
+  'Commands:': [registerLogs, registerWait, registerCancel, registerQueue, registerBatch],
+  'The fleet:': [registerHosts, registerTools, registerWorker],
+  'This machine:': [registerUp, registerDown, registerDoctor, registerCompletion],
+};

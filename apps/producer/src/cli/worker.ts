@@ -1,13 +1,14 @@
 import { type Command, Option } from 'commander';
 import { runWorker } from '../fleet-process/run-worker.ts';
 import type { Context } from './context.ts';
+import { policiesFlag, slotsFlag } from './worker-flags.ts';
 
 export function registerWorker(program: Command, { config, setExitCode }: Context): void {
   program
     .command('worker')
     .description('run a worker of a fleet in the foreground; docs/operations.md lists its variables')
-    .addOption(new Option('--slots <n>', 'open sessions at once').env('SHELLFLEET_SLOTS'))
-    .addOption(new Option('--policies <names>', 'execution policies that it offers').env('SHELLFLEET_POLICIES'))
+    .addOption(slotsFlag())
+    .addOption(policiesFlag())
     .addOption(new Option('--host-id <id>', 'name of this host').env('SHELLFLEET_HOST_ID'))
     .action(async (flags: { slots?: string; policies?: string; hostId?: string }) => {
       const { redisUrl, namespace } = program.opts<{ redisUrl?: string; namespace?: string }>();

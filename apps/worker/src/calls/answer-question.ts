@@ -1,6 +1,9 @@
-import { type Sealer, sealPlace, sendAnswer } from '@shellfleet/mailbox';
-import { type AskCall, ensureShellfleetError, type SealedAnswer } from '@shellfleet/protocol';
+import { type Sealer, sealPlace, sendAnswer, storeAnswer } from '@shellfleet/mailbox';
+import { type AskCall, ensureShellfleetError, type SealedAnswer, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+
+/** A larger answer is stored beside the inbox. */
+const INLINE_CHARS = 16_384;
 
 interface AnswerDeps {
   redis: Redis;
@@ -17,6 +20,9 @@ export async function answerQuestion(call: AskCall, { redis, namespace, sealer, 
     (error: unknown) => ({ type: 'refusal', error: ensureShellfleetError(error).toJSON() }),
   );
   const { tenant, session, id, inbox } = call;
-  const sealed = sealer.seal(JSON.stringify(answer), sealPlace('answer', { namespace, tenant, session }, id));
-  await sendAnswer(redis, namespace, inbox, { id, sealed });
+  const keys = sessionKeys(namespace, tenant, session);
+  const sealed = sealer.seal(JSON.stringify(answer), sealPlace('answer', keys, id));
+  const isLarge = sealed.length > INLINE_CHARS;
+  if (isLarge) await storeAnswer(redis, keys, id, sealed);
+  await sendAnswer(redis, namespace, inbox, { id, sealed: isLarge ? '' : sealed });
 }

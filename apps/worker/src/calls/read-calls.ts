@@ -2,7 +2,8 @@ import { type HostCall, hostCallSchema, hostKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
-const PAGE = 100;
+/** A call may carry part of a file. */
+const PAGE = 20;
 
 /**
  * Reads the host's `calls` stream, passes each call on, and deletes it from the stream.

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { HostQuestion, LogPage, SessionKeys } from '@shellfleet/protocol';
+import type { LogPage, LogQuestion, SessionKeys } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/piece.ts';
 import { OverflowLog } from './overflow-log.ts';
 import { readPage } from './read-page.ts';
 import { sweepLogs } from './sweep-logs.ts';
 
-/** Bytes in the answer to one read of a log. */
+/** Bytes in the answer to one read of a log. An attached reader reads all of it, and a command may wait for each page. */
 const PAGE_BYTES = 256 << 10;
+const ATTACHED_PAGE_BYTES = 1 << 20;
 
 export interface LogLimits {
   /** Bytes of one command; beyond that the middle is dropped. */
@@ -34,16 +35,17 @@ export interface HostLog {
   sweep(): Promise<void>;
 }
 
-type LogQuestion = Extract<HostQuestion, { type: 'log' }>;
-
 export function createHostLog(folder: string, limits: LogLimits): HostLog {
   const folderOf = (keys: SessionKeys) =>
     join(folder, createHash('sha256').update(keys.prefix).digest('hex').slice(0, 16));
   return {
     ofCommand: (keys, entryId, keptBytes) =>
       createCommandLog(`${folderOf(keys)}-${entryId}`, keptBytes, limits.commandBytes),
-    read: (keys, { entry, streams, from }) =>
-      readPage(`${folderOf(keys)}-${entry}`, { streams, from, maxBytes: PAGE_BYTES }),
+    read: (keys, { entry, streams, from, attached }) =>
+      readPage(`${folderOf(keys)}-${entry}`, {
+        ...{ streams, from },
+        maxBytes: attached === undefined ? PAGE_BYTES : ATTACHED_PAGE_BYTES,
+      }),
     sweep: () => sweepLogs(folder, { retentionMs: limits.maxAgeMs, quotaBytes: limits.hostBytes }),
   };
 }

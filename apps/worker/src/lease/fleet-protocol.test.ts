@@ -1,4 +1,4 @@
-import { fleetKeys, hostKeys } from '@shellfleet/protocol';
+import { fleetKeys, hostKeys, PROTOCOL_VERSION } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { refuseOtherProtocol } from './fleet-protocol.ts';
@@ -11,7 +11,7 @@ function fakeRedis(beats: Record<string, string | null>): Redis {
 }
 
 test.each([
-  ['a live host of the same version', { other: '{"protocol":1}' }],
+  ['a live host of the same version', { other: `{"protocol":${PROTOCOL_VERSION}}` }],
   ['a host whose heartbeat has expired', { other: null }],
   ["its own earlier process's heartbeat", { own: '{"protocol":7}' }],
 ])('accepts %s', async (_who, beats) => {
@@ -21,6 +21,6 @@ test.each([
 test('refuses to start beside a live host of another version, whatever else its heartbeat holds', async () => {
   await expect(refuseOtherProtocol(fakeRedis({ other: '{"protocol":7}' }), fleet, 'own')).rejects.toMatchObject({
     code: 'PROTOCOL_MISMATCH',
-    context: { hostId: 'other', theirs: 7, ours: 1 },
+    context: { hostId: 'other', theirs: 7, ours: PROTOCOL_VERSION },
   });
 });

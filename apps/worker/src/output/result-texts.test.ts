@@ -1,4 +1,4 @@
-import { emptyResult, LIMITS, toWireResult } from '@shellfleet/protocol';
+import { LIMITS, newResult, toWireResult } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { countNewlines } from './lines.ts';
 import { ResultTextsBuilder } from './result-texts.ts';
@@ -13,7 +13,7 @@ function build(given: Given, encoding: 'utf8' | 'base64' = 'utf8') {
     builder.push(stream, data, countNewlines(data), 'merged');
   }
   const texts = builder.end(true);
-  const result = toWireResult({ ...emptyResult('success'), ...texts });
+  const result = toWireResult(newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, texts));
   return { texts, result, bytes: Buffer.byteLength(JSON.stringify(result)) };
 }
 

@@ -1,5 +1,6 @@
 import type { Entry, StoredOutput } from '@shellfleet/mailbox';
 import type { OutputEntry, WireResult } from '@shellfleet/protocol';
+import type { AttachedReader } from './attached-reader.ts';
 
 /** An entry that is about to get its Result. */
 export interface EndingEntry {
@@ -16,6 +17,8 @@ export class EntryRun implements EndingEntry {
   readonly mayTakeNext: () => boolean;
   /** The output of which Redis has confirmed that it is stored. */
   stored: StoredOutput;
+  /** The reader to which the entry is throttled, if its submitter attached one. */
+  reader: AttachedReader | undefined;
   readonly #cancel = new AbortController();
   #onInput: (() => void) | undefined;
 
@@ -33,6 +36,7 @@ export class EntryRun implements EndingEntry {
 
   cancel(): void {
     this.#cancel.abort();
+    this.reader?.close();
   }
 
   /** Something was written to the entry's open stdin. */

@@ -14,7 +14,7 @@ import { totalOf } from '../output/redactor.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { EndingEntry, EntryResult } from './entry-run.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
-import { lostEntry } from './results.ts';
+import { lostEntry, toCancelled } from './results.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** `triedNext`: the call asked for the next entry too, so an empty `next` means an empty mailbox. */
@@ -54,7 +54,7 @@ export async function finishEntry(
     const finished = await retryWhileRedisIsDown(call, signal, { availability: pauseClocksWhileDown(shell) });
     if (finished.type === 'cancelled') {
       cancelReason = finished.reason;
-      result = { ...result, outcome: 'cancellation', reason: 'cancelled', cancelReason };
+      result = toCancelled(result, cancelReason);
     } else if (finished.type === 'misplaced') {
       // An append whose reply was lost had arrived: the output that it stored is not sent again.
       const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);
@@ -72,8 +72,11 @@ export async function finishEntry(
 }
 
 /** The texts of a Result beside its output. */
-function textsOf({ shell, error, cancelReason }: WireResult) {
-  return { shell, ...(error !== undefined && { error }), ...(cancelReason !== undefined && { cancelReason }) };
+function textsOf(result: WireResult) {
+  const { shell } = result;
+  if (result.outcome === 'error') return { shell, error: result.error };
+  if (result.outcome !== 'cancellation' || result.cancelReason === undefined) return { shell };
+  return { shell, cancelReason: result.cancelReason };
 }
 
 /** The call that ended the entry may have sent no notice. It is only a hint and is not awaited: the Result is in the session's stream. */
@@ -94,7 +97,7 @@ function describe(entry: Entry, result: WireResult, { owner, logger }: SessionCo
     [ATTRIBUTES.outputBytes]: result.totals.stdoutBytes + result.totals.stderrBytes,
     [ATTRIBUTES.outputRedactions]: totalOf(result.redactions),
     ...(result.exitCode === null ? {} : { [ATTRIBUTES.exitCode]: result.exitCode }),
-    ...(result.error === undefined ? {} : { [ATTRIBUTES.errorType]: result.error.code }),
+    ...(result.outcome === 'error' ? { [ATTRIBUTES.errorType]: result.error.code } : {}),
   };
   const endTime = Date.now();
   trace

@@ -3,6 +3,7 @@ import type { Appended, Fenced } from '@shellfleet/mailbox';
 import type { OutputEntry } from '@shellfleet/protocol';
 import { expect, test, vi } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
+import { AttachedReader } from './attached-reader.ts';
 import { OutputForgotten, OutputStore } from './output-store.ts';
 
 const MIB = 1 << 20;
@@ -12,6 +13,7 @@ function createStore(
   append: (entries: readonly OutputEntry[]) => Promise<Appended | Fenced>,
   streamBytes = 64 * MIB,
   othersRun = true,
+  reader?: AttachedReader,
 ) {
   const said: string[] = [];
   const texts = { maxBytes: 100, maxLines: 100, keep: 'tail', encoding: 'utf8' } as const;
@@ -29,6 +31,7 @@ function createStore(
     pause: () => said.push('pause'),
     resume: () => said.push('resume'),
     othersRun: () => othersRun,
+    reader,
     onLost: (reason) => said.push(`lost: ${reason}`),
   });
   return { store, said, log, clean };
@@ -96,3 +99,20 @@ test.each([
     }
   },
 );
+
+test('STORE-5: what an attached reader holds back is stored and not acknowledged, until it reads on', async () => {
+  const reader = new AttachedReader({ stallMs: 60_000, reachRedis: async () => {} });
+  const { store, said } = createStore(async () => STORED, 0, false, reader);
+  for (let at = 0; at < 6; at += 1) {
+    store.push('stdout', at * MIB, Buffer.alloc(MIB, 'x'));
+    await expect.poll(() => said.filter((word) => word === 'log').length).toBeGreaterThan(at);
+  }
+  await expect.poll(() => reader.holdsBack).toBe(true);
+  const acknowledged = () => Math.max(...said.map((word) => Number(/^ack (\d+)$/.exec(word)?.[1] ?? 0)));
+  await expect.poll(() => said.includes('resume')).toBe(true);
+  await store.end();
+  expect(acknowledged()).toBeLessThan(5 * MIB);
+  reader.seen({ stdout: 6 * MIB, stderr: 0 });
+  expect(acknowledged()).toBe(6 * MIB);
+  reader.close();
+});

@@ -3,6 +3,7 @@ import { type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/pro
 import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
 import type { Released } from '../output/output-queue.ts';
+import type { AttachedReader } from './attached-reader.ts';
 
 // Stores the output of one entry.
 //
@@ -11,6 +12,8 @@ import type { Released } from '../output/output-queue.ts';
 // STORE-2. One append at a time. Output that arrives meanwhile is queued, and over a limit reading from the keeper pauses (backpressure).
 // STORE-3. Output that is not stored when the entry ends is stored by the step that finishes the entry.
 // STORE-4. The stream is written before the log: a host that adopts the entry continues the stream with the log.
+// STORE-5. While an attached reader holds output back, what is over the budget is stored and not acknowledged: so the keeper stops reading,
+//          and the connection to it stays usable for everything else.
 
 const PAUSE_ABOVE_BYTES = 1 << 20;
 const RESUME_BELOW_BYTES = 1 << 18;
@@ -36,6 +39,8 @@ export interface OutputStoreDeps {
   resume(): void;
   /** Whether another entry runs on this host now. */
   othersRun(): boolean;
+  /** The reader to which the command is throttled, if its submitter attached one. */
+  reader?: AttachedReader | undefined;
   /** Nothing more can be stored: another host owns the session, or the mailbox and the keeper disagree. */
   onLost(reason: string): void;
 }
@@ -54,9 +59,26 @@ export class OutputStore {
   #ending = false;
   #lost = false;
   #failure: unknown;
+  /** Raw bytes of each stream that are stored. */
+  readonly #stored: Partial<Record<StreamName, number>> = {};
 
   constructor(deps: OutputStoreDeps) {
     this.#deps = deps;
+    if (deps.reader !== undefined) deps.reader.onRelease = () => this.acknowledge();
+  }
+
+  /** Acknowledges what is stored, unless the reader holds it back. Also for a new connection: the keeper may have missed it. */
+  acknowledge(offsets: Partial<Record<StreamName, number>> = this.#stored): void {
+    if (this.#deps.reader?.holdsBack) return;
+    for (const stream of STREAM_NAMES) {
+      const offset = offsets[stream];
+      if (offset !== undefined) this.#deps.ack(stream, offset);
+    }
+  }
+
+  /** What an earlier process of this worker has stored. */
+  restore(stored: Readonly<Record<StreamName, number>>): void {
+    Object.assign(this.#stored, stored);
   }
 
   push(stream: StreamName, offset: number, bytes: Uint8Array): void {
@@ -150,10 +172,10 @@ export class OutputStore {
       }
     }
     await this.#log(released);
-    for (const stream of STREAM_NAMES) {
-      const offset = released.upTo[stream];
-      if (offset !== undefined) this.#deps.ack(stream, offset);
-    }
+    for (const { stream, bytesBefore, data } of released.overflow)
+      this.#deps.reader?.stored(stream, bytesBefore + data.byteLength);
+    Object.assign(this.#stored, released.upTo);
+    this.acknowledge(released.upTo);
   }
 
   /** A full disk does not end a command. */

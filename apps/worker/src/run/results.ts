@@ -1,7 +1,15 @@
+import { constants } from 'node:os';
 import type { Entry } from '@shellfleet/mailbox';
-import { emptyResult, type Outcome, type Reason, ShellfleetError, type WireResult } from '@shellfleet/protocol';
+import {
+  type BlockedOutput,
+  type ErrorResult,
+  fieldsOf,
+  newResult,
+  type ResultEnd,
+  ShellfleetError,
+  type WireResult,
+} from '@shellfleet/protocol';
 import type { CleanTexts } from '../output/clean-output.ts';
-import type { Blocked } from '../output/redactor.ts';
 import { describeShell } from '../shell/describe-shell.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { ShellEnd } from '../shell/shell.ts';
@@ -48,66 +56,66 @@ function toTimings(entry: Entry, opened: SessionShell['opened'], runMs: number):
   return { queuedMs: waited - startMs, startMs, runMs, totalMs: waited + runMs };
 }
 
-const OUTCOMES: Record<ShellEnd['reason'], { outcome: Outcome | 'by-exit-code'; reason: Reason }> = {
-  exited: { outcome: 'by-exit-code', reason: 'exited' },
-  signalled: { outcome: 'failure', reason: 'signalled' },
-  oom: { outcome: 'failure', reason: 'oom' },
-  wall: { outcome: 'timeout', reason: 'wall' },
-  'no-output': { outcome: 'timeout', reason: 'no-output' },
-  cancelled: { outcome: 'cancellation', reason: 'cancelled' },
-  cwd: { outcome: 'error', reason: 'exited' },
-  syntax: { outcome: 'failure', reason: 'exited' },
-};
-
 /** The Result of a command that its shell ended. */
 export function toCommandResult(end: ShellEnd, texts: CleanTexts, base: ResultBase, cwd?: string): WireResult {
-  const { outcome, reason } = OUTCOMES[end.reason];
-  // A stopped command has no exit code of its own.
-  const exitCode = outcome === 'timeout' || outcome === 'cancellation' ? null : end.exitCode;
-  return {
-    ...emptyResult(outcome === 'by-exit-code' ? (exitCode === 0 ? 'success' : 'failure') : outcome),
-    exitCode,
-    signal: end.signal,
-    ...(end.reason === 'cwd' ? { error: missingCwd(base.sessionId, cwd ?? '') } : { reason }),
-    ...texts,
-    shell: base.shell,
-    timings: base.timings,
-    hostId: base.hostId,
-  };
+  const { shell, timings, hostId } = base;
+  return newResult(toResultEnd(end, base.sessionId, cwd), { signal: end.signal, ...texts, shell, timings, hostId });
+}
+
+function toResultEnd(end: ShellEnd, sessionId: string, cwd = ''): ResultEnd {
+  switch (end.reason) {
+    case 'wall':
+    case 'no-output':
+      return { outcome: 'timeout', reason: end.reason };
+    case 'cancelled':
+      return { outcome: 'cancellation', reason: 'cancelled' };
+    case 'cwd':
+      return { outcome: 'error', error: missingCwd(sessionId, cwd) };
+    case 'signalled':
+    case 'oom':
+      return { outcome: 'failure', exitCode: exitCodeOf(end), reason: end.reason };
+    case 'syntax':
+      return { outcome: 'failure', exitCode: exitCodeOf(end), reason: 'exited' };
+    case 'exited': {
+      const exitCode = exitCodeOf(end);
+      return { outcome: exitCode === 0 ? 'success' : 'failure', exitCode, reason: 'exited' };
+    }
+  }
+}
+
+/** A shell that a signal ended has none of its own: it is 128 plus the number of the signal, as shells report it. */
+function exitCodeOf({ exitCode, signal }: ShellEnd): number {
+  return exitCode ?? 128 + (constants.signals[(signal ?? 'SIGKILL') as NodeJS.Signals] ?? constants.signals.SIGKILL);
 }
 
 /** The Result of an entry that ends with an error of the fleet, with its output so far. */
 export function toErrorResult(
   error: ShellfleetError,
-  base: ResultBase,
+  { shell, timings, hostId }: ResultBase,
   texts?: CleanTexts,
-  reason?: Reason,
+  reason?: ErrorResult['reason'],
 ): WireResult {
-  return {
-    ...emptyResult('error'),
-    ...texts,
-    ...(reason === undefined ? {} : { reason }),
-    error: error.toJSON(),
-    shell: base.shell,
-    timings: base.timings,
-    hostId: base.hostId,
-  };
+  return newResult(
+    { outcome: 'error', error: error.toJSON(), ...(reason !== undefined && { reason }) },
+    { ...texts, shell, timings, hostId },
+  );
+}
+
+/** The Result of an entry that a cancel ended, although it ended otherwise at the same time. */
+export function toCancelled(result: WireResult, cancelReason: string): WireResult {
+  const blocked = 'blocked' in result ? result.blocked : undefined;
+  return withBlocked(
+    newResult({ outcome: 'cancellation', reason: 'cancelled', cancelReason }, fieldsOf(result)),
+    blocked,
+  );
 }
 
 /** Reports that a rule withheld the output. A timeout, a cancellation, an error or a loss remains the outcome. */
-export function withBlocked(result: WireResult, blocked: Blocked | undefined): WireResult {
-  if (blocked === undefined) return result;
-  const isOwnEnd = result.outcome === 'success' || result.outcome === 'failure';
-  const { outcome, error } = isOwnEnd ? { outcome: 'blocked' as const } : result;
-  return { ...result, outcome, error: error ?? outputBlocked(blocked).toJSON() };
-}
-
-function outputBlocked({ type, reason }: Blocked): ShellfleetError {
-  const message =
-    reason === 'matched'
-      ? `Output blocked: detected ${type}.`
-      : `Output blocked: the rule for ${type} could not keep up with the output.`;
-  return new ShellfleetError('OUTPUT_BLOCKED', message, { type, reason });
+export function withBlocked(result: WireResult, blocked: BlockedOutput | undefined): WireResult {
+  if (blocked === undefined || result.outcome === 'denial') return result;
+  if (result.outcome !== 'success' && result.outcome !== 'failure') return { ...result, blocked };
+  const { exitCode, reason } = result;
+  return newResult({ outcome: 'blocked', exitCode, reason, blocked }, fieldsOf(result));
 }
 
 function missingCwd(sessionId: string, cwd: string) {
@@ -124,5 +132,5 @@ export type LossReason = 'host-lost' | 'container-removed' | 'begun-before';
 /** The Result of an entry that started and whose end is not known. */
 export function toLostResult(base: ResultBase, reason: LossReason): WireResult {
   const { shell, timings, hostId } = base;
-  return emptyResult('lost', { ...(reason !== 'begun-before' && { reason }), shell, timings, hostId });
+  return newResult({ outcome: 'lost', ...(reason !== 'begun-before' && { reason }) }, { shell, timings, hostId });
 }

@@ -1,9 +1,10 @@
-import { readInput, retryWhileRedisIsDown, sealPlace } from '@shellfleet/mailbox';
+import { readInput, readRecord, retryWhileRedisIsDown, sealPlace } from '@shellfleet/mailbox';
 import { type CommandPayload, toCommandId, type WireResult } from '@shellfleet/protocol';
 import type { CleanOutput } from '../output/clean-output.ts';
 import { createCommandChain } from '../output/output-chains.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import { createAppend } from './append-output.ts';
+import { AttachedReader } from './attached-reader.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
 import { InputFeed } from './input-feed.ts';
 import { OutputStore } from './output-store.ts';
@@ -24,13 +25,18 @@ export async function runCommand(
   const { killGraceMs } = payload;
   const { encoding } = payload;
   const clean = createCommandChain(session.redaction.createRedactor, { ...session.spec.output, encoding });
+  if (payload.reader === 'attached') run.reader = attachReader(run, session);
   const store = await openOutputStore(run, clean, session, shell);
   const input = payload.input === undefined ? undefined : feedInput(run, killGraceMs, session, shell);
   const end = await runOnShell({ ...payload, entryId: entry.id, stdin: toStdin(payload) }, run, session, shell, {
     onOutput: (stream, offset, bytes) => store.push(stream, offset, bytes),
     received: () => clean.received,
+    resumed: () => store.acknowledge(),
     input,
-  }).finally(() => input?.close());
+  }).finally(() => {
+    input?.close();
+    run.reader?.close();
+  });
   const output = await store.end();
   const texts = clean.texts();
   const toResult = (): WireResult => {
@@ -58,7 +64,7 @@ async function openOutputStore(
   const log = session.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
   if (from === 'resume') await restoreOutput(clean, entry, owner, log, signal);
   const appendCall = createAppend(owner, entry.id);
-  return new OutputStore({
+  const store = new OutputStore({
     clean,
     log,
     onLogFailed: (err) => logger.warn({ err }, 'host-log.append-failed'),
@@ -73,11 +79,21 @@ async function openOutputStore(
     pause: () => shell.live?.pause(),
     resume: () => shell.live?.resumeReading(),
     othersRun: () => hostEntries.hasOthers,
+    reader: run.reader,
     onLost: () => {
       session.stoppedUnstored.add(entry.id);
       shell.live?.stop(entry.id, { killGraceMs: 0 });
     },
   });
+  if (from === 'resume') store.restore(clean.received);
+  return store;
+}
+
+function attachReader({ entry, cancelled }: EntryRun, { owner, readerStallMs, signal }: SessionContext) {
+  const reachRedis = () => retryWhileRedisIsDown(() => readRecord(owner.redis, owner.keys, entry.id), signal);
+  const reader = new AttachedReader({ stallMs: readerStallMs, reachRedis });
+  if (cancelled.aborted) reader.close();
+  return reader;
 }
 
 /** Forwards the entry's open stdin from the mailbox to the shell, over reconnections. */

@@ -1,9 +1,9 @@
 import type { Fenced } from '@shellfleet/mailbox';
 import {
   type EntryPayload,
-  emptyResult,
   ensureShellfleetError,
   LIMITS,
+  newResult,
   ShellfleetError,
   type WireResult,
 } from '@shellfleet/protocol';
@@ -45,8 +45,10 @@ const mayRunAgain = ({ entry, cancelled }: EntryRun) =>
   entry.retry === 'idempotent' && entry.starts < LIMITS.idempotentStarts && !cancelled.aborted;
 
 /** A command that runs out of memory would do so again. */
-const isShellLost = ({ error, reason }: WireResult) =>
-  reason !== 'oom' && (error?.code === 'CONTAINER_LOST' || error?.code === 'SHELL_UNRESPONSIVE');
+const isShellLost = (result: WireResult) =>
+  result.outcome === 'error' &&
+  result.reason !== 'oom' &&
+  (result.error.code === 'CONTAINER_LOST' || result.error.code === 'SHELL_UNRESPONSIVE');
 
 /** Ends an entry whose run was lost, when it cannot run again after all. */
 export function finishNotAgain(ending: EndingEntry, result: WireResult, session: SessionContext, shell: SessionShell) {
@@ -81,20 +83,16 @@ export function finishNeverBegun(ending: EndingEntry, session: SessionContext, s
 
 /** Ends an entry as `timeout`: its start deadline passed while it waited. */
 export function finishOverdue(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
-  const lost = toLostResult(resultBase(ending.entry, session, shell), 'begun-before');
-  return finishEntry(
-    ending,
-    { result: { ...lost, outcome: 'timeout', reason: 'not-started' }, output: [] },
-    session,
-    shell,
-  );
+  const { shell: shellState, timings, hostId } = resultBase(ending.entry, session, shell);
+  const result = newResult({ outcome: 'timeout', reason: 'not-started' }, { shell: shellState, timings, hostId });
+  return finishEntry(ending, { result, output: [] }, session, shell);
 }
 
 /** Ends the unstarted head of the mailbox as `denial`. `reason` is redacted before it is stored. */
 export function finishDenied(ending: EndingEntry, reason: string, session: SessionContext, shell: SessionShell) {
   const { shell: shellState, timings, hostId } = resultBase(ending.entry, session, shell);
   const stderr = session.redaction.value(`Denied: ${reason}\n`);
-  const result = emptyResult('denial', { reason: 'policy', stderr, shell: shellState, timings, hostId });
+  const result = newResult({ outcome: 'denial', reason: 'policy' }, { stderr, shell: shellState, timings, hostId });
   return finishEntry(ending, { result, output: [] }, session, shell);
 }
 

@@ -1,4 +1,4 @@
-import { type Reason, ShellfleetError, type StreamName, withDefaultLimits } from '@shellfleet/protocol';
+import { type ErrorResult, ShellfleetError, type StreamName, withDefaultLimits } from '@shellfleet/protocol';
 import type { SandboxDeath } from '../sandbox/sandbox.ts';
 import type { EntryEnd, EntryHandlers, LiveShell } from '../shell/live-shell.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
@@ -11,12 +11,14 @@ export type RunEnd =
   | { type: 'ended'; end: ShellEnd }
   /** It may have run; how it ended is not known. */
   | { type: 'lost' }
-  | { type: 'failed'; error: ShellfleetError; reason?: Reason };
+  | { type: 'failed'; error: ShellfleetError; reason?: ErrorResult['reason'] };
 
 export interface EntryStreams {
   onOutput: EntryHandlers['onOutput'];
   /** Raw bytes of each stream that were received so far: a new connection continues there. */
   received(): Record<StreamName, number>;
+  /** The entry is followed on a new connection. */
+  resumed?(): void;
   /** Of an entry whose stdin is open. */
   input?: InputListener | undefined;
 }
@@ -65,6 +67,7 @@ function beginOn(live: LiveShell, how: 'start' | 'resume', start: ShellStart, st
       ? live.start(start, handlers)
       : live.resume(start.entryId, resumeFrom(streams.received(), live.hello, start.entryId), handlers);
   input?.connected(live, how);
+  if (how === 'resume') streams.resumed?.();
   return ended;
 }
 

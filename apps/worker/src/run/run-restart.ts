@@ -1,6 +1,7 @@
+import { newResult } from '@shellfleet/protocol';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
-import { resultBase, toLostResult } from './results.ts';
+import { resultBase } from './results.ts';
 import { runOnShell } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
 
@@ -17,12 +18,7 @@ export async function runRestart(run: EntryRun, session: SessionContext, shell: 
   if (end.type !== 'ended') await shell.abandon();
   const base = resultBase(entry, session, shell, end.type === 'ended' ? end.end : undefined);
   const fresh = { ...base.shell, state: 'lost', reason: 'restarted' } as const;
-  const result = {
-    ...toLostResult(base, 'begun-before'),
-    outcome: 'success',
-    exitCode: 0,
-    reason: 'exited',
-    shell: fresh,
-  } as const;
+  const { timings, hostId } = base;
+  const result = newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, { shell: fresh, timings, hostId });
   return { result, output: [] };
 }

@@ -21,6 +21,8 @@ export interface SessionContext {
   readonly journal: Journal;
   /** Entries that this host stopped because nothing of them could be stored. Nobody asked for that, so they end as lost. */
   readonly stoppedUnstored: Set<string>;
+  /** How long the reader that is attached to a command may read nothing while the command waits for it. */
+  readonly readerStallMs: number;
   readonly logger: Logger;
   /** Aborts when this host lost the session: it must not write to it any more. */
   readonly signal: AbortSignal;

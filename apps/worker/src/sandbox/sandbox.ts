@@ -32,6 +32,8 @@ export interface Sandbox {
   readonly session: SessionRef;
   /** When it is a container of an engine. */
   readonly containerId?: string;
+  /** That of the container. */
+  readonly image?: string;
   /** Kind and name, for messages. */
   readonly description: string;
   /** In ms, by the clock of this host. */

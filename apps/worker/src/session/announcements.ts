@@ -40,10 +40,14 @@ export class Announcements {
 
   #announce(type: EventType): Promise<void> {
     const { owner, logger } = this.#context;
-    const { epoch, ready } = this.#shell;
+    const { epoch, ready, image } = this.#shell;
     this.#epoch = epoch;
     logger.info({ epoch }, type);
-    return this.#store(ready ? 'ready' : 'starting', type, { hostId: owner.host, epoch });
+    return this.#store(ready ? 'ready' : 'starting', type, {
+      hostId: owner.host,
+      epoch,
+      ...(image === undefined ? {} : { image }),
+    });
   }
 
   async #store(status: 'starting' | 'ready', type?: EventType, data: Record<string, unknown> = {}): Promise<void> {

@@ -110,6 +110,7 @@ function open(
     hostLog: { ofCommand: () => log } as unknown as HostLog,
     hostEntries: new RunningEntries(),
     journal,
+    readerStallMs: 60_000,
     admission: ADMIT_EVERYTHING,
     logger: pino({ level: 'silent' }),
   });
@@ -505,9 +506,11 @@ describe('What is in clear beside the sealed spec', () => {
       for (const id of ['a', 'b']) it.mailbox.submit({ id, script: 'true' });
       expect(await serve(it)).toBe('ended');
       expect(outcomes(it.mailbox)).toEqual(['a error', 'b error']);
-      expect(it.mailbox.finished[0]?.result.error).toMatchObject({
-        code: 'SESSION_SPEC_INVALID',
-        message: expect.stringContaining(`in its ${part}, so nothing was run`),
+      expect(it.mailbox.finished[0]?.result).toMatchObject({
+        error: {
+          code: 'SESSION_SPEC_INVALID',
+          message: expect.stringContaining(`in its ${part}, so nothing was run`),
+        },
       });
       expect(it.sandboxes.made).toEqual([]);
       // It is not given to the next host.

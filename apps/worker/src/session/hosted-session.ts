@@ -1,14 +1,7 @@
 import { differences, type SessionJob } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import { adopt, type Entry, type Fenced, peek, retryWhileRedisIsDown, type Taken, take } from '@shellfleet/mailbox';
-import {
-  ATTRIBUTES,
-  type AttachQuestion,
-  type HostAnswer,
-  isShellfleetError,
-  type SessionKeys,
-  sessionKeys,
-} from '@shellfleet/protocol';
+import { ATTRIBUTES, isShellfleetError, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Lease } from '../lease/leases.ts';
@@ -85,9 +78,9 @@ export class HostedSession {
     this.#wakeUps.notify();
   }
 
-  /** Something was written to the stdin of the entry that runs. */
-  wakeInput(): void {
-    this.#run?.wakeInput();
+  /** The entry that runs here. */
+  get running(): EntryRun | undefined {
+    return this.#run;
   }
 
   /** Something was typed at a terminal, or its output was read. */
@@ -132,10 +125,9 @@ export class HostedSession {
     this.#wakeUps.notify();
   }
 
-  /** Opens a terminal beside the mailbox. */
-  async attach(question: AttachQuestion): Promise<HostAnswer<'attach'>> {
-    if (!this.#serves(question.generation) || this.#parts?.shell.ready !== true) return { state: 'no-shell' };
-    return this.#parts.terminals.open(question);
+  /** What works beside the mailbox in this life of the session; undefined when its shell is not ready. */
+  besides(generation: string): Pick<SessionParts, 'terminals' | 'files'> | undefined {
+    return this.#serves(generation) && this.#parts?.shell.ready === true ? this.#parts : undefined;
   }
 
   /** The processes in its sandbox besides the shell; none while there is no shell. Rejects when its keeper does not answer. */
@@ -341,7 +333,7 @@ export class HostedSession {
   async #waitOrGiveUp(parts: SessionParts): Promise<boolean> {
     if (this.#state !== 'serving') return false;
     if (parts.terminals.count > 0) this.#activeAt = Date.now();
-    const idle = await endIfUnused(parts, this.#activeAt, () => this.#isStopping());
+    const idle = await endIfUnused(parts, Math.max(this.#activeAt, parts.files.usedAt), () => this.#isStopping());
     if (idle.type === 'given-up') return true;
     if (idle.type === 'closing') this.#close();
     if (idle.type === 'fenced') this.#become('fenced');

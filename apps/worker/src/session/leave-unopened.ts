@@ -1,6 +1,6 @@
 import type { PlacementClass, SessionJob, SessionJobs } from '@shellfleet/admission';
 import { type Adopted, finish, type Owner, peek, release, retryWhileRedisIsDown } from '@shellfleet/mailbox';
-import { emptyResult, type ShellfleetError } from '@shellfleet/protocol';
+import { newResult, type ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { Lease } from '../lease/leases.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
@@ -31,14 +31,14 @@ export async function leaveUnopened(error: ShellfleetError, session: UnopenedSes
   const shell = { state: 'lost', reason: 'its host could not open its spec', epoch: adopted.epoch } as const;
   if (adopted.running !== undefined) {
     const { id, inbox } = adopted.running;
-    const result = emptyResult('lost', { reason: 'container-removed', shell });
+    const result = newResult({ outcome: 'lost', reason: 'container-removed' }, { shell });
     await redis(() => finish(owner, id, { result, epoch: adopted.epoch, takeNext: false, inbox }));
   }
   while (!isForOthers && !signal.aborted) {
     const head = await redis(() => peek(owner));
     if (head === undefined) break;
     const { id, inbox } = head.entry;
-    const result = emptyResult('error', { error: error.toJSON() });
+    const result = newResult({ outcome: 'error', error: error.toJSON() });
     const ended = await redis(() => finish(owner, id, { result, epoch: adopted.epoch, takeNext: false, inbox }));
     if (ended.type === 'fenced') return;
   }

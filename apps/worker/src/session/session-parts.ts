@@ -14,6 +14,7 @@ import type { Journal } from '../journal/journal.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
 import { createTerminalChain } from '../output/output-chains.ts';
 import { createSessionRedaction, redactLog } from '../redaction/session-redaction.ts';
+import { FileCalls } from '../run/file-calls.ts';
 import { LateOutput } from '../run/late-output.ts';
 import type { RunningEntries } from '../run/running-entries.ts';
 import type { SessionContext } from '../run/session-context.ts';
@@ -21,6 +22,7 @@ import type { Sandboxes } from '../sandbox/sandbox.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
 import type { Admission } from './admission.ts';
+import { admitFile } from './admit-file.ts';
 import { Announcements } from './announcements.ts';
 import { DriverWatch } from './driver-watch.ts';
 
@@ -44,6 +46,7 @@ export interface SessionDeps {
   hostLog: HostLog;
   hostEntries: RunningEntries;
   journal: Journal;
+  readerStallMs: number;
   /** The rules by which the host admits entries. */
   admission: Admission;
   logger: Logger;
@@ -62,6 +65,7 @@ export interface SessionParts {
   readonly shell: SessionShell;
   readonly late: LateOutput;
   readonly terminals: SessionTerminals;
+  readonly files: FileCalls;
   readonly announcements: Announcements;
   readonly driver: DriverWatch;
   readonly job: SessionJob;
@@ -85,7 +89,7 @@ export function createSessionParts(
   deps: SessionDeps,
 ): SessionParts {
   const { keys } = owner;
-  const { sealer, hostLog, hostEntries, journal, sandboxes, jobs } = deps;
+  const { sealer, hostLog, hostEntries, journal, readerStallMs, sandboxes, jobs } = deps;
   const { generation } = adopted;
   const redaction = createSessionRedaction(spec, keys, sealer);
   const logger = redactLog(deps.logger, redaction);
@@ -93,6 +97,7 @@ export function createSessionParts(
   const context: SessionContext = {
     ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, logger, signal, onFenced },
     stoppedUnstored: new Set<string>(),
+    readerStallMs,
   };
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
@@ -120,10 +125,15 @@ export function createSessionParts(
     },
     { epoch: adopted.epoch, reportedEpoch: adopted.reportedEpoch, lossReason: lossReasonOf(adopted, owner) },
   );
+  const files = new FileCalls({
+    ...{ context, shell },
+    isHeld: () => lease.held(),
+    admit: (id, operation) => admitFile(id, operation, deps.admission, owner.keys),
+  });
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));
   const driver = new DriverWatch(owner, adopted.driven, signal);
-  return { context, shell, late, terminals, announcements, driver, job, jobs, lease, placement, adopted };
+  return { context, shell, late, terminals, files, announcements, driver, job, jobs, lease, placement, adopted };
 }
 
 /** Why the shell of an earlier owner is gone, unless it is adopted. */

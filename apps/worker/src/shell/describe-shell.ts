@@ -14,5 +14,5 @@ export function describeShell(shell: SessionShell, end?: ShellEnd): WireResult['
   if (isFresh) return { state: 'lost', reason: end?.shell.reason ?? shell.lossReason, epoch };
   if (end === undefined) return { state: 'kept', epoch };
   const { state, reason } = end.shell;
-  return reason === undefined ? { state, epoch } : { state, reason, epoch };
+  return state === 'kept' ? { state, epoch } : { state, reason: reason ?? 'the shell gave no reason', epoch };
 }

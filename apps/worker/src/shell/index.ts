@@ -1,7 +1,9 @@
 // The shell without a worker, for the tests and the benchmark.
+export type * from './file-start.ts';
 export { FencedOff } from './keeper-connection.ts';
 export { openKeeperShell } from './keeper-shell.ts';
 export type * from './shell.ts';
+export type * from './shell-files.ts';
 export type * from './shell-terminals.ts';
 export { attachTransport } from './transport/attach.ts';
 export { type KeeperListener, listenForKeeper } from './transport/socket.ts';

@@ -28,6 +28,7 @@ import type {
   ShellStart,
   StreamOffsets,
 } from './shell.ts';
+import { KeeperFiles } from './shell-files.ts';
 import { KeeperTerminals } from './shell-terminals.ts';
 import { toShellEnd } from './to-shell-end.ts';
 
@@ -43,6 +44,7 @@ export async function openKeeperShell(options: ClaimOptions): Promise<Shell> {
 class KeeperShell implements Shell {
   readonly hello: ShellHello;
   readonly terminals: KeeperTerminals;
+  readonly files: KeeperFiles;
   readonly #connection: KeeperConnection;
   #handlers: ShellHandlers | undefined;
   /** The entry whose output is received, and its next offsets. */
@@ -55,6 +57,7 @@ class KeeperShell implements Shell {
     this.#connection = connection;
     this.hello = hello;
     this.terminals = new KeeperTerminals((frame) => connection.send(frame));
+    this.files = new KeeperFiles((frame) => connection.send(frame));
   }
 
   on(handlers: ShellHandlers): void {
@@ -64,6 +67,7 @@ class KeeperShell implements Shell {
       disconnected: (reason) => {
         this.#handlers = undefined;
         this.#gone.resolve(reason);
+        this.files.gone();
         for (const question of this.#questions.values())
           question.reject(new Error(`The connection to the keeper ended (${reason}).`));
         handlers.onDisconnect(reason);
@@ -169,6 +173,12 @@ class KeeperShell implements Shell {
         break;
       case FrameType.terminalEnded:
         this.terminals.end(frame);
+        break;
+      case FrameType.fileOutput:
+        this.files.output(frame);
+        break;
+      case FrameType.fileEnded:
+        this.files.end(frame);
         break;
       case FrameType.hello: // a second reply to this connection's claim, or the reply to the next owner's
         if (frame.fence > this.#connection.fence) this.#connection.close('fenced');

@@ -10,6 +10,7 @@ import type {
   ShellStart,
   StreamOffsets,
 } from './shell.ts';
+import type { ShellFiles } from './shell-files.ts';
 import type { ShellTerminals } from './shell-terminals.ts';
 
 /** How an entry ended on one connection. `gone`: the connection broke, and the fate of the entry is not known here. */
@@ -77,6 +78,10 @@ export class LiveShell {
 
   get terminals(): ShellTerminals {
     return this.#shell.terminals;
+  }
+
+  get files(): ShellFiles {
+    return this.#shell.files;
   }
 
   start(entry: ShellStart, handlers: EntryHandlers): Promise<EntryEnd> {

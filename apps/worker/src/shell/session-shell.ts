@@ -93,6 +93,10 @@ export class SessionShell {
     return this.#sandbox?.id;
   }
 
+  get image(): string | undefined {
+    return this.#sandbox?.image;
+  }
+
   /** Its living shell was ready for commands, so what they changed is in it. */
   get hasState(): boolean {
     return this.#sandbox !== undefined && this.#death === undefined && this.#preparedShellNumber !== 0;

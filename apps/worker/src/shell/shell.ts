@@ -8,6 +8,8 @@
 // SHELL-5. After onDisconnect no other handler is called. The shell stays alive and can be adopted.
 
 import type { ExecutionOptions, StreamName } from '@shellfleet/protocol';
+import type { FileFailure, KeeperFileOperation } from './file-start.ts';
+import type { ShellFiles } from './shell-files.ts';
 import type { ShellTerminals } from './shell-terminals.ts';
 
 /** The ULID of a command id (`<sessionId>.<ULID>`): 26 characters. Startup and shutdown commands have new ones. */
@@ -27,29 +29,10 @@ export interface CommandStart extends ExecutionOptions {
   stdin?: Uint8Array | 'open' | undefined;
 }
 
-/** Runs as the container's user. The bytes arrive as stdout of the entry. Paths are absolute. */
-export type FileOperation =
-  /** stdout: the bytes from offset, at most length. */
-  | { type: 'read'; path: string; offset: number; length: number }
-  /** Writes at an offset of `path`. With `renameTo` the file is then renamed to it: parts go to a temporary name, the last one renames. */
-  | {
-      type: 'write';
-      path: string;
-      offset: number;
-      data: Uint8Array;
-      truncate?: boolean;
-      parents?: boolean;
-      renameTo?: string;
-    }
-  /** stdout: records for parseFileRecords() of @shellfleet/keeper. */
-  | { type: 'list'; path: string }
-  | { type: 'stat'; path: string }
-  | { type: 'remove'; path: string; recursive?: boolean };
-
 export interface FileStart {
   type: 'file';
   entryId: EntryId;
-  operation: FileOperation;
+  operation: KeeperFileOperation;
   timeoutMs?: number;
 }
 
@@ -77,17 +60,6 @@ export type ShellEndReason =
   | 'cwd'
   /** The script ends inside a here-document or another open construct: nothing was run. */
   | 'syntax';
-
-export type FileFailure =
-  | 'not-found'
-  | 'is-directory'
-  | 'denied'
-  | 'path-invalid'
-  | 'too-large'
-  | 'no-space'
-  /** The parts before this one are not there: the sandbox is another one. */
-  | 'parts-missing'
-  | 'other';
 
 export interface ShellEnd {
   reason: ShellEndReason;
@@ -167,6 +139,8 @@ export interface Shell {
   readonly hello: ShellHello;
   /** Terminals and entries do not wait for each other. */
   readonly terminals: ShellTerminals;
+  /** File operations beside the entry. */
+  readonly files: ShellFiles;
   /** To be called once, directly after opening. Events are held until then. */
   on(handlers: ShellHandlers): void;
   start(entry: ShellStart): void;

@@ -1,10 +1,19 @@
 import type { Sealer } from '@shellfleet/mailbox';
-import { type AskCall, type HostCall, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
+import {
+  type AskCall,
+  type HostCall,
+  type LogPage,
+  type LogQuestion,
+  type SessionKeys,
+  ShellfleetError,
+  sessionKeys,
+} from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { answerQuestion } from '../calls/answer-question.ts';
 import { readCalls } from '../calls/read-calls.ts';
 import type { HostLog } from '../host-log/host-log.ts';
+import type { EntryRun } from '../run/entry-run.ts';
 import type { ToolHost } from '../tools/tool-host.ts';
 import type { HostedSessions } from './hosted-sessions.ts';
 
@@ -53,14 +62,35 @@ function carryOut(call: HostCall, deps: HostCallDeps): void {
 
 /** The answer to a question about a session. Throws LEASE_LOST when the session is not here. */
 async function find({ tenant, session, question }: AskCall, deps: HostCallDeps): Promise<unknown> {
-  // Logs stay on this host after their session has left it.
-  if (question.type === 'log') return deps.hostLog.read(sessionKeys(deps.namespace, tenant, session), question);
   const found = deps.sessions.find({ tenant, session });
+  // Logs stay on this host after their session has left it.
+  if (question.type === 'log')
+    return readLog(sessionKeys(deps.namespace, tenant, session), question, found?.running, deps);
   if (found === undefined) throw new ShellfleetError('LEASE_LOST', `Session ${session} is not on host ${deps.hostId}.`);
   switch (question.type) {
     case 'background':
       return found.background();
     case 'attach':
-      return found.attach(question);
+      return found.besides(question.generation)?.terminals.open(question) ?? { state: 'no-shell' };
+    case 'file':
+      return found.besides(question.generation)?.files.answer(question) ?? { state: 'no-shell' };
   }
+}
+
+/** Less than the time in which an answer is expected. */
+const WAIT_FOR_OUTPUT_MS = 2_000;
+
+/** A page of a command's log. The reader that is attached to a running command waits here for the next output. */
+async function readLog(
+  keys: SessionKeys,
+  question: LogQuestion,
+  running: EntryRun | undefined,
+  { hostLog }: HostCallDeps,
+): Promise<LogPage> {
+  const { entry, from, attached } = question;
+  const reader = running?.entry.id === entry && attached !== undefined ? running.reader : undefined;
+  reader?.seen(from);
+  if (attached === 'waits') return { pieces: [], more: true };
+  await reader?.untilMore(from, WAIT_FOR_OUTPUT_MS);
+  return hostLog.read(keys, question);
 }

@@ -48,7 +48,7 @@ function deliver(wakeUp: WakeUp, { sessions, tools, jobs, offers, readCalls }: W
       sessions.find(wakeUp)?.wakeUp();
       break;
     case 'input':
-      sessions.find(wakeUp)?.wakeInput();
+      sessions.find(wakeUp)?.running?.wakeInput();
       break;
     case 'terminal':
       sessions.find(wakeUp)?.wakeTerminal(wakeUp.terminal);

@@ -1,14 +1,9 @@
 import { readIdempotencyKey, readLife } from '@shellfleet/mailbox';
-import {
-  type ResolvedSessionSpec,
-  type Result,
-  type SessionSpec,
-  sessionSpecSchema,
-  toCanonicalJson,
-} from '@shellfleet/protocol';
+import { type ResolvedSessionSpec, type Result, type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { Command } from '../command.ts';
 import { parseCommand, type RunOptions } from '../submit/parse-command.ts';
 import { keyConflict } from '../submit/send-entry.ts';
+import { digestPayload } from '../submit/to-submission.ts';
 import type { View } from '../view.ts';
 
 /** What an earlier driver of the batch began of one attempt at a task. */
@@ -52,7 +47,7 @@ export async function readEarlierResults(
   const results: Result[] = [];
   for (const [index, { payloadHash, entryId }] of begun.entries()) {
     const { payload } = parseCommand(scripts[index], rest, resolved);
-    if (view.sealer.digest(toCanonicalJson(payload)) !== payloadHash) throw keyConflict(sessionId, entryId);
+    if (digestPayload(view.sealer, payload) !== payloadHash) throw keyConflict(sessionId, entryId);
     const pending = view.pending.expect(keys, entryId);
     pending.accepted = true;
     const command = new Command(view, pending, { deduplicated: true, foreign: true });

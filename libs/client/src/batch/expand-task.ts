@@ -19,7 +19,7 @@ export function expandTask(task: Task, repeats: number, spec: SessionSpec | unde
 const PARTIAL = ['env', 'secrets', 'labels', 'limits', 'output'] as const;
 
 /** `own` over `common`. Of variables, secrets, labels, limits and output bounds, single ones replace those of `common`; other fields as a whole. */
-export function mergeSpecs(common: SessionSpec | undefined, own: SessionSpec | undefined): SessionSpec | undefined {
+function mergeSpecs(common: SessionSpec | undefined, own: SessionSpec | undefined): SessionSpec | undefined {
   if (common === undefined || own === undefined) return own ?? common;
   // A spec that is no object is left to its check.
   if (typeof own !== 'object' || own === null) return own;

@@ -73,7 +73,10 @@ export type BatchTotals = { tasks: number; skipped: number } & { [outcome in Out
 
 export const taskSchema = z.strictObject({
   id: z.string('must be a string').min(1, 'must not be empty').max(256, 'must be at most 256 characters'),
-  script: z.union([scriptSchema, z.array(scriptSchema).min(1, 'must hold a script').max(1_000)]),
+  script: z.union(
+    [scriptSchema, z.array(scriptSchema).min(1, 'must hold a script').max(1_000)],
+    'must be a script or a list of scripts',
+  ),
   spec: sessionSpecSchema.optional(),
   files: z.record(sandboxPathSchema, z.string().min(1)).optional(),
   timeoutMs: durationSchema().optional(),

@@ -5,6 +5,8 @@ import type { FeedSubscriber } from './feed-subscriber.ts';
 export interface Wake extends Disposable {
   /** Resolves at the next hint, at once when one came since the last call. Rejects when the signal aborts, and when the view is closed. */
   next(signal?: AbortSignal): Promise<void>;
+  /** Wakes the reader, for another reason than its stream. */
+  hint(): void;
 }
 
 /** The readers of one view, on the subscriptions of its connection. */

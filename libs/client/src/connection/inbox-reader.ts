@@ -6,8 +6,9 @@ import type { Redis } from 'ioredis';
 
 const BLOCK_MS = 5_000;
 const NOTICES_PER_READ = 500;
-/** After so many notices of an inbox, those that were read are trimmed, so that a busy inbox stays small. */
+/** After so many notices of an inbox, or so many characters, those that were read are trimmed, so that a busy inbox stays small. */
 const TRIM_AFTER = 200;
+const TRIM_AFTER_CHARS = 1 << 20;
 const KEEP_EVERY_MS = 60_000;
 const RETRY_MS = 500;
 
@@ -23,6 +24,7 @@ interface Inbox {
   receiver: NoticeReceiver;
   lastId: string;
   untrimmed: number;
+  untrimmedChars: number;
 }
 
 /**
@@ -51,7 +53,7 @@ export class InboxReader {
     const key = inboxKey(namespace, this.#inboxId);
     if (this.#inboxes.has(key) || this.#closed) return;
     const [other] = this.#inboxes.values();
-    this.#inboxes.set(key, { namespace, key, receiver, lastId: '0-0', untrimmed: 0 });
+    this.#inboxes.set(key, { namespace, key, receiver, lastId: '0-0', untrimmed: 0, untrimmedChars: 0 });
     this.keep(namespace);
     // The read that is under way does not include the new inbox. Keeping another one adds an entry to it, which ends that read.
     if (other !== undefined) this.keep(other.namespace);
@@ -112,11 +114,13 @@ export class InboxReader {
     if (inbox === undefined) return;
     for (const [id, fields] of notices) {
       inbox.lastId = id;
+      inbox.untrimmedChars += fields.reduce((sum, { length }) => sum + length, 0);
       dispatch(fields, inbox.receiver);
     }
     inbox.untrimmed += notices.length;
-    if (inbox.untrimmed < TRIM_AFTER) return;
+    if (inbox.untrimmed < TRIM_AFTER && inbox.untrimmedChars < TRIM_AFTER_CHARS) return;
     inbox.untrimmed = 0;
+    inbox.untrimmedChars = 0;
     void this.#redis.xtrim(inbox.key, 'MINID', inbox.lastId).catch(() => {});
   }
 }

@@ -1,35 +1,24 @@
 import { readSealedAnswer, sealPlace } from '@shellfleet/mailbox';
 import {
-  type FileAnswer,
   type FileOperation,
   fileAnswerSchema,
   fromWireError,
   parseOrThrow,
   ShellfleetError,
-  sandboxPathSchema,
   type WireResult,
 } from '@shellfleet/protocol';
-import { z } from 'zod';
 import type { Pending } from '../results/pending-results.ts';
 import type { OpenSession } from '../submit/open-session.ts';
 import type { SubmitContext } from '../submit/send-entry.ts';
 import { sendEntry } from '../submit/send-entry.ts';
+import type { DoneStep, FileSteps, SentStep } from './file-steps.ts';
 
-/** An accepted step of a file operation. */
-export interface SentOperation {
-  answer(): Promise<DoneOperation>;
-}
+/** Steps that may wait in the mailbox at once, of one operation. */
+const AHEAD = 4;
 
-interface DoneOperation extends FileAnswer {
-  /** Of the shell that it was done under: steps with different epochs may have seen different sandboxes. */
-  epoch: number;
-}
-
-const pathSchema = z.object({ path: sandboxPathSchema });
-
-export function parseSandboxPath(path: unknown): string {
-  const shown = typeof path === 'string' ? JSON.stringify(path.slice(0, 200)) : typeof path;
-  return parseOrThrow(pathSchema, { path }, 'PATH_INVALID', `The path ${shown}`).path;
+/** Steps as entries of the mailbox: each keeps its place among the commands. */
+export function orderedSteps(context: SubmitContext, session: OpenSession): FileSteps {
+  return { ahead: AHEAD, send: (operation) => sendOperation(context, session, operation) };
 }
 
 /** Submits one step; resolves when it is accepted. */
@@ -37,12 +26,16 @@ export async function sendOperation(
   context: SubmitContext,
   session: OpenSession,
   operation: FileOperation,
-): Promise<SentOperation> {
+): Promise<SentStep> {
   const { pending } = await sendEntry(context, session, { type: 'file', operation });
   const what = `${operation.name} ${JSON.stringify(operation.path)} in session ${session.id}`;
-  // The steps that write or remove return nothing.
-  const hasAnswer = operation.name === 'read' || operation.name === 'list';
+  const hasAnswer = changesNothing(operation);
   return { answer: () => readAnswer(context, session, pending, what, hasAnswer) };
+}
+
+/** Such a step has an answer, and may be done twice. */
+export function changesNothing({ name }: FileOperation): boolean {
+  return name === 'read' || name === 'list' || name === 'stat' || name === 'pack';
 }
 
 async function readAnswer(
@@ -51,7 +44,7 @@ async function readAnswer(
   pending: Pending,
   what: string,
   hasAnswer: boolean,
-): Promise<DoneOperation> {
+): Promise<DoneStep> {
   const wire = await pending.result();
   throwUnlessDone(wire, what);
   const { epoch } = wire.shell;
@@ -73,8 +66,7 @@ function answerExpired(what: string): ShellfleetError {
 /** Throws unless it succeeded: a file operation or restart has no exit code, so its failure is an error. */
 export function throwUnlessDone(wire: WireResult, what: string): void {
   if (wire.outcome === 'success') return;
-  const { error } = wire;
-  if (error !== undefined) throw fromWireError(error);
+  if (wire.outcome === 'error') throw fromWireError(wire.error);
   if (wire.outcome === 'cancellation') {
     throw new ShellfleetError('SESSION_CLOSED', `Cancelled before it was done: ${what}. The session was closed.`);
   }

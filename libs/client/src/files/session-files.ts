@@ -1,183 +1,211 @@
-import { createReadStream } from 'node:fs';
-import { open, rename, rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import type { CallOrder } from '@shellfleet/concurrency';
-import { withResolvers } from '@shellfleet/concurrency';
-import { type FileInfo, ShellfleetError } from '@shellfleet/protocol';
+import {
+  type FileInfo,
+  type FileOperation,
+  type FileRecord,
+  isShellfleetError,
+  parseOrThrow,
+  ShellfleetError,
+} from '@shellfleet/protocol';
+import { z } from 'zod';
 import type { OpenSession } from '../submit/open-session.ts';
-import type { SubmitContext } from '../submit/send-entry.ts';
-import type { Files } from './files.ts';
-import { parseSandboxPath, type SentOperation, sendOperation } from './run-operation.ts';
+import { downloadDirectory } from './download-directory.ts';
+import { cut, PART_BYTES, type Part, type ReadPart, readParts, sendParts, toParts } from './file-parts.ts';
+import { type DoneStep, doStep, type FileSteps, parseSandboxPath } from './file-steps.ts';
+import type { FileOptions, Files, ListOptions, RemoveOptions, TransferOptions } from './files.ts';
+import { parseGlob } from './glob.ts';
+import { toLocalError } from './local-error.ts';
+import { openLocalFile, PERMISSIONS, readLocalFile } from './local-file.ts';
+import { Progress } from './progress.ts';
+import { orderedSteps } from './run-operation.ts';
+import { type BesideContext, StepsBeside } from './steps-beside.ts';
+import { uploadDirectory } from './upload-directory.ts';
+import { walk } from './walk.ts';
 
-/** Bytes of a file that one entry carries. */
-const PART_BYTES = 524_288;
-/** Parts of one file that may be in flight at once. */
-const PARTS_AHEAD = 4;
 /** Limit of `read`, which holds the file in memory; `download` has none. */
 const READ_BYTES = 268_435_456;
 
-/** Splits files into parts that fit an entry of the mailbox. A file of several parts is one exclusive call, so no command comes between its parts. */
+const modeSchema = z.object({ mode: z.number().int().min(0).max(0o7777) });
+
+/** Splits files and directories into steps. An ordered operation of several steps is one exclusive call, so no command comes between them. */
 export class SessionFiles implements Files {
-  readonly #context: SubmitContext;
-  readonly #session: OpenSession;
   readonly #order: CallOrder;
+  readonly #nextId: () => string;
+  readonly #beside: FileSteps;
+  readonly #ordered: FileSteps;
 
-  constructor(context: SubmitContext, session: OpenSession, order: CallOrder) {
-    this.#context = context;
-    this.#session = session;
+  constructor(context: BesideContext, session: OpenSession, order: CallOrder) {
     this.#order = order;
+    this.#nextId = () => context.nextId();
+    this.#beside = new StepsBeside(context, session, order);
+    this.#ordered = orderedSteps(context, session);
   }
 
-  async read(path: string): Promise<Uint8Array> {
-    const parts: Uint8Array[] = [];
-    let total = 0;
-    for await (const { data, size } of this.#parts(parseSandboxPath(path))) {
-      total += data.byteLength;
-      // Both: a file may grow while it is read, and a sparse one of a terabyte is refused at its first part.
-      if (total > READ_BYTES || size > READ_BYTES) throw tooLarge(path);
-      parts.push(data);
-    }
-    return new Uint8Array(Buffer.concat(parts));
-  }
-
-  async readText(path: string): Promise<string> {
-    return Buffer.from(await this.read(path)).toString('utf8');
-  }
-
-  async write(path: string, data: string | Uint8Array): Promise<void> {
+  async read(path: string, options: FileOptions = {}): Promise<Uint8Array> {
     const parsed = parseSandboxPath(path);
-    if (typeof data !== 'string' && !(data instanceof Uint8Array)) {
-      throw new ShellfleetError(
-        'COMMAND_INVALID',
-        `The data for ${JSON.stringify(parsed)} must be a string or bytes.`,
-        {
-          issues: [{ path: 'data', message: 'must be a string or bytes' }],
-        },
-      );
-    }
-    await this.#writeParts(parsed, cut(Buffer.from(data as string)));
-  }
-
-  async list(path: string): Promise<FileInfo[]> {
-    const operation = { name: 'list', path: parseSandboxPath(path) } as const;
-    const sent = await this.#order.run(() => sendOperation(this.#context, this.#session, operation));
-    return (await sent.answer()).entries ?? [];
-  }
-
-  async remove(path: string): Promise<void> {
-    const operation = { name: 'remove', path: parseSandboxPath(path) } as const;
-    const sent = await this.#order.run(() => sendOperation(this.#context, this.#session, operation));
-    await sent.answer();
-  }
-
-  async upload(localPath: string, path: string): Promise<void> {
-    const parsed = parseSandboxPath(path);
-    await this.#writeParts(parsed, readLocal(localPath));
-  }
-
-  async download(path: string, localPath: string): Promise<void> {
-    const parsed = parseSandboxPath(path);
-    const temporary = `${localPath}.part-${this.#context.nextId()}`;
-    const file = await open(temporary, 'wx').catch((error: unknown) => {
-      throw localError(localPath, error);
-    });
-    try {
-      try {
-        for await (const { data } of this.#parts(parsed)) await file.write(data);
-      } finally {
-        await file.close();
+    return this.#inPlace(options, async (steps) => {
+      const parts: Uint8Array[] = [];
+      let total = 0;
+      for await (const { data, size } of readParts(steps, parsed, options.signal)) {
+        total += data.byteLength;
+        // Both: a file may grow while it is read, and a sparse one of a terabyte is refused at its first part.
+        if (total > READ_BYTES || size > READ_BYTES) throw tooLarge(path);
+        parts.push(data);
       }
-      await rename(temporary, localPath);
+      return new Uint8Array(Buffer.concat(parts));
+    });
+  }
+
+  async readText(path: string, options: FileOptions = {}): Promise<string> {
+    return Buffer.from(await this.read(path, options)).toString('utf8');
+  }
+
+  async *stream(path: string, { signal }: Omit<FileOptions, 'ordered'> = {}): AsyncGenerator<Uint8Array> {
+    for await (const { data } of readParts(this.#beside, parseSandboxPath(path), signal)) yield data;
+  }
+
+  async write(
+    path: string,
+    data: string | Uint8Array | AsyncIterable<Uint8Array>,
+    options: FileOptions = {},
+  ): Promise<void> {
+    const parsed = parseSandboxPath(path);
+    await this.#write(parsed, toPartsOf(data, parsed), undefined, new Progress(undefined), options);
+  }
+
+  async list(path: string, options: ListOptions = {}): Promise<FileInfo[]> {
+    const parsed = parseSandboxPath(path);
+    const glob = options.glob === false ? undefined : parseGlob(parsed);
+    const base = glob?.base ?? parsed;
+    return this.#inPlace(options, async (steps) => {
+      const infos: FileInfo[] = [];
+      for await (const records of walk(steps, base, glob?.depth ?? 1, { signal: options.signal })) {
+        for (const record of records) if (glob?.matches(record.name) !== false) infos.push(toFileInfo(record, base));
+      }
+      return infos;
+    });
+  }
+
+  async stat(path: string, options: FileOptions = {}): Promise<FileInfo> {
+    const parsed = parseSandboxPath(path);
+    const { records } = await this.#one({ name: 'stat', path: parsed }, options);
+    const record = records?.[0];
+    if (record === undefined) throw new ShellfleetError('INTERNAL', `The host said nothing about ${parsed}.`);
+    const at = parsed.replace(/\/+$/, '');
+    return { ...toFileInfo({ ...record, name: at.slice(at.lastIndexOf('/') + 1) }, '/'), path: at || '/' };
+  }
+
+  async mkdir(path: string, options: FileOptions = {}): Promise<void> {
+    await this.#one({ name: 'mkdir', path: parseSandboxPath(path) }, options);
+  }
+
+  async rename(from: string, to: string, options: FileOptions = {}): Promise<void> {
+    await this.#one({ name: 'rename', path: parseSandboxPath(from), to: parseSandboxPath(to) }, options);
+  }
+
+  async chmod(path: string, mode: number, options: FileOptions = {}): Promise<void> {
+    const parsed = parseSandboxPath(path);
+    parseOrThrow(modeSchema, { mode }, 'COMMAND_INVALID', `The mode for ${JSON.stringify(parsed)}`);
+    await this.#one({ name: 'chmod', path: parsed, mode }, options);
+  }
+
+  async remove(path: string, { recursive = true, ...options }: RemoveOptions = {}): Promise<void> {
+    await this.#one({ name: 'remove', path: parseSandboxPath(path), recursive }, options);
+  }
+
+  async upload(localPath: string, path: string, options: TransferOptions = {}): Promise<void> {
+    const parsed = parseSandboxPath(path);
+    const progress = new Progress(options.onProgress);
+    try {
+      const found = await stat(localPath);
+      if (found.isDirectory())
+        return await this.#inPlace(options, (steps) =>
+          uploadDirectory(steps, localPath, parsed, this.#nextId, progress, options),
+        );
+      const mode = found.isFile() ? found.mode & PERMISSIONS : undefined;
+      await this.#write(parsed, toParts(readLocalFile(localPath, PART_BYTES)), mode, progress, options);
+      progress.add(0, 1);
     } catch (error) {
-      await rm(temporary, { force: true });
-      throw (error as NodeJS.ErrnoException).syscall === undefined ? error : localError(localPath, error);
+      throw toLocalError(localPath, error);
     }
   }
 
-  /** Yields the file part by part, with its whole size at that time. A part that is not full is the last. */
-  async *#parts(path: string): AsyncGenerator<{ data: Uint8Array; size: number }> {
-    const release = withResolvers<void>();
-    const readAt = (offset: number) =>
-      sendOperation(this.#context, this.#session, { name: 'read', path, offset, length: PART_BYTES });
-    const first = withResolvers<SentOperation>();
-    const holding = this.#order.runExclusive(async () => {
-      const sending = readAt(0);
-      sending.then(first.resolve, first.reject);
-      await sending;
-      await release.promise;
+  async download(path: string, localPath: string, options: TransferOptions = {}): Promise<void> {
+    const parsed = parseSandboxPath(path);
+    const progress = new Progress(options.onProgress);
+    await this.#inPlace(options, async (steps) => {
+      const parts = readParts(steps, parsed, options.signal);
+      const first = await parts.next().catch((error: unknown) => {
+        if (isShellfleetError(error) && error.code === 'FILE_IS_DIRECTORY') return undefined;
+        throw error;
+      });
+      if (first === undefined) return downloadDirectory(steps, parsed, localPath, progress, options);
+      await writeLocal(localPath, first.value, parts, progress).catch((error: unknown) => {
+        throw toLocalError(localPath, error);
+      });
     });
-    holding.catch(() => {});
-    try {
-      let sent = await first.promise;
-      let firstEpoch: number | undefined;
-      for (let offset = 0; ; offset += PART_BYTES) {
-        const { data = '', size = 0, epoch } = await sent.answer();
-        firstEpoch ??= epoch;
-        if (epoch !== firstEpoch) throw sandboxReplaced(path);
-        const part = Buffer.from(data, 'base64');
-        yield { data: part, size };
-        if (part.byteLength < PART_BYTES || offset + PART_BYTES === size) return;
-        sent = await readAt(offset + PART_BYTES);
-      }
-    } finally {
-      release.resolve();
-    }
   }
 
-  async #writeParts(path: string, parts: Iterable<Part> | AsyncIterable<Part>): Promise<void> {
-    const transfer = this.#context.nextId();
-    const answers: Promise<unknown>[] = [];
-    await this.#order.runExclusive(async () => {
-      let offset = 0;
-      for await (const { data, last } of parts) {
-        const operation = { name: 'write', path, offset, last, transfer, data: data.toString('base64') } as const;
-        const answer = (await sendOperation(this.#context, this.#session, operation)).answer();
-        answer.catch(() => {});
-        answers.push(answer);
-        offset += data.byteLength;
-        if (answers.length >= PARTS_AHEAD) await answers.shift();
-      }
-    });
-    await Promise.all(answers);
+  /** One step. Calls that are made later wait until it is accepted, not until it is done. */
+  async #one(operation: FileOperation, { ordered, signal }: FileOptions): Promise<DoneStep> {
+    signal?.throwIfAborted();
+    if (ordered !== true) return doStep(this.#beside, operation);
+    const sent = await this.#order.run(() => this.#ordered.send(operation));
+    return sent.answer();
+  }
+
+  #inPlace<T>({ ordered }: FileOptions, work: (steps: FileSteps) => Promise<T>): Promise<T> {
+    return ordered === true ? this.#order.runExclusive(() => work(this.#ordered)) : work(this.#beside);
+  }
+
+  async #write(
+    path: string,
+    parts: Iterable<Part> | AsyncIterable<Part>,
+    mode: number | undefined,
+    progress: Progress,
+    options: FileOptions,
+  ): Promise<void> {
+    const file = { path, transfer: this.#nextId(), mode };
+    const { signal } = options;
+    const onSent = (bytes: number) => progress.add(bytes, 0);
+    await Promise.all(await this.#inPlace(options, (steps) => sendParts(steps, file, parts, { signal, onSent })));
   }
 }
 
-interface Part {
-  data: Buffer;
-  last: boolean;
+function toPartsOf(data: string | Uint8Array | AsyncIterable<Uint8Array>, path: string) {
+  if (typeof data === 'string' || data instanceof Uint8Array) return cut(Buffer.from(data as string));
+  if (typeof data === 'object' && data !== null && Symbol.asyncIterator in data) return toParts(data);
+  throw new ShellfleetError('COMMAND_INVALID', `The data for ${JSON.stringify(path)} must be a string or bytes.`, {
+    issues: [{ path: 'data', message: 'must be a string, bytes or an async iterable of bytes' }],
+  });
 }
 
-function* cut(data: Buffer): Generator<Part> {
-  for (let offset = 0; offset === 0 || offset < data.byteLength; offset += PART_BYTES) {
-    const end = offset + PART_BYTES;
-    yield { data: data.subarray(offset, end), last: end >= data.byteLength };
-  }
-}
-
-/** Yields at least one part. A file that grows meanwhile is read to the end that it has then. */
-async function* readLocal(localPath: string): AsyncGenerator<Part> {
+async function writeLocal(
+  localPath: string,
+  first: ReadPart,
+  rest: AsyncIterable<ReadPart>,
+  progress: Progress,
+): Promise<void> {
+  const file = await openLocalFile(localPath);
   try {
-    if ((await stat(localPath)).isDirectory())
-      throw new ShellfleetError(
-        'FILE_IS_DIRECTORY',
-        `${localPath} is a directory. Name a file, or pack the directory first (tar).`,
-      );
-    let held: Buffer | undefined;
-    for await (const data of createReadStream(localPath, { highWaterMark: PART_BYTES }) as AsyncIterable<Buffer>) {
-      if (held !== undefined) yield { data: held, last: false };
-      held = data;
+    await file.write(first.data);
+    progress.add(first.data.byteLength, 0);
+    for await (const { data } of rest) {
+      await file.write(data);
+      progress.add(data.byteLength, 0);
     }
-    yield { data: held ?? Buffer.alloc(0), last: true };
+    await file.finish(first.mode);
   } catch (error) {
-    throw (error as NodeJS.ErrnoException).syscall === undefined ? error : localError(localPath, error);
+    await file.discard();
+    throw error;
   }
+  progress.add(0, 1);
 }
 
-function sandboxReplaced(path: string): ShellfleetError {
-  return new ShellfleetError(
-    'CONTAINER_LOST',
-    `The shell was replaced while ${path} was being read, so its parts may be of different files. Read it again.`,
-    { path },
-  );
+function toFileInfo({ name, type, size, mode, modifiedAt }: FileRecord, base: string): FileInfo {
+  const path = `${base.replace(/\/+$/, '')}/${name}`;
+  return { name: name.slice(name.lastIndexOf('/') + 1), path, type, size, mode, modifiedAt };
 }
 
 function tooLarge(path: string): ShellfleetError {
@@ -187,21 +215,3 @@ function tooLarge(path: string): ShellfleetError {
     { path, limit: READ_BYTES },
   );
 }
-
-function localError(localPath: string, cause: unknown): ShellfleetError {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  const codes: Record<string, ErrorCodeOfFiles> = {
-    ENOENT: 'FILE_NOT_FOUND',
-    EISDIR: 'FILE_IS_DIRECTORY',
-    EACCES: 'FILE_DENIED',
-    EPERM: 'FILE_DENIED',
-  };
-  return new ShellfleetError(
-    codes[code ?? ''] ?? 'FILE_DENIED',
-    `${localPath} on this machine: ${message}.`,
-    { path: localPath },
-    { cause },
-  );
-}
-
-type ErrorCodeOfFiles = 'FILE_NOT_FOUND' | 'FILE_IS_DIRECTORY' | 'FILE_DENIED';

@@ -1,5 +1,5 @@
 import type { Sealer } from '@shellfleet/mailbox';
-import { callHost, sealPlace } from '@shellfleet/mailbox';
+import { callHost, sealPlace, takeAnswer } from '@shellfleet/mailbox';
 import {
   fromWireError,
   type HostAnswer,
@@ -54,7 +54,9 @@ export async function askHost<Q extends HostQuestion>(
       inbox: context.inboxId,
       question,
     });
-    const [sealed] = await Promise.all([answer, asked]);
+    const [told] = await Promise.all([answer, asked]);
+    const sealed = told === '' ? await takeAnswer(context.redis, keys, id) : told;
+    if (sealed === undefined) throw unreachable(host, keys);
     return toValue(open(context, keys, id, sealed), question) as HostAnswer<Q['type']>;
   } catch (error) {
     if (late.aborted && error === late.reason) throw unreachable(host, keys, timeoutMs);

@@ -6,7 +6,7 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 export async function drainHost(
   context: FleetContext,
   id: string,
-  { undo = false }: { undo?: boolean } = {},
+  { undo = false }: { undo?: boolean | undefined } = {},
 ): Promise<void> {
   try {
     const known = hostIdSchema.safeParse(id).success && (await context.redis.zscore(context.fleet.hosts, id)) !== null;

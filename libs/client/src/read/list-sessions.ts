@@ -1,17 +1,33 @@
 import { toQueueError } from '@shellfleet/mailbox';
-import { labelsSchema, parseOrThrow, SESSION_STATES, type SessionInfo } from '@shellfleet/protocol';
+import { labelsSchema, parseOrThrow, SESSION_STATES, type SessionInfo, type SessionState } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { type InfoContext, readSessionInfos } from './session-info.ts';
 
+/** Which sessions are listed. */
+export interface SessionFilter {
+  /**
+   * Only sessions in this state.
+   * @default every state but `closed`
+   */
+  state?: SessionState | undefined;
+  /**
+   * Only sessions that have all of these labels.
+   * @default any
+   */
+  labels?: Record<string, string> | undefined;
+  /**
+   * Closed sessions too, while their output can be read: for the fleet's retention.
+   * @default false
+   * @limit the 100,000 that were closed last
+   */
+  all?: boolean | undefined;
+}
+
 const filterSchema = z.strictObject({
-  /** Only sessions in this state. Default: every state but `closed`. */
   state: z.enum(SESSION_STATES, `must be one of ${SESSION_STATES.join(', ')}`).optional(),
-  /** Only sessions that have all of these labels. Default: any. */
   labels: labelsSchema.default({}),
-  /** Closed sessions too, for as long as their output can be read: the fleet's retention; the 100,000 that were closed last. Default: false. */
   all: z.boolean('must be true or false').default(false),
 });
-export type SessionFilter = z.input<typeof filterSchema>;
 
 const PAGE = 200;
 

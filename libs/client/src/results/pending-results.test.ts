@@ -1,5 +1,5 @@
 import { readRecord, readStreamEntry } from '@shellfleet/mailbox';
-import { emptyResult, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
+import { newResult, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { ulid } from 'ulid';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -13,7 +13,7 @@ vi.mock(import('@shellfleet/mailbox'), async (original) => ({
 
 const redis = {} as Redis;
 const keys = sessionKeys('ns', 'tenant', 's');
-const wire = emptyResult('success', { exitCode: 0 });
+const wire = newResult({ outcome: 'success', exitCode: 0, reason: 'exited' });
 const ended = { state: 'ended', event: '5-0' } as Awaited<ReturnType<typeof readRecord>>;
 const running = { state: 'running', event: '' } as Awaited<ReturnType<typeof readRecord>>;
 const HOUR_MS = 3_600_000;
@@ -91,7 +91,7 @@ test('RESULTS-1: a notice with the Result settles its entry, and no other of tha
   expect(await first.result()).toEqual(wire);
   expect(second.settled).toBeUndefined();
   await pending.notice(noticeOf('unknown', JSON.stringify(wire)));
-  await pending.notice(noticeOf('a', JSON.stringify(emptyResult('lost'))));
+  await pending.notice(noticeOf('a', JSON.stringify(newResult({ outcome: 'lost' }))));
   expect(await first.result()).toEqual(wire);
 });
 

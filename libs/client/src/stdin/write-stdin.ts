@@ -7,9 +7,10 @@ export interface WriteContext extends InputContext {
   readonly inputOrder: KeyedCallOrder;
 }
 
+/** How an open stdin is written to. */
 export interface WriteOptions {
   /** Ends the wait for room. Data that was written before stays written. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** How long a write is retried while Redis is down. */

@@ -1,5 +1,11 @@
 import { TextDecoder } from 'node:util';
-import { type OutputChunk, type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
+import {
+  type OmittedBecause,
+  type OutputChunk,
+  type OutputEntry,
+  STREAM_NAMES,
+  type StreamName,
+} from '@shellfleet/protocol';
 
 /** Raw bytes of each stream that are stored. */
 export interface RawOffsets {
@@ -17,6 +23,8 @@ export class ChunkAssembler {
   readonly #next: { [name in StreamName]: number | undefined };
   readonly #decoders: { [name in StreamName]: TextDecoder } = { stdout: createDecoder(), stderr: createDecoder() };
   #seq = 0;
+  /** A rule has blocked the output: what is counted from here on is withheld. */
+  isBlocked = false;
 
   constructor(known: { [name in StreamName]: number | undefined } = { stdout: 0, stderr: 0 }) {
     this.#next = { ...known };
@@ -27,10 +35,14 @@ export class ChunkAssembler {
     const jumped = Math.max(0, entry.rawFrom - (this.#next[stream] ?? entry.rawFrom));
     const omittedBytes = entry.omittedBytes + jumped;
     this.#next[stream] = entry.rawTo;
-    this.#seq = seq + 1;
-    const before = omittedBytes > 0 ? this.#flush(stream) : '';
-    const text = before + this.#decoders[stream].decode(data, { stream: true });
-    return { id, stream, seq, data, text, ...(omittedBytes > 0 ? { omittedBytes } : {}) };
+    this.isBlocked ||= entry.blocked !== undefined;
+    const because = jumped > 0 ? 'trimmed' : this.isBlocked ? 'withheld' : 'over-budget';
+    return this.#toChunk(id, stream, seq, data, omittedBytes, because);
+  }
+
+  /** A piece that the stream does not have. `omittedBytes` before it are gone. */
+  pushFromHost(id: string, stream: StreamName, data: Uint8Array, omittedBytes: number): OutputChunk {
+    return this.#toChunk(id, stream, this.#seq, data, omittedBytes, 'over-budget');
   }
 
   /** Continues after an entry that the reader already has. */
@@ -54,8 +66,22 @@ export class ChunkAssembler {
       const text = this.#flush(stream);
       if (omittedBytes === 0 && text === '') return [];
       const chunk = { id, stream, seq: this.#seq++, data: new Uint8Array(), text };
-      return [omittedBytes > 0 ? { ...chunk, omittedBytes } : chunk];
+      return [omittedBytes > 0 ? { ...chunk, omittedBytes, omittedBecause: 'trimmed' as const } : chunk];
     });
+  }
+
+  #toChunk(
+    id: string,
+    stream: StreamName,
+    seq: number,
+    data: Uint8Array,
+    omittedBytes: number,
+    omittedBecause: OmittedBecause,
+  ): OutputChunk {
+    this.#seq = seq + 1;
+    const before = omittedBytes > 0 ? this.#flush(stream) : '';
+    const text = before + this.#decoders[stream].decode(data, { stream: true });
+    return { id, stream, seq, data, text, ...(omittedBytes > 0 ? { omittedBytes, omittedBecause } : {}) };
   }
 
   #flush(stream: StreamName): string {

@@ -20,10 +20,15 @@ import type { StreamContext } from './stream-reader.ts';
 /** The part of a view that is needed to read a log. */
 export interface LogContext extends StreamContext, AskContext {}
 
+/** What is read of a log. */
 export interface LogOptions extends LogRange {
-  signal?: AbortSignal;
-  /** `true`: continue until the command ends; the part that is not in its stream comes then. Default: false. */
-  follow?: boolean;
+  /** Ends the reading with the reason of the signal. */
+  signal?: AbortSignal | undefined;
+  /**
+   * `true`: continue until the command ends; the part that is not in its stream comes then.
+   * @default false
+   */
+  follow?: boolean | undefined;
 }
 
 const countSchema = z.number('must be a number').int('must be a whole number').min(0, 'must not be negative');

@@ -42,13 +42,15 @@ export type EntryStep =
   | { type: 'output'; id: string; entry: OutputEntry }
   /** The command's terminal event, with the Result as JSON. Output after it is late output. */
   | { type: 'completed'; result: string }
+  /** The command runs, and everything that is stored was read. `wake` makes another step of this type come. */
+  | { type: 'idle'; wake(): void }
   | { type: 'ended'; id: string; stored: RawOffsets };
 
 export async function* followEntries(
   context: StreamContext,
   keys: SessionKeys,
   entryId: string,
-  { after, signal, follow = true }: Position,
+  { after, signal, follow = true, reportsIdle = false }: Position & { reportsIdle?: boolean },
 ): AsyncGenerator<EntryStep> {
   signal?.throwIfAborted();
   using wake = await context.feeds.follow(keys.feed);
@@ -96,6 +98,7 @@ export async function* followEntries(
     ended = record.state === 'ended';
     if (ended) continue;
     if (!follow) return;
+    if (reportsIdle) yield { type: 'idle', wake: wake.hint };
     await wake.next(signal);
   }
 }

@@ -1,13 +1,23 @@
 import { TextDecoder } from 'node:util';
 import { type LogChunk, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 
+/** A part of a log. */
 export interface LogRange {
-  /** Read this stream only. Default: both, in the order in which the host received them. */
-  stream?: StreamName;
-  /** Redacted bytes to skip, of the stream or of both together. Default: 0. */
-  offset?: number;
-  /** Greatest number of redacted bytes to return. Default: no limit. */
-  length?: number;
+  /**
+   * Read this stream only.
+   * @default both, in the order in which the host received them
+   */
+  stream?: StreamName | undefined;
+  /**
+   * Redacted bytes to skip, of the stream or of both together.
+   * @default 0
+   */
+  offset?: number | undefined;
+  /**
+   * Greatest number of redacted bytes to return.
+   * @default no limit
+   */
+  length?: number | undefined;
 }
 
 /**
@@ -20,11 +30,11 @@ export class LogWindow {
   readonly at: Record<StreamName, number> = { stdout: 0, stderr: 0 };
   /** True when any data was pushed, inside the range or not. */
   hasData = false;
-  readonly #range: Required<Omit<LogRange, 'stream'>> & Pick<LogRange, 'stream'>;
+  readonly #range: { offset: number; length: number; stream: StreamName | undefined };
   #decoders: Partial<Record<StreamName, TextDecoder>> = {};
 
   constructor({ stream, offset = 0, length = Number.POSITIVE_INFINITY }: LogRange) {
-    this.#range = { offset, length, ...(stream === undefined ? {} : { stream }) };
+    this.#range = { offset, length, stream };
   }
 
   /** True when the range is complete. */

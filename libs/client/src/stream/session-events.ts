@@ -1,6 +1,8 @@
 import { readLife, retryWhileRedisIsDown, type StreamEntry } from '@shellfleet/mailbox';
 import {
   decodeOutputEntry,
+  type EventType,
+  eventDataSchemas,
   eventTypeSchema,
   fromWireResult,
   type SessionEvent,
@@ -54,27 +56,31 @@ export async function* followEvents(
   }
 }
 
+/** Undefined for what is no event: the stream is untrusted, and a newer version may write types that are unknown here. */
 function toEvent(keys: SessionKeys, assemblers: ChunkAssemblers, entry: StreamEntry): SessionEvent | undefined {
-  const type = eventTypeSchema.safeParse(entry.type);
-  // A newer version may write event types that are unknown here.
-  if (!type.success) return undefined;
+  const known = eventTypeSchema.safeParse(entry.type);
+  if (!known.success) return undefined;
   const { id, entryId } = entry;
-  const commandId = entryId === '' ? undefined : toCommandId(keys.session, entryId);
-  const event: SessionEvent = {
-    id,
-    at: new Date(Number(id.split('-')[0])).toISOString(),
-    type: type.data,
-    ...(commandId === undefined ? {} : { commandId }),
-  };
-  if (type.data === 'command.output') {
+  const type = known.data;
+  const commandId = entryId === '' ? {} : { commandId: toCommandId(keys.session, entryId) };
+  const data = toData(keys, assemblers, entry, type);
+  if (data === undefined) return undefined;
+  // The data is of this type, and the scripts that add an event of a command give its id.
+  return { id, at: new Date(Number(id.split('-')[0])).toISOString(), type, ...commandId, data } as SessionEvent;
+}
+
+function toData(keys: SessionKeys, assemblers: ChunkAssemblers, entry: StreamEntry, type: EventType): unknown {
+  const { id, entryId } = entry;
+  if (type === 'command.output') {
     const output = decodeOutputEntry(entry.data);
-    if (output === undefined) return undefined;
-    return { ...event, data: assemblers.of(entryId).push(id, output) };
+    return output === undefined ? undefined : assemblers.of(entryId).push(id, output);
   }
-  if (type.data === 'command.started') assemblers.begin(entryId);
   const json = entry.data.toString('utf8');
-  if (type.data !== 'command.completed' || commandId === undefined) return { ...event, data: tryJson(json) };
-  assemblers.end(entryId);
-  const wire = parseWireResult(json, commandId);
-  return { ...event, data: fromWireResult({ commandId, sessionId: keys.session }, wire) };
+  if (type === 'command.completed') {
+    const commandId = toCommandId(keys.session, entryId);
+    assemblers.end(entryId);
+    return fromWireResult({ commandId, sessionId: keys.session }, parseWireResult(json, commandId));
+  }
+  if (type === 'command.started') assemblers.begin(entryId);
+  return eventDataSchemas[type].safeParse(tryJson(json)).data;
 }

@@ -14,8 +14,8 @@ export interface StreamContext {
 /** The start position of a reader, and the conditions of its end. */
 export interface Position {
   after: string | undefined;
-  signal?: AbortSignal;
-  follow?: boolean;
+  signal?: AbortSignal | undefined;
+  follow?: boolean | undefined;
 }
 
 const PAGE_BYTES = 2_097_152;

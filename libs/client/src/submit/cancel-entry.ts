@@ -16,9 +16,14 @@ export async function cancelEntry(
   context: CancelContext,
   keys: SessionKeys,
   entryId: string,
-  given = 'cancelled by its caller',
+  given?: string,
 ): Promise<boolean> {
-  const { reason } = parseOrThrow(reasonSchema, { reason: given }, 'COMMAND_INVALID', 'The cancellation');
+  const { reason } = parseOrThrow(
+    reasonSchema,
+    { reason: given || 'cancelled by its caller' },
+    'COMMAND_INVALID',
+    'The cancellation',
+  );
   const cancelled = await cancel(context.redis, keys, entryId, reason);
   switch (cancelled.type) {
     case 'ended': {

@@ -1,6 +1,5 @@
 import { withResolvers } from '@shellfleet/concurrency';
 import { type EntryPayload, entryPayloadSchema, parseOrThrow, ShellfleetError } from '@shellfleet/protocol';
-import type { Sent } from '../results/pending-results.ts';
 
 /** A submit as an interceptor receives it. */
 export interface SubmitInput {
@@ -48,8 +47,14 @@ export type SubmitInterceptor = (
   next: (input: SubmitInput) => Promise<SubmitReceipt>,
 ) => Promise<SubmitReceipt>;
 
-/** Begins to send the entry in the step in which it is called. Settles when Redis has replied. */
-type Send = (payload: EntryPayload) => Promise<Sent>;
+/** What was sent: an entry, or a file operation beside the mailbox. */
+interface Sendable {
+  pending: { commandId: string };
+  deduplicated: boolean;
+}
+
+/** Begins to send it in the step in which it is called. Settles when Redis has replied. */
+type Send<Sent extends Sendable> = (payload: EntryPayload) => Promise<Sent>;
 
 /** Runs the interceptors of a view around its submits. */
 export class Interceptors {
@@ -69,7 +74,7 @@ export class Interceptors {
    * Rejects with INTERCEPTOR_FAILED, with the interceptor's error as its cause, when an interceptor throws or does not call next. An error of
    * sending is passed through.
    */
-  async around(input: SubmitInput, send: Send): Promise<Sent> {
+  async around<Sent extends Sendable>(input: SubmitInput, send: Send<Sent>): Promise<Sent> {
     const before = this.#sent.get(input.sessionId);
     const own = withResolvers<void>();
     const sent = Promise.all([before, own.promise]).then(() => {});
@@ -92,12 +97,12 @@ export class Interceptors {
 }
 
 /** One submit on its way through the interceptors. */
-class SendOnce {
+class SendOnce<Sent extends Sendable> {
   readonly #input: SubmitInput;
-  readonly #send: Send;
+  readonly #send: Send<Sent>;
   #sending?: Promise<Sent>;
 
-  constructor(input: SubmitInput, send: Send) {
+  constructor(input: SubmitInput, send: Send<Sent>) {
     this.#input = input;
     this.#send = send;
   }
@@ -155,6 +160,6 @@ class SendOnce {
   }
 }
 
-function toReceipt({ pending, deduplicated }: Sent): SubmitReceipt {
+function toReceipt({ pending, deduplicated }: Sendable): SubmitReceipt {
   return { commandId: pending.commandId, deduplicated };
 }

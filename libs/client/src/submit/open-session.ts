@@ -46,9 +46,10 @@ const requestSchema = z.object({ id: sessionIdSchema, spec: sessionSpecSchema.op
 export interface SessionOptions {
   /**
    * The session belongs to this process: when no process that opened it so is alive, it finishes what it has accepted and is closed, within 10 s.
-   * Default: false. Without effect on an open session that was opened otherwise.
+   * Without effect on an open session that was opened otherwise.
+   * @default false
    */
-  driven?: boolean;
+  driven?: boolean | undefined;
 }
 
 /** Records a session, or attaches to the open one of this id. Without a spec it attaches to an open session of any spec. */

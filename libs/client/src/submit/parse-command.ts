@@ -58,6 +58,7 @@ export function parseCommand(
       ...toExecution(options, spec.commandTimeoutMs),
       ...input,
       encoding: options.encoding,
+      ...(options.attachReader ? { reader: 'attached' as const } : {}),
     },
   };
 }

@@ -1,9 +1,9 @@
 import { createSealer, type Submitted, submit } from '@shellfleet/mailbox';
 import {
   type CommandPayload,
-  emptyResult,
   fleetKeys,
   LIMITS,
+  newResult,
   sessionKeys,
   sessionSpecSchema,
 } from '@shellfleet/protocol';
@@ -21,7 +21,7 @@ vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original
 const keys = sessionKeys('ns', 'tenant', 's');
 const payload: CommandPayload = { type: 'command', script: 'true', timeoutMs: 1, killGraceMs: 0, encoding: 'utf8' };
 const accepted: Submitted = { type: 'accepted', waiting: 0, needsJob: true };
-const wire = JSON.stringify(emptyResult('success', { exitCode: 0 }));
+const wire = JSON.stringify(newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }));
 
 let pending: PendingResults;
 let session: OpenSession;

@@ -26,11 +26,16 @@ export function toSubmission(
     kind: payload.type,
     payload: sealer.seal(JSON.stringify(payload), place),
     // Only an idempotency key compares payloads.
-    payloadHash: idempotencyKey === undefined ? '' : sealer.digest(toCanonicalJson(payload)),
+    payloadHash: idempotencyKey === undefined ? '' : digestPayload(sealer, payload),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey: hashIdempotencyKey(idempotencyKey) }),
     inbox: inboxId,
     retry,
     ...(payload.type === 'command' && payload.input !== undefined ? { input: payload.input } : {}),
     ...(startDeadlineMs === undefined ? {} : { startDeadlineMs }),
   };
+}
+
+/** The digest by which payloads under one idempotency key are compared. Whether somebody reads the output makes no other command of it. */
+export function digestPayload(sealer: Sealer, payload: EntryPayload): string {
+  return sealer.digest(toCanonicalJson({ ...payload, reader: undefined }));
 }

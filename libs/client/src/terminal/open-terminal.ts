@@ -1,7 +1,7 @@
 import type { CallOrder } from '@shellfleet/concurrency';
 import { abortable } from '@shellfleet/concurrency';
 import { appendTerminalInput } from '@shellfleet/mailbox';
-import { isShellfleetError, parseOrThrow, ShellfleetError, terminalSizeSchema } from '@shellfleet/protocol';
+import { DEFAULTS, isShellfleetError, parseOrThrow, ShellfleetError, terminalSizeSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { sendOperation } from '../files/run-operation.ts';
 import { askHost } from '../hosts/ask-host.ts';
@@ -9,15 +9,28 @@ import type { OpenSession } from '../submit/open-session.ts';
 import type { TerminalContext } from './terminal.ts';
 import { sessionClosed, Terminal } from './terminal.ts';
 
+/** How a terminal is opened. */
 export interface AttachOptions {
-  /** Height in characters. Default: 24. */
-  rows?: number;
-  /** Width in characters. Default: 80. */
-  cols?: number;
-  /** `TERM` of its programs. Default: `xterm-256color`. */
-  term?: string;
+  /**
+   * Height in characters.
+   * @default 24
+   * @limit 1 to 10,000
+   */
+  rows?: number | undefined;
+  /**
+   * Width in characters.
+   * @default 80
+   * @limit 1 to 10,000
+   */
+  cols?: number | undefined;
+  /**
+   * `TERM` of its programs.
+   * @default 'xterm-256color'
+   * @limit 1 to 64 of `A-Z a-z 0-9 . _ + -`
+   */
+  term?: string | undefined;
   /** Closes the terminal, or ends the attempt to open it. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 const ANSWER_WITHIN_MS = 10_000;
@@ -25,12 +38,12 @@ const ANSWER_WITHIN_MS = 10_000;
 const ATTEMPTS = 3;
 
 const optionsSchema = z.object({
-  rows: terminalSizeSchema.shape.rows.default(24),
-  cols: terminalSizeSchema.shape.columns.default(80),
+  rows: terminalSizeSchema.shape.rows.default(DEFAULTS.terminal.rows),
+  cols: terminalSizeSchema.shape.columns.default(DEFAULTS.terminal.cols),
   term: z
     .string('must be a string')
     .regex(/^[A-Za-z0-9._+-]{1,64}$/, 'must be the name of a terminal, such as xterm-256color')
-    .default('xterm-256color'),
+    .default(DEFAULTS.terminal.term),
 });
 
 /** Opens a terminal in the session's sandbox, beside its commands. A session without a sandbox is queued for one first. */
@@ -85,6 +98,6 @@ async function askForShell(
   order: CallOrder,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const sent = await order.run(() => sendOperation(context, session, { name: 'list', path: '/' }));
+  const sent = await order.run(() => sendOperation(context, session, { name: 'stat', path: '/' }));
   await abortable(sent.answer(), signal);
 }

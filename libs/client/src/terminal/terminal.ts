@@ -23,14 +23,16 @@ import { TerminalSender } from './terminal-sender.ts';
 /** The part of a view that a terminal needs. */
 export interface TerminalContext extends StreamContext, SubmitContext, AskContext {}
 
+/** How a terminal ended. */
 export interface TerminalEnd {
   /**
    * `exited`, `signalled`: its shell ended, by itself or by a signal. `hung-up`: it was closed, its session ended, or its user was away for
    * 30 s. `blocked`: a redaction rule of the session blocks its output.
    */
   reason: 'exited' | 'signalled' | 'hung-up' | 'blocked';
+  /** Of its shell, when that ended by itself; else null. */
   exitCode: number | null;
-  /** Number of the signal. */
+  /** Number of the signal that ended its shell; else null. */
   signal: number | null;
 }
 
@@ -41,8 +43,6 @@ const CLOSED_WITHIN_MS = 5_000;
 
 /** An interactive terminal in the sandbox of a session, with a shell of its own. It ends when this process has been away for 30 s. */
 export class Terminal implements AsyncDisposable {
-  /** Its output, live, for one reader. Programs block while it is not read. Ends with the terminal. */
-  readonly output: AsyncIterable<Uint8Array>;
   /** Resolves when the terminal has ended. Rejects with SESSION_LOST, SESSION_CLOSED, HOST_UNREACHABLE or QUEUE_UNAVAILABLE, or with the reason of the signal. */
   readonly ended: Promise<TerminalEnd>;
   readonly #context: TerminalContext;
@@ -71,7 +71,6 @@ export class Terminal implements AsyncDisposable {
     this.#context = context;
     this.#session = session;
     this.#id = id;
-    this.output = this.#queue;
     this.ended = this.#end.promise;
     this.ended.catch(() => {});
     this.#sender = new TerminalSender({
@@ -88,6 +87,11 @@ export class Terminal implements AsyncDisposable {
     // The first message marks the terminal as in use, so that a host that takes over continues it.
     this.resize(size.rows, size.cols);
     void this.#follow().catch((error: unknown) => this.#fail(error));
+  }
+
+  /** Its output, live, for one reader. Programs block while it is not read. Ends with the terminal. */
+  output(): AsyncGenerator<Uint8Array> {
+    return this.#queue[Symbol.asyncIterator]();
   }
 
   /** Sends input. Resolves when it is stored in the mailbox; then it is typed once. Rejects as `ended` when the terminal has ended. */

@@ -14,13 +14,22 @@ import { z } from 'zod';
 import type { ToolContext } from './tool-context.ts';
 import { toolFailure, waitForTool } from './wait-for-tool.ts';
 
+/** How a tool is called. */
 export interface ToolCallOptions {
-  /** Limit in ms from the start of its process, 1 to 86,400,000. Default: the tool's own, else 30 s. */
-  timeoutMs?: number;
-  /** Time in ms within which it must start, 1 to 86,400,000; else it fails with `not-started` and never runs. Default: no limit. */
-  startDeadlineMs?: number;
+  /**
+   * Limit in ms from the start of its process.
+   * @default the tool's own, else 30,000
+   * @limit 1 to 86,400,000 ms (a day)
+   */
+  timeoutMs?: number | undefined;
+  /**
+   * Time in ms within which it must start; else it fails with `not-started` and never runs.
+   * @default no limit
+   * @limit 1 to 86,400,000 ms (a day)
+   */
+  startDeadlineMs?: number | undefined;
   /** Cancels the call and rejects with the reason of the signal. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 const milliseconds = z

@@ -31,7 +31,7 @@ export class Tools {
   }
 
   /** Yields `tool.added` for every tool that is offered, then each change, and the calls of this tenant from now on. Rejects when the signal aborts or the fleet is closed. */
-  watch(options: { signal?: AbortSignal } = {}): AsyncGenerator<ToolEvent> {
+  watch(options: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<ToolEvent> {
     return watchTools(this.#context, options.signal);
   }
 }

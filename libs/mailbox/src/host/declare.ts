@@ -1,4 +1,4 @@
-import { emptyResult, toWireResult } from '@shellfleet/protocol';
+import { newResult, toWireResult } from '@shellfleet/protocol';
 import type { Entry } from '../entry.ts';
 import { asArray } from '../reply.ts';
 import { retentionOf } from '../retention.ts';
@@ -33,7 +33,10 @@ export interface StoredOutput {
 
 const LOST = JSON.stringify(
   toWireResult(
-    emptyResult('lost', { shell: { state: 'lost', reason: 'Redis lost the end of this command', epoch: 0 } }),
+    newResult(
+      { outcome: 'lost' },
+      { shell: { state: 'lost', reason: 'Redis lost the end of this command', epoch: 0 } },
+    ),
   ),
 );
 

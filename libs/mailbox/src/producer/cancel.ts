@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { emptyResult, encodeWakeUp, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { encodeWakeUp, newResult, type SessionKeys, toWireResult } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
 import { retentionOf } from '../retention.ts';
@@ -20,7 +20,7 @@ export const CANCELLED_IN_ONE_CALL = 2_000;
 
 /** The Result of an entry that is cancelled before it ran, as JSON. */
 function cancelledUnstarted(cancelReason: string): string {
-  return JSON.stringify(toWireResult(emptyResult('cancellation', { reason: 'cancelled', cancelReason })));
+  return JSON.stringify(toWireResult(newResult({ outcome: 'cancellation', reason: 'cancelled', cancelReason })));
 }
 
 export const CLOSED_UNSTARTED = cancelledUnstarted('session closed');

@@ -1,4 +1,4 @@
-import { emptyResult, encodeWakeUp, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { encodeWakeUp, newResult, type SessionKeys, toWireResult } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
 import { retentionOf } from '../retention.ts';
@@ -19,11 +19,12 @@ export interface Closed {
 
 const CANCELLED_OUT_OF_REACH = JSON.stringify(
   toWireResult(
-    emptyResult('cancellation', {
-      reason: 'cancelled',
-      cancelReason: 'session closed',
-      shell: { state: 'lost', reason: 'closed while its host was out of reach', epoch: 0 },
-    }),
+    newResult(
+      { outcome: 'cancellation', reason: 'cancelled', cancelReason: 'session closed' },
+      {
+        shell: { state: 'lost', reason: 'closed while its host was out of reach', epoch: 0 },
+      },
+    ),
   ),
 );
 

@@ -6,3 +6,16 @@ import { throwQueueError } from '../script.ts';
 export async function readSealedAnswer(redis: Redis, keys: SessionKeys, entryId: string): Promise<string | undefined> {
   return (await redis.get(answerKey(keys, entryId)).catch(throwQueueError)) ?? undefined;
 }
+
+/** Of an answer to a question. Its producer reads it at once, or asks again. */
+const ANSWER_TTL_MS = 60_000;
+
+/** Stores the answer to a question, sealed, until its producer takes it. */
+export async function storeAnswer(redis: Redis, keys: SessionKeys, question: string, sealed: string): Promise<void> {
+  await redis.set(answerKey(keys, question), sealed, 'PX', ANSWER_TTL_MS).catch(throwQueueError);
+}
+
+/** The stored answer to a question, which is removed; undefined when it is gone. Throws QUEUE_UNAVAILABLE. */
+export async function takeAnswer(redis: Redis, keys: SessionKeys, question: string): Promise<string | undefined> {
+  return (await redis.getdel(answerKey(keys, question)).catch(throwQueueError)) ?? undefined;
+}

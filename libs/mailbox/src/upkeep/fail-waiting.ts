@@ -1,4 +1,4 @@
-import { emptyResult, type SessionKeys, type ShellfleetError, toWireResult } from '@shellfleet/protocol';
+import { newResult, type SessionKeys, type ShellfleetError, toWireResult } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { CANCELLED_IN_ONE_CALL } from '../producer/cancel.ts';
 import { type Closed, toEnded } from '../producer/close.ts';
@@ -15,7 +15,7 @@ export async function failWaitingEntries(
   generation: string,
   error: ShellfleetError,
 ): Promise<Closed['ended']> {
-  const result = JSON.stringify(toWireResult(emptyResult('error', { error: error.toJSON() })));
+  const result = JSON.stringify(toWireResult(newResult({ outcome: 'error', error: error.toJSON() })));
   const args = [generation, result, retentionOf(redis, keys.namespace), CANCELLED_IN_ONE_CALL];
   const all: Closed['ended'] = [];
   for (;;) {

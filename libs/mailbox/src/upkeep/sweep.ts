@@ -1,4 +1,4 @@
-import { emptyResult, encodeWakeUp, LIMITS, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { encodeWakeUp, LIMITS, newResult, type SessionKeys, toWireResult } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { CLOSED_UNSTARTED } from '../producer/cancel.ts';
 import { type Closed, toEnded } from '../producer/close.ts';
@@ -13,7 +13,7 @@ const script = defineMailboxScript('upkeep/sweep');
 const MOST_ENTRIES_IN_ONE_CALL = 1_000;
 
 /** The Result of an entry whose start deadline passes while it waits. */
-const NOT_STARTED_IN_TIME = JSON.stringify(toWireResult(emptyResult('timeout', { reason: 'not-started' })));
+const NOT_STARTED_IN_TIME = JSON.stringify(toWireResult(newResult({ outcome: 'timeout', reason: 'not-started' })));
 
 export interface Swept {
   trimmed: number;

@@ -334,6 +334,7 @@ class DockerSandboxes implements Sandboxes {
       id: labels.sandboxId,
       session: labels.session,
       containerId,
+      image,
       description: `container ${containerId.slice(0, 12)} of the image ${image}`,
       createdAt,
       keeperProtocol: labels.keeperProtocol,

@@ -1,0 +1,43 @@
+/** Examples of every verb, for its help. A test parses each of them. */
+export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  up: ['shellfleet up --detach', 'shellfleet up --workers 2 --slots 16 --policies docker,host'],
+  down: ['shellfleet down'],
+  doctor: ['shellfleet doctor', 'shellfleet doctor --json'],
+  worker: ['shellfleet worker --redis-url rediss://redis.example:6379 --host-id host-7 --slots 64'],
+  exec: [
+    "shellfleet exec build -- 'cd /workspace && make'",
+    'shellfleet exec build ls -la /',
+    'shellfleet exec build --timeout 10m -e DEBUG=1 -w /workspace -- make test',
+    "shellfleet exec -i build 'tar xz' < project.tar.gz",
+    "shellfleet exec job-7 --memory 2g --cpus 2 --label team=ci --startup '. /opt/env.sh' -- ./evaluate",
+    'shellfleet exec -d build ./nightly',
+  ],
+  run: ['shellfleet run uname -a', 'shellfleet run --image python:3.13 -- \'python -c "print(6 * 7)"\''],
+  attach: ['shellfleet attach build', 'shellfleet attach build --detach-keys ctrl-],q'],
+  ps: ['shellfleet ps', 'shellfleet ps --all --label team=ci', 'shellfleet ps --state closed --json'],
+  logs: ['shellfleet logs build', 'shellfleet logs -f build.01JZX0Y7R8QWERTY0123456789'],
+  wait: ['shellfleet wait build.01JZX0Y7R8QWERTY0123456789'],
+  cancel: ["shellfleet cancel build.01JZX0Y7R8QWERTY0123456789 --reason 'no longer needed'"],
+  cp: ['shellfleet cp project.tar.gz build:/workspace/', 'shellfleet cp build:/workspace/report.html .'],
+  restart: ['shellfleet restart build'],
+  close: ['shellfleet close build', 'shellfleet close job-1 job-2 job-3', 'shellfleet close --label team=ci'],
+  queue: ['shellfleet queue', 'shellfleet queue --json'],
+  'hosts ls': ['shellfleet hosts ls', 'shellfleet hosts ls --json'],
+  'hosts drain': ['shellfleet hosts drain host-7', 'shellfleet hosts drain host-7 --undo'],
+  'batch run': [
+    'shellfleet batch run tasks.jsonl --out results.jsonl --concurrency 20',
+    'shellfleet batch run tasks.jsonl --out results.jsonl --resume',
+  ],
+  'tools ls': ['shellfleet tools ls', 'shellfleet tools ls --json'],
+  'tools call': [
+    'shellfleet tools call resize --args \'{"path": "/data/a.png", "width": 640}\'',
+    'shellfleet tools call resize --args @arguments.json --timeout 1m --json',
+    'shellfleet tools call resize --args - < arguments.json',
+  ],
+  'tools watch': ['shellfleet tools watch', 'shellfleet tools watch --json'],
+  completion: [
+    'source <(shellfleet completion bash)',
+    'source <(shellfleet completion zsh)',
+    'shellfleet completion fish > ~/.config/fish/completions/shellfleet.fish',
+  ],
+};

@@ -1,0 +1,13 @@
+import { type Fleet, type Session, ShellfleetError } from '@shellfleet/client';
+
+/** For verbs that open no session: an id that is not one of the open sessions is most likely misspelt. */
+export async function existingSession(fleet: Fleet, id: string): Promise<Session> {
+  const session = await fleet.attach(id);
+  const info = await session?.info();
+  if (session !== undefined && info?.state !== 'closed') return session;
+  throw new ShellfleetError(
+    'SESSION_NOT_FOUND',
+    `There is no open session ${id}. \`shellfleet ps\` lists the sessions; \`shellfleet exec ${id} -- true\` opens it.`,
+    { sessionId: id },
+  );
+}

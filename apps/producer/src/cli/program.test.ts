@@ -1,0 +1,231 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { afterAll, beforeEach, expect, test, vi } from 'vitest';
+import { readConfig } from '../config.ts';
+import { toRunOptions } from './command-flags.ts';
+import { EXAMPLES } from './examples.ts';
+import { leafVerbs } from './help.ts';
+import { createProgram } from './program.ts';
+import { endOptionsAtScript, toScript } from './script-words.ts';
+import { toSpec } from './session-flags.ts';
+import { Terminal } from './terminal.ts';
+
+// What is understood of a command line. No verb runs.
+
+const folder = mkdtempSync(join(tmpdir(), 'shellfleet-arguments-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const terminal = new Terminal(readConfig({}, false));
+
+let said = '';
+beforeEach(() => {
+  said = '';
+  vi.unstubAllEnvs();
+});
+
+function newProgram(env: NodeJS.ProcessEnv = {}): Command {
+  const config = readConfig(env, false);
+  const program = createProgram(config, terminal, () => {});
+  const say = (text: string) => {
+    said += text;
+  };
+  sayTo(say, program);
+  return program;
+}
+
+function sayTo(say: (text: string) => void, command: Command): void {
+  command.configureOutput({ writeErr: say, writeOut: say });
+  for (const inner of command.commands) sayTo(say, inner);
+}
+
+interface Parsed {
+  verb: string;
+  args: unknown[];
+  flags: Record<string, unknown>;
+}
+
+/** The verb that would run, with its arguments and flags. */
+function parse(args: readonly string[], env: NodeJS.ProcessEnv = {}): Parsed {
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  const program = newProgram(env);
+  const parsed: Parsed[] = [];
+  for (const [verb, command] of leafVerbs(program)) {
+    command.action(() => void parsed.push({ verb, args: command.processedArgs, flags: command.opts() }));
+  }
+  program.parse(endOptionsAtScript(program, args), { from: 'user' });
+  expect(parsed).toHaveLength(1);
+  return parsed[0] as Parsed;
+}
+
+const usage = (args: readonly string[]) => {
+  expect(() => parse(args)).toThrow(expect.objectContaining({ exitCode: 1 }));
+  return said;
+};
+
+const ownVerbs = leafVerbs(newProgram())
+  .map(([path]) => path)
+  .filter((path) => !path.startsWith('__'));
+
+test('every verb has examples, and there are none of anything else', () => {
+  expect(Object.keys(EXAMPLES).sort()).toEqual([...ownVerbs].sort());
+});
+
+test.each(Object.entries(EXAMPLES).flatMap(([verb, lines]) => lines.map((line) => [verb, line] as const)))(
+  'an example of %s is understood as one: %s',
+  (verb, line) => {
+    const inner = /<\((shellfleet .*)\)/.exec(line)?.[1] ?? line.replace(/ [<>] \S+$/, '');
+    const words = execFileSync('bash', ['-c', `set -- ${inner}\nprintf '%s\\0' "$@"`], { encoding: 'utf8' });
+    expect(parse(words.split('\0').slice(1, -1)).verb).toBe(verb);
+  },
+);
+
+test('every verb has a help with its examples', () => {
+  const program = newProgram();
+  for (const [path, verb] of leafVerbs(program)) {
+    if (path.startsWith('__')) continue;
+    said = '';
+    verb.outputHelp();
+    for (const line of EXAMPLES[path] ?? []) expect(said).toContain(`  ${line}\n`);
+  }
+});
+
+test('the help of exec ends with the defaults of a session', () => {
+  const program = newProgram();
+  program.commands.find((verb) => verb.name() === 'exec')?.outputHelp();
+  const lines = said.split('\n').map((line) => line.trim().replace(/ +/, ' '));
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      ...['policy docker', 'user 1000:1000', 'commandTimeoutMs 10 min', 'idleTimeoutMs 30 min', 'maxLifetimeMs 24 h'],
+      ...['priority 0', 'output.maxBytes 256 KiB', 'output.keep head-tail', 'limits.memoryBytes 512 MiB'],
+      'A command stops within 1500 ms of its time limit or cancellation; it runs again after a loss: never.',
+    ]),
+  );
+});
+
+test('every flag has a variable of its own, and verbs share one only for the same flag', () => {
+  const flags = new Map<string, string>();
+  for (const [path, verb] of leafVerbs(newProgram())) {
+    for (const { long, hidden, envVar, flags: own, description } of verb.options) {
+      if (hidden) continue;
+      expect(envVar, `${path} ${long}`).toMatch(/^SHELLFLEET_[A-Z_]+$/);
+      const meaning = `${own}: ${description}`;
+      expect(flags.get(envVar as string) ?? meaning, `${path} ${long}`).toBe(meaning);
+      flags.set(envVar as string, meaning);
+    }
+  }
+});
+
+const LATE = ['exec', 's', '--timeout', '2s', '--', 'ls -x', '--json'];
+test.each<[string[], string, Record<string, unknown>]>([
+  [['exec', 's', 'ls', '-la', '/'], 'ls -la /', {}],
+  [['exec', 's', '--timeout', '2s', 'ls', '-la'], 'ls -la', { timeout: 2_000 }],
+  [LATE, "'ls -x' --json", { timeout: 2_000 }],
+  [['exec', '-w', '/tmp', '-u', '0', '-i', 's', 'cat', '-u'], 'cat -u', { cwd: '/tmp', user: '0', stdin: true }],
+  [['exec', '-ie', 'A=b', 's', 'cat', '-e'], 'cat -e', { stdin: true, env: { A: 'b' } }],
+  [['exec', '-eA=b', '--cwd=/x', 's', 'a', '--', 'b'], 'a -- b', { env: { A: 'b' }, cwd: '/x' }],
+  [['--tenant', 'exec', 'exec', '--tenant', 'run', 's', 'make', '-j2'], 'make -j2', {}],
+  [['exec', '--', 's', 'ls', '-l'], 'ls -l', {}],
+  [['exec', 's', '-d', 'echo "$A" -n'], 'echo "$A" -n', { detach: true }],
+])('options end at the first word of the script: %j', (args, script, flags) => {
+  const parsed = parse(args);
+  expect([parsed.verb, parsed.args[0], toScript(parsed.args[1] as string[]), parsed.flags]).toEqual([
+    'exec',
+    's',
+    script,
+    flags,
+  ]);
+});
+
+test('the script of run begins with its first word', () => {
+  const { args, flags } = parse(['run', '--timeout', '1s', 'ls', '--all', '-t']);
+  expect([toScript(args[0] as string[]), flags]).toEqual(['ls --all -t', { timeout: 1_000 }]);
+});
+
+test('-t is answered with a word about attach', () => {
+  const { flags } = parse(['exec', '-it', 's', 'bash']);
+  expect(() => toRunOptions(flags)).toThrow(/no terminal\. Use `shellfleet attach SESSION`/);
+});
+
+test('flags give the spec of a session; those of --spec that have no flag stay, and flags win', () => {
+  const path = join(folder, 'spec.json');
+  writeFileSync(path, JSON.stringify({ priority: 7, image: 'a', limits: { pids: 99, cpus: 1 }, labels: { a: '1' } }));
+  const flags = [
+    ['--image', 'debian:12', '--policy', 'docker', '--memory', '1g', '--cpus', '0.5', '--user', '1000:1000'],
+    ['--workspace', '/srv/w', '--session-env', 'A=b=c', '--session-env', 'B=', '--idle-timeout', '5m'],
+    ['--startup', 'one', '--startup', 'two; three', '--shutdown', 'bye', '--label', 'b=2', '--redact', 'email:mask'],
+  ].flat();
+  const given = {
+    ...{ image: 'debian:12', policy: 'docker', user: '1000:1000', workspace: '/srv/w', idleTimeoutMs: 300_000 },
+    ...{ env: { A: 'b=c', B: '' }, startupCommands: ['one', 'two; three'], shutdownCommands: ['bye'] },
+    redaction: [{ type: 'email', strategy: 'mask' }],
+  };
+  const limits = { memoryBytes: 2 ** 30, cpus: 0.5 };
+  const specOf = (verb: string[], more: string[] = []) => toSpec(parse([...verb, ...flags, ...more]).flags);
+  for (const verb of [
+    ['exec', 's', '--pids', '50'],
+    ['run', '--pids', '50'],
+    ['attach', 's', '--pids', '50'],
+  ]) {
+    const script = verb[0] === 'attach' ? [] : ['--', 'true'];
+    expect(specOf(verb, script)).toEqual({ ...given, limits: { ...limits, pids: 50 }, labels: { b: '2' } });
+  }
+  expect(specOf(['attach', 's', '--spec', path])).toEqual({
+    ...{ ...given, priority: 7 },
+    ...{ limits: { ...limits, pids: 99 }, labels: { a: '1', b: '2' } },
+  });
+  expect(toSpec(parse(['exec', 's', '--timeout', '1s', '--', 'true']).flags)).toBeUndefined();
+});
+
+test('variables give the same as flags, and a switch is off when its variable is empty, 0 or false', () => {
+  const env = {
+    ...{ SHELLFLEET_MEMORY: '64m', SHELLFLEET_LABEL: 'a=1', SHELLFLEET_DETACH: '1' },
+    ...{ SHELLFLEET_JSON: '0', SHELLFLEET_STDIN: 'false', SHELLFLEET_UP_DETACH: '' },
+  };
+  const { flags } = parse(['exec', 's', '--', 'true'], env);
+  expect(flags).toEqual({ memory: 2 ** 26, label: { a: '1' }, detach: true });
+  expect(parse(['up'], env).flags).toEqual({ workers: 1 });
+});
+
+test.each<[string[], RegExp]>([
+  [['exce', 's', 'ls'], /unknown command 'exce' \(Did you mean exec\?\)/],
+  [['exec', 's', '--timout', '3s', 'ls'], /unknown option '--timout' \(Did you mean --timeout\?\)/],
+  [['exec', '--labels', 'a=b', 's', 'ls'], /unknown option '--labels' \(Did you mean --label\?\)/],
+  [['batch', 'rum'], /unknown command 'rum' \(Did you mean run\?\)/],
+  [['exec', '--memory', 'lots', 's', 'ls'], /Give a size such as 4096, 64k or 1g/],
+  [['exec', '--cpus', 'two', 's', 'ls'], /Give a number such as 0.5 or 2/],
+  [['exec', '--label', 'ci', 's', 'ls'], /Give it as NAME=value/],
+  [['exec', '--policy', 'dokcer', 's', 'ls'], /Allowed choices are docker, host/],
+  [['exec', '--spec', '/nonexistent', 's', 'ls'], /It cannot be read: ENOENT/],
+  [['exec', 's'], /missing required argument 'script'/],
+  [['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
+])('wrong usage is one line with the next step: %j', (args, message) => {
+  const line = usage(args);
+  expect(line).toMatch(message);
+  expect(line).toMatch(/^shellfleet: [^\n]*--help lists verbs and flags\.\n$/);
+});
+
+test('a spec that is not one JSON object is refused', () => {
+  for (const text of ['[]', '"a"', '{"a":']) {
+    writeFileSync(join(folder, 'wrong.json'), text);
+    expect(usage(['exec', '--spec', join(folder, 'wrong.json'), 's', 'ls'])).toMatch(/JSON/);
+  }
+});
+
+test('docs/cli.md has every verb, flag and variable, and no other', () => {
+  const page = readFileSync(new URL('../../../../docs/cli.md', import.meta.url), 'utf8');
+  const program = newProgram();
+  const options = [program, ...leafVerbs(program).map(([, verb]) => verb)]
+    .flatMap((verb) => verb.options)
+    .filter(({ hidden, long }) => !hidden && long !== '--version');
+  const isIn = (text: RegExp) => [...new Set(Array.from(page.matchAll(text), ([, word]) => word))].sort();
+  const verbs = new RegExp(`^\\| \`(${[...ownVerbs].sort((a, b) => b.length - a.length).join('|')})[ \`]`, 'gm');
+  expect(isIn(verbs)).toEqual([...ownVerbs].sort());
+  const flags = new Set(options.map(({ long }) => long));
+  expect(isIn(/(?<![\w-])(--[a-z][a-z-]*)/g).filter((flag) => flag !== '--help')).toEqual([...flags].sort());
+  const variables = new Set(options.map(({ envVar }) => envVar));
+  const ofClient = ['SHELLFLEET_SEAL_KEY', 'SHELLFLEET_STATE_DIR'];
+  expect(isIn(/(SHELLFLEET_[A-Z_]+)/g)).toEqual([...variables, ...ofClient].sort());
+});

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import type { SessionSpec } from '@shellfleet/client';
+import { InvalidArgumentError } from 'commander';
+
+/** The fields are checked when the session is opened. */
+export function readSpecFile(path: string): SessionSpec {
+  const spec = parse(path, read(path));
+  if (typeof spec === 'object' && spec !== null && !Array.isArray(spec)) return spec;
+  throw new InvalidArgumentError(`Give a file with one JSON object, such as {"image": "debian:12"}.`);
+}
+
+/** Fields that hold names and values are merged; any other field of `flags` replaces that of the file. */
+export function mergeSpecs(file: SessionSpec = {}, flags: SessionSpec): SessionSpec {
+  const merged = { ...file, ...flags };
+  for (const field of ['env', 'labels', 'secrets', 'limits'] as const) {
+    if (file[field] !== undefined && flags[field] !== undefined) {
+      Object.assign(merged, { [field]: { ...file[field], ...flags[field] } });
+    }
+  }
+  return merged;
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new InvalidArgumentError(`It cannot be read: ${(error as Error).message}.`);
+  }
+}
+
+function parse(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new InvalidArgumentError(`${path} is not JSON: ${(error as Error).message}.`);
+  }
+}

@@ -1,0 +1,138 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { sealPlace } from '@shellfleet/mailbox';
+import {
+  type FileOperation,
+  type FileQuestion,
+  fileOperationSchema,
+  type HostAnswer,
+  parseOrThrow,
+  ShellfleetError,
+} from '@shellfleet/protocol';
+import type { SessionShell } from '../shell/session-shell.ts';
+import type { FileCallEnd } from '../shell/shell-files.ts';
+import { FILE_TIMEOUT_MS, onlyReads, toFileAnswer, toFileError, toKeeperOperation } from './keeper-file.ts';
+import type { SessionContext } from './session-context.ts';
+
+// The file operations of one session beside the entries of its mailbox.
+//
+// FILES-1. An operation that changes something is done at most once in one sandbox, however often it is asked for: its id is known here while
+//          it is under way, and by the keeper afterwards.
+// FILES-2. At most AT_ONCE operations run at a time, and MOST_WAITING wait; more are refused before they are opened.
+// FILES-3. Nothing is given to the keeper while the lease may have run out.
+
+const AT_ONCE = 4;
+const MOST_WAITING = 64;
+const BUSY_POLL_MS = 50;
+
+type Answer = HostAnswer<'file'>;
+
+/** Throws when the host's rules do not admit the operation. */
+type Admit = (operationId: string, operation: FileOperation) => Promise<void>;
+
+export interface FileCallsDeps {
+  context: SessionContext;
+  shell: SessionShell;
+  isHeld(): boolean;
+  admit: Admit;
+}
+
+export class FileCalls {
+  readonly #deps: FileCallsDeps;
+  readonly #underWay = new Map<string, Promise<Answer>>();
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+  #usedAt = 0;
+
+  constructor(deps: FileCallsDeps) {
+    this.#deps = deps;
+  }
+
+  /** When the session's files were last used, ms. */
+  get usedAt(): number {
+    return this.#underWay.size > 0 ? Date.now() : this.#usedAt;
+  }
+
+  /** Throws what the operation fails with, and QUOTA_EXCEEDED. */
+  answer({ operation: id, sealed }: FileQuestion): Promise<Answer> {
+    const asked = this.#underWay.get(id);
+    if (asked !== undefined) return asked;
+    const { keys } = this.#deps.context.owner;
+    if (this.#waiting.length >= MOST_WAITING) return Promise.reject(tooMany(keys.session));
+    const answer = this.#inTurn(() => this.#do(id, sealed)).finally(() => {
+      this.#underWay.delete(id);
+      this.#usedAt = Date.now();
+    });
+    this.#underWay.set(id, answer);
+    return answer;
+  }
+
+  async #inTurn(work: () => Promise<Answer>): Promise<Answer> {
+    if (this.#running >= AT_ONCE) await new Promise<void>((start) => this.#waiting.push(start));
+    else this.#running += 1;
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#running -= 1;
+      else next();
+    }
+  }
+
+  async #do(id: string, sealed: string): Promise<Answer> {
+    const { context, admit } = this.#deps;
+    const plain = context.sealer.open(sealed, sealPlace('file', context.owner.keys, id));
+    const operation = parseOrThrow(fileOperationSchema, JSON.parse(plain), 'INTERNAL', `The file operation ${id}`);
+    await admit(id, operation);
+    for (;;) {
+      const end = await this.#call(id, operation);
+      if (end?.type !== 'busy') return this.#toAnswer(operation, end);
+      await delay(BUSY_POLL_MS);
+    }
+  }
+
+  /** Undefined when there is no shell, so it was not begun. */
+  #call(id: string, operation: FileOperation): Promise<FileCallEnd> | undefined {
+    const { shell, context, isHeld } = this.#deps;
+    if (!shell.ready || shell.live === undefined || !isHeld() || context.signal.aborted) return undefined;
+    return shell.live.files.call(id, toKeeperOperation(operation), FILE_TIMEOUT_MS);
+  }
+
+  #toAnswer(operation: FileOperation, end: FileCallEnd | undefined): Answer {
+    const { epoch } = this.#deps.shell;
+    switch (end?.type) {
+      case undefined:
+        return { state: 'no-shell' };
+      case 'done':
+        return { state: 'done', epoch, answer: toFileAnswer(operation, end.stdout, end.stderr) };
+      case 'failed':
+        throw toFileError(operation, end.failure, end.stderr);
+      case 'done-before':
+        if (end.failure !== undefined) throw toFileError(operation, end.failure, Buffer.alloc(0));
+        return onlyReads(operation) ? { state: 'unknown' } : { state: 'done', epoch, answer: {} };
+      case 'killed':
+        if (onlyReads(operation)) return { state: 'unknown' };
+        throw killed(operation);
+      case 'gone':
+        return { state: 'unknown' };
+      case 'busy':
+      case 'invalid':
+        throw new ShellfleetError('INTERNAL', `The keeper refused the ${operation.name} of ${operation.path}.`);
+    }
+  }
+}
+
+function tooMany(session: string): ShellfleetError {
+  return new ShellfleetError(
+    'QUOTA_EXCEEDED',
+    `Session ${session} has ${MOST_WAITING} file operations that wait, and that is the limit. Wait for some of them.`,
+    { sessionId: session, limit: MOST_WAITING },
+  );
+}
+
+function killed({ path, name }: FileOperation): ShellfleetError {
+  return new ShellfleetError(
+    'CONTAINER_LOST',
+    `The ${name} of ${path} was stopped by a restart of the shell, or by a signal. Whether it was done is not known.`,
+    { path },
+  );
+}

@@ -1,0 +1,128 @@
+// Translates the steps of file operations to the keeper's operations, and its output to their answers.
+import { dirname } from 'node:path/posix';
+import { type PackedEntry, parseFileRecords, parsePackedFiles } from '@shellfleet/keeper';
+import {
+  type FileAnswer,
+  type FileOperation,
+  type FileRecord,
+  ShellfleetError,
+  type WrittenEntry,
+} from '@shellfleet/protocol';
+import type { FileFailure, KeeperFileOperation } from '../shell/file-start.ts';
+
+export const FILE_TIMEOUT_MS = 60_000;
+/** Content of small files in one answer. */
+const PACK_ROOM_BYTES = 786_432;
+/** By Linux errno: a file of `pack` that is not there any more, or not a file, and one that has no room in the answer. */
+const GONE_ERRNOS = new Set([2, 20]);
+const NO_ROOM_ERRNO = 27;
+
+export function toKeeperOperation(operation: FileOperation): KeeperFileOperation {
+  switch (operation.name) {
+    case 'read':
+      return { type: 'read', path: operation.path, offset: operation.offset, length: operation.length };
+    case 'write': {
+      const first = operation.offset === 0;
+      const path = `${dirname(operation.path).replace(/\/$/, '')}/.shellfleet-${operation.transfer}.part`;
+      const data = Buffer.from(operation.data, 'base64');
+      return {
+        type: 'write',
+        path,
+        offset: operation.offset,
+        data,
+        truncate: first,
+        parents: first,
+        ...(operation.last ? { renameTo: operation.path } : {}),
+        ...(operation.mode === undefined ? {} : { mode: operation.mode }),
+      };
+    }
+    case 'list':
+      return { type: 'list', path: operation.path, depth: operation.depth, after: operation.after };
+    case 'remove':
+      return { type: 'remove', path: operation.path, recursive: operation.recursive };
+    case 'rename':
+      return { type: 'rename', path: operation.path, renameTo: operation.to };
+    case 'chmod':
+      return { type: 'chmod', path: operation.path, mode: operation.mode };
+    case 'unpack':
+      return { type: 'unpack', path: operation.path, entries: operation.entries.map(toPackedEntry) };
+    case 'pack':
+      return { type: 'pack', path: operation.path, names: operation.names, room: PACK_ROOM_BYTES };
+    case 'stat':
+    case 'mkdir':
+      return { type: operation.name, path: operation.path };
+  }
+}
+
+function toPackedEntry({ data, ...entry }: WrittenEntry): PackedEntry {
+  return data === undefined ? entry : { ...entry, content: Buffer.from(data, 'base64') };
+}
+
+export function toFileAnswer(operation: FileOperation, stdout: Buffer, stderr: Buffer): FileAnswer {
+  switch (operation.name) {
+    case 'read': {
+      const [size, mode] = stderr.toString().split(' ');
+      return { data: stdout.toString('base64'), size: Number(size), mode: Number.parseInt(mode ?? '', 8) };
+    }
+    case 'list':
+      return { records: toRecords(stdout), more: stderr.toString() === 'more' };
+    case 'stat':
+      return { records: toRecords(stdout) };
+    case 'pack':
+      return {
+        files: parsePackedFiles(stdout).map(({ errno, mode, content }) => ({
+          state: toReadState(errno),
+          mode,
+          data: content.toString('base64'),
+        })),
+      };
+    default:
+      return {};
+  }
+}
+
+function toReadState(errno: number) {
+  if (errno === 0) return 'read';
+  if (errno === NO_ROOM_ERRNO) return 'no-room';
+  return GONE_ERRNOS.has(errno) ? 'gone' : 'refused';
+}
+
+function toRecords(stdout: Buffer): FileRecord[] {
+  return parseFileRecords(stdout).map(({ modifiedMs, ...record }) => ({
+    ...record,
+    modifiedAt: new Date(modifiedMs).toISOString(),
+  }));
+}
+
+/** Whether it may be done twice: it changes nothing. */
+export function onlyReads({ name }: FileOperation): boolean {
+  return name === 'read' || name === 'list' || name === 'stat' || name === 'pack';
+}
+
+const FAILURES: Record<FileFailure, { code: ConstructorParameters<typeof ShellfleetError>[0]; what: string }> = {
+  'not-found': { code: 'FILE_NOT_FOUND', what: 'does not exist' },
+  'is-directory': { code: 'FILE_IS_DIRECTORY', what: 'is a directory' },
+  denied: { code: 'FILE_DENIED', what: 'may not be used so by the user of the sandbox' },
+  'path-invalid': { code: 'PATH_INVALID', what: 'is not a usable path' },
+  'too-large': { code: 'FILE_TOO_LARGE', what: 'is too large' },
+  'no-space': { code: 'FILE_TOO_LARGE', what: 'does not fit: the sandbox has no space left' },
+  'too-slow': { code: 'FILE_DENIED', what: `took longer than ${FILE_TIMEOUT_MS} ms, so it was stopped` },
+  'parts-missing': {
+    code: 'CONTAINER_LOST',
+    what: 'was not written: the sandbox was replaced meanwhile, with the parts that were there. Write it again',
+  },
+  other: { code: 'FILE_DENIED', what: 'could not be used' },
+};
+
+export function toFileError(
+  operation: FileOperation,
+  failure: FileFailure | undefined,
+  stderr: Uint8Array,
+): ShellfleetError {
+  const { code, what } = FAILURES[failure ?? 'other'];
+  const detail = Buffer.from(stderr).toString().trim();
+  return new ShellfleetError(code, `${operation.path} ${what}${detail === '' ? '' : ` (${detail})`}.`, {
+    path: operation.path,
+    operation: operation.name,
+  });
+}

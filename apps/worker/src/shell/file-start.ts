@@ -1,0 +1,107 @@
+// File operations as the keeper does them, and their place in its messages.
+import { encodeEntries, encodeFile, FileFlag, type PackedEntry } from '@shellfleet/keeper';
+
+/** Runs as the container's user. The bytes arrive as stdout. Paths are absolute. */
+export type KeeperFileOperation =
+  /** stdout: the bytes from offset, at most length. stderr: size of the whole file and its mode (octal). */
+  | { type: 'read'; path: string; offset: number; length: number }
+  /** Writes at an offset of `path`. With `renameTo` the file is then renamed to it: parts go to a temporary name, the last one renames. */
+  | {
+      type: 'write';
+      path: string;
+      offset: number;
+      data: Uint8Array;
+      truncate?: boolean;
+      parents?: boolean;
+      renameTo?: string;
+      mode?: number;
+    }
+  /**
+   * stdout: records for parseFileRecords() of @shellfleet/keeper, of about pageBytes; stderr: `more` when there are others behind them.
+   * `depth`: 1 by default, 0 without limit. `after`: the name of the last record of the page before.
+   */
+  | { type: 'list'; path: string; depth?: number; after?: string; pageBytes?: number }
+  | { type: 'stat'; path: string }
+  | { type: 'remove'; path: string; recursive?: boolean }
+  /** With its parents; one that is there is as good. */
+  | { type: 'mkdir'; path: string }
+  | { type: 'rename'; path: string; renameTo: string }
+  | { type: 'chmod'; path: string; mode: number }
+  | { type: 'unpack'; path: string; entries: readonly PackedEntry[] }
+  /** stdout: for parsePackedFiles(), of at most `room` bytes of content. */
+  | { type: 'pack'; path: string; names: readonly string[]; room: number };
+
+export type FileFailure =
+  | 'not-found'
+  | 'is-directory'
+  | 'denied'
+  | 'path-invalid'
+  | 'too-large'
+  | 'no-space'
+  | 'too-slow'
+  /** The parts before this one are not there: the sandbox is another one. */
+  | 'parts-missing'
+  | 'other';
+
+/** By Linux errno, as the keeper has them; the worker itself may run on another system. */
+const fileFailures = new Map<number, FileFailure>([
+  [1, 'denied'],
+  [2, 'not-found'],
+  [13, 'denied'],
+  [17, 'is-directory'],
+  [20, 'path-invalid'],
+  [21, 'is-directory'],
+  [22, 'path-invalid'],
+  [26, 'denied'],
+  [27, 'too-large'],
+  [28, 'no-space'],
+  [30, 'denied'],
+  [36, 'path-invalid'],
+  [39, 'is-directory'],
+  [40, 'path-invalid'],
+  [110, 'too-slow'],
+  [116, 'parts-missing'],
+  [122, 'no-space'],
+]);
+
+export const toFileFailure = (errno: number): FileFailure => fileFailures.get(errno) ?? 'other';
+
+const NOTHING = new Uint8Array(0);
+const NO_LIMITS = { noOutputTimeoutMs: 0, killGraceMs: 0 };
+const PAGE_BYTES = 524_288;
+
+/** The fields of START and FILE_CALL. */
+export function encodeFileStart(operation: KeeperFileOperation, timeoutMs: number): Buffer {
+  const fields = { flags: 0, renameTo: '', offset: 0, length: 0, data: NOTHING, ...toFields(operation) };
+  return encodeFile({ ...NO_LIMITS, timeoutMs, operation: operation.type, path: operation.path, ...fields });
+}
+
+function toFields(operation: KeeperFileOperation) {
+  switch (operation.type) {
+    case 'read':
+      return { offset: operation.offset, length: operation.length };
+    case 'write': {
+      const { offset, data, renameTo = '', truncate, parents, mode } = operation;
+      const given = mode === undefined ? 0 : FileFlag.mode;
+      const flags = (truncate ? FileFlag.truncate : 0) | (parents ? FileFlag.parents : 0) | given;
+      return { offset, data, renameTo, flags, length: mode ?? 0 };
+    }
+    case 'list': {
+      const { depth = 1, after = '', pageBytes = PAGE_BYTES } = operation;
+      return { length: depth, offset: pageBytes, data: Buffer.from(after) };
+    }
+    case 'remove':
+      return { flags: operation.recursive ? FileFlag.recursive : 0 };
+    case 'rename':
+      return { renameTo: operation.renameTo };
+    case 'chmod':
+      return { length: operation.mode };
+    case 'unpack':
+      return { data: encodeEntries(operation.entries) };
+    case 'pack':
+      return { data: Buffer.from(operation.names.map((name) => `${name}\0`).join('')), length: operation.room };
+    case 'stat':
+    case 'mkdir':
+      return {};
+  }
+}

@@ -1,0 +1,89 @@
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FileAnswer, FileOperation, FileRecord } from '@shellfleet/protocol';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { downloadDirectory } from './download-directory.ts';
+import type { FileSteps } from './file-steps.ts';
+import { Progress } from './progress.ts';
+
+let outside: string;
+let target: string;
+beforeEach(async () => {
+  outside = await mkdtemp(join(tmpdir(), 'shellfleet-download-'));
+  target = join(outside, 'target');
+  await mkdir(target);
+});
+afterEach(() => rm(outside, { recursive: true }));
+
+const plain = { size: 4, mode: 0o644, modifiedAt: '' };
+const file = (name: string): FileRecord => ({ ...plain, name, type: 'file' });
+const directory = (name: string): FileRecord => ({ ...plain, name, type: 'directory', mode: 0o755 });
+const link = (name: string, to: string): FileRecord => ({ ...plain, name, type: 'symlink', target: to });
+
+/** A sandbox that says what it likes: these records, and `evil` as the content of every file. */
+function hostile(records: FileRecord[], epochs: number[] = []): FileSteps {
+  let step = 0;
+  const answerOf = (operation: FileOperation): FileAnswer => {
+    if (operation.name === 'list') return { records };
+    if (operation.name === 'stat') return { records: [directory('.')] };
+    if (operation.name !== 'pack') throw new Error(`unexpected ${operation.name}`);
+    const data = Buffer.from('evil').toString('base64');
+    return { files: operation.names.map(() => ({ state: 'read', mode: 0o4755, data })) };
+  };
+  return {
+    ahead: 1,
+    send: async (operation) => ({
+      answer: async () => ({ ...answerOf(operation), epoch: epochs[step++] ?? 1 }),
+    }),
+  };
+}
+
+const copy = (records: FileRecord[], epochs?: number[]) =>
+  downloadDirectory(hostile(records, epochs), '/tree', target, new Progress(undefined), {});
+
+test.each(['../evil', '/etc/evil', 'a/../../evil', 'a/./evil', 'a//evil', '.', '..', '', 'a/', 'nul\0name'])(
+  'the name %j is refused, and nothing is written outside',
+  async (name) => {
+    await expect(copy([directory('a'), file(name)])).rejects.toMatchObject({ code: 'FILE_DENIED' });
+    expect(await readdir(outside)).toEqual(['target']);
+  },
+);
+
+test('a link of the sandbox is no way out: nothing is written below its name', async () => {
+  await expect(copy([link('way', '..'), file('way/evil')])).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
+  await expect(copy([link('way', '..'), directory('way'), file('way/evil')])).rejects.toMatchObject({
+    code: 'FILE_DENIED',
+    message: expect.stringContaining('in the way of a symbolic link'),
+  });
+  expect(await readdir(outside)).toEqual(['target']);
+});
+
+test('a link that is here already is not followed', async () => {
+  await symlink('..', join(target, 'way'));
+  await expect(copy([directory('way'), file('way/evil')])).rejects.toMatchObject({
+    code: 'FILE_DENIED',
+    message: expect.stringContaining('which is not followed'),
+  });
+  await expect(copy([file('way/evil')])).rejects.toMatchObject({ code: 'FILE_DENIED' });
+  expect(await readdir(outside)).toEqual(['target']);
+});
+
+test('a link with the name of a file is replaced, and what it names stays', async () => {
+  await writeFile(join(outside, 'mine'), 'mine');
+  await symlink('../mine', join(target, 'f'));
+  await copy([file('f')]);
+  expect(await readFile(join(outside, 'mine'), 'utf8')).toBe('mine');
+  expect(await readFile(join(target, 'f'), 'utf8')).toBe('evil');
+});
+
+test('links keep their targets, names may have newlines, and no file is setuid', async () => {
+  await copy([link('out', '/etc/passwd'), file('new\nline')]);
+  expect(await readlink(join(target, 'out'))).toBe('/etc/passwd');
+  const { lstat } = await import('node:fs/promises');
+  expect((await lstat(join(target, 'new\nline'))).mode & 0o7777).toBe(0o755);
+});
+
+test('a directory is not put together from two sandboxes', async () => {
+  await expect(copy([file('f')], [1, 1, 2])).rejects.toMatchObject({ code: 'CONTAINER_LOST' });
+});

@@ -1,0 +1,83 @@
+import type { DoneStep, FileSteps } from './file-steps.ts';
+import { doStep, SameSandbox } from './file-steps.ts';
+
+/** Bytes of a file that one step carries. */
+export const PART_BYTES = 524_288;
+
+export interface Part {
+  data: Buffer;
+  last: boolean;
+}
+
+export interface ReadPart {
+  data: Uint8Array;
+  /** Of the whole file, at that time. */
+  size: number;
+  mode: number;
+}
+
+/** Yields the file part by part. A part that is not full is the last. */
+export async function* readParts(steps: FileSteps, path: string, signal?: AbortSignal): AsyncGenerator<ReadPart> {
+  const sandbox = new SameSandbox(path);
+  for (let offset = 0; ; offset += PART_BYTES) {
+    signal?.throwIfAborted();
+    const step = sandbox.check(await doStep(steps, { name: 'read', path, offset, length: PART_BYTES }));
+    const { data = '', size = 0, mode = 0o644 } = step;
+    const part = Buffer.from(data, 'base64');
+    yield { data: part, size, mode };
+    if (part.byteLength < PART_BYTES || offset + PART_BYTES === size) return;
+  }
+}
+
+/**
+ * Sends the parts of a file, of which the last puts it in its place, and returns the answers that have not come yet. `transfer` is a ULID: the
+ * name of the parts.
+ */
+export async function sendParts(
+  steps: FileSteps,
+  file: { path: string; transfer: string; mode?: number | undefined },
+  parts: Iterable<Part> | AsyncIterable<Part>,
+  { signal, onSent }: { signal?: AbortSignal | undefined; onSent?: (bytes: number) => void } = {},
+): Promise<Promise<DoneStep>[]> {
+  const { path, transfer, mode } = file;
+  const given = mode === undefined ? {} : { mode };
+  const answers: Promise<DoneStep>[] = [];
+  let offset = 0;
+  for await (const { data, last } of parts) {
+    signal?.throwIfAborted();
+    const part = { name: 'write', path, offset, last, transfer, data: data.toString('base64'), ...given } as const;
+    const answer = (await steps.send(part)).answer();
+    answer.catch(() => {});
+    answers.push(answer);
+    offset += data.byteLength;
+    if (answers.length >= steps.ahead) await answers.shift();
+    onSent?.(data.byteLength);
+  }
+  return answers;
+}
+
+export function* cut(data: Buffer): Generator<Part> {
+  for (let offset = 0; offset === 0 || offset < data.byteLength; offset += PART_BYTES) {
+    const end = offset + PART_BYTES;
+    yield { data: data.subarray(offset, end), last: end >= data.byteLength };
+  }
+}
+
+/** Yields at least one part, each but the last full, whatever pieces come in. */
+export async function* toParts(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Part> {
+  let held: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    held.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
+    bytes += piece.byteLength;
+    // One byte stays, so that the last part is known to be the last.
+    if (bytes <= PART_BYTES) continue;
+    const whole = Buffer.concat(held);
+    let offset = 0;
+    for (; whole.byteLength - offset > PART_BYTES; offset += PART_BYTES)
+      yield { data: whole.subarray(offset, offset + PART_BYTES), last: false };
+    held = [whole.subarray(offset)];
+    bytes = whole.byteLength - offset;
+  }
+  yield { data: Buffer.concat(held), last: true };
+}

@@ -1,0 +1,107 @@
+// Patterns of paths, as a shell has them: `*`, `?` and `[a-z]` within a name, `**` for any number of directories.
+
+export interface Glob {
+  /** The directory that has no pattern in its path. */
+  base: string;
+  /** How deep the walk below it goes; 0: without limit. */
+  depth: number;
+  /** Whether a path relative to the base matches. */
+  matches(relative: string): boolean;
+}
+
+/** Undefined when the path has no pattern. */
+export function parseGlob(path: string): Glob | undefined {
+  const names = path.split('/').filter((name) => name !== '');
+  const first = names.findIndex((name) => /[*?[]/.test(name));
+  if (first < 0) return undefined;
+  const pattern = names.slice(first);
+  return {
+    base: `/${names.slice(0, first).join('/')}`,
+    depth: pattern.includes('**') ? 0 : pattern.length,
+    matches: (relative) => matchesPath(pattern, relative.split('/')),
+  };
+}
+
+/** Each name is compared with each part of the pattern once at most. */
+function matchesPath(pattern: readonly string[], names: readonly string[]): boolean {
+  /** The parts of the pattern that may be next. */
+  let open = new Set([0]);
+  for (const name of names) {
+    const next = new Set<number>();
+    for (const at of withSkipped(open, pattern)) {
+      const part = pattern[at];
+      if (part === '**') {
+        if (!name.startsWith('.')) next.add(at);
+      } else if (part !== undefined && matchesName(part, name)) {
+        next.add(at + 1);
+      }
+    }
+    open = next;
+  }
+  return withSkipped(open, pattern).has(pattern.length);
+}
+
+/** `**` stands for no directory, too. */
+function withSkipped(open: ReadonlySet<number>, pattern: readonly string[]): Set<number> {
+  const all = new Set(open);
+  for (const at of all) if (pattern[at] === '**') all.add(at + 1);
+  return all;
+}
+
+/** Goes back to the last `*` only, so its time is the product of the two lengths at most. */
+function matchesName(pattern: string, name: string): boolean {
+  if (name.startsWith('.') && !pattern.startsWith('.')) return false;
+  const tokens = toTokens(pattern);
+  const letters = [...name];
+  let at = 0;
+  let token = 0;
+  let star: { token: number; at: number } | undefined;
+  while (at < letters.length) {
+    const accepts = tokens[token];
+    if (accepts === '*') {
+      star = { token, at };
+      token += 1;
+    } else if (accepts?.(letters[at] as string)) {
+      token += 1;
+      at += 1;
+    } else if (star !== undefined) {
+      star.at += 1;
+      at = star.at;
+      token = star.token + 1;
+    } else {
+      return false;
+    }
+  }
+  return tokens.slice(token).every((rest) => rest === '*');
+}
+
+type Token = '*' | ((letter: string) => boolean);
+
+function toTokens(pattern: string): Token[] {
+  const tokens: Token[] = [];
+  const letters = [...pattern];
+  for (let at = 0; at < letters.length; at++) {
+    const letter = letters[at] as string;
+    const close = letter === '[' ? letters.indexOf(']', at + 2) : -1;
+    if (letter === '*') tokens.push('*');
+    else if (letter === '?') tokens.push(() => true);
+    else if (close > 0) {
+      tokens.push(toClass(letters.slice(at + 1, close)));
+      at = close;
+    } else tokens.push((given) => given === letter);
+  }
+  return tokens;
+}
+
+function toClass(letters: readonly string[]): (letter: string) => boolean {
+  const negated = letters[0] === '!' || letters[0] === '^';
+  const members = negated ? letters.slice(1) : letters;
+  const ranges: [string, string][] = [];
+  for (let at = 0; at < members.length; at++) {
+    const from = members[at] as string;
+    const isRange = members[at + 1] === '-' && at + 2 < members.length;
+    ranges.push([from, isRange ? (members[at + 2] as string) : from]);
+    if (isRange) at += 2;
+  }
+  return (letter) => ranges.some(([from, to]) => from <= letter && letter <= to) !== negated;
+}

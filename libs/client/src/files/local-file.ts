@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { constants, createReadStream } from 'node:fs';
+import { type FileHandle, lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { localDenied } from './local-error.ts';
+
+/** Permission bits. Setuid, setgid and sticky of a file from a sandbox mean nothing good here. */
+export const PERMISSIONS = 0o777;
+
+/** A local file that is being written. */
+export interface LocalFile {
+  write(data: Uint8Array): Promise<void>;
+  /** Puts it in its place. */
+  finish(mode: number): Promise<void>;
+  /** Leaves what was there before. */
+  discard(): Promise<void>;
+}
+
+/** Opens what a download writes to: a device or FIFO itself, otherwise a new file that takes the place of the old one. */
+export async function openLocalFile(localPath: string): Promise<LocalFile> {
+  const found = await statIfThere(localPath);
+  if (found === undefined) {
+    if (await isLink(localPath)) throw localDenied(localPath, 'is a symbolic link to nothing');
+    return replaceFile(resolve(localPath));
+  }
+  if (found.isDirectory()) throw localDenied(localPath, 'is a directory', 'FILE_IS_DIRECTORY');
+  // What the system's own folders name is the open file behind the name, which a new file would not reach.
+  if (!found.isFile() || /^\/(dev|proc)\//.test(resolve(localPath))) return writeTo(localPath);
+  return replaceFile(await realpath(localPath));
+}
+
+/** A new file that replaces what is at the path, also a symbolic link, when it is whole. */
+export async function replaceFile(localPath: string): Promise<LocalFile> {
+  const part = join(dirname(localPath), `.shellfleet-${randomBytes(8).toString('hex')}.part`);
+  const file = await open(part, 'wx', 0o600);
+  return {
+    write: (data) => writeWhole(file, data),
+    async finish(mode) {
+      await file.chmod(mode & PERMISSIONS);
+      await file.close();
+      await rename(part, localPath);
+    },
+    async discard() {
+      await file.close().catch(() => {});
+      await rm(part, { force: true });
+    },
+  };
+}
+
+async function writeTo(localPath: string): Promise<LocalFile> {
+  const file = await open(localPath, constants.O_WRONLY);
+  return {
+    write: (data) => writeWhole(file, data),
+    finish: () => file.close(),
+    discard: () => file.close(),
+  };
+}
+
+/** A FIFO takes a part at a time. */
+async function writeWhole(file: FileHandle, data: Uint8Array): Promise<void> {
+  for (let done = 0; done < data.byteLength; ) {
+    const { bytesWritten } = await file.write(data, done, data.byteLength - done, null);
+    done += bytesWritten;
+  }
+}
+
+/** The bytes of a file, device or FIFO, in pieces. */
+export function readLocalFile(localPath: string, pieceBytes: number): AsyncIterable<Uint8Array> {
+  return createReadStream(localPath, { highWaterMark: pieceBytes });
+}
+
+export async function statIfThere(
+  localPath: string,
+  how: typeof stat | typeof lstat = stat,
+): Promise<Stats | undefined> {
+  return (how as (path: string) => Promise<Stats>)(localPath).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+}
+
+async function isLink(localPath: string): Promise<boolean> {
+  return (await statIfThere(localPath, lstat))?.isSymbolicLink() === true;
+}

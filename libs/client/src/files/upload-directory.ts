@@ -1,0 +1,121 @@
+import type { Dirent, Stats } from 'node:fs';
+import { lstat, opendir, readFile, readlink, stat } from 'node:fs/promises';
+import { join, posix } from 'node:path';
+import type { WrittenEntry } from '@shellfleet/protocol';
+import { cut, PART_BYTES, sendParts, toParts } from './file-parts.ts';
+import { type DoneStep, type FileSteps, SameSandbox } from './file-steps.ts';
+import type { TransferOptions } from './files.ts';
+import { localDenied } from './local-error.ts';
+import { PERMISSIONS, readLocalFile } from './local-file.ts';
+import type { Progress } from './progress.ts';
+
+/** Larger files go in steps of their own. */
+const SMALL_BYTES = 262_144;
+const BUNDLE_BYTES = 393_216;
+const BUNDLE_ENTRIES = 1_000;
+const BUNDLES_AHEAD = 4;
+/** What the owner needs to write into a directory. */
+const OWNER = 0o700;
+
+/** Copies what is in a local directory to a directory of the sandbox. `nextId` makes ULIDs. */
+export async function uploadDirectory(
+  steps: FileSteps,
+  localPath: string,
+  path: string,
+  nextId: () => string,
+  progress: Progress,
+  { signal }: TransferOptions,
+): Promise<void> {
+  const bundles = new Bundles(steps, path);
+  /** Directories whose own mode would keep their files out: they get it at the end. */
+  const closed: WrittenEntry[] = [];
+  const addDirectory = async (name: string, mode: number) => {
+    if ((mode & OWNER) !== OWNER) closed.push({ kind: 'mode', name, mode });
+    await bundles.add({ kind: 'directory', name, mode: mode | OWNER }, 0);
+  };
+  await addDirectory('.', (await stat(localPath)).mode & PERMISSIONS);
+  for await (const { name, local, found } of walkLocal(localPath)) {
+    signal?.throwIfAborted();
+    const mode = found.mode & PERMISSIONS;
+    if (found.isDirectory()) await addDirectory(name, mode);
+    else if (found.isSymbolicLink()) {
+      const target = await readlink(local);
+      await bundles.add({ kind: 'symlink', name, mode, data: Buffer.from(target).toString('base64') }, target.length);
+    } else if (!found.isFile()) {
+      throw localDenied(local, 'is neither a file nor a directory nor a symbolic link, so it is not copied');
+    } else {
+      const small = found.size <= SMALL_BYTES ? await readFile(local) : undefined;
+      if (small !== undefined && small.byteLength <= SMALL_BYTES) {
+        await bundles.add({ kind: 'file', name, mode, data: small.toString('base64') }, small.byteLength);
+        progress.add(small.byteLength, 1);
+      } else {
+        const parts = small === undefined ? toParts(readLocalFile(local, PART_BYTES)) : cut(small);
+        const file = { path: posix.join(path, name), transfer: nextId(), mode };
+        const sent = await sendParts(steps, file, parts, { signal, onSent: (bytes) => progress.add(bytes, 0) });
+        for (const step of await Promise.all(sent)) bundles.sandbox.check(step);
+        progress.add(0, 1);
+      }
+    }
+  }
+  await bundles.settle();
+  // The deepest first: the way to it stays open.
+  for (const entry of closed.reverse()) await bundles.add(entry, 0);
+  await bundles.settle();
+}
+
+/** Everything below the directory, each directory before what is in it. Links are not followed. */
+async function* walkLocal(
+  directory: string,
+  below = '',
+): AsyncGenerator<{ name: string; local: string; found: Stats }> {
+  for await (const entry of (await opendir(directory)) as AsyncIterable<Dirent>) {
+    const name = below === '' ? entry.name : `${below}/${entry.name}`;
+    const local = join(directory, entry.name);
+    const found = await lstat(local);
+    yield { name, local, found };
+    if (found.isDirectory()) yield* walkLocal(local, name);
+  }
+}
+
+/** Sends entries in groups, several groups at a time. */
+class Bundles {
+  readonly sandbox: SameSandbox;
+  readonly #steps: FileSteps;
+  readonly #path: string;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #entries: WrittenEntry[] = [];
+  #bytes = 0;
+
+  constructor(steps: FileSteps, path: string) {
+    this.#steps = steps;
+    this.#path = path;
+    this.sandbox = new SameSandbox(path);
+  }
+
+  async add(entry: WrittenEntry, bytes: number): Promise<void> {
+    if (this.#bytes + bytes > BUNDLE_BYTES) await this.#send();
+    this.#entries.push(entry);
+    this.#bytes += bytes;
+    if (this.#entries.length >= BUNDLE_ENTRIES) await this.#send();
+  }
+
+  /** Everything that was added is in the sandbox. */
+  async settle(): Promise<void> {
+    await this.#send();
+    await Promise.all(this.#underWay);
+  }
+
+  async #send(): Promise<void> {
+    const entries = this.#entries;
+    if (entries.length === 0) return;
+    this.#entries = [];
+    this.#bytes = 0;
+    const sent = await this.#steps.send({ name: 'unpack', path: this.#path, entries });
+    const done: Promise<DoneStep> = sent.answer().then((step) => this.sandbox.check(step));
+    // One that fails stays, so that settle() rejects with it.
+    const underWay: Promise<unknown> = done.then(() => this.#underWay.delete(underWay));
+    underWay.catch(() => {});
+    this.#underWay.add(underWay);
+    if (this.#underWay.size >= BUNDLES_AHEAD) await Promise.race(this.#underWay);
+  }
+}

@@ -1,0 +1,157 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Notifier } from '@shellfleet/concurrency';
+import { readRecord } from '@shellfleet/mailbox';
+import {
+  entryIdSchema,
+  isShellfleetError,
+  type LogPage,
+  type LogQuestion,
+  type SessionKeys,
+  STREAM_NAMES,
+  type StreamName,
+} from '@shellfleet/protocol';
+import { type AskContext, askHost } from '../hosts/ask-host.ts';
+
+// Reads the output over the stream's budget from the host of a running command, one page ahead of its consumer.
+//
+// ATTACHED-1. Every question is a sign of life, and names what the consumer has taken: the host throttles the command to that.
+// ATTACHED-2. While the consumer takes nothing, the signs of life go on.
+// ATTACHED-3. At most one page waits here.
+
+const SIGN_OF_LIFE_MS = 2_000;
+/** A host that has nothing new answers after a moment; one of an older version answers at once. */
+const SHORTEST_ROUND_MS = 200;
+const RETRY_MS = 500;
+/** How long the host may give no answer when the rest of the output is read. A worker restarts within seconds. */
+const REST_WITHIN_MS = 20_000;
+
+export type Position = Record<StreamName, number>;
+export type LogPiece = { stream: StreamName; offset: number; data: Uint8Array };
+
+export class AttachedReading implements Disposable {
+  readonly #context: AskContext;
+  readonly #keys: SessionKeys;
+  readonly #entryId: string;
+  readonly #stop = new AbortController();
+  readonly #taken = new Notifier();
+  /** What the consumer has, and what was read: offsets in redacted bytes of each stream. */
+  #consumed: Readonly<Position> = { stdout: 0, stderr: 0 };
+  #fetched: Position = { stdout: 0, stderr: 0 };
+  #page: LogPiece[] | undefined;
+  #host: string | undefined;
+  #started = false;
+
+  constructor(context: AskContext, keys: SessionKeys, entryId: string) {
+    this.#context = context;
+    this.#keys = keys;
+    this.#entryId = entryId;
+  }
+
+  /** Begins to read. `onPage` is called when a page has come. Further calls change nothing. */
+  start(onPage: () => void): void {
+    if (this.#started) return;
+    this.#started = true;
+    void this.#read(onPage);
+  }
+
+  /** The consumer has everything before this position. */
+  consumed(position: Readonly<Position>): void {
+    this.#consumed = { ...position };
+  }
+
+  /** The pieces that have come since the last call. */
+  take(): LogPiece[] {
+    const page = this.#page ?? [];
+    this.#page = undefined;
+    this.#taken.notify();
+    return page;
+  }
+
+  /** The command has ended: the pieces behind the position that its host has, to the end. Waits for a host that is restarting. */
+  async *rest(host: string, position: Readonly<Position>, signal: AbortSignal | undefined): AsyncGenerator<LogPiece> {
+    this[Symbol.dispose]();
+    this.#fetched = { ...position };
+    let until = performance.now() + REST_WITHIN_MS;
+    for (;;) {
+      try {
+        const { pieces, more } = await this.#ask(host, 'reads', this.#fetched, signal);
+        yield* this.#toPieces(pieces);
+        if (!more || pieces.length === 0) return;
+        until = performance.now() + REST_WITHIN_MS;
+      } catch (error) {
+        if (!isAway(error) || signal?.aborted) throw error;
+        if (performance.now() > until) return;
+        await delay(RETRY_MS);
+      }
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#stop.abort();
+    this.#taken.notify();
+  }
+
+  async #read(onPage: () => void): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const from = performance.now();
+      try {
+        if (this.#page !== undefined) {
+          const taken = await this.#taken.wait({ signal, timeoutMs: SIGN_OF_LIFE_MS });
+          if (!taken) await this.#ask(await this.#findHost(), 'waits', this.#consumed, signal);
+          continue;
+        }
+        const position = latest(this.#fetched, this.#consumed);
+        const { pieces } = await this.#ask(await this.#findHost(), 'reads', position, signal);
+        if (pieces.length > 0) {
+          this.#page = this.#toPieces(pieces);
+          onPage();
+        } else {
+          await delay(Math.max(0, SHORTEST_ROUND_MS - (performance.now() - from)));
+        }
+      } catch {
+        // Its worker restarts, or Redis is down. What is missing in the end is counted then.
+        this.#host = undefined;
+        if (!signal.aborted) await delay(RETRY_MS);
+      }
+    }
+  }
+
+  async #ask(
+    host: string,
+    attached: 'reads' | 'waits',
+    from: Position,
+    signal: AbortSignal | undefined,
+  ): Promise<LogPage> {
+    const entry = entryIdSchema.parse(this.#entryId);
+    const question: LogQuestion = {
+      type: 'log',
+      entry,
+      streams: [...STREAM_NAMES],
+      from,
+      attached,
+    };
+    return askHost(this.#context, host, this.#keys, question, { signal });
+  }
+
+  async #findHost(): Promise<string> {
+    this.#host ??= (await readRecord(this.#context.redis, this.#keys, this.#entryId))?.host;
+    if (!this.#host) throw new Error('no host runs it');
+    return this.#host;
+  }
+
+  #toPieces(pieces: LogPage['pieces']): LogPiece[] {
+    return pieces.map(({ stream, offset, data }) => {
+      const bytes = Buffer.from(data, 'base64');
+      this.#fetched[stream] = Math.max(this.#fetched[stream], offset + bytes.byteLength);
+      return { stream, offset, data: bytes };
+    });
+  }
+}
+
+function latest(a: Readonly<Position>, b: Readonly<Position>): Position {
+  return { stdout: Math.max(a.stdout, b.stdout), stderr: Math.max(a.stderr, b.stderr) };
+}
+
+const isAway = (error: unknown) =>
+  isShellfleetError(error) && ['HOST_UNREACHABLE', 'QUEUE_UNAVAILABLE'].includes(error.code);

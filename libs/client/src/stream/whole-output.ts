@@ -1,0 +1,138 @@
+import { type OutputChunk, type OutputEntry, type SessionKeys, STREAM_NAMES, toCommandId } from '@shellfleet/protocol';
+import type { AskContext } from '../hosts/ask-host.ts';
+import { parseWireResult } from '../results/read-result.ts';
+import { AttachedReading, type LogPiece, type Position } from './attached-reading.ts';
+import { ChunkAssembler } from './chunk-assembler.ts';
+import { followEntries } from './command-output.ts';
+import type { StreamContext } from './stream-reader.ts';
+
+// WHOLE-1. Every byte comes once, in the order of its stream: first those in the session's stream, then those on the host.
+// WHOLE-2. A command whose output is within a quarter of the budget costs no call that a plain reader does not make.
+// WHOLE-3. Bytes that neither has are counted where they are missing.
+
+/** A consumer that holds a chunk for so long is slow: the host must know that it lives. */
+const SLOW_AFTER_MS = 1_500;
+
+export interface WholeOutputOptions {
+  /** The command is throttled to this reader. After so many bytes it reports to the host. */
+  reportAfterBytes: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** The whole output of one command, live: also the part that its session's stream does not carry. */
+export async function* followWholeOutput(
+  context: StreamContext & AskContext,
+  keys: SessionKeys,
+  entryId: string,
+  { reportAfterBytes, signal }: WholeOutputOptions,
+): AsyncGenerator<OutputChunk> {
+  const output = new WholeOutput();
+  using reading = new AttachedReading(context, keys, entryId);
+  let wake = () => {};
+  const report = () => {
+    reading.consumed(output.at);
+    if (reportAfterBytes !== Number.POSITIVE_INFINITY) reading.start(() => wake());
+  };
+  const position = { after: undefined, reportsIdle: true, ...(signal && { signal }) };
+  let hasEnded = false;
+  for await (const step of followEntries(context, keys, entryId, position)) {
+    switch (step.type) {
+      case 'idle':
+        wake = step.wake;
+        for (const piece of reading.take()) yield* whileSlow(output.addPiece(piece), report);
+        if (output.at.stdout + output.at.stderr > reportAfterBytes) report();
+        break;
+      case 'restarted':
+        output.restart();
+        break;
+      case 'output':
+        yield* whileSlow(output.addEntry(step.id, step.entry, hasEnded), report);
+        if (output.at.stdout + output.at.stderr > reportAfterBytes) report();
+        break;
+      case 'completed': {
+        hasEnded = true;
+        for (const piece of reading.take()) yield* output.addPiece(piece);
+        const { hostId } = parseWireResult(step.result, toCommandId(keys.session, entryId));
+        if (output.lacksPieces && hostId !== null)
+          for await (const piece of reading.rest(hostId, output.at, signal)) yield* output.addPiece(piece);
+        yield* output.addGaps();
+        break;
+      }
+      case 'ended':
+        yield* output.end(step.id, step.stored);
+    }
+  }
+}
+
+/** Reports to the host when the consumer holds a chunk for long. */
+async function* whileSlow(chunks: Iterable<OutputChunk>, report: () => void): AsyncGenerator<OutputChunk> {
+  for (const chunk of chunks) {
+    const timer = setTimeout(report, SLOW_AFTER_MS).unref();
+    try {
+      yield chunk;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** Puts the chunks together from the entries of the session's stream and the pieces of the host's log. */
+class WholeOutput {
+  /** Redacted bytes of each stream that were given out, or are missing. */
+  readonly at: Position = { stdout: 0, stderr: 0 };
+  readonly #fromHost: Position = { stdout: 0, stderr: 0 };
+  #assembler = new ChunkAssembler();
+  /** Entries without data: they count bytes that the host may have. */
+  #gaps: { id: string; entry: OutputEntry }[] = [];
+  #lastId = '0-0';
+
+  get lacksPieces(): boolean {
+    return this.#gaps.some(({ entry }) => entry.offset > this.at[entry.stream]);
+  }
+
+  restart(): void {
+    this.#assembler.restart();
+    for (const stream of STREAM_NAMES) this.at[stream] = this.#fromHost[stream] = 0;
+    this.#gaps = [];
+  }
+
+  *addEntry(id: string, entry: OutputEntry, isLate: boolean): Generator<OutputChunk> {
+    this.#lastId = id;
+    if (entry.data.byteLength === 0 && !isLate) {
+      this.#gaps.push({ id, entry });
+      return;
+    }
+    // What is counted before output that the stream has is not on the host: a full Redis took the count only.
+    yield* this.addGaps();
+    this.at[entry.stream] = Math.max(this.at[entry.stream], entry.offset + entry.data.byteLength);
+    yield this.#assembler.push(id, entry);
+  }
+
+  *addPiece({ stream, offset, data }: LogPiece): Generator<OutputChunk> {
+    const missing = Math.max(0, offset - this.at[stream]);
+    const fresh = data.subarray(Math.max(0, this.at[stream] - offset));
+    if (fresh.byteLength === 0) return;
+    this.at[stream] = offset + data.byteLength;
+    this.#fromHost[stream] += fresh.byteLength;
+    yield this.#assembler.pushFromHost(this.#lastId, stream, fresh, missing);
+  }
+
+  /** The gaps that nothing has filled. */
+  *addGaps(): Generator<OutputChunk> {
+    for (const { id, entry } of this.#gaps.splice(0)) {
+      const chunk = this.#assembler.push(id, { ...entry, omittedBytes: this.#missing(entry) });
+      this.at[entry.stream] = Math.max(this.at[entry.stream], entry.offset);
+      if (chunk.omittedBytes !== undefined) yield chunk;
+    }
+  }
+
+  end(id: string, stored: Position): OutputChunk[] {
+    return this.#assembler.end(id, stored);
+  }
+
+  #missing({ stream, offset, omittedBytes }: OutputEntry): number {
+    const missing = Math.max(0, offset - this.at[stream]);
+    // What a rule withholds has no offset: only its raw size is known.
+    return this.#assembler.isBlocked ? Math.max(missing, omittedBytes - this.#fromHost[stream]) : missing;
+  }
+}

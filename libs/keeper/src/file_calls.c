@@ -1,0 +1,186 @@
+#define _GNU_SOURCE
+#include "file_calls.h"
+#include "clock.h"
+#include "link.h"
+#include "log.h"
+#include "processes.h"
+#include "reaper.h"
+#include "start.h"
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { REMEMBERED = 256, ANSWER_BYTES = 4 << 20, PIECE_BYTES = 32 << 10 };
+
+typedef struct {
+  uint8_t error; // errno; 0: it was done
+  uint8_t signal;
+  uint16_t refusal;
+  uint32_t zero;
+  uint64_t total[STREAMS];
+} End;
+_Static_assert(sizeof(End) == 24, "the payload of FILE_ENDED has no padding");
+
+typedef struct {
+  int is_taken;
+  uint8_t id[ID_BYTES];
+  pid_t helper; // 0 when it has ended
+  int streams[STREAMS]; // files in memory: what the helper prints
+  uint64_t sent[STREAMS];
+  uint64_t kill_at; // 0: never
+  int is_late;      // it was killed at its time limit
+  int is_followed; // by the worker that made the call
+  End end;
+} Call;
+
+typedef struct {
+  uint8_t id[ID_BYTES];
+  int has_ended;
+  uint8_t error, signal;
+} Begun;
+
+static Call calls[FILE_CALLS];
+static Begun begun[REMEMBERED];
+static uint32_t begun_count;
+
+static Begun *find_begun(const uint8_t *id) {
+  for (int i = 0; i < REMEMBERED; i++)
+    if (!memcmp(begun[i].id, id, ID_BYTES)) return &begun[i];
+  return 0;
+}
+
+static Call *find_free(void) {
+  for (int i = 0; i < FILE_CALLS; i++)
+    if (!calls[i].is_taken) return &calls[i];
+  return 0;
+}
+
+static void release(Call *call) {
+  for (int s = 0; s < STREAMS; s++)
+    if (call->streams[s] >= 0) close(call->streams[s]);
+  call->is_taken = 0;
+}
+
+static void refuse(const Header *header, enum Refusal refusal, int error, int signal) {
+  const End end = {.refusal = refusal, .error = error, .signal = signal};
+  link_put(FILE_ENDED, 0, 0, header->id, 0, &end, sizeof end); // without room the worker waits for its time limit
+}
+
+static void begin(Call *call, const Header *header, const Start *start) {
+  *call = (Call){.is_taken = 1, .is_followed = 1, .streams = {-1, -1}};
+  memcpy(call->id, header->id, ID_BYTES);
+  for (int s = 0; s < STREAMS; s++) call->streams[s] = memfd_create("answer", MFD_CLOEXEC);
+  call->helper =
+    call->streams[0] < 0 || call->streams[1] < 0 ? -1 : file_spawn(&start->file, call->streams[0], call->streams[1]);
+  if (call->helper < 0) {
+    log_failure("starting a file operation");
+    release(call);
+    refuse(header, 0, EAGAIN, 0);
+    return;
+  }
+  Begun *own = &begun[begun_count++ % REMEMBERED];
+  *own = (Begun){0};
+  memcpy(own->id, header->id, ID_BYTES);
+  if (start->timeout_ms) call->kill_at = now_ms() + start->timeout_ms;
+  reaper_watch(call->helper);
+  processes_spare(call->helper);
+}
+
+void file_call_start(const Header *header, const uint8_t *payload) {
+  Start start;
+  Call *call = find_free();
+  const Begun *own = find_begun(header->id);
+  if (own && own->has_ended) refuse(header, REFUSED_ENDED, own->error, own->signal);
+  else if (own) refuse(header, REFUSED_RUNNING, 0, 0);
+  else if (header->flags != FILE_ENTRY || !start_parse(header, payload, &start)) refuse(header, REFUSED_INVALID, 0, 0);
+  else if (!call) refuse(header, REFUSED_BUSY, 0, 0);
+  else begin(call, header, &start);
+}
+
+void file_calls_claimed(void) {
+  for (int i = 0; i < FILE_CALLS; i++) calls[i].is_followed = 0;
+}
+
+static uint64_t size_of(int fd) {
+  struct stat status;
+  return fstat(fd, &status) ? 0 : status.st_size;
+}
+
+static void conclude(Call *call, int status) {
+  if (!WIFSIGNALED(status)) call->end.error = WEXITSTATUS(status);
+  else if (call->is_late) call->end.error = ETIMEDOUT;
+  else call->end.signal = WTERMSIG(status);
+  Begun *own = find_begun(call->id);
+  if (own) {
+    own->has_ended = 1;
+    own->error = call->end.error;
+    own->signal = call->end.signal;
+  }
+  for (int s = 0; s < STREAMS; s++) call->end.total[s] = size_of(call->streams[s]);
+  if (call->end.total[0] + call->end.total[1] > ANSWER_BYTES) call->end = (End){.error = EFBIG};
+}
+
+void file_calls_on_children(void) {
+  for (int i = 0; i < FILE_CALLS; i++) {
+    Call *call = &calls[i];
+    int status;
+    if (!call->is_taken || !call->helper || !reaper_take(call->helper, &status)) continue;
+    processes_unspare(call->helper);
+    call->helper = 0;
+    conclude(call, status);
+  }
+}
+
+int file_calls_tick(void) {
+  int wake = -1;
+  const uint64_t now = now_ms();
+  for (int i = 0; i < FILE_CALLS; i++) {
+    Call *call = &calls[i];
+    if (!call->is_taken) continue;
+    if (!call->helper && !call->is_followed) release(call); // CALLS-2
+    if (!call->is_taken || !call->helper || !call->kill_at) continue;
+    if (now >= call->kill_at) {
+      kill(call->helper, SIGKILL); // a child that is not reaped yet: it cannot fail
+      call->kill_at = 0;
+      call->is_late = 1;
+    } else if (wake < 0 || call->kill_at - now < (uint64_t)wake) {
+      wake = call->kill_at - now;
+    }
+  }
+  return wake;
+}
+
+// 0 when there was no room.
+static int send_call(Call *call) {
+  static uint8_t piece[PIECE_BYTES];
+  for (int s = 0; s < STREAMS; s++) {
+    while (call->sent[s] < call->end.total[s]) {
+      const ssize_t n = pread(call->streams[s], piece, sizeof piece, call->sent[s]);
+      if (n <= 0) { // memory of this process's own: it does not fail
+        call->end.total[s] = call->sent[s];
+        break;
+      }
+      const uint64_t left = call->end.total[s] - call->sent[s];
+      const size_t bytes = (uint64_t)n < left ? (uint64_t)n : left;
+      if (!link_put(FILE_OUTPUT, s, 0, call->id, call->sent[s], piece, bytes)) return 0;
+      call->sent[s] += bytes;
+    }
+  }
+  if (!link_put(FILE_ENDED, 0, 0, call->id, 0, &call->end, sizeof call->end)) return 0;
+  release(call);
+  return 1;
+}
+
+int file_calls_send(void) {
+  int more = 0;
+  if (!link_is_up()) return 0;
+  for (int i = 0; i < FILE_CALLS; i++) {
+    Call *call = &calls[i];
+    if (call->is_taken && !call->helper && call->is_followed && !send_call(call)) more = 1;
+  }
+  return more;
+}

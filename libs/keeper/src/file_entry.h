@@ -1,0 +1,29 @@
+// What a file operation is to do: of an entry, or of a file call.
+#ifndef FILE_ENTRY_H
+#define FILE_ENTRY_H
+#include <stdint.h>
+
+enum FileOperation {
+  FILE_READ = 1,
+  FILE_WRITE = 2,
+  FILE_LIST = 3,
+  FILE_STAT = 4,
+  FILE_REMOVE = 5,
+  FILE_MAKE_DIRECTORY = 6,
+  FILE_RENAME = 7,
+  FILE_CHANGE_MODE = 8,
+  FILE_UNPACK = 9,
+  FILE_PACK = 10,
+};
+// FILE_MODE: a write gives the file the mode in `length`.
+enum FileFlags { FILE_TRUNCATE = 1, FILE_PARENTS = 2, FILE_RECURSIVE = 4, FILE_MODE = 8 };
+
+typedef struct {
+  uint8_t operation, flags;
+  char *path, *rename_to; // rename_to: empty for none
+  uint64_t offset, length;
+  const uint8_t *data; // it points into the payload
+  uint32_t data_bytes;
+} FileEntry;
+
+#endif

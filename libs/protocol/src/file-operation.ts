@@ -1,0 +1,41 @@
+import { z } from 'zod';
+
+const path = z.string();
+const mode = z.number().int().min(0).max(0o7777);
+
+/** One entry of a directory that is written. Names are relative to the directory; `data` is base64, of a symbolic link its target. */
+const writtenEntrySchema = z.object({
+  /** `mode` changes only the mode of one that is there. */
+  kind: z.enum(['directory', 'file', 'symlink', 'mode']),
+  name: z.string(),
+  mode,
+  data: z.string().optional(),
+});
+export type WrittenEntry = z.infer<typeof writtenEntrySchema>;
+
+/** One step of a file operation; larger files and directories are transferred in several. `data` is base64. */
+export const fileOperationSchema = z.discriminatedUnion('name', [
+  z.object({ name: z.literal('read'), path, offset: z.number(), length: z.number() }),
+  /** Parts go to a temporary file beside the path. The last part renames it to the path. Without a mode a replaced file keeps its own. */
+  z.object({
+    name: z.literal('write'),
+    path,
+    offset: z.number(),
+    last: z.boolean(),
+    transfer: z.string(),
+    data: z.string(),
+    mode: mode.optional(),
+  }),
+  /** A page of a walk: what is below the path down to `depth` (0: everything), after the entry `after`. */
+  z.object({ name: z.literal('list'), path, depth: z.number().int().min(0), after: z.string() }),
+  z.object({ name: z.literal('stat'), path }),
+  z.object({ name: z.literal('remove'), path, recursive: z.boolean() }),
+  z.object({ name: z.literal('mkdir'), path }),
+  z.object({ name: z.literal('rename'), path, to: z.string() }),
+  z.object({ name: z.literal('chmod'), path, mode }),
+  /** Writes entries below the path. */
+  z.object({ name: z.literal('unpack'), path, entries: z.array(writtenEntrySchema) }),
+  /** Reads small files below the path, as far as the answer has room. */
+  z.object({ name: z.literal('pack'), path, names: z.array(z.string()) }),
+]);
+export type FileOperation = z.infer<typeof fileOperationSchema>;

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import type { EventType, OutputChunk } from './events.ts';
+import type { Result } from './result.ts';
+
+/** The `data` of an event, by its type. */
+export interface SessionEventData {
+  /** It has work, and waits for a slot. */
+  'session.queued': Record<string, never>;
+  /** Its first shell is ready. */
+  'session.opened': ShellEventData;
+  /** Another worker, or a new process of the same one, took its living shell over. */
+  'session.adopted': ShellEventData;
+  /** A fresh shell is ready, after a restart or a loss. */
+  'session.restarted': ShellEventData;
+  /** Its shell is gone, with everything in it. */
+  'session.lost': {
+    /** Why, in words. */
+    reason: string;
+    /** The host that had it. */
+    hostId?: string | undefined;
+  };
+  /** It is closed. The last event. */
+  'session.closed': {
+    /** Why, in words. Absent when a caller closed it. */
+    reason?: string | undefined;
+  };
+  /** Its host does not answer; `onHostLoss` of its spec applies after `hostGraceMs`. */
+  'host.unreachable': { hostId: string };
+  /** An entry was accepted: a command, a step of a file operation, or a restart. */
+  'command.accepted': { kind: 'command' | 'file' | 'restart' };
+  /** It began. `again`: it runs once more, for the `attempt`th time in all. */
+  'command.started': { hostId: string; again?: true | undefined; attempt?: number | undefined };
+  /** A piece of its output. */
+  'command.output': OutputChunk;
+  /** It ended. */
+  'command.completed': Result;
+  /** It waits for an answer of a person. The data is redacted. */
+  'approval.requested': Record<string, unknown>;
+  /** Somebody answered. */
+  'approval.answered': Record<string, unknown>;
+}
+
+/** The shell that an event is about. */
+export interface ShellEventData {
+  /** The host that has it. */
+  hostId: string;
+  /** Number of shells that the session has had, this one included. */
+  epoch: number;
+  /** The image of its container. Absent under the policy `host`, which has none. */
+  image?: string | undefined;
+}
+
+/** The fields of every event. */
+export interface SessionEventFields {
+  /** Its place in the session's stream: `events({ after: id })` continues behind it. */
+  id: string;
+  /** When it happened; ISO 8601, by the clock of Redis. */
+  at: string;
+}
+
+type CommandEventType = Extract<EventType, `command.${string}` | `approval.${string}`>;
+
+/** One event of a session. Its `type` tells the type of its `data`; events of commands and approvals have the id of the command. */
+export type SessionEvent = {
+  [Type in EventType]: SessionEventFields & {
+    type: Type;
+    data: SessionEventData[Type];
+  } & (Type extends CommandEventType ? { commandId: string } : { commandId?: undefined });
+}[EventType];
+
+/** Events whose data is stored as JSON. The others have data of other schemas: output, and Results. */
+export type JsonEventType = Exclude<EventType, 'command.output' | 'command.completed'>;
+
+const shellSchema = z.object({ hostId: z.string(), epoch: z.number(), image: z.string().optional() });
+const anySchema = z.record(z.string(), z.unknown());
+
+/** The stored data of each event. */
+export const eventDataSchemas: { [Type in JsonEventType]: z.ZodType<SessionEventData[Type]> } = {
+  'session.queued': z.object({}),
+  'session.opened': shellSchema,
+  'session.adopted': shellSchema,
+  'session.restarted': shellSchema,
+  'session.lost': z.object({ reason: z.string(), hostId: z.string().optional() }),
+  'session.closed': z.object({ reason: z.string().optional() }),
+  'host.unreachable': z.object({ hostId: z.string() }),
+  'command.accepted': z.object({ kind: z.enum(['command', 'file', 'restart']) }),
+  'command.started': z.object({
+    hostId: z.string(),
+    again: z.literal(true).optional(),
+    attempt: z.number().optional(),
+  }),
+  'approval.requested': anySchema,
+  'approval.answered': anySchema,
+};

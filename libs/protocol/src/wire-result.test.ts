@@ -1,0 +1,76 @@
+import fc from 'fast-check';
+import { expect, expectTypeOf, test } from 'vitest';
+import { sampleResult } from '../test-support/sample-result.ts';
+import { OUTCOMES, type Result } from './result.ts';
+import { fromWireResult, toWireResult, type WireResult, wireResultSchema } from './wire-result.ts';
+
+const ids = { commandId: 's.01ARZ3NDEKTSV4RRFFQ69G5FAV', sessionId: 's' };
+const text = fc.oneof(fc.constant(''), fc.string({ unit: 'binary' }));
+const result = fc
+  .record({
+    outcome: fc.constantFrom(...OUTCOMES),
+    stdout: text,
+    stderr: text,
+    output: text,
+    interleaved: fc.boolean(),
+  })
+  .map(({ outcome, stdout, stderr, output, interleaved }) => ({
+    ...sampleResult(outcome),
+    stdout,
+    stderr,
+    output: interleaved ? output : stdout + stderr,
+  }));
+
+test('a Result comes back as it was, whatever was left out on the wire', () => {
+  fc.assert(
+    fc.property(result, (given) => {
+      const wire = wireResultSchema.parse(JSON.parse(JSON.stringify(toWireResult(given))));
+      expect(fromWireResult(ids, wire)).toEqual({ ...ids, ...given, deduplicated: false });
+    }),
+  );
+});
+
+test('a Result whose shell was not kept has a reason, which is not empty', () => {
+  const accepts = (shell: object) => wireResultSchema.safeParse({ ...sampleResult('success'), shell }).success;
+  const shells = (['partial', 'lost'] as const).flatMap((state) => [
+    { state, epoch: 2 },
+    { state, reason: '', epoch: 2 },
+    { state, reason: 'it was idle for 10 ms', epoch: 2 },
+  ]);
+  expect(shells.map(accepts)).toEqual([false, false, true, false, false, true]);
+});
+
+test('the wire carries no text twice', () => {
+  expect('output' in toWireResult(sampleResult('success', { stdout: 'a', output: 'a' }))).toBe(false);
+  expect('output' in toWireResult(sampleResult('success', { stderr: 'a', output: 'a' }))).toBe(false);
+  expect(toWireResult(sampleResult('success', { stdout: 'a', stderr: 'b', output: 'ba' })).output).toBe('ba');
+});
+
+test('a Result has the fields of its outcome: an error exactly for error, an exit code exactly for what ended by itself', () => {
+  type Of<O> = Extract<Result, { outcome: O }>;
+  type Own = 'success' | 'failure' | 'blocked';
+  expectTypeOf<Of<Own>['exitCode']>().toEqualTypeOf<number>();
+  expectTypeOf<Of<Exclude<Result['outcome'], Own>>['exitCode']>().toEqualTypeOf<null>();
+  expectTypeOf<Of<'error'>['error']['code']>().toEqualTypeOf<string>();
+  expectTypeOf<Of<Exclude<Result['outcome'], 'error'>>['error']>().toEqualTypeOf<undefined>();
+  expectTypeOf<Of<'blocked'>['blocked']['reason']>().toEqualTypeOf<'matched' | 'too-slow'>();
+  // Of a Result that nobody has looked at.
+  expectTypeOf<Result['exitCode']>().toEqualTypeOf<number | null>();
+  expectTypeOf<NonNullable<Result['error']>['message']>().toEqualTypeOf<string>();
+  // What is stored and what is returned agree, field by field, for every outcome.
+  type Stored = WireResult & { commandId: string; sessionId: string; output: string; deduplicated: boolean };
+  expectTypeOf<Stored>().toExtend<Result>();
+  expectTypeOf<Omit<Of<'error'>, 'cancelReason'>>().toExtend<WireResult>();
+});
+
+test.each([
+  ['success', { exitCode: null }],
+  ['failure', { reason: 'wall' }],
+  ['timeout', { exitCode: 143 }],
+  ['cancellation', { exitCode: 0 }],
+  ['blocked', { blocked: undefined }],
+  ['error', { error: undefined }],
+] as const)('a stored %s with %j is no Result', (outcome, wrong) => {
+  expect(wireResultSchema.safeParse(sampleResult(outcome)).success).toBe(true);
+  expect(wireResultSchema.safeParse({ ...sampleResult(outcome), ...wrong }).success).toBe(false);
+});

@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import { wireErrorSchema } from './errors.ts';
+import type { Result } from './result.ts';
+
+const fields = {
+  signal: z.string().nullable(),
+  stdout: z.string(),
+  stderr: z.string(),
+  output: z.string().optional(),
+  truncated: z.object({ bytes: z.boolean(), lines: z.boolean() }),
+  totals: z.object({
+    stdoutBytes: z.number(),
+    stderrBytes: z.number(),
+    stdoutLines: z.number(),
+    stderrLines: z.number(),
+  }),
+  redactions: z.record(z.string(), z.number()),
+  shell: z
+    .object({ state: z.enum(['kept', 'partial', 'lost']), reason: z.string().min(1).optional(), epoch: z.number() })
+    .refine(({ state, reason }) => state === 'kept' || reason !== undefined, 'a state that was not kept has a reason'),
+  timings: z.object({ queuedMs: z.number(), startMs: z.number(), runMs: z.number(), totalMs: z.number() }),
+  hostId: z.string().nullable(),
+  attempts: z.number().optional(),
+};
+const blockedSchema = z.object({ type: z.string(), reason: z.enum(['matched', 'too-slow']) });
+const mayBlock = { blocked: blockedSchema.optional() };
+const ownEnd = z.enum(['exited', 'signalled', 'oom']);
+
+/** A Result as it is stored in the stream, whose entry has the ids. `output` is absent where it equals the only stream with output. */
+export const wireResultSchema = z.discriminatedUnion('outcome', [
+  z.object({ ...fields, outcome: z.literal('success'), exitCode: z.number(), reason: z.literal('exited') }),
+  z.object({ ...fields, outcome: z.literal('failure'), exitCode: z.number(), reason: ownEnd }),
+  z.object({
+    ...{ ...fields, ...mayBlock },
+    outcome: z.literal('timeout'),
+    exitCode: z.null(),
+    reason: z.enum(['wall', 'no-output', 'not-started']),
+  }),
+  z.object({
+    ...{ ...fields, ...mayBlock },
+    outcome: z.literal('cancellation'),
+    exitCode: z.null(),
+    reason: z.literal('cancelled'),
+    cancelReason: z.string().min(1).optional(),
+  }),
+  z.object({
+    ...fields,
+    outcome: z.literal('denial'),
+    exitCode: z.null(),
+    reason: z.enum(['policy', 'approver']),
+  }),
+  z.object({ ...fields, outcome: z.literal('blocked'), exitCode: z.number(), reason: ownEnd, blocked: blockedSchema }),
+  z.object({
+    ...{ ...fields, ...mayBlock },
+    outcome: z.literal('lost'),
+    exitCode: z.null(),
+    reason: z.enum(['host-lost', 'container-removed']).optional(),
+  }),
+  z.object({
+    ...{ ...fields, ...mayBlock },
+    outcome: z.literal('error'),
+    exitCode: z.null(),
+    reason: z.enum(['oom', 'disk', 'container-removed']).optional(),
+    error: wireErrorSchema,
+  }),
+]);
+export type WireResult = z.infer<typeof wireResultSchema>;
+
+type Fields = { [field in keyof typeof fields]: z.infer<(typeof fields)[field]> };
+/** The fields of a WireResult that its outcome does not determine. */
+export type WireFields = Omit<Fields, 'output' | 'attempts'> & Partial<Pick<Fields, 'output' | 'attempts'>>;
+type OwnFields<T> = T extends unknown ? Omit<T, keyof Fields> : never;
+type WithoutNull<T> = T extends { exitCode: null } ? Omit<T, 'exitCode'> : T;
+/** What its outcome determines. An `exitCode` is given only where there is one. */
+export type ResultEnd = WithoutNull<OwnFields<WireResult>>;
+
+/** The Result of an entry that ended in this way. Without `rest` it never ran, or nothing is known of its run. */
+export function newResult(end: ResultEnd, rest: Partial<WireFields> = {}): WireResult {
+  const empty: WireFields = {
+    signal: null,
+    stdout: '',
+    stderr: '',
+    truncated: { bytes: false, lines: false },
+    totals: { stdoutBytes: 0, stderrBytes: 0, stdoutLines: 0, stderrLines: 0 },
+    redactions: {},
+    shell: { state: 'kept', epoch: 0 },
+    timings: { queuedMs: 0, startMs: 0, runMs: 0, totalMs: 0 },
+    hostId: null,
+  };
+  return { exitCode: null, ...end, ...empty, ...rest } as WireResult;
+}
+
+/** The part of a Result that its outcome does not determine, for a Result of another outcome. */
+export function fieldsOf(result: WireResult): WireFields {
+  const { signal, stdout, stderr, output, truncated, totals, redactions, shell, timings, hostId, attempts } = result;
+  return {
+    ...{ signal, stdout, stderr, truncated, totals, redactions, shell, timings, hostId },
+    ...(output !== undefined && { output }),
+    ...(attempts !== undefined && { attempts }),
+  };
+}
+
+/** Drops `output` where a reader can derive it from the streams. */
+export function toWireResult(result: WireResult): WireResult {
+  const { output, ...rest } = result;
+  const derivable =
+    output === undefined || output === rest.stdout + rest.stderr ? rest.stdout === '' || rest.stderr === '' : false;
+  return derivable || output === undefined ? rest : { ...rest, output };
+}
+
+export function fromWireResult(
+  ids: { commandId: string; sessionId: string },
+  wire: WireResult,
+  deduplicated = false,
+): Result {
+  return { ...ids, ...wire, output: wire.output ?? wire.stdout + wire.stderr, deduplicated };
+}

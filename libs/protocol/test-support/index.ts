@@ -1,0 +1,2 @@
+export * from './fuzz.ts';
+export * from './sample-result.ts';

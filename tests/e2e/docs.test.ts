@@ -1,0 +1,65 @@
+import { glob } from 'node:fs/promises';
+import { checkoutRoot } from '@shellfleet/setup';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Fence, readFences } from '../support/doc-fences.ts';
+import { DocReader } from '../support/doc-reader.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+
+// What the documents show is run as they show it, against a fleet. See doc-fences.ts.
+
+const pages = ['README.md', ...(await Array.fromAsync(glob('docs/*.md', { cwd: checkoutRoot }))).toSorted()];
+const fences = (await Promise.all(pages.map(readFences))).flat();
+const isCode = ({ language }: Fence) => language === 'sh' || language === 'ts';
+const runs = fences.filter((fence) => isCode(fence) && fence.notRun === undefined && fence.file === undefined);
+const programs = fences.filter(({ language, notRun }) => language === 'ts' && notRun === undefined);
+
+let reader: DocReader;
+let testFleet: TestFleet;
+beforeAll(async () => {
+  reader = await DocReader.install();
+  for (const fence of programs) await reader.save(fence);
+  testFleet = await startFleet({ slots: 16, env: { SHELLFLEET_TOOLS: `${reader.folder}/images.ts` } });
+  reader.use(testFleet);
+});
+afterAll(async () => {
+  await testFleet?.[Symbol.asyncDispose]();
+  await reader?.[Symbol.asyncDispose]();
+});
+
+test('every fence of the documents has a language: sh and ts are run, text is not', () => {
+  const others = fences.filter((fence) => !isCode(fence) && fence.language !== 'text');
+  expect(others.map(({ place, language }) => `${place} ${language}`)).toEqual([]);
+  expect(runs.length).toBeGreaterThan(10);
+});
+
+test('the commands of the documents that are not run are these', () => {
+  const notRun = fences.filter((fence) => fence.notRun !== undefined);
+  const lines = notRun.map(
+    ({ place, code, notRun }) => `${place.split(':')[0]}: ${code.split('\n')[0]?.split('  ')[0]}: ${notRun}`,
+  );
+  expect(lines).toEqual([
+    'README.md: npm start: tests/e2e/up-down.test.ts and scripts/bootstrap.test.ts start fleets',
+    'docs/benchmarks.md: npm run bench: takes minutes, and the machine alone',
+    'docs/cli.md: source <(npx shellfleet completion zsh): needs zsh',
+    'docs/mutants.md: npm run mutants: takes an hour',
+    'docs/operations.md: useradd --system --shell /usr/sbin/nologin shellfleet-sessions: adds a user to the machine; tests/e2e/host-policy.test.ts runs such a worker',
+    "docs/output.md: npx vitest run --project figures tests/e2e/floods.test.ts -t 'flood costs': these are tests and a benchmark themselves",
+    'docs/reliability.md: npm run chaos -- --minutes 30 --seed 7: takes half an hour; npm test runs short rounds',
+    'docs/reliability.md: SHELLFLEET_FIGURES=full npx vitest run --project chaos tests/chaos/reliability-figures.test.ts: these are tests themselves',
+  ]);
+});
+
+test.concurrent('the programs of the documents compile', async ({ expect }) => {
+  expect(await reader.compile()).toBe('');
+});
+
+const pagesThatRun = pages.filter((page) => runs.some(({ place }) => place.startsWith(`${page}:`)));
+test.concurrent.each(pagesThatRun)(
+  'what %s shows runs as it is shown',
+  async (page) => {
+    const wrong: string[] = [];
+    for (const fence of runs) if (fence.place.startsWith(`${page}:`)) wrong.push(...(await reader.try(fence)));
+    expect(wrong).toEqual([]);
+  },
+  120_000,
+);

@@ -1,0 +1,43 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { checkoutRoot } from '@shellfleet/setup';
+import { afterAll, beforeAll, test } from 'vitest';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+
+let testFleet: TestFleet;
+beforeAll(async () => {
+  testFleet = await startFleet({ slots: 8 });
+});
+afterAll(() => testFleet?.[Symbol.asyncDispose]());
+
+async function runExample(name: string, args: string[] = []) {
+  const { redisUrl, namespace, sealKey } = testFleet;
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  const env = {
+    ...{ PATH, HOME, NODE_COMPILE_CACHE },
+    ...{ SHELLFLEET_REDIS_URL: redisUrl, SHELLFLEET_NAMESPACE: namespace, SHELLFLEET_SEAL_KEY: sealKey },
+  };
+  const program = join(checkoutRoot, 'examples', name, 'src/main.ts');
+  const node = ['--conditions=@shellfleet/source', '--no-warnings', program, ...args];
+  return promisify(execFile)(process.execPath, node, { env }).then(
+    ({ stdout }) => ({ exitCode: 0, stdout, stderr: '' }),
+    ({ code, stdout, stderr }) => ({ exitCode: code as number, stdout: stdout as string, stderr: stderr as string }),
+  );
+}
+
+test.concurrent('the agent of the example asks its server, reads what it printed later, and mends it', async ({
+  expect,
+}) => {
+  const { exitCode, stdout, stderr } = await runExample('agent-loop');
+  expect(stderr).toBe('');
+  expect(stdout).toMatch(/2 \+ 3 = 23[\s\S]*gives string 23[\s\S]*2 \+ 3 = 5[\s\S]*It adds\./);
+  expect(exitCode).toBe(0);
+});
+
+test.concurrent('every reader of the back end gets every line once, however often it leaves', async ({ expect }) => {
+  const { exitCode, stdout, stderr } = await runExample('web-back-end', ['--lines', '20']);
+  expect(stderr).toBe('');
+  expect(stdout.match(/: every line once, and the end: success$/gm)).toHaveLength(3);
+  expect(exitCode).toBe(0);
+});

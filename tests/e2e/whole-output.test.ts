@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import { sessionKeys } from '@shellfleet/protocol';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FleetCli } from '../support/fleet-cli.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Promise: a foreground exec brings all of a command's output, whatever its size, or does not exit with the code of the command. A reader
+// that stalls or dies has no effect on the command.
+
+const MIB = 2 ** 20;
+const LOG_BYTES = 12 * MIB;
+/** More than the stream and the log of the host hold together, and than all buffers on the way. */
+const BYTES = 20 * MIB;
+const SPEC = { output: { streamBytes: MIB } };
+
+let stack: TestFleet;
+let cli: FleetCli;
+beforeAll(async () => {
+  stack = await startFleet({
+    env: { SHELLFLEET_READER_STALL: '4s', SHELLFLEET_LOG_COMMAND_BYTES: String(LOG_BYTES) },
+  });
+  cli = new FleetCli(stack);
+});
+afterAll(() => stack?.[Symbol.asyncDispose]());
+
+const md5 = (bytes: Uint8Array) => createHash('md5').update(bytes).digest('hex');
+/** Prints random bytes, and their checksum on stderr first. */
+const PRINT_RANDOM = `head -c ${BYTES} /dev/urandom > f; md5sum < f | cut -c 1-32 >&2; cat f`;
+
+/** The last command of the session, when it has ended. */
+async function lastResult(sessionId: string) {
+  const session = await stack.fleet.session(sessionId);
+  for await (const event of session.events()) if (event.type === 'command.completed') return event.data;
+  return undefined;
+}
+
+test('exec brings output of many times the size of stream and log, with an equal checksum, and Redis stays small', async () => {
+  await stack.fleet.session('whole', SPEC);
+  const { exitCode, stdout, stderr } = await cli.run(['exec', 'whole', '--', PRINT_RANDOM]);
+  expect({ exitCode, md5: `${md5(stdout)}\n` }).toEqual({ exitCode: 0, md5: stderr });
+  await using redis = Object.assign(new Redis(stack.redisUrl), {
+    [Symbol.asyncDispose]: async function (this: Redis) {
+      await this.quit();
+    },
+  });
+  const { stream } = sessionKeys(stack.namespace as never, 'default' as never, 'whole' as never);
+  expect(await redis.memory('USAGE', stream)).toBeLessThan(4 * MIB);
+});
+
+test('a consumer that reads nothing for a while makes the command wait, and gets everything', async () => {
+  await stack.fleet.session('slow', SPEC);
+  const exec = cli.start(['exec', 'slow', '--', PRINT_RANDOM]);
+  exec.child.stdout?.pause();
+  setTimeout(() => exec.child.stdout?.resume(), 2_500);
+  const { exitCode, stdout, stderr } = await exec.end;
+  expect({ exitCode, md5: `${md5(stdout)}\n` }).toEqual({ exitCode: 0, md5: stderr });
+});
+
+test('a consumer that stalls for longer than the limit has no effect on the command: bytes are missing, and exec says so with 125', async () => {
+  await stack.fleet.session('stalled', SPEC);
+  const exec = cli.start(['exec', 'stalled', '--', PRINT_RANDOM]);
+  exec.child.stdout?.pause();
+  expect(await lastResult('stalled')).toMatchObject({ outcome: 'success', totals: { stdoutBytes: BYTES } });
+  exec.child.stdout?.resume();
+  const { exitCode, stdout, stderr } = await exec.end;
+  const missing = BYTES - stdout.byteLength;
+  expect(missing).toBeGreaterThan(MIB);
+  expect(exitCode).toBe(125);
+  expect(stderr).toContain(`${missing} bytes of its output did not come, so the exit code is not that of stalled.`);
+});
+
+test('a reader that is killed has no effect on the command', async () => {
+  await stack.fleet.session('killed', SPEC);
+  const exec = cli.start(['exec', 'killed', '--', PRINT_RANDOM]);
+  await until(
+    () => exec.output().stdout.byteLength,
+    (bytes) => bytes > 2 * MIB,
+  );
+  exec.child.kill('SIGKILL');
+  expect(await lastResult('killed')).toMatchObject({ outcome: 'success', totals: { stdoutBytes: BYTES } });
+});

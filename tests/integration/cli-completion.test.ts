@@ -1,0 +1,97 @@
+import { execFile, spawn } from 'node:child_process';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { type ClientStage, setClientStage } from '../support/client-stage.ts';
+import { follow } from '../support/run-cli.ts';
+import { until } from '../support/until.ts';
+
+// The completion scripts in the shells that they are for. zsh and fish are installed where `npm test` can; elsewhere their tests fail.
+
+const run = promisify(execFile);
+let stage: ClientStage;
+let folder: string;
+let env: NodeJS.ProcessEnv;
+beforeAll(async () => {
+  stage = await setClientStage();
+  folder = await mkdtemp(join(tmpdir(), 'shellfleet-completion-'));
+  const program = join(folder, 'shellfleet');
+  await writeFile(program, `#!/bin/sh\nexec '${process.execPath}' --no-warnings '${inject('programs').cli}' "$@"\n`);
+  await chmod(program, 0o755);
+  await writeFile(join(folder, 'local-file.txt'), '');
+  env = {
+    ...{ PATH: `${folder}:${process.env.PATH}`, HOME: folder, TERM: 'xterm', LANG: 'C.UTF-8' },
+    ...{
+      SHELLFLEET_REDIS_URL: stage.own.url,
+      SHELLFLEET_NAMESPACE: stage.namespace,
+      SHELLFLEET_SEAL_KEY: stage.sealKey,
+    },
+    ...{ SHELLFLEET_STATE_DIR: '/nonexistent', NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
+  };
+  const fleet = await stage.connect();
+  for (const id of ['build-1', 'other']) await fleet.session(id);
+});
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** What is typed, and what the shell makes of it when Tab is pressed. */
+const completed: [string, string][] = [
+  ['shellfleet resta', 'restart '],
+  ['shellfleet exec --idle', '--idle-timeout '],
+  ['shellfleet ps --state unr', 'unreachable '],
+  ['shellfleet close other buil', 'build-1 '],
+  ['shellfleet cp ./local', './local-file.txt '],
+  ['shellfleet cp ./local-file.txt buil', 'build-1:'],
+];
+
+test.each([
+  ['bash', ['--norc', '--noprofile', '-i'], 'source <(shellfleet completion bash)'],
+  ['zsh', ['-f', '-i'], 'autoload -U compinit && compinit -u -D && source <(shellfleet completion zsh)'],
+])('%s completes verbs, flags, values, sessions and files', async (shell, args, load) => {
+  const words = [shell, ...args].join(' ');
+  const child = spawn('script', ['-qefc', words, '/dev/null'], { env, cwd: folder, stdio: ['pipe', 'pipe', 'pipe'] });
+  const { output, end } = follow(child);
+  const lines = () =>
+    output()
+      .stdout.toString()
+      .split(/[\r\n]+/);
+  // zsh takes the space behind a word back when something else than a word follows.
+  const untilShown = (line: string) =>
+    until(lines, (all) => all.includes(line) || all.includes(line.replace(' ]', ']')));
+  child.stdin.write(`${load}; echo lo""aded\n`);
+  await untilShown('loaded');
+  for (const [typed, word] of completed) {
+    // Ctrl-A and Ctrl-E: the line itself becomes the text that it prints.
+    child.stdin.write(`${typed}\t\u0001echo '[\u0005]'\n`);
+    await untilShown(`[${typed.slice(0, typed.lastIndexOf(' ') + 1)}${word}]`);
+  }
+  child.stdin.write('exit\n');
+  await end;
+});
+
+test('fish completes verbs, flags, values, sessions and files', async () => {
+  const queries = completed.map(([typed]) => `complete -C '${typed}' | head -n 1`);
+  const script = ['shellfleet completion fish | source', ...queries].join('; ');
+  const { stdout } = await run('fish', ['--no-config', '-c', script], { env, cwd: folder });
+  const words = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split('\t')[0]);
+  expect(words).toEqual(completed.map(([, word]) => word.trim()));
+});
+
+test('without a fleet, verbs and flags are completed all the same, without a word on stderr', async () => {
+  const complete = async (...words: string[]) =>
+    run(join(folder, 'shellfleet'), ['__complete', '--', ...words], {
+      env: { ...env, SHELLFLEET_REDIS_URL: 'redis://127.0.0.1:1' },
+    });
+  expect(await complete('clos')).toEqual({
+    stdout: 'close\tend sessions, their commands and their sandboxes\n',
+    stderr: '',
+  });
+  expect(await complete('close', '')).toEqual({ stdout: '', stderr: '' });
+});

@@ -1,0 +1,142 @@
+import { spawn } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkoutRoot } from '@shellfleet/setup';
+import { inject } from 'vitest';
+import { expectedTexts, type Fence } from './doc-fences.ts';
+import { follow } from './run-cli.ts';
+import type { TestFleet } from './start-fleet.ts';
+
+const node = ['--conditions=@shellfleet/source', '--no-warnings'];
+/** Packages that the programs of the documents import. */
+const packages = ['@shellfleet/client', '@shellfleet/protocol', 'zod', '@types/node'];
+
+/** Somebody who follows the documents: a folder of their own outside of the checkout, with the packages installed. */
+export class DocReader implements AsyncDisposable {
+  readonly folder: string;
+  readonly #env: NodeJS.ProcessEnv;
+
+  private constructor(folder: string) {
+    this.folder = folder;
+    const { PATH, NODE_COMPILE_CACHE } = process.env;
+    this.#env = { PATH: `${join(folder, '.bin')}:${PATH}`, HOME: folder, NODE_COMPILE_CACHE };
+  }
+
+  static async install(): Promise<DocReader> {
+    const folder = await mkdtemp(join(tmpdir(), 'doc-reader-'));
+    for (const name of packages) {
+      const link = join(folder, 'node_modules', name);
+      await mkdir(join(link, '..'), { recursive: true });
+      await symlink(join(checkoutRoot, 'node_modules', name), link);
+    }
+    await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+    const compilerOptions = {
+      noEmit: true,
+      types: ['node'],
+      tsBuildInfoFile: null,
+      incremental: false,
+      composite: false,
+    };
+    const settings = { extends: join(checkoutRoot, 'tsconfig.base.json'), compilerOptions, include: ['*.ts'] };
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(settings));
+    // What npx finds in the checkout: the command line, and the pinned Node.
+    const npx = `#!/bin/sh
+case $1 in
+  shellfleet) shift; exec '${process.execPath}' --no-warnings '${inject('programs').cli}' "$@" ;;
+  node) shift; exec '${process.execPath}' "$@" ;;
+  *) echo "npx $1: not installed here" >&2; exit 127 ;;
+esac
+`;
+    await mkdir(join(folder, '.bin'));
+    await writeFile(join(folder, '.bin/npx'), npx);
+    await chmod(join(folder, '.bin/npx'), 0o755);
+    return new DocReader(folder);
+  }
+
+  use({ redisUrl, namespace, sealKey }: Pick<TestFleet, 'redisUrl' | 'namespace' | 'sealKey'>): void {
+    Object.assign(this.#env, {
+      SHELLFLEET_REDIS_URL: redisUrl,
+      SHELLFLEET_NAMESPACE: namespace,
+      SHELLFLEET_SEAL_KEY: sealKey,
+      SHELLFLEET_STATE_DIR: '/nonexistent',
+    });
+  }
+
+  /** Saves a program of the documents. */
+  async save(fence: Fence): Promise<string> {
+    const name = fence.file ?? `${fence.place.replaceAll(/[^A-Za-z0-9]+/g, '-')}.ts`;
+    const { ts } = fence.setup;
+    // An import may stand anywhere in a module, so what the program needs may come before its own imports.
+    await writeFile(join(this.folder, name), `${ts}\n${fence.code}\nexport {};\n`);
+    return name;
+  }
+
+  /** Compiles all that was saved. Returns what the compiler reports. */
+  async compile(): Promise<string> {
+    const { stdout } = await this.#run(join(checkoutRoot, 'node_modules/.bin/tsc'), ['-p', '.']);
+    return stdout;
+  }
+
+  /** Runs a fence. Returns what does not hold, by line: nothing, when all is as the document says. */
+  async try(fence: Fence): Promise<string[]> {
+    if (fence.setup.sh !== '') await this.#script(fence.setup.sh);
+    return fence.language === 'sh' ? this.#trySh(fence) : this.#tryTs(fence);
+  }
+
+  async #tryTs(fence: Fence): Promise<string[]> {
+    const { exitCode, stdout, stderr } = await this.#run(process.execPath, [...node, await this.save(fence)]);
+    const missing = expectedTexts(fence.code).filter((text) => !stdout.includes(text));
+    if (exitCode === 0 && missing.length === 0) return [];
+    return [`${fence.place}: ended with ${exitCode}, without ${JSON.stringify(missing)}: ${stdout}${stderr}`];
+  }
+
+  /** Each statement must succeed, and print what the document says. One shell runs all of them. */
+  async #trySh(fence: Fence): Promise<string[]> {
+    const statements = toStatements(fence.code);
+    const marked = statements.map((text, index) => `${text}\nprintf '\\n%s %s\\n' '@end ${index}' "$?"`);
+    const { stdout } = await this.#script(`exec 2>&1\n${marked.join('\n')}`);
+    const wrong: string[] = [];
+    let rest = stdout;
+    for (const [index, statement] of statements.entries()) {
+      const [output = '', after = ''] = rest.split(`\n@end ${index} `);
+      const missing = expectedTexts(statement).filter((text) => !output.includes(text));
+      const exitCode = after.split('\n')[0];
+      if (exitCode !== '0' || missing.length > 0)
+        wrong.push(
+          `${fence.place}: ${statement}: ended with ${exitCode}, without ${JSON.stringify(missing)}: ${output}`,
+        );
+      rest = after.slice(after.indexOf('\n') + 1);
+    }
+    return wrong;
+  }
+
+  #script(script: string) {
+    return this.#run('bash', ['-c', script]);
+  }
+
+  async #run(file: string, args: string[]) {
+    const { child, end } = follow(
+      spawn(file, args, { cwd: this.folder, env: this.#env, stdio: ['pipe', 'pipe', 'pipe'] }),
+    );
+    child.stdin?.end();
+    const { exitCode, stdout, stderr } = await end;
+    return { exitCode, stdout: stdout.toString(), stderr };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Lines that belong together: one that ends in a backslash goes on in the next one, and so does one that begins with a blank. */
+function toStatements(code: string): string[] {
+  const statements: string[] = [];
+  let goesOn = false;
+  for (const line of code.split('\n')) {
+    if (goesOn || /^\s/.test(line)) statements.push(`${statements.pop()}\n${line}`);
+    else if (line !== '' && !line.startsWith('#')) statements.push(line);
+    goesOn = line.endsWith('\\');
+  }
+  return statements;
+}
