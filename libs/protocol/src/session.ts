@@ -74,13 +74,28 @@ export const prioritySchema = z
   .min(0, 'must be 0 to 2097152')
   .max(2_097_152, 'must be 0 to 2097152');
 
+/** The path alone, or with what else is asked for: equal mounts have one form. */
+const workspaceSchema = z.union(
+  [
+    sandboxPathSchema,
+    z
+      .strictObject({
+        path: sandboxPathSchema,
+        target: z.literal('/workspace', 'must be /workspace, the one place where a folder is mounted').optional(),
+        readOnly: z.boolean('must be true or false').default(false),
+      })
+      .transform(({ path, readOnly }) => (readOnly ? { path, readOnly: true as const } : path)),
+  ],
+  { error: 'must be an absolute path, or { path, readOnly }' },
+);
+
 const { session: defaults } = DEFAULTS;
 const fieldsSchema = z.strictObject({
   policy: executionPolicySchema.default(executionPolicySchema.parse(defaults.policy)),
   image: imageSchema.optional(),
   env: envSchema.default(defaults.env),
   cwd: sandboxPathSchema.default(defaults.cwd),
-  workspace: sandboxPathSchema.optional(),
+  workspace: workspaceSchema.optional(),
   shell: z
     .array(shellTextSchema(LIMITS.pathBytes).min(1))
     .min(1, 'must contain at least one argument')
@@ -112,17 +127,23 @@ function refuseDoubles({ env, secrets }: { env: object; secrets: object }, conte
 
 /** The spec of a session. Parsing fills in every default; two specs are the same when they are equal after that. */
 export const sessionSpecSchema = fieldsSchema
-  .check(({ value: { policy, image, user }, issues }) => {
+  .check(({ value: { policy, image, user, workspace }, issues }) => {
     if (policy.type !== 'host') return;
     const refuse = (field: string, message: string) =>
       issues.push({ code: 'custom', path: [field], message, input: field });
     if (image !== undefined) refuse('image', 'has no meaning under the host policy, which runs no image');
+    if (typeof workspace === 'object') refuse('workspace', 'cannot be read-only under the host policy');
     if (user !== undefined) refuse('user', "is named by the host's operator under the host policy");
   })
   .superRefine(refuseDoubles)
   // A host without control groups cannot enforce these three. There, defaults are not filled in, and limits that were asked for are refused.
   .transform((spec) => (spec.policy.type === 'docker' ? { ...spec, limits: withDefaultLimits(spec.limits) } : spec));
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;
+
+/** The folder of the host that the spec asks for. */
+export function workspaceOf({ workspace }: ResolvedSessionSpec): { path: string; readOnly: boolean } | undefined {
+  return typeof workspace === 'string' ? { path: workspace, readOnly: false } : workspace;
+}
 
 /** The lowest schema version that understands the spec. */
 export function specSchema(_spec: ResolvedSessionSpec): number {

@@ -55,7 +55,9 @@ export interface BatchOptions {
 }
 
 export interface TaskResult {
+  /** Of the task. */
   id: string;
+  /** The session in which it ran last. Empty when it had none. */
   sessionId: string;
   /** The outcome of the first script that did not succeed, else `success`. */
   outcome: Outcome;
@@ -69,7 +71,12 @@ export interface TaskResult {
   durationMs: number;
 }
 
-export type BatchTotals = { tasks: number; skipped: number } & { [outcome in Outcome]: number };
+export type BatchTotals = {
+  /** Read so far. */
+  tasks: number;
+  /** Not run, because `resumeFrom` has their results. */
+  skipped: number;
+} & { [outcome in Outcome]: number };
 
 export const taskSchema = z.strictObject({
   id: z.string('must be a string').min(1, 'must not be empty').max(256, 'must be at most 256 characters'),
