@@ -1,10 +1,9 @@
-import type { Command, OmittedBecause, OutputChunk, Result, Session } from '@shellfleet/client';
+import type { Command, OmittedBecause, OutputChunk, Result, Session, ShellfleetError } from '@shellfleet/client';
 import { describeBlocked } from '@shellfleet/protocol';
 import type { Context } from './context.ts';
 import { CANCELLED, exitCodeOfResult, exitCodeOfSignal, OURS } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
-
-const QUIET_MS = 500;
+import { watchWaiting } from './watch-waiting.ts';
 
 /**
  * Submits a command and shows it live to its end: its output on the same streams, progress for a person, and its exit code. The command is
@@ -26,7 +25,11 @@ export async function showOwnCommand(
     'abort',
     () => void command.cancel('the reader of its output has gone').catch(() => {}),
   );
-  using _progress = showSessionProgress(terminal, session);
+  let hopeless: ShellfleetError | undefined;
+  using _watch = watchWaiting(terminal, session, (reason) => {
+    hopeless = reason;
+    void command.cancel(reason.message).catch(() => {});
+  });
   let missingBytes = 0;
   for await (const chunk of command.output()) {
     if (terminal.readerGone.aborted) break;
@@ -34,6 +37,7 @@ export async function showOwnCommand(
     await showChunk(terminal, chunk, options.json, command.id);
   }
   const result = await command.result();
+  if (hopeless !== undefined && result.outcome === 'cancellation') throw hopeless;
   await showResult(context, result, options.json);
   if (missingBytes === 0 || terminal.readerGone.aborted || !['success', 'failure'].includes(result.outcome)) return;
   terminal.say(`${missingBytes} bytes of its output did not come, so the exit code is not that of ${command.id}.`);
@@ -133,26 +137,5 @@ function listenForSignals(terminal: Terminal): Disposable & { accepted(command: 
       if (interrupted) cancel();
     },
     [Symbol.dispose]: () => void process.off('SIGINT', interrupt).off('SIGHUP', leave).off('SIGTERM', leave),
-  };
-}
-
-/** Shows the state of the session until the first output, and again while there is none; ends with the command. */
-export function showSessionProgress(terminal: Terminal, session: Session): Disposable {
-  const startedAt = Date.now();
-  const show = async () => {
-    const { state, position, queuedCommands } = await session.info();
-    const seconds = Math.round((Date.now() - startedAt) / 1_000);
-    const place = position === undefined ? '' : `, number ${position} in the queue of sessions`;
-    const what = state === 'busy' ? 'running' : `${state}${place}, ${queuedCommands} waiting`;
-    if (shown) terminal.progress(`${session.id}: ${what} (${seconds} s)`);
-  };
-  let shown = true;
-  const timer = setInterval(() => void show().catch(() => {}), QUIET_MS).unref();
-  return {
-    [Symbol.dispose]: () => {
-      shown = false;
-      clearInterval(timer);
-      terminal.clearProgress();
-    },
   };
 }
