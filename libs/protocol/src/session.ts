@@ -163,6 +163,9 @@ export function specSchema(_spec: ResolvedSessionSpec): number {
   return 1;
 }
 
+/** The reason of the event `session.closed` of a driven session that nobody closed. */
+export const DRIVER_GONE = 'its driver is gone';
+
 /** JSON with sorted keys, so that equal values give equal text. */
 export function toCanonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
