@@ -37,31 +37,26 @@ const untilFree = () =>
     CLOSED_WITHIN_MS,
   );
 
-async function lastEvent(sessionId: string): Promise<SessionEvent | undefined> {
+async function eventsOf(sessionId: string): Promise<SessionEvent[]> {
   const session = await stack.fleet.attach(sessionId);
-  return (await Array.fromAsync(session?.events() ?? [])).at(-1);
+  return Array.fromAsync(session?.events() ?? []);
 }
 
 /** Starts `run`, and ends its driver as soon as the command runs. */
-async function beginRun(signal: NodeJS.Signals, sessions: Set<string>): Promise<string> {
+async function beginRun(signal: NodeJS.Signals, sessions: Map<string, number>): Promise<string> {
   const driver = cli.start(['run', '--', `echo ${signal}; sleep 4; echo done`]);
   await until(
     () => driver.output().stdout.toString(),
     (shown) => shown.includes(signal),
   );
-  for (const { id } of await openOnes('run-')) sessions.add(id);
+  for (const { id } of await openOnes('run-')) sessions.set(id, Date.now());
   driver.child.kill(signal);
   return (await driver.end).stderr;
 }
 
-/** The commands that were accepted in a session. */
-async function commandsOf(sessionId: string): Promise<string[]> {
-  const events = await Array.fromAsync((await stack.fleet.attach(sessionId))?.events() ?? []);
-  return events.flatMap(({ type, commandId }) => (type === 'command.accepted' && commandId ? [commandId] : []));
-}
-
 test.concurrent('when the drivers of batches and runs are gone, what they had accepted runs, also what waits in line; Results are kept, and every slot is free', async () => {
-  const sessions = new Set<string>();
+  /** with the time at which its driver was ended */
+  const sessions = new Map<string, number>();
   const signals = ['SIGHUP', 'SIGTERM', 'SIGKILL'] as const;
   const said = await Promise.all(signals.map((signal) => beginRun(signal, sessions)));
   expect(said.map((text) => text.includes('it goes on as run-'))).toEqual([true, true, false]);
@@ -80,13 +75,23 @@ test.concurrent('when the drivers of batches and runs are gone, what they had ac
   );
   expect(tasksInside.some(({ state }) => state === 'queued')).toBe(true);
   batch.child.kill('SIGKILL');
-  for (const { id } of tasksInside) sessions.add(id);
+  for (const { id } of tasksInside) sessions.set(id, Date.now());
   await untilFree();
-  const ends = await Promise.all([...sessions].map(lastEvent));
+  const histories = await Promise.all([...sessions.keys()].map(eventsOf));
+  const ends = histories.map((events) => events.at(-1));
   expect(ends.map((event) => ({ type: event?.type, data: event?.data }))).toEqual(
     ends.map(() => ({ type: 'session.closed', data: { reason: 'its driver is gone' } })),
   );
-  const commands = (await Promise.all([...sessions].map(commandsOf))).flat();
+  const tookMs = [...sessions.values()].map((leftAt, index) => {
+    const at = (type: string) => Date.parse(histories[index]?.findLast((event) => event.type === type)?.at ?? '');
+    return at('session.closed') - Math.max(leftAt, at('command.completed'));
+  });
+  console.info(`closed ${tookMs.map(Math.round).join(', ')} ms after the driver and the last command`);
+  // 10 s are promised; the rest is for the engine of a busy machine, which removes the containers.
+  expect(Math.max(...tookMs)).toBeLessThan(15_000);
+  const commands = histories.flatMap((events) =>
+    events.flatMap(({ type, commandId }) => (type === 'command.accepted' && commandId ? [commandId] : [])),
+  );
   const results = await Promise.all(commands.map(async (id) => (await stack.fleet.command(id)).result()));
   expect(results.map(({ outcome, stdout }) => `${outcome} ${stdout}`).sort()).toEqual(
     [
@@ -117,7 +122,5 @@ test.concurrent('a driven session stays, with its shell, while one of its driver
   const session = await stack.fleet.session('shared');
   expect(await session.run('echo $kept')).toMatchObject({ stdout: 'yes\n', shell: { state: 'kept' } });
   await terminal.close();
-  await second.close();
-  await untilFree();
-  expect(await lastEvent('shared')).toMatchObject({ type: 'session.closed', data: { reason: 'its driver is gone' } });
+  await Promise.all([session.close(), (await stack.fleet.attach('typed'))?.close()]);
 }, 90_000);
