@@ -9,8 +9,9 @@ import { until } from '../support/until.ts';
 
 // Sessions of `run`, of batches and of `fleet.session(…, { driven: true })` end with the process that drives them.
 
-const SLOTS = 6;
-/** Until both tests have left, on a busy machine. */
+const SLOTS = 8;
+const BATCH = 'killed';
+/** Until all tests have left, on a busy machine. */
 const CLOSED_WITHIN_MS = 60_000;
 
 let stack: TestFleet;
@@ -67,11 +68,21 @@ test.concurrent('when the drivers of batches and runs are gone, what they had ac
   await writeFile(join(folder, 'tasks.jsonl'), tasks.map((task) => JSON.stringify(task)).join('\n'));
   await writeFile(join(folder, 'spec.json'), JSON.stringify({ env: { WORD: 'task' } }));
   const out = join(folder, 'out.jsonl');
-  const words = ['batch', 'run', join(folder, 'tasks.jsonl'), '--out', out, '--spec', join(folder, 'spec.json')];
+  const words = [
+    'batch',
+    'run',
+    join(folder, 'tasks.jsonl'),
+    '--out',
+    out,
+    '--name',
+    BATCH,
+    '--spec',
+    join(folder, 'spec.json'),
+  ];
   const batch = cli.start(words);
   const tasksInside = await until(
-    () => openOnes('batch-'),
-    (open) => open.length === SLOTS && open.every((one) => one.queuedCommands > 0 || one.runningCommandId),
+    () => openOnes(`batch-${BATCH}-`),
+    (open) => open.length === tasks.length && open.every((one) => one.queuedCommands > 0 || one.runningCommandId),
   );
   expect(tasksInside.some(({ state }) => state === 'queued')).toBe(true);
   batch.child.kill('SIGKILL');
@@ -123,4 +134,38 @@ test.concurrent('a driven session stays, with its shell, while one of its driver
   expect(await session.run('echo $kept')).toMatchObject({ stdout: 'yes\n', shell: { state: 'kept' } });
   await terminal.close();
   await Promise.all([session.close(), (await stack.fleet.attach('typed'))?.close()]);
+}, 90_000);
+
+test.concurrent('a batch whose process sleeps until its sessions are closed loses nothing: its Results are there, and a task of several scripts begins anew', async () => {
+  const out = join(folder, 'asleep.out');
+  const tasks = [
+    { id: 'one', script: 'sleep 2; echo one' },
+    { id: 'two', script: ['sleep 2; echo first', 'echo second'] },
+  ];
+  const words = ['batch', 'run', '-', '--out', out, '--name', 'asleep'];
+  const driver = cli.start(words, { stdin: tasks.map((task) => `${JSON.stringify(task)}\n`).join('') });
+  const running = await until(
+    () => openOnes('batch-asleep'),
+    (open) => open.filter(({ runningCommandId }) => runningCommandId).length === 2,
+  );
+  driver.child.kill('SIGSTOP');
+  await until(
+    () => openOnes('batch-asleep'),
+    (open) => open.length === 0,
+    CLOSED_WITHIN_MS,
+  );
+  driver.child.kill('SIGCONT');
+  expect(await driver.end).toMatchObject({ exitCode: 0 });
+  const lines = (await readFile(out, 'utf8')).trimEnd().split('\n');
+  const results: TaskResult[] = lines.map((line) => JSON.parse(line));
+  expect(
+    results
+      .map(({ id, outcome, attempts, results: all }) => [id, outcome, attempts, ...all.map(({ stdout }) => stdout)])
+      .sort(),
+  ).toEqual([
+    ['one', 'success', 1, 'one\n'],
+    ['two', 'success', 2, 'first\n', 'second\n'],
+  ]);
+  const [one] = results.filter(({ id }) => id === 'one');
+  expect(running.map(({ runningCommandId }) => runningCommandId)).toContain(one?.results[0]?.commandId);
 }, 90_000);
