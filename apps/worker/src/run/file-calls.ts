@@ -80,7 +80,8 @@ export class FileCalls {
 
   async #do(id: string, sealed: string): Promise<Answer> {
     const { context, admit } = this.#deps;
-    const plain = context.sealer.open(sealed, sealPlace('file', context.owner.keys, id));
+    const place = sealPlace('file', context.owner.keys, { operation: id, generation: context.generation });
+    const plain = context.sealer.open(sealed, place);
     const operation = parseOrThrow(fileOperationSchema, JSON.parse(plain), 'INTERNAL', `The file operation ${id}`);
     await admit(id, operation);
     for (;;) {
