@@ -235,7 +235,7 @@ describe('directories', () => {
           `${to}: ${seconds} s, client ${ofClient >> 20} MiB, worker ${ofWorker >> 20} MiB resident at most`,
         );
         expect(JSON.parse(stdout.toString())).toMatchObject({ files: FILES + 1 });
-        expect(Math.max(ofClient, ofWorker)).toBeLessThan(400 << 20);
+        expect(Math.max(ofClient, ofWorker)).toBeLessThan(512 << 20);
       }
       expect((await run('diff', ['-rq', tree, join(local, 'back')])).stdout).toBe('');
       await session.files.write('/workspace/many-go', '');
