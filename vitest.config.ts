@@ -70,6 +70,11 @@ export default defineConfig({
         maxWorkers: 3,
       }),
       dockerProject('e2e', ['tests/e2e/**/*.test.ts'], { groupOrder: 1, testTimeout: 60_000, maxWorkers: 3 }),
+      dockerProject('packages', ['tests/packages/**/*.test.ts'], {
+        groupOrder: 1,
+        testTimeout: 120_000,
+        maxWorkers: 1,
+      }),
       dockerProject('wounds', ['tests/wounds/**/*.test.ts'], { groupOrder: 1, testTimeout: 60_000, maxWorkers: 3 }),
       dockerProject('chaos', ['tests/chaos/*.test.ts'], { groupOrder: 2, testTimeout: 120_000, maxWorkers: 3 }),
       dockerProject('figures', figures, { groupOrder: 3, testTimeout: 60_000, maxWorkers: 1 }),

@@ -1,12 +1,14 @@
 // Part of the build of a package whose code reads files beside itself: node scripts/copy-into-dist.ts FROM PATTERN TO
-import { copyFile, glob, mkdir } from 'node:fs/promises';
+import { copyFile, glob, mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 const [from = '', pattern = '', to = ''] = process.argv.slice(2);
-let copied = 0;
+const copied = new Set<string>();
 for await (const path of glob(pattern, { cwd: from })) {
   await mkdir(dirname(join(to, path)), { recursive: true });
   await copyFile(join(from, path), join(to, path));
-  copied += 1;
+  copied.add(path);
 }
-if (copied === 0) throw new Error(`No file below ${from} matches ${pattern}.`);
+if (copied.size === 0) throw new Error(`No file below ${from} matches ${pattern}.`);
+// What an earlier build has copied.
+for await (const path of glob(pattern, { cwd: to })) if (!copied.has(path)) await rm(join(to, path));

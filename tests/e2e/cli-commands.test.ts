@@ -205,6 +205,8 @@ test('a missing image is reported in one line: exit 125', async () => {
   ]);
   expect({ exitCode, stdout }).toEqual({ exitCode: 125, stdout: '' });
   expect(stderr).toMatch(/^shellfleet: The image localhost:1\/none:v1 [^\n]*\(IMAGE_UNAVAILABLE\)\n$/);
+  // The session that it opened is closed again: with its spec, every later command would fail.
+  expect((await cli.text(['exec', 'no-image', '--', 'echo works'])).stdout).toBe('works\n');
 });
 
 test('lost state of the shell is reported on stderr, and the exit code is the one of the command', async () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fleetKeys } from '@shellfleet/protocol';
@@ -15,9 +15,11 @@ let stack: TestFleet;
 let cli: FleetCli;
 let folder: string;
 beforeAll(async () => {
-  stack = await startFleet({ slots: 8, env: { SHELLFLEET_TOOLS: toolModules('everyday', 'hostile') } });
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'sf-cli-')));
+  const env = { SHELLFLEET_TOOLS: toolModules('everyday', 'hostile'), SHELLFLEET_WORKSPACES: join(folder, 'shared') };
+  await mkdir(join(folder, 'shared'));
+  stack = await startFleet({ slots: 8, env });
   cli = new FleetCli(stack);
-  folder = await mkdtemp(join(tmpdir(), 'sf-cli-'));
 });
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
@@ -67,6 +69,23 @@ test('flags of exec make the session: its limits, user, variables, scripts and l
   expect(jsonLines((await cli.text(['ps', '--label', 'team=ci', '--json'])).stdout)).toMatchObject([
     { id: 'made', labels: { team: 'ci' } },
   ]);
+});
+
+test('a session works in a folder of the host that it may only read', async () => {
+  await writeFile(join(folder, 'shared', 'file'), 'of the host\n');
+  const run = (script: string) =>
+    cli.text(['exec', 'reads', '--workspace', `${join(folder, 'shared')}:ro`, '--', script]);
+  expect(await run('cat file; cd /tmp && echo kept > new')).toEqual({
+    exitCode: 0,
+    stdout: 'of the host\n',
+    stderr: '',
+  });
+  expect(await run('cat new; touch /workspace/new 2>/dev/null || echo refused')).toEqual({
+    exitCode: 0,
+    stdout: 'kept\nrefused\n',
+    stderr: '',
+  });
+  await cli.run(['close', 'reads']);
 });
 
 test('exec takes words as they are typed, and the letters of docker exec', async () => {

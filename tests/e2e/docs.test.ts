@@ -38,10 +38,12 @@ test('the commands of the documents that are not run are these', () => {
     ({ place, code, notRun }) => `${place.split(':')[0]}: ${code.split('\n')[0]?.split('  ')[0]}: ${notRun}`,
   );
   expect(lines).toEqual([
+    'README.md: npm install shellfleet: tests/packages installs the packages',
     'README.md: npm start: tests/e2e/up-down.test.ts and scripts/bootstrap.test.ts start fleets',
     'docs/benchmarks.md: npm run bench: takes minutes, and the machine alone',
     'docs/cli.md: source <(npx shellfleet completion zsh): needs zsh',
     'docs/mutants.md: npm run mutants: takes an hour',
+    'docs/operations.md: npm install shellfleet: tests/packages installs the packages and starts such workers',
     'docs/operations.md: useradd --system --shell /usr/sbin/nologin shellfleet-sessions: adds a user to the machine; tests/e2e/host-policy.test.ts runs such a worker',
     "docs/output.md: npx vitest run --project figures tests/e2e/floods.test.ts -t 'flood costs': these are tests and a benchmark themselves",
     'docs/reliability.md: npm run chaos -- --minutes 30 --seed 7: takes half an hour; npm test runs short rounds',

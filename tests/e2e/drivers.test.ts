@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SessionEvent } from '@shellfleet/client';
+import type { SessionEvent, TaskResult } from '@shellfleet/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -65,9 +65,15 @@ test.concurrent('when the drivers of batches and runs are gone, what they had ac
   const signals = ['SIGHUP', 'SIGTERM', 'SIGKILL'] as const;
   const said = await Promise.all(signals.map((signal) => beginRun(signal, sessions)));
   expect(said.map((text) => text.includes('it goes on as run-'))).toEqual([true, true, false]);
-  const tasks = Array.from({ length: SLOTS }, (_, index) => ({ id: `t${index}`, script: `sleep 1; echo ${index}` }));
+  const tasks = Array.from({ length: SLOTS }, (_, index) => ({
+    id: `t${index}`,
+    script: `sleep 1; echo $WORD ${index}`,
+  }));
   await writeFile(join(folder, 'tasks.jsonl'), tasks.map((task) => JSON.stringify(task)).join('\n'));
-  const batch = cli.start(['batch', 'run', join(folder, 'tasks.jsonl'), '--out', join(folder, 'out.jsonl')]);
+  await writeFile(join(folder, 'spec.json'), JSON.stringify({ env: { WORD: 'task' } }));
+  const out = join(folder, 'out.jsonl');
+  const words = ['batch', 'run', join(folder, 'tasks.jsonl'), '--out', out, '--spec', join(folder, 'spec.json')];
+  const batch = cli.start(words);
   const tasksInside = await until(
     () => openOnes('batch-'),
     (open) => open.length === SLOTS && open.every((one) => one.queuedCommands > 0 || one.runningCommandId),
@@ -83,7 +89,17 @@ test.concurrent('when the drivers of batches and runs are gone, what they had ac
   const commands = (await Promise.all([...sessions].map(commandsOf))).flat();
   const results = await Promise.all(commands.map(async (id) => (await stack.fleet.command(id)).result()));
   expect(results.map(({ outcome, stdout }) => `${outcome} ${stdout}`).sort()).toEqual(
-    [...tasks.map((_, index) => `success ${index}\n`), ...signals.map((signal) => `success ${signal}\ndone\n`)].sort(),
+    [
+      ...tasks.map((_, index) => `success task ${index}\n`),
+      ...signals.map((signal) => `success ${signal}\ndone\n`),
+    ].sort(),
+  );
+  // A later driver gets these Results, though the sessions are closed, and runs nothing.
+  expect(await cli.text([...words, '--resume'])).toMatchObject({ exitCode: 0 });
+  const lines = (await readFile(out, 'utf8')).trimEnd().split('\n');
+  const resumed: TaskResult[] = lines.map((line) => JSON.parse(line));
+  expect(resumed.flatMap((task) => task.results.map(({ commandId }) => commandId)).sort()).toEqual(
+    commands.filter((id) => id.startsWith('batch-')).sort(),
   );
 }, 90_000);
 

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
@@ -143,6 +143,19 @@ describe('a sandbox', () => {
     await expect(create({ workspace: folder })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
     await expect(create({ workspace: join(folder, 'missing') })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
   });
+});
+
+test.each([
+  ['writable', { path: '' }, 'of the host\nwritten\n'],
+  ['read-only where the session asks for it', { path: '', readOnly: true }, 'of the host\nrefused\n'],
+])('a mounted folder of the host is %s', async (_title, workspace, expected) => {
+  const shared = join(folder, 'shared');
+  await mkdir(shared, { recursive: true });
+  await chmod(shared, 0o777);
+  await writeFile(join(shared, 'file'), 'of the host\n');
+  await using box = await start({ workspace: { ...workspace, path: shared } });
+  const write = 'if (echo > /workspace/new) 2>/dev/null; then echo written; else echo refused; fi';
+  expect(await box.run(`cat /workspace/file; ${write}; rm -f /workspace/new 2>/dev/null`)).toBe(expected);
 });
 
 describe('its end', () => {

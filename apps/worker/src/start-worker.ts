@@ -77,6 +77,7 @@ async function run(admission: Admission | undefined): Promise<void> {
   const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
   await refuseMissingPermissions(connected.redis, describeRedis(config.redisUrl), config.namespace, hostId);
   if (!connected.persistent) logger.warn({ setting: 'appendonly' }, 'redis.not-persistent');
+  if (connected.clockProblem !== undefined) logger.warn({ problem: connected.clockProblem }, 'host.clock-off');
   const mark = toolMark(config.namespace, hostId);
   const [sandboxes, tools] = await Promise.all([
     chooseTransport(config, folder, logger).then((transport) => openPolicies({ ...config, transport }, folder, logger)),

@@ -1,3 +1,4 @@
+import { isPrebuilt } from '@shellfleet/keeper';
 import { checkoutRoot } from './checkout.ts';
 import type { Report } from './debian-packages.ts';
 import { type DockerEngine, ensureDocker } from './ensure-docker.ts';
@@ -12,7 +13,7 @@ import {
 import { ensureTestImages, type TestImages } from './images/ensure-test-images.ts';
 import { removeStalePolicy } from './no-service-starts.ts';
 
-/** `sessionImage`: the image `slim`. */
+/** `sessionImage`: the image `slim`, or the operator's own default. */
 export type Machine = { engine: DockerEngine; sessionImage: string };
 
 /** Sets up a worker without containers, which needs only the keeper. */
@@ -21,15 +22,22 @@ export async function ensureMachineWithoutEngine(report: Report): Promise<void> 
   await ensureOwnKeeper(report);
 }
 
-/** Everything but Redis that a worker on this machine needs: an engine, the session image `slim`, the keeper. `signal` interrupts it. */
+/** Everything but Redis that a worker on this machine needs: an engine, a session image, the keeper. `signal` interrupts it. */
 export async function ensureMachine(env: NodeJS.ProcessEnv, report: Report, signal?: AbortSignal): Promise<Machine> {
   await removeStalePolicy();
   const engine = await ensureDocker(env, report, signal);
   const deps = { ...imageDeps(engine, env, report), signal };
-  const sessionImage = await ensureSessionImage(deps);
+  const sessionImage = ownDefaultImage(env) ?? (await ensureSessionImage(deps));
   signal?.throwIfAborted();
   await ensureKeeper({ ...deps, sessionImage });
   return { engine, sessionImage };
+}
+
+/** An operator with a default image of their own needs none of ours, except where the keeper is compiled in it. */
+function ownDefaultImage({ SHELLFLEET_DEFAULT_IMAGE: image }: NodeJS.ProcessEnv): string | undefined {
+  if (!image || (process.platform !== 'linux' && !isPrebuilt)) return undefined;
+  const isOurs = ['full', 'slim'].some((variant) => image === variant || image === `shellfleet/session:${variant}`);
+  return isOurs ? undefined : image;
 }
 
 /** Whether the machine has the session image `full` in its present form. */

@@ -8,6 +8,7 @@ import { findProgram } from './run-program.ts';
  */
 export async function underLock<T>(path: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
   const flock = await findProgram('flock');
+  signal?.throwIfAborted();
   if (flock === undefined) return work();
   // cat answers when flock has the lock, and ends when its stdin does, as it does when this process is killed.
   const holder = spawn(flock, [path, 'cat'], { stdio: ['pipe', 'pipe', 'ignore'], detached: true });

@@ -7,7 +7,11 @@ const host = (policies: string[], draining = false, problems: string[] = []) => 
 });
 
 test.each([
-  ['no host is alive', [], 'No host is alive.'],
+  [
+    'no host is alive',
+    [],
+    'No host of this fleet is up. Start one: `shellfleet up`, or `shellfleet worker` on another machine.',
+  ],
   [
     'no host offers the policy',
     [host(['docker']), host(['docker'])],

@@ -12,7 +12,8 @@ export function hostsFor<T extends Host>(name: PlacementClass, hosts: readonly T
 /** Why none of the live hosts can run a session of the class, in a sentence; undefined when one of them can. */
 export function noHostReason(name: PlacementClass, hosts: readonly Host[]): string | undefined {
   if (hostsFor(name, hosts).length > 0) return undefined;
-  if (hosts.length === 0) return 'No host is alive.';
+  if (hosts.length === 0)
+    return 'No host of this fleet is up. Start one: `shellfleet up`, or `shellfleet worker` on another machine.';
   const { policy = name, keyId = '', schema = 0 } = parseClass(name) ?? {};
   const offering = hosts.filter((host) => isOffered(name, host));
   const problem = offering.find(({ draining }) => !draining)?.problems[0];

@@ -1,7 +1,7 @@
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { PlacementClass } from './placement.ts';
-import { classOf, jobIdOf, type NewSessionJob } from './session-job.ts';
+import { classOf, jobIdOf, type NewSessionJob, type SessionRef } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';
 
 /** The most sessions of a class whose position in the queue is reported. A session behind them is reported without a position. */
@@ -37,6 +37,11 @@ export class SessionsQueue {
     }
     current.next ??= current.running.catch(() => {}).then(() => this.ensureJob(job));
     return current.next;
+  }
+
+  /** Removes the job of a session that waits. One that a host holds stays. */
+  async leave(name: PlacementClass, session: SessionRef): Promise<void> {
+    await this.#queues.removeWaiting(name, jobIdOf(session));
   }
 
   /** Job ids of the sessions that wait in a class, in the order in which hosts take them. */

@@ -13,10 +13,13 @@ const fleetFileSchema = z.object({
 
 /** The connection file: the address and keys of a fleet. `up` writes it into the user's state folder, and `Fleet.connect` reads it. */
 export interface FleetFile {
+  /** Of this format. */
   version: 1;
+  /** The fleet's name in Redis. */
   namespace: string;
+  /** With its password. */
   redisUrl: string;
-  /** the one that seals first */
+  /** The one that seals first. */
   sealKeys: string[];
 }
 

@@ -2,8 +2,10 @@ export type {
   BlockedOutput,
   BlockedResult,
   CancellationResult,
+  CommandEventType,
   DenialResult,
   DockerPolicy,
+  EntryPayload,
   ErrorCode,
   ErrorResult,
   EventType,
@@ -63,6 +65,7 @@ export { Fleet } from './fleet.ts';
 export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFleetFile } from './fleet-file.ts';
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
 export type { SessionFilter } from './read/list-sessions.ts';
+export { lacksSealKey } from './read/session-info.ts';
 export { oneShotSessionId } from './run-one-shot.ts';
 export type { Session } from './session.ts';
 export type { WriteOptions } from './stdin/write-stdin.ts';

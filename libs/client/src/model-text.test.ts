@@ -66,8 +66,8 @@ test('S1-48: truncation and exit code follow the output, each after a blank line
   expect(toModelText(given, { output: { maxLines: 2, maxBytes: 50, keep: 'head' } })).toEqual({
     text: [
       'a\nb',
-      '... Output truncated at 2 lines (observed 120).',
-      '... Output truncated at 50 bytes (observed 100).',
+      '... Output truncated at 2 lines (observed 120 lines).',
+      '... Output truncated at 50 bytes (observed 100 bytes).',
       'Exit code: 2',
     ].join('\n\n'),
     status: 'error',
@@ -90,7 +90,7 @@ test('S2-28: a marker in the middle stays, since only it says where something is
   const stdout = 'a\n[... 96 bytes, 118 lines omitted ...]\nz\n';
   const given = result('success', { stdout, truncated: { bytes: false, lines: true }, totals: totals(120, 100) });
   expect(toModelText(given, { output: { maxLines: 2, keep: 'head-tail' } }).text).toBe(
-    'a\n[... 96 bytes, 118 lines omitted ...]\nz\n\n... Output truncated at 2 lines (observed 120).',
+    'a\n[... 96 bytes, 118 lines omitted ...]\nz\n\n... Output truncated at 2 lines (observed 120 lines).',
   );
 });
 

@@ -90,10 +90,10 @@ function cuts(
   { truncated, totals }: Result,
   { maxLines, maxBytes }: NonNullable<ModelTextOptions['output']>,
 ): string[] {
-  const note = (bound: string | undefined, observed: number) =>
-    `... Output truncated${bound === undefined ? '' : ` at ${bound}`} (observed ${observed}).`;
-  const lines = note(maxLines === undefined ? undefined : `${maxLines} lines`, totals.stdoutLines + totals.stderrLines);
-  const bytes = note(maxBytes === undefined ? undefined : `${maxBytes} bytes`, totals.stdoutBytes + totals.stderrBytes);
+  const note = (bound: number | undefined, observed: number, unit: string) =>
+    `... Output truncated${bound === undefined ? '' : ` at ${bound} ${unit}`} (observed ${observed} ${unit}).`;
+  const lines = note(maxLines, totals.stdoutLines + totals.stderrLines, 'lines');
+  const bytes = note(maxBytes, totals.stdoutBytes + totals.stderrBytes, 'bytes');
   return [...(truncated.lines ? [lines] : []), ...(truncated.bytes ? [bytes] : [])];
 }
 

@@ -6,6 +6,7 @@ import { type ConnectionRole, openRedis } from './open-redis.ts';
 import { readRefusal } from './read-refusal.ts';
 import { type Recover, recoverFirst } from './recovery.ts';
 import { describeRedis, parseRedisUrl, type RedisAddress } from './redis-address.ts';
+import { describeClock, readClockAhead } from './redis-clock.ts';
 import { followRedisIdentity, type RedisHistory } from './redis-identity.ts';
 import { loadMailboxScripts } from './script.ts';
 import { refuseUnsuitable, toConnectError } from './suitability.ts';
@@ -19,6 +20,8 @@ export interface Connected {
   history: RedisHistory;
   /** Whether it has an append-only file. Without one a restart loses accepted commands. */
   persistent: boolean;
+  /** In words, when the clocks of this process and of Redis are far apart. */
+  clockProblem: string | undefined;
   /** Another connection to the same Redis. It counts towards the five connections that a process may have. */
   duplicate(role: ConnectionRole, name: string): Redis;
   /** After each reconnection of `redis`, `recover` runs before any other call. Call this once at most. */
@@ -47,11 +50,12 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   try {
     await connectOnce(redis);
     const { persistent } = await refuseUnsuitable(redis, place);
-    await loadMailboxScripts(redis);
+    const [aheadMs] = await Promise.all([readClockAhead(redis), loadMailboxScripts(redis)]);
     return {
       redis,
       history,
       persistent,
+      clockProblem: describeClock(aheadMs, place),
       duplicate: connection,
       recoverFirst: (recover) => recoverFirst(redis, recover),
     };

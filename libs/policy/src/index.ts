@@ -13,4 +13,4 @@ export {
   validateRedaction,
 } from './redaction/compile.ts';
 export { REDACTION_CONTEXT_BYTES, type RedactionBlock, type Redactor } from './redaction/redactor.ts';
-export type { RedactionWarning } from './redaction/secrets/known-secrets.ts';
+export { type RedactionWarning, unmaskedSecrets } from './redaction/secrets/known-secrets.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-export const fileInfoSchema = z.object({
+export const fileInfoSchema: z.ZodObject<{ [field in keyof FileInfo]: z.ZodType<FileInfo[field]> }> = z.object({
   name: z.string(),
   path: z.string(),
   type: z.enum(['file', 'directory', 'symlink', 'other']),
@@ -8,7 +8,22 @@ export const fileInfoSchema = z.object({
   mode: z.number(),
   modifiedAt: z.string(),
 });
-export type FileInfo = z.infer<typeof fileInfoSchema>;
+
+/** A file, directory or link in a sandbox. */
+export interface FileInfo {
+  /** Its name in its directory. */
+  name: string;
+  /** Its absolute path. */
+  path: string;
+  /** What it is. Links are not followed. */
+  type: 'file' | 'directory' | 'symlink' | 'other';
+  /** In bytes. */
+  size: number;
+  /** Permission bits, such as 0o644. */
+  mode: number;
+  /** When its content last changed; ISO 8601. */
+  modifiedAt: string;
+}
 
 /** An entry of a walk. `name` is relative to the path of the walk. */
 const fileRecordSchema = z.object({

@@ -30,13 +30,21 @@ export const hostBeatSchema = z.object({
 });
 export type HostBeat = z.infer<typeof hostBeatSchema>;
 
+/** A host of the fleet, as its last heartbeat describes it. */
 export interface HostInfo {
+  /** Its name, `SHELLFLEET_HOST_ID`. */
   id: string;
+  /** `draining`: it takes no new session. `unreachable`: its last heartbeat is too old. */
   state: 'up' | 'draining' | 'unreachable';
+  /** Sessions with a shell that it can have at once, `SHELLFLEET_SLOTS`. */
   slots: number;
+  /** Of these, how many are free. */
   free: number;
+  /** The execution policies that its operator allows, `SHELLFLEET_POLICIES`. */
   policies: string[];
+  /** Of its worker. */
   version: string;
+  /** When its last heartbeat came; ISO 8601. */
   seenAt: string;
   /** Why the host takes no new session at present, one sentence each. Absent when it takes them. */
   problems?: string[];

@@ -5,10 +5,13 @@ import { STREAM_NAMES, type StreamName } from './events.ts';
 export interface LogChunk {
   /** Id of the stream entry, when the session's stream has this piece. */
   id?: string;
+  /** The stream that it is a part of. */
   stream: StreamName;
   /** Offset of `data`, in redacted bytes of its stream. */
   offset: number;
+  /** Its bytes. */
   data: Uint8Array;
+  /** Its bytes as UTF-8. A character that was cut between two chunks is in the second one. */
   text: string;
   /** Bytes before this chunk that no longer exist. */
   omittedBytes?: number;

@@ -66,7 +66,10 @@ const BLOCKED = { ...FAILED, outcome: 'blocked', blocked: { type: 'email', reaso
 const END = { type: 'end', reason: 'exited', exitCode: 0, signal: null };
 
 const SCHEMAS: Record<string, { schema: z.ZodType; valid: unknown[] }> = {
-  'a session spec': { schema: sessionSpecSchema, valid: [{}, SPEC, { policy: 'host' }] },
+  'a session spec': {
+    schema: sessionSpecSchema,
+    valid: [{}, SPEC, { policy: 'host' }, { workspace: { path: '/w', target: '/workspace', readOnly: true } }],
+  },
   'run options': {
     schema: runOptionsSchema,
     valid: [{}, RUN, { stdin: { open: true } }, { stdin: new Uint8Array(3) }],

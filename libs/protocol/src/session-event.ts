@@ -50,7 +50,7 @@ export interface ShellEventData {
   image?: string | undefined;
 }
 
-/** The fields of every event. */
+/** The fields of every event. Beside them it has `type`, and `data` as SessionEventData says; events of commands and approvals have a `commandId`. */
 export interface SessionEventFields {
   /** Its place in the session's stream: `events({ after: id })` continues behind it. */
   id: string;
@@ -58,7 +58,8 @@ export interface SessionEventFields {
   at: string;
 }
 
-type CommandEventType = Extract<EventType, `command.${string}` | `approval.${string}`>;
+/** Events of one command. */
+export type CommandEventType = Extract<EventType, `command.${string}` | `approval.${string}`>;
 
 /** One event of a session. Its `type` tells the type of its `data`; events of commands and approvals have the id of the command. */
 export type SessionEvent = {

@@ -27,11 +27,11 @@ export interface SessionSpec {
    */
   cwd?: string | undefined;
   /**
-   * Folder of the host that is mounted as `/workspace`; the operator of the host must allow it.
-   * @default an empty folder that ends with the sandbox
-   * @limit an absolute path of at most 4,096 bytes
+   * Folder of the host that is mounted as `/workspace`; the operator of the host must allow it. Read-only only under the policy `docker`.
+   * @default an empty folder that ends with the sandbox; writable
+   * @limit an absolute path of at most 4,096 bytes; `target` can only be `/workspace`
    */
-  workspace?: string | undefined;
+  workspace?: string | { path: string; target?: '/workspace' | undefined; readOnly?: boolean | undefined } | undefined;
   /**
    * Program and arguments of the shell.
    * @default chosen by the host

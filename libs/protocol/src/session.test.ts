@@ -71,3 +71,25 @@ test.each([
   expect(success).toBe(refusal === undefined);
   if (refusal !== undefined) expect(error?.message).toContain(refusal);
 });
+
+test.each([
+  ['/srv/w', '/srv/w'],
+  [{ path: '/srv/w' }, '/srv/w'],
+  [{ path: '/srv/w', target: '/workspace' as const, readOnly: false }, '/srv/w'],
+  [
+    { path: '/srv/w', target: '/workspace' as const, readOnly: true },
+    { path: '/srv/w', readOnly: true },
+  ],
+])('equal workspaces have one form, which is read as itself: %j', (given, resolved) => {
+  const { workspace } = sessionSpecSchema.parse({ workspace: given });
+  expect(workspace).toEqual(resolved);
+  expect(sessionSpecSchema.parse({ workspace }).workspace).toEqual(resolved);
+});
+
+test.each(['w', { path: 'w' }, { path: '/w', target: '/data' }, { path: '/w', writable: true }, 7])(
+  'the workspace %j is refused',
+  (workspace) => {
+    const { error } = sessionSpecSchema.safeParse({ workspace });
+    expect(error?.issues.map(({ path }) => path[0])).toEqual(['workspace']);
+  },
+);

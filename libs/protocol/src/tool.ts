@@ -8,6 +8,19 @@ export const toolNameSchema = z
   .regex(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 of A-Z a-z 0-9 _ -, the first a letter or _');
 
 /** One tool as a host offers it. Schemas are JSON Schemas. */
+export interface ToolOffer {
+  /** 1 to 64 of `A-Z a-z 0-9 _ -`. */
+  name: string;
+  /** What it does, for a person or a model. */
+  description?: string | undefined;
+  /** Of its arguments. */
+  inputSchema: Record<string, unknown>;
+  /** Of what it returns. */
+  outputSchema?: Record<string, unknown> | undefined;
+  /** Limit in ms of a call whose caller sets none. */
+  timeoutMs: number;
+}
+
 export const toolOfferSchema = z.object({
   name: toolNameSchema,
   description: z.string().optional(),
@@ -15,8 +28,8 @@ export const toolOfferSchema = z.object({
   outputSchema: z.record(z.string(), z.unknown()).optional(),
   timeoutMs: z.number(),
 });
-export type ToolOffer = z.infer<typeof toolOfferSchema>;
 
+/** A tool that live hosts offer. */
 export interface ToolInfo extends ToolOffer {
   /** Live hosts that offer it. */
   hosts: string[];
@@ -67,12 +80,21 @@ export const TOOL_ERROR_CODES = [
 ] as const;
 export type ToolErrorCode = (typeof TOOL_ERROR_CODES)[number];
 
+/** Why a call failed. */
+export interface ToolError {
+  /** docs/tools.md lists them. */
+  code: ToolErrorCode;
+  /** A sentence for a person. */
+  message: string;
+  /** Details for a program, by code. */
+  context?: Record<string, unknown> | undefined;
+}
+
 export const toolErrorSchema = z.object({
   code: z.enum(TOOL_ERROR_CODES),
   message: z.string(),
   context: z.record(z.string(), z.unknown()).optional(),
 });
-export type ToolError = z.infer<typeof toolErrorSchema>;
 
 /** The result of a call. The failure of a call is data, like the failure of a command. */
 export type ToolResult = { callId: string; hostId: string | null } & (

@@ -5,8 +5,8 @@ import type { Context } from './context.ts';
 import { DEFAULT_DETACH_KEYS, DetachKeys, parseDetachKeys } from './detach-keys.ts';
 import { DENIED, exitCodeOfSignal, exitCodeOfSignalNumber, OURS } from './exit-codes.ts';
 import { addSessionFlags, type SessionFlags, toSpec } from './session-flags.ts';
-import { showSessionProgress } from './show-command.ts';
 import { TerminalModes } from './terminal-modes.ts';
+import { watchWaiting } from './watch-waiting.ts';
 
 export function registerAttach(program: Command, context: Context): void {
   const verb = program
@@ -42,7 +42,7 @@ async function attach(context: Context, id: string, spec: SessionSpec | undefine
 }
 
 async function open(context: Context, session: Session): Promise<SessionTerminal> {
-  using _progress = showSessionProgress(context.terminal, session);
+  using _watch = watchWaiting(context.terminal, session);
   const { TERM = '' } = context.config.env;
   return session.attach({ ...localSize(), ...(/^[A-Za-z0-9._+-]{1,64}$/.test(TERM) ? { term: TERM } : {}) });
 }

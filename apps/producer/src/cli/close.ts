@@ -52,11 +52,15 @@ async function closeOne(fleet: Fleet, id: string): Promise<string> {
   const session = await fleet.attach(id);
   const before = await session?.info();
   await session?.close();
-  return describe(id, before);
+  // It may have become unreachable only meanwhile.
+  const host = before?.hostId ? (await fleet.hosts()).find((one) => one.id === before.hostId) : undefined;
+  const isAway =
+    before?.state === 'unreachable' || (before?.hostId && host?.state !== 'up' && host?.state !== 'draining');
+  return describe(id, before, Boolean(isAway));
 }
 
-function describe(id: string, before: SessionInfo | undefined): string {
+function describe(id: string, before: SessionInfo | undefined, isHostAway: boolean): string {
   if (before === undefined || before.state === 'closed') return `${id} was not open.`;
-  if (before.state !== 'unreachable') return `${id} is closed.`;
+  if (!isHostAway) return `${id} is closed.`;
   return `${id} is closed. Its host ${before.hostId} is unreachable: if the host still runs, so do the sandbox and what runs in it. The host removes them when it reaches the fleet again.`;
 }

@@ -1,4 +1,4 @@
-import { checkCommand } from '@shellfleet/client';
+import { checkCommand, type Fleet, type Session } from '@shellfleet/client';
 import { type Command, Option } from 'commander';
 import { addCommandFlags, type CommandFlags, leaveStdin, toRunOptions } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -30,10 +30,14 @@ async function exec(
   checkCommand(script, options);
   await context
     .withFleet(async (fleet) => {
+      const isNew = await isUnused(fleet, sessionId);
       const session = await fleet.session(sessionId, toSpec(flags));
       const submit = () => session.submit(script, { ...options, attachReader: flags.detach !== true });
       const json = flags.json === true;
-      if (!flags.detach) return showOwnCommand(context, session, submit, { json });
+      if (!flags.detach) {
+        const shown = showOwnCommand(context, session, submit, { json });
+        return isNew ? shown.finally(() => closeUnlessOpened(session)) : shown;
+      }
       const command = await submit();
       // After this the command no longer needs this process.
       await command.stdinSent();
@@ -41,4 +45,16 @@ async function exec(
       return context.terminal.line(command.id);
     })
     .finally(() => leaveStdin(flags));
+}
+
+async function isUnused(fleet: Fleet, id: string): Promise<boolean> {
+  const known = await fleet.attach(id);
+  return known === undefined || (await known.info()).state === 'closed';
+}
+
+/** With a spec that no host can open, such as a misspelt image, every later command of the session would fail. So this call leaves no such session. */
+async function closeUnlessOpened(session: Session): Promise<void> {
+  const info = await session.info().catch(() => undefined);
+  const neverHadShell = info?.epoch === 0 && info.queuedCommands === 0 && info.runningCommandId === undefined;
+  if (neverHadShell) await session.close().catch(() => {});
 }

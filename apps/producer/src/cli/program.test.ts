@@ -168,8 +168,9 @@ test('flags give the spec of a session; those of --spec that have no flag stay, 
     ['exec', 's', '--pids', '50'],
     ['run', '--pids', '50'],
     ['attach', 's', '--pids', '50'],
+    ['batch', 'run', 'tasks.jsonl', '--out', 'results.jsonl', '--pids', '50'],
   ]) {
-    const script = verb[0] === 'attach' ? [] : ['--', 'true'];
+    const script = verb[0] === 'exec' || verb[0] === 'run' ? ['--', 'true'] : [];
     expect(specOf(verb, script)).toEqual({ ...given, limits: { ...limits, pids: 50 }, labels: { b: '2' } });
   }
   expect(specOf(['attach', 's', '--spec', path])).toEqual({
@@ -177,6 +178,15 @@ test('flags give the spec of a session; those of --spec that have no flag stay, 
     ...{ limits: { ...limits, pids: 99 }, labels: { a: '1', b: '2' } },
   });
   expect(toSpec(parse(['exec', 's', '--timeout', '1s', '--', 'true']).flags)).toBeUndefined();
+});
+
+test.each<[string, unknown]>([
+  ['/srv/w', '/srv/w'],
+  ['/srv/w:ro', { path: '/srv/w', readOnly: true }],
+  ['/srv/w:/workspace', '/srv/w'],
+  ['/srv/w:/workspace:ro', { path: '/srv/w', readOnly: true }],
+])('a workspace is given as docker writes a mount: %s', (text, workspace) => {
+  expect(toSpec(parse(['attach', 's', '--workspace', text]).flags)).toEqual({ workspace });
 });
 
 test('variables give the same as flags, and a switch is off when its variable is empty, 0 or false', () => {
@@ -197,6 +207,8 @@ test.each<[string[], RegExp]>([
   [['exec', '--memory', 'lots', 's', 'ls'], /Give a size such as 4096, 64k or 1g/],
   [['exec', '--cpus', 'two', 's', 'ls'], /Give a number such as 0.5 or 2/],
   [['exec', '--label', 'ci', 's', 'ls'], /Give it as NAME=value/],
+  [['exec', '--workspace', 'w', 's', 'ls'], /Give an absolute path/],
+  [['exec', '--workspace', '/w:/data', 's', 'ls'], /Give an absolute path/],
   [['exec', '--policy', 'dokcer', 's', 'ls'], /Allowed choices are docker, host/],
   [['exec', '--spec', '/nonexistent', 's', 'ls'], /It cannot be read: ENOENT/],
   [['exec', 's'], /missing required argument 'script'/],

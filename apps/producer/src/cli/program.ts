@@ -6,12 +6,14 @@ import { exitCodeOfError, USAGE } from './exit-codes.ts';
 import { addExamples, configureHelp } from './help.ts';
 import { toPrintable } from './printable.ts';
 import { endOptionsAtScript } from './script-words.ts';
+import { showWarnings } from './show-warnings.ts';
 import { Terminal } from './terminal.ts';
 import { verbs } from './verbs.ts';
 
 /** Runs one command line and returns its exit code. The only place where an error becomes a line on stderr. */
 export async function runCli(args: readonly string[], config: Config): Promise<number> {
   const terminal = new Terminal(config);
+  showWarnings(terminal);
   let exitCode = 0;
   const program = createProgram(config, terminal, (code) => {
     exitCode = code;

@@ -2,7 +2,7 @@ import type { SessionSpec } from '@shellfleet/client';
 import { POLICY_NAMES, type PolicyName } from '@shellfleet/protocol';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { collectPair } from './pairs.ts';
-import { mergeSpecs, readSpecFile } from './session-spec.ts';
+import { mergeSpecs, parseWorkspace, readSpecFile } from './session-spec.ts';
 import { parseCount, parseDuration, parseSize } from './units.ts';
 
 export interface SessionFlags {
@@ -38,7 +38,9 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
     .addOption(new Option('--pids <n>', 'most processes').argParser(parseCount).env('SHELLFLEET_PIDS'))
     .addOption(new Option('-u, --user <user>', 'name or uid, :group if wanted').env('SHELLFLEET_USER'))
     .addOption(
-      new Option('--workspace <path>', 'folder of the host, mounted as /workspace').env('SHELLFLEET_WORKSPACE'),
+      new Option('--workspace <path>', 'folder of the host, mounted as /workspace: PATH[:ro]')
+        .argParser(parseWorkspace)
+        .env('SHELLFLEET_WORKSPACE'),
     )
     .addOption(
       new Option('--session-env <name=value>', 'variable of its shell *')

@@ -20,6 +20,13 @@ export function mergeSpecs(file: SessionSpec = {}, flags: SessionSpec): SessionS
   return merged;
 }
 
+/** `PATH[:/workspace][:ro]`, as docker writes a mount. */
+export function parseWorkspace(text: string): NonNullable<SessionSpec['workspace']> {
+  const [, path = '', readOnly] = /^(\/[^:]*)(?::\/workspace\/?)?(:ro)?$/.exec(text) ?? [];
+  if (path === '') throw new InvalidArgumentError('Give an absolute path, with :ro behind it for a read-only one.');
+  return readOnly === undefined ? path : { path, readOnly: true };
+}
+
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -1,10 +1,13 @@
-import type { Command, OmittedBecause, OutputChunk, Result, Session } from '@shellfleet/client';
+import type { Command, OmittedBecause, OutputChunk, Result, Session, ShellfleetError } from '@shellfleet/client';
 import { describeBlocked } from '@shellfleet/protocol';
 import type { Context } from './context.ts';
 import { CANCELLED, exitCodeOfResult, exitCodeOfSignal, OURS } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
+import { watchWaiting } from './watch-waiting.ts';
 
-const QUIET_MS = 500;
+/** The reasons of cancellations by the command line itself, which a person need not be told. */
+const INTERRUPTED = 'interrupted by its caller';
+const READER_GONE = 'the reader of its output has gone';
 
 /**
  * Submits a command and shows it live to its end: its output on the same streams, progress for a person, and its exit code. The command is
@@ -22,11 +25,12 @@ export async function showOwnCommand(
   signals.accepted(command);
   if (options.json) await terminal.json({ type: 'accepted', commandId: command.id, sessionId: session.id });
   // As with a pipe into `head`, the rest of the output is not wanted.
-  terminal.readerGone.addEventListener(
-    'abort',
-    () => void command.cancel('the reader of its output has gone').catch(() => {}),
-  );
-  using _progress = showSessionProgress(terminal, session);
+  terminal.readerGone.addEventListener('abort', () => void command.cancel(READER_GONE).catch(() => {}));
+  let hopeless: ShellfleetError | undefined;
+  using _watch = watchWaiting(terminal, session, (reason) => {
+    hopeless = reason;
+    void command.cancel(reason.message).catch(() => {});
+  });
   let missingBytes = 0;
   for await (const chunk of command.output()) {
     if (terminal.readerGone.aborted) break;
@@ -34,6 +38,7 @@ export async function showOwnCommand(
     await showChunk(terminal, chunk, options.json, command.id);
   }
   const result = await command.result();
+  if (hopeless !== undefined && result.outcome === 'cancellation') throw hopeless;
   await showResult(context, result, options.json);
   if (missingBytes === 0 || terminal.readerGone.aborted || !['success', 'failure'].includes(result.outcome)) return;
   terminal.say(`${missingBytes} bytes of its output did not come, so the exit code is not that of ${command.id}.`);
@@ -82,6 +87,8 @@ export async function showResult(context: Context, result: Result, json: boolean
     terminal.say(`${result.commandId} did not start in time, so it was not run.`);
   else if (result.outcome === 'timeout')
     terminal.say(`${result.commandId} was stopped at its time limit (${result.reason ?? 'wall'}).`);
+  else if (result.cancelReason !== undefined && ![READER_GONE, INTERRUPTED].includes(result.cancelReason))
+    terminal.say(`${result.commandId} was cancelled: ${result.cancelReason}.`);
   else if (result.outcome === 'lost')
     terminal.say(`${whatWasLost(result)}, so it is not known whether it took effect.`);
   if (result.shell.state !== 'kept' && result.outcome !== 'error') {
@@ -106,7 +113,7 @@ function listenForSignals(terminal: Terminal): Disposable & { accepted(command: 
   let interrupted = false;
   let hasItsStdin = false;
   const cancel = () => {
-    command?.cancel('interrupted by its caller').catch((error: unknown) => terminal.fail(error));
+    command?.cancel(INTERRUPTED).catch((error: unknown) => terminal.fail(error));
   };
   const interrupt = () => {
     if (interrupted) process.exit(CANCELLED);
@@ -133,26 +140,5 @@ function listenForSignals(terminal: Terminal): Disposable & { accepted(command: 
       if (interrupted) cancel();
     },
     [Symbol.dispose]: () => void process.off('SIGINT', interrupt).off('SIGHUP', leave).off('SIGTERM', leave),
-  };
-}
-
-/** Shows the state of the session until the first output, and again while there is none; ends with the command. */
-export function showSessionProgress(terminal: Terminal, session: Session): Disposable {
-  const startedAt = Date.now();
-  const show = async () => {
-    const { state, position, queuedCommands } = await session.info();
-    const seconds = Math.round((Date.now() - startedAt) / 1_000);
-    const place = position === undefined ? '' : `, number ${position} in the queue of sessions`;
-    const what = state === 'busy' ? 'running' : `${state}${place}, ${queuedCommands} waiting`;
-    if (shown) terminal.progress(`${session.id}: ${what} (${seconds} s)`);
-  };
-  let shown = true;
-  const timer = setInterval(() => void show().catch(() => {}), QUIET_MS).unref();
-  return {
-    [Symbol.dispose]: () => {
-      shown = false;
-      clearInterval(timer);
-      terminal.clearProgress();
-    },
   };
 }

@@ -125,8 +125,14 @@ export function toFileError(
 ): ShellfleetError {
   const { code, what } = FAILURES[failure ?? 'other'];
   const detail = Buffer.from(stderr).toString().trim();
-  return new ShellfleetError(code, `${operation.path} ${what}${detail === '' ? '' : ` (${detail})`}.`, {
-    path: operation.path,
-    operation: operation.name,
-  });
+  const message =
+    describeDenial(operation, failure, detail) ?? `${operation.path} ${what}${detail === '' ? '' : ` (${detail})`}.`;
+  return new ShellfleetError(code, message, { path: operation.path, operation: operation.name });
+}
+
+/** `Permission denied for uid 1000: /etc/new.` The keeper knows the user, and the file within a tree; it writes to a temporary name. */
+function describeDenial({ name, path }: FileOperation, failure: FileFailure | undefined, detail: string) {
+  const [, place, reason] = (failure === 'denied' && /^([\s\S]+): ([^:\n]+ for uid \d+)$/.exec(detail)) || [];
+  if (place === undefined) return undefined;
+  return `${reason}: ${name === 'write' ? path : place}.`;
 }

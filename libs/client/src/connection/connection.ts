@@ -4,6 +4,7 @@ import { type FleetKeys, fleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { SendWindow } from '../queue/send-window.ts';
 import { ToolsQueue } from '../queue/tools-queue.ts';
+import { warn } from '../warn.ts';
 import { FeedSubscriber } from './feed-subscriber.ts';
 import { createIds } from './ids.ts';
 import { InboxReader, type NoticeReceiver } from './inbox-reader.ts';
@@ -48,7 +49,9 @@ export class Connection {
   static async open(redisUrl: string): Promise<Connection> {
     const nextId = createIds();
     const id = nextId();
-    const { redis, history, duplicate } = await connectRedis(redisUrl, 'producer', `shellfleet-producer-${id}`);
+    const connected = await connectRedis(redisUrl, 'producer', `shellfleet-producer-${id}`);
+    const { redis, history, duplicate, clockProblem } = connected;
+    if (clockProblem !== undefined) warn(clockProblem);
     return new Connection(id, nextId, redis, history, duplicate);
   }
 

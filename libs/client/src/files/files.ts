@@ -2,19 +2,19 @@ import type { FileInfo } from '@shellfleet/protocol';
 
 export interface FileOptions {
   /** Keeps the place among the session's commands: done after those that were submitted before, and before those that come after. Default: beside them. */
-  ordered?: boolean;
+  ordered?: boolean | undefined;
   /** Ends the call between two of its steps; it rejects with the signal's reason. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 export interface RemoveOptions extends FileOptions {
   /** False: a directory that is not empty is refused with FILE_IS_DIRECTORY. Default: true. */
-  recursive?: boolean;
+  recursive?: boolean | undefined;
 }
 
 export interface ListOptions extends FileOptions {
   /** False: the path is taken as it is, also with `*`, `?` or `[`. Default: true. */
-  glob?: boolean;
+  glob?: boolean | undefined;
 }
 
 export interface TransferProgress {
@@ -25,7 +25,8 @@ export interface TransferProgress {
 }
 
 export interface TransferOptions extends FileOptions {
-  onProgress?: (progress: TransferProgress) => void;
+  /** Gets the sums so far whenever a piece was copied. */
+  onProgress?: ((progress: TransferProgress) => void) | undefined;
 }
 
 /**

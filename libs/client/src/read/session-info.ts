@@ -79,6 +79,9 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
   }
 }
 
+/** @internal Whether it waits because no live host has the key with which its spec was sealed. */
+export const lacksSealKey = ({ noHostReason }: SessionInfo) => noHostReason?.includes(' has the seal key ') === true;
+
 async function aliveHosts(context: InfoContext, hosts: string[]): Promise<Set<string>> {
   const answers = await Promise.all(hosts.map((host) => context.redis.exists(hostKeys(context.namespace, host).alive)));
   return new Set(hosts.filter((_host, index) => answers[index] === 1));

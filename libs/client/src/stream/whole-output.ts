@@ -44,6 +44,7 @@ export async function* followWholeOutput(
         break;
       case 'restarted':
         output.restart();
+        reading.restart();
         break;
       case 'output':
         yield* whileSlow(output.addEntry(step.id, step.entry, hasEnded), report);
@@ -130,9 +131,10 @@ class WholeOutput {
     return this.#assembler.end(id, stored);
   }
 
-  #missing({ stream, offset, omittedBytes }: OutputEntry): number {
+  #missing({ stream, offset, omittedBytes, blocked }: OutputEntry): number {
     const missing = Math.max(0, offset - this.at[stream]);
     // What a rule withholds has no offset: only its raw size is known.
-    return this.#assembler.isBlocked ? Math.max(missing, omittedBytes - this.#fromHost[stream]) : missing;
+    const isWithheld = blocked !== undefined || this.#assembler.isBlocked;
+    return isWithheld ? Math.max(missing, omittedBytes - this.#fromHost[stream]) : missing;
   }
 }

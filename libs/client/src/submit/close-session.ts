@@ -1,11 +1,11 @@
 import { type Closed, callHost, close, notify, readLife } from '@shellfleet/mailbox';
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { Feeds } from '../connection/feeds.ts';
-import type { FleetContext } from '../connection/fleet-context.ts';
 import { isHostAlive } from '../hosts/is-host-alive.ts';
+import { type LeaveContext, leaveLine } from './leave-line.ts';
 
 /** The part of a view that is needed to close a session. */
-export interface CloseContext extends FleetContext {
+export interface CloseContext extends LeaveContext {
   readonly feeds: Feeds;
 }
 
@@ -34,6 +34,7 @@ export async function beginClose(
       notify(context.redis, context.namespace, inbox, { tenant, session, entryId, event, result: '' }).catch(() => {}),
     ),
   );
+  if (closed.type === 'closed' && host === '') await leaveLine(context, keys).catch(() => {});
   if (closed.type === 'closing') {
     const call = { type: 'close', tenant, session, generation: closed.generation } as const;
     await callHost(context.redis, context.namespace, closed.host, call);

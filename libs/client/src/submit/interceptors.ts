@@ -3,16 +3,23 @@ import { type EntryPayload, entryPayloadSchema, parseOrThrow, ShellfleetError } 
 
 /** A submit as an interceptor receives it. */
 export interface SubmitInput {
+  /** The fleet's name in Redis. */
   readonly namespace: string;
+  /** Whose session it is. */
   readonly tenant: string;
+  /** The session that it goes to. */
   readonly sessionId: string;
   /** The id that the command will have, unless its idempotency key stands for an earlier one. */
   readonly commandId: string;
   /** The command with every default filled in, a step of a file operation, or a restart. */
   readonly payload: Readonly<EntryPayload>;
+  /** As in the options of the command. */
   readonly idempotencyKey?: string;
+  /** As in the options of the command. */
   readonly startDeadlineMs?: number;
+  /** As in the options of the command. */
   readonly durable: boolean;
+  /** As in the options of the command. */
   readonly retry: 'never' | 'idempotent';
 }
 

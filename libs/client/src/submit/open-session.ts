@@ -1,6 +1,6 @@
 import { placementClass, toPlacement } from '@shellfleet/admission';
 import { open, readSealedSpec, type Sealer, sealMarkOf, sealPlace } from '@shellfleet/mailbox';
-import { validateRedaction } from '@shellfleet/policy';
+import { unmaskedSecrets, validateRedaction } from '@shellfleet/policy';
 import {
   parseOrThrow,
   type ResolvedSessionSpec,
@@ -15,6 +15,7 @@ import {
 import { z } from 'zod';
 import type { Feeds } from '../connection/feeds.ts';
 import type { SendWindow } from '../queue/send-window.ts';
+import { warn } from '../warn.ts';
 import { type IndexContext, type IndexedSession, noteInIndex } from './note-in-index.ts';
 import { specDifference } from './spec-difference.ts';
 
@@ -63,6 +64,7 @@ export async function openSession(
   const keys = context.keysOf(request.id);
   const wanted = request.spec ?? sessionSpecSchema.parse({});
   validateRedaction(wanted);
+  for (const { secret, message } of unmaskedSecrets(wanted.secrets)) warn(`The secret ${secret} ${message}.`);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined && !driven) {
       const living = await findLife(context, keys, ['open']);

@@ -1,4 +1,4 @@
-import { type FieldIssue, type ResolvedSessionSpec, withDefaultLimits } from '@shellfleet/protocol';
+import { type FieldIssue, type ResolvedSessionSpec, withDefaultLimits, workspaceOf } from '@shellfleet/protocol';
 import { checkBounds, checkEnforceable, type HostBounds } from '../limits.ts';
 import { checkCwd, checkWorkspace } from './folders.ts';
 import { isListedImage } from './image-list.ts';
@@ -39,7 +39,7 @@ export interface DockerPlan {
   owner: { uid: number; gid: number };
   readOnlyRootfs: boolean;
   /** A folder of the host, mounted at /workspace. Undefined: the session gets an empty one. */
-  workspace: string | undefined;
+  workspace: { path: string; readOnly: boolean } | undefined;
   /** The directory in which the shell starts. */
   cwd: string;
   limits: { memoryBytes: number; cpus: number; pids: number; diskBytes: number | undefined };
@@ -57,7 +57,7 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
   refuse([
     ...(spec.image === undefined ? [] : checkImage(image, allowances)),
     ...checkUser(user, spec.user, allowances),
-    ...checkWorkspace(spec.workspace, allowances.workspaces),
+    ...checkWorkspace(workspaceOf(spec)?.path, allowances.workspaces),
     ...checkCwd(spec.cwd),
     ...checkBounds({ memoryBytes, cpus, pids }, bounds),
     ...(bounds.diskQuota ? [] : checkEnforceable('limits.diskBytes', diskBytes, NO_DISK_QUOTA)),
@@ -69,7 +69,7 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
     user: user.name,
     owner: user.owner,
     readOnlyRootfs: spec.policy.type === 'docker' && spec.policy.readOnlyRootfs,
-    workspace: spec.workspace,
+    workspace: workspaceOf(spec),
     cwd: spec.cwd,
     limits: { memoryBytes, cpus, pids, diskBytes },
   };

@@ -72,6 +72,7 @@ describe('the spec of a session under the host policy', () => {
   test.each([
     ['an image', { image: 'debian:12' }, ['image']],
     ['a user', { user: '1000' }, ['user']],
+    ['a read-only workspace', { workspace: { path: '/srv/projects', readOnly: true } }, ['workspace']],
     ['an option of another policy', { policy: { type: 'host', readOnlyRootfs: true } }, ['policy']],
   ])('refuses %s', (_title, spec, path) => {
     const issues = sessionSpecSchema.safeParse({ policy: 'host', ...spec }).error?.issues;

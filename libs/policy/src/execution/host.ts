@@ -1,4 +1,4 @@
-import { type ResolvedSessionSpec, withDefaultLimits } from '@shellfleet/protocol';
+import { type ResolvedSessionSpec, withDefaultLimits, workspaceOf } from '@shellfleet/protocol';
 import { checkBounds, checkEnforceable, type HostBounds } from '../limits.ts';
 import { checkCwd, checkWorkspace } from './folders.ts';
 import { refuse } from './refusal.ts';
@@ -34,7 +34,7 @@ export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances):
   const { controlGroups } = allowances;
   const wanted = controlGroups ? withDefaultLimits(limits) : limits;
   refuse([
-    ...checkWorkspace(spec.workspace, allowances.workspaces),
+    ...checkWorkspace(workspaceOf(spec)?.path, allowances.workspaces),
     ...checkCwd(spec.cwd),
     ...checkBounds(wanted, allowances.bounds),
     ...(controlGroups ? [] : checkEnforceable('limits.cpus', limits.cpus, NO_GROUPS)),
@@ -43,7 +43,7 @@ export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances):
     ...checkEnforceable('limits.diskBytes', limits.diskBytes, NO_DISK_QUOTA),
   ]);
   return {
-    workspace: spec.workspace,
+    workspace: workspaceOf(spec)?.path,
     group: controlGroups ? toGroup(withDefaultLimits(limits)) : undefined,
     process: {
       addressSpaceBytes: controlGroups ? undefined : limits.memoryBytes,

@@ -107,7 +107,7 @@ function toHostConfig({ plan, keeperSource, hasPasswd }: ContainerRequest): Host
       ...(keeperSource === undefined || !hasPasswd
         ? []
         : [bind(`${keeperSource}/${PASSWD_FILE}`, '/etc/passwd', true)]),
-      ...(plan.workspace === undefined ? [] : [bind(plan.workspace, WORKSPACE_PATH, false)]),
+      ...(plan.workspace === undefined ? [] : [bind(plan.workspace.path, WORKSPACE_PATH, plan.workspace.readOnly)]),
     ],
   };
 }

@@ -139,7 +139,7 @@ class DockerSandboxes implements Sandboxes {
       ...{ session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION },
       ...(uid === undefined ? {} : { uid }),
     };
-    const workspace = await openWorkspaceFolder(plan.workspace, allowances.workspaces, transport);
+    const workspace = await openWorkspaceFolder(plan.workspace?.path, allowances.workspaces, transport);
     this.#used.set(sandboxId, nameOf(labels));
     try {
       const folder = await this.#folders.create(nameOf(labels));

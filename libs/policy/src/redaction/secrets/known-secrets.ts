@@ -1,11 +1,20 @@
 import { type Anchor, AnchorScan } from '../anchor-scan.ts';
 import type { Rule, Source } from '../source.ts';
-import { needlesOf, SHORTEST_SECRET_CHARS } from './needles.ts';
+import { isShort, needlesOf, SHORTEST_SECRET_CHARS } from './needles.ts';
 
 export interface RedactionWarning {
   /** The name of the secret. No message contains its value. */
   secret: string;
   message: string;
+}
+
+const TOO_SHORT = `is shorter than ${SHORTEST_SECRET_CHARS} characters, and is not masked`;
+
+/** A warning for each secret that is too short to be found in output, for whoever gives it. */
+export function unmaskedSecrets(secrets: Record<string, string>): RedactionWarning[] {
+  return Object.keys(secrets)
+    .filter((name) => isShort(secrets[name] ?? ''))
+    .map((secret) => ({ secret, message: TOO_SHORT }));
 }
 
 /** Sources that find the session's secrets in the written forms that docs/output.md lists, and a warning for each secret that is too short. */
@@ -18,8 +27,7 @@ export function knownSecrets(
   for (const [name, value] of Object.entries(secrets)) {
     const needles = needlesOf(value, rule);
     if (needles === undefined) {
-      const message = `is shorter than ${SHORTEST_SECRET_CHARS} characters, and is not masked`;
-      warnings.push({ secret: name, message });
+      warnings.push({ secret: name, message: TOO_SHORT });
     } else for (const needle of needles) anchors.push(needle);
   }
   return { sources: anchors.length > 0 ? [new AnchorScan(anchors)] : [], warnings };

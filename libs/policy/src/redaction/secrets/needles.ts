@@ -64,6 +64,6 @@ function linesOf(value: string): string[] {
   return [...new Set(lines.flatMap((line) => [line, line.trim()]))].filter((line) => !isShort(line));
 }
 
-function isShort(text: string): boolean {
+export function isShort(text: string): boolean {
   return [...text].length < SHORTEST_SECRET_CHARS;
 }

@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Machine } from '@shellfleet/setup';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { makeFullImage } from './full-image.ts';
+
+// Against a server that replies as an engine does, one that has the public image `slim` and builds `full` on top of it.
+
+const begins = expect.stringContaining(
+  'is made behind the fleet. Until it is there, sessions that name no image get slim.',
+);
+
+let folder: string;
+let engine: Server;
+let images: string[];
+let build: (() => { error?: string } | undefined) | undefined;
+let lines: string[];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'full-image-'));
+  images = ['node:24-bookworm'];
+  lines = [];
+  build = () => ({});
+  engine = createServer(async (request, response) => {
+    const url = decodeURIComponent(request.url ?? '');
+    for await (const _ of request);
+    const reply = (status: number, body: object) => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
+    };
+    if (url.includes('/build?')) {
+      const answer = build?.();
+      if (answer === undefined) return; // it goes on
+      if (answer.error === undefined) images.push(/[?&]t=([^&]+)/.exec(url)?.[1] ?? '');
+      return reply(200, answer);
+    }
+    if (request.method === 'POST') return reply(201, {}); // a tag
+    return images.some((image) => url.includes(`/images/${image}/`)) ? reply(200, { Id: 'a' }) : reply(404, {});
+  });
+  await once(engine.listen(0, '127.0.0.1'), 'listening');
+});
+afterEach(async () => {
+  engine.closeAllConnections();
+  engine.close();
+  await rm(folder, { recursive: true });
+});
+
+function start(env: NodeJS.ProcessEnv = {}): () => Promise<void> {
+  const { port } = engine.address() as AddressInfo;
+  const endpoint = { dockerHost: `tcp://127.0.0.1:${port}`, host: '127.0.0.1', port };
+  const machine: Machine = { engine: { endpoint, version: '1', startedHere: false }, sessionImage: 'slim' };
+  return makeFullImage(machine, { env: { ...env, XDG_STATE_HOME: folder }, report: (line) => lines.push(line) });
+}
+
+test('up reports that the image full is made, and that it is there; the next start finds it and reports nothing', async () => {
+  start();
+  await expect.poll(() => lines.at(-1)).toMatch(/get it from now on/);
+  expect(lines[0]).toEqual(begins);
+  lines = [];
+  await start()();
+  expect(lines).toEqual([]);
+});
+
+test('an image full that cannot be made is reported, with what sessions get', async () => {
+  build = () => ({ error: 'no space left on device' });
+  start();
+  await expect
+    .poll(() => lines.at(-1))
+    .toBe(`The session image full could not be made: no space left on device
+Sessions that name no image get slim. The next start tries again.`);
+});
+
+test('the end of the fleet interrupts the making of the image without a word, and leaves no image', async () => {
+  build = () => undefined;
+  const stop = start();
+  await expect.poll(() => lines.length).toBe(2);
+  await stop();
+  expect([lines[0], images]).toEqual([begins, ['node:24-bookworm']]);
+  expect(lines).toHaveLength(2);
+});
+
+test('with another default image, full is not made', async () => {
+  await start({ SHELLFLEET_DEFAULT_IMAGE: 'slim' })();
+  expect(lines).toEqual([]);
+});

@@ -1,0 +1,24 @@
+import { newSessionJob, parsePlacement, type SessionsQueue } from '@shellfleet/admission';
+import { readSessionState } from '@shellfleet/mailbox';
+import type { SessionKeys } from '@shellfleet/protocol';
+import type { FleetContext } from '../connection/fleet-context.ts';
+
+/** The part of a view that is needed to leave the line. */
+export interface LeaveContext extends FleetContext {
+  readonly sessions: Pick<SessionsQueue, 'ensureJob' | 'leave'>;
+}
+
+/**
+ * Takes a session that was closed without a host out of the line, where it would count in the positions of the others. A host that meets such
+ * a job drops it, so this may fail.
+ */
+export async function leaveLine(context: LeaveContext, keys: SessionKeys): Promise<void> {
+  const before = await readSessionState(context.redis, keys);
+  if (before?.life !== 'closed' || before.placementClass === '') return;
+  await context.sessions.leave(before.placementClass, keys);
+  // The id may have been opened again meanwhile: its first submit may have found the job that is gone now.
+  const now = await readSessionState(context.redis, keys);
+  const placement = parsePlacement(now?.placement ?? '');
+  if (now?.life !== 'open' || now.host !== '' || !now.hasWork || placement === undefined) return;
+  await context.sessions.ensureJob(newSessionJob(keys, now.generation, placement));
+}

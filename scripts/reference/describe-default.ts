@@ -1,0 +1,28 @@
+const UNITS: Record<'Ms' | 'Bytes', [size: number, name: string][]> = {
+  Ms: [
+    [86_400_000, 'd'],
+    [3_600_000, 'h'],
+    [60_000, 'min'],
+    [1_000, 's'],
+  ],
+  Bytes: [
+    [2 ** 30, 'GiB'],
+    [2 ** 20, 'MiB'],
+    [2 ** 10, 'KiB'],
+  ],
+};
+
+/** A time or size in the largest unit that it is a whole number of: `10 min`. Empty when the name of the field tells no unit, or the number is small. */
+export function describeAmount(field: string, value: unknown): string {
+  const unit = field.endsWith('Ms') ? 'Ms' : field.endsWith('Bytes') ? 'Bytes' : undefined;
+  if (unit === undefined || typeof value !== 'number') return '';
+  const [size, name] = UNITS[unit].find(([size]) => value >= size && value % size === 0) ?? [1, ''];
+  return name === '' ? '' : `${value / size} ${name}`;
+}
+
+/** A default as text: `600,000`, `'docker'`, `none`. */
+export function describeDefault(value: unknown): string {
+  if (typeof value === 'number') return value.toLocaleString('en-US');
+  if (typeof value === 'object') return 'none';
+  return typeof value === 'string' ? `'${value}'` : String(value);
+}

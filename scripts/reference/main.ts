@@ -1,0 +1,10 @@
+// Writes docs/reference from the types of the SDK. A test compares it with what is committed.
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { root } from '../steps.ts';
+import { readTypes } from './read-types.ts';
+import { writePages } from './write-pages.ts';
+
+const folder = join(root, 'docs/reference');
+await mkdir(folder, { recursive: true });
+for (const { path, text } of writePages(readTypes())) await writeFile(join(folder, path), text);

@@ -1,0 +1,190 @@
+import { DEFAULTS } from '../../libs/protocol/src/defaults.ts';
+import { describeAmount } from './describe-default.ts';
+import type { FieldEntry, TypeEntry } from './read-types.ts';
+
+export interface Page {
+  /** Below docs/reference. */
+  path: string;
+  text: string;
+}
+
+const WRITTEN_BY = '<!-- Written by `npm run reference` from the types of the SDK. -->';
+
+interface PagePlan {
+  path: string;
+  title: string;
+  intro: string;
+  types: string[];
+}
+
+/** The pages, and the types of each in order. A type without a place is on the last page. */
+const PLANS: PagePlan[] = [
+  {
+    path: 'session.md',
+    title: 'Sessions',
+    intro:
+      'What `fleet.session(id, spec)` takes, and what a session tells of itself. How sessions work: [sessions.md](../sessions.md).',
+    types: [
+      'SessionSpec',
+      'PolicyName',
+      'ExecutionPolicy',
+      'DockerPolicy',
+      'HostPolicy',
+      'OutputOptions',
+      'LimitOptions',
+      'RedactionRule',
+      'SessionOptions',
+      'SessionFilter',
+      'SessionInfo',
+      'SessionState',
+      'SessionEventFields',
+      'SessionEventData',
+      'ShellEventData',
+      'AttachOptions',
+      'TerminalEnd',
+    ],
+  },
+  {
+    path: 'command.md',
+    title: 'Commands',
+    intro:
+      'What `session.run` and `session.submit` take, and what they return. How commands run and end: [sessions.md](../sessions.md), [output.md](../output.md).',
+    types: [
+      'RunOptions',
+      'StdinSource',
+      'OpenStdin',
+      'Result',
+      'Outcome',
+      'ResultFields',
+      'SuccessResult',
+      'FailureResult',
+      'TimeoutResult',
+      'CancellationResult',
+      'DenialResult',
+      'BlockedResult',
+      'LostResult',
+      'ErrorResult',
+      'BlockedOutput',
+      'WireError',
+      'FollowOptions',
+      'OutputChunk',
+      'OmittedBecause',
+      'LogOptions',
+      'LogChunk',
+      'WriteOptions',
+      'ModelTextOptions',
+      'ModelText',
+    ],
+  },
+  {
+    path: 'fleet.md',
+    title: 'Fleet, batches, hosts, files, tools',
+    intro: 'What `Fleet.connect` and the other methods of a fleet take and return.',
+    types: [],
+  },
+];
+
+/** Types whose fields stand where they are used, or in another document. */
+const ELSEWHERE = new Set([
+  'CommandEventType',
+  'EntryPayload',
+  'ErrorCode',
+  'EventType',
+  'ExecutionOptions',
+  'LogRange',
+  'RunOptionsInput',
+  'SessionEvent',
+  'StreamName',
+]);
+
+/** Which part of the defaults a type has. */
+export const DEFAULTS_OF: Record<string, keyof typeof DEFAULTS> = {
+  SessionSpec: 'session',
+  OutputOptions: 'output',
+  LimitOptions: 'limits',
+  RunOptions: 'command',
+  AttachOptions: 'terminal',
+};
+
+export function writePages(types: readonly TypeEntry[]): Page[] {
+  const placed = new Set([...PLANS.flatMap((plan) => plan.types), ...ELSEWHERE]);
+  const rest = types.map(({ name }) => name).filter((name) => !placed.has(name));
+  const base = new Set(types.find(({ name }) => name === 'ResultFields')?.fields.map(({ name }) => name));
+  const pages = PLANS.map((plan, index) => {
+    const names = index === PLANS.length - 1 ? rest : plan.types;
+    const sections = names.flatMap((name) => {
+      const found = types.find((type) => type.name === name);
+      return found === undefined ? [] : [toSection(withoutBase(found, base))];
+    });
+    const head = `# ${plan.title}\n\n${WRITTEN_BY}\n\n${plan.intro}`;
+    return { path: plan.path, text: `${[head, ...sections].join('\n\n')}\n` };
+  });
+  return [toIndex(), ...pages];
+}
+
+function toIndex(): Page {
+  const lines = PLANS.map(({ path, title, intro }) => `* [${title}](${path}): ${intro}`);
+  return {
+    path: 'README.md',
+    text: `# Reference
+
+${WRITTEN_BY}
+
+Every option and field of the SDK, with its type, default, unit and limit. Times are in ms, sizes in bytes. An option that is
+\`undefined\` is the same as one that is absent, and an unknown one is refused.
+
+${lines.join('\n')}
+* Error codes: [errors.md](../errors.md). Verbs and flags: [cli.md](../cli.md). Variables of a worker: [operations.md](../operations.md); of everything that
+  connects: \`ConnectOptions\` in [fleet.md](fleet.md).
+`,
+  };
+}
+
+/** A Result of one outcome: what it has beyond the fields of every Result. */
+function withoutBase(type: TypeEntry, base: ReadonlySet<string>): TypeEntry {
+  if (!type.name.endsWith('Result') || !type.fields.some(({ name }) => name === 'outcome')) return type;
+  const isOwn = ({ name, type: own, optional }: FieldEntry) => own !== 'undefined' && (!base.has(name) || !optional);
+  return {
+    ...type,
+    fields: type.fields.filter((field) => isOwn(field) && (!base.has(field.name) || field.name === 'blocked')),
+  };
+}
+
+function toSection({ name, text, fields, is }: TypeEntry): string {
+  const parts = [`## ${name}`, ...(text === '' ? [] : [text])];
+  if (fields.length === 0) return [...parts, `\`\`\`ts\ntype ${name} = ${is};\n\`\`\``].join('\n\n');
+  const hasDefault = fields.some((field) => field.default !== undefined);
+  const hasLimit = fields.some((field) => field.limit !== undefined);
+  const row = (cells: string[], [fieldDefault, limit]: [string, string], meaning: string) =>
+    `| ${[...cells, ...(hasDefault ? [fieldDefault] : []), ...(hasLimit ? [limit] : []), meaning].join(' | ')} |`;
+  const rows = fields.map((field) =>
+    row(
+      [`\`${shownName(field, hasDefault)}\``, code(field.type)],
+      [toDefault(name, field), field.limit ?? ''],
+      toCell(field.text),
+    ),
+  );
+  const columns = 3 + (hasDefault ? 1 : 0) + (hasLimit ? 1 : 0);
+  const header = row(['Field', 'Type'], ['Default', 'Limit'], 'Meaning');
+  return [...parts, [header, `|${'---|'.repeat(columns)}`, ...rows].join('\n')].join('\n\n');
+}
+
+/** Options may all be left out; of other fields it is said. */
+const shownName = ({ name, optional }: FieldEntry, isOptions: boolean) => (optional && !isOptions ? `${name}?` : name);
+
+/** With the unit that a person reads, where the name of the field tells the unit. */
+function toDefault(type: string, { name, default: text = '' }: FieldEntry): string {
+  const part: Record<string, unknown> = type in DEFAULTS_OF ? DEFAULTS[DEFAULTS_OF[type] as keyof typeof DEFAULTS] : {};
+  const inWords = part[name] === undefined ? '' : describeAmount(name, part[name]);
+  return toCell(inWords === '' ? text : `${text} (${inWords})`);
+}
+
+const code = (text: string) => `\`${text.replaceAll('|', '\\|')}\``;
+
+const toCell = (text: string) =>
+  text
+    .trim()
+    .replaceAll('|', '\\|')
+    .replaceAll(/\n- /g, '<br>• ')
+    .replaceAll(/^- /g, '• ')
+    .replaceAll(/\s*\n\s*/g, ' ');

@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { root } from '../steps.ts';
+import { type Manifest, toPublished } from './published-manifest.ts';
+
+const run = promisify(execFile);
+
+/** A package that is ready for a registry. */
+export interface PackedPackage {
+  name: string;
+  version: string;
+  /** What the tarball was packed from. */
+  folder: string;
+  tarball: string;
+}
+
+/** Compiles every package and adds what is not TypeScript: Lua scripts, recipes, the keeper. */
+export async function buildPackages(): Promise<void> {
+  await run('tsc', ['-b', 'tsconfig.build.json'], { cwd: root }).catch((error: { stdout?: string }) => {
+    throw new Error(`The packages do not compile:\n${error.stdout}`);
+  });
+  await run('npm', ['run', 'assets', '--workspaces', '--if-present'], { cwd: root });
+}
+
+/** Packs every public package that was built. Returns them in the order of their dependencies. */
+export async function packPackages(to: string): Promise<PackedPackage[]> {
+  const packages = inOrder(await readPublicPackages());
+  await rm(to, { recursive: true, force: true });
+  const staged = await Promise.all(packages.map((one) => stage(one, join(to, 'staged', one.manifest.name))));
+  await mkdir(join(to, 'tarballs'), { recursive: true });
+  const args = ['pack', '--json', '--pack-destination', join(to, 'tarballs'), ...staged];
+  const { stdout } = await run('npm', args, { cwd: to, maxBuffer: 16 * 2 ** 20 });
+  const packed = Object.values(JSON.parse(stdout)) as { name: string; version: string; filename: string }[];
+  return packages.map(({ manifest: { name, version } }, index) => {
+    const { filename = '' } = packed.find((one) => one.name === name) ?? {};
+    return { name, version, folder: staged[index] ?? '', tarball: join(to, 'tarballs', filename) };
+  });
+}
+
+interface PublicPackage {
+  folder: string;
+  manifest: Manifest;
+}
+
+async function readPublicPackages(): Promise<PublicPackage[]> {
+  const { references } = JSON.parse(await readFile(join(root, 'tsconfig.build.json'), 'utf8')) as {
+    references: { path: string }[];
+  };
+  return Promise.all(
+    references.map(async ({ path }) => {
+      const folder = join(root, path);
+      return { folder, manifest: JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest };
+    }),
+  );
+}
+
+/** A package comes after those that it depends on, so a release that breaks off leaves nothing that cannot be installed. */
+function inOrder(packages: readonly PublicPackage[]): PublicPackage[] {
+  const ordered = new Set<PublicPackage>();
+  const visit = (one: PublicPackage) => {
+    const names = Object.keys(one.manifest.dependencies ?? {});
+    for (const other of packages) if (names.includes(other.manifest.name) && !ordered.has(other)) visit(other);
+    ordered.add(one);
+  };
+  for (const one of packages) visit(one);
+  return [...ordered];
+}
+
+/** Copies what the package publishes to a folder of its own, because its package.json in the checkout also serves development. */
+async function stage({ folder, manifest }: PublicPackage, to: string): Promise<string> {
+  await mkdir(to, { recursive: true });
+  for (const name of new Set(manifest.files.map((pattern) => pattern.split('/')[0] ?? ''))) {
+    await cp(join(folder, name), join(to, name), { recursive: true, filter: (path) => !isLeftover(path, folder) });
+  }
+  await cp(join(folder, 'README.md'), join(to, 'README.md'));
+  await cp(join(root, 'LICENSE'), join(to, 'LICENSE'));
+  const { repository } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { repository?: object };
+  const place = repository && { repository: { ...repository, directory: relative(root, folder) } };
+  await writeFile(join(to, 'package.json'), `${JSON.stringify({ ...toPublished(manifest), ...place }, null, 2)}\n`);
+  return to;
+}
+
+/** The compiler does not remove what it made of a module that is gone. */
+function isLeftover(path: string, folder: string): boolean {
+  const [, module] = /^dist\/(.*)\.(?:js|d\.ts)$/.exec(relative(folder, path)) ?? [];
+  return module !== undefined && !['src', '.'].some((source) => existsSync(join(folder, source, `${module}.ts`)));
+}

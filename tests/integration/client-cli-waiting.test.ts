@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ClientStage, setClientStage } from '../support/client-stage.ts';
+import { runCli, startCli } from '../support/run-cli.ts';
+import { untilFound } from '../support/until.ts';
+
+// What the command line says when nothing can run. stderr is no terminal here.
+
+let stage: ClientStage;
+beforeAll(async () => {
+  stage = await setClientStage();
+  await stage.startHost();
+});
+afterAll(() => stage[Symbol.asyncDispose]());
+
+const stateOf = async (id: string) => (await (await (await stage.connect()).attach(id))?.info())?.state;
+
+test('without a host it says so once, goes on waiting, and runs when one comes', async () => {
+  await using alone = await setClientStage();
+  const { output, end } = startCli(alone, ['exec', 'early', '--', 'echo ran']);
+  const words =
+    'shellfleet: No host of this fleet is up. Start one: `shellfleet up`, or `shellfleet worker` on another machine. early waits until one can.\n';
+  await untilFound('it says so', async () => output().stderr === words);
+  await alone.startHost();
+  expect(await end).toMatchObject({ exitCode: 0, stdout: Buffer.from('ran\n'), stderr: words });
+});
+
+test('a session that was closed while it waited has no place in the line any more', async () => {
+  await using alone = await setClientStage();
+  const fleet = await alone.connect();
+  const waiting = await Promise.all(
+    ['first', 'second'].map(async (id) => {
+      const session = await fleet.session(id);
+      await session.submit('true');
+      return session;
+    }),
+  );
+  const positions = () => Promise.all(waiting.map(async (session) => (await session.info()).position));
+  await expect.poll(positions).toEqual([1, 2]);
+  await waiting[0]?.close();
+  expect(await positions()).toEqual([undefined, 1]);
+  // Its id can wait again.
+  waiting[0] = await fleet.session('first');
+  await waiting[0].submit('true');
+  await expect.poll(positions).toEqual([2, 1]);
+});
+
+test('a policy that no host offers is named; Ctrl-C leaves no session that would wait again', async () => {
+  const { child, output, end } = startCli(stage, ['exec', 'elsewhere', '--policy', 'host', '--', 'true']);
+  const words =
+    "shellfleet: No live host offers the policy 'host'; they offer 'docker'. elsewhere waits until one can.\n";
+  await untilFound('it says so', async () => output().stderr === words);
+  child.kill('SIGINT');
+  expect((await end).exitCode).toBe(130);
+  expect(await stateOf('elsewhere')).toBe('closed');
+});
+
+test('with a seal key that no host has, exec ends with the next step, and leaves no session', async () => {
+  const env = { SHELLFLEET_SEAL_KEY: randomBytes(32).toString('base64') };
+  expect(await runCli(stage, ['exec', 'foreign', '--', 'true'], { env })).toMatchObject({
+    exitCode: 125,
+    stderr: expect.stringMatching(
+      /^shellfleet: No live host .* has the seal key .* Set SHELLFLEET_SEAL_KEY to the key of the hosts, .*\(SEAL_KEY_UNKNOWN\)\n$/,
+    ),
+  });
+  expect(await stateOf('foreign')).toBe('closed');
+});
+
+test('a session can be closed with another seal key, and not used', async () => {
+  await runCli(stage, ['exec', 'theirs', '--', 'true']);
+  const env = { SHELLFLEET_SEAL_KEY: randomBytes(32).toString('base64') };
+  expect(await runCli(stage, ['exec', 'theirs', '--', 'true'], { env })).toMatchObject({
+    exitCode: 125,
+    stderr: expect.stringMatching(/^shellfleet: .*SHELLFLEET_SEAL_KEY.*\(SEAL_KEY_UNKNOWN\)\n$/),
+  });
+  expect((await runCli(stage, ['close', 'theirs'], { env })).stderr).toBe('shellfleet: theirs is closed.\n');
+});
+
+test.each([
+  [
+    'nothing listens',
+    () => 'redis://127.0.0.1:1',
+    /Redis at \S+ cannot be reached: .* Start it, or set SHELLFLEET_REDIS_URL\./,
+  ],
+  [
+    'the password is wrong',
+    () => stage.own.url.replace('redis://', 'redis://nobody:wrong@'),
+    /Redis at \S+ refuses this user or password\. Correct them in SHELLFLEET_REDIS_URL/,
+  ],
+])('when %s, one line says the next step', async (_title, url, words) => {
+  const run = await runCli(stage, ['exec', 's', '--', 'true'], { env: { SHELLFLEET_REDIS_URL: url() } });
+  expect(run.exitCode).toBe(125);
+  expect(run.stderr).toMatch(words);
+  expect(run.stderr.trimEnd().split('\n')).toHaveLength(1);
+});
+
+test('a clock that is far off is said in one line, and the command runs', async () => {
+  const ahead = 'data:text/javascript,const now = Date.now; Date.now = () => now() + 7_200_000;';
+  const run = await runCli(stage, ['exec', 'ahead', '--', 'echo ran'], {
+    env: { NODE_OPTIONS: `--import "${ahead.replaceAll(' ', '%20')}"` },
+  });
+  expect(run.stdout.toString()).toBe('ran\n');
+  expect(run.stderr).toMatch(
+    /^shellfleet: The clock of this machine is 120 min ahead of that of Redis at \S+, .* Set both by NTP\.\n$/,
+  );
+});
+
+test('a secret that is too short to be masked is named to who gives it', async () => {
+  const run = await runCli(stage, ['exec', 'short', '--secret', 'PIN', '--', 'true'], { env: { PIN: '12345' } });
+  expect([run.exitCode, run.stderr]).toEqual([
+    0,
+    'shellfleet: The secret PIN is shorter than 6 characters, and is not masked.\n',
+  ]);
+});

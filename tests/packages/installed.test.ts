@@ -1,0 +1,168 @@
+import { execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { checkoutRoot } from '@shellfleet/setup';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { type InstalledProject, installPackages, runInProject, withNode } from '../support/installed-packages.ts';
+
+const majors = [20, 22, 24] as const;
+const cli = 'node_modules/shellfleet/dist/main.js';
+
+const run = promisify(execFile);
+const tarballs = join(checkoutRoot, '.cache/release/tarballs');
+let folder: string;
+let release: string;
+const projects = new Map<number, InstalledProject>();
+const project = (major: number) => projects.get(major) as InstalledProject;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sf-installed-'));
+  const args = ['--no-warnings', join(checkoutRoot, 'scripts/release.ts'), '--dry-run'];
+  release = (await run(process.execPath, args, { cwd: checkoutRoot })).stdout;
+  const first = await installPackages(tarballs, 20, join(folder, 'project'));
+  projects.set(20, first);
+  for (const major of [22, 24]) projects.set(major, await withNode(first, major));
+}, 300_000);
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test('a dry run of the release finds every public package fit to be published, after those that it needs', () => {
+  const fit = release.split('\n').filter((line) => line.endsWith('could be published'));
+  expect(fit.map((line) => line.replace(/@[\d.]+ .*/, ''))).toEqual([
+    '@shellfleet/protocol',
+    '@shellfleet/concurrency',
+    '@shellfleet/policy',
+    '@shellfleet/mailbox',
+    '@shellfleet/admission',
+    '@shellfleet/keeper',
+    '@shellfleet/client',
+    '@shellfleet/worker',
+    '@shellfleet/setup',
+    'shellfleet',
+  ]);
+});
+
+test('a tarball holds programs, types, what they read, a README and the licence, and nothing else', async () => {
+  const others = await Promise.all(
+    (await readdir(tarballs)).sort().map(async (tarball) => {
+      const { stdout } = await run('tar', ['tzf', join(tarballs, tarball)]);
+      const files = stdout
+        .trim()
+        .split('\n')
+        .map((path) => path.replace('package/', ''));
+      const own = files.filter((path) => !/^dist\/.*(?<!\.(test|bench))\.(js|d\.ts)$/.test(path));
+      // The keeper for the other architecture is there if this machine has a compiler for it.
+      const elsewhere = new RegExp(`^(dist/.*[.]lua|prebuilt/linux-(?!${process.arch}/).*)$`);
+      return [tarball.replace(/-\d.*/, ''), own.filter((path) => !elsewhere.test(path)).sort()];
+    }),
+  );
+  const always = ['LICENSE', 'README.md', 'package.json'];
+  const programs = ['keeper', 'launch'].map((name) => `prebuilt/linux-${process.arch}/${name}`);
+  const images = ['full.Dockerfile', 'full.txt', 'slim.txt'].map((name) => `dist/infra/images/session/${name}`);
+  expect(Object.fromEntries(others)).toEqual({
+    shellfleet: always,
+    'shellfleet-admission': always,
+    'shellfleet-client': always,
+    'shellfleet-concurrency': always,
+    'shellfleet-keeper': [...always, ...programs].sort(),
+    'shellfleet-mailbox': always,
+    'shellfleet-policy': always,
+    'shellfleet-protocol': always,
+    'shellfleet-setup': [...always, ...images].sort(),
+    'shellfleet-worker': always,
+  });
+});
+
+describe.each(majors)('with plain Node %i', (major) => {
+  test('an installed worker serves an installed program, command line and tool', async () => {
+    const { folder, node, env } = project(major);
+    const settings = {
+      DOCKER_HOST: inject('dockerHost'),
+      SHELLFLEET_REDIS_URL: inject('redisUrl'),
+      SHELLFLEET_NAMESPACE: `t-${randomBytes(5).toString('hex')}`,
+      SHELLFLEET_SEAL_KEY: randomBytes(32).toString('base64'),
+      SHELLFLEET_STATE_DIR: join(folder, `state-${major}`),
+      SHELLFLEET_DEFAULT_IMAGE: inject('sessionImage'),
+      SHELLFLEET_TOOLS: join(folder, 'tool.mjs'),
+    };
+    const worker = spawn(node, [cli, 'worker', '--slots', '2', '--host-id', `node-${major}`], {
+      cwd: folder,
+      env: { ...env, ...settings },
+      detached: true,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    const ended = once(worker, 'exit');
+    try {
+      const seen = await runInProject(project(major), ['program.mjs'], { env: settings });
+      const said = await runInProject(project(major), [cli, 'exec', 'shell', '--', 'echo "$((6 * 7))"'], {
+        env: settings,
+      });
+      const version = await runInProject(project(major), ['--version']);
+      expect({ seen: JSON.parse(seen), said, major: Number(/\d+/.exec(version)) }).toEqual({
+        seen: {
+          outcome: 'success',
+          exitCode: 0,
+          stdout: 'hello from /tmp\n',
+          file: 'written',
+          streamed: 'streamed\n',
+          tool: { twice: 42 },
+        },
+        said: '42\n',
+        major,
+      });
+    } finally {
+      // As Ctrl-C at a terminal does: its sessions end with it.
+      process.kill(-(worker.pid ?? 0), 'SIGINT');
+      await ended;
+    }
+  });
+});
+
+test.each([20, 24])(
+  'with plain Node %i an installed command line brings a fleet up, uses it and ends it',
+  async (major) => {
+    const env = {
+      SHELLFLEET_STATE_DIR: await mkdtemp(join(tmpdir(), 'sf-')),
+      SHELLFLEET_DEFAULT_IMAGE: inject('sessionImage'),
+    };
+    const shellfleet = (...args: string[]) => runInProject(project(major), [cli, ...args], { env });
+    try {
+      await shellfleet('up', '--detach', '--slots', '2');
+      expect(await shellfleet('exec', 'demo', '--', 'echo "$((6 * 7))"')).toBe('42\n');
+    } finally {
+      await shellfleet('down');
+      await rm(env.SHELLFLEET_STATE_DIR, { recursive: true, force: true });
+    }
+  },
+);
+
+test.each([
+  { moduleResolution: 'nodenext', module: 'nodenext' },
+  { moduleResolution: 'bundler', module: 'esnext' },
+])('the types hold for a strict project with moduleResolution $moduleResolution', async (resolution) => {
+  const { folder, env } = project(24);
+  const strict = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: false,
+  };
+  const compilerOptions = {
+    ...resolution,
+    ...strict,
+    target: 'es2023',
+    lib: ['es2023'],
+    types: ['node'],
+    noEmit: true,
+  };
+  const path = join(folder, `tsconfig.${resolution.moduleResolution}.json`);
+  await writeFile(path, JSON.stringify({ compilerOptions, files: ['consumer.ts'] }));
+  const compiler = join(checkoutRoot, 'node_modules/typescript/bin/tsc');
+  const said = await runInProject({ folder, env, node: process.execPath }, [compiler, '-p', path]).catch(
+    ({ stdout }: { stdout: string }) => stdout,
+  );
+  expect(said).toBe('');
+});

@@ -1,0 +1,96 @@
+import { type ExecFileOptions, execFile } from 'node:child_process';
+import { cp, mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { checkoutRoot } from '@shellfleet/setup';
+
+const run = promisify(execFile);
+
+/** A project outside of the checkout, with every package installed from its tarball. */
+export interface InstalledProject {
+  folder: string;
+  /** Plain Node of the version that installed it. */
+  node: string;
+  /** Variables of its processes: that Node first on PATH, and no settings of this run. */
+  env: NodeJS.ProcessEnv;
+}
+
+const ofThisRun = /^(npm_(?!config_)|NODE_(ENV|OPTIONS|COMPILE_CACHE)$|SHELLFLEET_|VITEST)/;
+
+/** Installs the tarballs in a new project, with the newest Node of a major version. */
+export async function installPackages(tarballs: string, major: number, folder: string): Promise<InstalledProject> {
+  const node = await nodeOf(major);
+  const env = environmentOf(node);
+  await mkdir(folder, { recursive: true });
+  await writeManifest(tarballs, folder);
+  await install({ folder, node, env });
+  await cp(join(checkoutRoot, 'tests/fixtures/installed'), folder, { recursive: true });
+  return { folder, node, env };
+}
+
+/** The same project with another Node, if that one could install the same versions as well. */
+export async function withNode(installed: InstalledProject, major: number): Promise<InstalledProject> {
+  const node = await nodeOf(major);
+  const project = { folder: installed.folder, node, env: environmentOf(node) };
+  const trial = join(dirname(installed.folder), `trial-${major}`);
+  await mkdir(trial);
+  for (const name of ['package.json', 'package-lock.json']) await cp(join(project.folder, name), join(trial, name));
+  await install({ ...project, folder: trial }, '--dry-run');
+  return project;
+}
+
+function environmentOf(node: string): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !ofThisRun.test(name));
+  return { ...Object.fromEntries(inherited), PATH: [dirname(node), process.env.PATH].join(delimiter) };
+}
+
+async function install({ folder, node, env }: InstalledProject, ...flags: string[]): Promise<void> {
+  const rules = ['--engine-strict', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
+  await run(node, [await npmPath(), 'install', ...rules, ...flags], { cwd: folder, env });
+}
+
+/** Runs a program of the project with its Node. */
+export async function runInProject(
+  { folder, node, env }: InstalledProject,
+  args: string[],
+  options: ExecFileOptions = {},
+): Promise<string> {
+  const { stdout } = await run(node, args, { cwd: folder, ...options, env: { ...env, ...options.env } });
+  return String(stdout);
+}
+
+async function writeManifest(tarballs: string, folder: string): Promise<void> {
+  const { devDependencies } = JSON.parse(await readFile(join(checkoutRoot, 'package.json'), 'utf8'));
+  const ours: Record<string, string> = {};
+  for (const file of await readdir(tarballs)) {
+    const name = file.replace(/-\d.*$/, '').replace(/^shellfleet-/, '@shellfleet/');
+    ours[name] = `file:${join(tarballs, file)}`;
+  }
+  const dependencies = { ...ours, '@types/node': devDependencies['@types/node'] };
+  // Packages of these names in the registry are not those to be tested.
+  const manifest = { name: 'a-project', private: true, type: 'module', dependencies, overrides: ours };
+  await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
+}
+
+/** Node itself comes from the registry, once for this checkout. The one that runs this serves its own version. */
+async function nodeOf(major: number): Promise<string> {
+  if (process.versions.node.startsWith(`${major}.`)) return process.execPath;
+  const name = `node-${process.platform}-${process.arch}`;
+  const folder = join(checkoutRoot, '.cache/nodes', String(major));
+  const node = join(folder, 'node_modules', name, 'bin/node');
+  if ((await run(node, ['--version']).catch(() => undefined)) === undefined) {
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'package.json'), '{ "private": true }');
+    await run('npm', ['install', `${name}@${major}`, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder });
+  }
+  return node;
+}
+
+/** npm's own program, to be run with another Node than its launcher finds. */
+async function npmPath(): Promise<string> {
+  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+    const path = await realpath(join(folder, 'npm')).catch(() => undefined);
+    if (path?.endsWith('npm-cli.js')) return path;
+  }
+  throw new Error('There is no npm on PATH.');
+}
