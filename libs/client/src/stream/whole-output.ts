@@ -44,6 +44,7 @@ export async function* followWholeOutput(
         break;
       case 'restarted':
         output.restart();
+        reading.restart();
         break;
       case 'output':
         yield* whileSlow(output.addEntry(step.id, step.entry, hasEnded), report);
