@@ -22,7 +22,8 @@ let stack: TestFleet;
 let cli: FleetCli;
 beforeAll(async () => {
   stack = await startFleet({
-    env: { SHELLFLEET_READER_STALL: '6s', SHELLFLEET_LOG_COMMAND_BYTES: String(LOG_BYTES) },
+    // Longer than a question waits for the answer of a host that was killed.
+    env: { SHELLFLEET_READER_STALL: '9s', SHELLFLEET_LOG_COMMAND_BYTES: String(LOG_BYTES) },
   });
   cli = new FleetCli(stack);
 });
