@@ -49,8 +49,8 @@ test(`${SESSIONS} sessions, one after the other on one host, however they end, l
     const sessions = (await keysWithoutExpiry(inspect.redis, `${stack.namespace}:{default:`)).sort();
     expect(sessions).toEqual([]);
     await until(
-      () => Array.fromAsync(stack.fleet.sessions()),
-      (all) => all.length === 0,
+      () => inspect.redis.zcard(`${stack.namespace}:{x0}:index`),
+      (indexed) => indexed === 0,
     );
     await until(
       () => inspect.redis.hlen(`${stack.namespace}:{x0}:owners`),

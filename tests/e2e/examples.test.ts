@@ -35,6 +35,16 @@ test.concurrent('the agent of the example asks its server, reads what it printed
   expect(exitCode).toBe(0);
 });
 
+test.concurrent('a batch whose driver is killed in the middle is ended by a second one, each step run once', async ({
+  expect,
+}) => {
+  const { exitCode, stdout, stderr } = await runExample('batch-resume', ['--tasks', '12']);
+  expect(stderr).toBe('');
+  expect(stdout).toMatch(/The driver was killed when \d+ of 12 tasks had ended\./);
+  expect(stdout).toContain('12 tasks have a result, in 12 lines; in 12 each step ran once.');
+  expect(exitCode).toBe(0);
+});
+
 test.concurrent('every reader of the back end gets every line once, however often it leaves', async ({ expect }) => {
   const { exitCode, stdout, stderr } = await runExample('web-back-end', ['--lines', '20']);
   expect(stderr).toBe('');

@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { sessionKeys } from '@shellfleet/protocol';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -19,7 +22,8 @@ let stack: TestFleet;
 let cli: FleetCli;
 beforeAll(async () => {
   stack = await startFleet({
-    env: { SHELLFLEET_READER_STALL: '4s', SHELLFLEET_LOG_COMMAND_BYTES: String(LOG_BYTES) },
+    // Longer than a question waits for the answer of a host that was killed.
+    env: { SHELLFLEET_READER_STALL: '9s', SHELLFLEET_LOG_COMMAND_BYTES: String(LOG_BYTES) },
   });
   cli = new FleetCli(stack);
 });
@@ -49,16 +53,48 @@ test('exec brings output of many times the size of stream and log, with an equal
   expect(await redis.memory('USAGE', stream)).toBeLessThan(4 * MIB);
 });
 
-test('a consumer that reads nothing for a while makes the command wait, and gets everything', async () => {
-  await stack.fleet.session('slow', SPEC);
-  const exec = cli.start(['exec', 'slow', '--', PRINT_RANDOM]);
+test('a command that waits for its reader is not silent, and a reader of the SDK gets everything', async () => {
+  const session = await stack.fleet.session('whole', SPEC);
+  const script = `seq 1 9999999 | head -c ${BYTES}`;
+  const command = await session.submit(script, { attachReader: true, noOutputTimeoutMs: 2_500 });
+  let text = '';
+  for await (const chunk of command.output()) {
+    expect(chunk.omittedBytes).toBeUndefined();
+    const before = text.length;
+    text += chunk.text;
+    // Longer than it may be silent, and shorter than its reader may stall.
+    if (before < 2 * MIB && text.length >= 2 * MIB) await delay(3_500);
+  }
+  let expected = '';
+  for (let number = 1; expected.length < BYTES; number += 1) expected += `${number}\n`;
+  expect(text === expected.slice(0, BYTES)).toBe(true);
+  expect(await command.result()).toMatchObject({ outcome: 'success', totals: { stdoutBytes: BYTES } });
+});
+
+test('a command that waits for its reader goes on when its worker was killed meanwhile, and no byte is lost', async () => {
+  const session = await stack.fleet.session('whole', SPEC);
+  const exec = cli.start(['exec', 'whole', '--', PRINT_RANDOM]);
   exec.child.stdout?.pause();
-  setTimeout(() => exec.child.stdout?.resume(), 2_500);
+  const log = async () => {
+    const { runningCommandId = '' } = await session.info();
+    const paths = await readdir(stack.stateFolder, { recursive: true, withFileTypes: true });
+    const files = paths.filter(({ parentPath }) => parentPath.endsWith(runningCommandId.split('.').at(-1) || '?'));
+    const sizes = await Promise.all(
+      files.map(async ({ parentPath, name }) => (await stat(join(parentPath, name))).size),
+    );
+    return sizes.reduce((sum, size) => sum + size, 0);
+  };
+  // What may be unread, and most of a ring buffer.
+  await until(log, (bytes) => bytes > 7 * MIB);
+  await stack.workers[0]?.kill();
+  await stack.workers[0]?.start();
+  exec.child.stdout?.resume();
   const { exitCode, stdout, stderr } = await exec.end;
   expect({ exitCode, md5: `${md5(stdout)}\n` }).toEqual({ exitCode: 0, md5: stderr });
 });
 
-test('a consumer that stalls for longer than the limit has no effect on the command: bytes are missing, and exec says so with 125', async () => {
+// Both wait for the limit of a stall.
+test.concurrent('a consumer that stalls for longer than the limit has no effect on the command: bytes are missing, and exec says so with 125', async () => {
   await stack.fleet.session('stalled', SPEC);
   const exec = cli.start(['exec', 'stalled', '--', PRINT_RANDOM]);
   exec.child.stdout?.pause();
@@ -71,7 +107,7 @@ test('a consumer that stalls for longer than the limit has no effect on the comm
   expect(stderr).toContain(`${missing} bytes of its output did not come, so the exit code is not that of stalled.`);
 });
 
-test('a reader that is killed has no effect on the command', async () => {
+test.concurrent('a reader that is killed has no effect on the command', async () => {
   await stack.fleet.session('killed', SPEC);
   const exec = cli.start(['exec', 'killed', '--', PRINT_RANDOM]);
   await until(

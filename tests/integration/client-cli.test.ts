@@ -103,6 +103,26 @@ test('a detached command is found again: logs, wait, cancel', async () => {
   expect(JSON.parse(cancel.stdout.toString())).toEqual({ commandId: id, cancelled: false });
 });
 
+test('the reason of a cancellation is in the Result, in its event, and on the stderr of who waits', async () => {
+  const { output, end } = startCli(stage, ['exec', 'stopped', '--json', '--', 'sleep 60']);
+  await untilFound('it runs', async () => (await runCli(stage, ['ps', '--json'])).stdout.toString().includes('"busy"'));
+  const id: string = JSON.parse(output().stdout.toString().split('\n')[0] ?? '').commandId;
+  const [cancel, wait] = await Promise.all([
+    runCli(stage, ['cancel', '--reason', 'the build is obsolete', id]),
+    runCli(stage, ['wait', id]),
+  ]);
+  expect(cancel.stderr).toBe(`shellfleet: ${id} ends as a cancellation.\n`);
+  expect([wait.exitCode, wait.stderr]).toEqual([130, `shellfleet: ${id} was cancelled: the build is obsolete.\n`]);
+  const result = JSON.parse((await end).stdout.toString().trimEnd().split('\n').at(-1) ?? '');
+  expect(result).toMatchObject({ outcome: 'cancellation', reason: 'cancelled', cancelReason: 'the build is obsolete' });
+  const session = await (await stage.connect()).attach('stopped');
+  for await (const { type, data } of session?.events({ after: '0-0' }) ?? []) {
+    if (type !== 'command.completed') continue;
+    expect(data).toMatchObject({ commandId: id, cancelReason: 'the build is obsolete' });
+    break;
+  }
+});
+
 test('a hang-up leaves the command running, and says its id', async () => {
   const { child, output, end } = startCli(stage, ['exec', 'hung', '--', 'echo on; sleep 0.5; echo done']);
   await untilFound('it runs', async () => output().stdout.length > 0);

@@ -46,9 +46,12 @@ const optionsSchema = z.strictObject({
   redisUrl: z.string('must be a string').min(1, 'must not be empty').optional(),
   namespace: namespaceSchema.optional(),
   tenant: tenantIdSchema.optional(),
-  sealKeys: z.array(z.string('must be a string')).min(1, 'must hold a key').optional(),
+  sealKeys: z.array(z.string('must be a string'), 'must be a list of keys').min(1, 'must hold a key').optional(),
   interceptors: z
-    .array(z.custom<SubmitInterceptor>((value) => typeof value === 'function', 'must be a function'))
+    .array(
+      z.custom<SubmitInterceptor>((value) => typeof value === 'function', 'must be a function'),
+      'must be a list of functions',
+    )
     .default([]),
 });
 

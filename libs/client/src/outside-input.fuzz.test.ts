@@ -5,7 +5,7 @@ import { validateRedaction } from '@shellfleet/policy';
 import { parseOrThrow, sessionSpecSchema } from '@shellfleet/protocol';
 import { fuzz, fuzzAsync, fuzzText, refusalOf, refusalOfAsync } from '@shellfleet/protocol/test-support';
 import { expect, test } from 'vitest';
-import { readFinishedTasks } from './batch/finished-tasks.ts';
+import { readEarlier } from './batch/results-file.ts';
 import { batchOptionsSchema, taskSchema } from './batch/task.ts';
 import { resolveSettings } from './connect-settings.ts';
 import { parseSandboxPath } from './files/file-steps.ts';
@@ -76,7 +76,7 @@ test('lines of an earlier batch, whatever they hold, give the ids of tasks that 
     fuzzText(['{"id":"a","outcome":"success"}', '{"id":"b","outcome":"lost"}'], (text) => void lines.push(text));
     const path = join(folder, 'out.jsonl');
     await writeFile(path, `${lines.join('\n')}\n{"id":"last","outcome":"failure"}\n{"id":"torn","outc`);
-    const finished = await readFinishedTasks(path);
+    const { finished } = await readEarlier(path);
     expect(finished.has('last')).toBe(true);
     expect(finished.has('torn')).toBe(false);
     for (const id of finished) expect(typeof id).toBe('string');

@@ -160,7 +160,8 @@ static int run(const FileEntry *file) {
     case FILE_PACK: error = bundle_pack(file); break;
   }
   const char *path = file->operation == FILE_UNPACK ? bundle_path() : file->path;
-  if (error) fprintf(stderr, "%s: %s\n", path, strerror(error));
+  if (error == EACCES || error == EPERM) fprintf(stderr, "%s: %s for uid %d\n", path, strerror(error), (int)geteuid());
+  else if (error) fprintf(stderr, "%s: %s\n", path, strerror(error));
   return error;
 }
 

@@ -6,10 +6,9 @@ const TOLERATED_MS = 60_000;
 /** How far the clock of this process is ahead of that of Redis, in ms; 0 when Redis does not tell. */
 export async function readClockAhead(redis: Redis): Promise<number> {
   const askedAt = Date.now();
-  const told = await redis.time().catch(() => undefined);
-  if (told === undefined) return 0;
-  const [seconds, microseconds] = told.map(Number);
-  const atRedis = (seconds ?? 0) * 1_000 + (microseconds ?? 0) / 1_000;
+  const told: unknown = await redis.time().catch(() => undefined);
+  if (!Array.isArray(told)) return 0;
+  const atRedis = Number(told[0]) * 1_000 + Number(told[1]) / 1_000;
   return Number.isFinite(atRedis) ? Math.round((askedAt + Date.now()) / 2 - atRedis) : 0;
 }
 

@@ -19,17 +19,20 @@ export interface RedactionRule {
 }
 
 /** libs/policy checks whether the type needs a pattern, and whether the pattern is valid. */
-export const redactionRuleSchema = z.strictObject({
-  type: z
-    .string('must be a string')
-    .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 letters, digits, _ or -, and begin with a letter'),
-  strategy: z.enum(['block', 'redact', 'mask', 'hash'], "must be 'block', 'redact', 'mask' or 'hash'"),
-  pattern: z
-    .string('must be a string')
-    .min(1, 'must not be empty')
-    .max(LIMITS.redactionPatternChars, `must be at most ${LIMITS.redactionPatternChars} characters`)
-    .optional(),
-});
+export const redactionRuleSchema = z.strictObject(
+  {
+    type: z
+      .string('must be a string')
+      .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 letters, digits, _ or -, and begin with a letter'),
+    strategy: z.enum(['block', 'redact', 'mask', 'hash'], "must be 'block', 'redact', 'mask' or 'hash'"),
+    pattern: z
+      .string('must be a string')
+      .min(1, 'must not be empty')
+      .max(LIMITS.redactionPatternChars, `must be at most ${LIMITS.redactionPatternChars} characters`)
+      .optional(),
+  },
+  'must be an object: { type, strategy, pattern? }',
+);
 
 export const redactionRulesSchema = z
   .array(redactionRuleSchema, 'must be an array of rules')

@@ -30,31 +30,37 @@ const wholePositive = (maximum: number, otherwise = 'must be positive') =>
     .min(1, otherwise)
     .max(maximum, `must be at most ${maximum}`);
 
-const outputSchema = z.strictObject({
-  maxBytes: wholePositive(LIMITS.outputBytes).default(DEFAULTS.output.maxBytes),
-  maxLines: wholePositive(LIMITS.outputLines).default(DEFAULTS.output.maxLines),
-  keep: z.enum(['head', 'tail', 'head-tail'], "must be 'head', 'tail' or 'head-tail'").default(DEFAULTS.output.keep),
-  streamBytes: wholePositive(LIMITS.streamBytes).default(DEFAULTS.output.streamBytes),
-});
+const outputSchema = z.strictObject(
+  {
+    maxBytes: wholePositive(LIMITS.outputBytes).default(DEFAULTS.output.maxBytes),
+    maxLines: wholePositive(LIMITS.outputLines).default(DEFAULTS.output.maxLines),
+    keep: z.enum(['head', 'tail', 'head-tail'], "must be 'head', 'tail' or 'head-tail'").default(DEFAULTS.output.keep),
+    streamBytes: wholePositive(LIMITS.streamBytes).default(DEFAULTS.output.streamBytes),
+  },
+  'must be an object of bounds: maxBytes, maxLines, keep, streamBytes',
+);
 
-const limitsSchema = z.strictObject({
-  memoryBytes: z
-    .number('must be a number of bytes')
-    .int('must be a whole number of bytes')
-    .min(1, { error: 'must be positive if provided', abort: true })
-    .min(33_554_432, 'must be at least 33554432 bytes (32 MiB)')
-    .max(2 ** 50, 'must be at most 2^50 bytes')
-    .optional(),
-  cpus: z.number('must be a number').min(0.01, 'must be at least 0.01').max(1_024, 'must be at most 1024').optional(),
-  pids: z
-    .number('must be a number')
-    .int('must be a whole number')
-    .min(16, 'must be at least 16')
-    .max(65_536, 'must be at most 65536')
-    .optional(),
-  cpuTimeSeconds: wholePositive(2 ** 31 - 1, 'must be positive if provided').optional(),
-  diskBytes: wholePositive(2 ** 50, 'must be positive if provided').optional(),
-});
+const limitsSchema = z.strictObject(
+  {
+    memoryBytes: z
+      .number('must be a number of bytes')
+      .int('must be a whole number of bytes')
+      .min(1, { error: 'must be positive if provided', abort: true })
+      .min(33_554_432, 'must be at least 33554432 bytes (32 MiB)')
+      .max(2 ** 50, 'must be at most 2^50 bytes')
+      .optional(),
+    cpus: z.number('must be a number').min(0.01, 'must be at least 0.01').max(1_024, 'must be at most 1024').optional(),
+    pids: z
+      .number('must be a number')
+      .int('must be a whole number')
+      .min(16, 'must be at least 16')
+      .max(65_536, 'must be at most 65536')
+      .optional(),
+    cpuTimeSeconds: wholePositive(2 ** 31 - 1, 'must be positive if provided').optional(),
+    diskBytes: wholePositive(2 ** 50, 'must be positive if provided').optional(),
+  },
+  'must be an object of limits: memoryBytes, cpus, pids, cpuTimeSeconds, diskBytes',
+);
 
 /** Fills in the three limits that control groups enforce. */
 export function withDefaultLimits(limits: z.infer<typeof limitsSchema>) {
@@ -89,6 +95,10 @@ const workspaceSchema = z.union(
   { error: 'must be an absolute path, or { path, readOnly }' },
 );
 
+const scriptsSchema = z
+  .array(scriptSchema, 'must be a list of scripts')
+  .max(LIMITS.startupCommands, `must hold at most ${LIMITS.startupCommands} scripts`);
+
 const { session: defaults } = DEFAULTS;
 const fieldsSchema = z.strictObject({
   policy: executionPolicySchema.default(executionPolicySchema.parse(defaults.policy)),
@@ -97,13 +107,16 @@ const fieldsSchema = z.strictObject({
   cwd: sandboxPathSchema.default(defaults.cwd),
   workspace: workspaceSchema.optional(),
   shell: z
-    .array(shellTextSchema(LIMITS.pathBytes).min(1))
+    .array(
+      shellTextSchema(LIMITS.pathBytes).min(1, 'must not be empty'),
+      'must be a list of words: the program and its arguments',
+    )
     .min(1, 'must contain at least one argument')
-    .max(64)
+    .max(64, 'must be at most 64 words')
     .optional(),
   user: userSchema.optional(),
-  startupCommands: z.array(scriptSchema).max(LIMITS.startupCommands).default([]),
-  shutdownCommands: z.array(scriptSchema).max(LIMITS.startupCommands).default([]),
+  startupCommands: scriptsSchema.default([]),
+  shutdownCommands: scriptsSchema.default([]),
   commandTimeoutMs: durationSchema().default(defaults.commandTimeoutMs),
   startupTimeoutMs: durationSchema().default(defaults.startupTimeoutMs),
   terminationTimeoutMs: durationSchema().default(defaults.terminationTimeoutMs),
@@ -149,6 +162,9 @@ export function workspaceOf({ workspace }: ResolvedSessionSpec): { path: string;
 export function specSchema(_spec: ResolvedSessionSpec): number {
   return 1;
 }
+
+/** The reason of the event `session.closed` of a driven session that nobody closed. */
+export const DRIVER_GONE = 'its driver is gone';
 
 /** JSON with sorted keys, so that equal values give equal text. */
 export function toCanonicalJson(value: unknown): string {

@@ -1,27 +1,33 @@
-import { type FileHandle, open } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
-import { ShellfleetError, type Task, type TaskResult } from '@shellfleet/client';
-import { type Command, Option } from 'commander';
+import { statSync } from 'node:fs';
+import { type BatchOptions, ShellfleetError, type TaskResult } from '@shellfleet/client';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { openTaskFile } from './batch-tasks.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { CANCELLED } from './exit-codes.ts';
+import { addSessionFlags, type SessionFlags, toSpec } from './session-flags.ts';
 import type { Terminal } from './terminal.ts';
-import { parseCount } from './units.ts';
+import { parseCount, parseDuration } from './units.ts';
 
-interface Flags {
+interface Flags extends SessionFlags {
   out: string;
   concurrency?: number;
   resume?: boolean;
+  force?: boolean;
+  name?: string;
+  timeout?: number;
+  retries?: NonNullable<BatchOptions['retries']>;
+  repeats?: number;
   json?: boolean;
 }
 
 export function registerBatch(program: Command, context: Context): void {
-  program
+  const verb = program
     .command('batch')
     .description('run many tasks, each in a session of its own')
     .command('run')
     .description('run the tasks of a file: one JSON object a line, { id, script, spec?, files?, timeoutMs? }')
-    .argument('<file.jsonl>')
+    .argument('<file.jsonl>', 'tasks; - is stdin')
     .addOption(
       new Option('--out <file>', 'results, one JSON object a line').env('SHELLFLEET_BATCH_OUT').makeOptionMandatory(),
     )
@@ -30,41 +36,80 @@ export function registerBatch(program: Command, context: Context): void {
         .env('SHELLFLEET_BATCH_CONCURRENCY')
         .argParser(parseCount),
     )
-    .addOption(new Option('--resume', 'skip the tasks that ended in --out before').env('SHELLFLEET_BATCH_RESUME'))
+    .addOption(
+      new Option('--resume', 'go on with the batch that wrote --out, also when it was killed').env(
+        'SHELLFLEET_BATCH_RESUME',
+      ),
+    )
+    .addOption(new Option('--force', 'replace --out when it exists').env('SHELLFLEET_BATCH_FORCE').conflicts('resume'))
+    .addOption(
+      new Option('--name <name>', 'of the batch, by which --resume finds it; kept in <out>.batch').env(
+        'SHELLFLEET_BATCH_NAME',
+      ),
+    )
+    .addOption(
+      new Option('--timeout <time>', 'time limit of each script: 30s, 5m')
+        .env('SHELLFLEET_BATCH_TIMEOUT')
+        .argParser(parseDuration),
+    )
+    .addOption(
+      new Option('--retries <kinds>', 'how often a task runs again: infra=2,command=1')
+        .env('SHELLFLEET_BATCH_RETRIES')
+        .argParser(parseRetries),
+    )
+    .addOption(
+      new Option('--repeats <n>', 'run each task so often, each time in a session of its own, as id#1, id#2, …')
+        .env('SHELLFLEET_BATCH_REPEATS')
+        .argParser(parseCount),
+    );
+  addSessionFlags(verb, context.config.env)
     .addOption(jsonFlag())
     .action((file: string, flags: Flags) => run(context, file, flags));
 }
 
 async function run(context: Context, file: string, flags: Flags): Promise<void> {
   const { terminal } = context;
-  let total = 0;
-  // The whole file is checked first, so that a line that is not valid is reported before any task runs.
-  for await (const _task of readTasks(file)) total++;
+  const { out, resume, force, name, timeout, retries, repeats = 1, concurrency } = flags;
+  if (!resume && !force) refuseExisting(out);
+  const { count, tasks } = await openTaskFile(file);
   await context.withFleet(async (fleet) => {
     using interrupt = listenForInterrupt(terminal);
-    const batch = fleet.batch(readTasks(file), {
-      signal: interrupt.signal,
-      ...(flags.concurrency === undefined ? {} : { concurrency: flags.concurrency }),
-      ...(flags.resume ? { resumeFrom: flags.out } : {}),
+    const batch = fleet.batch(tasks(), {
+      ...{ out, overwrite: force === true, resumeFrom: resume ? out : undefined },
+      ...{ concurrency, name, retries, repeats, spec: toSpec(flags), timeoutMs: timeout, signal: interrupt.signal },
     });
-    const out = await openLocal(flags.out, flags.resume ? 'a' : 'w');
     let done = 0;
-    try {
-      for await (const result of batch) {
-        done++;
-        await out.appendFile(`${JSON.stringify(result)}\n`);
-        if (flags.json) await terminal.json(result);
-        else await terminal.line(toLine(result));
-        terminal.progress(`${done + batch.totals.skipped} of ${total} tasks`);
-      }
-    } finally {
-      await out.close();
+    for await (const result of batch) {
+      done++;
+      if (flags.json) await terminal.json(result);
+      else await terminal.line(toLine(result));
+      terminal.progress(`${done + batch.totals.skipped} of ${count * repeats} tasks`);
     }
-    const { tasks, skipped, success } = batch.totals;
-    const failed = tasks - skipped - success;
-    terminal.say(`${success} succeeded, ${failed} did not, ${skipped} had ended before. Results are in ${flags.out}.`);
+    const { tasks: all, skipped, success } = batch.totals;
+    const failed = all - skipped - success;
+    terminal.say(`${success} succeeded, ${failed} did not, ${skipped} had ended before. Results are in ${out}.`);
     context.setExitCode(interrupt.signal.aborted ? CANCELLED : failed > 0 ? 1 : 0);
   });
+}
+
+/** Pipes and devices are written as they are. */
+function refuseExisting(out: string): void {
+  if (statSync(out, { throwIfNoEntry: false })?.isFile() !== true) return;
+  throw new ShellfleetError(
+    'COMMAND_INVALID',
+    `${out} exists and was not touched. --resume goes on with the batch that wrote it; --force replaces it.`,
+    { path: out },
+  );
+}
+
+function parseRetries(text: string): NonNullable<BatchOptions['retries']> {
+  const retries: Record<string, number> = {};
+  for (const part of text.split(',')) {
+    const [, kind, times] = /^(infra|command)=(\d{1,3})$/.exec(part.trim()) ?? [];
+    if (kind === undefined) throw new InvalidArgumentError('Give it as infra=N,command=N.');
+    retries[kind] = Number(times);
+  }
+  return retries;
 }
 
 /** The first Ctrl-C cancels the running tasks and starts no further one; the second leaves. */
@@ -86,39 +131,4 @@ function toLine({ id, outcome, results, error, durationMs }: TaskResult): string
   return [JSON.stringify(id).slice(1, -1), outcome, detail && JSON.stringify(detail).slice(1, -1), `${durationMs} ms`]
     .filter((part) => part !== '')
     .join('  ');
-}
-
-async function* readTasks(file: string): AsyncGenerator<Task> {
-  const handle = await openLocal(file, 'r');
-  const lines = createInterface({ input: handle.createReadStream(), crlfDelay: Number.POSITIVE_INFINITY });
-  let number = 0;
-  for await (const line of lines) {
-    number++;
-    if (line.trim() !== '') yield parseTask(line, `${file}:${number}`);
-  }
-}
-
-function parseTask(line: string, place: string): Task {
-  try {
-    const task: unknown = JSON.parse(line);
-    // The batch itself checks the fields of each task, and yields a result for an invalid one.
-    if (typeof task === 'object' && task !== null && !Array.isArray(task)) return task as Task;
-  } catch {
-    // reported below
-  }
-  throw new ShellfleetError(
-    'COMMAND_INVALID',
-    `${place} is not a task. Give one JSON object per line: {"id": "a", "script": "true"}.`,
-    { place },
-  );
-}
-
-async function openLocal(path: string, flags: 'r' | 'a' | 'w'): Promise<FileHandle> {
-  try {
-    return await open(path, flags);
-  } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    const kind = code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_DENIED';
-    throw new ShellfleetError(kind, `${path} cannot be opened: ${message}.`, { path }, { cause });
-  }
 }

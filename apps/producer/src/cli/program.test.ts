@@ -168,8 +168,9 @@ test('flags give the spec of a session; those of --spec that have no flag stay, 
     ['exec', 's', '--pids', '50'],
     ['run', '--pids', '50'],
     ['attach', 's', '--pids', '50'],
+    ['batch', 'run', 'tasks.jsonl', '--out', 'results.jsonl', '--pids', '50'],
   ]) {
-    const script = verb[0] === 'attach' ? [] : ['--', 'true'];
+    const script = verb[0] === 'exec' || verb[0] === 'run' ? ['--', 'true'] : [];
     expect(specOf(verb, script)).toEqual({ ...given, limits: { ...limits, pids: 50 }, labels: { b: '2' } });
   }
   expect(specOf(['attach', 's', '--spec', path])).toEqual({

@@ -5,6 +5,10 @@ import { CANCELLED, exitCodeOfResult, exitCodeOfSignal, OURS } from './exit-code
 import type { Terminal } from './terminal.ts';
 import { watchWaiting } from './watch-waiting.ts';
 
+/** The reasons of cancellations by the command line itself, which a person need not be told. */
+const INTERRUPTED = 'interrupted by its caller';
+const READER_GONE = 'the reader of its output has gone';
+
 /**
  * Submits a command and shows it live to its end: its output on the same streams, progress for a person, and its exit code. The command is
  * throttled to stdout, so that all of its output comes; if any does not, the exit code is not the command's.
@@ -21,10 +25,7 @@ export async function showOwnCommand(
   signals.accepted(command);
   if (options.json) await terminal.json({ type: 'accepted', commandId: command.id, sessionId: session.id });
   // As with a pipe into `head`, the rest of the output is not wanted.
-  terminal.readerGone.addEventListener(
-    'abort',
-    () => void command.cancel('the reader of its output has gone').catch(() => {}),
-  );
+  terminal.readerGone.addEventListener('abort', () => void command.cancel(READER_GONE).catch(() => {}));
   let hopeless: ShellfleetError | undefined;
   using _watch = watchWaiting(terminal, session, (reason) => {
     hopeless = reason;
@@ -86,6 +87,8 @@ export async function showResult(context: Context, result: Result, json: boolean
     terminal.say(`${result.commandId} did not start in time, so it was not run.`);
   else if (result.outcome === 'timeout')
     terminal.say(`${result.commandId} was stopped at its time limit (${result.reason ?? 'wall'}).`);
+  else if (result.cancelReason !== undefined && ![READER_GONE, INTERRUPTED].includes(result.cancelReason))
+    terminal.say(`${result.commandId} was cancelled: ${result.cancelReason}.`);
   else if (result.outcome === 'lost')
     terminal.say(`${whatWasLost(result)}, so it is not known whether it took effect.`);
   if (result.shell.state !== 'kept' && result.outcome !== 'error') {
@@ -110,7 +113,7 @@ function listenForSignals(terminal: Terminal): Disposable & { accepted(command: 
   let interrupted = false;
   let hasItsStdin = false;
   const cancel = () => {
-    command?.cancel('interrupted by its caller').catch((error: unknown) => terminal.fail(error));
+    command?.cancel(INTERRUPTED).catch((error: unknown) => terminal.fail(error));
   };
   const interrupt = () => {
     if (interrupted) process.exit(CANCELLED);

@@ -1,13 +1,10 @@
 import { newSessionJob } from '@shellfleet/admission';
 import { peek, release, retryWhileRedisIsDown } from '@shellfleet/mailbox';
-import { ATTRIBUTES } from '@shellfleet/protocol';
+import { ATTRIBUTES, DRIVER_GONE } from '@shellfleet/protocol';
 import { runShutdownCommands } from '../shell/prepare-shell.ts';
 import type { SessionParts } from './session-parts.ts';
 
 // The ways in which a session ends on this host.
-
-/** The reason of the event `session.closed` of a driven session that nobody closed. */
-const DRIVER_GONE = 'its driver is gone';
 
 /** Why an idle session does not stay; undefined when it stays. `activeAt`: when it was last used, ms. */
 export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: number): string | undefined {

@@ -1,6 +1,7 @@
-import { OUTCOMES, parseOrThrow, ShellfleetError } from '@shellfleet/protocol';
+import { OUTCOMES, parseOrThrow, ShellfleetError, sessionSpecSchema } from '@shellfleet/protocol';
 import type { View } from '../view.ts';
-import { readFinishedTasks } from './finished-tasks.ts';
+import { expandTask, taskSessionId } from './expand-task.ts';
+import { type Earlier, ResultsFile, readEarlier } from './results-file.ts';
 import { runTask } from './run-task.ts';
 import { type BatchOptions, type BatchTotals, batchOptionsSchema, type Task, type TaskResult } from './task.ts';
 import { runPool } from './task-pool.ts';
@@ -21,8 +22,6 @@ export class Batch implements AsyncIterable<TaskResult> {
   readonly #tasks: Iterable<Task> | AsyncIterable<Task>;
   readonly #options: ReturnType<typeof parseOptions>;
   readonly #signal: AbortSignal | undefined;
-  /** prefix of the ids of its sessions */
-  readonly #name: string;
   readonly #seen = new Set<string>();
 
   /** @internal */
@@ -30,19 +29,27 @@ export class Batch implements AsyncIterable<TaskResult> {
     this.#view = view;
     this.#tasks = tasks;
     const { signal, ...rest } = options;
+    // As a whole: with the spec of a task it is checked again.
+    if (options.spec !== undefined)
+      parseOrThrow(sessionSpecSchema, options.spec, 'SESSION_SPEC_INVALID', 'The spec of the batch');
     this.#options = parseOptions(rest);
     this.#signal = signal;
-    this.#name = `batch-${view.nextId()}`;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<TaskResult, void, undefined> {
-    const { concurrency, resumeFrom } = this.#options;
-    const finished = resumeFrom === undefined ? new Set<string>() : await readFinishedTasks(resumeFrom);
-    let index = 0;
-    const start = (task: Task) => (this.#leavesOut(task, finished) ? undefined : this.#start(task, index++));
+    const { concurrency, resumeFrom, out, overwrite } = this.#options;
+    const earlier = resumeFrom === undefined ? NOTHING : await readEarlier(resumeFrom);
+    const name = this.#options.name ?? earlier.name ?? this.#view.nextId().toLowerCase();
+    const how = out !== undefined && out === resumeFrom ? 'resume' : overwrite ? 'replace' : 'new';
+    await using file = out === undefined ? undefined : await ResultsFile.open(out, how, name, earlier);
+    const named = this.#options.name !== undefined || file !== undefined || earlier.name !== undefined;
+    const start = (task: Task) =>
+      this.#leavesOut(task, earlier) ? undefined : this.#start(task, name, named, earlier);
     const options = { concurrency, signal: this.#signal };
-    for await (const result of runPool(toAsyncIterator(this.#tasks), start, options)) {
+    for await (const result of runPool(this.#expanded(), start, options)) {
       this.totals[result.outcome]++;
+      // A task that was given twice has a line of its own already.
+      if (result.attempts > 0) await file?.append(result);
       yield result;
     }
   }
@@ -53,25 +60,32 @@ export class Batch implements AsyncIterable<TaskResult> {
     return this.totals;
   }
 
-  #leavesOut(task: Task, finished: ReadonlySet<string>): boolean {
+  async *#expanded(): AsyncGenerator<Task, undefined> {
+    const { repeats, spec, timeoutMs } = this.#options;
+    for await (const task of this.#tasks) yield* expandTask(task, repeats, spec, timeoutMs);
+    return undefined;
+  }
+
+  #leavesOut(task: Task, { finished }: Earlier): boolean {
     this.totals.tasks++;
     if (!finished.has(task?.id)) return false;
     this.totals.skipped++;
     return true;
   }
 
-  async #start(task: Task, index: number): Promise<TaskResult> {
+  async #start(task: Task, batch: string, named: boolean, { attempts }: Earlier): Promise<TaskResult> {
     const isDuplicate = this.#seen.has(task?.id);
     this.#seen.add(task?.id);
     if (isDuplicate) return duplicate(String(task?.id));
-    return runTask(this.#view, task, `${this.#name}-${index}`, this.#options.retries, this.#signal);
+    return runTask(this.#view, task, {
+      sessionId: taskSessionId(batch, task?.id),
+      ...{ named, attemptsBefore: attempts.get(task?.id) ?? 0 },
+      ...{ retries: this.#options.retries, signal: this.#signal },
+    });
   }
 }
 
-async function* toAsyncIterator(tasks: Iterable<Task> | AsyncIterable<Task>): AsyncGenerator<Task, undefined> {
-  yield* tasks;
-  return undefined;
-}
+const NOTHING: Earlier = { name: undefined, finished: new Set(), attempts: new Map() };
 
 function parseOptions(options: BatchOptions) {
   return parseOrThrow(batchOptionsSchema, options, 'COMMAND_INVALID', 'The batch');

@@ -25,7 +25,7 @@ export interface TransferProgress {
 }
 
 export interface TransferOptions extends FileOptions {
-  /** Is called as the transfer goes on, and once at its end. */
+  /** Gets the sums so far whenever a piece was copied. */
   onProgress?: ((progress: TransferProgress) => void) | undefined;
 }
 

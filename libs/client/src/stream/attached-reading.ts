@@ -40,6 +40,8 @@ export class AttachedReading implements Disposable {
   #page: LogPiece[] | undefined;
   #host: string | undefined;
   #started = false;
+  /** How often the command began again. */
+  #restarts = 0;
 
   constructor(context: AskContext, keys: SessionKeys, entryId: string) {
     this.#context = context;
@@ -57,6 +59,19 @@ export class AttachedReading implements Disposable {
   /** The consumer has everything before this position. */
   consumed(position: Readonly<Position>): void {
     this.#consumed = { ...position };
+  }
+
+  /** The command runs again: its output begins at 0. */
+  restart(): void {
+    this.#restarts += 1;
+    this.#consumed = { stdout: 0, stderr: 0 };
+    this.#fetched = { stdout: 0, stderr: 0 };
+    this.take();
+  }
+
+  /** The page that has come and was not taken. */
+  get page(): readonly LogPiece[] | undefined {
+    return this.#page;
   }
 
   /** The pieces that have come since the last call. */
@@ -102,7 +117,9 @@ export class AttachedReading implements Disposable {
           continue;
         }
         const position = latest(this.#fetched, this.#consumed);
+        const restarts = this.#restarts;
         const { pieces } = await this.#ask(await this.#findHost(), 'reads', position, signal);
+        if (restarts !== this.#restarts) continue;
         if (pieces.length > 0) {
           this.#page = this.#toPieces(pieces);
           onPage();

@@ -49,6 +49,29 @@ describe('text', () => {
 });
 
 describe('what is missing', () => {
+  test('has its reason: trimmed, over the budget, or withheld by a rule', () => {
+    const reasonOf = (entries: OutputEntry[]) => {
+      const assembler = new ChunkAssembler();
+      return entries.map((each, index) => assembler.push(`${index + 1}-0`, each).omittedBecause);
+    };
+    const closing = { rawTo: 9, omittedBytes: 6 };
+    const blocked = { type: 'email', reason: 'matched' } as const;
+    expect(reasonOf([entry(7, encode('x'))])).toEqual(['trimmed']);
+    expect(reasonOf([entry(0, encode('abc')), entry(3, new Uint8Array(), closing)])).toEqual([
+      undefined,
+      'over-budget',
+    ]);
+    expect(reasonOf([entry(0, new Uint8Array(), { rawTo: 3, omittedBytes: 3, blocked })])).toEqual(['withheld']);
+    expect(
+      reasonOf([
+        entry(0, new Uint8Array(), { rawTo: 3, omittedBytes: 3, blocked }),
+        entry(3, new Uint8Array(), closing),
+      ]),
+    ).toEqual(['withheld', 'withheld']);
+    const trimmed = new ChunkAssembler().end('9-0', { stdout: 4, stderr: 0 });
+    expect(trimmed.map(({ omittedBytes, omittedBecause }) => [omittedBytes, omittedBecause])).toEqual([[4, 'trimmed']]);
+  });
+
   test('before the first chunk is counted in it (CHUNK-2)', () => {
     expect(new ChunkAssembler().push('1-0', entry(7, encode('x'))).omittedBytes).toBe(7);
   });

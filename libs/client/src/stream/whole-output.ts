@@ -35,15 +35,23 @@ export async function* followWholeOutput(
   };
   const position = { after: undefined, reportsIdle: true, ...(signal && { signal }) };
   let hasEnded = false;
+  let leaps: unknown;
   for await (const step of followEntries(context, keys, entryId, position)) {
     switch (step.type) {
       case 'idle':
         wake = step.wake;
+        // The page may be newer than the last reading of the stream, which then has more before it.
+        if (reading.page !== undefined && reading.page !== leaps && !output.isContinuedBy(reading.page)) {
+          leaps = reading.page;
+          wake();
+          break;
+        }
         for (const piece of reading.take()) yield* whileSlow(output.addPiece(piece), report);
         if (output.at.stdout + output.at.stderr > reportAfterBytes) report();
         break;
       case 'restarted':
         output.restart();
+        reading.restart();
         break;
       case 'output':
         yield* whileSlow(output.addEntry(step.id, step.entry, hasEnded), report);
@@ -90,6 +98,13 @@ class WholeOutput {
     return this.#gaps.some(({ entry }) => entry.offset > this.at[entry.stream]);
   }
 
+  isContinuedBy(pieces: readonly LogPiece[]): boolean {
+    return STREAM_NAMES.every((stream) => {
+      const first = pieces.find((piece) => piece.stream === stream);
+      return first === undefined || first.offset <= this.at[stream];
+    });
+  }
+
   restart(): void {
     this.#assembler.restart();
     for (const stream of STREAM_NAMES) this.at[stream] = this.#fromHost[stream] = 0;
@@ -130,9 +145,10 @@ class WholeOutput {
     return this.#assembler.end(id, stored);
   }
 
-  #missing({ stream, offset, omittedBytes }: OutputEntry): number {
+  #missing({ stream, offset, omittedBytes, blocked }: OutputEntry): number {
     const missing = Math.max(0, offset - this.at[stream]);
     // What a rule withholds has no offset: only its raw size is known.
-    return this.#assembler.isBlocked ? Math.max(missing, omittedBytes - this.#fromHost[stream]) : missing;
+    const isWithheld = blocked !== undefined || this.#assembler.isBlocked;
+    return isWithheld ? Math.max(missing, omittedBytes - this.#fromHost[stream]) : missing;
   }
 }

@@ -117,14 +117,8 @@ async function accept(
       first.accepted = true;
       return { pending: first, deduplicated: true };
     }
-    case 'key-conflict': {
-      const commandId = toCommandId(id, submitted.entryId);
-      throw new ShellfleetError(
-        'IDEMPOTENCY_CONFLICT',
-        `The idempotency key was used in session ${id} for another payload (command ${commandId}). Use a new key.`,
-        { sessionId: id, commandId },
-      );
-    }
+    case 'key-conflict':
+      throw keyConflict(id, submitted.entryId);
     case 'closed':
       throw sessionClosed(id);
     case 'unknown-session':
@@ -153,5 +147,14 @@ function sessionClosed(id: string): ShellfleetError {
     'SESSION_CLOSED',
     `Session ${id} was closed. fleet.session('${id}') opens this id again.`,
     { sessionId: id },
+  );
+}
+
+export function keyConflict(sessionId: string, entryId: string): ShellfleetError {
+  const commandId = toCommandId(sessionId, entryId);
+  return new ShellfleetError(
+    'IDEMPOTENCY_CONFLICT',
+    `The idempotency key was used in session ${sessionId} for another payload (command ${commandId}). Use a new key.`,
+    { sessionId, commandId },
   );
 }

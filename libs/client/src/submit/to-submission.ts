@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { type Sealer, type Submission, sealPlace } from '@shellfleet/mailbox';
+import { hashIdempotencyKey, type Sealer, type Submission, sealPlace } from '@shellfleet/mailbox';
 import { type EntryPayload, toCanonicalJson } from '@shellfleet/protocol';
 import type { OpenSession } from './open-session.ts';
 
@@ -26,14 +25,17 @@ export function toSubmission(
     generation,
     kind: payload.type,
     payload: sealer.seal(JSON.stringify(payload), place),
-    // Only an idempotency key compares payloads. Whether somebody reads the output makes no other command of it.
-    payloadHash: idempotencyKey === undefined ? '' : sealer.digest(toCanonicalJson({ ...payload, reader: undefined })),
-    ...(idempotencyKey === undefined
-      ? {}
-      : { idempotencyKey: createHash('sha256').update(idempotencyKey).digest('base64url') }),
+    // Only an idempotency key compares payloads.
+    payloadHash: idempotencyKey === undefined ? '' : digestPayload(sealer, payload),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey: hashIdempotencyKey(idempotencyKey) }),
     inbox: inboxId,
     retry,
     ...(payload.type === 'command' && payload.input !== undefined ? { input: payload.input } : {}),
     ...(startDeadlineMs === undefined ? {} : { startDeadlineMs }),
   };
+}
+
+/** The digest by which payloads under one idempotency key are compared. Whether somebody reads the output makes no other command of it. */
+export function digestPayload(sealer: Sealer, payload: EntryPayload): string {
+  return sealer.digest(toCanonicalJson({ ...payload, reader: undefined }));
 }

@@ -1,0 +1,80 @@
+import { createReadStream, statSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { ShellfleetError, type Task } from '@shellfleet/client';
+
+/** Names of stdin. A socket at its place cannot be opened by its path. */
+const STDIN = ['-', '/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'];
+
+export interface TaskFile {
+  /** The number of its tasks. */
+  count: number;
+  tasks(): AsyncIterable<Task> | Iterable<Task>;
+}
+
+/**
+ * Checks a whole file of tasks, one JSON object per line, before any of them runs: each line is an object, and no id occurs twice. A file is then
+ * read again; of a pipe, which can be read once, the tasks are kept.
+ */
+export async function openTaskFile(path: string, stdin: Readable = process.stdin): Promise<TaskFile> {
+  const isFile = !STDIN.includes(path) && statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  const kept: Task[] = [];
+  const lineOf = new Map<unknown, number>();
+  let count = 0;
+  for await (const { task, line } of readTasks(path, stdin)) {
+    const before = lineOf.get(task.id);
+    if (before !== undefined) throw duplicate(path, task.id, before, line);
+    lineOf.set(task.id, line);
+    count++;
+    if (!isFile) kept.push(task);
+  }
+  return { count, tasks: () => (isFile ? onlyTasks(path, stdin) : kept) };
+}
+
+async function* onlyTasks(path: string, stdin: Readable): AsyncGenerator<Task> {
+  for await (const { task } of readTasks(path, stdin)) yield task;
+}
+
+async function* readTasks(path: string, stdin: Readable): AsyncGenerator<{ task: Task; line: number }> {
+  const input = STDIN.includes(path) ? stdin : createReadStream(path);
+  let line = 0;
+  try {
+    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      line++;
+      if (text.trim() !== '') yield { task: parseTask(text, `${path}:${line}`), line };
+    }
+  } catch (cause) {
+    throw toFileError(path, cause);
+  }
+}
+
+function parseTask(text: string, place: string): Task {
+  try {
+    const task: unknown = JSON.parse(text);
+    // The batch itself checks the fields of each task, and yields a result for an invalid one.
+    if (typeof task === 'object' && task !== null && !Array.isArray(task)) return task as Task;
+  } catch {
+    // reported below
+  }
+  throw new ShellfleetError(
+    'COMMAND_INVALID',
+    `${place} is not a task. Give one JSON object per line: {"id": "a", "script": "true"}.`,
+    { place },
+  );
+}
+
+function duplicate(path: string, id: unknown, before: number, line: number): ShellfleetError {
+  return new ShellfleetError(
+    'COMMAND_INVALID',
+    `Lines ${before} and ${line} of ${path} have the same task id, ${JSON.stringify(id)}. Give each task its own id. Nothing was run.`,
+    { id, lines: [before, line] },
+  );
+}
+
+/** A failure to read a file on this machine, with its path. */
+function toFileError(path: string, cause: unknown): unknown {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  if (cause instanceof ShellfleetError || code === undefined) return cause;
+  const kind = code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_DENIED';
+  return new ShellfleetError(kind, `${path} cannot be opened: ${message}.`, { path }, { cause });
+}

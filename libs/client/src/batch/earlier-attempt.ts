@@ -1,0 +1,59 @@
+import { readIdempotencyKey, readLife } from '@shellfleet/mailbox';
+import { type ResolvedSessionSpec, type Result, type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
+import { Command } from '../command.ts';
+import { parseCommand, type RunOptions } from '../submit/parse-command.ts';
+import { keyConflict } from '../submit/send-entry.ts';
+import { digestPayload } from '../submit/to-submission.ts';
+import type { View } from '../view.ts';
+
+/** What an earlier driver of the batch began of one attempt at a task. */
+export interface EarlierAttempt {
+  /** Whether its session is still open, under which generation. */
+  open: boolean;
+  generation: string;
+  /** its first scripts that were accepted */
+  begun: { payloadHash: string; entryId: string }[];
+}
+
+/** The key under which a script of a task is submitted. The session is that of the batch, the task and the attempt. */
+export const stepKey = (index: number) => `script-${index + 1}`;
+
+/** Undefined when nothing of the attempt was accepted. */
+export async function findEarlierAttempt(
+  view: View,
+  sessionId: string,
+  scripts: number,
+): Promise<EarlierAttempt | undefined> {
+  const keys = view.keysOf(sessionId);
+  const life = await readLife(view.redis, keys);
+  if (life === undefined) return undefined;
+  const indexes = Array.from({ length: scripts }, (_, index) => index);
+  const found = await Promise.all(indexes.map((index) => readIdempotencyKey(view.redis, keys, stepKey(index))));
+  const begun = found.flatMap((one) => one ?? []);
+  return begun.length === 0 ? undefined : { open: life.life === 'open', generation: life.generation, begun };
+}
+
+/** Results of the scripts that were accepted, to the first that did not succeed. Its session needs no host for that, and is not opened again. */
+export async function readEarlierResults(
+  view: View,
+  sessionId: string,
+  { begun }: EarlierAttempt,
+  scripts: readonly string[],
+  options: RunOptions & { spec?: SessionSpec | undefined },
+): Promise<Result[]> {
+  const keys = view.keysOf(sessionId);
+  const { spec, signal, ...rest } = options;
+  const resolved: ResolvedSessionSpec = sessionSpecSchema.parse(spec ?? {});
+  const results: Result[] = [];
+  for (const [index, { payloadHash, entryId }] of begun.entries()) {
+    const { payload } = parseCommand(scripts[index], rest, resolved);
+    if (digestPayload(view.sealer, payload) !== payloadHash) throw keyConflict(sessionId, entryId);
+    const pending = view.pending.expect(keys, entryId);
+    pending.accepted = true;
+    const command = new Command(view, pending, { deduplicated: true, foreign: true });
+    const result = await command.result(signal === undefined ? {} : { signal });
+    results.push(result);
+    if (result.outcome !== 'success') break;
+  }
+  return results;
+}

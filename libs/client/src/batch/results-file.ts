@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, readFile, rename, stat } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { OUTCOMES, ShellfleetError, tryJson } from '@shellfleet/protocol';
+import { z } from 'zod';
+import type { TaskResult } from './task.ts';
+
+// FILE-1. A results file holds one TaskResult per line, and at most one per task: lines of tasks that run again are removed when it is resumed.
+// FILE-2. `<file>.batch` beside it holds the name of the batch, and the attempts of the tasks whose lines were removed. It is written before
+//         the first task starts and before a line is removed, so a driver that is killed at any moment leaves what the next one needs.
+
+const lineSchema = z.object({ id: z.string(), outcome: z.enum(OUTCOMES), attempts: z.number().default(1) });
+const besideSchema = z.object({ name: z.string(), attempts: z.record(z.string(), z.number()).default({}) });
+
+/** Outcomes that the task did not cause itself: such a task runs again. */
+export const RUN_AGAIN: readonly string[] = ['error', 'lost', 'cancellation'];
+
+export interface Earlier {
+  /** Undefined when no file beside the results names the batch. */
+  name: string | undefined;
+  /** ids of the tasks that need not run again */
+  finished: Set<string>;
+  /** how often the others were begun, as far as they ended */
+  attempts: Map<string, number>;
+}
+
+/** What an earlier run has written. A file that is not there is an empty one. Lines that are not valid, such as a partly written last one, are skipped. */
+export async function readEarlier(path: string): Promise<Earlier> {
+  const beside = besideSchema.safeParse(tryJson(await readFile(besideOf(path), 'utf8').catch(() => '')));
+  const attempts = new Map(Object.entries(beside.data?.attempts ?? {}));
+  const finished = new Set<string>();
+  await eachLine(path, (line) => {
+    const parsed = lineSchema.safeParse(tryJson(line));
+    if (!parsed.success) return;
+    const { id, outcome } = parsed.data;
+    if (RUN_AGAIN.includes(outcome)) attempts.set(id, Math.max(parsed.data.attempts, attempts.get(id) ?? 0));
+    else finished.add(id);
+  });
+  for (const id of finished) attempts.delete(id);
+  return { name: beside.data?.name, finished, attempts };
+}
+
+/** The file to which a batch writes its results. */
+export class ResultsFile implements AsyncDisposable {
+  readonly #file: FileHandle;
+
+  private constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  /**
+   * `new`: the file must not exist. `replace`: what it holds is lost. `resume`: its finished tasks stay. Pipes and devices are written as they are.
+   * Throws COMMAND_INVALID for a file that exists, FILE_NOT_FOUND and FILE_DENIED.
+   */
+  static async open(
+    path: string,
+    how: 'new' | 'replace' | 'resume',
+    name: string,
+    earlier: Pick<Earlier, 'attempts'>,
+  ): Promise<ResultsFile> {
+    try {
+      const known = await stat(path).catch(() => undefined);
+      if (known !== undefined && !known.isFile()) return new ResultsFile(await open(path, 'a'));
+      if (known !== undefined && how === 'new') throw alreadyThere(path);
+      const file = how === 'new' ? await open(path, 'wx') : undefined;
+      const beside = JSON.stringify({ name, attempts: Object.fromEntries(earlier.attempts) });
+      await replaceFile(besideOf(path), (next) => next.appendFile(`${beside}\n`));
+      if (how === 'resume') await removeUnfinished(path);
+      return new ResultsFile(file ?? (await open(path, how === 'resume' ? 'a' : 'w')));
+    } catch (cause) {
+      throw (cause as NodeJS.ErrnoException).code === 'EEXIST' ? alreadyThere(path) : toFileError(path, cause);
+    }
+  }
+
+  async append(result: TaskResult): Promise<void> {
+    await this.#file.appendFile(`${JSON.stringify(result)}\n`);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#file.close();
+  }
+}
+
+const besideOf = (path: string) => `${path}.batch`;
+
+/** FILE-1. One line for each finished task stays: the last one. */
+async function removeUnfinished(path: string): Promise<void> {
+  let lines = 0;
+  const last = new Map<string, number>();
+  await eachLine(path, (line) => {
+    const parsed = lineSchema.safeParse(tryJson(line));
+    if (parsed.success && !RUN_AGAIN.includes(parsed.data.outcome)) last.set(parsed.data.id, lines);
+    lines++;
+  });
+  if (last.size === lines && (await endsWithNewline(path))) return;
+  const kept = new Set(last.values());
+  await replaceFile(path, async (file) => {
+    let index = 0;
+    await eachLine(path, async (line) => {
+      if (kept.has(index++)) await file.appendFile(`${line}\n`);
+    });
+  });
+}
+
+async function endsWithNewline(path: string): Promise<boolean> {
+  const { size } = await stat(path).catch(() => ({ size: 0 }));
+  if (size === 0) return true;
+  await using file = await open(path, 'r');
+  const { buffer } = await file.read({ buffer: Buffer.alloc(1), position: size - 1 });
+  return buffer.toString() === '\n';
+}
+
+async function eachLine(path: string, use: (line: string) => void | Promise<void>): Promise<void> {
+  try {
+    const input = createReadStream(path);
+    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) await use(line);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw toFileError(path, cause);
+  }
+}
+
+/** In one step, so that a reader and a killed writer leave the old file or the new one. */
+async function replaceFile(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
+  const next = `${path}.${randomUUID()}`;
+  await using file = await open(next, 'wx');
+  await write(file);
+  await rename(next, path);
+}
+
+function alreadyThere(path: string): ShellfleetError {
+  return new ShellfleetError(
+    'COMMAND_INVALID',
+    `${path} exists and was not touched. Resume the batch that wrote it, name another file, or say that it may be replaced.`,
+    { path },
+  );
+}
+
+function toFileError(path: string, cause: unknown): unknown {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  if (cause instanceof ShellfleetError || code === undefined) return cause;
+  const kind = code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_DENIED';
+  return new ShellfleetError(kind, `${path} cannot be used: ${message}.`, { path }, { cause });
+}

@@ -1,0 +1,79 @@
+import { type LogQuestion, sessionKeys } from '@shellfleet/protocol';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { askHost } from '../hosts/ask-host.ts';
+import { AttachedReading } from './attached-reading.ts';
+
+vi.mock(import('../hosts/ask-host.ts'), () => ({ askHost: vi.fn() }));
+vi.mock(import('@shellfleet/mailbox'), async (original) => ({
+  ...(await original()),
+  readRecord: vi.fn(async () => ({ host: 'h1' }) as never),
+}));
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.mocked(askHost).mockReset();
+});
+
+const ENTRY = '01J00000000000000000000000';
+const keys = sessionKeys('ns' as never, 'tenant' as never, 's' as never);
+
+/** A log of one byte a page. */
+function open() {
+  const asked: string[] = [];
+  vi.mocked(askHost).mockImplementation(async (_context, _host, _keys, question) => {
+    const { attached, from } = question as LogQuestion;
+    asked.push(`${attached} ${from.stdout}`);
+    const piece = { stream: 'stdout' as const, offset: from.stdout, data: Buffer.from('x').toString('base64') };
+    return { pieces: attached === 'waits' ? [] : [piece], more: true } as never;
+  });
+  return { asked, reading: new AttachedReading({} as never, keys, ENTRY) };
+}
+
+test('ATTACHED-3: the next page is read when the one before was taken', async () => {
+  const { asked, reading } = open();
+  let pages = 0;
+  reading.start(() => {
+    pages += 1;
+  });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect([asked, pages]).toEqual([['reads 0'], 1]);
+  expect(reading.take().map(({ offset }) => offset)).toEqual([0]);
+  await vi.advanceTimersByTimeAsync(0);
+  expect([asked, pages]).toEqual([['reads 0', 'reads 1'], 2]);
+  reading[Symbol.dispose]();
+});
+
+test('ATTACHED-2: while nothing is taken, a sign of life with what was consumed goes out every 2 s', async () => {
+  const { asked, reading } = open();
+  reading.start(() => {});
+  await vi.advanceTimersByTimeAsync(4_100);
+  reading.consumed({ stdout: 1, stderr: 0 });
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(asked).toEqual(['reads 0', 'waits 0', 'waits 0', 'waits 1']);
+  reading[Symbol.dispose]();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(asked).toHaveLength(4);
+});
+
+test('a host that does not answer is asked again, from the same place', async () => {
+  vi.useRealTimers();
+  const { asked, reading } = open();
+  vi.mocked(askHost).mockImplementationOnce(async () => {
+    throw new Error('away');
+  });
+  reading.start(() => {});
+  await expect.poll(() => asked, { timeout: 10_000 }).toEqual(['reads 0']);
+  reading[Symbol.dispose]();
+});
+
+test('a command that runs again is read from its beginning', async () => {
+  const { asked, reading } = open();
+  reading.start(() => {});
+  await vi.advanceTimersByTimeAsync(0);
+  reading.take();
+  await vi.advanceTimersByTimeAsync(0);
+  reading.restart();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(asked).toEqual(['reads 0', 'reads 1', 'reads 0']);
+  reading[Symbol.dispose]();
+});

@@ -1,0 +1,103 @@
+import { type LogPage, newResult, type OutputEntry, sessionKeys, toWireResult } from '@shellfleet/protocol';
+import { afterEach, expect, test, vi } from 'vitest';
+import { askHost } from '../hosts/ask-host.ts';
+import { type EntryStep, followEntries } from './command-output.ts';
+import { followWholeOutput } from './whole-output.ts';
+
+vi.mock(import('../hosts/ask-host.ts'), () => ({ askHost: vi.fn() }));
+vi.mock(import('./command-output.ts'), async (original) => ({ ...(await original()), followEntries: vi.fn() }));
+vi.mock(import('@shellfleet/mailbox'), async (original) => ({
+  ...(await original()),
+  readRecord: vi.fn(async () => ({ host: 'h1' }) as never),
+}));
+afterEach(() => void vi.resetAllMocks());
+
+const ENTRY = '01J00000000000000000000000';
+const keys = sessionKeys('ns' as never, 'tenant' as never, 's' as never);
+const encode = (text: string) => new TextEncoder().encode(text);
+const result = JSON.stringify(toWireResult(newResult({ outcome: 'lost' }, { hostId: 'h1' })));
+
+function output(id: string, offset: number, text: string, rest: Partial<OutputEntry> = {}): EntryStep {
+  const data = encode(text);
+  const entry = { stream: 'stdout', seq: 0, rawFrom: offset, rawTo: offset + data.length, omittedBytes: 0, lines: 0 };
+  return { type: 'output', id, entry: { ...entry, offset, data, ...rest } as OutputEntry };
+}
+/** The entry that counts what the stream does not have. */
+const closing = (id: string, rawFrom: number, rawTo: number) =>
+  output(id, rawTo, '', { rawFrom, rawTo, omittedBytes: rawTo - rawFrom });
+const idle: EntryStep = { type: 'idle', wake: () => {} };
+const completed: EntryStep = { type: 'completed', result };
+const ended = (stdout: number): EntryStep => ({ type: 'ended', id: '9-0', stored: { stdout, stderr: 0 } });
+
+function give(steps: EntryStep[], log = '') {
+  vi.mocked(followEntries).mockImplementation(async function* () {
+    for (const step of steps) {
+      if (step.type === 'idle') await new Promise(setImmediate);
+      yield step;
+    }
+  });
+  const asked: unknown[] = [];
+  vi.mocked(askHost).mockImplementation(async (_context, _host, _keys, question) => {
+    if (question.type !== 'log') throw new Error('another question');
+    asked.push([question.attached, question.from.stdout]);
+    const from = Math.max(5, question.from.stdout);
+    // Two bytes a page, of a log that begins at 5.
+    const data = Buffer.from(log.slice(from - 5, from - 3));
+    const page: LogPage = { pieces: [], more: from + 2 < log.length + 5 };
+    if (data.length > 0) page.pieces.push({ stream: 'stdout', offset: from, data: data.toString('base64') });
+    return page as never;
+  });
+  return asked;
+}
+
+async function read(reportAfterBytes: number) {
+  const chunks = await Array.fromAsync(followWholeOutput({} as never, keys, ENTRY, { reportAfterBytes }));
+  return chunks.map(({ text, omittedBytes, omittedBecause }) =>
+    omittedBytes === undefined ? text : [text, omittedBytes, omittedBecause],
+  );
+}
+
+test('WHOLE-1: what the stream does not have comes from the host, once and in order', async () => {
+  const asked = give(
+    [output('1-0', 0, 'abcde'), idle, idle, idle, closing('2-0', 5, 10), completed, ended(10)],
+    'fghij',
+  );
+  expect((await read(2)).join('')).toBe('abcdefghij');
+  expect(asked[0]).toEqual(['reads', 5]);
+});
+
+test('WHOLE-1: a page of the host that overtakes the end of the stream waits for it', async () => {
+  give(
+    [output('1-0', 0, 'abc'), idle, output('2-0', 3, 'de'), idle, idle, closing('3-0', 5, 10), completed, ended(10)],
+    'fghij',
+  );
+  expect((await read(2)).join('')).toBe('abcdefghij');
+});
+
+test('WHOLE-2: a command that prints little asks its host nothing', async () => {
+  const asked = give([output('1-0', 0, 'abcde'), idle, idle, completed, ended(5)]);
+  expect(await read(5)).toEqual(['abcde']);
+  expect(asked).toEqual([]);
+});
+
+test('the host is asked at the end for what a reader missed that was no reader of the running command', async () => {
+  const asked = give([output('1-0', 0, 'abcde'), closing('2-0', 5, 8), completed, ended(8)], 'fgh');
+  expect((await read(Number.POSITIVE_INFINITY)).join('')).toBe('abcdefgh');
+  expect(asked).toEqual([
+    ['reads', 5],
+    ['reads', 7],
+  ]);
+});
+
+test('WHOLE-3: what neither has is counted where it is missing', async () => {
+  give([output('1-0', 0, 'abc'), closing('2-0', 3, 10), completed, ended(10)], 'fghi');
+  expect(await read(Number.POSITIVE_INFINITY)).toEqual(['abc', ['fg', 2, 'over-budget'], 'hi', ['', 1, 'over-budget']]);
+});
+
+test('what a rule has withheld is counted as that', async () => {
+  const blocked = { type: 'email', reason: 'matched' } as const;
+  const match = output('2-0', 5, '', { rawFrom: 5, rawTo: 9, omittedBytes: 4, blocked });
+  const asked = give([output('1-0', 0, 'abcde'), match, completed, ended(9)]);
+  expect(await read(Number.POSITIVE_INFINITY)).toEqual(['abcde', ['', 4, 'withheld']]);
+  expect(asked).toEqual([]);
+});

@@ -1,0 +1,20 @@
+import { createHash } from 'node:crypto';
+import { idempotencyKey, type SessionKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { throwQueueError } from '../script.ts';
+
+/** The hash under which a session stores an idempotency key. */
+export function hashIdempotencyKey(key: string): string {
+  return createHash('sha256').update(key).digest('base64url');
+}
+
+/** The entry for which an idempotency key stands, in whichever life of the session, and the hash of its payload. Throws QUEUE_UNAVAILABLE. */
+export async function readIdempotencyKey(
+  redis: Redis,
+  keys: SessionKeys,
+  key: string,
+): Promise<{ payloadHash: string; entryId: string } | undefined> {
+  const used = await redis.get(idempotencyKey(keys, hashIdempotencyKey(key))).catch(throwQueueError);
+  const [payloadHash, entryId] = used?.split(' ') ?? [];
+  return payloadHash && entryId ? { payloadHash, entryId } : undefined;
+}

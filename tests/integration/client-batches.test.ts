@@ -1,0 +1,193 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Fleet, Task, TaskResult } from '@shellfleet/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ClientStage, setClientStage } from '../support/client-stage.ts';
+import type { MailboxHost } from '../support/mailbox-host/mailbox-host.ts';
+import { runCli, startCli } from '../support/run-cli.ts';
+import { until } from '../support/until.ts';
+
+// Batches on a host whose commands run on this machine, so that each run of a task can leave a line in a file.
+
+let stage: ClientStage;
+let host: MailboxHost;
+let fleet: Fleet;
+let folder: string;
+beforeAll(async () => {
+  stage = await setClientStage();
+  host = await stage.startHost({ slots: 200 });
+  fleet = await stage.connect();
+  folder = await mkdtemp(join(tmpdir(), 'shellfleet-batches-'));
+});
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+const linesOf = async (path: string) => (await readFile(path, 'utf8').catch(() => '')).split('\n').filter(Boolean);
+const toJsonLines = (tasks: readonly Task[]) => tasks.map((task) => `${JSON.stringify(task)}\n`).join('');
+const resultsIn = async (path: string): Promise<TaskResult[]> => (await linesOf(path)).map((line) => JSON.parse(line));
+const runAll = (tasks: Task[], name: string, by = fleet) => Array.fromAsync(by.batch(tasks, { name }));
+
+test('a batch of 60 tasks whose driver is killed three times runs each task once, and has one line of each', async () => {
+  const [file, out, ran] = [join(folder, 'killed.jsonl'), join(folder, 'killed.out'), join(folder, 'killed.ran')];
+  const ids = Array.from({ length: 60 }, (_, index) => `t${index}`);
+  const tasks = ids.map((id) => ({ id, script: [`sleep 0.1; echo ${id} >> ${ran}`, `echo ${id}`] }));
+  await writeFile(file, toJsonLines(tasks));
+  const batch = ['batch', 'run', file, '--out', out, '--concurrency', '6'];
+  for (const [index, atLeast] of [10, 25, 40].entries()) {
+    const driver = startCli(stage, index === 0 ? batch : [...batch, '--resume']);
+    await until(
+      () => linesOf(ran),
+      (lines) => lines.length >= atLeast,
+    );
+    driver.child.kill('SIGKILL');
+    await driver.end;
+  }
+  const { exitCode, stderr } = await runCli(stage, [...batch, '--resume']);
+  expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining(' 0 did not,') });
+  expect((await linesOf(ran)).sort()).toEqual([...ids].sort());
+  const results = await resultsIn(out);
+  expect(results.map(({ id, outcome, attempts }) => `${id} ${outcome} ${attempts}`).sort()).toEqual(
+    ids.map((id) => `${id} success 1`).sort(),
+  );
+}, 120_000);
+
+describe('A later batch of the same name', () => {
+  test('gets the Results of closed sessions, opens none, and runs nothing; another name runs everything', async () => {
+    const tasks = [
+      { id: 'a', script: ['echo 1', 'echo 2'] },
+      { id: 'b', script: ['exit 3', 'echo never'] },
+    ];
+    const before = host.began.length;
+    const first = await runAll(tasks, 'same');
+    const began = host.began.length;
+    expect(began - before).toBe(3);
+    const again = await runAll(tasks, 'same');
+    expect(host.began.length).toBe(began);
+    const stripped = (results: TaskResult[]) =>
+      results
+        .map(({ id, sessionId, outcome, attempts, results: all }) => ({
+          ...{ id, sessionId, outcome, attempts },
+          commands: all.map(({ commandId, stdout }) => ({ commandId, stdout })),
+        }))
+        .sort((a, b) => (a.id < b.id ? -1 : 1));
+    expect(stripped(again)).toEqual(stripped(first));
+    expect(await Array.fromAsync(fleet.sessions())).toEqual([]);
+    await runAll(tasks, 'other');
+    expect(host.began.length - began).toBe(3);
+  });
+
+  /** A driver that is gone when the second script of its task is submitted. */
+  async function leaveBetweenScripts(task: Task, name: string): Promise<string> {
+    const reached = Promise.withResolvers<string>();
+    let submits = 0;
+    const dying = await stage.connect({
+      interceptors: [
+        async (input, next) => {
+          if (++submits < 2) return next(input);
+          reached.resolve(input.sessionId);
+          return new Promise(() => {});
+        },
+      ],
+    });
+    void runAll([task], name, dying).catch(() => {});
+    const sessionId = await reached.promise;
+    await dying.close();
+    return sessionId;
+  }
+
+  test('goes on behind the last script of a session that is still open', async () => {
+    const ran = join(folder, 'open.ran');
+    const task = { id: 'a', script: [`echo 1 >> ${ran}`, `echo 2 >> ${ran}`] };
+    await leaveBetweenScripts(task, 'open');
+    expect(await runAll([task], 'open')).toMatchObject([{ outcome: 'success', attempts: 1 }]);
+    expect(await linesOf(ran)).toEqual(['1', '2']);
+  });
+
+  test('begins a task anew whose session was closed between two scripts', async () => {
+    const ran = join(folder, 'closed.ran');
+    const task = { id: 'a', script: [`echo 1 >> ${ran}`, `echo 2 >> ${ran}`] };
+    const sessionId = await leaveBetweenScripts(task, 'closed');
+    await (await fleet.attach(sessionId))?.close();
+    expect(await runAll([task], 'closed')).toMatchObject([{ outcome: 'success', attempts: 2 }]);
+    expect(await linesOf(ran)).toEqual(['1', '1', '2']);
+  });
+
+  test('runs a task again that was cancelled, and refuses one that has become another', async () => {
+    const stop = new AbortController();
+    const batch = fleet.batch([{ id: 'a', script: 'exec sleep 600' }], { name: 'cancelled', signal: stop.signal });
+    const running = batch.run();
+    await until(
+      () => Array.fromAsync(fleet.sessions({ state: 'busy' })),
+      (busy) => busy.length === 1,
+    );
+    stop.abort();
+    expect(await running).toMatchObject({ cancellation: 1 });
+    expect(await runAll([{ id: 'a', script: 'exec sleep 600' }].slice(1), 'cancelled')).toEqual([]);
+    const next = fleet.batch([{ id: 'a', script: 'exec sleep 600', timeoutMs: 200 }], { name: 'cancelled' });
+    expect(await Array.fromAsync(next)).toMatchObject([{ outcome: 'error', error: { code: 'IDEMPOTENCY_CONFLICT' } }]);
+  });
+});
+
+describe('The verb batch run', () => {
+  test('refuses an --out that exists, and leaves it as it is, unless it is told to go on with it or to replace it', async () => {
+    const [file, out] = [join(folder, 'kept.jsonl'), join(folder, 'kept.out')];
+    await writeFile(file, toJsonLines([{ id: 'a', script: 'true' }]));
+    await writeFile(out, 'precious\n');
+    const refused = await runCli(stage, ['batch', 'run', file, '--out', out]);
+    expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/--resume .*--force/) });
+    expect(await readFile(out, 'utf8')).toBe('precious\n');
+    expect((await readdir(folder)).filter((name) => name.startsWith('kept'))).toEqual(['kept.jsonl', 'kept.out']);
+    expect((await runCli(stage, ['batch', 'run', file, '--out', out, '--force'])).exitCode).toBe(0);
+    expect(await resultsIn(out)).toMatchObject([{ id: 'a', outcome: 'success' }]);
+  });
+
+  test.each(['-', '/dev/stdin'])('runs the tasks that come through a pipe: %s', async (file) => {
+    const out = join(folder, `pipe-${file.length}.out`);
+    const stdin = toJsonLines(['a', 'b'].map((id) => ({ id, script: `echo ${id}` })));
+    expect((await runCli(stage, ['batch', 'run', file, '--out', out], { stdin })).exitCode).toBe(0);
+    expect((await resultsIn(out)).map(({ id }) => id).sort()).toEqual(['a', 'b']);
+  });
+
+  test('names the lines of an id that occurs twice, and runs nothing', async () => {
+    const [out, began] = [join(folder, 'twice.out'), host.began.length];
+    const stdin = toJsonLines(['a', 'b', 'a'].map((id) => ({ id, script: 'true' })));
+    const run = await runCli(stage, ['batch', 'run', '-', '--out', out], { stdin });
+    expect(run).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/Lines 1 and 3 of - have .*"a"/) });
+    expect(host.began.length).toBe(began);
+    await expect(readFile(out)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  test('has a time limit, retries and repeats', async () => {
+    const [out, first] = [join(folder, 'common.out'), join(folder, 'first')];
+    const stdin = toJsonLines([
+      { id: 'slow', script: 'exec sleep 600' },
+      { id: 'flaky', script: `mkdir ${first} && exit 1; echo ok` },
+    ]);
+    const flags = ['--timeout', '500ms', '--retries', 'infra=1,command=1', '--repeats', '2'];
+    const { exitCode, stderr } = await runCli(stage, ['batch', 'run', '-', '--out', out, ...flags], { stdin });
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('2 succeeded, 2 did not'),
+    });
+    const results = (await resultsIn(out)).map(({ id, outcome, attempts }) => ({ id, outcome, attempts }));
+    expect(results.map(({ id, outcome }) => `${id} ${outcome}`).sort()).toEqual([
+      ...['flaky#1 success', 'flaky#2 success', 'slow#1 timeout', 'slow#2 timeout'],
+    ]);
+    // One of the two made the folder, failed and was run again.
+    expect(results.map(({ attempts }) => attempts).sort()).toEqual([1, 2, 2, 2]);
+  });
+
+  test.each([
+    [['--retries', 'often'], /Give it as infra=N,command=N/],
+    [['--spec', '/etc/hostname'], /\/etc\/hostname is not JSON/],
+    [['--name', 'a b'], /name: must be 1 to 64 of/],
+    [['--resume', '--force'], /cannot be used with option/],
+  ])('refuses %j, exit code 2', async (flags, words) => {
+    const run = await runCli(stage, ['batch', 'run', '-', '--out', join(folder, 'none'), ...flags], { stdin: '' });
+    expect(run).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(words) });
+    expect((await readdir(folder)).filter((name) => name.startsWith('none'))).toEqual([]);
+  });
+});
