@@ -20,6 +20,7 @@ import { promisify } from 'node:util';
 import type { Session } from '@shellfleet/client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';
+import { mostResidentBytes } from '../support/resident-bytes.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -155,6 +156,24 @@ describe('patterns of list', () => {
   });
 });
 
+/** SHELLFLEET_TEST_TREE_FILES=100000 SHELLFLEET_TEST_TREE_BYTES=1000000000 takes it further. */
+const FILES = Number(process.env.SHELLFLEET_TEST_TREE_FILES ?? 3_000);
+const TREE_BYTES = Number(process.env.SHELLFLEET_TEST_TREE_BYTES ?? 32_000_000);
+const TREE_TIMEOUT_MS = 1_800_000;
+const FILES_IN_A_DIRECTORY = 500;
+
+/** Half of the bytes in one file, the rest in small ones. */
+async function makeTree(root: string, files: number, bytes: number): Promise<void> {
+  const small = Buffer.alloc(Math.floor(bytes / 2 / files), 'small ');
+  for (let at = 0; at < files; at += FILES_IN_A_DIRECTORY) {
+    const directory = join(root, `${at}`);
+    await mkdir(directory, { recursive: true });
+    const names = Array.from({ length: Math.min(FILES_IN_A_DIRECTORY, files - at) }, (_, index) => `file-${index}`);
+    await Promise.all(names.map((name) => writeFile(join(directory, name), small)));
+  }
+  await writeFile(join(root, 'large'), Buffer.alloc(bytes / 2, 'large '));
+}
+
 /** Everything of a local tree that a copy keeps. */
 async function describeTree(root: string): Promise<Record<string, string>> {
   const entries: Record<string, string> = {};
@@ -193,27 +212,38 @@ describe('directories', () => {
     expect(await describeTree(join(local, 'ordered-back'))).toEqual(await describeTree(tree));
   });
 
-  test('5,000 files and 64 MB go up and down while a command runs, with memory that stays flat', async () => {
-    const tree = join(local, 'many');
-    for (let folder = 0; folder < 10; folder++) {
-      await mkdir(join(tree, `${folder}`), { recursive: true });
-      await run('bash', ['-c', 'for i in $(seq 500); do echo "$i" > "f$i"; done'], { cwd: join(tree, `${folder}`) });
-    }
-    await writeFile(join(tree, 'large'), Buffer.alloc(64 << 20, '0123456789'));
-    const command = await holdUntil('/workspace/many-go');
-    const counts = { up: { bytes: 0, files: 0 }, down: { bytes: 0, files: 0 } };
-    await session.files.upload(tree, '/workspace/many-files', { onProgress: (progress) => (counts.up = progress) });
-    await session.files.download('/workspace/many-files', join(local, 'back'), {
-      onProgress: (progress) => (counts.down = progress),
-    });
-    const same = await run('diff', ['-r', tree, join(local, 'back')]);
-    expect(same.stdout).toBe('');
-    expect(counts.up).toEqual({ bytes: (64 << 20) + 10 * 1_892, files: 5_001 });
-    expect(counts.down).toEqual(counts.up);
-    await session.files.write('/workspace/many-go', '');
-    expect((await command.result()).outcome).toBe('success');
-    await session.files.remove('/workspace/many-files');
-  });
+  test(
+    '3,000 files and 32 MB go up and down while a command runs, and neither client nor worker holds them in memory (invariant 8)',
+    async () => {
+      const tree = join(local, 'many');
+      await makeTree(tree, FILES, TREE_BYTES);
+      const command = await holdUntil('/workspace/many-go');
+      const worker = stack.workers[0]?.pid ?? -1;
+      for (const [from, to] of [
+        [tree, 'beside:/workspace/many-files'],
+        ['beside:/workspace/many-files', join(local, 'back')],
+      ] as const) {
+        const began = Date.now();
+        const copy = cli.start(['cp', '-r', '--json', from, to]);
+        const [ofClient, ofWorker, { stdout }] = await Promise.all([
+          mostResidentBytes(copy.child.pid ?? -1, copy.end),
+          mostResidentBytes(worker, copy.end),
+          copy.end,
+        ]);
+        const seconds = ((Date.now() - began) / 1_000).toFixed(1);
+        console.info(
+          `${to}: ${seconds} s, client ${ofClient >> 20} MiB, worker ${ofWorker >> 20} MiB resident at most`,
+        );
+        expect(JSON.parse(stdout.toString())).toMatchObject({ files: FILES + 1 });
+        expect(Math.max(ofClient, ofWorker)).toBeLessThan(512 << 20);
+      }
+      expect((await run('diff', ['-rq', tree, join(local, 'back')])).stdout).toBe('');
+      await session.files.write('/workspace/many-go', '');
+      expect((await command.result()).outcome).toBe('success');
+      await session.files.remove('/workspace/many-files');
+    },
+    TREE_TIMEOUT_MS,
+  );
 
   test.each([
     ['a FIFO', 'mkfifo pipe', 'pipe'],

@@ -1,6 +1,7 @@
 // File operations go through the keeper: as the container's user, with nothing installed in the image.
 
-import { parseFileRecords } from '@shellfleet/keeper';
+import { parseFileRecords, parsePackedFiles } from '@shellfleet/keeper';
+import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
 import { type BoxOptions, host, useBox } from '../support/shell-box.ts';
 
@@ -82,6 +83,81 @@ describe.each(boxes)('%s', (_, options) => {
       expect.objectContaining({ name: 'one', type: 'file', size: 5 }),
       expect.objectContaining({ name: 'sub', type: 'directory', modifiedMs: expect.any(Number) }),
     ]);
+  });
+
+  test('a tree is listed in pages that go on where the one before ended', async () => {
+    for (const name of ['b/c/d', 'b/c-d', 'b/x', 'a', 'c', 'b-c']) await write(`/tmp/tree/${name}`, name);
+    const names: string[] = [];
+    for (let after = '', more = true; more; ) {
+      const page = await file({ type: 'list', path: '/tmp/tree', depth: 0, after, pageBytes: 200 });
+      const records = parseFileRecords(page.stdout);
+      expect(records.length).toBeGreaterThan(0);
+      names.push(...records.map(({ name }) => name));
+      after = names.at(-1) ?? '';
+      more = page.err === 'more';
+    }
+    expect(names).toEqual(['a', 'b', 'b/c', 'b/c/d', 'b/c-d', 'b/x', 'b-c', 'c']);
+  });
+
+  test('many files go in one step and come back in one, with modes and links', async () => {
+    const unpacked = await file({
+      type: 'unpack',
+      path: '/tmp/bundle/new',
+      entries: [
+        { kind: 'directory', name: '.', mode: 0o700 },
+        { kind: 'file', name: 'deep/er/f', mode: 0o640, content: Buffer.from('f') },
+        { kind: 'directory', name: 'deep', mode: 0o711 },
+        { kind: 'symlink', name: 'l', mode: 0o777, content: Buffer.from('deep/er/f') },
+        { kind: 'file', name: 'l2', mode: 0o755, content: Buffer.alloc(0) },
+        { kind: 'symlink', name: 'l2', mode: 0o777, content: Buffer.from('l') },
+      ],
+    });
+    expect([unpacked.code, unpacked.err]).toEqual([0, '']);
+    const records = parseFileRecords((await file({ type: 'list', path: '/tmp/bundle/new', depth: 0 })).stdout);
+    expect(records.map(({ name, type, mode, target }) => [name, type, type === 'symlink' ? target : mode])).toEqual([
+      ['deep', 'directory', 0o711],
+      ['deep/er', 'directory', 0o755],
+      ['deep/er/f', 'file', 0o640],
+      ['l', 'symlink', 'deep/er/f'],
+      ['l2', 'symlink', 'l'],
+    ]);
+    const names = ['deep/er/f', 'l', 'none', 'deep', 'deep/er/f'];
+    const packed = parsePackedFiles((await file({ type: 'pack', path: '/tmp/bundle/new', names, room: 1 })).stdout);
+    expect(packed.map(({ errno, content }) => [errno, content.toString()])).toEqual([
+      [0, 'f'],
+      [40, ''],
+      [2, ''],
+      [21, ''],
+      [27, ''],
+    ]);
+    const refused = await file({
+      type: 'unpack',
+      path: '/tmp/bundle',
+      entries: [{ kind: 'file', name: '/etc/f', mode: 0o644, content: Buffer.from('f') }],
+    });
+    expect(refused.end.fileFailure).toBe('path-invalid');
+  });
+
+  test('beside an entry that is being stopped, calls are done, four at a time and each once', async () => {
+    const { files } = it.client.shell;
+    const command = it.client.run('trap "" INT TERM; while :; do sleep 0.05; done', {
+      timeoutMs: 300,
+      killGraceMs: 600,
+    });
+    const ids = Array.from({ length: 6 }, () => ulid());
+    const data = Buffer.alloc(2 << 20, 'x');
+    const call = (id: string) =>
+      files.call(id, { type: 'write', path: `/tmp/calls-${id}`, offset: 0, data, truncate: true }, 10_000);
+    const ends: string[] = [];
+    for (const id of ids) ends.push((await call(id)).type);
+    expect(ends).toEqual(ids.map(() => 'done'));
+    const atOnce = await Promise.all(
+      ids.map((id) => files.call(`${id.slice(0, -1)}Z`, { type: 'stat', path: '/' }, 10_000)),
+    );
+    expect(atOnce.map(({ type }) => type).filter((type) => type !== 'busy').length).toBeGreaterThanOrEqual(4);
+    expect(await call(ids[0] ?? '')).toEqual({ type: 'done-before', failure: undefined });
+    expect((await command).end.reason).toBe('wall');
+    for (const id of ids) await files.call(ulid(), { type: 'remove', path: `/tmp/calls-${id}` }, 10_000);
   });
 
   test('files and whole folders are removed, links are not followed', async () => {

@@ -10,13 +10,13 @@ export interface SealPlace {
   readonly session: string;
   /** entry id, question id, id of a file operation, call id, `<terminal>.<message number>`, or empty for the session itself */
   readonly entry: string;
-  readonly kind: 'spec' | 'payload' | EntryKind | TerminalKind | ToolKind;
+  readonly kind: 'spec' | 'payload' | 'file' | EntryKind | TerminalKind | ToolKind;
   /** What else stands in clear beside the value and must be as its sealer had it: the generation, and how an entry runs. */
   readonly beside: readonly string[];
   readonly [built]: true;
 }
 
-type EntryKind = 'answer' | 'input' | 'file';
+type EntryKind = 'answer' | 'input';
 type TerminalKind = 'terminal-input' | 'terminal-output';
 type ToolKind = 'tool-args' | 'tool-result';
 /** A payload runs in its own life only, and only as its submitter asked. */
@@ -35,6 +35,12 @@ type SessionPlace = Pick<SessionKeys, 'namespace' | 'tenant' | 'session'>;
  */
 export function sealPlace(kind: 'spec', session: SessionPlace, life: { generation: string }): SealPlace;
 export function sealPlace(kind: 'payload', session: SessionPlace, entry: PayloadPlace): SealPlace;
+/** A step of a file operation beside the mailbox. */
+export function sealPlace(
+  kind: 'file',
+  session: SessionPlace,
+  step: { operation: string; generation: string },
+): SealPlace;
 /** `entry`: the id of the entry, or of the question that an answer belongs to. */
 export function sealPlace(kind: EntryKind, session: SessionPlace, entry: string): SealPlace;
 export function sealPlace(
@@ -58,6 +64,7 @@ export function sealPlace(
   const { tenant, session } = of as SessionPlace;
   const within = { namespace, tenant, session, kind };
   if (typeof what === 'string') return place({ ...within, entry: what, beside: [] });
+  if ('operation' in what) return place({ ...within, entry: what.operation, beside: [what.generation] });
   if ('number' in what) return place({ ...within, entry: `${what.terminal}.${what.number}`, beside: [] });
   if ('retry' in what) return place({ ...within, entry: what.id, beside: [what.generation, what.retry, what.inbox] });
   return place({ ...within, entry: '', beside: [what.generation] });
@@ -65,6 +72,7 @@ export function sealPlace(
 
 type Placed =
   | { generation: string }
+  | { operation: string; generation: string }
   | PayloadPlace
   | { terminal: string; number: number }
   | { tenant: string; name: string; id: string };

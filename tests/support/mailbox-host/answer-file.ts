@@ -11,7 +11,7 @@ export async function answerFile(
 ): Promise<void> {
   const { question, id, inbox } = call;
   if (question.type !== 'file') return;
-  const plain = sealer.open(question.sealed, sealPlace('file', keys, question.operation));
+  const plain = sealer.open(question.sealed, sealPlace('file', keys, question));
   const { result, answer = {} } = runFileInMemory(session, fileOperationSchema.parse(JSON.parse(plain)));
   const told: SealedAnswer =
     result.outcome === 'error'

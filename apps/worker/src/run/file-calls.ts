@@ -10,7 +10,7 @@ import {
 } from '@shellfleet/protocol';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { FileCallEnd } from '../shell/shell-files.ts';
-import { FILE_TIMEOUT_MS, onlyReads, toFileAnswer, toFileError, toKeeperOperation } from './keeper-file.ts';
+import { fileTimeoutMs, onlyReads, toFileAnswer, toFileError, toKeeperOperation } from './keeper-file.ts';
 import type { SessionContext } from './session-context.ts';
 
 // The file operations of one session beside the entries of its mailbox.
@@ -80,7 +80,8 @@ export class FileCalls {
 
   async #do(id: string, sealed: string): Promise<Answer> {
     const { context, admit } = this.#deps;
-    const plain = context.sealer.open(sealed, sealPlace('file', context.owner.keys, id));
+    const place = sealPlace('file', context.owner.keys, { operation: id, generation: context.generation });
+    const plain = context.sealer.open(sealed, place);
     const operation = parseOrThrow(fileOperationSchema, JSON.parse(plain), 'INTERNAL', `The file operation ${id}`);
     await admit(id, operation);
     for (;;) {
@@ -94,7 +95,7 @@ export class FileCalls {
   #call(id: string, operation: FileOperation): Promise<FileCallEnd> | undefined {
     const { shell, context, isHeld } = this.#deps;
     if (!shell.ready || shell.live === undefined || !isHeld() || context.signal.aborted) return undefined;
-    return shell.live.files.call(id, toKeeperOperation(operation), FILE_TIMEOUT_MS);
+    return shell.live.files.call(id, toKeeperOperation(operation), fileTimeoutMs(operation));
   }
 
   #toAnswer(operation: FileOperation, end: FileCallEnd | undefined): Answer {

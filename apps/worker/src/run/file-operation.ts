@@ -2,7 +2,7 @@ import { type FileOperation, newResult, ShellfleetError, type StreamName } from 
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { FileStart } from '../shell/shell.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
-import { FILE_TIMEOUT_MS, toFileAnswer, toFileError, toKeeperOperation } from './keeper-file.ts';
+import { fileTimeoutMs, toFileAnswer, toFileError, toKeeperOperation } from './keeper-file.ts';
 import { resultBase, toErrorResult } from './results.ts';
 import { runOnShell } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
@@ -25,7 +25,7 @@ export async function runFileOperation(
     type: 'file',
     entryId: entry.id,
     operation: toKeeperOperation(operation),
-    timeoutMs: FILE_TIMEOUT_MS,
+    timeoutMs: fileTimeoutMs(operation),
   };
   const end = await runOnShell(start, run, session, shell, {
     onOutput(stream, offset, bytes) {

@@ -10,12 +10,16 @@ import {
 } from '@shellfleet/protocol';
 import type { FileFailure, KeeperFileOperation } from '../shell/file-start.ts';
 
-export const FILE_TIMEOUT_MS = 60_000;
+const STEP_TIMEOUT_MS = 60_000;
+/** A removal is one step, however much there is. */
+const REMOVE_TIMEOUT_MS = 600_000;
 /** Content of small files in one answer. */
 const PACK_ROOM_BYTES = 786_432;
 /** By Linux errno: a file of `pack` that is not there any more, or not a file, and one that has no room in the answer. */
 const GONE_ERRNOS = new Set([2, 20]);
 const NO_ROOM_ERRNO = 27;
+
+export const fileTimeoutMs = ({ name }: FileOperation) => (name === 'remove' ? REMOVE_TIMEOUT_MS : STEP_TIMEOUT_MS);
 
 export function toKeeperOperation(operation: FileOperation): KeeperFileOperation {
   switch (operation.name) {
@@ -106,7 +110,7 @@ const FAILURES: Record<FileFailure, { code: ConstructorParameters<typeof Shellfl
   'path-invalid': { code: 'PATH_INVALID', what: 'is not a usable path' },
   'too-large': { code: 'FILE_TOO_LARGE', what: 'is too large' },
   'no-space': { code: 'FILE_TOO_LARGE', what: 'does not fit: the sandbox has no space left' },
-  'too-slow': { code: 'FILE_DENIED', what: `took longer than ${FILE_TIMEOUT_MS} ms, so it was stopped` },
+  'too-slow': { code: 'FILE_DENIED', what: 'took too long, so it was stopped' },
   'parts-missing': {
     code: 'CONTAINER_LOST',
     what: 'was not written: the sandbox was replaced meanwhile, with the parts that were there. Write it again',

@@ -104,7 +104,8 @@ export class StepsBeside implements FileSteps {
     const { keys, generation } = this.#session;
     this.#host ||= (await readSessionState(this.#context.redis, keys))?.host ?? '';
     if (this.#host === '') return { state: 'no-shell' };
-    const sealed = this.#context.sealer.seal(JSON.stringify(operation), sealPlace('file', keys, id));
+    const place = sealPlace('file', keys, { operation: id, generation });
+    const sealed = this.#context.sealer.seal(JSON.stringify(operation), place);
     const question = { type: 'file', generation, operation: id, sealed } as const;
     try {
       return await askHost(this.#context, this.#host, keys, question, { timeoutMs: ANSWER_WITHIN_MS });
