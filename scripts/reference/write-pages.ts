@@ -104,6 +104,7 @@ export const DEFAULTS_OF: Record<string, keyof typeof DEFAULTS> = {
   LimitOptions: 'limits',
   RunOptions: 'command',
   AttachOptions: 'terminal',
+  BatchOptions: 'batch',
 };
 
 export function writePages(types: readonly TypeEntry[]): Page[] {

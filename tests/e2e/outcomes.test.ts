@@ -34,6 +34,7 @@ const ENDINGS: Record<string, Ending> = {
     script: 'kill -9 $$',
     result: {
       outcome: 'failure',
+      exitCode: 137,
       signal: 'SIGKILL',
       reason: 'signalled',
       shell: { state: 'lost', epoch: 2, reason: 'the shell was killed by a signal' },

@@ -17,9 +17,9 @@ export interface InstalledProject {
 
 const ofThisRun = /^(npm_(?!config_)|NODE_(ENV|OPTIONS|COMPILE_CACHE)$|SHELLFLEET_|VITEST)/;
 
-/** Installs the tarballs in a new project, with the newest Node of a major version. */
-export async function installPackages(tarballs: string, major: number, folder: string): Promise<InstalledProject> {
-  const node = await nodeOf(major);
+/** Installs the tarballs in a new project, with a version of Node. */
+export async function installPackages(tarballs: string, version: string, folder: string): Promise<InstalledProject> {
+  const node = await nodeOf(version);
   const env = environmentOf(node);
   await mkdir(folder, { recursive: true });
   await writeManifest(tarballs, folder);
@@ -29,10 +29,10 @@ export async function installPackages(tarballs: string, major: number, folder: s
 }
 
 /** The same project with another Node, if that one could install the same versions as well. */
-export async function withNode(installed: InstalledProject, major: number): Promise<InstalledProject> {
-  const node = await nodeOf(major);
+export async function withNode(installed: InstalledProject, version: string): Promise<InstalledProject> {
+  const node = await nodeOf(version);
   const project = { folder: installed.folder, node, env: environmentOf(node) };
-  const trial = join(dirname(installed.folder), `trial-${major}`);
+  const trial = join(dirname(installed.folder), `trial-${version}`);
   await mkdir(trial);
   for (const name of ['package.json', 'package-lock.json']) await cp(join(project.folder, name), join(trial, name));
   await install({ ...project, folder: trial }, '--dry-run');
@@ -72,16 +72,16 @@ async function writeManifest(tarballs: string, folder: string): Promise<void> {
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
 }
 
-/** Node itself comes from the registry, once for this checkout. The one that runs this serves its own version. */
-async function nodeOf(major: number): Promise<string> {
-  if (process.versions.node.startsWith(`${major}.`)) return process.execPath;
+/** Node itself comes from the registry, once for this checkout. The one that runs this serves its own major version. */
+async function nodeOf(version: string): Promise<string> {
+  if (process.versions.node.startsWith(`${version}.`)) return process.execPath;
   const name = `node-${process.platform}-${process.arch}`;
-  const folder = join(checkoutRoot, '.cache/nodes', String(major));
+  const folder = join(checkoutRoot, '.cache/nodes', version);
   const node = join(folder, 'node_modules', name, 'bin/node');
   if ((await run(node, ['--version']).catch(() => undefined)) === undefined) {
     await mkdir(folder, { recursive: true });
     await writeFile(join(folder, 'package.json'), '{ "private": true }');
-    await run('npm', ['install', `${name}@${major}`, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder });
+    await run('npm', ['install', `${name}@${version}`, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder });
   }
   return node;
 }

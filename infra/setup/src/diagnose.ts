@@ -30,11 +30,14 @@ export async function diagnose(env: NodeJS.ProcessEnv): Promise<Finding[]> {
 type Engine = Awaited<ReturnType<typeof findDocker>>;
 
 function checkNode(): Finding {
-  const needed = isCheckout ? 24 : 20;
-  const isNew = Number(process.versions.node.split('.')[0]) >= needed;
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const detail = `${process.version} at ${process.execPath}`;
-  const fix = isCheckout ? 'npm ci' : `install Node ${needed} or newer`;
-  return isNew ? present('node', detail) : missing('node', `${detail} is older than ${needed}`, fix);
+  if (isCheckout)
+    return major >= 24 ? present('node', detail) : missing('node', `${detail} is older than 24`, 'npm ci');
+  // As `engines` of the packages says.
+  const isServed = major > 22 || (major === 22 && minor >= 9) || (major === 20 && minor >= 17);
+  if (isServed) return present('node', detail);
+  return missing('node', `${detail} is none of 20.17, 22.9 and newer ones`, 'install Node 24');
 }
 
 async function checkDocker(engine: Engine, env: NodeJS.ProcessEnv, canInstall: boolean): Promise<Finding> {

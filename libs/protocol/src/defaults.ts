@@ -24,6 +24,7 @@ export const DEFAULTS = {
   /** `limits` of a session: those that control groups enforce. The others have no default. */
   limits: { memoryBytes: 536_870_912, cpus: 1, pids: 256 },
   command: { killGraceMs: 1_500, durable: false, retry: 'never', encoding: 'utf8', attachReader: false },
+  batch: { concurrency: 32 },
   terminal: { rows: 24, cols: 80, term: 'xterm-256color' },
   connection: { namespace: 'shellfleet', tenant: 'default' },
 } as const;

@@ -27,6 +27,8 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'batch run': [
     'shellfleet batch run tasks.jsonl --out results.jsonl --concurrency 20',
     'shellfleet batch run tasks.jsonl --out results.jsonl --resume',
+    'shellfleet batch run tasks.jsonl --out results.jsonl --image python:3.13 --timeout 5m --retries infra=2 --repeats 3',
+    'shellfleet batch run - --out results.jsonl < tasks.jsonl',
   ],
   'tools ls': ['shellfleet tools ls', 'shellfleet tools ls --json'],
   'tools call': [

@@ -1,4 +1,5 @@
 import {
+  DEFAULTS,
   durationSchema,
   type Outcome,
   type Result,
@@ -99,7 +100,7 @@ const count = (least: number, most: number) =>
 const path = z.string('must be a path').min(1, 'must be a path');
 
 export const batchOptionsSchema = z.strictObject({
-  concurrency: count(1, 10_000).default(32),
+  concurrency: count(1, 10_000).default(DEFAULTS.batch.concurrency),
   name: z
     .string('must be a string')
     .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 . _ -')

@@ -69,6 +69,11 @@ export class AttachedReading implements Disposable {
     this.take();
   }
 
+  /** The page that has come and was not taken. */
+  get page(): readonly LogPiece[] | undefined {
+    return this.#page;
+  }
+
   /** The pieces that have come since the last call. */
   take(): LogPiece[] {
     const page = this.#page ?? [];

@@ -66,6 +66,14 @@ test('WHOLE-1: what the stream does not have comes from the host, once and in or
   expect(asked[0]).toEqual(['reads', 5]);
 });
 
+test('WHOLE-1: a page of the host that overtakes the end of the stream waits for it', async () => {
+  give(
+    [output('1-0', 0, 'abc'), idle, output('2-0', 3, 'de'), idle, idle, closing('3-0', 5, 10), completed, ended(10)],
+    'fghij',
+  );
+  expect((await read(2)).join('')).toBe('abcdefghij');
+});
+
 test('WHOLE-2: a command that prints little asks its host nothing', async () => {
   const asked = give([output('1-0', 0, 'abcde'), idle, idle, completed, ended(5)]);
   expect(await read(5)).toEqual(['abcde']);

@@ -35,10 +35,17 @@ export async function* followWholeOutput(
   };
   const position = { after: undefined, reportsIdle: true, ...(signal && { signal }) };
   let hasEnded = false;
+  let leaps: unknown;
   for await (const step of followEntries(context, keys, entryId, position)) {
     switch (step.type) {
       case 'idle':
         wake = step.wake;
+        // The page may be newer than the last reading of the stream, which then has more before it.
+        if (reading.page !== undefined && reading.page !== leaps && !output.isContinuedBy(reading.page)) {
+          leaps = reading.page;
+          wake();
+          break;
+        }
         for (const piece of reading.take()) yield* whileSlow(output.addPiece(piece), report);
         if (output.at.stdout + output.at.stderr > reportAfterBytes) report();
         break;
@@ -89,6 +96,13 @@ class WholeOutput {
 
   get lacksPieces(): boolean {
     return this.#gaps.some(({ entry }) => entry.offset > this.at[entry.stream]);
+  }
+
+  isContinuedBy(pieces: readonly LogPiece[]): boolean {
+    return STREAM_NAMES.every((stream) => {
+      const first = pieces.find((piece) => piece.stream === stream);
+      return first === undefined || first.offset <= this.at[stream];
+    });
   }
 
   restart(): void {

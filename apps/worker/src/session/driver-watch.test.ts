@@ -1,0 +1,71 @@
+import type { Owner } from '@shellfleet/mailbox';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { DriverWatch } from './driver-watch.ts';
+
+// The mailbox of a session that has nothing to do: what matters is when it is asked, and for what.
+const mailbox = vi.hoisted(() => ({ driver: false, asked: [] as string[] }));
+vi.mock('@shellfleet/mailbox', () => ({
+  retryWhileRedisIsDown: (call: () => Promise<unknown>) => call(),
+  closeUndriven: async (_owner: unknown, how: 'look' | 'close') => {
+    mailbox.asked.push(how);
+    if (mailbox.driver) return { type: 'stays' };
+    return { type: how === 'close' ? 'closing' : 'undriven' };
+  },
+}));
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_000_000 });
+  Object.assign(mailbox, { driver: false, asked: [] });
+});
+afterEach(() => void vi.useRealTimers());
+
+const signal = new AbortController().signal;
+
+/** Waits as the session does, and looks; returns the last answer. */
+async function idleFor(ms: number, watch: DriverWatch, activeAt: number) {
+  const until = Date.now() + ms;
+  let answer = await watch.look(activeAt);
+  while (answer === 'stays' && Date.now() < until) {
+    vi.advanceTimersByTime(watch.pauseMs ?? 5_000);
+    answer = await watch.look(activeAt);
+  }
+  return answer;
+}
+
+test('a session without a driver costs no call', async () => {
+  const watch = new DriverWatch({} as Owner, false, signal);
+  expect(await idleFor(60_000, watch, Date.now())).toBe('stays');
+  expect(mailbox.asked).toEqual([]);
+});
+
+test('a session whose driver is missing twice is closed within 3 s of its last command, and not at the first look', async () => {
+  const watch = new DriverWatch({} as Owner, true, signal);
+  const from = Date.now();
+  expect(await idleFor(60_000, watch, from)).toBe('closing');
+  expect({ asked: mailbox.asked, afterMs: Date.now() - from, gone: watch.gone }).toEqual({
+    asked: ['look', 'close'],
+    afterMs: 3_000,
+    gone: true,
+  });
+});
+
+test('a driver that renews its sign of life between two looks keeps its session', async () => {
+  const watch = new DriverWatch({} as Owner, true, signal);
+  const from = Date.now();
+  await idleFor(1_000, watch, from);
+  mailbox.driver = true;
+  expect(await idleFor(2_000, watch, from)).toBe('stays');
+  expect(await idleFor(20_000, watch, from)).toBe('stays');
+  expect(watch.gone).toBe(false);
+});
+
+test('a session that works is not looked at, and a look before its command does not count afterwards', async () => {
+  const watch = new DriverWatch({} as Owner, true, signal);
+  await idleFor(1_000, watch, Date.now());
+  expect(mailbox.asked).toEqual(['look']);
+  vi.advanceTimersByTime(30_000);
+  const from = Date.now();
+  expect(await watch.look(from)).toBe('stays');
+  expect(await idleFor(60_000, watch, from)).toBe('closing');
+  expect(mailbox.asked).toEqual(['look', 'look', 'close']);
+});
