@@ -25,6 +25,7 @@ function stage() {
     owner: { keys },
     generation: 'g',
     signal: new AbortController().signal,
+    redaction: { value: (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll('/hush', '/[REDACTED]')) },
     sealer: {
       open: (sealed: string, place: unknown) => {
         const { place: sealedFor, operation } = JSON.parse(sealed);
@@ -100,4 +101,14 @@ test.each<[string, FileOperation, FileCallEnd, unknown]>([
   asked[0]?.end(end);
   if (typeof expected === 'string') await expect(answer).rejects.toMatchObject({ code: expected });
   else expect(await answer).toMatchObject(expected as object);
+});
+
+test('an error names no secret that stands in its path', async () => {
+  const { asked, ask } = stage();
+  const answer = ask('a', { name: 'stat', path: '/hush' });
+  await expect.poll(() => asked.length).toBe(1);
+  asked[0]?.end({ type: 'failed', failure: 'not-found', stderr: Buffer.from('/hush: No such file') });
+  const error = await answer.catch((caught: unknown) => caught);
+  expect(error).toMatchObject({ code: 'FILE_NOT_FOUND', message: expect.stringContaining('/[REDACTED]') });
+  expect(JSON.stringify(error)).not.toContain('hush');
 });

@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sealPlace } from '@shellfleet/mailbox';
 import {
+  ensureShellfleetError,
   type FileOperation,
   type FileQuestion,
   fileOperationSchema,
+  fromWireError,
   type HostAnswer,
   parseOrThrow,
   ShellfleetError,
@@ -58,12 +60,19 @@ export class FileCalls {
     if (asked !== undefined) return asked;
     const { keys } = this.#deps.context.owner;
     if (this.#waiting.length >= MOST_WAITING) return Promise.reject(tooMany(keys.session));
-    const answer = this.#inTurn(() => this.#do(id, sealed)).finally(() => {
-      this.#underWay.delete(id);
-      this.#usedAt = Date.now();
-    });
+    const answer = this.#inTurn(() => this.#do(id, sealed))
+      .catch((error: unknown) => this.#throwRedacted(error))
+      .finally(() => {
+        this.#underWay.delete(id);
+        this.#usedAt = Date.now();
+      });
     this.#underWay.set(id, answer);
     return answer;
+  }
+
+  /** A path may hold a secret of the session. */
+  #throwRedacted(error: unknown): never {
+    throw fromWireError(this.#deps.context.redaction.value(ensureShellfleetError(error).toJSON()));
   }
 
   async #inTurn(work: () => Promise<Answer>): Promise<Answer> {
