@@ -73,7 +73,7 @@ export default defineConfig({
       dockerProject('packages', ['tests/packages/**/*.test.ts'], {
         groupOrder: 1,
         testTimeout: 120_000,
-        maxWorkers: 1,
+        maxWorkers: 3,
       }),
       dockerProject('wounds', ['tests/wounds/**/*.test.ts'], { groupOrder: 1, testTimeout: 60_000, maxWorkers: 3 }),
       dockerProject('chaos', ['tests/chaos/*.test.ts'], { groupOrder: 2, testTimeout: 120_000, maxWorkers: 3 }),
