@@ -202,6 +202,9 @@ test('variables give the same as flags, and a switch is off when its variable is
 test.each<[string[], RegExp]>([
   [['exce', 's', 'ls'], /unknown command 'exce' \(Did you mean exec\?\)/],
   [['exec', 's', '--timout', '3s', 'ls'], /unknown option '--timout' \(Did you mean --timeout\?\)/],
+  [['exec', 's', '-la'], /unknown option '-la'\. Put `--` before a script that begins with a dash\. --help/],
+  [['run', '-lx', 'ls'], /unknown option '-lx'\. Put `--` before a script that begins with a dash\. --help/],
+  [['ps', '-lx'], /unknown option '-lx'\. --help/],
   [['exec', '--labels', 'a=b', 's', 'ls'], /unknown option '--labels' \(Did you mean --label\?\)/],
   [['batch', 'rum'], /unknown command 'rum' \(Did you mean run\?\)/],
   [['exec', '--memory', 'lots', 's', 'ls'], /Give a size such as 4096, 64k or 1g/],

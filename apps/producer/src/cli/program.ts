@@ -5,7 +5,7 @@ import { createContext } from './context.ts';
 import { exitCodeOfError, USAGE } from './exit-codes.ts';
 import { addExamples, configureHelp } from './help.ts';
 import { toPrintable } from './printable.ts';
-import { endOptionsAtScript } from './script-words.ts';
+import { endOptionsAtScript, takesScript } from './script-words.ts';
 import { showWarnings } from './show-warnings.ts';
 import { Terminal } from './terminal.ts';
 import { verbs } from './verbs.ts';
@@ -70,6 +70,7 @@ export function createProgram(config: Config, terminal: Terminal, setExitCode: (
     for (const register of registers) register(program, context);
   }
   for (const verb of program.commands) inheritSettings(program, verb);
+  for (const verb of program.commands.filter(takesScript)) verb.configureOutput({ outputError: writeScriptUsage });
   ignoreSwitchesThatAreOff(program, config.env);
   addExamples(program);
   return program;
@@ -88,6 +89,12 @@ function ignoreSwitchesThatAreOff(command: Command, env: NodeJS.ProcessEnv): voi
     if (isSwitch && value !== undefined && !isOn(value)) delete option.envVar;
   }
   for (const inner of command.commands) ignoreSwitchesThatAreOff(inner, env);
+}
+
+/** An unknown option may be the first word of a script, unless it resembles a flag. */
+function writeScriptUsage(text: string, write: (line: string) => void): void {
+  const hint = ' Put `--` before a script that begins with a dash.';
+  write(toUsageLine(text.replace(/(unknown option '[^']*')\s*$/, `$1.${hint}`)));
 }
 
 /** The message of commander in one line, with the next step. */

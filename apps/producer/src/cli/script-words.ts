@@ -6,6 +6,14 @@ export function toScript(words: readonly string[]): string {
   return words.length === 1 ? (words[0] as string) : words.map(quoteWord).join(' ');
 }
 
+export function takesScript(verb: Command): boolean {
+  return scriptPlace(verb) >= 0;
+}
+
+function scriptPlace(verb: Command): number {
+  return verb.registeredArguments.findIndex((argument) => argument.name() === 'script');
+}
+
 /**
  * Options end at the first word of the script, as in `docker exec`: the words behind it are the script's. Returns the arguments with a `--`
  * there, unless the caller gave one.
@@ -13,7 +21,7 @@ export function toScript(words: readonly string[]): string {
 export function endOptionsAtScript(program: Command, args: readonly string[]): string[] {
   const verbAt = nextOperand(args, 0, program.options);
   const verb = program.commands.find((command) => command.name() === args[verbAt]);
-  const before = verb?.registeredArguments.findIndex((argument) => argument.name() === 'script') ?? -1;
+  const before = verb === undefined ? -1 : scriptPlace(verb);
   if (verb === undefined || before < 0) return [...args];
   const options = [...program.options, ...verb.options];
   let at = verbAt;
