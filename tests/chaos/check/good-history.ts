@@ -83,7 +83,7 @@ export function good(): History {
 }
 
 export type Session = History['sessions'][number];
-export const sessionOf = (history: History): Session => history.sessions[0] as Session;
+const sessionOf = (history: History): Session => history.sessions[0] as Session;
 
 /** The history after a change of it. */
 export function planted(change: (history: History, session: Session) => void): History {
