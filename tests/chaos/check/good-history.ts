@@ -9,7 +9,7 @@ export const print = (text: string): Printed => ({
   sha256: createHash('sha256').update(text).digest('hex'),
 });
 
-export const operation = (index: number): Operation => ({
+const operation = (index: number): Operation => ({
   id: `s.${index}`,
   session: 's',
   index,
