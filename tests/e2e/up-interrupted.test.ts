@@ -120,8 +120,9 @@ test.each(['SIGINT', 'SIGKILL'] as const)(
 );
 
 test('a worker that cannot start ends npm start with its reason, and nothing is left', async () => {
-  const { stderr } = await run(shellfleet, ['up', '--policies', 'foo'], { env }).catch((error) => error);
-  expect(stderr).toMatch(/SHELLFLEET_POLICIES/);
+  const wrong = { ...env, SHELLFLEET_WORKSPACES: 'not/absolute' };
+  const { stderr } = await run(shellfleet, ['up'], { env: wrong }).catch((error) => error);
+  expect(stderr).toMatch(/SHELLFLEET_WORKSPACES/);
   expect(stderr).not.toContain('is started again');
   expect(await leftOver()).toEqual(NOTHING);
 });

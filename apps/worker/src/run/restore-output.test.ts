@@ -3,6 +3,7 @@ import { encodeOutputEntry, type OutputEntry, sessionKeys } from '@shellfleet/pr
 import { expect, test } from 'vitest';
 import { CleanOutput } from '../output/clean-output.ts';
 import type { OverflowPiece } from '../output/piece.ts';
+import { AttachedReader } from './attached-reader.ts';
 import { restoreOutput } from './restore-output.ts';
 
 const entry = { id: '01ENTRY', startedAt: 1_000 } as Entry;
@@ -70,4 +71,17 @@ test('an entry that has stored nothing begins at 0', async () => {
   const { owner } = streamOf([]);
   await restoreOutput(clean, { ...entry, startedAt: 0 }, owner, logOf([]), new AbortController().signal);
   expect(clean.received).toEqual({ stdout: 0, stderr: 0 });
+});
+
+test('what the log has counts as unread until the attached reader says what it has', async () => {
+  const reader = new AttachedReader({ stallMs: 60_000, reachRedis: async () => {} });
+  const data = Buffer.alloc(5 << 20, '.');
+  const rest = { rawFrom: 0, rawTo: data.byteLength, bytesBefore: 0, newlinesBefore: 0, redactions: {} };
+  const { owner } = streamOf([]);
+  const log = logOf([{ stream: 'stdout', data, ...rest }]);
+  await restoreOutput(createClean(), { ...entry, startedAt: 0 }, owner, log, new AbortController().signal, reader);
+  expect(reader.holdsBack).toBe(true);
+  reader.seen({ stdout: data.byteLength, stderr: 0 });
+  expect(reader.holdsBack).toBe(false);
+  reader.close();
 });

@@ -2,16 +2,21 @@ import { type Entry, type Owner, readStream, retryWhileRedisIsDown } from '@shel
 import { decodeOutputEntry } from '@shellfleet/protocol';
 import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
+import type { AttachedReader } from './attached-reader.ts';
 
 const PAGE = 200;
 
-/** Restores the chain of an adopted entry from its stored output: first from the session's stream, then from the host's log. */
+/**
+ * Restores the chain of an adopted entry from its stored output: first from the session's stream, then from the host's log. What the log has
+ * counts as unread until the attached reader says what it has, so that the command does not run ahead of it meanwhile.
+ */
 export async function restoreOutput(
   clean: CleanOutput,
   entry: Entry,
   owner: Owner,
   log: CommandLog,
   signal: AbortSignal,
+  reader?: AttachedReader,
 ): Promise<void> {
   let after = `${entry.startedAt > 0 ? entry.startedAt - 1 : 0}`;
   for (;;) {
@@ -25,5 +30,8 @@ export async function restoreOutput(
     if (last === undefined || page.length < PAGE) break;
     after = last.id;
   }
-  for await (const piece of log.restore()) clean.restoreOverflow(piece);
+  for await (const piece of log.restore()) {
+    clean.restoreOverflow(piece);
+    reader?.stored(piece.stream, piece.bytesBefore + piece.data.byteLength);
+  }
 }

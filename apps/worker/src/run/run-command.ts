@@ -62,7 +62,7 @@ async function openOutputStore(
   const { entry, from } = run;
   const { owner, spec, logger, signal, hostEntries } = session;
   const log = session.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
-  if (from === 'resume') await restoreOutput(clean, entry, owner, log, signal);
+  if (from === 'resume') await restoreOutput(clean, entry, owner, log, signal, run.reader);
   const appendCall = createAppend(owner, entry.id);
   const store = new OutputStore({
     clean,
