@@ -58,10 +58,8 @@ function checkLosses({ session, operations, permits, report }: Case): void {
     if (result === undefined) continue;
     const { id, expect } = own.operation;
     // The host that reports a loss is not the one that was lost, so before the first Result of its own the host is not known.
-    const permitted =
-      result.errorCode === START_FAILED
-        ? permits.startRefused(own.submittedAt, own.endedAt)
-        : permits.shellLost(session, hostIds, since, own.endedAt);
+    const isUnopened = result.errorCode === START_FAILED && permits.startRefused(own.submittedAt, own.endedAt);
+    const permitted = isUnopened || permits.shellLost(session, hostIds, since, own.endedAt);
     if (isCutShort(result)) {
       if (!permitted) report('unjustified loss', `${id}: ${describe(result)}`);
       continue;

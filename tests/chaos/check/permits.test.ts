@@ -74,6 +74,15 @@ describe('A fault permits what its row of the promises permits:', () => {
       },
     ],
     [
+      'commands of a session whose container was killed while it was set up',
+      (history, session) => {
+        const refused = { ...LOST, outcome: 'error', errorCode: 'SESSION_START_FAILED' } as const;
+        setResult(history, 3, refused);
+        session.marks.splice(6, 2);
+        history.faults.push(fault('container-kill', 's', 103));
+      },
+    ],
+    [
       'commands of a session for which a full disk of its host left no room',
       (history, session) => {
         const refused = { ...LOST, outcome: 'error', errorCode: 'SESSION_START_FAILED' } as const;
