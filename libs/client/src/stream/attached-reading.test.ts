@@ -77,3 +77,23 @@ test('a command that runs again is read from its beginning', async () => {
   expect(asked).toEqual(['reads 0', 'reads 1', 'reads 0']);
   reading[Symbol.dispose]();
 });
+
+test('an answer that is under way at the end of the command moves the reading of the rest no further', async () => {
+  const { asked, reading } = open();
+  const late = Promise.withResolvers<never>();
+  vi.mocked(askHost).mockImplementationOnce(() => late.promise);
+  reading.start(() => {});
+  await vi.advanceTimersByTimeAsync(0);
+  const rest = reading.rest('h1', { stdout: 0, stderr: 0 }, undefined);
+  const offsets: (number | undefined)[] = [];
+  const next = async () => void offsets.push((await rest.next()).value?.offset);
+  await next();
+  late.resolve({ pieces: [{ stream: 'stdout', offset: 0, data: Buffer.alloc(9).toString('base64') }] } as never);
+  await vi.advanceTimersByTimeAsync(0);
+  await next();
+  await next();
+  expect([asked, offsets]).toEqual([
+    ['reads 0', 'reads 1', 'reads 2'],
+    [0, 1, 2],
+  ]);
+});

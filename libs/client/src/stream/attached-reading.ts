@@ -85,12 +85,12 @@ export class AttachedReading implements Disposable {
   /** The command has ended: the pieces behind the position that its host has, to the end. Waits for a host that is restarting. */
   async *rest(host: string, position: Readonly<Position>, signal: AbortSignal | undefined): AsyncGenerator<LogPiece> {
     this[Symbol.dispose]();
-    this.#fetched = { ...position };
+    const fetched = { ...position };
     let until = performance.now() + REST_WITHIN_MS;
     for (;;) {
       try {
-        const { pieces, more } = await this.#ask(host, 'reads', this.#fetched, signal);
-        yield* this.#toPieces(pieces);
+        const { pieces, more } = await this.#ask(host, 'reads', fetched, signal);
+        yield* toPieces(pieces, fetched);
         if (!more || pieces.length === 0) return;
         until = performance.now() + REST_WITHIN_MS;
       } catch (error) {
@@ -119,9 +119,10 @@ export class AttachedReading implements Disposable {
         const position = latest(this.#fetched, this.#consumed);
         const restarts = this.#restarts;
         const { pieces } = await this.#ask(await this.#findHost(), 'reads', position, signal);
-        if (restarts !== this.#restarts) continue;
+        // The command has ended, or runs again: the answer is of no use.
+        if (signal.aborted || restarts !== this.#restarts) continue;
         if (pieces.length > 0) {
-          this.#page = this.#toPieces(pieces);
+          this.#page = toPieces(pieces, this.#fetched);
           onPage();
         } else {
           await delay(Math.max(0, SHORTEST_ROUND_MS - (performance.now() - from)));
@@ -156,14 +157,15 @@ export class AttachedReading implements Disposable {
     if (!this.#host) throw new Error('no host runs it');
     return this.#host;
   }
+}
 
-  #toPieces(pieces: LogPage['pieces']): LogPiece[] {
-    return pieces.map(({ stream, offset, data }) => {
-      const bytes = Buffer.from(data, 'base64');
-      this.#fetched[stream] = Math.max(this.#fetched[stream], offset + bytes.byteLength);
-      return { stream, offset, data: bytes };
-    });
-  }
+/** Advances the position to the end of the pieces. */
+function toPieces(pieces: LogPage['pieces'], fetched: Position): LogPiece[] {
+  return pieces.map(({ stream, offset, data }) => {
+    const bytes = Buffer.from(data, 'base64');
+    fetched[stream] = Math.max(fetched[stream], offset + bytes.byteLength);
+    return { stream, offset, data: bytes };
+  });
 }
 
 function latest(a: Readonly<Position>, b: Readonly<Position>): Position {
