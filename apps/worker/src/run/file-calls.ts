@@ -10,6 +10,7 @@ import {
   parseOrThrow,
   ShellfleetError,
 } from '@shellfleet/protocol';
+import pLimit from 'p-limit';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { FileCallEnd } from '../shell/shell-files.ts';
 import { fileTimeoutMs, onlyReads, toFileAnswer, toFileError, toKeeperOperation } from './keeper-file.ts';
@@ -41,8 +42,7 @@ export interface FileCallsDeps {
 export class FileCalls {
   readonly #deps: FileCallsDeps;
   readonly #underWay = new Map<string, Promise<Answer>>();
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #limit = pLimit(AT_ONCE);
   #usedAt = 0;
 
   constructor(deps: FileCallsDeps) {
@@ -59,8 +59,8 @@ export class FileCalls {
     const asked = this.#underWay.get(id);
     if (asked !== undefined) return asked;
     const { keys } = this.#deps.context.owner;
-    if (this.#waiting.length >= MOST_WAITING) return Promise.reject(tooMany(keys.session));
-    const answer = this.#inTurn(() => this.#do(id, sealed))
+    if (this.#underWay.size >= AT_ONCE + MOST_WAITING) return Promise.reject(tooMany(keys.session));
+    const answer = this.#limit(() => this.#do(id, sealed))
       .catch((error: unknown) => this.#throwRedacted(error))
       .finally(() => {
         this.#underWay.delete(id);
@@ -73,18 +73,6 @@ export class FileCalls {
   /** A path may hold a secret of the session. */
   #throwRedacted(error: unknown): never {
     throw fromWireError(this.#deps.context.redaction.value(ensureShellfleetError(error).toJSON()));
-  }
-
-  async #inTurn(work: () => Promise<Answer>): Promise<Answer> {
-    if (this.#running >= AT_ONCE) await new Promise<void>((start) => this.#waiting.push(start));
-    else this.#running += 1;
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
-    }
   }
 
   async #do(id: string, sealed: string): Promise<Answer> {

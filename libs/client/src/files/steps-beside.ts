@@ -8,6 +8,7 @@ import {
   ShellfleetError,
   toCommandId,
 } from '@shellfleet/protocol';
+import pLimit from 'p-limit';
 import { type AskContext, askHost } from '../hosts/ask-host.ts';
 import type { OpenSession } from '../submit/open-session.ts';
 import type { SubmitContext } from '../submit/send-entry.ts';
@@ -34,8 +35,7 @@ export class StepsBeside implements FileSteps {
   readonly #context: BesideContext;
   readonly #session: OpenSession;
   readonly #order: CallOrder;
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #limit = pLimit(AT_ONCE);
   /** The host that gave the last answer. */
   #host = '';
   #opening: Promise<unknown> | undefined;
@@ -66,21 +66,9 @@ export class StepsBeside implements FileSteps {
   }
 
   #begin(operation: FileOperation): SentStep {
-    const done = this.#inTurn(() => this.#do(operation));
+    const done = this.#limit(() => this.#do(operation));
     done.catch(() => {});
     return { answer: () => done };
-  }
-
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= AT_ONCE) await new Promise<void>((start) => this.#waiting.push(start));
-    else this.#running += 1;
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
-    }
   }
 
   async #do(operation: FileOperation): Promise<DoneStep> {
