@@ -58,7 +58,7 @@ test('while only hosts of an older version are up, a newer session waits and say
   const waiting = runNewer(stack, 'waits');
   await until(
     async () => {
-      for await (const info of fleet.sessions()) if (info.noHostReason?.includes('(schema 2)')) return true;
+      for await (const info of fleet.sessions()) if (info.noHostReason?.includes('(schema 3)')) return true;
       return false;
     },
     (found) => found,

@@ -14,6 +14,7 @@ export const DEFAULTS = {
     secrets: {},
     idleTimeoutMs: 1_800_000,
     maxLifetimeMs: 86_400_000,
+    approvalTimeoutMs: 600_000,
     onHostLoss: 'fail',
     hostGraceMs: 60_000,
     priority: 0,

@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { executionOptionsSchema } from './execution-options.ts';
-import { durationSchema, encodingSchema, scriptSchema } from './field-schemas.ts';
+import {
+  durationSchema,
+  encodingSchema,
+  escalationSchema,
+  narrowedNetworkSchema,
+  scriptSchema,
+} from './field-schemas.ts';
 import { fileOperationSchema } from './file-operation.ts';
 
 /** The payload of a command, which is stored sealed. Every default is filled in. */
@@ -18,6 +24,10 @@ export const commandPayloadSchema = z.object({
   encoding: encodingSchema,
   /** Its submitter reads all of its output while it runs, and it is throttled to that reader. */
   reader: z.literal('attached').optional(),
+  /** It asks to run outside the sandbox. */
+  escalate: escalationSchema.optional(),
+  /** Narrows the network of the session. */
+  network: narrowedNetworkSchema.optional(),
 });
 
 export const filePayloadSchema = z.object({ type: z.literal('file'), operation: fileOperationSchema });

@@ -36,3 +36,14 @@ export const sandboxPathSchema = shellTextSchema(LIMITS.pathBytes).refine(
 
 /** How text of a Result is encoded. Invalid UTF-8 becomes U+FFFD in `utf8`. */
 export const encodingSchema = z.enum(['utf8', 'base64'], "must be 'utf8' or 'base64'");
+
+export const escalationSchema = z.strictObject(
+  {
+    justification: z
+      .string('must be a string')
+      .min(1, 'must not be empty')
+      .max(1_024, 'must be at most 1024 characters'),
+  },
+  'must be { justification }',
+);
+export const narrowedNetworkSchema = z.enum(['restricted', 'limited'], "must be 'restricted' or 'limited'");

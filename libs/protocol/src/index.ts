@@ -1,3 +1,4 @@
+export * from './approval.ts';
 export * from './defaults.ts';
 export * from './define-tool.ts';
 export * from './duration-text.ts';
@@ -20,10 +21,12 @@ export * from './labels.ts';
 export * from './limits.ts';
 export * from './log.ts';
 export * from './output-profiles.ts';
+export * from './prefix-rule.ts';
 export * from './quote-word.ts';
 export * from './redaction.ts';
 export * from './result.ts';
 export * from './run-options.ts';
+export * from './sandbox-options.ts';
 export * from './session.ts';
 export * from './session-event.ts';
 export * from './session-info.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DEFAULTS } from './defaults.ts';
 import { type ExecutionOptions, executionOptionsSchema } from './execution-options.ts';
-import { durationSchema, encodingSchema } from './field-schemas.ts';
+import { durationSchema, encodingSchema, escalationSchema, narrowedNetworkSchema } from './field-schemas.ts';
 import { LIMITS } from './limits.ts';
 import { byteLength } from './text.ts';
 
@@ -72,6 +72,23 @@ export interface RunOptionsInput extends ExecutionOptions {
    * @limit 1 to 86,400,000 ms (a day)
    */
   startDeadlineMs?: number | undefined;
+  /**
+   * Asks a person to let the command run outside the sandbox. Denied where the session's `approval` or its `sandbox.selection` rules that out.
+   * @default it runs inside
+   * @limit a justification of 1 to 1,024 characters
+   */
+  escalate?: Escalation | undefined;
+  /**
+   * Narrows the network of the session for this command. A wider one is refused.
+   * @default that of the session
+   */
+  network?: 'restricted' | 'limited' | undefined;
+}
+
+/** A request to leave the sandbox. */
+export interface Escalation {
+  /** Why, in the submitter's words. Shown to who answers, as untrusted text. */
+  justification: string;
 }
 
 const stdinSourceSchema = z.custom<StdinSource>(
@@ -96,6 +113,8 @@ const optionsSchema = z.strictObject({
   encoding: encodingSchema.default(DEFAULTS.command.encoding),
   attachReader: z.boolean('must be true or false').default(DEFAULTS.command.attachReader),
   startDeadlineMs: durationSchema().optional(),
+  escalate: escalationSchema.optional(),
+  network: narrowedNetworkSchema.optional(),
 });
 
 export function isOpenStdin(stdin: unknown): stdin is OpenStdin {

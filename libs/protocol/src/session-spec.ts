@@ -1,5 +1,8 @@
+import type { ApprovalPolicy } from './approval.ts';
 import type { ExecutionPolicy, PolicyName } from './execution-policy.ts';
+import type { PrefixRule } from './prefix-rule.ts';
 import type { RedactionRule } from './redaction.ts';
+import type { SandboxOptions } from './sandbox-options.ts';
 
 /** How a session is set up. Every field is optional; `undefined` is the same as absent. Unknown fields are rejected, so that a misspelt one is noticed. */
 export interface SessionSpec {
@@ -87,6 +90,25 @@ export interface SessionSpec {
    * @limit a value at most 16,384 bytes, all of them 1 MiB
    */
   secrets?: Record<string, string> | undefined;
+  /** What the sandbox lets the session do. */
+  sandbox?: SandboxOptions | undefined;
+  /**
+   * Which commands wait for the approval of a person. Absent: only those that a `prompt` rule of the operator names.
+   * @default none asks
+   */
+  approval?: ApprovalPolicy | undefined;
+  /**
+   * Time in ms that a question waits for an answer. Then its command ends as `error` (APPROVAL_EXPIRED).
+   * @default 600,000
+   * @limit 1 to 86,400,000 ms (a day)
+   */
+  approvalTimeoutMs?: number | undefined;
+  /**
+   * Rules of the session, beside those of the operator. They can only narrow: an `allow` answers what `approval` would ask.
+   * @default none
+   * @limit 256 rules
+   */
+  execPolicy?: PrefixRule[] | undefined;
   /** Resources of the sandbox. */
   limits?: LimitOptions | undefined;
   /**

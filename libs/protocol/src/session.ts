@@ -1,11 +1,14 @@
 import { z } from 'zod';
+import { approvalPolicySchema } from './approval.ts';
 import { DEFAULTS } from './defaults.ts';
 import { envSchema, secretsSchema } from './env.ts';
 import { executionPolicySchema } from './execution-policy.ts';
 import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema } from './field-schemas.ts';
 import { labelsSchema } from './labels.ts';
 import { LIMITS } from './limits.ts';
+import { sessionRulesSchema } from './prefix-rule.ts';
 import { redactionRulesSchema } from './redaction.ts';
+import { sandboxOptionsSchema } from './sandbox-options.ts';
 
 const IMAGE_PATTERN =
   /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?\/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/;
@@ -123,6 +126,10 @@ const fieldsSchema = z.strictObject({
   output: outputSchema.default(DEFAULTS.output),
   redaction: redactionRulesSchema.default([]),
   secrets: secretsSchema.default(defaults.secrets),
+  sandbox: sandboxOptionsSchema.optional(),
+  approval: approvalPolicySchema.optional(),
+  approvalTimeoutMs: durationSchema().default(defaults.approvalTimeoutMs),
+  execPolicy: sessionRulesSchema.optional(),
   limits: limitsSchema.default({}),
   idleTimeoutMs: durationSchema().default(defaults.idleTimeoutMs),
   maxLifetimeMs: durationSchema(1, 30 * 86_400_000).default(defaults.maxLifetimeMs),
@@ -159,8 +166,8 @@ export function workspaceOf({ workspace }: ResolvedSessionSpec): { path: string;
 }
 
 /** The lowest schema version that understands the spec. */
-export function specSchema(_spec: ResolvedSessionSpec): number {
-  return 1;
+export function specSchema({ sandbox, approval, execPolicy }: ResolvedSessionSpec): number {
+  return [sandbox, approval, execPolicy].some((field) => field !== undefined) ? 2 : 1;
 }
 
 /** The reason of the event `session.closed` of a driven session that nobody closed. */

@@ -59,6 +59,8 @@ export function parseCommand(
       ...input,
       encoding: options.encoding,
       ...(options.attachReader ? { reader: 'attached' as const } : {}),
+      ...(options.escalate === undefined ? {} : { escalate: options.escalate }),
+      ...(options.network === undefined ? {} : { network: options.network }),
     },
   };
 }

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import type { PrefixRule } from './prefix-rule.ts';
+
+/** Which kinds of questions are refused without being asked. What is absent is asked. */
+export interface RejectedQuestions {
+  /** Questions about leaving the sandbox. */
+  sandboxApproval?: boolean | undefined;
+  /** Questions that a `prompt` rule asks. */
+  rules?: boolean | undefined;
+  /** Questions about more permissions. */
+  requestPermissions?: boolean | undefined;
+  /** Questions that a tool asks. */
+  mcpElicitations?: boolean | undefined;
+}
+
+/**
+ * Which commands of a session ask a person before they run.
+ * - `never`: none; what would ask is denied.
+ * - `on-failure`: those that a `prompt` rule names, and a second attempt after a denial by the sandbox.
+ * - `on-request`: those that ask for it (`escalate`), and dangerous ones.
+ * - `unless-trusted`: all but those that are known to be safe.
+ * - `{ reject }`: as `on-request`, without the questions that it names.
+ */
+export type ApprovalPolicy = 'never' | 'on-failure' | 'on-request' | 'unless-trusted' | { reject: RejectedQuestions };
+
+const flag = () => z.boolean('must be true or false').default(false);
+export const approvalPolicySchema = z.union(
+  [
+    z.enum(['never', 'on-failure', 'on-request', 'unless-trusted']),
+    z.strictObject(
+      {
+        reject: z.strictObject(
+          { sandboxApproval: flag(), rules: flag(), requestPermissions: flag(), mcpElicitations: flag() },
+          'must be an object of sandboxApproval, rules, requestPermissions, mcpElicitations',
+        ),
+      },
+      'must be { reject: { … } }',
+    ),
+  ],
+  "must be 'never', 'on-failure', 'on-request', 'unless-trusted' or { reject: { … } }",
+);
+
+/** How far an approval reaches: this command, its session, or every command of the tenant that the amendment allows. */
+export const APPROVAL_SCOPES = ['command', 'session', 'prefix'] as const;
+export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
+
+/** A question that waits for a person, or that was answered. */
+export interface Approval {
+  /** For `approve`, `deny` and `revoke`. */
+  id: string;
+  /** The session that asked first. */
+  sessionId: string;
+  /** Its command. */
+  commandId: string;
+  /** What will run, whole, redacted. Untrusted text. */
+  script: string;
+  /** Why it is asked. */
+  reason: string;
+  /** What its submitter says about it. Untrusted text. */
+  justification?: string | undefined;
+  /** What `prefix` would allow from then on. Absent when that scope is not offered. */
+  amendment?: PrefixRule | undefined;
+  /** Sessions that ask the same. */
+  count: number;
+  /** ISO 8601, by the clock of Redis. */
+  askedAt: string;
+  /** ISO 8601, by the clock of Redis. */
+  expiresAt: string;
+  /** The key or the name of who answered. */
+  answeredBy?: string | undefined;
+}

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+
+/** A decision about every command that begins with the words of a pattern. */
+export interface PrefixRule {
+  /** The first words of a command. An element that is a list matches each of its words. */
+  pattern: (string | string[])[];
+  /** `prompt` asks a person. Of all rules that match, the strictest wins. */
+  decision: 'allow' | 'prompt' | 'forbid';
+  /** Shown with the decision. */
+  justification?: string | undefined;
+  /** Commands that the rule must match. Checked when it is loaded. */
+  match?: string[] | undefined;
+  /** Commands that it must not match. Checked when it is loaded. */
+  notMatch?: string[] | undefined;
+}
+
+const wordSchema = z
+  .string('must be a string')
+  .min(1, 'must not be empty')
+  .max(1_024, 'must be at most 1024 characters');
+const examplesSchema = z
+  .array(z.string('must be a string').min(1, 'must not be empty').max(4_096, 'must be at most 4096 characters'))
+  .max(64, 'must hold at most 64 examples');
+
+export const prefixRuleSchema: z.ZodType<PrefixRule, PrefixRule> = z.strictObject(
+  {
+    pattern: z
+      .array(
+        z.union([
+          wordSchema,
+          z.array(wordSchema).min(1, 'must hold an alternative').max(64, 'must hold at most 64 alternatives'),
+        ]),
+        'must be a list of words',
+      )
+      .min(1, 'must hold a word')
+      .max(64, 'must hold at most 64 words'),
+    decision: z.enum(['allow', 'prompt', 'forbid'], "must be 'allow', 'prompt' or 'forbid'"),
+    justification: z.string('must be a string').max(1_024, 'must be at most 1024 characters').optional(),
+    match: examplesSchema.optional(),
+    notMatch: examplesSchema.optional(),
+  },
+  'must be a rule: { pattern, decision, justification?, match?, notMatch? }',
+);
+
+/** The rules of one session. */
+export const sessionRulesSchema = z
+  .array(prefixRuleSchema, 'must be a list of rules')
+  .max(256, 'must hold at most 256 rules');

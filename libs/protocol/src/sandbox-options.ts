@@ -1,0 +1,72 @@
+import { z } from 'zod';
+
+export const SANDBOX_MODES = ['read-only', 'workspace-write', 'danger-full-access', 'external'] as const;
+export type SandboxMode = (typeof SANDBOX_MODES)[number];
+
+export const NETWORK_ACCESSES = ['restricted', 'limited', 'full'] as const;
+export type NetworkAccess = (typeof NETWORK_ACCESSES)[number];
+
+/** What the sandbox of a session lets it do. What a host cannot enforce it refuses (SANDBOX_UNAVAILABLE). */
+export interface SandboxOptions {
+  /**
+   * What it may write: nothing but temporary files; its workspace as well; anything its user may; or whatever a sandbox around the whole host allows.
+   * @default the mode of its policy, docs/policy.md
+   */
+  mode?: SandboxMode | undefined;
+  /**
+   * What it may reach: nothing, the `allowedHosts`, or everything that its host reaches.
+   * @default the access of its policy: 'restricted', where the policy can enforce it
+   */
+  network?: NetworkAccess | undefined;
+  /**
+   * Host names that `limited` lets it reach, `example.org` or `*.example.org`, with `:port` if not 80 or 443.
+   * @default none
+   * @limit 256 names; only with `network: 'limited'`
+   */
+  allowedHosts?: string[] | undefined;
+  /**
+   * Whether a sandbox is used: as the mode asks for, always, or never.
+   * @default 'auto'
+   */
+  selection?: 'auto' | 'require' | 'forbid' | undefined;
+  /**
+   * Whether a command that the sandbox has denied something may ask for a second attempt outside it, where `approval` asks.
+   * @default true
+   */
+  escalateOnFailure?: boolean | undefined;
+}
+
+const hostNameSchema = z
+  .string('must be a string')
+  .max(260, { error: 'must be at most 260 characters', abort: true })
+  .regex(
+    /^(?:\*\.)?(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?::[1-9][0-9]{0,4})?$/i,
+    'is not a host name (example.org, *.example.org, example.org:8443)',
+  )
+  .refine((name) => !/^[0-9.]+(?::[0-9]+)?$/.test(name), 'must be a name, not an address')
+  .transform((name) => name.toLowerCase());
+
+export const sandboxOptionsSchema = z
+  .strictObject(
+    {
+      mode: z.enum(SANDBOX_MODES, `must be one of ${SANDBOX_MODES.join(', ')}`).optional(),
+      network: z.enum(NETWORK_ACCESSES, `must be one of ${NETWORK_ACCESSES.join(', ')}`).optional(),
+      allowedHosts: z
+        .array(hostNameSchema, 'must be a list of host names')
+        .max(256, 'must hold at most 256 names')
+        .optional(),
+      selection: z.enum(['auto', 'require', 'forbid'], "must be 'auto', 'require' or 'forbid'").default('auto'),
+      escalateOnFailure: z.boolean('must be true or false').default(true),
+    },
+    'must be an object of options: mode, network, allowedHosts, selection, escalateOnFailure',
+  )
+  .check(({ value: { network, allowedHosts }, issues }) => {
+    if (allowedHosts !== undefined && network !== 'limited')
+      issues.push({
+        code: 'custom',
+        path: ['allowedHosts'],
+        message: "has a meaning only with network: 'limited'",
+        input: allowedHosts,
+      });
+  });
+export type ParsedSandboxOptions = z.output<typeof sandboxOptionsSchema>;
