@@ -62,7 +62,7 @@ export class HostedSession {
   #run: EntryRun | undefined;
   /** The life that a caller closed; perhaps not the one that this host serves. */
   #closedLife: string | undefined;
-  #activeAt = Date.now();
+  #activeAt = performance.now();
   /** True when the last finish() found the mailbox empty and no wake-up has arrived since: take() can be skipped. */
   #mailboxEmpty = false;
 
@@ -256,7 +256,7 @@ export class HostedSession {
       makeReady: async () => parts.shell.ready || this.#makeReady(parts),
       mayTakeNext: () => this.#mayTakeNext(),
     });
-    this.#activeAt = Date.now();
+    this.#activeAt = performance.now();
     return this.#checkTaken(next);
   }
 
@@ -314,7 +314,7 @@ export class HostedSession {
   }
 
   #recordFinished(finished: EntryFinished | Fenced, shell: SessionParts['shell']): Taken {
-    this.#activeAt = Date.now();
+    this.#activeAt = performance.now();
     if (finished.type === 'fenced') this.#become('fenced');
     if (finished.type !== 'finished') return EMPTY;
     shell.recordReported();
@@ -332,7 +332,7 @@ export class HostedSession {
   /** An idle session is given up or closed, or waits. Returns whether it was given up. */
   async #waitOrGiveUp(parts: SessionParts): Promise<boolean> {
     if (this.#state !== 'serving') return false;
-    if (parts.terminals.count > 0) this.#activeAt = Date.now();
+    if (parts.terminals.count > 0) this.#activeAt = performance.now();
     const idle = await endIfUnused(parts, Math.max(this.#activeAt, parts.files.usedAt), () => this.#isStopping());
     if (idle.type === 'given-up') return true;
     if (idle.type === 'closing') this.#close();
