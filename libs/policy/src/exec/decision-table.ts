@@ -3,10 +3,10 @@ import type { ApprovalPolicy } from '@shellfleet/protocol';
 /** What a command, or a part of a script, is to the rules. `escalation`: it asks to leave its sandbox. */
 export type Row = 'forbid' | 'prompt' | 'allow' | 'safe' | 'unknown' | 'dangerous' | 'escalation';
 export type Answer = 'skip' | 'ask' | 'forbid';
-export type Column = Exclude<ApprovalPolicy, object> | 'reject' | 'omitted';
+type Column = Exclude<ApprovalPolicy, object> | 'reject' | 'omitted';
 
 /** docs/policy.md has it with words. Where `reject` asks, the kinds that it names are forbidden. */
-export const DECISION_TABLE: Readonly<Record<Row, Readonly<Record<Column, Answer>>>> = {
+const DECISION_TABLE: Readonly<Record<Row, Readonly<Record<Column, Answer>>>> = {
   forbid: {
     never: 'forbid',
     'on-failure': 'forbid',

@@ -8,7 +8,7 @@ const without =
   (args) =>
     !args.some((arg) => options.some((option) => option.test(arg)));
 
-export const KNOWN_SAFE: ReadonlyMap<string, Check> = new Map<string, Check>([
+const KNOWN_SAFE: ReadonlyMap<string, Check> = new Map<string, Check>([
   ...'cat cd cut echo expr false grep head id ls nl numfmt paste pwd rev seq stat tac tail tr true uname wc which whoami'
     .split(' ')
     .map((name): [string, Check] => [name, always]),

@@ -2,7 +2,7 @@ import { type Command, forEachChild, type ParsedScript, type Word as ParsedWord,
 import { type CommandWords, readPlainScript, readWord, type Word } from './plain-script.ts';
 
 /** Scripts beyond this are not read: the time that the rules take is bounded. */
-export const LONGEST_READABLE_CHARS = 64 * 1024;
+const LONGEST_READABLE_CHARS = 64 * 1024;
 /** Nodes of one syntax tree that are looked at. */
 const MOST_NODES = 100_000;
 
