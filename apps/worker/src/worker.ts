@@ -72,6 +72,8 @@ export interface WorkerDeps {
   readerStallMs: number;
   /** What this host admits. Default: everything. */
   admission?: Admission;
+  /** Why no tool may be called, the end of a sentence. Default: they may. */
+  refuseTools?(): string | undefined;
   /** What the operator of this host should mend. */
   warnings?(): string[];
   logger: Logger;
@@ -88,6 +90,8 @@ export interface Worker {
    * them. Resolves with the number of sessions that ended and of those that did not.
    */
   close(how: Stop, graceMs: number): Promise<{ ended: number; left: number }>;
+  /** What the host admits has changed: what waits is decided again. */
+  admissionChanged(): void;
 }
 
 /** Starts the agent of a host: claims the host id, continues the sessions that it owned before, then serves sessions while it has slots. */
@@ -201,6 +205,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     slots: toolSlots,
     env: toolEnv,
     isDraining,
+    refusal: () => deps.refuseTools?.(),
   });
   const onDrain = () => void drainRequest.look();
   const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, onDrain });
@@ -232,6 +237,10 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
 
   return {
     hostId,
+    admissionChanged() {
+      sessions.wakeUp();
+      void heartbeat.beatNow();
+    },
     async close(how, graceMs) {
       stopping.abort();
       wakeUps.notify();

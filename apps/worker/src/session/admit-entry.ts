@@ -28,12 +28,14 @@ export async function admitEntry(
   const { owner, signal } = context;
   const { digest } = admission;
   const ending = { entry, mayTakeNext };
-  const verdict = await judge(entry, parts).catch(ensureShellfleetError);
+  const opens = !shell.ready;
+  const verdict = await judge(entry, opens, parts).catch(ensureShellfleetError);
   if (digest !== admission.digest) return EMPTY;
   if (verdict instanceof Error) return nextOf(await finishFailed(ending, verdict, context, shell));
   switch (verdict.type) {
     case 'admit': {
       if (!(await makeReady())) return EMPTY;
+      if (opens) admission.opened();
       // It starts the entry. The lease may have ended while the shell was opened.
       const mayStart = () => parts.lease.held() && digest === admission.digest;
       const clearHeld = async () => (mayStart() ? clear(owner, entry.id, digest) : EMPTY);
@@ -51,9 +53,10 @@ export async function admitEntry(
   }
 }
 
-async function judge(entry: Entry, parts: SessionParts): Promise<Verdict> {
+async function judge(entry: Entry, opens: boolean, parts: SessionParts): Promise<Verdict> {
   const payload = openPayload(entry, parts.context);
-  return parts.admission.judge({ ...aboutSession(parts), entryId: entry.id, payload, attempt: { number: 1 } });
+  const about = { ...aboutSession(parts), opens };
+  return parts.admission.judge({ ...about, entryId: entry.id, payload, attempt: { number: 1 } });
 }
 
 function nextOf(finished: Awaited<ReturnType<typeof finishDenied>>): Taken | Fenced {

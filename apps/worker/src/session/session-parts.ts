@@ -106,6 +106,7 @@ export function createSessionParts(
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
     env: { ...spec.env, ...spec.secrets },
+    refusal: () => (admission.digest === '' ? undefined : admission.refuseTerminal()),
     output: {
       createStage: (before) => createTerminalChain(redaction.createRedactor, before),
       secrets: Object.values(spec.secrets),
@@ -167,7 +168,7 @@ function underAdmission(owner: Owner, admission: SessionAdmission): Owner {
 export function aboutSession({
   context: { owner, generation, spec },
   shell,
-}: Pick<SessionParts, 'context' | 'shell'>): Omit<AdmissionQuestion, 'entryId' | 'payload' | 'attempt'> {
+}: Pick<SessionParts, 'context' | 'shell'>): Omit<AdmissionQuestion, 'entryId' | 'opens' | 'payload' | 'attempt'> {
   const { tenant, session } = owner.keys;
   return { tenant, session, generation, spec, epoch: shell.epoch };
 }
