@@ -20,6 +20,8 @@ export const wakeUpSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('calls') }),
   /** To all hosts: a session job was added. Hosts that do not offer its placement class ignore it. */
   z.object({ type: z.literal('sessions'), placementClass: z.string().max(100) }),
+  /** To all hosts: a question of the tenant was answered. */
+  z.object({ type: z.literal('answers'), tenant: tenantIdSchema }),
   /** To all hosts: a call of the tool was added. */
   z.object({ type: z.literal('tool'), name: toolNameSchema }),
 ]);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
@@ -13,8 +14,9 @@ export async function hold(
   entryId: string,
   admission: string,
   request: Record<string, unknown>,
+  callId: string = randomUUID(),
 ): Promise<{ type: 'held' | 'not-head' } | Fenced> {
-  const args = [owner.fence, owner.host, entryId, admission, JSON.stringify(request)];
+  const args = [owner.fence, owner.host, entryId, admission, JSON.stringify(request), callId];
   const reply = await runOnSession(owner.redis, script, owner.keys, args);
   if (reply === -1) return FENCED;
   return { type: reply === 1 ? 'held' : 'not-head' };
