@@ -1,3 +1,5 @@
+export { DocumentError, parseDocument } from './documents/parse-document.ts';
+export { parseRulesDocument, type RulesDocument, rulesSectionSchema } from './documents/rules-document.ts';
 export { type DockerAllowances, type DockerPlan, planDocker } from './execution/docker.ts';
 export { WORKSPACE_PATH } from './execution/folders.ts';
 export { type HostAllowances, type HostPlan, planHost } from './execution/host.ts';

@@ -49,9 +49,9 @@ export class FileCalls {
     this.#deps = deps;
   }
 
-  /** When the session's files were last used, ms. */
+  /** When the session's files were last used, by `performance.now()`. */
   get usedAt(): number {
-    return this.#underWay.size > 0 ? Date.now() : this.#usedAt;
+    return this.#underWay.size > 0 ? performance.now() : this.#usedAt;
   }
 
   /** Throws what the operation fails with, and QUOTA_EXCEEDED. */
@@ -64,7 +64,7 @@ export class FileCalls {
       .catch((error: unknown) => this.#throwRedacted(error))
       .finally(() => {
         this.#underWay.delete(id);
-        this.#usedAt = Date.now();
+        this.#usedAt = performance.now();
       });
     this.#underWay.set(id, answer);
     return answer;

@@ -122,8 +122,8 @@ export class InputFeed implements InputListener {
 
   #isGone(lapsedMs: number): boolean {
     if (lapsedMs === 0) this.#forgetLapse();
-    else this.#lapsedSince ??= Date.now();
-    return this.#lapsedSince !== undefined && Date.now() - this.#lapsedSince >= GONE_AFTER_MS;
+    else this.#lapsedSince ??= performance.now();
+    return this.#lapsedSince !== undefined && performance.now() - this.#lapsedSince >= GONE_AFTER_MS;
   }
 
   #forgetLapse(): void {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureShellfleetError } from '@shellfleet/protocol';
-import { readConfig } from '../config.ts';
+import { readConfig } from '../config/config.ts';
 import { openHost } from './open-policies.ts';
 
 // A program for `doctor`: starts a shell under the host policy to find out whether a worker with this environment could offer the policy.

@@ -31,15 +31,15 @@ export class DriverWatch {
     return this.#missingSince === undefined ? LOOK_EVERY_MS : MISSING_FOR_MS;
   }
 
-  /** Begins to close the session when its driver is gone. `activeAt`: when the session last had something to do, ms. */
+  /** Begins to close the session when its driver is gone. `activeAt`: when the session last had something to do, by `performance.now()`. */
   async look(activeAt: number): Promise<'stays' | 'closing' | 'fenced'> {
     const pauseMs = this.pauseMs;
     if (pauseMs === undefined) return 'stays';
     if (activeAt > (this.#missingSince ?? activeAt)) this.#missingSince = undefined;
-    if (Date.now() - Math.max(activeAt, this.#lookedAt) < pauseMs) return 'stays';
+    if (performance.now() - Math.max(activeAt, this.#lookedAt) < pauseMs) return 'stays';
     const how = this.#missingSince === undefined ? 'look' : 'close';
     const { type } = await retryWhileRedisIsDown(() => closeUndriven(this.#owner, how), this.#signal);
-    this.#lookedAt = Date.now();
+    this.#lookedAt = performance.now();
     this.#missingSince = type === 'undriven' ? this.#lookedAt : undefined;
     if (type === 'fenced') return 'fenced';
     if (type !== 'closing') return 'stays';

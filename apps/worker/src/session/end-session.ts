@@ -6,13 +6,14 @@ import type { SessionParts } from './session-parts.ts';
 
 // The ways in which a session ends on this host.
 
-/** Why an idle session does not stay; undefined when it stays. `activeAt`: when it was last used, ms. */
+/** Why an idle session does not stay; undefined when it stays. `activeAt`: when it was last used, by `performance.now()`: the wall clock may jump. */
 export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: number): string | undefined {
   if (!shell.hasSandbox) return 'nothing waits';
   if (shell.death !== undefined || shell.live?.connected !== true) return 'its container is gone';
-  const now = Date.now();
-  if (now - activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
-  return now - shell.openedAt >= spec.maxLifetimeMs ? `it reached its lifetime of ${spec.maxLifetimeMs} ms` : undefined;
+  if (performance.now() - activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
+  return Date.now() - shell.openedAt >= spec.maxLifetimeMs
+    ? `it reached its lifetime of ${spec.maxLifetimeMs} ms`
+    : undefined;
 }
 
 /**

@@ -62,7 +62,7 @@ export class HostedSession {
   #run: EntryRun | undefined;
   /** The life that a caller closed; perhaps not the one that this host serves. */
   #closedLife: string | undefined;
-  #activeAt = Date.now();
+  #activeAt = performance.now();
   /** True when the last finish() found the mailbox empty and no wake-up has arrived since: take() can be skipped. */
   #mailboxEmpty = false;
 
@@ -241,7 +241,7 @@ export class HostedSession {
       const head = await retryWhileRedisIsDown(() => peek(owner), signal);
       if (head?.runnable !== true) return EMPTY;
       // No shell is opened for an entry that is held or denied.
-      const { digest } = this.#deps.admission;
+      const { digest } = parts.admission;
       if (digest !== '' && digest !== head.cleared) return { type: 'needs-admission', entry: head.entry };
       if (!(await this.#makeReady(parts))) return EMPTY;
     }
@@ -250,13 +250,13 @@ export class HostedSession {
     return this.#checkTaken(await retryWhileRedisIsDown(takeHeld, signal));
   }
 
-  /** Judges the head of the mailbox by the host's rules, and starts it when they admit it. */
+  /** Judges the head of the mailbox, and starts it when it is admitted. */
   async #admit(entry: Entry, parts: SessionParts): Promise<Taken> {
-    const next = await admitEntry(entry, this.#deps.admission, parts, {
+    const next = await admitEntry(entry, parts, {
       makeReady: async () => parts.shell.ready || this.#makeReady(parts),
       mayTakeNext: () => this.#mayTakeNext(),
     });
-    this.#activeAt = Date.now();
+    this.#activeAt = performance.now();
     return this.#checkTaken(next);
   }
 
@@ -314,7 +314,7 @@ export class HostedSession {
   }
 
   #recordFinished(finished: EntryFinished | Fenced, shell: SessionParts['shell']): Taken {
-    this.#activeAt = Date.now();
+    this.#activeAt = performance.now();
     if (finished.type === 'fenced') this.#become('fenced');
     if (finished.type !== 'finished') return EMPTY;
     shell.recordReported();
@@ -332,7 +332,7 @@ export class HostedSession {
   /** An idle session is given up or closed, or waits. Returns whether it was given up. */
   async #waitOrGiveUp(parts: SessionParts): Promise<boolean> {
     if (this.#state !== 'serving') return false;
-    if (parts.terminals.count > 0) this.#activeAt = Date.now();
+    if (parts.terminals.count > 0) this.#activeAt = performance.now();
     const idle = await endIfUnused(parts, Math.max(this.#activeAt, parts.files.usedAt), () => this.#isStopping());
     if (idle.type === 'given-up') return true;
     if (idle.type === 'closing') this.#close();

@@ -12,7 +12,7 @@ export type Idle =
   /** It waits for at most so long. */
   | { type: 'waits'; timeoutMs: number };
 
-/** Gives up a session that has nothing to do, or begins to close it, when it is time for that. `activeAt`: when it was last used, ms. */
+/** Gives up a session that has nothing to do, or begins to close it, when it is time for that. `activeAt`: when it was last used, by `performance.now()`. */
 export async function endIfUnused(parts: SessionParts, activeAt: number, isStopping: () => boolean): Promise<Idle> {
   const { driver, lease } = parts;
   if (lease.held()) {

@@ -113,7 +113,7 @@ export class KeeperConnection {
   readonly #ping: NodeJS.Timeout;
   #events: ConnectionEvents | undefined;
   #held: Frame[] | undefined;
-  #receivedAt = Date.now();
+  #receivedAt = performance.now();
   #paused = false;
   #closed = false;
   readonly #onMessage: (message: string) => void;
@@ -157,7 +157,7 @@ export class KeeperConnection {
 
   resume(): void {
     this.#paused = false;
-    this.#receivedAt = Date.now();
+    this.#receivedAt = performance.now();
     this.#transport.resume();
   }
 
@@ -171,7 +171,7 @@ export class KeeperConnection {
 
   #receive(bytes: Uint8Array): void {
     if (this.#closed) return;
-    this.#receivedAt = Date.now();
+    this.#receivedAt = performance.now();
     this.#guard(() => {
       for (const frame of this.#decoder.push(bytes)) this.#deliver(frame);
     });
@@ -199,7 +199,7 @@ export class KeeperConnection {
   }
 
   #keepAwake(): void {
-    if (!this.#paused && Date.now() - this.#receivedAt > SILENT_AFTER_MS) this.close('silent');
+    if (!this.#paused && performance.now() - this.#receivedAt > SILENT_AFTER_MS) this.close('silent');
     else this.send({ type: FrameType.ping });
   }
 }

@@ -24,9 +24,9 @@ export async function isAlive({ pid, started }: LiveProcess): Promise<boolean> {
  * is still alive at the deadline.
  */
 export async function killAndWait(process_: LiveProcess, deadlineMs: number): Promise<boolean> {
-  const end = Date.now() + deadlineMs;
+  const end = performance.now() + deadlineMs;
   while (await isAlive(process_)) {
-    if (Date.now() > end) return false;
+    if (performance.now() > end) return false;
     try {
       process.kill(process_.pid, 'SIGKILL');
     } catch (error) {
