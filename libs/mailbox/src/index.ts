@@ -8,6 +8,7 @@ export {
   type AppliedAnswer,
   applyAnswer,
   dropAnswer,
+  isAnswerWaiting,
   readAnswers,
   wakeForAnswers,
   writeAnswer,

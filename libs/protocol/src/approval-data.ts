@@ -5,7 +5,9 @@ import { prefixRuleSchema } from './prefix-rule.ts';
 // What is stored of approvals, sealed. Everything in it is redacted.
 
 /** `<keyed hash of what is asked>.<nonce>`: a question that is asked again later has another id, so an old answer cannot answer it. */
-export const approvalIdSchema = z.string('must be a string').regex(/^[0-9a-f]{20}\.[0-9a-f]{12}$/, 'is not an id of an approval');
+export const approvalIdSchema = z
+  .string('must be a string')
+  .regex(/^[0-9a-f]{20}\.[0-9a-f]{12}$/, 'is not an id of an approval');
 
 /** A question: what all sessions that ask it have in common, and the command that asked it first. */
 export const approvalQuestionSchema = z.object({

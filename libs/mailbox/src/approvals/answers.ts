@@ -15,20 +15,32 @@ const LONGEST_PAUSE_MS = 600_000;
 const ENTRIES_OF_ONE_CALL = 500;
 const PAGE = 100;
 
-/** Adds an answer and wakes the hosts, which apply it. Returns its id in the stream. Throws QUEUE_UNAVAILABLE. */
-export async function writeAnswer(redis: Redis, keys: ApprovalKeys, sealed: string): Promise<string> {
+/** Adds an answer and wakes the hosts, which apply it, and confirm it if asked to. Returns its id in the stream. Throws QUEUE_UNAVAILABLE. */
+export async function writeAnswer(
+  redis: Redis,
+  keys: ApprovalKeys,
+  sealed: string,
+  { confirm = false } = {},
+): Promise<string> {
   try {
-    const id = await redis.xadd(keys.answers, '*', 'd', sealed);
-    await wakeForAnswers(redis, keys);
-    return id ?? '';
+    const id = (await redis.xadd(keys.answers, '*', 'd', sealed)) ?? '';
+    await wakeForAnswers(redis, keys, confirm ? id : undefined);
+    return id;
   } catch (error) {
     return throwQueueError(error);
   }
 }
 
-/** Tells the hosts that answers wait. */
-export async function wakeForAnswers(redis: Redis, { namespace, tenant }: ApprovalKeys): Promise<void> {
-  await redis.publish(fleetKeys(namespace).sessionsWakeUps, encodeWakeUp({ type: 'answers', tenant }));
+/** Tells the hosts that answers wait. `confirm`: the id of the answer that each of them shall confirm. */
+export async function wakeForAnswers(redis: Redis, keys: ApprovalKeys, confirm: string | undefined): Promise<void> {
+  const { namespace, tenant } = keys;
+  const wakeUp = encodeWakeUp({ type: 'answers', tenant, ...(confirm === undefined ? {} : { confirm }) });
+  await redis.publish(fleetKeys(namespace).sessionsWakeUps, wakeUp).catch(throwQueueError);
+}
+
+/** Whether an answer waits still. Throws QUEUE_UNAVAILABLE. */
+export async function isAnswerWaiting(redis: Redis, keys: ApprovalKeys, id: string): Promise<boolean> {
+  return (await redis.xrange(keys.answers, id, id).catch(throwQueueError)).length > 0;
 }
 
 /** The answers that wait, oldest first. Throws QUEUE_UNAVAILABLE. */

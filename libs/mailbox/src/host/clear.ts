@@ -14,7 +14,7 @@ export async function clear(
   entryId: string,
   admission: string,
   startBy?: number,
-): Promise<Taken | { type: 'not-head' | 'too-late' } | Fenced> {
+): Promise<Taken | { type: 'not-head' } | { type: 'too-late' } | Fenced> {
   const args = [owner.fence, owner.host, entryId, admission, startBy ?? ''];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;

@@ -1,4 +1,4 @@
--- hold: keep the head from being started until an answer clears or ends it. Entries behind it wait; the session may be released.
+-- hold: keep the head from being started until an answer releases or ends it. Entries behind it wait; the session may be released.
 -- ARGV 3 fence · 4 host · 5 entry · 6 digest of the admission rules that hold it · 7 data of the event approval.requested, JSON ·
 --      8 this call's own id
 -- Returns 1 held (again, when it arrives twice) · -1 fenced · -2 something runs, the life is ending, or it is not the head

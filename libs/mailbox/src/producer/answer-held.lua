@@ -1,5 +1,5 @@
--- answer-held: release a held entry, which is then judged again, clear it, or end it unstarted.
--- ARGV 3 entry · 4 'release', 'clear', or the outcome with which it ends · 5 result JSON of that end, or '' ·
+-- answer-held: release a held entry, which is then judged again, or end it unstarted.
+-- ARGV 3 entry · 4 'release', or the outcome with which it ends · 5 result JSON of that end, or '' ·
 --      6 data of the event approval.answered, JSON, or '' · 7 retention ms · 8 this call's own id · 9 channel prefix of hosts' wake-ups ·
 --      10 wake-up · 11 result JSON of what waits behind it and is cancelled, or '' · 12 the most entries that one call cancels
 -- Returns {1, event or '', inbox, 1 the session has work and needs a job · 0, {inbox, entry, event, …} cancelled behind it} answered (again,
@@ -7,7 +7,7 @@
 --         {0} it is not held · {-1} unknown
 local id, decision = ARGV[3], ARGV[4]
 local record = record_key(id)
-local entry_state, inbox, event, held_by, answered_by = unpack(redis.call('HMGET', record, 'state', 'inbox', 'event', 'held', 'answeredBy'))
+local entry_state, inbox, event, answered_by = unpack(redis.call('HMGET', record, 'state', 'inbox', 'event', 'answeredBy'))
 if not entry_state then return {-1} end
 local host, held, running = unpack(redis.call('HMGET', state, 'host', 'held', 'running'))
 local repeated = answered_by == ARGV[8]
@@ -18,9 +18,8 @@ if not repeated then
   redis.call('HDEL', state, 'held')
   held = false
   if ARGV[6] ~= '' then emit('approval.answered', id, ARGV[6]) end
-  if decision == 'clear' or decision == 'release' then
+  if decision == 'release' then
     redis.call('HSET', record, 'answeredBy', ARGV[8])
-    if decision == 'clear' then redis.call('HSET', record, 'cleared', held_by) end
     redis.call('HDEL', record, 'held')
   else
     redis.call('LPOP', queue)

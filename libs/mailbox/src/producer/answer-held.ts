@@ -14,13 +14,12 @@ const script = defineMailboxScript('producer/answer-held');
 export type HeldAnswer =
   /** It is judged again, and finds what was answered. */
   | { type: 'release' }
-  | { type: 'clear' }
   /** It ends unstarted. `abort`: what waits behind it is cancelled. */
   | { type: 'deny'; result: WireResult; abort?: boolean | undefined };
 
 export type AnsweredHeld =
-  /** The head can be started now. `needsJob`: the session has work and no host, so the caller has to ensure its job. */
-  | { type: 'cleared'; needsJob: boolean }
+  /** The head is judged next. `needsJob`: the session has work and no host, so the caller has to ensure its job. */
+  | { type: 'released'; needsJob: boolean }
   /** It has ended, unstarted. The caller notifies `inbox` of `event`, and the inboxes of those that were cancelled `behind` it. */
   | { type: 'denied'; event: string; inbox: string; needsJob: boolean; behind: Closed['ended'] }
   /** It is not held: another answer, a cancellation or its start deadline came first. */
@@ -28,7 +27,7 @@ export type AnsweredHeld =
   | { type: 'unknown' };
 
 /**
- * Answers a held entry, from any process: releases or clears it, or ends it unstarted. Wakes the session's host. `callId` makes the call
+ * Answers a held entry, from any process: releases it, or ends it unstarted. Wakes the session's host. `callId` makes the call
  * repeatable: a second arrival of the same call gets the same answer. `details`: data of the event `approval.answered`, in clear; without
  * it there is no event.
  */
@@ -57,6 +56,12 @@ export async function answerHeld(
   if (reply[0] !== 1) return { type: reply[0] === 0 ? 'not-held' : 'unknown' };
   const [, event, inbox, needs, behind] = reply;
   const needsJob = needs === 1;
-  if (answer.type !== 'deny') return { type: 'cleared', needsJob };
-  return { type: 'denied', event: asString(event), inbox: asString(inbox), needsJob, behind: toEnded(asArray(behind, script.name)) };
+  if (answer.type !== 'deny') return { type: 'released', needsJob };
+  return {
+    type: 'denied',
+    event: asString(event),
+    inbox: asString(inbox),
+    needsJob,
+    behind: toEnded(asArray(behind, script.name)),
+  };
 }
