@@ -1,8 +1,23 @@
 export { DocumentError, parseDocument } from './documents/parse-document.ts';
 export { parseRulesDocument, type RulesDocument, rulesSectionSchema } from './documents/rules-document.ts';
+export { compileRules, type HostExecutable, type RulesOptions } from './exec/compile-rules.ts';
+export type { CompiledRules } from './exec/compiled-rules.ts';
+export { type Decision, type DecisionContext, decide, type Segment } from './exec/decide.ts';
+export { asksAfterDenial } from './exec/decision-table.ts';
+export { type DefaultRequirement, defaultRequirement } from './exec/default-requirement.ts';
+export { type Evaluation, type EvaluationContext, evaluate } from './exec/evaluate.ts';
 export { type DockerAllowances, type DockerPlan, planDocker } from './execution/docker.ts';
 export { WORKSPACE_PATH } from './execution/folders.ts';
 export { type HostAllowances, type HostPlan, planHost } from './execution/host.ts';
+export { isWithinPatterns, matchesPatterns } from './execution/host-patterns.ts';
+export {
+  checkSandbox,
+  DEFAULT_SANDBOX_ALLOWANCES,
+  type ResolvedSandbox,
+  resolveSandbox,
+  SANDBOX_TABLE,
+  type SandboxAllowances,
+} from './execution/sandbox-modes.ts';
 export { type SeccompProfile, type SeccompRule, sessionSeccompProfile } from './execution/seccomp.ts';
 export { isMadeHere, SESSION_IMAGES } from './execution/session-images.ts';
 export type { HostBounds } from './limits.ts';

@@ -64,6 +64,7 @@ export async function openDocker(
       users: config.users,
       workspaces: config.workspaces,
       bounds: toBounds(config),
+      sandbox: config.file.allow,
     },
   });
 }
@@ -81,6 +82,7 @@ export async function openHost(
     user: config.hostUser,
     workspaces: config.workspaces,
     bounds: toBounds(config),
+    sandbox: config.file.allow,
     controlGroups: {
       top: CONTROL_GROUPS,
       below: `shellfleet/${createHash('sha256').update(hostKey).digest('hex').slice(0, 12)}`,

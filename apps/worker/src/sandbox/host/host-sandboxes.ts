@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
-import { type HostPlan, planHost, WORKSPACE_PATH } from '@shellfleet/policy';
+import { type HostPlan, planHost, type SandboxAllowances, WORKSPACE_PATH } from '@shellfleet/policy';
 import { type ResolvedSessionSpec, withDefaultLimits } from '@shellfleet/protocol';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
@@ -42,6 +42,8 @@ export interface HostSandboxesOptions {
   user: HostUserSettings;
   workspaces: readonly string[];
   bounds: { memoryBytes: number; cpus: number; pids: number };
+  /** What sessions may ask for. Default: DEFAULT_SANDBOX_ALLOWANCES. */
+  sandbox?: SandboxAllowances;
   controlGroups: { top: string; below: string };
   /** Folders of the host that are hidden from sessions: those with its keys. */
   hidden: string[];
@@ -114,6 +116,7 @@ export class HostSandboxes implements Sandboxes {
       workspaces: this.#options.workspaces,
       bounds,
       controlGroups: groups !== undefined,
+      ...(this.#options.sandbox === undefined ? {} : { sandbox: this.#options.sandbox }),
     });
     const sandboxId = randomBytes(6).toString('hex');
     const name = sandboxName(session, sandboxId);
