@@ -5,7 +5,7 @@ import { connectRedis, createSealKey, describeRedis, refuseMissingPermissions } 
 import { ATTRIBUTES, ensureShellfleetError, toCommandId } from '@shellfleet/protocol';
 import { type Logger, pino } from 'pino';
 import type { Admission } from './admission/admission.ts';
-import { ANYONE_SUBMITS, createAdmission, NOBODY_ANSWERS } from './admission/create-admission.ts';
+import { ANYONE_SUBMITS, createAdmission } from './admission/create-admission.ts';
 import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.ts';
 import { RuleFiles } from './admission/rule-files.ts';
 import { ConfigError, readConfig } from './config/config.ts';
@@ -110,7 +110,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     retentionMs: config.retentionMs,
     readerStallMs: config.readerStallMs,
     room: { stateFolder: config.stateFolder, least: config.leastFree },
-    admission: admission ?? createAdmission({ signatures: ANYONE_SUBMITS, rules, answers: NOBODY_ANSWERS }),
+    admission: (answers) => admission ?? createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
     refuseTools: rules.refuseTools,
     warnings: () => ruleFiles.warnings,
     logger,

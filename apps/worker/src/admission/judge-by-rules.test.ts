@@ -22,7 +22,13 @@ interface Asked extends Partial<CommandPayload> {
 }
 
 function question({ spec = {}, opens = false, attempt = { number: 1 }, ...command }: Asked): AdmissionQuestion {
-  const payload = commandPayloadSchema.parse({ type: 'command', script: 'true', timeoutMs: 1_000, encoding: 'utf8', ...command });
+  const payload = commandPayloadSchema.parse({
+    type: 'command',
+    script: 'true',
+    timeoutMs: 1_000,
+    encoding: 'utf8',
+    ...command,
+  });
   return {
     ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', epoch: 1 },
     ...{ payload, opens, attempt, spec: sessionSpecSchema.parse(spec) },
