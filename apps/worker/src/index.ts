@@ -1,4 +1,5 @@
 export { ConfigError, readConfig, type WorkerConfig } from './config.ts';
+export { openBubblewrap } from './sandbox/bubblewrap/bubblewrap-wall.ts';
 export { createDockerSandboxes, type DockerSandboxesOptions } from './sandbox/docker/docker-sandboxes.ts';
 export { createHostSandboxes, type HostSandboxesOptions } from './sandbox/host/host-sandboxes.ts';
 export {

@@ -1,7 +1,16 @@
+export {
+  type BubblewrapPlan,
+  bubblewrapArguments,
+  FILTER_DESCRIPTOR,
+  type HostRoot,
+  PROGRAM_FOLDERS,
+  planBubblewrap,
+} from './execution/bubblewrap.ts';
 export { type DockerAllowances, type DockerPlan, planDocker } from './execution/docker.ts';
 export { WORKSPACE_PATH } from './execution/folders.ts';
 export { type HostAllowances, type HostPlan, planHost } from './execution/host.ts';
 export { type SeccompProfile, type SeccompRule, sessionSeccompProfile } from './execution/seccomp.ts';
+export { compileSeccomp } from './execution/seccomp-filter.ts';
 export { isMadeHere, SESSION_IMAGES } from './execution/session-images.ts';
 export type { HostBounds } from './limits.ts';
 export {

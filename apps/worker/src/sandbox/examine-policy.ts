@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ensureShellfleetError } from '@shellfleet/protocol';
+import { readConfig } from '../config/config.ts';
+import { openBubblewrapHost, openHost } from './open-policies.ts';
+
+// A program for `doctor`: starts a shell under a policy without containers, which its argument names, to find out whether a worker with this
+// environment could offer the policy. Prints one line of JSON and removes everything that it created.
+
+const OPENERS = { host: openHost, bubblewrap: openBubblewrapHost };
+
+const folder = await mkdtemp(join(tmpdir(), 'sf-'));
+try {
+  const open = OPENERS[process.argv[2] as keyof typeof OPENERS];
+  const config = readConfig();
+  const hostKey = randomBytes(32);
+  const inFolder = (name: string) => join(folder, name);
+  const sandboxes = await open(config, {
+    hostId: 'doctor',
+    hostKey,
+    sandboxes: inFolder('s'),
+    hostSandboxes: inFolder('h'),
+    bubblewrapSandboxes: inFolder('b'),
+  });
+  await sandboxes.check().finally(() => sandboxes.close());
+  print({ offered: true, detail: sandboxes.description, sharesUid: config.hostUser.sharedUid });
+} catch (error) {
+  print({ offered: false, detail: ensureShellfleetError(error).message });
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+
+function print(report: Record<string, unknown>): void {
+  process.stdout.write(`${JSON.stringify(report)}\n`);
+}
