@@ -57,7 +57,7 @@ const allowed: Seed[] = [
   ['apps/worker/src/queue/tool-jobs.ts', "import { Queue } from 'bullmq';"],
   ['apps/worker/src/sandbox/docker/z.ts', "import Docker from 'dockerode';"],
   ['apps/worker/src/output/z.ts', "import { cut } from './cut.ts';\nimport '@shellfleet/protocol';"],
-  ['apps/worker/src/config.ts', 'export const level = process.env.LEVEL;'],
+  ['apps/worker/src/config/config.ts', 'export const level = process.env.LEVEL;'],
   ['apps/producer/src/main.ts', 'await main(process.env);'],
   ['apps/worker/src/z.ts', 'await redis.hdel(fleet.owners, member);\nawait redis.hget(fleet.owners, member);'],
   ['infra/setup/src/z.ts', "import { buildKeeper } from '@shellfleet/keeper/build';\nimport Docker from 'dockerode';"],
@@ -77,9 +77,10 @@ const workerOrder = [
   ['calls', 'session', 'tools', 'upkeep'],
   ['run', 'terminals'],
   ['shell'],
+  ['admission'],
   ['host-log', 'journal', 'lease', 'redaction', 'sandbox'],
   ['host', 'output', 'queue'],
-  ['config.ts'],
+  ['config'],
 ];
 
 type Finding = { category: string; message: string; location: { path: string; start: { line: number } } };

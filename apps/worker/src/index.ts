@@ -1,4 +1,5 @@
-export { ConfigError, readConfig, type WorkerConfig } from './config.ts';
+export type { Admission, AdmissionQuestion, Verdict } from './admission/admission.ts';
+export { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 export { openBubblewrap } from './sandbox/bubblewrap/bubblewrap-wall.ts';
 export { createDockerSandboxes, type DockerSandboxesOptions } from './sandbox/docker/docker-sandboxes.ts';
 export { createHostSandboxes, type HostSandboxesOptions } from './sandbox/host/host-sandboxes.ts';
@@ -11,7 +12,6 @@ export {
   type Sandboxes,
   type SessionRef,
 } from './sandbox/sandbox.ts';
-export type { Admission, AdmissionQuestion, Verdict } from './session/admission.ts';
 export { startUpkeep } from './upkeep/upkeep.ts';
 export { watchHosts } from './upkeep/watch-hosts.ts';
 export { createWorker, type Worker, type WorkerDeps } from './worker.ts';

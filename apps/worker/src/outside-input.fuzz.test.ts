@@ -1,6 +1,6 @@
 import { fuzz, fuzzBytes, fuzzText } from '@shellfleet/protocol/test-support';
 import { expect, test } from 'vitest';
-import { ConfigError, readConfig } from './config.ts';
+import { ConfigError, readConfig } from './config/config.ts';
 import { decodeFrames, encodeFrame } from './host-log/overflow-frame.ts';
 import { parseLabels, toLabels } from './sandbox/docker/labels.ts';
 import { parseReport } from './tools/parse-report.ts';

@@ -4,12 +4,13 @@ import { withResolvers } from '@shellfleet/concurrency';
 import { connectRedis, createSealKey, describeRedis, refuseMissingPermissions } from '@shellfleet/mailbox';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { pino } from 'pino';
-import { ConfigError, readConfig } from './config.ts';
+import type { Admission } from './admission/admission.ts';
+import { ANYONE_SUBMITS, askAboutCommands, createAdmission, NOBODY_ANSWERS } from './admission/create-admission.ts';
+import { ConfigError, readConfig } from './config/config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
 import { openJournal } from './journal/journal.ts';
 import { openPolicies } from './sandbox/open-policies.ts';
-import type { Admission } from './session/admission.ts';
 import type { Stop } from './session/hosted-session.ts';
 import { chooseTransport } from './shell/transport/choose-transport.ts';
 import { loadTools } from './tools/load-tools.ts';
@@ -24,8 +25,8 @@ const GRACE_MS = 30_000;
 const LAST_MS = 10_000;
 
 /**
- * The whole life of a worker process, by its environment. An error before it is ready ends the process. `admission`: the rules by which the
- * host admits entries.
+ * The whole life of a worker process, by its environment. An error before it is ready ends the process. `admission`: what the host admits,
+ * instead of what its configuration says.
  */
 export async function startWorker(admission?: Admission): Promise<void> {
   process.title = 'shellfleet-worker';
@@ -104,7 +105,13 @@ async function run(admission: Admission | undefined): Promise<void> {
     retentionMs: config.retentionMs,
     readerStallMs: config.readerStallMs,
     room: { stateFolder: config.stateFolder, least: config.leastFree },
-    ...(admission === undefined ? {} : { admission }),
+    admission:
+      admission ??
+      createAdmission({
+        signatures: ANYONE_SUBMITS,
+        rules: askAboutCommands(config.file.rules),
+        answers: NOBODY_ANSWERS,
+      }),
     logger,
     onReplaced: () => {
       logger.fatal({ 'host.id': hostId }, 'worker.replaced');

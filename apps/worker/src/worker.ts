@@ -7,6 +7,7 @@ import { fleetKeys, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protoco
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { ulid } from 'ulid';
+import { ADMIT_EVERYTHING, type Admission } from './admission/admission.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
@@ -18,7 +19,6 @@ import { createLeases, LEASE_MS } from './lease/leases.ts';
 import { Settling } from './lease/settling.ts';
 import { RunningEntries } from './run/running-entries.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
-import { ADMIT_EVERYTHING, type Admission } from './session/admission.ts';
 import type { Stop } from './session/hosted-session.ts';
 import type { Tool } from './tools/load-tools.ts';
 import { createToolHost } from './tools/tool-host.ts';
@@ -68,7 +68,7 @@ export interface WorkerDeps {
   retentionMs: number;
   /** How long the reader that is attached to a command may read nothing while the command waits for it. */
   readerStallMs: number;
-  /** The rules by which this host admits entries. Default: everything is admitted. */
+  /** What this host admits. Default: everything. */
   admission?: Admission;
   logger: Logger;
   /** Another process acts as this host now. */

@@ -8,6 +8,10 @@ export const ERRORS = {
     retryable: false,
     hint: 'Fix the session spec; context.issues lists the fields and their limits.',
   },
+  RULES_INVALID: {
+    retryable: false,
+    hint: 'Fix the rules; context.issues names each rule and the example that it fails.',
+  },
   SESSION_CLOSED: { retryable: false, hint: 'Open a new session: fleet.session(id) opens this id again.' },
   SESSION_NOT_FOUND: { retryable: false, hint: 'Open a new session.' },
   SESSION_CONFLICT: {

@@ -36,7 +36,7 @@ export interface SandboxOptions {
   escalateOnFailure?: boolean | undefined;
 }
 
-const hostNameSchema = z
+export const hostNameSchema = z
   .string('must be a string')
   .max(260, { error: 'must be at most 260 characters', abort: true })
   .regex(

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { writeFleetFile } from '@shellfleet/client';
 import { abortable } from '@shellfleet/concurrency';
 import {
-  ensureMachine,
   ensureBubblewrap,
+  ensureMachine,
   ensureMachineWithoutEngine,
   ensureRedis,
   type Machine,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { keeperPath, launcherPath } from '@shellfleet/keeper';
 import type { PolicyName } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
-import type { WorkerConfig } from '../config.ts';
+import type { WorkerConfig } from '../config/config.ts';
 import { openBubblewrap } from './bubblewrap/bubblewrap-wall.ts';
 import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
 import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';

@@ -12,11 +12,11 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FakeMailbox } from '../../test-support/fake-mailbox.ts';
 import { FakeSandbox, FakeSandboxes } from '../../test-support/fake-sandbox.ts';
+import { ADMIT_EVERYTHING } from '../admission/admission.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { BegunId, Journal } from '../journal/journal.ts';
 import type { Lease } from '../lease/leases.ts';
 import { RunningEntries } from '../run/running-entries.ts';
-import { ADMIT_EVERYTHING } from './admission.ts';
 import { HostedSession } from './hosted-session.ts';
 
 // A session with a mailbox, a lease and sandboxes in memory; everything between them is real.

@@ -241,7 +241,7 @@ export class HostedSession {
       const head = await retryWhileRedisIsDown(() => peek(owner), signal);
       if (head?.runnable !== true) return EMPTY;
       // No shell is opened for an entry that is held or denied.
-      const { digest } = this.#deps.admission;
+      const { digest } = parts.admission;
       if (digest !== '' && digest !== head.cleared) return { type: 'needs-admission', entry: head.entry };
       if (!(await this.#makeReady(parts))) return EMPTY;
     }
@@ -250,9 +250,9 @@ export class HostedSession {
     return this.#checkTaken(await retryWhileRedisIsDown(takeHeld, signal));
   }
 
-  /** Judges the head of the mailbox by the host's rules, and starts it when they admit it. */
+  /** Judges the head of the mailbox, and starts it when it is admitted. */
   async #admit(entry: Entry, parts: SessionParts): Promise<Taken> {
-    const next = await admitEntry(entry, this.#deps.admission, parts, {
+    const next = await admitEntry(entry, parts, {
       makeReady: async () => parts.shell.ready || this.#makeReady(parts),
       mayTakeNext: () => this.#mayTakeNext(),
     });

@@ -9,6 +9,7 @@ import { type Adopted, type Owner, type Sealer, sealMarkOf } from '@shellfleet/m
 import type { FleetKeys, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { Admission, AdmissionQuestion, SessionAdmission } from '../admission/admission.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
@@ -21,7 +22,6 @@ import type { SessionContext } from '../run/session-context.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
-import type { Admission } from './admission.ts';
 import { admitFile } from './admit-file.ts';
 import { Announcements } from './announcements.ts';
 import { DriverWatch } from './driver-watch.ts';
@@ -47,7 +47,7 @@ export interface SessionDeps {
   hostEntries: RunningEntries;
   journal: Journal;
   readerStallMs: number;
-  /** The rules by which the host admits entries. */
+  /** What the host admits. */
   admission: Admission;
   logger: Logger;
 }
@@ -62,6 +62,7 @@ export interface SessionEvents {
 /** The parts of a session that this host has adopted, for the steps of its loop. */
 export interface SessionParts {
   readonly context: SessionContext;
+  readonly admission: SessionAdmission;
   readonly shell: SessionShell;
   readonly late: LateOutput;
   readonly terminals: SessionTerminals;
@@ -82,13 +83,16 @@ export function createSessionParts(
   job: SessionJob,
   adopted: Adopted,
   spec: ResolvedSessionSpec,
-  owner: Owner,
+  granted: Owner,
   lease: Lease,
   signal: AbortSignal,
   { onFenced, onShellGone }: SessionEvents,
   deps: SessionDeps,
 ): SessionParts {
-  const { keys } = owner;
+  const { keys } = granted;
+  const ref = { namespace: keys.namespace, tenant: keys.tenant, session: keys.session };
+  const admission = deps.admission.forSession(spec, ref);
+  const owner = underAdmission(granted, admission);
   const { sealer, hostLog, hostEntries, journal, readerStallMs, sandboxes, jobs } = deps;
   const { generation } = adopted;
   const redaction = createSessionRedaction(spec, keys, sealer);
@@ -114,8 +118,7 @@ export function createSessionParts(
   });
   const shell = new SessionShell(
     {
-      ref: { namespace: keys.namespace, tenant: keys.tenant, session: keys.session },
-      ...{ spec, redaction, sandboxes, logger },
+      ...{ ref, spec, redaction, sandboxes, logger },
       fence: owner.fence,
       limitOpening: deps.limitOpening,
       onLate: late.push.bind(late),
@@ -128,12 +131,45 @@ export function createSessionParts(
   const files = new FileCalls({
     ...{ context, shell },
     isHeld: () => lease.held(),
-    admit: (id, operation) => admitFile(id, operation, deps.admission, owner.keys),
+    admit: (entryId, operation) => admitFile(operation, admission, { ...aboutSession({ context, shell }), entryId }),
   });
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));
   const driver = new DriverWatch(owner, adopted.driven, signal);
-  return { context, shell, late, terminals, files, announcements, driver, job, jobs, lease, placement, adopted };
+  return {
+    context,
+    admission,
+    shell,
+    late,
+    terminals,
+    files,
+    announcements,
+    driver,
+    job,
+    jobs,
+    lease,
+    placement,
+    adopted,
+  };
+}
+
+/** The owner whose calls start only what is cleared under the digest of the moment. */
+function underAdmission(owner: Owner, admission: SessionAdmission): Owner {
+  return {
+    ...owner,
+    get admission() {
+      return admission.digest;
+    },
+  };
+}
+
+/** What a verdict about an entry of this session can depend on, beside the entry. */
+export function aboutSession({
+  context: { owner, generation, spec },
+  shell,
+}: Pick<SessionParts, 'context' | 'shell'>): Omit<AdmissionQuestion, 'entryId' | 'payload' | 'attempt'> {
+  const { tenant, session } = owner.keys;
+  return { tenant, session, generation, spec, epoch: shell.epoch };
 }
 
 /** Why the shell of an earlier owner is gone, unless it is adopted. */

@@ -74,11 +74,11 @@ function run(program: Uint8Array, architecture: number, number: number, argument
       code.getUint32(at * 8 + 4, true),
     ];
     const operations: Record<number, () => void> = {
-      0x20: () => (value = data.getUint32(operand, true)),
-      0x54: () => (value = (value & operand) >>> 0),
-      0x05: () => (at += operand),
-      0x15: () => (at += value === operand ? ifTrue : ifFalse),
-      0x35: () => (at += value >= operand ? ifTrue : ifFalse),
+      32: () => (value = data.getUint32(operand, true)),
+      84: () => (value = (value & operand) >>> 0),
+      5: () => (at += operand),
+      21: () => (at += value === operand ? ifTrue : ifFalse),
+      53: () => (at += value >= operand ? ifTrue : ifFalse),
     };
     const operation = code.getUint16(at * 8, true);
     if (operation === 0x06) return { answer: operand, steps };

@@ -110,12 +110,7 @@ function halve(decisions: Decision[]): Instruction[] {
   const operand = decisions[middle]?.from ?? 0;
   return lower.length <= LONGEST_STEP
     ? [{ code: JUMP_IF_AT_LEAST, ifTrue: lower.length, operand }, ...lower, ...upper]
-    : [
-        { code: JUMP_IF_AT_LEAST, ifFalse: 1, operand },
-        { code: JUMP, operand: lower.length },
-        ...lower,
-        ...upper,
-      ];
+    : [{ code: JUMP_IF_AT_LEAST, ifFalse: 1, operand }, { code: JUMP, operand: lower.length }, ...lower, ...upper];
 }
 
 function load(offset: number): Instruction {

@@ -36,10 +36,10 @@ const PROBLEMS = {
 export async function openBubblewrap(folder: string): Promise<Wall> {
   const { arch } = process;
   if (process.platform !== 'linux') throw unavailable('bubblewrap', 'it needs Linux');
-  if (arch !== 'x64' && arch !== 'arm64') throw unavailable('bubblewrap', `its filter knows x64 and arm64, not ${arch}`);
+  if (arch !== 'x64' && arch !== 'arm64')
+    throw unavailable('bubblewrap', `its filter knows x64 and arm64, not ${arch}`);
   const bwrap = await findProgram('bwrap');
-  if (bwrap === undefined)
-    throw unavailable('bubblewrap', 'the program bwrap is not on PATH (apt-get install bubblewrap)');
+  if (bwrap === undefined) throw unavailable('bubblewrap', 'it has no program bwrap (apt-get install bubblewrap)');
   const root = await readRoot();
   const descriptor = join(folder, 'filter');
   await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -1,10 +1,13 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 
-/** The path of a program on this process's PATH. Folders that are not absolute are passed over. */
+/** Where a system keeps its programs: sessions have the same. */
+export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** The path of one of the system's programs. Not of this process's PATH, which may have folders that others can write to. */
 export async function findProgram(name: string): Promise<string | undefined> {
-  for (const folder of (process.env.PATH ?? '').split(':').filter(isAbsolute)) {
+  for (const folder of SYSTEM_PATH.split(':')) {
     const path = join(folder, name);
     const isThere = await access(path, constants.X_OK).then(
       () => true,

@@ -12,6 +12,7 @@ import { sandboxName } from '../sandbox-name.ts';
 import { openSessionFolders, type SessionFolders } from '../session-folder.ts';
 import type { ControlGroups } from './control-groups/control-groups.ts';
 import { openControlGroups } from './control-groups/open-control-groups.ts';
+import { SYSTEM_PATH } from './find-program.ts';
 import { findHostUser, type HostUser, type HostUserSettings } from './host-user.ts';
 import { launch } from './launch.ts';
 import { isAlive, killAndWait, type LiveProcess } from './live-process.ts';
@@ -31,7 +32,6 @@ import { noWall, type Wall } from './wall.ts';
 
 const KEEPER_FOLDER = '/.shellfleet';
 const RUN_FOLDER = '/.shellfleet-run';
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const KILL_DEADLINE_MS = 5_000;
 const SIGNALLED = 128;
 
@@ -129,7 +129,8 @@ export class HostSandboxes implements Sandboxes {
       const folder = await folders.create(name);
       const workspace = plan.workspace ?? (await workspaces.create(name));
       const joined = plan.group === undefined ? [] : ((await groups?.create(name, plan.group)) ?? []);
-      const start = () => this.#launch(name, record, spec, plan, { folder: folder.path, workspace, joined, wall: program });
+      const start = () =>
+        this.#launch(name, record, spec, plan, { folder: folder.path, workspace, joined, wall: program });
       return this.#toSandbox(name, record, { start });
     } catch (error) {
       await this.#remove(name);
@@ -236,7 +237,7 @@ export class HostSandboxes implements Sandboxes {
       ...plan.process,
       ...(wall.descriptor === undefined ? {} : { descriptor: wall.descriptor }),
       program: [...made.wall, `${KEEPER_FOLDER}/keeper`, `${KEEPER_FOLDER}/socket`, ...(spec.shell ?? [])],
-      env: { PATH, HOME: WORKSPACE_PATH, SF_FOLDER: RUN_FOLDER, SF_TOKEN: token },
+      env: { PATH: SYSTEM_PATH, HOME: WORKSPACE_PATH, SF_FOLDER: RUN_FOLDER, SF_TOKEN: token },
     });
     const process_ = await record.process();
     if (process_ === undefined) throw new Error(`the launcher of ${name} did not record its process`);

@@ -33,9 +33,7 @@ export interface Launch {
  * Starts a confined program on this host and resolves when it runs. The program stays alive when this worker is killed. `ended` resolves with
  * its exit code and the text on its stderr.
  */
-export async function launch(
-  request: Launch,
-): Promise<{ ended: Promise<{ code: number | null; said: string }> }> {
+export async function launch(request: Launch): Promise<{ ended: Promise<{ code: number | null; said: string }> }> {
   const child = spawn(request.launcherPath, toArguments(request), {
     argv0: 'shellfleet-launch',
     env: request.env,

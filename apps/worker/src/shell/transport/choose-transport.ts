@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isShellfleetError, sessionSpecSchema, tryJson } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { WorkerConfig } from '../../config.ts';
+import type { WorkerConfig } from '../../config/config.ts';
 import { openDocker, type SandboxFolders } from '../../sandbox/open-policies.ts';
 import type { Sandboxes, SandboxTransport } from '../../sandbox/sandbox.ts';
 import { connectShell } from '../connect-shell.ts';

@@ -1,5 +1,6 @@
 import { cpus, homedir, totalmem } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { DocumentError } from '@shellfleet/policy';
 import {
   DEFAULT_POLICY,
   hostIdSchema,
@@ -11,6 +12,7 @@ import {
   parseDurationText,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
+import { type ConfigFile, readConfigFile } from './config-file.ts';
 
 // The only reader of the environment in this app. Each setting has a default, a unit, and a line of documentation (describe).
 
@@ -177,6 +179,10 @@ const environmentSchema = z.object({
   SHELLFLEET_MIN_FREE_MEMORY: wholeNumber(0, 2 ** 50)
     .optional()
     .describe('Bytes; with less free memory it takes none either; default: 256 MiB, or a twentieth of the memory'),
+  SHELLFLEET_CONFIG: z
+    .string()
+    .optional()
+    .describe('YAML file with the settings that need structure: rules, what sessions may ask for; default: none'),
   SHELLFLEET_LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
     .default('info')
@@ -212,12 +218,14 @@ export interface WorkerConfig {
   diskBytes: number | undefined;
   /** With less, the host takes no new session. */
   leastFree: { diskBytes: number | undefined; memoryBytes: number | undefined };
+  /** What SHELLFLEET_CONFIG holds. */
+  file: ConfigFile;
   logLevel: string;
   hostMemoryBytes: number;
   hostCpus: number;
 }
 
-/** Invalid settings: the message names every invalid variable. */
+/** Invalid settings: the message names every invalid variable, or the lines of the file that are not valid. */
 export class ConfigError extends Error {}
 
 export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
@@ -260,10 +268,19 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     readerStallMs: values.SHELLFLEET_READER_STALL,
     diskBytes: values.SHELLFLEET_DISK_BYTES,
     leastFree: { diskBytes: values.SHELLFLEET_MIN_FREE_DISK, memoryBytes: values.SHELLFLEET_MIN_FREE_MEMORY },
+    file: readFile(values.SHELLFLEET_CONFIG),
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     hostMemoryBytes: totalmem(),
     hostCpus: cpus().length,
   };
+}
+
+function readFile(path: string | undefined): ConfigFile {
+  try {
+    return readConfigFile(path && resolve(path));
+  } catch (error) {
+    throw error instanceof DocumentError ? new ConfigError(`SHELLFLEET_CONFIG: ${error.message}`) : error;
+  }
 }
 
 function isMountable(folder: string): boolean {

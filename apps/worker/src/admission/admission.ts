@@ -1,0 +1,57 @@
+import type { EntryPayload, PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { SessionRef } from '../sandbox/sandbox.ts';
+
+/** What a host admits: the rules of its operator, and what each session asks for itself. */
+export interface Admission {
+  forSession(spec: ResolvedSessionSpec, ref: SessionRef): SessionAdmission;
+}
+
+export interface SessionAdmission {
+  /**
+   * Digest of everything that a verdict depends on beside the entry: an entry that was cleared under it is not judged again. It changes when
+   * the operator's rules do. Empty: every entry is admitted, and none is judged.
+   */
+  readonly digest: string;
+  /** Throws the error with which an entry ends that cannot be judged. */
+  judge(question: AdmissionQuestion): Promise<Verdict>;
+}
+
+/** The decision about one entry. `reason` is stored in the session's stream or in the Result, redacted. */
+export type Verdict =
+  /** `outside`: an answer allows it outside the sandbox. */
+  { type: 'admit'; outside?: true } | { type: 'hold'; question: ApprovalQuestion } | { type: 'deny'; reason: string };
+
+/** An entry, and everything about it that a verdict can depend on. */
+export interface AdmissionQuestion {
+  tenant: string;
+  session: string;
+  /** The life of the session. */
+  generation: string;
+  entryId: string;
+  payload: EntryPayload;
+  spec: ResolvedSessionSpec;
+  /** Of the shell that would run it: a fresh one has another. */
+  epoch: number;
+  attempt: Attempt;
+}
+
+/** `2`: the sandbox denied the first attempt something. `output`: the end of what that attempt printed, at most 500 bytes, redacted. */
+type Attempt = { number: 1 } | { number: 2; exitCode: number | null; output: string };
+
+/** What a person is asked. Nothing in it is redacted yet. */
+export interface ApprovalQuestion {
+  /** Why it is asked. */
+  reason: string;
+  /** What its submitter says about it. */
+  justification?: string;
+  /** The rule that would allow it from then on. */
+  amendment?: PrefixRule;
+  /** The rules that matched: an answer holds only while the same do. */
+  matchedRules?: readonly unknown[];
+  /** It would run outside the sandbox. */
+  outside?: true;
+}
+
+export const ADMIT_EVERYTHING: Admission = {
+  forSession: () => ({ digest: '', judge: async () => ({ type: 'admit' }) }),
+};

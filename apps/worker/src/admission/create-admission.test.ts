@@ -1,0 +1,71 @@
+import { type ResolvedSessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
+import { expect, test, vi } from 'vitest';
+import type { AdmissionQuestion } from './admission.ts';
+import { type AdmissionSteps, ANYONE_SUBMITS, createAdmission, NOBODY_ANSWERS } from './create-admission.ts';
+
+const ref = { namespace: 'n', tenant: 't', session: 's' };
+const NO_RULES: AdmissionSteps['rules'] = { digest: '', decide: () => ({ type: 'allowed' }) };
+const spec = (given: object = {}): ResolvedSessionSpec => sessionSpecSchema.parse(given);
+
+function question(): AdmissionQuestion {
+  const payload = { type: 'restart' } as const;
+  return {
+    ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', payload, spec: spec(), epoch: 1 },
+    attempt: { number: 1 },
+  };
+}
+
+function admission(steps: Partial<AdmissionSteps>, of = spec()) {
+  const all = { signatures: ANYONE_SUBMITS, rules: NO_RULES, answers: NOBODY_ANSWERS, ...steps };
+  return createAdmission(all).forSession(of, ref);
+}
+
+test('nothing is judged exactly when there are no keys and no rules, and the session asks for no approvals (JUDGE-3)', () => {
+  expect(admission({}).digest).toBe('');
+  expect(admission({}, spec({ sandbox: { mode: 'read-only' } })).digest).toBe('');
+  const judged = [
+    admission({ rules: { ...NO_RULES, digest: 'rules' } }),
+    admission({ signatures: { ...ANYONE_SUBMITS, digest: 'keys' } }),
+    admission({}, spec({ approval: 'never' })),
+    admission({}, spec({ execPolicy: [] })),
+    admission({}, spec({ approval: 'never', sandbox: { mode: 'read-only' } })),
+    admission({}, spec({ approval: 'on-request' })),
+  ].map(({ digest }) => digest);
+  expect(judged).not.toContain('');
+  expect(new Set(judged).size).toBe(judged.length);
+});
+
+test('a reload of the rules changes the digest of every session', () => {
+  const rules = { ...NO_RULES, digest: 'before' };
+  const of = admission({ rules });
+  const before = of.digest;
+  rules.digest = 'after';
+  expect(of.digest).not.toBe(before);
+});
+
+test('what would ask is denied where nobody can be asked (JUDGE-2)', async () => {
+  const rules = { ...NO_RULES, decide: () => ({ type: 'asks' as const, question: { reason: 'it is new' } }) };
+  expect(await admission({ rules }).judge(question())).toEqual({
+    type: 'deny',
+    reason: 'it is new; it needs an approval, and this host asks nobody',
+  });
+});
+
+test('an answer admits what was asked, and no answer lifts what is forbidden (JUDGE-1)', async () => {
+  const answers = { find: async () => ({ type: 'granted' as const }) };
+  const asks = {
+    ...NO_RULES,
+    decide: () => ({ type: 'asks' as const, question: { reason: 'r', outside: true as const } }),
+  };
+  const forbids = { ...NO_RULES, decide: () => ({ type: 'forbidden' as const, reason: 'no' }) };
+  expect(await admission({ rules: asks, answers }).judge(question())).toEqual({ type: 'admit', outside: true });
+  expect(await admission({ rules: forbids, answers }).judge(question())).toEqual({ type: 'deny', reason: 'no' });
+});
+
+test('rules are not asked about an entry that nobody may have submitted', async () => {
+  const decide = vi.fn(NO_RULES.decide);
+  const rules = { ...NO_RULES, decide };
+  const signatures = { digest: 'k', check: async () => Promise.reject(new Error('unsigned')) };
+  await expect(admission({ rules, signatures }).judge(question())).rejects.toThrow('unsigned');
+  expect(decide).not.toHaveBeenCalled();
+});

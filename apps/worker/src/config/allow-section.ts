@@ -1,0 +1,35 @@
+import { hostNameSchema, NETWORK_ACCESSES, SANDBOX_MODES } from '@shellfleet/protocol';
+import { z } from 'zod';
+
+/** `allow:`, what sessions may ask for on this host. What is not listed here is refused; the defaults need no risk taken. */
+export const allowSchema = z.strictObject(
+  {
+    modes: z
+      .array(z.enum(SANDBOX_MODES, `must be one of ${SANDBOX_MODES.join(', ')}`), 'must be a list of modes')
+      .default(['read-only', 'workspace-write'])
+      .describe('Sandbox modes that a session may ask for'),
+    networks: z
+      .array(z.enum(NETWORK_ACCESSES, `must be one of ${NETWORK_ACCESSES.join(', ')}`), 'must be a list of accesses')
+      .default(['restricted'])
+      .describe('Networks that a session may ask for'),
+    hosts: z
+      .array(hostNameSchema, 'must be a list of host names')
+      .default([])
+      .describe("The most that the network 'limited' may reach"),
+    privateAddresses: z
+      .array(
+        z.union([z.cidrv4(), z.cidrv6()], 'must be a range of addresses such as 10.0.0.0/8'),
+        'must be a list of address ranges',
+      )
+      .default([])
+      .describe('Private addresses that the proxy may connect to for a name that resolves there'),
+    runtimes: z
+      .array(
+        z.string('must be a string').regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be the name of a runtime'),
+        'must be a list of runtimes',
+      )
+      .default([])
+      .describe('Container runtimes that a session may ask for, as the engine names them'),
+  },
+  'must have only these fields: modes, networks, hosts, privateAddresses, runtimes',
+);

@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { ConfigError, readConfig } from './config.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'shellfleet-config-'));
+const path = join(folder, 'config.yaml');
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function readFile(text: string) {
+  writeFileSync(path, text);
+  return readConfig({ SHELLFLEET_CONFIG: path }).file;
+}
+
+const DEFAULTS = {
+  rules: [],
+  allow: {
+    modes: ['read-only', 'workspace-write'],
+    networks: ['restricted'],
+    hosts: [],
+    privateAddresses: [],
+    runtimes: [],
+  },
+};
+
+test('without a file, and with an empty one, every section has its defaults', () => {
+  expect(readConfig({}).file).toEqual(DEFAULTS);
+  expect(readFile('# nothing yet\n')).toEqual(DEFAULTS);
+});
+
+test('reads what sessions may ask for, and which rules hold', () => {
+  const text = `
+rules: [/etc/shellfleet/rules.yaml]
+allow:
+  modes: [read-only, danger-full-access]
+  networks: [restricted, limited]
+  hosts: ['*.Example.org', 'registry.npmjs.org:443']
+  privateAddresses: [10.1.0.0/16]
+  runtimes: [runsc]
+`;
+  expect(readFile(text)).toEqual({
+    rules: ['/etc/shellfleet/rules.yaml'],
+    allow: {
+      modes: ['read-only', 'danger-full-access'],
+      networks: ['restricted', 'limited'],
+      hosts: ['*.example.org', 'registry.npmjs.org:443'],
+      privateAddresses: ['10.1.0.0/16'],
+      runtimes: ['runsc'],
+    },
+  });
+});
+
+test.each([
+  ['rulez: []', "line 1: must have only these sections: rules, allow; it has the unknown field 'rulez'"],
+  ['rules: rules.yaml', 'line 1: rules must be a list of files'],
+  ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],
+  ['allow:\n  modes: [none]', 'line 2: allow.modes[0] must be one of read-only, workspace-write'],
+  ['allow:\n  hosts: [10.0.0.1]', 'line 2: allow.hosts[0] must be a name, not an address'],
+  ['allow:\n  privateAddresses:\n    - 10.0.0.0', 'line 3: allow.privateAddresses[0] must be a range of addresses'],
+  ['allow: {', 'line 1: '],
+  ['rules: []\nrules: []', 'line 2: Map keys must be unique'],
+])('refuses %j with the file, the line, the field and what is allowed', (text, message) => {
+  expect(() => readFile(text)).toThrow(ConfigError);
+  expect(() => readFile(text)).toThrow(`SHELLFLEET_CONFIG: ${path}, ${message}`);
+});
+
+test('a file that is not there is named', () => {
+  expect(() => readConfig({ SHELLFLEET_CONFIG: join(folder, 'absent.yaml') })).toThrow(
+    `SHELLFLEET_CONFIG: ${join(folder, 'absent.yaml')} cannot be read: ENOENT`,
+  );
+});

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+import { DocumentError, parseDocument, rulesSectionSchema } from '@shellfleet/policy';
+import { z } from 'zod';
+import { allowSchema } from './allow-section.ts';
+
+// The file that SHELLFLEET_CONFIG names: what needs more structure than a variable has. One section a file; without the file each section has
+// its defaults.
+
+const configFileSchema = z.strictObject(
+  {
+    rules: rulesSectionSchema.default([]).describe('Files with rules about commands; all hold together'),
+    allow: allowSchema.prefault({}).describe('What sessions may ask for, beside the policies, users and workspaces'),
+  },
+  'must have only these sections: rules, allow',
+);
+export type ConfigFile = z.output<typeof configFileSchema>;
+
+/** `path`: absolute; without one every section has its defaults. Throws DocumentError. */
+export function readConfigFile(path: string | undefined): ConfigFile {
+  return parseDocument(path === undefined ? '' : read(path), configFileSchema, path ?? 'the configuration');
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new DocumentError(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

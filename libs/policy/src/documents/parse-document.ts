@@ -1,0 +1,66 @@
+import { isNode, LineCounter, parseDocument as parseYaml, type YAMLError } from 'yaml';
+import type { z } from 'zod';
+
+/** A document that an operator wrote is not valid: the message names the file, the line, the field and what is allowed. */
+export class DocumentError extends Error {}
+
+/** The most problems that one error lists. */
+const MOST_PROBLEMS = 8;
+
+/** Parses YAML (JSON is YAML as well) by a schema. `name`: of the file, for messages. An empty document is an empty object. Throws DocumentError. */
+export function parseDocument<T extends z.ZodType>(text: string, schema: T, name: string): z.output<T> {
+  const lines = new LineCounter();
+  const document = parseYaml(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
+  const broken = [...document.errors, ...document.warnings];
+  if (broken.length > 0) throw problemsOf(broken.map((error) => `${name}${lineOf(error, lines)}: ${error.message}`));
+  let value: unknown;
+  try {
+    // The limit is on what aliases may multiply.
+    value = document.toJS({ maxAliasCount: 100 }) ?? {};
+  } catch (error) {
+    throw new DocumentError(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw problemsOf(
+    parsed.error.issues.map((issue) => {
+      const at = nearestNode(document, issue.path);
+      const line = at === undefined ? '' : `, line ${lines.linePos(at).line}`;
+      const field = toFieldName(issue.path);
+      return `${name}${line}: ${field === '' ? '' : `${field} `}${describe(issue)}`;
+    }),
+  );
+}
+
+function problemsOf(problems: string[]): DocumentError {
+  const more = problems.length - MOST_PROBLEMS;
+  return new DocumentError(
+    [...problems.slice(0, MOST_PROBLEMS), ...(more > 0 ? [`and ${more} more problems`] : [])].join('\n'),
+  );
+}
+
+function lineOf(error: YAMLError, lines: LineCounter): string {
+  const { line } = lines.linePos(error.pos[0]);
+  return line === 0 ? '' : `, line ${line}`;
+}
+
+/** The offset of the node at a path, or of the nearest node around it. */
+function nearestNode(document: ReturnType<typeof parseYaml>, path: readonly PropertyKey[]): number | undefined {
+  for (let length = path.length; length >= 0; length -= 1) {
+    const node = length === 0 ? document.contents : document.getIn(path.slice(0, length), true);
+    if (isNode(node) && node.range) return node.range[0];
+  }
+  return undefined;
+}
+
+/** `rules[2].pattern` */
+function toFieldName(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${String(part)}`))
+    .join('');
+}
+
+function describe(issue: z.core.$ZodIssue): string {
+  if (issue.code !== 'unrecognized_keys') return issue.message;
+  return `${issue.message}; it has the unknown field ${issue.keys.map((key) => `'${key}'`).join(', ')}`;
+}

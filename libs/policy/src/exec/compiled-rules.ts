@@ -1,0 +1,69 @@
+import type { PrefixRule } from '@shellfleet/protocol';
+import { nameOf, withHiddenCommands } from './hidden-commands.ts';
+import type { CommandWords } from './plain-script.ts';
+
+export interface CompiledRule {
+  readonly rule: PrefixRule;
+  readonly pattern: readonly ReadonlySet<string>[];
+}
+
+/** Rules that were checked, indexed by the first word. */
+export interface CompiledRules {
+  readonly allow: Map<string, CompiledRule[]>;
+  /** Those that prompt or forbid, by the file name of the program. */
+  readonly strict: Map<string, CompiledRule[]>;
+  /** Names of programs by the paths that stand for them. */
+  readonly names: ReadonlyMap<string, string>;
+  readonly count: number;
+}
+
+export function addTo({ allow, strict }: CompiledRules, compiled: CompiledRule): void {
+  const index = compiled.rule.decision === 'allow' ? allow : strict;
+  const firsts = [...(compiled.pattern[0] ?? [])];
+  for (const key of new Set(index === strict ? firsts.map(fileNameOf) : firsts))
+    index.set(key, [...(index.get(key) ?? []), compiled]);
+}
+
+/** Every rule that a command matches. Those that allow count for what is written out alone; the others for what it may become. */
+export function matchingRules(rules: CompiledRules, command: CommandWords): PrefixRule[] {
+  return [...strictRules(rules, command), ...allowRules(rules, command)];
+}
+
+/** Rules that prompt or forbid. They hold for the program under every path, and for what a command like `sudo` runs. */
+export function strictRules({ strict }: CompiledRules, command: CommandWords): PrefixRule[] {
+  if (strict.size === 0) return [];
+  const matching = new Set<PrefixRule>();
+  for (const words of withHiddenCommands(command))
+    for (const { rule, pattern } of strict.get(nameOf(words) ?? '') ?? [])
+      if (mayBegin(words, pattern)) matching.add(rule);
+  return [...matching];
+}
+
+function allowRules({ allow, names }: CompiledRules, command: CommandWords): PrefixRule[] {
+  const first = command[0];
+  if (allow.size === 0 || !first?.literal) return [];
+  const matching = new Set<PrefixRule>();
+  for (const name of [first.text, names.get(first.text)])
+    for (const { rule, pattern } of name === undefined ? [] : (allow.get(name) ?? []))
+      if (begins(command, pattern)) matching.add(rule);
+  return [...matching];
+}
+
+function begins(command: CommandWords, pattern: readonly ReadonlySet<string>[]): boolean {
+  return pattern.every((element, index) => {
+    const word = command[index];
+    return index === 0 || (word?.literal === true && element.has(word.text));
+  });
+}
+
+/** A word that the shell expands may become any number of words, so all that follows in the pattern may match. */
+function mayBegin(command: CommandWords, pattern: readonly ReadonlySet<string>[]): boolean {
+  for (let index = 1; index < pattern.length; index += 1) {
+    const word = command[index];
+    if (word?.literal === false) return true;
+    if (!word || !pattern[index]?.has(word.text)) return false;
+  }
+  return true;
+}
+
+const fileNameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1);

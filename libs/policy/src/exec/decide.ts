@@ -1,0 +1,162 @@
+import type { ApprovalPolicy, PrefixRule } from '@shellfleet/protocol';
+import { amendmentFor } from './amendment.ts';
+import { patternText } from './compile-rules.ts';
+import { type CompiledRules, matchingRules, strictRules } from './compiled-rules.ts';
+import { isDangerous } from './dangerous.ts';
+import { type Answer, answerFor, type Row } from './decision-table.ts';
+import { defaultRequirement, REJECTED_PROMPT } from './default-requirement.ts';
+import { isKnownSafe } from './known-safe.ts';
+import type { CommandWords } from './plain-script.ts';
+import { type Reading, readScript } from './read-script.ts';
+
+export interface DecisionContext {
+  /** The rules of the operator, of all of its files. */
+  operator: readonly CompiledRules[];
+  /** Rules of the session, and those that a person has approved. Their `allow` answers a question, and never leaves a sandbox. */
+  session?: readonly CompiledRules[];
+  approval: ApprovalPolicy | undefined;
+  /** Whether it would run in a sandbox. */
+  sandboxed: boolean;
+  /** Whether its submitter asks for it to run outside the sandbox. */
+  escalate: boolean;
+  /** Whether `selection` is 'require': it may not leave the sandbox. */
+  mustStay?: boolean;
+}
+
+/** One command of a script, and what it is to the rules. */
+export interface Segment {
+  /** Its words without quotes. One that the shell expands is as it is written. */
+  words: readonly string[];
+  row: Row;
+  matchedRules: readonly PrefixRule[];
+}
+
+export interface Decision {
+  requirement: 'skip' | 'needs-approval' | 'forbidden';
+  reason?: string;
+  matchedRules: PrefixRule[];
+  classification: 'safe' | 'dangerous' | 'unknown';
+  /** Whether rules of the operator allow every command of it, so that it may run outside the sandbox. */
+  bypassSandbox: boolean;
+  /** The rule that would allow it from now on. */
+  amendment?: PrefixRule;
+  segments: Segment[];
+}
+
+interface Judged extends Segment {
+  command: CommandWords;
+  classification: Decision['classification'];
+  byOperator: boolean;
+  answer: Answer;
+}
+
+interface Cause {
+  answer: Answer;
+  reason: string | undefined;
+}
+
+/** Decides about a script by its words: whether it may run, must be asked about, or may not run. */
+export function decide(script: string, context: DecisionContext): Decision {
+  const reading = readScript(script);
+  const judged = reading.commands.map((command) => judge(command, reading.form, context));
+  const causes: Cause[] = judged.map((segment) => ({ answer: segment.answer, reason: reasonOf(segment) }));
+  causes.push(...wholeCauses(reading, context));
+  const escapes = context.sandboxed && context.escalate;
+  const bypassSandbox =
+    reading.form === 'plain' && judged.length > 0 && judged.every(({ byOperator }) => byOperator) && !context.mustStay;
+  if (escapes && !bypassSandbox) causes.push(escalation(context));
+  const strictest = causes.reduce(
+    (worst, cause) => (STRICTNESS[cause.answer] > STRICTNESS[worst.answer] ? cause : worst),
+    SKIP,
+  );
+  const amendment = strictest.answer === 'ask' && !escapes && reading.form === 'plain' ? amend(judged) : undefined;
+  return {
+    requirement: REQUIREMENTS[strictest.answer],
+    ...(strictest.reason !== undefined && { reason: strictest.reason }),
+    matchedRules: [...new Set(judged.flatMap(({ matchedRules }) => matchedRules))],
+    classification: classify(reading, judged),
+    bypassSandbox: bypassSandbox && strictest.answer === 'skip',
+    ...(amendment && { amendment }),
+    segments: judged.map(({ words, row, matchedRules }) => ({ words, row, matchedRules })),
+  };
+}
+
+const SKIP: Cause = { answer: 'skip', reason: undefined };
+const STRICTNESS: Record<Answer, number> = { skip: 0, ask: 1, forbid: 2 };
+const REQUIREMENTS = { skip: 'skip', ask: 'needs-approval', forbid: 'forbidden' } as const;
+
+function judge(
+  command: CommandWords,
+  form: Reading['form'],
+  { operator, session = [], approval }: DecisionContext,
+): Judged {
+  // What else an opaque script runs is not known, so that nothing allows a part of it.
+  const matching = form === 'plain' || form === 'document' ? matchingRules : strictRules;
+  const ofOperator = operator.flatMap((rules) => matching(rules, command));
+  const matchedRules = [...ofOperator, ...session.flatMap((rules) => matching(rules, command))];
+  const words = command.map(({ text }) => text);
+  const classification = classifyCommand(command, form, words);
+  const row = strictestRow(matchedRules) ?? classification;
+  const byOperator = row === 'allow' && ofOperator.length > 0;
+  return { words, command, matchedRules, row, classification, byOperator, answer: answerFor(row, approval) };
+}
+
+function strictestRow(rules: readonly PrefixRule[]): 'forbid' | 'prompt' | 'allow' | undefined {
+  for (const decision of ['forbid', 'prompt', 'allow'] as const)
+    if (rules.some((rule) => rule.decision === decision)) return decision;
+  return undefined;
+}
+
+function classifyCommand(command: CommandWords, form: Reading['form'], words: string[]): Decision['classification'] {
+  if (isDangerous(command)) return 'dangerous';
+  const safe = form === 'plain' && command.every(({ literal }) => literal) && isKnownSafe(words);
+  return safe ? 'safe' : 'unknown';
+}
+
+function classify({ form }: Reading, judged: readonly Judged[]): Decision['classification'] {
+  if (judged.some(({ classification }) => classification === 'dangerous')) return 'dangerous';
+  return form === 'plain' && judged.every(({ classification }) => classification === 'safe') ? 'safe' : 'unknown';
+}
+
+/** What is asked about a script as a whole: what its commands are is not known. */
+function wholeCauses({ form }: Reading, { approval, sandboxed }: DecisionContext): Cause[] {
+  if (form === 'opaque') {
+    const answer = answerFor('unknown', approval);
+    return [{ answer, reason: 'It holds more than plain commands, so that no rule can allow it.' }];
+  }
+  if (form !== 'unreadable') return [];
+  const { requirement, reason } = defaultRequirement(approval, sandboxed);
+  const answer = requirement === 'needs-approval' ? 'ask' : requirement === 'forbidden' ? 'forbid' : 'skip';
+  return [{ answer, reason: reason ?? 'No parser can read it.' }];
+}
+
+function escalation({ approval, mustStay }: DecisionContext): Cause {
+  if (mustStay) return { answer: 'forbid', reason: 'It asks to leave the sandbox, which the session requires.' };
+  const answer = answerFor('escalation', approval);
+  if (answer === 'ask') return { answer, reason: 'It asks to leave the sandbox.' };
+  return {
+    answer,
+    reason: typeof approval === 'object' ? REJECTED_PROMPT : 'It asks to leave the sandbox, and nothing may be asked.',
+  };
+}
+
+/** Only when one command is in the way, and no rule asks: a rule that asks goes on to ask. */
+function amend(judged: readonly Judged[]): PrefixRule | undefined {
+  const asking = judged.filter(({ answer }) => answer !== 'skip');
+  const [first, ...others] = asking;
+  if (!first || asking.some(({ row }) => row !== 'unknown')) return undefined;
+  if (others.some(({ words }) => JSON.stringify(words) !== JSON.stringify(first.words))) return undefined;
+  return amendmentFor(first.command);
+}
+
+function reasonOf({ row, words, matchedRules, answer }: Judged): string | undefined {
+  if (answer === 'skip') return undefined;
+  const text = words.join(' ');
+  if (row === 'unknown') return `\`${text}\` is not known to be safe, and no rule allows it.`;
+  if (row === 'dangerous') return `\`${text}\` is dangerous${answer === 'forbid' ? ', and nothing may be asked' : ''}.`;
+  const rule = matchedRules.find(({ decision }) => decision === row);
+  const because = rule?.justification === undefined ? '' : ` ${rule.justification}`;
+  const verb =
+    row === 'forbid' ? 'forbids' : answer === 'forbid' ? 'asks about, and nothing may be asked about,' : 'asks about';
+  return `The rule \`${rule ? patternText(rule) : ''}\` ${verb} \`${text}\`.${because}`;
+}

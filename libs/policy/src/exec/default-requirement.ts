@@ -1,0 +1,17 @@
+import type { ApprovalPolicy } from '@shellfleet/protocol';
+
+export interface DefaultRequirement {
+  requirement: 'skip' | 'needs-approval' | 'forbidden';
+  reason?: string;
+}
+
+export const REJECTED_PROMPT = 'approval policy rejected sandbox approval prompt';
+
+/** The decision about what no parser can read. `wouldAsk`: it runs in a sandbox, whose modes ask. */
+export function defaultRequirement(approval: ApprovalPolicy | undefined, wouldAsk: boolean): DefaultRequirement {
+  if (approval === undefined || approval === 'never' || approval === 'on-failure') return { requirement: 'skip' };
+  if (!wouldAsk && approval !== 'unless-trusted') return { requirement: 'skip' };
+  if (typeof approval === 'object' && approval.reject.sandboxApproval)
+    return { requirement: 'forbidden', reason: REJECTED_PROMPT };
+  return { requirement: 'needs-approval' };
+}

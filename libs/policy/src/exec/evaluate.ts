@@ -1,0 +1,36 @@
+import type { ApprovalPolicy, PrefixRule, SandboxOptions } from '@shellfleet/protocol';
+import { compileRules } from './compile-rules.ts';
+import { type Decision, decide } from './decide.ts';
+
+export interface EvaluationContext {
+  /** Rules of an operator. */
+  execPolicy?: PrefixRule[];
+  /** Absent: nothing is asked but what a `prompt` rule names. */
+  approval?: ApprovalPolicy;
+  /** Default: a sandbox. */
+  sandbox?: SandboxOptions;
+  /** Whether the command asks to leave its sandbox. */
+  escalate?: boolean;
+}
+
+export type Evaluation = Omit<Decision, 'segments'>;
+
+/** Decides about a script as a host with these rules would. Throws RULES_INVALID. */
+export function evaluate(
+  script: string,
+  { execPolicy = [], approval, sandbox, escalate = false }: EvaluationContext,
+): Evaluation {
+  const { segments: _, ...evaluation } = decide(script, {
+    operator: [compileRules(execPolicy, { source: 'execPolicy' })],
+    approval,
+    sandboxed: isSandboxed(sandbox),
+    escalate,
+    mustStay: sandbox?.selection === 'require',
+  });
+  return evaluation;
+}
+
+function isSandboxed({ mode, selection }: SandboxOptions = {}): boolean {
+  if (selection === 'forbid') return false;
+  return selection === 'require' || (mode !== 'danger-full-access' && mode !== 'external');
+}

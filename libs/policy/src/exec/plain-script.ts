@@ -1,0 +1,120 @@
+// Reads the part of the shell language that bash, dash and busybox ash read alike, and nothing else: words, quotes, simple
+// variables, `;`, `&&`, `||`, `|`, `!`, new lines and comments. It is the second opinion on the parser: a script counts as
+// plain only when both read the same commands.
+
+/** A word of a command. */
+export interface Word {
+  /** Its text without quotes, as far as it is known. */
+  readonly text: string;
+  /** False when the shell expands it: it may then become any number of words with any text. */
+  readonly literal: boolean;
+}
+export type CommandWords = readonly Word[];
+
+const BLANK = /(?:[ \t]|\\\n)+/y;
+const COMMENT = /#[^\n]*/y;
+const SEPARATOR = /&&|\|\||[;|\n]/y;
+const BARE = /[A-Za-z0-9_./:=@%+,^\]}!-]+/y;
+const HASH = /#/y;
+const CONTINUATION = /\\\n/y;
+const ESCAPED = /\\([ -~])/y;
+const SINGLE_QUOTED = /'([^']*)'/y;
+const DOUBLE_QUOTED = /"((?:[^"\\`$]|\\[\s\S]|\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|[0-9?#@*]))*)"/y;
+const VARIABLE = /\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|[0-9?#@*])/y;
+/** Globs, braces and tildes. Characters outside ASCII are blanks in some locales. */
+const EXPANDED = /[*?[{~]|\P{ASCII}+/uy;
+
+/** Words that begin or end something else than a command, in at least one of the shells. */
+const RESERVED = new Set(
+  `! { } [[ ]] case coproc do done elif else esac fi for function if in select then time until while`.split(' '),
+);
+/** Control characters confuse shells: bash marks quoted bytes with two of them. */
+const CONTROL = /(?![\t\n])\p{Cc}|\p{Cs}/u;
+
+/** The commands of a plain script in their order, or undefined when it is not plain. */
+export function readPlainScript(script: string): CommandWords[] | undefined {
+  const commands: CommandWords[] = [];
+  let words: Word[] = [];
+  let negated = false;
+  let position = 0;
+  const endCommand = (): boolean => {
+    if (words.length === 0) return !negated;
+    commands.push(words);
+    words = [];
+    negated = false;
+    return true;
+  };
+  while (position < script.length) {
+    const skipped = match(BLANK, script, position) ?? match(COMMENT, script, position);
+    const separator = skipped ? undefined : match(SEPARATOR, script, position);
+    if (skipped) position += skipped[0].length;
+    else if (separator) {
+      if (!endCommand()) return undefined;
+      position += separator[0].length;
+    } else {
+      const read = readWord(script, position);
+      if (!read) return undefined;
+      const raw = script.slice(position, read.end);
+      position = read.end;
+      if (words.length === 0 && raw === '!' && !negated) negated = true;
+      else if (words.length === 0 && !canName(raw, read.word)) return undefined;
+      else words.push(read.word);
+    }
+  }
+  return endCommand() ? commands : undefined;
+}
+
+/** Reads one word from a position, or undefined when it is not plain. */
+export function readWord(source: string, start: number): { word: Word; end: number } | undefined {
+  let text = '';
+  let literal = true;
+  let position = start;
+  for (;;) {
+    const piece = readPiece(source, position, position === start);
+    if (!piece) break;
+    text += piece.text;
+    literal &&= piece.literal;
+    position = piece.end;
+  }
+  if (position === start) return undefined;
+  const next = source[position];
+  if (next !== undefined && !' \t\n;|&'.includes(next)) return undefined;
+  const raw = source.slice(start, position);
+  if (raw === '[' || raw === '{}') literal = true;
+  return { word: { text, literal: literal && !CONTROL.test(text) }, end: position };
+}
+
+interface Piece {
+  text: string;
+  literal: boolean;
+  end: number;
+}
+
+function readPiece(source: string, position: number, first: boolean): Piece | undefined {
+  const bare = match(BARE, source, position) ?? (first ? undefined : match(HASH, source, position));
+  if (bare) return { text: bare[0], literal: true, end: position + bare[0].length };
+  const single = match(SINGLE_QUOTED, source, position);
+  if (single) return { text: single[1] as string, literal: true, end: position + single[0].length };
+  const double = match(DOUBLE_QUOTED, source, position);
+  if (double) {
+    const text = (double[1] as string).replace(/\\(["$`\\]|\n)/g, (_, escaped) => (escaped === '\n' ? '' : escaped));
+    const literal = !/(?<!\\)(?:\\\\)*\$/.test(double[1] as string);
+    return { text, literal, end: position + double[0].length };
+  }
+  const continuation = match(CONTINUATION, source, position);
+  if (continuation) return { text: '', literal: true, end: position + 2 };
+  const escaped = match(ESCAPED, source, position);
+  if (escaped) return { text: escaped[1] as string, literal: true, end: position + 2 };
+  const expanded = match(VARIABLE, source, position) ?? match(EXPANDED, source, position);
+  return expanded && { text: expanded[0], literal: false, end: position + expanded[0].length };
+}
+
+/** Whether a word can be the name of a command, and no keyword or assignment of any shell. */
+function canName(raw: string, { text, literal }: Word): boolean {
+  return literal && !RESERVED.has(raw.replaceAll('\\\n', '')) && !/^[A-Za-z_][A-Za-z0-9_]*(\[.*\])?\+?=/s.test(text);
+}
+
+function match(pattern: RegExp, source: string, position: number): RegExpExecArray | undefined {
+  pattern.lastIndex = position;
+  return pattern.exec(source) ?? undefined;
+}
