@@ -11,6 +11,7 @@ export {
   bubblewrapArguments,
   FILTER_DESCRIPTOR,
   type HostRoot,
+  KERNEL_FILES,
   PROGRAM_FOLDERS,
   planBubblewrap,
 } from './execution/bubblewrap.ts';

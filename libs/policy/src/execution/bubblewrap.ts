@@ -10,7 +10,11 @@ export interface BubblewrapPlan extends HostPlan {
 }
 
 /** What the session has of the host's root folder: links as they are there, folders to be read. */
-export type HostRoot = readonly { path: string; linkTo: string | undefined }[];
+export interface HostRoot {
+  programs: readonly { path: string; linkTo: string | undefined }[];
+  /** Those of KERNEL_FILES that this kernel has. */
+  kernelFiles: readonly string[];
+}
 
 /** Folders with the host's programs. On most systems all but /usr are links into it. */
 export const PROGRAM_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'] as const;
@@ -20,6 +24,11 @@ const SETTINGS = `
   alternatives bash.bashrc ca-certificates debian_version group inputrc ld.so.cache ld.so.conf ld.so.conf.d locale.conf localtime
   mime.types nsswitch.conf os-release passwd pki/ca-trust/extracted pki/tls/certs profile profile.d protocols services shells
   ssl/certs ssl/openssl.cnf terminfo timezone`;
+
+/** Parts of /proc that are the kernel's and no process's. Nothing is read there, as in a container. */
+export const KERNEL_FILES = ['keys', 'key-users', 'kcore', 'kmsg', 'timer_list', 'sched_debug', 'latency_stats'].map(
+  (name) => `/proc/${name}`,
+);
 
 /** The launcher opens the filter of system calls under this number. */
 export const FILTER_DESCRIPTOR = 10;
@@ -45,16 +54,21 @@ export function planBubblewrap(spec: ResolvedSessionSpec, allowances: HostAllowa
 }
 
 /** What bubblewrap is called with, before the program that it starts. Its root is a tmpfs, which nobody can write to once it is made. */
-export function bubblewrapArguments({ readOnlyWorkspace }: BubblewrapPlan, root: HostRoot): string[] {
+export function bubblewrapArguments(
+  { readOnlyWorkspace }: BubblewrapPlan,
+  { programs, kernelFiles }: HostRoot,
+): string[] {
   return [
     // Its parent is the launcher, which outlives the worker.
     ...['--unshare-all', '--die-with-parent', '--new-session', '--as-pid-1', '--cap-drop', 'ALL'],
     ...['--hostname', 'shellfleet'],
-    ...root.flatMap(({ path, linkTo }) =>
+    ...programs.flatMap(({ path, linkTo }) =>
       linkTo === undefined ? ['--ro-bind', path, path] : ['--symlink', linkTo, path],
     ),
     ...settingsPaths().flatMap((path) => ['--ro-bind-try', path, path]),
-    ...['--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev'],
+    ...['--proc', '/proc', '--ro-bind', '/proc/sys', '/proc/sys'],
+    ...kernelFiles.flatMap((path) => ['--ro-bind', '/dev/null', path]),
+    ...['--dev', '/dev', '--remount-ro', '/dev'],
     ...['--ro-bind', '/sys/fs/cgroup', '/sys/fs/cgroup'],
     ...['/dev/shm', '/tmp'].flatMap((path) => ['--bind', path, path]),
     ...['--bind', '/tmp', '/var/tmp'],

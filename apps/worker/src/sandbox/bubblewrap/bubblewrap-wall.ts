@@ -4,11 +4,12 @@ import {
   bubblewrapArguments,
   compileSeccomp,
   type HostRoot,
+  KERNEL_FILES,
   PROGRAM_FOLDERS,
   planBubblewrap,
   sessionSeccompProfile,
 } from '@shellfleet/policy';
-import { findProgram } from '../host/find-program.ts';
+import { findProgram, SYSTEM_PATH } from '../host/find-program.ts';
 import { unavailable } from '../host/unavailable.ts';
 import type { Wall } from '../host/wall.ts';
 
@@ -33,12 +34,12 @@ const PROBLEMS = {
 };
 
 /** Bubblewrap, for the sessions whose host has its files in `folder`. Throws SANDBOX_UNAVAILABLE when this host lacks it. */
-export async function openBubblewrap(folder: string): Promise<Wall> {
+export async function openBubblewrap(folder: string, path = SYSTEM_PATH): Promise<Wall> {
   const { arch } = process;
   if (process.platform !== 'linux') throw unavailable('bubblewrap', 'it needs Linux');
   if (arch !== 'x64' && arch !== 'arm64')
     throw unavailable('bubblewrap', `its filter knows x64 and arm64, not ${arch}`);
-  const bwrap = await findProgram('bwrap');
+  const bwrap = await findProgram('bwrap', path);
   if (bwrap === undefined) throw unavailable('bubblewrap', 'it has no program bwrap (apt-get install bubblewrap)');
   const root = await readRoot();
   const descriptor = join(folder, 'filter');
@@ -57,15 +58,20 @@ export async function openBubblewrap(folder: string): Promise<Wall> {
 }
 
 async function readRoot(): Promise<HostRoot> {
-  const found = await Promise.all(
-    PROGRAM_FOLDERS.map(async (path) => {
-      const linkTo = await readlink(path).catch(() => undefined);
-      return linkTo !== undefined || (await isFolder(path)) ? [{ path, linkTo }] : [];
-    }),
+  const programs = await Promise.all(
+    PROGRAM_FOLDERS.map(async (path) => ({ path, linkTo: await readlink(path).catch(() => undefined) })),
   );
-  return found.flat();
+  const areThere = await Promise.all(programs.map(({ path }) => isThere(path)));
+  const kernelFiles = await Promise.all(KERNEL_FILES.map(isThere));
+  return {
+    programs: programs.filter((_, index) => areThere[index]),
+    kernelFiles: KERNEL_FILES.filter((_, index) => kernelFiles[index]),
+  };
 }
 
-async function isFolder(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
+function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
 }
