@@ -18,6 +18,15 @@ export {
 export { type DockerAllowances, type DockerPlan, planDocker } from './execution/docker.ts';
 export { WORKSPACE_PATH } from './execution/folders.ts';
 export { type HostAllowances, type HostPlan, planHost } from './execution/host.ts';
+export { isWithinPatterns, matchesPatterns } from './execution/host-patterns.ts';
+export {
+  checkSandbox,
+  DEFAULT_SANDBOX_ALLOWANCES,
+  type ResolvedSandbox,
+  resolveSandbox,
+  SANDBOX_TABLE,
+  type SandboxAllowances,
+} from './execution/sandbox-modes.ts';
 export { type SeccompProfile, type SeccompRule, sessionSeccompProfile } from './execution/seccomp.ts';
 export { compileSeccomp } from './execution/seccomp-filter.ts';
 export { isMadeHere, SESSION_IMAGES } from './execution/session-images.ts';

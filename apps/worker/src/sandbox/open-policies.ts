@@ -69,6 +69,7 @@ export async function openDocker(
       users: config.users,
       workspaces: config.workspaces,
       bounds: toBounds(config),
+      sandbox: config.file.allow,
     },
   });
 }
@@ -102,6 +103,7 @@ async function openOnHost(
     user: config.hostUser,
     workspaces: config.workspaces,
     bounds: toBounds(config),
+    sandbox: config.file.allow,
     controlGroups: {
       top: CONTROL_GROUPS,
       below: `shellfleet/${id}${wall === noWall ? '' : wall.policy}`,

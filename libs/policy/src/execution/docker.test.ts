@@ -34,6 +34,8 @@ describe('planDocker', () => {
       owner: { uid: 1000, gid: 1000 },
       readOnlyRootfs: false,
       workspace: undefined,
+      readOnlyWorkspace: false,
+      network: 'restricted',
       cwd: '/workspace',
       limits: { memoryBytes: 512 * 2 ** 20, cpus: 1, pids: 256, diskBytes: undefined },
     });
@@ -54,6 +56,30 @@ describe('planDocker', () => {
       { path: 'image', message: "shellfleet/session:full is not on this host's list of images" },
     ]);
     expect(plan({ image: 'full' }, { defaultImage: 'slim', images: ['full'] }).image).toBe('shellfleet/session:full');
+  });
+
+  test('read-only closes the root and the workspace, the mounted and the empty one; other modes close neither (S3-15)', () => {
+    const closed = { readOnlyRootfs: true, readOnlyWorkspace: true };
+    const sandbox = { mode: 'read-only' };
+    expect(plan({ sandbox })).toMatchObject({ ...closed, workspace: undefined });
+    expect(plan({ sandbox, workspace: '/srv/a' }, { workspaces: ['/srv'] })).toMatchObject({
+      ...closed,
+      workspace: { path: '/srv/a', readOnly: true },
+    });
+    for (const mode of ['workspace-write', 'danger-full-access'] as const)
+      expect(plan({ sandbox: { mode } }, { sandbox: { modes: [mode], networks: [], hosts: [] } })).toMatchObject({
+        readOnlyRootfs: false,
+        readOnlyWorkspace: false,
+      });
+  });
+
+  test('the network is the one that the spec asks for and the operator lists; no other is put in its place', () => {
+    const sandbox = { network: 'full' };
+    expect(plan({ sandbox }, { sandbox: { modes: [], networks: ['full'], hosts: [] } }).network).toBe('full');
+    expect(refusalOf({ sandbox })).toEqual({
+      code: 'SANDBOX_UNAVAILABLE',
+      issues: [{ path: 'sandbox.network', message: "this host does not allow 'full'; it allows 'restricted'" }],
+    });
   });
 
   test('on a host that gives each session a uid of its own, a spec names no numeric user, but may name what the operator allows', () => {

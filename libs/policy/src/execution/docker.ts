@@ -3,6 +3,13 @@ import { checkBounds, checkEnforceable, type HostBounds } from '../limits.ts';
 import { checkCwd, checkWorkspace } from './folders.ts';
 import { isListedImage } from './image-list.ts';
 import { refuse } from './refusal.ts';
+import {
+  checkSandbox,
+  DEFAULT_SANDBOX_ALLOWANCES,
+  type ResolvedSandbox,
+  resolveSandbox,
+  type SandboxAllowances,
+} from './sandbox-modes.ts';
 import { toDefaultImage, toWholeName } from './session-images.ts';
 import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 
@@ -23,12 +30,14 @@ export interface DockerAllowances {
   /** Folders of the host below which a session may name its workspace. */
   workspaces: readonly string[];
   bounds: HostBounds;
+  /** Default: DEFAULT_SANDBOX_ALLOWANCES. */
+  sandbox?: SandboxAllowances;
 }
 
 const NO_DISK_QUOTA = "this host's storage driver cannot bound the disk of a container";
 const NO_CPU_TIME = 'the docker policy cannot bound CPU seconds: use limits.cpus and timeoutMs';
 
-/** The container's settings, fully decided. There is no field for a network: a session has none. */
+/** The container's settings, fully decided. */
 export interface DockerPlan {
   image: string;
   /** The image to use where the host lacks `image`. */
@@ -40,6 +49,9 @@ export interface DockerPlan {
   readOnlyRootfs: boolean;
   /** A folder of the host, mounted at /workspace. Undefined: the session gets an empty one. */
   workspace: { path: string; readOnly: boolean } | undefined;
+  /** Also of the empty one. */
+  readOnlyWorkspace: boolean;
+  network: ResolvedSandbox['network'];
   /** The directory in which the shell starts. */
   cwd: string;
   limits: { memoryBytes: number; cpus: number; pids: number; diskBytes: number | undefined };
@@ -62,14 +74,20 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
     ...checkBounds({ memoryBytes, cpus, pids }, bounds),
     ...(bounds.diskQuota ? [] : checkEnforceable('limits.diskBytes', diskBytes, NO_DISK_QUOTA)),
     ...checkEnforceable('limits.cpuTimeSeconds', cpuTimeSeconds, NO_CPU_TIME),
+    ...checkSandbox(spec, allowances.sandbox ?? DEFAULT_SANDBOX_ALLOWANCES),
   ]);
+  const { mode, network } = resolveSandbox(spec);
+  const isReadOnly = mode === 'read-only';
+  const workspace = workspaceOf(spec);
   return {
     image,
     ...(otherwise === undefined ? {} : { otherwiseImage: otherwise }),
     user: user.name,
     owner: user.owner,
-    readOnlyRootfs: spec.policy.type === 'docker' && spec.policy.readOnlyRootfs,
-    workspace: workspaceOf(spec),
+    readOnlyRootfs: isReadOnly || (spec.policy.type === 'docker' && spec.policy.readOnlyRootfs),
+    workspace: workspace && { ...workspace, readOnly: isReadOnly || workspace.readOnly },
+    readOnlyWorkspace: isReadOnly || workspace?.readOnly === true,
+    network,
     cwd: spec.cwd,
     limits: { memoryBytes, cpus, pids, diskBytes },
   };

@@ -2,6 +2,7 @@ import { type ResolvedSessionSpec, withDefaultLimits, workspaceOf } from '@shell
 import { checkBounds, checkEnforceable, type HostBounds } from '../limits.ts';
 import { checkCwd, checkWorkspace } from './folders.ts';
 import { refuse } from './refusal.ts';
+import { checkSandbox, DEFAULT_SANDBOX_ALLOWANCES, type SandboxAllowances } from './sandbox-modes.ts';
 
 // The host policy as data: the settings of a session that runs on the host itself. The session sees the host's network, and
 // the host's files as far as its user may. The operator chooses that user; a spec cannot.
@@ -13,6 +14,8 @@ export interface HostAllowances {
   bounds: HostBounds;
   /** Whether control groups can limit memory, processes and CPU of a session as a whole. */
   controlGroups: boolean;
+  /** Default: DEFAULT_SANDBOX_ALLOWANCES. */
+  sandbox?: SandboxAllowances;
 }
 
 /** The session's settings, fully decided. */
@@ -40,6 +43,7 @@ export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances):
     // RLIMIT_NPROC counts the processes of a user in all sessions, so one session could starve the others.
     ...(controlGroups ? [] : checkEnforceable('limits.pids', limits.pids, NO_GROUPS)),
     ...checkEnforceable('limits.diskBytes', limits.diskBytes, `the ${spec.policy.type} policy cannot bound the disk`),
+    ...checkSandbox(spec, allowances.sandbox ?? DEFAULT_SANDBOX_ALLOWANCES),
   ]);
   return {
     workspace: workspaceOf(spec)?.path,

@@ -2,6 +2,7 @@ import { type DockerPlan, sessionSeccompProfile, WORKSPACE_PATH } from '@shellfl
 import type { ContainerCreateOptions, HostConfig } from 'dockerode';
 import type { KeeperSecrets } from '../keeper-secrets.ts';
 import type { SandboxTransport } from '../sandbox.ts';
+import { FULL_NETWORK } from './full-network.ts';
 
 // Translates a plan of the docker policy into options of the engine. Every option that hardens a container is in this file.
 
@@ -64,7 +65,7 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
     AttachStderr: false,
     // A network namespace with only a loopback, created by the runtime. The mode `none` would still run the engine's network code at every
     // start and end, which is slow, and which deadlocks in Docker 20.10 when many containers end at once.
-    NetworkDisabled: true,
+    NetworkDisabled: plan.network !== 'full',
     Healthcheck: { Test: ['NONE'] },
     StopTimeout: 1,
     HostConfig: toHostConfig(request),
@@ -82,7 +83,7 @@ function toHostConfig({ plan, keeperSource, hasPasswd }: ContainerRequest): Host
     Privileged: false,
     CapDrop: ['ALL'],
     SecurityOpt: ['no-new-privileges:true', `seccomp=${SECCOMP}`],
-    NetworkMode: 'none',
+    NetworkMode: plan.network === 'full' ? FULL_NETWORK : 'none',
     IpcMode: 'private',
     PublishAllPorts: false,
     PidsLimit: plan.limits.pids,
@@ -112,14 +113,16 @@ function toHostConfig({ plan, keeperSource, hasPasswd }: ContainerRequest): Host
   };
 }
 
-function toTmpfs({ readOnlyRootfs, workspace, owner, limits }: DockerPlan): Record<string, string> {
+function toTmpfs({ readOnlyRootfs, readOnlyWorkspace, workspace, owner, limits }: DockerPlan): Record<string, string> {
   const half = Math.floor(limits.memoryBytes / 2);
   return {
     [RUN_FOLDER]: `rw,nosuid,nodev,noexec,size=${RUN_FOLDER_BYTES},mode=1777`,
     ...(readOnlyRootfs ? { '/tmp': `rw,nosuid,nodev,exec,size=${Math.min(half, 64 * MIB)},mode=1777` } : {}),
     // Pages of a tmpfs count as memory of the container, so a session can hardly use more than half of the limit.
     ...(readOnlyRootfs && workspace === undefined
-      ? { [WORKSPACE_PATH]: `rw,nosuid,nodev,exec,size=${half},mode=0755,uid=${owner.uid},gid=${owner.gid}` }
+      ? {
+          [WORKSPACE_PATH]: `${readOnlyWorkspace ? 'ro' : 'rw'},nosuid,nodev,exec,size=${half},mode=0755,uid=${owner.uid},gid=${owner.gid}`,
+        }
       : {}),
   };
 }

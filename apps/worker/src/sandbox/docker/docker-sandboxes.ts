@@ -38,6 +38,7 @@ import {
   toShellfleetError,
 } from './docker-errors.ts';
 import { Engine, type EngineTimes } from './engine.ts';
+import { ensureFullNetwork } from './full-network.ts';
 import { Images } from './images.ts';
 import { hostFilter, ofHost, ofNamespace, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
 import { SessionPasswd } from './session-passwd.ts';
@@ -118,6 +119,8 @@ class DockerSandboxes implements Sandboxes {
     const { bounds, ...allowed } = this.#options.allowances;
     const allowances = { ...allowed, ownUids: this.#uids !== undefined, bounds: { ...bounds, diskQuota } };
     const plan = planDocker(await withRealWorkspace(spec), allowances);
+    if (plan.network === 'full') await ensureFullNetwork(this.#engine);
+    if (plan.network === 'limited') throw withoutProxy();
     const create = (image: string) => this.#create(session, spec, { ...plan, image }, options.signal);
     return create(plan.image).catch((error: unknown) => {
       if (!(error instanceof MissingImage) || plan.otherwiseImage === undefined) throw error;
@@ -373,6 +376,11 @@ class DockerSandboxes implements Sandboxes {
 /** Over attach no folder of the host is mounted, because the engine may be on another machine. A read-only root accepts no archive. */
 function isMounted(plan: DockerPlan, transport: SandboxTransport): boolean {
   return transport === 'socket' || plan.readOnlyRootfs;
+}
+
+function withoutProxy(): ShellfleetError {
+  const issues = [{ path: 'sandbox.network', message: 'this host has no proxy for it' }];
+  return new ShellfleetError('SANDBOX_UNAVAILABLE', "This host has no proxy for the network 'limited'.", { issues });
 }
 
 function nameOf({ session, sandboxId }: SandboxLabels): string {

@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
-import { type HostAllowances, type HostPlan, WORKSPACE_PATH } from '@shellfleet/policy';
+import { type HostAllowances, type HostPlan, type SandboxAllowances, WORKSPACE_PATH } from '@shellfleet/policy';
 import { type ResolvedSessionSpec, sessionSpecSchema, withDefaultLimits } from '@shellfleet/protocol';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
@@ -45,6 +45,8 @@ export interface HostSandboxesOptions {
   user: HostUserSettings;
   workspaces: readonly string[];
   bounds: { memoryBytes: number; cpus: number; pids: number };
+  /** What sessions may ask for. Default: DEFAULT_SANDBOX_ALLOWANCES. */
+  sandbox?: SandboxAllowances;
   controlGroups: { top: string; below: string };
   /** Folders of the host that are hidden from sessions: those with its keys. */
   hidden: string[];
@@ -179,8 +181,13 @@ export class HostSandboxes implements Sandboxes {
   }
 
   get #allowances(): HostAllowances {
-    const { workspaces, bounds } = this.#options;
-    return { workspaces, bounds: { ...bounds, diskQuota: false }, controlGroups: this.#parts.groups !== undefined };
+    const { workspaces, bounds, sandbox } = this.#options;
+    return {
+      workspaces,
+      bounds: { ...bounds, diskQuota: false },
+      controlGroups: this.#parts.groups !== undefined,
+      ...(sandbox === undefined ? {} : { sandbox }),
+    };
   }
 
   #toSandbox(

@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs';
+import { NETWORK_ACCESSES, SANDBOX_MODES, sessionSpecSchema } from '@shellfleet/protocol';
+import { describe, expect, test } from 'vitest';
+import { checkSandbox, resolveSandbox, SANDBOX_TABLE, type SandboxAllowances } from './sandbox-modes.ts';
+
+const EVERYTHING: SandboxAllowances = {
+  modes: SANDBOX_MODES,
+  networks: NETWORK_ACCESSES,
+  hosts: ['*.example.org', 'registry.npmjs.org:443'],
+};
+const USUAL: SandboxAllowances = { modes: ['read-only', 'workspace-write'], networks: ['restricted'], hosts: [] };
+
+type Policy = keyof typeof SANDBOX_TABLE;
+const POLICIES = Object.keys(SANDBOX_TABLE) as Policy[];
+
+// The policy of a spec is one that the schema knows; the table may be ahead of it.
+const specOf = (policy: Policy, sandbox?: object) => ({
+  ...sessionSpecSchema.parse({ sandbox }),
+  policy: { type: policy } as ReturnType<typeof sessionSpecSchema.parse>['policy'],
+});
+const pathsOf = (policy: Policy, sandbox: object | undefined, allowances = EVERYTHING) =>
+  checkSandbox(specOf(policy, sandbox), allowances).map(({ path }) => path);
+
+/** + is enforced, - refused; the networks are restricted, limited and full. */
+const EXPECTED: Record<Policy, Record<(typeof SANDBOX_MODES)[number], string>> = {
+  docker: { 'read-only': '+++', 'workspace-write': '+++', 'danger-full-access': '+++', external: '---' },
+  host: { 'read-only': '---', 'workspace-write': '---', 'danger-full-access': '--+', external: '--+' },
+  bubblewrap: { 'read-only': '+-+', 'workspace-write': '+-+', 'danger-full-access': '---', external: '---' },
+  codex: { 'read-only': '+--', 'workspace-write': '+-+', 'danger-full-access': '---', external: '---' },
+};
+
+describe('what each policy does with each mode and network', () => {
+  const rows = POLICIES.flatMap((policy) => SANDBOX_MODES.map((mode) => [policy, mode] as const));
+
+  test.each(rows)('%s %s: enforced or refused as the table says (S3-12, S3-15)', (policy, mode) => {
+    const had = NETWORK_ACCESSES.map((network) => (pathsOf(policy, { mode, network }).length === 0 ? '+' : '-'));
+    expect(had.join('')).toBe(EXPECTED[policy][mode]);
+  });
+
+  test('docs/policy.md has the same table', () => {
+    const page = readFileSync(new URL('../../../../docs/policy.md', import.meta.url), 'utf8');
+    const written = page.split('\n').filter((line) => /^\| `[a-z]+` \| `[a-z-]+` \|/.test(line));
+    const lines = rows.map(([policy, mode]) => {
+      const row = SANDBOX_TABLE[policy].modes[mode];
+      const cells = NETWORK_ACCESSES.map((network) => (row[network] === undefined ? 'yes' : 'refused'));
+      return `| \`${policy}\` | \`${mode}\` | ${cells.join(' | ')} | ${row.writes} |`;
+    });
+    expect(written).toEqual(lines);
+  });
+});
+
+describe('a spec that does not say', () => {
+  test.each([
+    ['docker', 'workspace-write', 'restricted', true],
+    ['host', 'external', 'full', false],
+    ['bubblewrap', 'workspace-write', 'restricted', true],
+    ['codex', 'workspace-write', 'restricted', true],
+  ] as const)(
+    'has under %s the mode %s and the network %s, which need no listing',
+    (policy, mode, network, sandboxed) => {
+      for (const sandbox of [undefined, {}]) {
+        expect(resolveSandbox(specOf(policy, sandbox))).toEqual({ mode, network, sandboxed, allowedHosts: [] });
+        expect(pathsOf(policy, sandbox, { modes: [], networks: [], hosts: [] })).toEqual([]);
+      }
+    },
+  );
+});
+
+describe('selection', () => {
+  test("'forbid' is no sandbox, where the operator lists danger-full-access (S3-20)", () => {
+    expect(resolveSandbox(specOf('docker', { selection: 'forbid' }))).toMatchObject({
+      mode: 'danger-full-access',
+      sandboxed: false,
+    });
+    expect(pathsOf('docker', { selection: 'forbid' })).toEqual([]);
+    expect(pathsOf('docker', { selection: 'forbid' }, USUAL)).toEqual(['sandbox.mode']);
+    expect(pathsOf('host', { selection: 'forbid' }, USUAL)).toEqual([]);
+    expect(pathsOf('docker', { selection: 'forbid', mode: 'read-only' })).toEqual(['sandbox.selection']);
+  });
+
+  test("'require' is refused where nothing holds a command back, on any platform (S3-17, S3-20, S3-21)", () => {
+    expect(pathsOf('docker', { selection: 'require' })).toEqual([]);
+    expect(pathsOf('host', { selection: 'require' })).toEqual(['sandbox.selection']);
+    expect(pathsOf('docker', { selection: 'require', mode: 'danger-full-access' })).toEqual(['sandbox.selection']);
+  });
+
+  test.each([
+    ['read-only', true],
+    ['workspace-write', true],
+    ['danger-full-access', false],
+    ['external', false],
+  ] as const)("'auto' has a sandbox in the mode %s: %s (S3-13)", (mode, sandboxed) => {
+    expect(resolveSandbox(specOf('docker', { mode })).sandboxed).toBe(sandboxed);
+  });
+});
+
+describe('what the operator has not listed', () => {
+  test('is refused, and the refusal names what is allowed', () => {
+    const sandbox = { mode: 'danger-full-access', network: 'full' };
+    expect(checkSandbox(specOf('docker', sandbox), USUAL)).toEqual([
+      {
+        path: 'sandbox.mode',
+        message: "this host does not allow 'danger-full-access'; it allows 'workspace-write', 'read-only'",
+      },
+      { path: 'sandbox.network', message: "this host does not allow 'full'; it allows 'restricted'" },
+    ]);
+  });
+
+  test('is refused host by host; a listed pattern covers what is within it', () => {
+    const limited = (allowedHosts: string[]) => specOf('docker', { network: 'limited', allowedHosts });
+    expect(checkSandbox(limited(['a.example.org', '*.b.example.org', 'registry.npmjs.org:443']), EVERYTHING)).toEqual(
+      [],
+    );
+    expect(checkSandbox(limited(['example.org', 'a.example.org', 'evil.net']), EVERYTHING)).toEqual([
+      {
+        path: 'sandbox.allowedHosts',
+        message: 'example.org, evil.net: this host does not allow it; it allows *.example.org, registry.npmjs.org:443',
+      },
+    ]);
+    expect(checkSandbox(limited(['a.example.org']), { ...EVERYTHING, hosts: [] })[0]?.message).toBe(
+      'a.example.org: this host does not allow it; it allows none',
+    );
+  });
+});
