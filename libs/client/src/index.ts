@@ -18,6 +18,7 @@ export type {
   FailureResult,
   FileInfo,
   HostInfo,
+  BubblewrapPolicy,
   HostPolicy,
   LimitOptions,
   LogChunk,
