@@ -5,7 +5,7 @@ import { connectRedis, createSealKey, describeRedis, refuseMissingPermissions } 
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import type { Admission } from './admission/admission.ts';
-import { ANYONE_SUBMITS, askAboutCommands, createAdmission, NOBODY_ANSWERS } from './admission/create-admission.ts';
+import { ANYONE_SUBMITS, askAboutCommands, createAdmission } from './admission/create-admission.ts';
 import { ConfigError, readConfig } from './config/config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
@@ -106,13 +106,8 @@ async function run(admission: Admission | undefined): Promise<void> {
     retentionMs: config.retentionMs,
     readerStallMs: config.readerStallMs,
     room: { stateFolder: config.stateFolder, least: config.leastFree },
-    admission:
-      admission ??
-      createAdmission({
-        signatures: ANYONE_SUBMITS,
-        rules: askAboutCommands(config.file.rules),
-        answers: NOBODY_ANSWERS,
-      }),
+    admission: (answers) =>
+      admission ?? createAdmission({ signatures: ANYONE_SUBMITS, rules: askAboutCommands(config.file.rules), answers }),
     logger,
     onReplaced: () => {
       logger.fatal({ 'host.id': hostId }, 'worker.replaced');

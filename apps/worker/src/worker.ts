@@ -3,11 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import { type Connected, createSealer, recordRetention } from '@shellfleet/mailbox';
-import { fleetKeys, type HostBeat, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
+import { fleetKeys, type HostBeat, LIMITS, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { ulid } from 'ulid';
 import { ADMIT_EVERYTHING, type Admission } from './admission/admission.ts';
+import type { Answers } from './admission/create-admission.ts';
+import { ANYONE_ANSWERS, type AnswerCheck } from './approvals/apply-answers.ts';
+import { HostApprovals } from './approvals/host-approvals.ts';
+import { lookAfterApprovals } from './approvals/look-after-approvals.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
@@ -70,8 +74,10 @@ export interface WorkerDeps {
   retentionMs: number;
   /** How long the reader that is attached to a command may read nothing while the command waits for it. */
   readerStallMs: number;
-  /** What this host admits. Default: everything. */
-  admission?: Admission;
+  /** What this host admits; `answers` are what persons have answered. Default: everything. */
+  admission?: (answers: Answers) => Admission;
+  /** Who may answer, and how many questions of one tenant may be pending. */
+  approvals?: { check?: AnswerCheck; pendingPerTenant?: number };
   /** What the operator of this host should mend. */
   warnings?(): string[];
   logger: Logger;
@@ -122,6 +128,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const isDraining = () => stopping.signal.aborted || drainRequest.isMade;
   const takesNew = () => !isDraining() && problems().length === 0;
   const settling = new Settling({ redis, fleet, hostId, onSettled: () => wakeUps.notify() });
+  const closed = new AbortController();
+  const approvals = new HostApprovals({
+    ...{ ...host, namespace, jobs },
+    check: deps.approvals?.check ?? ANYONE_ANSWERS,
+    mostPending: deps.approvals?.pendingPerTenant ?? LIMITS.pendingApprovals,
+    signal: closed.signal,
+  });
   const sessions = new HostedSessions(
     {
       ...host,
@@ -130,7 +143,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       takesNew,
       limitOpening: pLimit(2 * availableParallelism()),
       hostEntries: new RunningEntries(),
-      admission: deps.admission ?? ADMIT_EVERYTHING,
+      ...{ admission: deps.admission?.(approvals) ?? ADMIT_EVERYTHING, approvals },
     },
     {
       stopping: stopping.signal,
@@ -205,7 +218,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const onDrain = () => void drainRequest.look();
   const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, onDrain });
   const subscription = await subscribeToWakeUps(deps.connected, fleet, hostId, {
-    ...{ sessions, tools, readCalls },
+    ...{ sessions, tools, readCalls, approvals },
     jobs: wakeUps,
     offers,
   });
@@ -226,6 +239,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   };
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, sealKeys: sealer.keyIds, ...upkeepTimes }, settling);
   const watch = watchHosts({ redis, fleet, retentionMs: deps.retentionMs, logger }, settling, WATCH_INTERVAL_MS);
+  const asking = lookAfterApprovals({ redis, fleet, approvals, jobs, logger }, settling);
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger });
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
@@ -251,7 +265,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       room?.close();
       requeueing.close();
       drainRequest.close();
-      await Promise.all([upkeep.close(), watch.close()]);
+      await Promise.all([upkeep.close(), watch.close(), asking.close()]);
+      closed.abort();
       await heartbeat.close();
       subscription.close();
       await jobs.close();

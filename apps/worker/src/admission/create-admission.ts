@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { SessionRef } from '../sandbox/sandbox.ts';
 import type { Admission, AdmissionQuestion, ApprovalQuestion, SessionAdmission, Verdict } from './admission.ts';
 
@@ -21,8 +21,8 @@ export interface Signatures {
 export interface Rules {
   /** Of the operator's rules; empty: there are none. It changes with every reload. */
   readonly digest: string;
-  /** `spec`: with the rules and the approval policy of the session. */
-  decide(question: AdmissionQuestion): RuleDecision;
+  /** `spec`: with the rules and the approval policy of the session. `granted`: rules that a person has approved, which hold as the session's do. */
+  decide(question: AdmissionQuestion, granted?: readonly PrefixRule[]): RuleDecision;
 }
 
 type RuleDecision =
@@ -32,10 +32,20 @@ type RuleDecision =
 
 /** What persons have answered. */
 export interface Answers {
-  /** `granted`: exactly this question was approved. `denied`: it cannot be asked, with the reason. */
-  find(question: AdmissionQuestion, asked: ApprovalQuestion): Promise<Answer>;
+  /**
+   * `granted`: exactly this question was approved, or a rule that `allows` it. `denied`: it was, or it cannot be asked, with the reason. Throws
+   * APPROVAL_EXPIRED when it was asked and nobody answered.
+   */
+  find(
+    question: AdmissionQuestion,
+    asked: ApprovalQuestion,
+    allows: (granted: readonly PrefixRule[]) => boolean,
+  ): Promise<Answer>;
 }
-type Answer = { type: 'granted' } | { type: 'open' } | { type: 'denied'; reason: string };
+export type Answer =
+  | { type: 'granted'; startBy?: number }
+  | { type: 'open' }
+  | { type: 'denied'; reason: string; by?: 'approver' };
 
 export interface AdmissionSteps {
   signatures: Signatures;
@@ -86,14 +96,29 @@ async function judge(question: AdmissionQuestion, { signatures, rules, answers }
     case 'allowed':
       return decision.outside ? { type: 'admit', outside: true } : { type: 'admit' };
     case 'asks':
-      return toVerdict(decision.question, await answers.find(question, decision.question));
+      return toVerdict(
+        decision.question,
+        await answers.find(
+          question,
+          decision.question,
+          (granted) => rules.decide(question, granted).type === 'allowed',
+        ),
+      );
   }
 }
 
 function toVerdict(asked: ApprovalQuestion, answer: Answer): Verdict {
   if (answer.type === 'open') return { type: 'hold', question: asked };
-  if (answer.type === 'denied') return { type: 'deny', reason: `${asked.reason}; ${answer.reason}` };
-  return asked.outside ? { type: 'admit', outside: true } : { type: 'admit' };
+  if (answer.type === 'denied') {
+    const { by } = answer;
+    return { type: 'deny', reason: `${asked.reason}; ${answer.reason}`, ...(by === undefined ? {} : { by }) };
+  }
+  const { startBy } = answer;
+  return {
+    type: 'admit',
+    ...(asked.outside ? { outside: true } : {}),
+    ...(startBy === undefined ? {} : { startBy }),
+  };
 }
 
 /** Empty for a session that asks for nothing that could refuse a command. */
