@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { DocumentError, parseDocument, rulesSectionSchema } from '@shellfleet/policy';
 import { z } from 'zod';
 import { allowSchema } from './allow-section.ts';
+import { auditSchema } from './audit-section.ts';
 
 // The file that SHELLFLEET_CONFIG names: what needs more structure than a variable has. One section a file; without the file each section has
 // its defaults.
