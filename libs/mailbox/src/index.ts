@@ -26,6 +26,16 @@ export {
   readQuestion,
   readQuestions,
 } from './approvals/read.ts';
+export { anchorAuditHeads, readAuditHeads } from './audit/audit-heads.ts';
+export {
+  type AuditChainOf,
+  type AuditKey,
+  auditKeys,
+  CHAIN_START,
+  parseAuditLine,
+  toAuditLine,
+} from './audit/audit-line.ts';
+export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from './audit/verify-audit.ts';
 export { REDIS_DEADLINE_MS } from './call-rules.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';
 export type { Entry, Taken } from './entry.ts';
@@ -69,16 +79,6 @@ export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } f
 export { readRetention, recordRetention, retentionOf } from './retention.ts';
 export { type AvailabilityListener, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
 export { isRedisFull, loadMailboxScripts, toQueueError } from './script.ts';
-export { anchorAuditHeads, readAuditHeads } from './audit/audit-heads.ts';
-export {
-  type AuditChainOf,
-  type AuditKey,
-  auditKeys,
-  CHAIN_START,
-  parseAuditLine,
-  toAuditLine,
-} from './audit/audit-line.ts';
-export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from './audit/verify-audit.ts';
 export { createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';
 export {

@@ -11,6 +11,8 @@ import type { AuditEvent, AuditHead } from '@shellfleet/protocol';
 
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 const DIGITS = 12;
+/** A file holds the records of at most this part of the retention. */
+const SEGMENTS = 24;
 
 export interface AuditChainOptions {
   folder: string;
@@ -24,7 +26,8 @@ export interface AuditChainOptions {
 interface Segment {
   path: string;
   bytes: number;
-  /** Time of its newest record, ms. */
+  /** Times of its first and its newest record, ms. */
+  firstAt: number;
   newestAt: number;
   last: number;
 }
@@ -47,10 +50,11 @@ export class AuditChain {
   }
 
   /** Reads what earlier processes wrote. `anchored`: the head that was kept elsewhere; a chain that does not hold it gets a record of that. */
-  async open(anchored: AuditHead | undefined): Promise<void> {
+  async open(anchored: AuditHead | undefined): Promise<'whole' | 'cut'> {
     const kept = await this.#read(anchored?.n);
-    if (anchored === undefined || kept === anchored.mac || anchored.n < this.#firstOf()) return;
+    if (anchored === undefined || kept === anchored.mac || anchored.n < this.#firstOf()) return 'whole';
     await this.write([{ type: 'cut', anchored: anchored.n, found: this.#head.n }], 'synced');
+    return 'cut';
   }
 
   /** Rejects when not all of it is written. Calls are done one after another. */
@@ -105,11 +109,18 @@ export class AuditChain {
 
   /** A new file begins at a record, so an incomplete line is ended in its own file. */
   #segmentFor(): Segment {
-    const { folder, segmentBytes = SEGMENT_BYTES } = this.#options;
+    const { folder, retentionMs, segmentBytes = SEGMENT_BYTES } = this.#options;
     const current = this.#segments.at(-1);
-    if (current !== undefined && (this.#isTorn || current.bytes < segmentBytes)) return current;
+    const isFull = (of: Segment) => of.bytes >= segmentBytes || Date.now() - of.firstAt > retentionMs / SEGMENTS;
+    if (current !== undefined && (this.#isTorn || !isFull(current))) return current;
     const name = `${String(this.#head.n + 1).padStart(DIGITS, '0')}.jsonl`;
-    const segment = { path: join(folder, name), bytes: 0, newestAt: Date.now(), last: this.#head.n };
+    const segment = {
+      path: join(folder, name),
+      bytes: 0,
+      firstAt: Date.now(),
+      newestAt: Date.now(),
+      last: this.#head.n,
+    };
     this.#segments.push(segment);
     return segment;
   }
@@ -132,14 +143,15 @@ export class AuditChain {
       const path = join(folder, name);
       const lines = (await readFile(path, 'utf8')).split('\n');
       const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, -1);
-      const segment: Segment = { path, bytes, newestAt: 0, last: this.#head.n };
+      const segment: Segment = { path, bytes, firstAt: 0, newestAt: 0, last: this.#head.n };
       for (const line of lines) {
         const parsed = parseAuditLine(line, keys);
         if (!parsed?.authentic) continue;
         const { record, mac } = parsed;
         this.#head = { n: record.n, mac };
         if (record.n === n) kept = mac;
-        Object.assign(segment, { newestAt: Date.parse(record.at), last: record.n });
+        const newestAt = Date.parse(record.at);
+        Object.assign(segment, { firstAt: segment.firstAt || newestAt, newestAt, last: record.n });
       }
       this.#isTorn = lines.at(-1) !== '' && bytes > 0;
       this.#segments.push(segment);

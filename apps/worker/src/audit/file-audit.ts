@@ -19,6 +19,8 @@ export interface FileAuditOptions {
   hostId: string;
   sealKeys: readonly string[];
   retentionMs: number;
+  /** Whether what is only noted is written. */
+  noted: boolean;
   /** The heads that are anchored, by tenant. */
   anchored: ReadonlyMap<string, AuditHead>;
   logger: Logger;
@@ -52,7 +54,8 @@ class FileAudit implements Audit {
   }
 
   async open(tenant: string, anchored: AuditHead | undefined): Promise<void> {
-    await this.#of(tenant).chain.open(anchored);
+    if ((await this.#of(tenant).chain.open(anchored)) === 'cut')
+      this.#options.logger.error({ tenant, anchored: anchored?.n }, 'audit.cut');
   }
 
   async record(tenant: string, event: AuditEvent): Promise<void> {
@@ -69,6 +72,7 @@ class FileAudit implements Audit {
   }
 
   note(tenant: string, describe: () => AuditEvent): void {
+    if (!this.#options.noted) return;
     const of = this.#of(tenant);
     if (of.noted.length >= MOST_NOTED) of.lost += 1;
     else of.noted.push(describe);
@@ -86,7 +90,8 @@ class FileAudit implements Audit {
   async #flushAll(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    for (const of of this.#tenants.values()) if (of.noted.length > 0) await this.#flush(of, [], 'written').catch(() => {});
+    for (const of of this.#tenants.values())
+      if (of.noted.length > 0) await this.#flush(of, [], 'written').catch(() => {});
   }
 
   async #flush(of: TenantAudit, events: readonly AuditEvent[], how: 'synced' | 'written'): Promise<void> {

@@ -11,8 +11,9 @@ const configFileSchema = z.strictObject(
   {
     rules: rulesSectionSchema.default([]).describe('Files with rules about commands; all hold together'),
     allow: allowSchema.prefault({}).describe('What sessions may ask for, beside the policies, users and workspaces'),
+    audit: auditSchema.prefault({}).describe('What this host writes down about commands and approvals'),
   },
-  'must have only these sections: rules, allow',
+  'must have only these sections: rules, allow, audit',
 );
 export type ConfigFile = z.output<typeof configFileSchema>;
 

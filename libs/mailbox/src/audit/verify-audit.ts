@@ -44,7 +44,7 @@ export function verifyAudit(
   for (const { name, text } of segments) {
     const lines = text.split('\n');
     const rest = lines.pop() ?? '';
-    lines.forEach((line, index) => chain.read(line, `${name}:${index + 1}`));
+    for (const [index, line] of lines.entries()) chain.read(line, `${name}:${index + 1}`);
     if (rest !== '') chain.readTorn(rest, `${name}:${lines.length + 1}`);
   }
   return chain.end();
@@ -79,7 +79,8 @@ class Verification {
       return;
     }
     const { record, mac, authentic, keyKnown } = parsed;
-    if (!keyKnown) this.#find('unknown-key', where, `record ${record.n} was made with the key ${record.key}, which is not given`);
+    if (!keyKnown)
+      this.#find('unknown-key', where, `record ${record.n} was made with the key ${record.key}, which is not given`);
     else if (!authentic) this.#find('altered', where, `record ${record.n} was altered`);
     if (this.#unread !== undefined && authentic && record.event.type === 'interrupted') {
       this.#find('torn', this.#unread.where, 'a crash or a full disk left this line incomplete');
@@ -92,7 +93,10 @@ class Verification {
   /** A last line without its line feed. */
   readTorn(line: string, where: string): void {
     // Only its line feed is missing.
-    if (parseAuditLine(line, this.#keys)?.authentic === true) return this.read(line, where);
+    if (parseAuditLine(line, this.#keys)?.authentic === true) {
+      this.read(line, where);
+      return;
+    }
     this.#endUnread();
     this.#unread = { where, isLast: true };
   }
@@ -113,8 +117,7 @@ class Verification {
     const { n, previous, event } = record;
     const before = this.#head;
     if (this.#first === undefined) this.#first = { n, where };
-    else if (n > before.n + 1)
-      this.#find('missing', where, `${rangeOf(before.n + 1, n - 1)} missing before it`);
+    else if (n > before.n + 1) this.#find('missing', where, `${rangeOf(before.n + 1, n - 1)} missing before it`);
     else if (n <= before.n) this.#find('altered', where, `record ${n} is in the wrong place, after record ${before.n}`);
     else if (authentic && previous !== before.mac)
       this.#find('altered', where, `record ${before.n} is not the one that record ${n} was written after`);
@@ -123,7 +126,8 @@ class Verification {
     if (this.#kept.has(n)) this.#kept.set(n, mac);
     this.#records += 1;
     if (event.type === 'pruned') this.#prunedThrough = Math.max(this.#prunedThrough, event.through);
-    if (event.type === 'lost') this.#find('lost', where, `${event.count} records of starts and ends could not be written`);
+    if (event.type === 'lost')
+      this.#find('lost', where, `${event.count} records of starts and ends could not be written`);
     if (event.type === 'cut') this.#find('cut-off', where, describeCut(event));
     this.#onRecord(record);
   }
