@@ -77,6 +77,7 @@ const workerOrder = [
   ['calls', 'session', 'tools', 'upkeep'],
   ['run', 'terminals'],
   ['shell'],
+  ['approvals'],
   ['admission'],
   ['host-log', 'journal', 'lease', 'redaction', 'sandbox'],
   ['host', 'output', 'queue'],

@@ -3,11 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import { type Connected, createSealer, recordRetention } from '@shellfleet/mailbox';
-import { fleetKeys, type HostBeat, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
+import { fleetKeys, type HostBeat, LIMITS, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { ulid } from 'ulid';
 import { ADMIT_EVERYTHING, type Admission } from './admission/admission.ts';
+import type { Answers } from './admission/create-admission.ts';
+import { ANYONE_ANSWERS, type AnswerCheck } from './approvals/apply-answers.ts';
+import { HostApprovals } from './approvals/host-approvals.ts';
+import { lookAfterApprovals } from './approvals/look-after-approvals.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
@@ -70,8 +74,12 @@ export interface WorkerDeps {
   retentionMs: number;
   /** How long the reader that is attached to a command may read nothing while the command waits for it. */
   readerStallMs: number;
-  /** What this host admits. Default: everything. */
-  admission?: Admission;
+  /** What this host admits; `answers` are what persons have answered. Default: everything. */
+  admission?: (answers: Answers) => Admission;
+  /** Who may answer, and how many questions of one tenant may be pending. */
+  approvals?: { check?: AnswerCheck; pendingPerTenant?: number };
+  /** Why no tool may be called, the end of a sentence. Default: they may. */
+  refuseTools?(): string | undefined;
   /** What the operator of this host should mend. */
   warnings?(): string[];
   logger: Logger;
@@ -88,6 +96,8 @@ export interface Worker {
    * them. Resolves with the number of sessions that ended and of those that did not.
    */
   close(how: Stop, graceMs: number): Promise<{ ended: number; left: number }>;
+  /** What the host admits has changed: what waits is decided again. */
+  admissionChanged(): void;
 }
 
 /** Starts the agent of a host: claims the host id, continues the sessions that it owned before, then serves sessions while it has slots. */
@@ -122,6 +132,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const isDraining = () => stopping.signal.aborted || drainRequest.isMade;
   const takesNew = () => !isDraining() && problems().length === 0;
   const settling = new Settling({ redis, fleet, hostId, onSettled: () => wakeUps.notify() });
+  const closed = new AbortController();
+  const approvals = new HostApprovals({
+    ...{ ...host, namespace, jobs },
+    check: deps.approvals?.check ?? ANYONE_ANSWERS,
+    mostPending: deps.approvals?.pendingPerTenant ?? LIMITS.pendingApprovals,
+    signal: closed.signal,
+  });
   const sessions = new HostedSessions(
     {
       ...host,
@@ -130,7 +147,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       takesNew,
       limitOpening: pLimit(2 * availableParallelism()),
       hostEntries: new RunningEntries(),
-      admission: deps.admission ?? ADMIT_EVERYTHING,
+      ...{ admission: deps.admission?.(approvals) ?? ADMIT_EVERYTHING, approvals },
     },
     {
       stopping: stopping.signal,
@@ -201,11 +218,12 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     slots: toolSlots,
     env: toolEnv,
     isDraining,
+    refusal: () => deps.refuseTools?.(),
   });
   const onDrain = () => void drainRequest.look();
   const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, onDrain });
   const subscription = await subscribeToWakeUps(deps.connected, fleet, hostId, {
-    ...{ sessions, tools, readCalls },
+    ...{ sessions, tools, readCalls, approvals },
     jobs: wakeUps,
     offers,
   });
@@ -226,12 +244,17 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   };
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, sealKeys: sealer.keyIds, ...upkeepTimes }, settling);
   const watch = watchHosts({ redis, fleet, retentionMs: deps.retentionMs, logger }, settling, WATCH_INTERVAL_MS);
+  const asking = lookAfterApprovals({ redis, fleet, approvals, jobs, logger }, settling);
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger });
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
   return {
     hostId,
+    admissionChanged() {
+      sessions.wakeUp();
+      void heartbeat.beatNow();
+    },
     async close(how, graceMs) {
       stopping.abort();
       wakeUps.notify();
@@ -251,7 +274,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       room?.close();
       requeueing.close();
       drainRequest.close();
-      await Promise.all([upkeep.close(), watch.close()]);
+      await Promise.all([upkeep.close(), watch.close(), asking.close()]);
+      closed.abort();
       await heartbeat.close();
       subscription.close();
       await jobs.close();

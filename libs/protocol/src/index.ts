@@ -1,4 +1,5 @@
 export * from './approval.ts';
+export * from './approval-data.ts';
 export * from './defaults.ts';
 export * from './define-tool.ts';
 export * from './duration-text.ts';

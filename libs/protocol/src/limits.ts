@@ -26,6 +26,8 @@ export const LIMITS = {
   producerPendingChars: 268_435_456,
   /** How often a command with `retry: 'idempotent'` is started in all. */
   idempotentStarts: 3,
+  /** Questions of one tenant that wait for an answer, where its operator names no other number. */
+  pendingApprovals: 10_000,
   /** of a session */
   labels: 32,
   startupCommands: 64,

@@ -88,11 +88,19 @@ export function finishOverdue(ending: EndingEntry, session: SessionContext, shel
   return finishEntry(ending, { result, output: [] }, session, shell);
 }
 
-/** Ends the unstarted head of the mailbox as `denial`. `reason` is redacted before it is stored. */
-export function finishDenied(ending: EndingEntry, reason: string, session: SessionContext, shell: SessionShell) {
+/** Ends the unstarted head of the mailbox as `denial`. `reason` is redacted before it is stored. `by`: who denied it, if the rules did not. */
+export function finishDenied(
+  ending: EndingEntry,
+  { reason, by }: { reason: string; by?: 'approver' },
+  session: SessionContext,
+  shell: SessionShell,
+) {
   const { shell: shellState, timings, hostId } = resultBase(ending.entry, session, shell);
   const stderr = session.redaction.value(`Denied: ${reason}\n`);
-  const result = newResult({ outcome: 'denial', reason: 'policy' }, { stderr, shell: shellState, timings, hostId });
+  const result = newResult(
+    { outcome: 'denial', reason: by ?? 'policy' },
+    { stderr, shell: shellState, timings, hostId },
+  );
   return finishEntry(ending, { result, output: [] }, session, shell);
 }
 

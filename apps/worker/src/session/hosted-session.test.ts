@@ -13,6 +13,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FakeMailbox } from '../../test-support/fake-mailbox.ts';
 import { FakeSandbox, FakeSandboxes } from '../../test-support/fake-sandbox.ts';
 import { ADMIT_EVERYTHING } from '../admission/admission.ts';
+import { StartsUnderWay } from '../approvals/starts-under-way.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { BegunId, Journal } from '../journal/journal.ts';
 import type { Lease } from '../lease/leases.ts';
@@ -112,6 +113,7 @@ function open(
     journal,
     readerStallMs: 60_000,
     admission: ADMIT_EVERYTHING,
+    approvals: { starts: new StartsUnderWay() } as never,
     logger: pino({ level: 'silent' }),
   });
   const keeper = () => sandboxes.made.at(-1)!.keeper;

@@ -252,7 +252,7 @@ export class HostedSession {
 
   /** Judges the head of the mailbox, and starts it when it is admitted. */
   async #admit(entry: Entry, parts: SessionParts): Promise<Taken> {
-    const next = await admitEntry(entry, parts, {
+    const next = await admitEntry(entry, parts, this.#deps.approvals, {
       makeReady: async () => parts.shell.ready || this.#makeReady(parts),
       mayTakeNext: () => this.#mayTakeNext(),
     });

@@ -10,6 +10,7 @@ import type { FleetKeys, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Admission, AdmissionQuestion, SessionAdmission } from '../admission/admission.ts';
+import type { SessionApprovals } from '../approvals/host-approvals.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
@@ -49,6 +50,8 @@ export interface SessionDeps {
   readerStallMs: number;
   /** What the host admits. */
   admission: Admission;
+  /** Of all sessions of the host. */
+  approvals: SessionApprovals;
   logger: Logger;
 }
 
@@ -106,6 +109,7 @@ export function createSessionParts(
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
     env: { ...spec.env, ...spec.secrets },
+    refusal: () => (admission.digest === '' ? undefined : admission.refuseTerminal()),
     output: {
       createStage: (before) => createTerminalChain(redaction.createRedactor, before),
       secrets: Object.values(spec.secrets),
@@ -167,9 +171,10 @@ function underAdmission(owner: Owner, admission: SessionAdmission): Owner {
 export function aboutSession({
   context: { owner, generation, spec },
   shell,
-}: Pick<SessionParts, 'context' | 'shell'>): Omit<AdmissionQuestion, 'entryId' | 'payload' | 'attempt'> {
+}: Pick<SessionParts, 'context' | 'shell'>): Omit<AdmissionQuestion, 'entryId' | 'opens' | 'payload' | 'attempt'> {
   const { tenant, session } = owner.keys;
-  return { tenant, session, generation, spec, epoch: shell.epoch };
+  // A shell that is lost is replaced by another one.
+  return { tenant, session, generation, spec, epoch: shell.hasState ? shell.epoch : shell.epoch + 1 };
 }
 
 /** Why the shell of an earlier owner is gone, unless it is adopted. */
