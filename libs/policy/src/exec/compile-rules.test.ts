@@ -7,7 +7,7 @@ function messageOf(rules: unknown[], hostExecutables: HostExecutable[] = []): st
   try {
     compileRules(rules, { source: '/etc/rules.yaml', hostExecutables });
   } catch (error) {
-    expect(isShellfleetError(error, 'RULES_INVALID')).toBe(true);
+    expect(isShellfleetError(error) && error.code).toBe('RULES_INVALID');
     return (error as Error).message;
   }
   return 'valid';
