@@ -23,7 +23,7 @@ export interface TrialReport {
   wronglyAllowed: WronglyAllowed[];
 }
 
-export interface WronglyAllowed {
+interface WronglyAllowed {
   shell: string;
   script: string;
   argv: string[];
