@@ -148,12 +148,13 @@ function refuseDoubles({ env, secrets }: { env: object; secrets: object }, conte
 /** The spec of a session. Parsing fills in every default; two specs are the same when they are equal after that. */
 export const sessionSpecSchema = fieldsSchema
   .check(({ value: { policy, image, user, workspace }, issues }) => {
-    if (policy.type !== 'host') return;
+    if (policy.type === 'docker') return;
     const refuse = (field: string, message: string) =>
       issues.push({ code: 'custom', path: [field], message, input: field });
-    if (image !== undefined) refuse('image', 'has no meaning under the host policy, which runs no image');
-    if (typeof workspace === 'object') refuse('workspace', 'cannot be read-only under the host policy');
-    if (user !== undefined) refuse('user', "is named by the host's operator under the host policy");
+    if (image !== undefined) refuse('image', `has no meaning under the ${policy.type} policy, which runs no image`);
+    if (policy.type === 'host' && typeof workspace === 'object')
+      refuse('workspace', 'cannot be read-only under the host policy');
+    if (user !== undefined) refuse('user', `is named by the host's operator under the ${policy.type} policy`);
   })
   .superRefine(refuseDoubles)
   // A host without control groups cannot enforce these three. There, defaults are not filled in, and limits that were asked for are refused.

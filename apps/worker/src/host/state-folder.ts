@@ -17,6 +17,7 @@ export interface StateFolder extends AsyncDisposable {
   sandboxes: string;
   /** For the host policy: records, keepers, workspaces. */
   hostSandboxes: string;
+  bubblewrapSandboxes: string;
   /** For output over the budget of the streams. */
   logs: string;
   /** For the ids that this host began. */
@@ -39,6 +40,7 @@ export async function openStateFolder(stateFolder: string, given: string | undef
     hostKey,
     sandboxes: join(path, 's'),
     hostSandboxes: join(path, 'h'),
+    bubblewrapSandboxes: join(path, 'b'),
     logs: join(path, 'logs'),
     journal: join(path, 'journal'),
     close,
