@@ -63,6 +63,9 @@ export const newFleet = () => ({ namespace: `a-${ulid().toLowerCase()}`, sealKey
 /** Asks about every command that begins with `ask`, forbids `forbid`, and admits the rest. The amendment is the first two words. */
 export const ASKING: Rules = {
   digest: 'asking',
+  decideOpening: () => ({ type: 'allowed' }),
+  refuseTerminal: () => undefined,
+  refuseTools: () => undefined,
   decide({ payload }, granted: readonly PrefixRule[] = []) {
     const script = payload.type === 'command' ? payload.script : '';
     if (script.startsWith('forbid')) return { type: 'forbidden', reason: 'it is forbidden' };
