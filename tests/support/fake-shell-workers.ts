@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { connectRedis } from '@shellfleet/mailbox';
 import type { PrefixRule } from '@shellfleet/protocol';
 import { createWorker, type Worker } from '@shellfleet/worker';
-import { ANYONE_SUBMITS, createAdmission, FakeSandboxes, type Rules } from '@shellfleet/worker/test-support';
-import { pino } from 'pino';
+import { ANYONE_SUBMITS, createAdmission, FakeSandboxes, type Rules, SILENT } from '@shellfleet/worker/test-support';
 import { ulid } from 'ulid';
 
 // Real workers in this process, on a real Redis, with shells in memory: for hundreds of sessions at once. A test that imports this mocks
@@ -46,7 +45,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
     retentionMs: 86_400_000,
     readerStallMs: 60_000,
     admission: (answers) => createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
-    logger: pino({ level: process.env.TEST_LOG ?? 'silent' }),
+    logger: SILENT,
     onReplaced: () => {},
   });
   return {
@@ -61,7 +60,7 @@ const PREPARATION = 1;
 export const newFleet = () => ({ namespace: `a-${ulid().toLowerCase()}`, sealKey: randomBytes(32).toString('base64') });
 
 /** Asks about every command that begins with `ask`, forbids `forbid`, and admits the rest. The amendment is the first two words. */
-export const ASKING: Rules = {
+const ASKING: Rules = {
   digest: 'asking',
   decideOpening: () => ({ type: 'allowed' }),
   refuseTerminal: () => undefined,
