@@ -257,7 +257,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   return {
     hostId,
     admissionChanged() {
-      sessions.wakeUp();
+      sessions.admissionChanged();
       void heartbeat.beatNow();
     },
     async close(how, graceMs) {

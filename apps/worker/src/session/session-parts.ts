@@ -27,6 +27,7 @@ import { SessionTerminals } from '../terminals/session-terminals.ts';
 import { admitFile } from './admit-file.ts';
 import { Announcements } from './announcements.ts';
 import { DriverWatch } from './driver-watch.ts';
+import { HeldHead } from './held-head.ts';
 
 /** Everything that the worker gives each of its sessions. */
 export interface SessionDeps {
@@ -74,6 +75,7 @@ export interface SessionParts {
   readonly files: FileCalls;
   readonly announcements: Announcements;
   readonly driver: DriverWatch;
+  readonly heldHead: HeldHead;
   readonly job: SessionJob;
   readonly jobs: SessionJobs;
   readonly lease: Lease;
@@ -142,6 +144,7 @@ export function createSessionParts(
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));
   const driver = new DriverWatch(owner, adopted.driven, signal);
+  const heldHead = new HeldHead(owner, admission, adopted.epoch, signal);
   return {
     context,
     admission,
@@ -151,6 +154,7 @@ export function createSessionParts(
     files,
     announcements,
     driver,
+    heldHead,
     job,
     jobs,
     lease,
