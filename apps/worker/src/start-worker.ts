@@ -11,9 +11,10 @@ import {
 import { ATTRIBUTES, ensureShellfleetError, toCommandId } from '@shellfleet/protocol';
 import { type Logger, pino } from 'pino';
 import type { Admission } from './admission/admission.ts';
-import { ANYONE_SUBMITS, createAdmission } from './admission/create-admission.ts';
+import { createAdmission } from './admission/create-admission.ts';
 import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.ts';
 import { RuleFiles } from './admission/rule-files.ts';
+import { auditAnswers } from './approvals/audit-answers.ts';
 import { openAudit } from './audit/file-audit.ts';
 import { ConfigError, readConfig } from './config/config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
@@ -24,6 +25,7 @@ import type { Stop } from './session/hosted-session.ts';
 import { chooseTransport } from './shell/transport/choose-transport.ts';
 import { loadTools } from './tools/load-tools.ts';
 import { toolMark } from './tools/tool-host.ts';
+import { askForSignatures } from './worker/ask-for-signatures.ts';
 import { createWorker } from './worker.ts';
 
 const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
@@ -102,6 +104,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     noted: config.file.audit.commands,
     anchored: await readAuditHeads(connected.redis, config.namespace, hostId),
   });
+  const signing = askForSignatures(config.file.keys, audit, logger);
   const worker = await createWorker({
     connected,
     namespace: config.namespace,
@@ -114,6 +117,8 @@ async function run(admission: Admission | undefined): Promise<void> {
     defaultImage: config.defaultImage,
     version: VERSION,
     sealKeys,
+    verifier: signing.verifier,
+    approvals: { check: auditAnswers(audit) },
     audit,
     sandboxes,
     hostLog: createHostLog(folder.logs, config.logs),
@@ -125,7 +130,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     retentionMs: config.retentionMs,
     readerStallMs: config.readerStallMs,
     room: { stateFolder: config.stateFolder, least: config.leastFree },
-    admission: (answers) => admission ?? createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
+    admission: (answers) => admission ?? createAdmission({ signatures: signing.signatures, rules, answers }),
     refuseTools: rules.refuseTools,
     warnings: () => ruleFiles.warnings,
     logger,

@@ -1,6 +1,7 @@
 export * from './approval.ts';
 export * from './approval-data.ts';
 export * from './audit.ts';
+export * from './canonical-json.ts';
 export * from './defaults.ts';
 export * from './define-tool.ts';
 export * from './duration-text.ts';

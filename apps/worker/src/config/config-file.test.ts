@@ -60,7 +60,7 @@ audit:
 });
 
 test.each([
-  ['rulez: []', "line 1: must have only these sections: rules, allow, audit; it has the unknown field 'rulez'"],
+  ['rulez: []', "line 1: must have only these sections: rules, allow, keys, audit; it has the unknown field 'rulez'"],
   ['rules: rules.yaml', 'line 1: rules must be a list of files'],
   ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],
   ['allow:\n  modes: [none]', 'line 2: allow.modes[0] must be one of read-only, workspace-write'],

@@ -139,7 +139,8 @@ export function createSessionParts(
   const files = new FileCalls({
     ...{ context, shell },
     isHeld: () => lease.held(),
-    admit: (entryId, operation) => admitFile(operation, admission, { ...aboutSession({ context, shell }), entryId }),
+    admit: (entryId, operation, signature) =>
+      admitFile(operation, admission, { ...aboutSession({ context, shell }), entryId, signature }),
   });
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));

@@ -68,11 +68,18 @@ async function listPending(
 
 /** Undefined when it was not sealed with a key of this process. */
 function toPending(context: ApprovalsContext, keys: ApprovalKeys, pending: PendingQuestion): Approval | undefined {
-  const { id, sealed, count, askedAt, expiresAt } = pending;
-  const hash = id.split('.', 1)[0] ?? '';
-  const place = sealPlace('approval-question', keys, { question: hash });
-  const question = open(context, sealed, place, approvalQuestionSchema);
+  const { id, count, askedAt, expiresAt } = pending;
+  const question = openQuestion(context, keys, pending);
   return question && { ...toApproval(question), id, state: 'pending', count, ...toTimes(askedAt, expiresAt) };
+}
+
+export function openQuestion(
+  context: ApprovalsContext,
+  keys: ApprovalKeys,
+  { id, sealed }: Pick<PendingQuestion, 'id' | 'sealed'>,
+): StoredQuestion | undefined {
+  const hash = id.split('.', 1)[0] ?? '';
+  return open(context, sealed, sealPlace('approval-question', keys, { question: hash }), approvalQuestionSchema);
 }
 
 async function listGrants(context: ApprovalsContext, keys: ApprovalKeys): Promise<Approval[]> {
