@@ -30,6 +30,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'shellfleet batch run tasks.jsonl --out results.jsonl --image python:3.13 --timeout 5m --retries infra=2 --repeats 3',
     'shellfleet batch run - --out results.jsonl < tasks.jsonl',
   ],
+  'policy check': [
+    "shellfleet policy check --approval on-request -- 'git status; rm -rf build'",
+    'shellfleet policy check --file rules.yaml',
+    'shellfleet policy check --file fleet.yaml --file host.yaml --json git push',
+  ],
   'tools ls': ['shellfleet tools ls', 'shellfleet tools ls --json'],
   'tools call': [
     'shellfleet tools call resize --args \'{"path": "/data/a.png", "width": 640}\'',

@@ -11,6 +11,7 @@ import { registerDown } from './down.ts';
 import { registerExec } from './exec.ts';
 import { registerHosts } from './hosts.ts';
 import { registerLogs } from './logs.ts';
+import { registerPolicy } from './policy.ts';
 import { registerPs } from './ps.ts';
 import { registerQueue } from './queue.ts';
 import { registerRestart } from './restart.ts';
@@ -27,6 +28,6 @@ export type RegisterVerb = (program: Command, context: Context) => void;
 export const verbs: Readonly<Record<string, readonly RegisterVerb[]>> = {
   'Sessions:': [registerExec, registerRun, registerAttach, registerPs, registerCp, registerRestart, registerClose],
   'Commands:': [registerLogs, registerWait, registerCancel, registerQueue, registerBatch],
-  'The fleet:': [registerHosts, registerTools, registerWorker],
+  'The fleet:': [registerHosts, registerTools, registerPolicy, registerWorker],
   'This machine:': [registerUp, registerDown, registerDoctor, registerCompletion],
 };
