@@ -11,6 +11,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Admission, AdmissionQuestion, SessionAdmission } from '../admission/admission.ts';
 import type { SessionApprovals } from '../approvals/host-approvals.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
@@ -48,6 +49,7 @@ export interface SessionDeps {
   hostLog: HostLog;
   hostEntries: RunningEntries;
   journal: Journal;
+  audit: Audit;
   readerStallMs: number;
   /** What the host admits. */
   admission: Admission;
@@ -98,13 +100,13 @@ export function createSessionParts(
   const ref = { namespace: keys.namespace, tenant: keys.tenant, session: keys.session };
   const admission = deps.admission.forSession(spec, ref);
   const owner = underAdmission(granted, admission);
-  const { sealer, hostLog, hostEntries, journal, readerStallMs, sandboxes, jobs } = deps;
+  const { sealer, hostLog, hostEntries, journal, audit, readerStallMs, sandboxes, jobs } = deps;
   const { generation } = adopted;
   const redaction = createSessionRedaction(spec, keys, sealer);
   const logger = redactLog(deps.logger, redaction);
   if (redaction.warnings.length > 0) logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
   const context: SessionContext = {
-    ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, logger, signal, onFenced },
+    ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, audit, logger, signal, onFenced },
     stoppedUnstored: new Set<string>(),
     readerStallMs,
   };
