@@ -35,6 +35,10 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'shellfleet policy check --file rules.yaml',
     'shellfleet policy check --file fleet.yaml --file host.yaml --json git push',
   ],
+  'policy replay': [
+    'shellfleet policy replay --since 24h --file rules.yaml',
+    'shellfleet policy replay --since 1h --file rules.yaml --json',
+  ],
   'tools ls': ['shellfleet tools ls', 'shellfleet tools ls --json'],
   'tools call': [
     'shellfleet tools call resize --args \'{"path": "/data/a.png", "width": 640}\'',

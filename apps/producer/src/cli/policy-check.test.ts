@@ -46,7 +46,7 @@ test('the rules of all files count, those that only report as well', async () =>
     '',
     [
       ['COMMAND', 'IS', 'BY THE RULES'],
-      ['git push -f', 'forbid', 'git push, git'],
+      ['git push -f', 'forbid', 'git, git push'],
     ],
   ]);
 });
