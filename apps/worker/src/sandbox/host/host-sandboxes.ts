@@ -6,6 +6,7 @@ import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type HostPlan, planHost, type SandboxAllowances, WORKSPACE_PATH } from '@shellfleet/policy';
 import { type ResolvedSessionSpec, withDefaultLimits } from '@shellfleet/protocol';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
+import { makeWorkspace } from '../make-workspace.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
 import type { FoundSandbox, Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox.ts';
 import { sandboxName } from '../sandbox-name.ts';
@@ -104,7 +105,7 @@ export class HostSandboxes implements Sandboxes {
     const { launcherPath, sockets } = this.#options;
     const keys = [...new Set([...this.#options.hidden, ...hidden])];
     const request = { launcherPath, user, scratchBytes: 2 ** 20, groups: [], hidden };
-    const none = { addressSpaceBytes: undefined, cpuTimeSeconds: undefined };
+    const none = { addressSpaceBytes: undefined, cpuTimeSeconds: undefined, fileSizeBytes: undefined };
     await probe({ ...request, ...none }, { records, workspaces, sockets, keys });
   }
 
@@ -124,6 +125,7 @@ export class HostSandboxes implements Sandboxes {
     try {
       await records.at(name).write(record); // HOST-POLICY-1
       const folder = await folders.create(name);
+      if (plan.workspace !== undefined) await makeWorkspace(plan.workspace, this.#options.workspaces, this.#parts.user);
       const workspace = plan.workspace ?? (await workspaces.create(name));
       const joined = plan.group === undefined ? [] : ((await groups?.create(name, plan.group)) ?? []);
       const start = () => this.#launch(name, record, spec, plan, { folder: folder.path, workspace, joined });

@@ -20,6 +20,7 @@ export interface Launch {
   hidden: string[];
   addressSpaceBytes: number | undefined;
   cpuTimeSeconds: number | undefined;
+  fileSizeBytes: number | undefined;
   program: [string, ...string[]];
   env: Record<string, string>;
 }
@@ -65,6 +66,7 @@ function toArguments(request: Launch): string[] {
     ...request.hidden.flatMap((folder) => ['--hide', folder]),
     ...optional('--address-space', request.addressSpaceBytes),
     ...optional('--cpu-seconds', request.cpuTimeSeconds),
+    ...optional('--file-size', request.fileSizeBytes),
     '--',
     ...request.program,
   ];
