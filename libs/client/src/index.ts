@@ -7,6 +7,7 @@ export type {
   ApprovalState,
   BlockedOutput,
   BlockedResult,
+  BubblewrapPolicy,
   CancellationResult,
   CommandEventType,
   DenialResult,

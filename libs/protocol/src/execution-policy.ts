@@ -18,8 +18,13 @@ export interface HostPolicy {
   type: 'host';
 }
 
+/** The host, as under `host`, behind bubblewrap: an empty root folder with the host's programs in it, no network, and a filter of system calls. */
+export interface BubblewrapPolicy {
+  type: 'bubblewrap';
+}
+
 /** Where a shell runs, with the options of that kind. The operator of a host decides which policies it offers. */
-export type ExecutionPolicy = DockerPolicy | HostPolicy;
+export type ExecutionPolicy = DockerPolicy | HostPolicy | BubblewrapPolicy;
 export type PolicyName = ExecutionPolicy['type'];
 
 const POLICY_SCHEMAS = [
@@ -32,6 +37,7 @@ const POLICY_SCHEMAS = [
       .optional(),
   }),
   z.strictObject({ type: z.literal('host') }),
+  z.strictObject({ type: z.literal('bubblewrap') }),
 ] as const;
 
 export const POLICY_NAMES: readonly PolicyName[] = POLICY_SCHEMAS.map(({ shape }) => shape.type.value);

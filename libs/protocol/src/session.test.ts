@@ -109,9 +109,7 @@ test('a workspace may have the path that it has on the host, where the shell the
   expect(sessionSpecSchema.parse({ workspace, cwd: '/tmp' })).toMatchObject({ cwd: '/tmp' });
   expect(sessionSpecSchema.parse({ workspace: '/srv/w' })).toMatchObject({ cwd: '/workspace' });
   const { error } = sessionSpecSchema.safeParse({ policy: 'host', workspace });
-  expect(error?.issues.map(({ message }) => message)).toEqual([
-    'can only be at /workspace under the host policy, where other paths are those of the host',
-  ]);
+  expect(error?.issues.map(({ message }) => message)).toEqual(['can only be at /workspace under the host policy']);
 });
 
 test.each(['w', { path: 'w' }, { path: '/w', target: '/etc' }, { path: '/w', writable: true }, 7])(

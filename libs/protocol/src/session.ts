@@ -137,15 +137,15 @@ function refuseDoubles({ env, secrets }: { env: object; secrets: object }, conte
 /** The spec of a session. Parsing fills in every default; two specs are the same when they are equal after that. */
 export const sessionSpecSchema = fieldsSchema
   .check(({ value: { policy, image, user, workspace }, issues }) => {
-    if (policy.type !== 'host') return;
+    if (policy.type === 'docker') return;
     const refuse = (field: string, message: string) =>
       issues.push({ code: 'custom', path: [field], message, input: field });
-    if (image !== undefined) refuse('image', 'has no meaning under the host policy, which runs no image');
+    if (image !== undefined) refuse('image', `has no meaning under the ${policy.type} policy, which runs no image`);
     const mount = workspaceOf({ workspace });
-    if (mount?.readOnly) refuse('workspace', 'cannot be read-only under the host policy');
+    if (policy.type === 'host' && mount?.readOnly) refuse('workspace', 'cannot be read-only under the host policy');
     if (mount !== undefined && mount.target !== defaults.cwd)
-      refuse('workspace', 'can only be at /workspace under the host policy, where other paths are those of the host');
-    if (user !== undefined) refuse('user', "is named by the host's operator under the host policy");
+      refuse('workspace', `can only be at ${defaults.cwd} under the ${policy.type} policy`);
+    if (user !== undefined) refuse('user', `is named by the host's operator under the ${policy.type} policy`);
   })
   .superRefine(refuseDoubles)
   .transform((spec) => {

@@ -5,6 +5,7 @@ import type { SessionApprovals } from '../approvals/host-approvals.ts';
 import type { EndingEntry } from '../run/entry-run.ts';
 import { openPayload } from '../run/open-payload.ts';
 import { finishDenied, finishFailed } from '../run/run-entry.ts';
+import { auditVerdict } from './audit-verdict.ts';
 import { aboutSession, type SessionParts } from './session-parts.ts';
 
 // The step between the head of the mailbox and its start.
@@ -15,6 +16,7 @@ import { aboutSession, type SessionParts } from './session-parts.ts';
 // ADMIT-4. An entry that cannot be judged is not started: it ends with the error.
 // ADMIT-5. A verdict holds under the digest under which it was asked for. When the rules change meanwhile, the entry is judged again.
 // ADMIT-6. An entry starts on the verdict that was asked for when its shell was ready.
+// ADMIT-7. A denial is in the audit before it takes effect.
 
 const EMPTY: Taken = { type: 'empty' };
 
@@ -30,39 +32,43 @@ export async function admitEntry(
 ): Promise<Taken | Fenced> {
   const { context, shell, admission } = parts;
   const { digest } = admission;
-  const judged = () => judge(entry, parts).catch(ensureShellfleetError);
+  const opens = !shell.ready;
+  const judged = () => judge(entry, opens, parts).catch(ensureShellfleetError);
   let early: Verdict | ShellfleetError | undefined;
-  if (!shell.ready) {
+  if (opens) {
     // No shell is opened for an entry that would not start on it.
     early = await judged();
     if (!(early instanceof Error) && early.type === 'admit') {
       if (!(await makeReady())) return EMPTY;
+      admission.opened();
       early = undefined;
     }
   }
   return approvals.starts.during(async (): Promise<Taken | Fenced> => {
-    const verdict = early ?? (await judged());
+    const decided = early ?? (await judged());
     if (digest !== admission.digest) return EMPTY;
+    const verdict = await auditVerdict(decided, entry, digest, parts);
     const ending = { entry, mayTakeNext };
     if (verdict instanceof Error) return nextOf(await finishFailed(ending, verdict, context, shell));
     switch (verdict.type) {
       case 'admit':
         return shell.ready ? start(entry, digest, verdict.startBy, parts) : EMPTY;
       case 'hold':
-        return holdUntilAnswered(ending, digest, verdict.question, parts, approvals);
+        return holdUntilAnswered(ending, digest, questionOf(entry, opens, parts), verdict.question, parts, approvals);
       case 'deny':
         return nextOf(await finishDenied(ending, verdict, context, shell));
     }
   });
 }
 
-async function judge(entry: Entry, parts: SessionParts): Promise<Verdict> {
-  return parts.admission.judge(questionOf(entry, parts));
+async function judge(entry: Entry, opens: boolean, parts: SessionParts): Promise<Verdict> {
+  return parts.admission.judge(questionOf(entry, opens, parts));
 }
 
-function questionOf(entry: Entry, parts: SessionParts): AdmissionQuestion {
+/** `opens`: as it was before the shell was made ready for the entry, so that both judgements are about the same question. */
+function questionOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionQuestion {
   const payload = openPayload(entry, parts.context);
-  return { ...aboutSession(parts), entryId: entry.id, payload, attempt: { number: 1 } };
+  return { ...aboutSession(parts), entryId: entry.id, opens, payload, attempt: { number: 1 } };
 }
 
 async function start(
@@ -84,14 +90,13 @@ async function start(
 async function holdUntilAnswered(
   ending: EndingEntry,
   digest: string,
+  question: AdmissionQuestion,
   asked: ApprovalQuestion,
-  parts: SessionParts,
+  { context, shell }: SessionParts,
   approvals: SessionApprovals,
 ): Promise<Taken | Fenced> {
-  const { context, shell } = parts;
   const { owner, signal } = context;
   const { entry } = ending;
-  const question = questionOf(entry, parts);
   const added = await approvals.ask(question, asked, context.redaction);
   switch (added.type) {
     case 'answered':
