@@ -1,5 +1,5 @@
 import { Fleet, type Session, type SessionSpec } from '@shellfleet/client';
-import { approvalKeys } from '@shellfleet/protocol';
+import { approvalKeys, askersKey } from '@shellfleet/protocol';
 import type { FakeSandbox } from '@shellfleet/worker/test-support';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
@@ -112,6 +112,44 @@ describe('a question', () => {
     );
     await new Promise((resolve) => setTimeout(resolve, 500));
     await fleet.approvals.approve(id);
+    expect(await command.result()).toMatchObject({ outcome: 'success' });
+  });
+
+  test('of a session with a shell keeps the slot, shown as such and counted by its host, until the session is idle for too long', async () => {
+    const session = await open({ idleTimeoutMs: 1_500 });
+    await session.run('true');
+    const command = await session.submit('ask with a shell');
+    const { id } = await asked('ask with a shell');
+    expect(await session.info()).toMatchObject({ state: 'ready', heldCommandId: command.id });
+    const { hostId } = await session.info();
+    await until(
+      () => fleet.hosts(),
+      (hosts) => hosts.find((host) => host.id === hostId)?.held === 1,
+    );
+    await until(
+      () => session.info(),
+      (info) => info.hostId === null,
+    );
+    // The shell that would have run it is gone, so it is asked again.
+    await fleet.approvals.approve(id);
+    const again = await until(
+      async () => (await fleet.approvals.list()).find(({ script }) => script === 'ask with a shell'),
+      (found) => found !== undefined && found.id !== id,
+    );
+    await fleet.approvals.approve(again!.id);
+    expect(await command.result()).toMatchObject({ outcome: 'success' });
+    expect((await session.info()).heldCommandId).toBeUndefined();
+  });
+
+  test('that Redis has lost is asked again', async () => {
+    const session = await open();
+    const command = await session.submit('ask after a loss');
+    const { id } = await asked('ask after a loss');
+    const keys = approvalKeys(of.namespace, 'default');
+    await own.redis.del(keys.asked, keys.pending, keys.questions, keys.rounds, askersKey(keys, id));
+    const again = await asked('ask after a loss');
+    expect(again.id).not.toBe(id);
+    await fleet.approvals.approve(again.id);
     expect(await command.result()).toMatchObject({ outcome: 'success' });
   });
 
