@@ -22,6 +22,8 @@ export interface StateFolder extends AsyncDisposable {
   logs: string;
   /** For the ids that this host began. */
   journal: string;
+  /** For the records of its audit. */
+  audit: string;
   close(): Promise<void>;
 }
 
@@ -43,6 +45,7 @@ export async function openStateFolder(stateFolder: string, given: string | undef
     bubblewrapSandboxes: join(path, 'b'),
     logs: join(path, 'logs'),
     journal: join(path, 'journal'),
+    audit: join(path, 'audit'),
     close,
     [Symbol.asyncDispose]: close,
   };
