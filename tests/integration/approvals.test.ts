@@ -77,7 +77,7 @@ describe('a question', () => {
     expect(await fleet.approvals.list()).toEqual([]);
   });
 
-  test('that is denied ends its command, with who and why; what waits behind it goes on, or is cancelled with abort', async () => {
+  test('S3-01: that is denied ends its command, with who and why; what waits behind it goes on, or is cancelled with abort', async () => {
     const session = await open();
     const denied = await session.submit('ask no');
     const behind = await session.submit('true');
@@ -200,7 +200,7 @@ describe('a question', () => {
 });
 
 describe('an approval', () => {
-  test('of a command holds for what asked, and not for the next that asks the same', async () => {
+  test('S3-04: of a command holds for what asked, and not for the next that asks the same', async () => {
     const session = await open();
     const command = await session.submit('ask once');
     const { id } = await asked('ask once');
@@ -214,7 +214,7 @@ describe('an approval', () => {
     expect(await again.result()).toMatchObject({ outcome: 'denial' });
   });
 
-  test('of a session holds there for the same question, in no other session and for nothing else', async () => {
+  test('S3-02, S3-03: of a session holds there for the same question, in no other session and for nothing else', async () => {
     const [session, other] = [await open(), await open()];
     const first = await session.submit('ask of session');
     await fleet.approvals.approve((await asked('ask of session')).id, { scope: 'session' });
@@ -228,7 +228,7 @@ describe('an approval', () => {
     expect(await changed.result()).toMatchObject({ outcome: 'denial' });
   });
 
-  test('of a prefix holds for every session of the tenant until it is revoked, and lifts nothing that is forbidden', async () => {
+  test('S3-01: of a prefix holds for every session of the tenant until it is revoked, and lifts nothing that is forbidden', async () => {
     const first = await (await open()).submit('ask prefix 1');
     const { id } = await asked('ask prefix 1');
     await fleet.approvals.approve(id, { scope: 'prefix', answeredBy: 'dave' });

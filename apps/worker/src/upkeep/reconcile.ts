@@ -65,7 +65,7 @@ async function postponeIdle(
 }
 
 /**
- * UPKEEP-8. Returns whether the head was released. It is found in two rounds: between two steps a process may be about to hold it, or to tell
+ * UPKEEP-8: returns whether the head was released. It is found in two rounds: between two steps a process may be about to hold it, or to tell
  * its session of an answer.
  */
 async function releaseLoose(
