@@ -118,7 +118,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     version: VERSION,
     sealKeys,
     verifier: signing.verifier,
-    approvals: { check: auditAnswers(audit) },
+    approvals: { ...config.file.approvals, check: auditAnswers(audit) },
     audit,
     sandboxes,
     hostLog: createHostLog(folder.logs, config.logs),

@@ -1,5 +1,6 @@
 import type { ApprovalPolicy, PrefixRule } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
+import { rulesLoad } from '../../test-support/rules-load.ts';
 import { compileRules } from './compile-rules.ts';
 import { decide } from './decide.ts';
 
@@ -9,19 +10,21 @@ const rule = (decision: PrefixRule['decision'], ...pattern: PrefixRule['pattern'
 });
 
 interface Given {
+  env?: string[];
   operator?: PrefixRule[][];
   session?: PrefixRule[];
   approval?: ApprovalPolicy;
   escalate?: boolean;
 }
 
-function decideWith(script: string, { operator = [], session = [], approval, escalate = false }: Given) {
+function decideWith(script: string, { operator = [], session = [], approval, escalate = false, env = [] }: Given) {
   return decide(script, {
     operator: operator.map((rules, index) => compileRules(rules, { source: `file ${index}` })),
     session: [compileRules(session, { source: 'the session' })],
     approval,
     sandboxed: true,
     escalate,
+    env,
   });
 }
 
@@ -73,6 +76,20 @@ test("a session's prompt and forbid hold where the operator allows", () => {
   });
 });
 
+test.each(['PATH', 'LD_LIBRARY_PATH'])(
+  'nothing allows a command whose env sets %s: its programs may be others',
+  (name) => {
+    const operator = [[rule('allow', 'git')]];
+    for (const script of ['git log', 'ls'])
+      expect(decideWith(script, { operator, approval: 'unless-trusted', env: [name] })).toMatchObject({
+        requirement: 'needs-approval',
+        classification: 'unknown',
+        bypassSandbox: false,
+      });
+    expect(decideWith('git log', { operator, approval: 'unless-trusted', env: ['CI'] }).requirement).toBe('skip');
+  },
+);
+
 test.each([
   '/usr/bin/git push',
   './git push',
@@ -123,6 +140,7 @@ test.each([
   'if true; then rm -f x; fi',
   'echo $(rm -f x)',
   `bash -c 'rm -f x'`,
+  'sh -c reboot',
   'dd if=x of=/dev/sda',
   'mkfs.ext4 /dev/sda',
 ])('asks about what destroys: %s', (script) => {
@@ -195,7 +213,43 @@ test('says what each command of a script is to the rules', () => {
   });
 });
 
-test('a script that is too long or too deep to read is decided by default, and in time', () => {
+const LONG = `git push #${'x'.repeat(70_000)}`;
+
+test('a script that is too long to read is forbidden where a rule forbids or asks about anything', () => {
+  for (const given of [{ operator: [[rule('forbid', 'tool')]] }, { session: [rule('prompt', 'tool')] }])
+    expect(decideWith(LONG, given)).toMatchObject({
+      requirement: 'forbidden',
+      reason: 'It is too long to be compared with the rules that forbid or ask.',
+    });
+  expect(decideWith(LONG, { operator: [[rule('allow', 'git')]] })).toMatchObject({
+    requirement: 'skip',
+    bypassSandbox: false,
+  });
+});
+
+test.each([
+  ['many arguments of a wrapper', `sudo ${'a '.repeat(32_000)}`],
+  ['many wrappers', 'sudo '.repeat(13_000)],
+  ['many scripts in arguments', `sudo ${"'a;b' ".repeat(10_000)}`],
+  ['evaluations of evaluations', `eval ${'eval '.repeat(13_000)}`],
+  ['many commands', 'rm -f x;'.repeat(8_000)],
+  ['many substitutions', '$('.repeat(20_000)],
+])('the time that a decision takes is bounded: %s', (_, script) => {
+  const before = process.cpuUsage();
+  decideWith(script, { operator: [[rule('forbid', 'git', 'push')]], approval: 'on-request' });
+  expect(process.cpuUsage(before).user).toBeLessThan(3_000_000);
+});
+
+// The figure is in docs/policy.md; this finds a decision that has become many times slower.
+test.each(rulesLoad())('a decision under 200 rules takes microseconds: $name', ({ bytes, decideOnce }) => {
+  expect(bytes).toBeLessThanOrEqual(200);
+  for (let warm = 0; warm < 500; warm += 1) decideOnce();
+  const before = process.cpuUsage();
+  for (let times = 0; times < 500; times += 1) decideOnce();
+  expect(process.cpuUsage(before).user / 500).toBeLessThan(1_000);
+});
+
+test('a script that is too long or too deep to read is decided by default', () => {
   const allowed = { operator: [[rule('allow', 'ls')]], approval: 'unless-trusted' as const };
   for (const script of [`ls ${'x'.repeat(70_000)}`, `${'$('.repeat(20_000)}ls${')'.repeat(20_000)}`, 'ls \0 x'])
     expect(decideWith(script, allowed)).toMatchObject({ requirement: 'needs-approval', bypassSandbox: false });
