@@ -21,6 +21,7 @@ export interface Launch {
   hidden: string[];
   addressSpaceBytes: number | undefined;
   cpuTimeSeconds: number | undefined;
+  fileSizeBytes: number | undefined;
   program: string[];
   /** A file that the program gets open, under the number that the launcher gives it. */
   descriptor?: string;
@@ -70,6 +71,7 @@ function toArguments(request: Launch): string[] {
     ...request.hidden.flatMap((folder) => ['--hide', folder]),
     ...optional('--address-space', request.addressSpaceBytes),
     ...optional('--cpu-seconds', request.cpuTimeSeconds),
+    ...optional('--file-size', request.fileSizeBytes),
     ...optional('--descriptor', request.descriptor),
     ...(request.showsErrors ? ['--show-errors'] : []),
     '--',
