@@ -180,6 +180,8 @@ export async function runRound({
     }),
   );
   if (collected === undefined) await reportHung(`not every session could be read within ${COLLECT_WITHIN_MS} ms`);
+  if (approver.counts.approved === 0 || approver.counts.revoked === 0)
+    report('approvals', `none was given or none revoked: ${JSON.stringify(approver.counts)}`);
   const history: History = { clientEvents, faults, forgets: kind.retention !== undefined, sessions: collected ?? [] };
   violations.push(...check(history));
   await fleet.end().catch((error: unknown) => report('worker', String(error).slice(0, 2_000)));
