@@ -71,7 +71,7 @@ test.concurrent('an agent’s commands wait for a person, who approves, denies, 
   expect(stdout.match(/\(waits for a person\)/g)).toHaveLength(4);
   expect(stdout).toContain('the notes are needed');
   expect(asked).toEqual([
-    'node --test /workspace/repo/',
+    'node --test /workspace/repo/sum.test.mjs',
     expect.stringContaining('sum.mjs'),
     'rm -rf /workspace/repo/build /workspace/repo/notes.txt',
     'rm -rf /workspace/repo/build',

@@ -6,7 +6,7 @@ export interface Turn {
   script: string;
 }
 
-export const TEST = 'node --test /workspace/repo/';
+export const TEST = 'node --test /workspace/repo/sum.test.mjs';
 
 const program = 'export const sum = (numbers) => numbers.reduce((a, b) => a - b, 0);';
 const mended = 'export const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);';
