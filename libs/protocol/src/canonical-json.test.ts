@@ -3,9 +3,7 @@ import { toCanonicalJson } from './canonical-json.ts';
 
 test('sorts names by UTF-16 code units, as RFC 8785 (3.2.3) shows', () => {
   const value = { '\u20ac': 1, '\r': 2, '\ufb33': 3, '1': 4, '\ud83d\ude00': 5, '\u0080': 6, '\u00f6': 7 };
-  expect(toCanonicalJson(value)).toBe(
-    '{"\\r":2,"1":4,"\u0080":6,"\u00f6":7,"\u20ac":1,"\ud83d\ude00":5,"\ufb33":3}',
-  );
+  expect(toCanonicalJson(value)).toBe('{"\\r":2,"1":4,"\u0080":6,"\u00f6":7,"\u20ac":1,"\ud83d\ude00":5,"\ufb33":3}');
 });
 
 test('names that look like numbers are sorted as texts', () => {
