@@ -34,6 +34,7 @@ export * from './session.ts';
 export * from './session-event.ts';
 export * from './session-info.ts';
 export * from './session-spec.ts';
+export * from './signature.ts';
 export * from './telemetry.ts';
 export * from './terminal.ts';
 export * from './text.ts';

@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto';
-import { type ResolvedSessionSpec, toCanonicalJson, tryJson } from '@shellfleet/protocol';
-import { z } from 'zod';
+import {
+  type ResolvedSessionSpec,
+  type SignatureHeader,
+  signatureHeaderSchema,
+  toCanonicalJson,
+  tryJson,
+} from '@shellfleet/protocol';
 import type { SealPlace } from '../seal-place.ts';
 
 // A value that its producer signed: `<header as JSON>\n<plain text>`, sealed as a whole, so that a signature tells nobody anything about the
@@ -24,16 +29,6 @@ const SIGNED_KINDS: ReadonlySet<SealPlace['kind']> = new Set([
 export function isSignedKind({ kind }: Pick<SealPlace, 'kind'>): boolean {
   return SIGNED_KINDS.has(kind);
 }
-
-const headerSchema = z.strictObject({
-  /** Id of the public key. */
-  key: z.string(),
-  /** ms since 1970 */
-  expiresAt: z.number().int(),
-  /** base64url */
-  signature: z.string(),
-});
-export type SignatureHeader = z.infer<typeof headerSchema>;
 
 /** Who signed a value. */
 export interface Signature {
@@ -59,7 +54,7 @@ export function joinSigned(header: SignatureHeader, plain: Uint8Array): Buffer {
 /** A header that is none counts as no signature. */
 export function splitSigned(bytes: Buffer): SignedValue {
   const end = bytes.indexOf(LINE_FEED);
-  const header = headerSchema.safeParse(tryJson(bytes.subarray(0, end).toString('utf8'))).data;
+  const header = signatureHeaderSchema.safeParse(tryJson(bytes.subarray(0, end).toString('utf8'))).data;
   return { plain: bytes.subarray(end + 1), header };
 }
 
