@@ -9,7 +9,7 @@ import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 let stack: TestFleet;
 let outside: Outside;
 beforeAll(async () => {
-  const policies = isRoot ? 'docker,host' : 'docker';
+  const policies = isRoot ? 'docker,host,bubblewrap' : 'docker';
   stack = await startFleet({ env: { SHELLFLEET_POLICIES: policies, SHELLFLEET_HOST_USER: '4711' } });
   outside = await openOutside({
     sockets: [inject('dockerHost').replace('unix://', '')],
@@ -31,7 +31,7 @@ async function promises(policy: string): Promise<Record<string, boolean>> {
   return Object.fromEntries(cells.slice(1).map((line) => [line[1], line[column]?.startsWith('fails') === true]));
 }
 
-async function escapesOf(policy: 'docker' | 'host', spec = {}): Promise<Record<string, string>> {
+async function escapesOf(policy: 'docker' | 'host' | 'bubblewrap', spec = {}): Promise<Record<string, string>> {
   const session = await stack.fleet.session(`escapes-${policy}-${Object.keys(spec).length}`, { policy, ...spec });
   const reached = await tryToEscape(session, outside);
   await session.close();
@@ -47,6 +47,11 @@ describe('The ways out of a sandbox', () => {
       expect(Object.values(await promises('docker'))).not.toContain(false);
     },
   );
+
+  test.runIf(isRoot)('all fail under bubblewrap', async () => {
+    expect(await escapesOf('bubblewrap')).toEqual({});
+    expect(Object.values(await promises('bubblewrap'))).not.toContain(false);
+  });
 
   test.runIf(isRoot)('fail under host where the page promises it, and the page names every row', async () => {
     const promised = await promises('host');
