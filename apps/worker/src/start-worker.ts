@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { withResolvers } from '@shellfleet/concurrency';
 import { connectRedis, createSealKey, describeRedis, refuseMissingPermissions } from '@shellfleet/mailbox';
-import { ensureShellfleetError } from '@shellfleet/protocol';
-import { pino } from 'pino';
+import { ATTRIBUTES, ensureShellfleetError, toCommandId } from '@shellfleet/protocol';
+import { type Logger, pino } from 'pino';
 import type { Admission } from './admission/admission.ts';
-import { ANYONE_SUBMITS, askAboutCommands, createAdmission } from './admission/create-admission.ts';
+import { ANYONE_SUBMITS, createAdmission } from './admission/create-admission.ts';
+import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.ts';
+import { RuleFiles } from './admission/rule-files.ts';
 import { ConfigError, readConfig } from './config/config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
@@ -73,6 +75,8 @@ async function run(admission: Admission | undefined): Promise<void> {
   const asked = untilAskedToStop();
   const config = readConfig();
   const logger = pino({ level: config.logLevel, formatters: { level: (label) => ({ level: label }) } });
+  const ruleFiles = new RuleFiles(config.file.rules, logger);
+  const rules = judgeByRules(ruleFiles, { unjudged: config.file.allow.unjudged, onReported: logReported(logger) });
   const folder = await openStateFolder(config.stateFolder, config.hostId);
   const { hostId, hostKey } = folder;
   const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
@@ -106,19 +110,31 @@ async function run(admission: Admission | undefined): Promise<void> {
     retentionMs: config.retentionMs,
     readerStallMs: config.readerStallMs,
     room: { stateFolder: config.stateFolder, least: config.leastFree },
-    admission: (answers) =>
-      admission ?? createAdmission({ signatures: ANYONE_SUBMITS, rules: askAboutCommands(config.file.rules), answers }),
+    admission: (answers) => admission ?? createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
+    refuseTools: rules.refuseTools,
+    warnings: () => ruleFiles.warnings,
     logger,
     onReplaced: () => {
       logger.fatal({ 'host.id': hostId }, 'worker.replaced');
       process.exit(1);
     },
   });
+  if (config.file.rules.length > 0) {
+    ruleFiles.watch(() => worker.admissionChanged());
+    process.on('SIGHUP', () => ruleFiles.reload());
+  }
   void asked.then(async (how) => {
+    ruleFiles.close();
     await worker.close(how, GRACE_MS);
     await folder.close();
     process.exit(0);
   });
   // `up` and supervisors wait for this message; a signal may follow at once.
   process.send?.({ type: 'ready', hostId });
+}
+
+/** RULES-3 */
+function logReported(logger: Logger): (decision: ReportedDecision) => void {
+  return ({ question: { session, entryId }, requirement, rules }) =>
+    logger.info({ [ATTRIBUTES.commandId]: toCommandId(session, entryId), requirement, rules }, 'rules.reported');
 }

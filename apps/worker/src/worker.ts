@@ -78,6 +78,8 @@ export interface WorkerDeps {
   admission?: (answers: Answers) => Admission;
   /** Who may answer, and how many questions of one tenant may be pending. */
   approvals?: { check?: AnswerCheck; pendingPerTenant?: number };
+  /** Why no tool may be called, the end of a sentence. Default: they may. */
+  refuseTools?(): string | undefined;
   /** What the operator of this host should mend. */
   warnings?(): string[];
   logger: Logger;
@@ -94,6 +96,8 @@ export interface Worker {
    * them. Resolves with the number of sessions that ended and of those that did not.
    */
   close(how: Stop, graceMs: number): Promise<{ ended: number; left: number }>;
+  /** What the host admits has changed: what waits is decided again. */
+  admissionChanged(): void;
 }
 
 /** Starts the agent of a host: claims the host id, continues the sessions that it owned before, then serves sessions while it has slots. */
@@ -214,6 +218,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     slots: toolSlots,
     env: toolEnv,
     isDraining,
+    refusal: () => deps.refuseTools?.(),
   });
   const onDrain = () => void drainRequest.look();
   const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, onDrain });
@@ -246,6 +251,10 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
 
   return {
     hostId,
+    admissionChanged() {
+      sessions.wakeUp();
+      void heartbeat.beatNow();
+    },
     async close(how, graceMs) {
       stopping.abort();
       wakeUps.notify();

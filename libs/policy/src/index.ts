@@ -1,9 +1,10 @@
+export { compileOperatorRules, type OperatorRules, type RulesFile } from './documents/operator-rules.ts';
 export { DocumentError, parseDocument } from './documents/parse-document.ts';
-export { parseRulesDocument, type RulesDocument, rulesSectionSchema } from './documents/rules-document.ts';
-export { compileRules, type HostExecutable, type RulesOptions } from './exec/compile-rules.ts';
+export { rulesSectionSchema } from './documents/rules-document.ts';
+export { compileRules, type HostExecutable, patternText, type RulesOptions } from './exec/compile-rules.ts';
 export type { CompiledRules } from './exec/compiled-rules.ts';
 export { type Decision, type DecisionContext, decide, type Segment } from './exec/decide.ts';
-export { asksAfterDenial } from './exec/decision-table.ts';
+export { answerFor, asksAfterDenial } from './exec/decision-table.ts';
 export { type DefaultRequirement, defaultRequirement } from './exec/default-requirement.ts';
 export { type Evaluation, type EvaluationContext, evaluate } from './exec/evaluate.ts';
 export {

@@ -8,6 +8,8 @@ import type { Admission, AdmissionQuestion, ApprovalQuestion, SessionAdmission, 
 // JUDGE-1. Each step can only refuse what the one before let pass, but for an answer: it admits exactly the question that was asked.
 // JUDGE-2. A question that nobody can be asked is a denial.
 // JUDGE-3. The digest of a session is empty exactly when no step can refuse anything.
+// JUDGE-4. Startup and shutdown commands are part of the question about the entry for which the shell is opened. Shutdown commands that would
+//          ask run only under the rules under which that question was answered.
 
 /** Who may submit. */
 export interface Signatures {
@@ -21,11 +23,17 @@ export interface Signatures {
 export interface Rules {
   /** Of the operator's rules; empty: there are none. It changes with every reload. */
   readonly digest: string;
-  /** `spec`: with the rules and the approval policy of the session. `granted`: rules that a person has approved, which hold as the session's do. */
+  /** `granted`: rules that a person has approved, which hold as the session's own do. Throws RULES_INVALID when the session's are not valid. */
   decide(question: AdmissionQuestion, granted?: readonly PrefixRule[]): RuleDecision;
+  /** About the startup and shutdown commands alone. */
+  decideOpening(spec: ResolvedSessionSpec): RuleDecision;
+  /** Why no terminal may be opened, the end of a sentence; undefined when it may. */
+  refuseTerminal(spec: ResolvedSessionSpec): string | undefined;
+  /** Why no tool may be called, the end of a sentence; undefined when they may. */
+  refuseTools(): string | undefined;
 }
 
-type RuleDecision =
+export type RuleDecision =
   | { type: 'allowed'; outside?: true }
   | { type: 'asks'; question: ApprovalQuestion }
   | { type: 'forbidden'; reason: string };
@@ -60,21 +68,11 @@ export const NOBODY_ANSWERS: Answers = {
   find: async () => ({ type: 'denied', reason: 'it needs an approval, and this host asks nobody' }),
 };
 
-/** For as long as no rules are read: whatever they could be asked about is. `rules`: files that the operator lists. */
-export function askAboutCommands(rules: readonly string[]): Rules {
-  return {
-    digest: rules.join('\n'),
-    decide: ({ payload }) =>
-      payload.type === 'command'
-        ? { type: 'asks', question: { reason: 'rules hold for this session' } }
-        : { type: 'allowed' },
-  };
-}
-
 export function createAdmission(steps: AdmissionSteps): Admission {
   return {
     forSession(spec: ResolvedSessionSpec, _ref: SessionRef): SessionAdmission {
       const own = digestOfSession(spec);
+      let openedUnder: string | undefined;
       return {
         get digest() {
           const parts = [steps.signatures.digest, steps.rules.digest, own];
@@ -82,6 +80,20 @@ export function createAdmission(steps: AdmissionSteps): Admission {
           return sha256(parts.concat(JSON.stringify(spec.sandbox ?? null)).join('\n'));
         },
         judge: (question) => judge(question, steps),
+        opened() {
+          openedUnder = this.digest;
+        },
+        refuseStartup() {
+          const decision = steps.rules.decideOpening(spec);
+          return decision.type === 'forbidden' ? decision.reason : undefined;
+        },
+        refuseShutdown() {
+          const decision = steps.rules.decideOpening(spec);
+          if (decision.type === 'forbidden') return decision.reason;
+          // JUDGE-4
+          return decision.type === 'asks' && openedUnder !== this.digest ? decision.question.reason : undefined;
+        },
+        refuseTerminal: () => steps.rules.refuseTerminal(spec),
       };
     },
   };

@@ -21,6 +21,7 @@ const DEFAULTS = {
     hosts: [],
     privateAddresses: [],
     runtimes: [],
+    unjudged: [],
   },
 };
 
@@ -38,6 +39,7 @@ allow:
   hosts: ['*.Example.org', 'registry.npmjs.org:443']
   privateAddresses: [10.1.0.0/16]
   runtimes: [runsc]
+  unjudged: [tools]
 `;
   expect(readFile(text)).toEqual({
     rules: ['/etc/shellfleet/rules.yaml'],
@@ -47,6 +49,7 @@ allow:
       hosts: ['*.example.org', 'registry.npmjs.org:443'],
       privateAddresses: ['10.1.0.0/16'],
       runtimes: ['runsc'],
+      unjudged: ['tools'],
     },
   });
 });

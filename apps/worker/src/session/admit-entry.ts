@@ -30,13 +30,15 @@ export async function admitEntry(
 ): Promise<Taken | Fenced> {
   const { context, shell, admission } = parts;
   const { digest } = admission;
-  const judged = () => judge(entry, parts).catch(ensureShellfleetError);
+  const opens = !shell.ready;
+  const judged = () => judge(entry, opens, parts).catch(ensureShellfleetError);
   let early: Verdict | ShellfleetError | undefined;
-  if (!shell.ready) {
+  if (opens) {
     // No shell is opened for an entry that would not start on it.
     early = await judged();
     if (!(early instanceof Error) && early.type === 'admit') {
       if (!(await makeReady())) return EMPTY;
+      admission.opened();
       early = undefined;
     }
   }
@@ -49,20 +51,21 @@ export async function admitEntry(
       case 'admit':
         return shell.ready ? start(entry, digest, verdict.startBy, parts) : EMPTY;
       case 'hold':
-        return holdUntilAnswered(ending, digest, verdict.question, parts, approvals);
+        return holdUntilAnswered(ending, digest, questionOf(entry, opens, parts), verdict.question, parts, approvals);
       case 'deny':
         return nextOf(await finishDenied(ending, verdict, context, shell));
     }
   });
 }
 
-async function judge(entry: Entry, parts: SessionParts): Promise<Verdict> {
-  return parts.admission.judge(questionOf(entry, parts));
+async function judge(entry: Entry, opens: boolean, parts: SessionParts): Promise<Verdict> {
+  return parts.admission.judge(questionOf(entry, opens, parts));
 }
 
-function questionOf(entry: Entry, parts: SessionParts): AdmissionQuestion {
+/** `opens`: as it was before the shell was made ready for the entry, so that both judgements are about the same question. */
+function questionOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionQuestion {
   const payload = openPayload(entry, parts.context);
-  return { ...aboutSession(parts), entryId: entry.id, payload, attempt: { number: 1 } };
+  return { ...aboutSession(parts), entryId: entry.id, opens, payload, attempt: { number: 1 } };
 }
 
 async function start(
@@ -84,14 +87,13 @@ async function start(
 async function holdUntilAnswered(
   ending: EndingEntry,
   digest: string,
+  question: AdmissionQuestion,
   asked: ApprovalQuestion,
-  parts: SessionParts,
+  { context, shell }: SessionParts,
   approvals: SessionApprovals,
 ): Promise<Taken | Fenced> {
-  const { context, shell } = parts;
   const { owner, signal } = context;
   const { entry } = ending;
-  const question = questionOf(entry, parts);
   const added = await approvals.ask(question, asked, context.redaction);
   switch (added.type) {
     case 'answered':

@@ -92,13 +92,15 @@ export async function abandon({ context, shell }: SessionParts): Promise<void> {
 }
 
 /** Shutdown commands run whenever the fleet ends a shell, not only when a caller closes the session. */
-async function endShell({ shell, context, terminals, late }: SessionParts, why: string): Promise<void> {
+async function endShell({ admission, shell, context, terminals, late }: SessionParts, why: string): Promise<void> {
   const { spec, redaction, logger } = context;
   // When the shell died, its terminals were ended as lost.
   if (shell.ready) await terminals.hangUp();
   if (shell.ready && shell.live !== undefined) {
-    for (const problem of await runShutdownCommands(shell.live, spec, redaction))
-      logger.warn({ problem }, 'session.shutdown-command-failed');
+    const refusal = admission.digest === '' ? undefined : admission.refuseShutdown();
+    const problems =
+      refusal === undefined ? await runShutdownCommands(shell.live, spec, redaction) : [redaction.value(refusal)];
+    for (const problem of problems) logger.warn({ problem }, 'session.shutdown-command-failed');
   }
   await shell.end(spec.terminationTimeoutMs, why);
   await late.end();

@@ -109,6 +109,7 @@ export function createSessionParts(
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
     env: { ...spec.env, ...spec.secrets },
+    refusal: () => (admission.digest === '' ? undefined : admission.refuseTerminal()),
     output: {
       createStage: (before) => createTerminalChain(redaction.createRedactor, before),
       secrets: Object.values(spec.secrets),
@@ -170,7 +171,7 @@ function underAdmission(owner: Owner, admission: SessionAdmission): Owner {
 export function aboutSession({
   context: { owner, generation, spec },
   shell,
-}: Pick<SessionParts, 'context' | 'shell'>): Omit<AdmissionQuestion, 'entryId' | 'payload' | 'attempt'> {
+}: Pick<SessionParts, 'context' | 'shell'>): Omit<AdmissionQuestion, 'entryId' | 'opens' | 'payload' | 'attempt'> {
   const { tenant, session } = owner.keys;
   // A shell that is lost is replaced by another one.
   return { tenant, session, generation, spec, epoch: shell.hasState ? shell.epoch : shell.epoch + 1 };

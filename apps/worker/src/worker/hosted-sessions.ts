@@ -63,6 +63,11 @@ export class HostedSessions {
     });
   }
 
+  /** Each looks at its mailbox again. */
+  wakeUp(): void {
+    for (const { session } of this.#sessions.values()) session.wakeUp();
+  }
+
   /** Ends the sandboxes of the sessions that did not stop. */
   async discard(): Promise<void> {
     await Promise.all([...this.#sessions.values()].map(({ session }) => session.discard()));
