@@ -26,6 +26,8 @@ export interface Launch {
   descriptor?: string;
   /** What the program prints on stderr is returned with its end. */
   showsErrors?: boolean;
+  /** A socket of this host at which the program's stdin and stdout can be reached. Without root the program's own user owns it. */
+  relay?: string;
   env: Record<string, string>;
 }
 
@@ -71,6 +73,7 @@ function toArguments(request: Launch): string[] {
     ...optional('--address-space', request.addressSpaceBytes),
     ...optional('--cpu-seconds', request.cpuTimeSeconds),
     ...optional('--descriptor', request.descriptor),
+    ...optional('--relay', request.relay),
     ...(request.showsErrors ? ['--show-errors'] : []),
     '--',
     ...request.program,
