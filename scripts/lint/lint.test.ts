@@ -79,7 +79,7 @@ const workerOrder = [
   ['shell'],
   ['approvals'],
   ['admission'],
-  ['host-log', 'journal', 'lease', 'redaction', 'sandbox'],
+  ['audit', 'host-log', 'journal', 'lease', 'redaction', 'sandbox'],
   ['host', 'output', 'queue'],
   ['config'],
 ];

@@ -1,13 +1,20 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { withResolvers } from '@shellfleet/concurrency';
-import { connectRedis, createSealKey, describeRedis, refuseMissingPermissions } from '@shellfleet/mailbox';
+import {
+  connectRedis,
+  createSealKey,
+  describeRedis,
+  readAuditHeads,
+  refuseMissingPermissions,
+} from '@shellfleet/mailbox';
 import { ATTRIBUTES, ensureShellfleetError, toCommandId } from '@shellfleet/protocol';
 import { type Logger, pino } from 'pino';
 import type { Admission } from './admission/admission.ts';
 import { ANYONE_SUBMITS, createAdmission } from './admission/create-admission.ts';
 import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.ts';
 import { RuleFiles } from './admission/rule-files.ts';
+import { openAudit } from './audit/file-audit.ts';
 import { ConfigError, readConfig } from './config/config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
@@ -88,6 +95,13 @@ async function run(admission: Admission | undefined): Promise<void> {
     chooseTransport(config, folder, logger).then((transport) => openPolicies({ ...config, transport }, folder, logger)),
     loadTools(config.tools, config.toolEnv, mark, logger),
   ]);
+  const sealKeys = config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)];
+  const audit = await openAudit({
+    ...{ folder: folder.audit, namespace: config.namespace, hostId, sealKeys, logger },
+    retentionMs: config.file.audit.retention,
+    noted: config.file.audit.commands,
+    anchored: await readAuditHeads(connected.redis, config.namespace, hostId),
+  });
   const worker = await createWorker({
     connected,
     namespace: config.namespace,
@@ -99,7 +113,8 @@ async function run(admission: Admission | undefined): Promise<void> {
     tools: { offered: tools, slots: config.toolSlots, env: config.toolEnv },
     defaultImage: config.defaultImage,
     version: VERSION,
-    sealKeys: config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)],
+    sealKeys,
+    audit,
     sandboxes,
     hostLog: createHostLog(folder.logs, config.logs),
     journal: openJournal({

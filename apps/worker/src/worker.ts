@@ -12,6 +12,8 @@ import type { Answers } from './admission/create-admission.ts';
 import { ANYONE_ANSWERS, type AnswerCheck } from './approvals/apply-answers.ts';
 import { HostApprovals } from './approvals/host-approvals.ts';
 import { lookAfterApprovals } from './approvals/look-after-approvals.ts';
+import { anchorHeadsRegularly } from './audit/anchor-heads.ts';
+import { type Audit, NO_AUDIT } from './audit/audit.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
@@ -70,6 +72,8 @@ export interface WorkerDeps {
   hostLog: HostLog;
   /** The ids that this host began. */
   journal: Journal;
+  /** Default: nothing is written down. */
+  audit?: Audit;
   /** How long the fleet keeps what has ended. */
   retentionMs: number;
   /** How long the reader that is attached to a command may read nothing while the command waits for it. */
@@ -102,7 +106,7 @@ export interface Worker {
 
 /** Starts the agent of a host: claims the host id, continues the sessions that it owned before, then serves sessions while it has slots. */
 export async function createWorker(deps: WorkerDeps): Promise<Worker> {
-  const { namespace, hostId, logger, sandboxes, hostLog } = deps;
+  const { namespace, hostId, logger, sandboxes, hostLog, audit = NO_AUDIT } = deps;
   const { redis } = deps.connected;
   const fleet = fleetKeys(namespace);
   const claim = { hostId, machine: deps.machine, boot: ulid(), ttlMs: LEASE_MS };
@@ -142,7 +146,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const sessions = new HostedSessions(
     {
       ...host,
-      ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal, readerStallMs: deps.readerStallMs },
+      ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal, audit, readerStallMs: deps.readerStallMs },
       lockMs: FIRST_LOCK_MS,
       takesNew,
       limitOpening: pLimit(2 * availableParallelism()),
@@ -245,6 +249,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, sealKeys: sealer.keyIds, ...upkeepTimes }, settling);
   const watch = watchHosts({ redis, fleet, retentionMs: deps.retentionMs, logger }, settling, WATCH_INTERVAL_MS);
   const asking = lookAfterApprovals({ redis, fleet, approvals, jobs, logger }, settling);
+  const anchoring = anchorHeadsRegularly(audit, { ...host, namespace });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger });
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
@@ -252,7 +257,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   return {
     hostId,
     admissionChanged() {
-      sessions.wakeUp();
+      sessions.admissionChanged();
       void heartbeat.beatNow();
     },
     async close(how, graceMs) {
@@ -276,6 +281,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       drainRequest.close();
       await Promise.all([upkeep.close(), watch.close(), asking.close()]);
       closed.abort();
+      await audit.close();
+      await anchoring.close();
       await heartbeat.close();
       subscription.close();
       await jobs.close();

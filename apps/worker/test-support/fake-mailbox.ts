@@ -100,7 +100,7 @@ export class FakeMailbox {
       peek: (async () =>
         this.waiting[0] === undefined
           ? undefined
-          : { entry: this.waiting[0], runnable: true, cleared: '' }) as typeof peek,
+          : { entry: this.waiting[0], runnable: true, cleared: '', heldUnder: '' }) as typeof peek,
       take: (async (owner) => {
         this.takes += 1;
         return isOwner(owner) ? start(owner) : { type: 'fenced' };

@@ -26,6 +26,16 @@ export {
   readQuestion,
   readQuestions,
 } from './approvals/read.ts';
+export { anchorAuditHeads, readAuditHeads } from './audit/audit-heads.ts';
+export {
+  type AuditChainOf,
+  type AuditKey,
+  auditKeys,
+  CHAIN_START,
+  parseAuditLine,
+  toAuditLine,
+} from './audit/audit-line.ts';
+export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from './audit/verify-audit.ts';
 export { REDIS_DEADLINE_MS } from './call-rules.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';
 export type { Entry, Taken } from './entry.ts';

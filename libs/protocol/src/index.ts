@@ -1,5 +1,6 @@
 export * from './approval.ts';
 export * from './approval-data.ts';
+export * from './audit.ts';
 export * from './defaults.ts';
 export * from './define-tool.ts';
 export * from './duration-text.ts';

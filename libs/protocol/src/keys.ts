@@ -204,6 +204,8 @@ export const hostKeys = (namespace: string, host: string) => ({
   calls: `${hostPrefix(namespace, host)}:calls`,
   /** string with JSON, 5 s: the tools that it offers */
   tools: `${hostPrefix(namespace, host)}:tools`,
+  /** hash: tenant → head of its audit chain on this host, with JSON; written every minute, never removed */
+  audit: `${hostPrefix(namespace, host)}:audit`,
   /** pub/sub: wake-ups of this host */
   wakeUps: `${wakeUpsPrefix(namespace)}${host}`,
 });

@@ -30,6 +30,14 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'shellfleet batch run tasks.jsonl --out results.jsonl --image python:3.13 --timeout 5m --retries infra=2 --repeats 3',
     'shellfleet batch run - --out results.jsonl < tasks.jsonl',
   ],
+  'approvals ls': ['shellfleet approvals ls', 'shellfleet approvals ls --approved --json'],
+  'approvals watch': ['shellfleet approvals watch'],
+  'approvals approve': [
+    'shellfleet approvals approve 3fQx0s1vTn2c',
+    'shellfleet approvals approve 3fQx0s1vTn2c --for session',
+  ],
+  'approvals deny': ["shellfleet approvals deny 3fQx0s1vTn2c --reason 'not on a Friday' --abort"],
+  'approvals revoke': ['shellfleet approvals revoke 3fQx0s1vTn2c'],
   'tools ls': ['shellfleet tools ls', 'shellfleet tools ls --json'],
   'tools call': [
     'shellfleet tools call resize --args \'{"path": "/data/a.png", "width": 640}\'',

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { registerApprovals } from './approvals/approvals.ts';
 import { registerAttach } from './attach.ts';
 import { registerBatch } from './batch.ts';
 import { registerCancel } from './cancel.ts';
@@ -26,7 +27,7 @@ export type RegisterVerb = (program: Command, context: Context) => void;
 /** In the order and groups of the help. */
 export const verbs: Readonly<Record<string, readonly RegisterVerb[]>> = {
   'Sessions:': [registerExec, registerRun, registerAttach, registerPs, registerCp, registerRestart, registerClose],
-  'Commands:': [registerLogs, registerWait, registerCancel, registerQueue, registerBatch],
+  'Commands:': [registerLogs, registerWait, registerCancel, registerQueue, registerApprovals, registerBatch],
   'The fleet:': [registerHosts, registerTools, registerWorker],
   'This machine:': [registerUp, registerDown, registerDoctor, registerCompletion],
 };

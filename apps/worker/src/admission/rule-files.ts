@@ -56,12 +56,13 @@ export class RuleFiles {
       this.#logger.error({ problem: read.message }, 'rules.reload-failed');
       return;
     }
+    const isChanged = read.digest !== this.#rules.digest;
+    if (!isChanged && this.#problem === undefined) return;
     this.#problem = undefined;
     this.#readAt = new Date();
-    if (read.digest === this.#rules.digest) return;
     this.#rules = read;
     this.#logger.info({ files: this.#paths, digest: read.digest }, 'rules.reloaded');
-    for (const listener of this.#listeners) listener();
+    if (isChanged) for (const listener of this.#listeners) listener();
   }
 }
 

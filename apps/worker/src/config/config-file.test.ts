@@ -23,6 +23,7 @@ const DEFAULTS = {
     runtimes: [],
     unjudged: [],
   },
+  audit: { retention: 90 * 86_400_000, commands: true },
 };
 
 test('without a file, and with an empty one, every section has its defaults', () => {
@@ -40,6 +41,9 @@ allow:
   privateAddresses: [10.1.0.0/16]
   runtimes: [runsc]
   unjudged: [tools]
+audit:
+  retention: 30d
+  commands: false
 `;
   expect(readFile(text)).toEqual({
     rules: ['/etc/shellfleet/rules.yaml'],
@@ -51,11 +55,12 @@ allow:
       runtimes: ['runsc'],
       unjudged: ['tools'],
     },
+    audit: { retention: 30 * 86_400_000, commands: false },
   });
 });
 
 test.each([
-  ['rulez: []', "line 1: must have only these sections: rules, allow; it has the unknown field 'rulez'"],
+  ['rulez: []', "line 1: must have only these sections: rules, allow, audit; it has the unknown field 'rulez'"],
   ['rules: rules.yaml', 'line 1: rules must be a list of files'],
   ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],
   ['allow:\n  modes: [none]', 'line 2: allow.modes[0] must be one of read-only, workspace-write'],

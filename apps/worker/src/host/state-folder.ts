@@ -23,6 +23,8 @@ export interface StateFolder extends AsyncDisposable {
   logs: string;
   /** For the ids that this host began. */
   journal: string;
+  /** For the records of its audit. */
+  audit: string;
   close(): Promise<void>;
 }
 
@@ -45,6 +47,7 @@ export async function openStateFolder(stateFolder: string, given: string | undef
     codexSandboxes: join(path, 'c'),
     logs: join(path, 'logs'),
     journal: join(path, 'journal'),
+    audit: join(path, 'audit'),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -12,6 +12,7 @@ import { toBegunId } from './begun-id.ts';
 import type { EndingEntry, EntryResult, EntryRun } from './entry-run.ts';
 import { runFileOperation } from './file-operation.ts';
 import { type EntryFinished, finishEntry } from './finish-entry.ts';
+import { noteStart } from './note-audit.ts';
 import { openPayload } from './open-payload.ts';
 import { OutputForgotten } from './output-store.ts';
 import { failedEntry, type LossReason, lostEntry, resultBase, toLostResult } from './results.ts';
@@ -110,7 +111,10 @@ async function execute(run: EntryRun, session: SessionContext, shell: SessionShe
     const payload = openPayload(run.entry, session);
     begun = true;
     // Before its first byte reaches the shell.
-    if (run.from === 'start') session.journal.record(toBegunId(run.entry, session.owner.keys), session.generation);
+    if (run.from === 'start') {
+      session.journal.record(toBegunId(run.entry, session.owner.keys), session.generation);
+      noteStart(run.entry, payload, session, shell);
+    }
     return await executePayload(run, payload, session, shell);
   } catch (error) {
     // It may still run on this shell, and the next entry must not run beside it.

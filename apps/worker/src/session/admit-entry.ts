@@ -5,6 +5,7 @@ import type { SessionApprovals } from '../approvals/host-approvals.ts';
 import type { EndingEntry } from '../run/entry-run.ts';
 import { openPayload } from '../run/open-payload.ts';
 import { finishDenied, finishFailed } from '../run/run-entry.ts';
+import { auditVerdict } from './audit-verdict.ts';
 import { aboutSession, type SessionParts } from './session-parts.ts';
 
 // The step between the head of the mailbox and its start.
@@ -15,6 +16,7 @@ import { aboutSession, type SessionParts } from './session-parts.ts';
 // ADMIT-4. An entry that cannot be judged is not started: it ends with the error.
 // ADMIT-5. A verdict holds under the digest under which it was asked for. When the rules change meanwhile, the entry is judged again.
 // ADMIT-6. An entry starts on the verdict that was asked for when its shell was ready.
+// ADMIT-7. A denial is in the audit before it takes effect.
 
 const EMPTY: Taken = { type: 'empty' };
 
@@ -43,8 +45,9 @@ export async function admitEntry(
     }
   }
   return approvals.starts.during(async (): Promise<Taken | Fenced> => {
-    const verdict = early ?? (await judged());
+    const decided = early ?? (await judged());
     if (digest !== admission.digest) return EMPTY;
+    const verdict = await auditVerdict(decided, entry, digest, parts);
     const ending = { entry, mayTakeNext };
     if (verdict instanceof Error) return nextOf(await finishFailed(ending, verdict, context, shell));
     switch (verdict.type) {

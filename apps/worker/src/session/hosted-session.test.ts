@@ -14,6 +14,7 @@ import { FakeMailbox } from '../../test-support/fake-mailbox.ts';
 import { FakeSandbox, FakeSandboxes } from '../../test-support/fake-sandbox.ts';
 import { ADMIT_EVERYTHING } from '../admission/admission.ts';
 import { StartsUnderWay } from '../approvals/starts-under-way.ts';
+import { NO_AUDIT } from '../audit/audit.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { BegunId, Journal } from '../journal/journal.ts';
 import type { Lease } from '../lease/leases.ts';
@@ -111,6 +112,7 @@ function open(
     hostLog: { ofCommand: () => log } as unknown as HostLog,
     hostEntries: new RunningEntries(),
     journal,
+    audit: NO_AUDIT,
     readerStallMs: 60_000,
     admission: ADMIT_EVERYTHING,
     approvals: { starts: new StartsUnderWay() } as never,

@@ -73,7 +73,7 @@ export class HostedSession {
     this.#logger = deps.logger.child({ [ATTRIBUTES.sessionId]: job.session });
   }
 
-  /** Something was submitted. */
+  /** Something was submitted, or what the host admits has changed. */
   wakeUp(): void {
     this.#wakeUps.notify();
   }
@@ -235,6 +235,7 @@ export class HostedSession {
     const { context, lease, shell } = parts;
     if (this.#mailboxEmpty || !lease.held()) return EMPTY;
     const { owner, signal } = context;
+    await parts.heldHead.look();
     // The host may take sessions again.
     if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
     if (!shell.ready) {

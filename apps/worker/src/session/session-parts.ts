@@ -11,6 +11,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Admission, AdmissionQuestion, SessionAdmission } from '../admission/admission.ts';
 import type { SessionApprovals } from '../approvals/host-approvals.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
@@ -26,6 +27,7 @@ import { SessionTerminals } from '../terminals/session-terminals.ts';
 import { admitFile } from './admit-file.ts';
 import { Announcements } from './announcements.ts';
 import { DriverWatch } from './driver-watch.ts';
+import { HeldHead } from './held-head.ts';
 
 /** Everything that the worker gives each of its sessions. */
 export interface SessionDeps {
@@ -47,6 +49,7 @@ export interface SessionDeps {
   hostLog: HostLog;
   hostEntries: RunningEntries;
   journal: Journal;
+  audit: Audit;
   readerStallMs: number;
   /** What the host admits. */
   admission: Admission;
@@ -72,6 +75,7 @@ export interface SessionParts {
   readonly files: FileCalls;
   readonly announcements: Announcements;
   readonly driver: DriverWatch;
+  readonly heldHead: HeldHead;
   readonly job: SessionJob;
   readonly jobs: SessionJobs;
   readonly lease: Lease;
@@ -96,13 +100,13 @@ export function createSessionParts(
   const ref = { namespace: keys.namespace, tenant: keys.tenant, session: keys.session };
   const admission = deps.admission.forSession(spec, ref);
   const owner = underAdmission(granted, admission);
-  const { sealer, hostLog, hostEntries, journal, readerStallMs, sandboxes, jobs } = deps;
+  const { sealer, hostLog, hostEntries, journal, audit, readerStallMs, sandboxes, jobs } = deps;
   const { generation } = adopted;
   const redaction = createSessionRedaction(spec, keys, sealer);
   const logger = redactLog(deps.logger, redaction);
   if (redaction.warnings.length > 0) logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
   const context: SessionContext = {
-    ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, logger, signal, onFenced },
+    ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, audit, logger, signal, onFenced },
     stoppedUnstored: new Set<string>(),
     readerStallMs,
   };
@@ -140,6 +144,7 @@ export function createSessionParts(
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));
   const driver = new DriverWatch(owner, adopted.driven, signal);
+  const heldHead = new HeldHead(owner, admission, adopted.epoch, signal);
   return {
     context,
     admission,
@@ -149,6 +154,7 @@ export function createSessionParts(
     files,
     announcements,
     driver,
+    heldHead,
     job,
     jobs,
     lease,

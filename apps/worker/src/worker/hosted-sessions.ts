@@ -63,8 +63,8 @@ export class HostedSessions {
     });
   }
 
-  /** Each looks at its mailbox again. */
-  wakeUp(): void {
+  /** What the host admits has changed. */
+  admissionChanged(): void {
     for (const { session } of this.#sessions.values()) session.wakeUp();
   }
 
