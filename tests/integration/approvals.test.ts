@@ -1,5 +1,5 @@
 import { Fleet, type Session, type SessionSpec } from '@shellfleet/client';
-import { approvalKeys } from '@shellfleet/protocol';
+import { approvalKeys, askersKey } from '@shellfleet/protocol';
 import type { FakeSandbox } from '@shellfleet/worker/test-support';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
@@ -77,7 +77,7 @@ describe('a question', () => {
     expect(await fleet.approvals.list()).toEqual([]);
   });
 
-  test('that is denied ends its command, with who and why; what waits behind it goes on, or is cancelled with abort', async () => {
+  test('S3-01: that is denied ends its command, with who and why; what waits behind it goes on, or is cancelled with abort', async () => {
     const session = await open();
     const denied = await session.submit('ask no');
     const behind = await session.submit('true');
@@ -112,6 +112,44 @@ describe('a question', () => {
     );
     await new Promise((resolve) => setTimeout(resolve, 500));
     await fleet.approvals.approve(id);
+    expect(await command.result()).toMatchObject({ outcome: 'success' });
+  });
+
+  test('of a session with a shell keeps the slot, shown as such and counted by its host, until the session is idle for too long', async () => {
+    const session = await open({ idleTimeoutMs: 1_500 });
+    await session.run('true');
+    const command = await session.submit('ask with a shell');
+    const { id } = await asked('ask with a shell');
+    expect(await session.info()).toMatchObject({ state: 'ready', heldCommandId: command.id });
+    const { hostId } = await session.info();
+    await until(
+      () => fleet.hosts(),
+      (hosts) => hosts.find((host) => host.id === hostId)?.held === 1,
+    );
+    await until(
+      () => session.info(),
+      (info) => info.hostId === null,
+    );
+    // The shell that would have run it is gone, so it is asked again.
+    await fleet.approvals.approve(id);
+    const again = await until(
+      async () => (await fleet.approvals.list()).find(({ script }) => script === 'ask with a shell'),
+      (found) => found !== undefined && found.id !== id,
+    );
+    await fleet.approvals.approve(again!.id);
+    expect(await command.result()).toMatchObject({ outcome: 'success' });
+    expect((await session.info()).heldCommandId).toBeUndefined();
+  });
+
+  test('that Redis has lost is asked again', async () => {
+    const session = await open();
+    const command = await session.submit('ask after a loss');
+    const { id } = await asked('ask after a loss');
+    const keys = approvalKeys(of.namespace, 'default');
+    await own.redis.del(keys.asked, keys.pending, keys.questions, keys.rounds, askersKey(keys, id));
+    const again = await asked('ask after a loss');
+    expect(again.id).not.toBe(id);
+    await fleet.approvals.approve(again.id);
     expect(await command.result()).toMatchObject({ outcome: 'success' });
   });
 
@@ -162,7 +200,7 @@ describe('a question', () => {
 });
 
 describe('an approval', () => {
-  test('of a command holds for what asked, and not for the next that asks the same', async () => {
+  test('S3-04: of a command holds for what asked, and not for the next that asks the same', async () => {
     const session = await open();
     const command = await session.submit('ask once');
     const { id } = await asked('ask once');
@@ -176,7 +214,7 @@ describe('an approval', () => {
     expect(await again.result()).toMatchObject({ outcome: 'denial' });
   });
 
-  test('of a session holds there for the same question, in no other session and for nothing else', async () => {
+  test('S3-02, S3-03: of a session holds there for the same question, in no other session and for nothing else', async () => {
     const [session, other] = [await open(), await open()];
     const first = await session.submit('ask of session');
     await fleet.approvals.approve((await asked('ask of session')).id, { scope: 'session' });
@@ -190,7 +228,7 @@ describe('an approval', () => {
     expect(await changed.result()).toMatchObject({ outcome: 'denial' });
   });
 
-  test('of a prefix holds for every session of the tenant until it is revoked, and lifts nothing that is forbidden', async () => {
+  test('S3-01: of a prefix holds for every session of the tenant until it is revoked, and lifts nothing that is forbidden', async () => {
     const first = await (await open()).submit('ask prefix 1');
     const { id } = await asked('ask prefix 1');
     await fleet.approvals.approve(id, { scope: 'prefix', answeredBy: 'dave' });

@@ -126,6 +126,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     readerStallMs: config.readerStallMs,
     room: { stateFolder: config.stateFolder, least: config.leastFree },
     admission: (answers) => admission ?? createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
+    approvals: config.file.approvals,
     refuseTools: rules.refuseTools,
     warnings: () => ruleFiles.warnings,
     logger,

@@ -168,6 +168,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     beat: () => ({
       slots: deps.slots,
       free: Math.max(0, deps.slots - sessions.size),
+      held: sessions.asking,
       ...abilities,
       version: deps.version,
       protocol: PROTOCOL_VERSION,

@@ -4,7 +4,7 @@
 //
 //   launch --process FILE --ended FILE --user UID:GID [--same-user] [--keeper FOLDER] [--workspace FOLDER]
 //          [--scratch-bytes N] [--cgroup NAME=FOLDER ...] [--hide FOLDER ...] [--address-space BYTES] [--cpu-seconds N]
-//          [--descriptor FILE] [--show-errors] [--relay SOCKET] -- PROGRAM [ARGUMENT ...]
+//          [--file-size BYTES] [--descriptor FILE] [--show-errors] [--relay SOCKET] -- PROGRAM [ARGUMENT ...]
 //
 // Prints `ready` once the program runs, or one line on stderr with the reason why it does not. The program gets its
 // environment, FILE open for reading as descriptor 10, and with --show-errors the launcher's stderr.
@@ -67,11 +67,10 @@ static void take_hidden(const char *text) {
 
 static void read_plan(int argc, char **argv) {
   static const struct option options[] = {
-    {"process", 1, 0, 'p'},       {"ended", 1, 0, 'e'},       {"user", 1, 0, 'u'},
-    {"same-user", 0, 0, 's'},     {"keeper", 1, 0, 'k'},      {"workspace", 1, 0, 'w'},
-    {"scratch-bytes", 1, 0, 't'}, {"cgroup", 1, 0, 'g'},      {"hide", 1, 0, 'h'},
-    {"address-space", 1, 0, 'a'}, {"cpu-seconds", 1, 0, 'c'}, {"descriptor", 1, 0, 'd'},
-    {"show-errors", 0, 0, 'o'},   {"relay", 1, 0, 'r'},       {0, 0, 0, 0},
+    {"process", 1, 0, 'p'},     {"ended", 1, 0, 'e'},         {"user", 1, 0, 'u'},          {"same-user", 0, 0, 's'},
+    {"keeper", 1, 0, 'k'},      {"workspace", 1, 0, 'w'},     {"scratch-bytes", 1, 0, 't'}, {"cgroup", 1, 0, 'g'},
+    {"hide", 1, 0, 'h'},        {"address-space", 1, 0, 'a'}, {"cpu-seconds", 1, 0, 'c'},   {"descriptor", 1, 0, 'd'},
+    {"show-errors", 0, 0, 'o'}, {"file-size", 1, 0, 'f'},     {"relay", 1, 0, 'r'},         {0, 0, 0, 0},
   };
   for (int option; (option = getopt_long(argc, argv, "+", options, 0)) != -1;) {
     switch (option) {
@@ -85,6 +84,7 @@ static void read_plan(int argc, char **argv) {
       case 'g': take_cgroup(optarg); break;
       case 'h': take_hidden(optarg); break;
       case 'a': plan.address_space = to_number(optarg); break;
+      case 'f': plan.file_size = to_number(optarg); break;
       case 'c': plan.cpu_seconds = to_number(optarg); break;
       case 'd': plan.descriptor = optarg; break;
       case 'r': plan.relay = optarg; break;

@@ -9,6 +9,8 @@ export interface DockerPolicy {
   type: 'docker';
   /** The root file system of the container is read-only; `/workspace`, `/tmp` and `/dev/shm` stay writable. Default: false. */
   readOnlyRootfs?: boolean | undefined;
+  /** Container runtime, as the engine names it (`runsc`, `kata`); the operator must allow it. Default: that of the engine. */
+  runtime?: string | undefined;
 }
 
 /** The host itself, without a container, as the user that its operator names. */
@@ -36,6 +38,10 @@ const POLICY_SCHEMAS = [
   z.strictObject({
     type: z.literal('docker'),
     readOnlyRootfs: z.boolean('must be true or false').default(false),
+    runtime: z
+      .string('must be a string')
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be the name of a runtime')
+      .optional(),
   }),
   z.strictObject({ type: z.literal('host') }),
   z.strictObject({ type: z.literal('bubblewrap') }),

@@ -11,6 +11,8 @@ import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 export const hostBeatSchema = z.object({
   slots: z.number(),
   free: z.number(),
+  /** Sessions with a shell whose next command waits for an approval. */
+  held: z.number().default(0),
   policies: z.array(z.string()),
   version: z.string(),
   protocol: z.number(),
@@ -46,6 +48,8 @@ export interface HostInfo {
   slots: number;
   /** Of these, how many are free. */
   free: number;
+  /** Of those that are not free, how many have a command that waits for an approval. Sessions without a shell wait on no host. Absent when none does. */
+  held?: number;
   /** The execution policies that its operator allows, `SHELLFLEET_POLICIES`. */
   policies: string[];
   /** Of its worker. */

@@ -162,6 +162,7 @@ class TinyHost implements MailboxHost {
     const beat: HostBeat = {
       slots,
       free: slots - this.#owned.size,
+      held: 0,
       policies: ['docker'],
       version: '0.0.0',
       protocol: PROTOCOL_VERSION,

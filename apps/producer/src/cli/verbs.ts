@@ -12,6 +12,7 @@ import { registerDown } from './down.ts';
 import { registerExec } from './exec.ts';
 import { registerHosts } from './hosts.ts';
 import { registerLogs } from './logs.ts';
+import { registerPolicy } from './policy.ts';
 import { registerPs } from './ps.ts';
 import { registerQueue } from './queue.ts';
 import { registerRestart } from './restart.ts';
@@ -28,6 +29,6 @@ export type RegisterVerb = (program: Command, context: Context) => void;
 export const verbs: Readonly<Record<string, readonly RegisterVerb[]>> = {
   'Sessions:': [registerExec, registerRun, registerAttach, registerPs, registerCp, registerRestart, registerClose],
   'Commands:': [registerLogs, registerWait, registerCancel, registerQueue, registerApprovals, registerBatch],
-  'The fleet:': [registerHosts, registerTools, registerWorker],
+  'The fleet:': [registerHosts, registerTools, registerPolicy, registerWorker],
   'This machine:': [registerUp, registerDown, registerDoctor, registerCompletion],
 };

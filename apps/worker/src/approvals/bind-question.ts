@@ -21,12 +21,14 @@ export function bindQuestion(
   namespace: string,
   sealer: Sealer,
 ): BoundQuestion {
-  const { tenant, session, generation, entryId, payload, spec, epoch, attempt } = question;
+  const { tenant, session, generation, entryId, payload, spec, epoch, attempt, opens } = question;
   // They do not change what runs.
   const { labels, priority, idleTimeoutMs, maxLifetimeMs, hostGraceMs, onHostLoss, approvalTimeoutMs, ...place } = spec;
   const { matchedRules = [], outside = false, reason } = asked;
+  // An answer about a command in a shell that is there says nothing about the commands that open one.
+  const opening = opens && spec.startupCommands.length + spec.shutdownCommands.length > 0;
   const digest = (of: unknown) => sealer.digest(toCanonicalJson(JSON.parse(JSON.stringify(of))));
-  const what = digest(['approval', namespace, tenant, payload, place, attempt, matchedRules, outside, reason]);
+  const what = digest(['approval', namespace, tenant, payload, place, attempt, opening, matchedRules, outside, reason]);
   const binding = digest(['approval of', what, session, generation, entryId, epoch]);
   return { hash: toHex(what).slice(0, 20), binding };
 }

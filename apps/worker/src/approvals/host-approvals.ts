@@ -89,7 +89,7 @@ export class HostApprovals implements Answers {
     const looked = { ...bound, prefixes: asked.amendment !== undefined };
     const find = () => retryWhileRedisIsDown(() => findAnswer(redis, keys, question, looked), signal);
     let found = await find();
-    // HOST-APPROVALS-2. Each round applies what the one before has seen, and invalid answers are dropped.
+    // HOST-APPROVALS-2: each round applies what the one before has seen, and invalid answers are dropped.
     while (found.unapplied > 0) {
       signal.throwIfAborted();
       await this.apply(question.tenant);

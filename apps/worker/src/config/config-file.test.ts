@@ -23,6 +23,7 @@ const DEFAULTS = {
     runtimes: [],
     unjudged: [],
   },
+  approvals: { pendingPerTenant: 10_000 },
   audit: { retention: 90 * 86_400_000, commands: true },
 };
 
@@ -41,6 +42,8 @@ allow:
   privateAddresses: [10.1.0.0/16]
   runtimes: [runsc]
   unjudged: [tools]
+approvals:
+  pendingPerTenant: 50
 audit:
   retention: 30d
   commands: false
@@ -55,12 +58,16 @@ audit:
       runtimes: ['runsc'],
       unjudged: ['tools'],
     },
+    approvals: { pendingPerTenant: 50 },
     audit: { retention: 30 * 86_400_000, commands: false },
   });
 });
 
 test.each([
-  ['rulez: []', "line 1: must have only these sections: rules, allow, audit; it has the unknown field 'rulez'"],
+  [
+    'rulez: []',
+    "line 1: must have only these sections: rules, allow, approvals, audit; it has the unknown field 'rulez'",
+  ],
   ['rules: rules.yaml', 'line 1: rules must be a list of files'],
   ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],
   ['allow:\n  modes: [none]', 'line 2: allow.modes[0] must be one of read-only, workspace-write'],

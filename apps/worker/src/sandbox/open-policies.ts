@@ -72,6 +72,7 @@ export async function openDocker(
       users: config.users,
       workspaces: config.workspaces,
       bounds: toBounds(config),
+      runtimes: config.file.allow.runtimes,
       sandbox: config.file.allow,
     },
   });

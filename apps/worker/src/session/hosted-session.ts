@@ -44,6 +44,8 @@ export type Stop = 'hand-over' | 'end';
 
 export class HostedSession {
   readonly job: SessionJob;
+  /** It has a shell, and its next entry waits for an approval. */
+  asks = false;
   readonly #deps: SessionDeps;
   readonly #keys: SessionKeys;
   readonly #logger: Logger;
@@ -338,7 +340,11 @@ export class HostedSession {
     if (idle.type === 'given-up') return true;
     if (idle.type === 'closing') this.#close();
     if (idle.type === 'fenced') this.#become('fenced');
-    if (idle.type === 'waits') await this.#wakeUps.wait({ timeoutMs: idle.timeoutMs });
+    if (idle.type === 'waits') {
+      this.asks = idle.asks;
+      await this.#wakeUps.wait({ timeoutMs: idle.timeoutMs });
+      this.asks = false;
+    }
     this.#mailboxEmpty = false;
     return false;
   }

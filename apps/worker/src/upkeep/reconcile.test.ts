@@ -40,7 +40,12 @@ const run = (
   times: { quietMs?: number; retentionMs?: number } = {},
 ) => {
   const session: FoundSession = { keys, score: '12', state: state && { ...waits, ...state }, owner };
-  const deps = { redis: {} as never, fleet: fleetKeys('ns'), jobs: jobs as unknown as SessionJobs, intervalMs: 1 };
+  const deps = {
+    redis: { hexists: async () => 1 } as never,
+    fleet: fleetKeys('ns'),
+    jobs: jobs as unknown as SessionJobs,
+    intervalMs: 1,
+  };
   const all = { ...deps, quietMs: 60_000, retentionMs: 100_000, sealKeys: [], keyPatienceMs: 0, ...times };
   return reconcile(session, NOW, { ...all, logger: pino({ level: 'silent' }) }, memory);
 };

@@ -30,6 +30,11 @@ export class HostedSessions {
     return this.#sessions.size;
   }
 
+  /** How many have a shell and an entry that waits for an approval. */
+  get asking(): number {
+    return [...this.#sessions.values()].filter(({ session }) => session.asks).length;
+  }
+
   find(ref: SessionRef): HostedSession | undefined {
     return this.#sessions.get(memberOf(ref))?.session;
   }

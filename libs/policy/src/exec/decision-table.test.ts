@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { ApprovalPolicy, PrefixRule, SandboxOptions } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { asksAfterDenial } from './decision-table.ts';
@@ -53,6 +54,15 @@ test.each(Object.entries(rows))(
     expect(found).toEqual(expected[row as keyof typeof rows]);
   },
 );
+
+test('S3-24: the page about policies shows this table', async () => {
+  const page = await readFile(new URL('../../../../docs/policy.md', import.meta.url), 'utf8');
+  const words = { skip: 'run', 'needs-approval': 'ask', forbidden: 'forbid' };
+  const shown = Object.entries(expected).map(
+    ([row, found]) => `| ${[row, ...found.map((one) => words[one])].join(' | ')} |`,
+  );
+  expect(page).toContain(shown.join('\n'));
+});
 
 test('S3-24: without a sandbox the rows are the same, and there is nothing to leave', () => {
   for (const [row, { script, ...asked }] of Object.entries(rows)) {

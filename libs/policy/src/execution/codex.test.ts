@@ -66,11 +66,16 @@ describe('how Codex is called', () => {
 });
 
 describe('planCodex', () => {
+  test('a workspace that Codex would let a session write to is not called read-only', () => {
+    const spec = { policy: 'codex', workspace: { path: '/srv/projects', readOnly: true } };
+    expect(sessionSpecSchema.safeParse(spec).error?.issues.map(({ path }) => path)).toEqual([['workspace']]);
+  });
+
   test('S0-21: is what the host policy plans, with a workspace to write to and no network', () => {
     expect(plan()).toEqual({
       workspace: undefined,
       group: { memoryBytes: 512 * MIB, cpus: 1, pids: 256 },
-      process: { addressSpaceBytes: undefined, cpuTimeSeconds: undefined },
+      process: { addressSpaceBytes: undefined, cpuTimeSeconds: undefined, fileSizeBytes: undefined },
       config: { sandbox_mode: 'workspace-write', 'sandbox_workspace_write.network_access': false },
     });
   });

@@ -25,7 +25,11 @@ export interface HostPlan {
   /** Limits of the whole session. Undefined: this host has no control groups, and the spec asks for no limit. */
   group: { memoryBytes: number; cpus: number; pids: number } | undefined;
   /** Limits of each process. */
-  process: { addressSpaceBytes: number | undefined; cpuTimeSeconds: number | undefined };
+  process: {
+    addressSpaceBytes: number | undefined;
+    cpuTimeSeconds: number | undefined;
+    fileSizeBytes: number | undefined;
+  };
 }
 
 const NO_GROUPS = 'this host has no control group for its sessions, so nothing can bound it';
@@ -51,6 +55,7 @@ export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances):
     process: {
       addressSpaceBytes: controlGroups ? undefined : limits.memoryBytes,
       cpuTimeSeconds: limits.cpuTimeSeconds,
+      fileSizeBytes: limits.fileSizeBytes,
     },
   };
 }

@@ -8,6 +8,7 @@ import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type HostAllowances, type HostPlan, type SandboxAllowances, WORKSPACE_PATH } from '@shellfleet/policy';
 import { type ResolvedSessionSpec, sessionSpecSchema, withDefaultLimits } from '@shellfleet/protocol';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
+import { makeWorkspace } from '../make-workspace.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
 import type { FoundSandbox, KeeperLink, Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox.ts';
 import { sandboxName } from '../sandbox-name.ts';
@@ -114,7 +115,7 @@ export class HostSandboxes implements Sandboxes {
     const { launcherPath, sockets } = this.#options;
     const keys = [...new Set([...this.#options.hidden, ...hidden])];
     const request = { launcherPath, user, scratchBytes: 2 ** 20, groups: [], hidden };
-    const none = { addressSpaceBytes: undefined, cpuTimeSeconds: undefined };
+    const none = { addressSpaceBytes: undefined, cpuTimeSeconds: undefined, fileSizeBytes: undefined };
     const spec = sessionSpecSchema.parse({ policy: wall.policy });
     const { program: wallProgram } = wall.plan(spec, this.#allowances);
     const opened = wall.descriptor === undefined ? {} : { descriptor: wall.descriptor };
@@ -131,6 +132,7 @@ export class HostSandboxes implements Sandboxes {
     try {
       await records.at(name).write(record); // HOST-POLICY-1
       const folder = await folders.create(name);
+      if (plan.workspace !== undefined) await makeWorkspace(plan.workspace, this.#options.workspaces, this.#parts.user);
       const workspace = plan.workspace ?? (await workspaces.create(name));
       const joined = plan.group === undefined ? [] : ((await groups?.create(name, plan.group)) ?? []);
       const start = () =>

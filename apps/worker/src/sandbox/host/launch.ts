@@ -21,6 +21,7 @@ export interface Launch {
   hidden: string[];
   addressSpaceBytes: number | undefined;
   cpuTimeSeconds: number | undefined;
+  fileSizeBytes: number | undefined;
   program: string[];
   /** A file that the program gets open, under the number that the launcher gives it. */
   descriptor?: string;
@@ -72,6 +73,7 @@ function toArguments(request: Launch): string[] {
     ...request.hidden.flatMap((folder) => ['--hide', folder]),
     ...optional('--address-space', request.addressSpaceBytes),
     ...optional('--cpu-seconds', request.cpuTimeSeconds),
+    ...optional('--file-size', request.fileSizeBytes),
     ...optional('--descriptor', request.descriptor),
     ...optional('--relay', request.relay),
     ...(request.showsErrors ? ['--show-errors'] : []),
