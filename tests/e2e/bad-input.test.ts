@@ -258,8 +258,8 @@ describe('A session spec', () => {
     ]);
   });
 
-  test.each([{ approval: 'never' }, { execPolicy: [] }, { sandbox: {} }])(
-    'what is not supported is refused, never ignored: %o',
+  test.each([{ approvals: 'never' }, { execPolicies: [] }, { sandboxes: {} }])(
+    'a field that there is not is refused, never ignored: %o',
     async (spec) => {
       const field = `spec.${Object.keys(spec)[0]}`;
       await expectRefusal(() => stack.fleet.session('never', spec as SessionSpec), 'SESSION_SPEC_INVALID', [

@@ -192,6 +192,23 @@ test('a folder is mounted where the spec wants it, beside the home of the sessio
   ).toBe('of the host\nrefused\n');
 });
 
+test('the program, the directory and the user of an image do not take the place of those of a session', async () => {
+  const plain = await create();
+  const changes = 'ENTRYPOINT ["/bin/false"]\nCMD ["never"]\nWORKDIR /usr\nUSER 2000\nENV FROM_IMAGE=yes';
+  const { Id: image } = await containerOf(plain).commit({
+    repo: 'shellfleet-test/own',
+    tag: String(process.pid),
+    changes,
+  });
+  await plain.remove();
+  try {
+    await using box = await start({ image: `shellfleet-test/own:${process.pid}` });
+    expect(await box.run('pwd; id -u; echo $FROM_IMAGE')).toBe('/workspace\n1000\nyes\n');
+  } finally {
+    await docker.getImage(image).remove({ force: true });
+  }
+});
+
 describe('a container runtime', () => {
   test('is the one that the spec names', async () => {
     const sandbox = await create({ policy: { type: 'docker', runtime: 'runc' } });

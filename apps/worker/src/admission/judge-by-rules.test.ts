@@ -59,6 +59,13 @@ test('a rule of the session, and one that a person approved, answer what the ses
   expect(decide(question({ script: 'git fetch', spec }), [rule('git', 'fetch')]).type).toBe('asks');
 });
 
+test('a rule allows no command that brings a PATH of its own', () => {
+  const { decide } = judge(['rules: [{ pattern: [git], decision: allow }]']);
+  const asked = { script: 'git log', spec: { approval: 'unless-trusted' } } as const;
+  expect(decide(question({ ...asked, env: { CI: '1' } })).type).toBe('allowed');
+  expect(decide(question({ ...asked, env: { PATH: '/workspace' } })).type).toBe('asks');
+});
+
 test('rules of a session that are not valid are an error of its commands', () => {
   const execPolicy = [{ pattern: ['git'], decision: 'allow' as const, match: ['make'] }];
   expect(() => judge([]).decide(question({ spec: { execPolicy } }))).toThrow('The rules of the session (execPolicy)');

@@ -83,7 +83,8 @@ function contextOf(
   const escalate = attempt.number === 2 || (payload.type === 'command' && payload.escalate !== undefined);
   const answered = granted.length === 0 ? [] : [compileRules(granted, { source: 'approvals' })];
   const { session = [], ...context } = openingContext(spec, operator);
-  return { ...context, session: [...session, ...answered], escalate };
+  const env = payload.type === 'command' ? Object.keys(payload.env ?? {}) : [];
+  return { ...context, session: [...session, ...answered], escalate, env };
 }
 
 /** Nothing that a fresh shell runs leaves the sandbox. */
@@ -126,7 +127,7 @@ function findingOf(question: AdmissionQuestion, payload: CommandPayload, context
 
 /** The commands that a fresh shell runs, and those that run before it ends: they are decided before there is a shell. */
 function openingFindings({ startupCommands, shutdownCommands }: ResolvedSessionSpec, context: Context): RuleDecision[] {
-  const inside = { ...context, escalate: false };
+  const inside = { ...context, escalate: false, env: [] };
   return [
     ...startupCommands.map((script) => ofOpening('startup', script, inside)),
     ...shutdownCommands.map((script) => ofOpening('shutdown', script, inside)),

@@ -10,19 +10,21 @@ const rule = (decision: PrefixRule['decision'], ...pattern: PrefixRule['pattern'
 });
 
 interface Given {
+  env?: string[];
   operator?: PrefixRule[][];
   session?: PrefixRule[];
   approval?: ApprovalPolicy;
   escalate?: boolean;
 }
 
-function decideWith(script: string, { operator = [], session = [], approval, escalate = false }: Given) {
+function decideWith(script: string, { operator = [], session = [], approval, escalate = false, env = [] }: Given) {
   return decide(script, {
     operator: operator.map((rules, index) => compileRules(rules, { source: `file ${index}` })),
     session: [compileRules(session, { source: 'the session' })],
     approval,
     sandboxed: true,
     escalate,
+    env,
   });
 }
 
@@ -73,6 +75,20 @@ test("a session's prompt and forbid hold where the operator allows", () => {
     bypassSandbox: false,
   });
 });
+
+test.each(['PATH', 'LD_LIBRARY_PATH'])(
+  'nothing allows a command whose env sets %s: its programs may be others',
+  (name) => {
+    const operator = [[rule('allow', 'git')]];
+    for (const script of ['git log', 'ls'])
+      expect(decideWith(script, { operator, approval: 'unless-trusted', env: [name] })).toMatchObject({
+        requirement: 'needs-approval',
+        classification: 'unknown',
+        bypassSandbox: false,
+      });
+    expect(decideWith('git log', { operator, approval: 'unless-trusted', env: ['CI'] }).requirement).toBe('skip');
+  },
+);
 
 test.each([
   '/usr/bin/git push',

@@ -22,6 +22,8 @@ export interface DecisionContext {
   escalate: boolean;
   /** Whether `selection` is 'require': it may not leave the sandbox. */
   mustStay?: boolean;
+  /** Names of the variables that are set for this script alone. */
+  env?: readonly string[];
 }
 
 /** One command of a script, and what it is to the rules. */
@@ -58,7 +60,7 @@ interface Cause {
 
 /** Decides about a script by its words: whether it may run, must be asked about, or may not run. */
 export function decide(script: string, context: DecisionContext): Decision {
-  const reading = readScript(script);
+  const reading = underVariables(readScript(script), context);
   const judged = reading.commands.map((command) => judge(command, reading.form, context));
   const causes: Cause[] = judged.map((segment) => ({ answer: segment.answer, reason: reasonOf(segment) }));
   causes.push(...wholeCauses(reading, context));
@@ -85,6 +87,14 @@ export function decide(script: string, context: DecisionContext): Decision {
 const SKIP: Cause = { answer: 'skip', reason: undefined };
 const STRICTNESS: Record<Answer, number> = { skip: 0, ask: 1, forbid: 2 };
 const REQUIREMENTS = { skip: 'skip', ask: 'needs-approval', forbid: 'forbidden' } as const;
+
+/** Which program a name means, and what it loads: a script that sets them before a command is not plain either. */
+const MOVES_PROGRAMS = /^(PATH|LD_.*)$/;
+
+function underVariables(reading: Reading, { env = [] }: DecisionContext): Reading {
+  const isKnown = reading.form === 'unreadable' || !env.some((name) => MOVES_PROGRAMS.test(name));
+  return isKnown ? reading : { ...reading, form: 'opaque' };
+}
 
 function judge(
   command: CommandWords,
@@ -128,7 +138,13 @@ function wholeCauses(
 ): Cause[] {
   if (form === 'opaque') {
     const answer = answerFor('unknown', approval);
-    return [{ answer, reason: 'It holds more than plain commands, so that no rule can allow it.' }];
+    return [
+      {
+        answer,
+        reason:
+          'It holds more than plain commands, or its `env` changes which programs they are, so that no rule can allow it.',
+      },
+    ];
   }
   if (form !== 'unreadable') return [];
   // A comment that makes it too long to read must not hide a command from the rules.

@@ -45,7 +45,7 @@ const EVERYTHING: SessionSpec = {
   limits: { diskBytes: 2 ** 30, fileSizeBytes: 2 ** 30 },
 };
 
-test('the page names every option that is sent, and no other', async () => {
+test('the page names every option that is sent, and no other: none comes from elsewhere (S0-36, S0-37)', async () => {
   const sent = [...(await readTable())].filter(([, value]) => value !== 'not sent').map(([name]) => name);
   expect(Object.keys(optionsOf(EVERYTHING)).sort()).toEqual(sent.sort());
   expect(sent).toEqual(expect.arrayContaining(Object.keys(optionsOf({}))));
