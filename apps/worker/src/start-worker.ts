@@ -8,14 +8,14 @@ import {
   readAuditHeads,
   refuseMissingPermissions,
 } from '@shellfleet/mailbox';
-import { ATTRIBUTES, ensureShellfleetError, toCommandId } from '@shellfleet/protocol';
+import { ATTRIBUTES, ensureShellfleetError, type HostBeat, toCommandId } from '@shellfleet/protocol';
 import { type Logger, pino } from 'pino';
 import type { Admission } from './admission/admission.ts';
 import { ANYONE_SUBMITS, createAdmission } from './admission/create-admission.ts';
 import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.ts';
 import { RuleFiles } from './admission/rule-files.ts';
 import { openAudit } from './audit/file-audit.ts';
-import { ConfigError, readConfig } from './config/config.ts';
+import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
 import { openJournal } from './journal/journal.ts';
@@ -109,7 +109,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     machine: createHash('sha256').update(hostKey).digest('hex').slice(0, 16),
     slots: config.slots,
     policies: config.policies,
-    allow: { modes: config.file.allow.modes, networks: config.file.allow.networks },
+    allow: pickAllowed(config),
     tools: { offered: tools, slots: config.toolSlots, env: config.toolEnv },
     defaultImage: config.defaultImage,
     version: VERSION,
@@ -147,6 +147,12 @@ async function run(admission: Admission | undefined): Promise<void> {
   });
   // `up` and supervisors wait for this message; a signal may follow at once.
   process.send?.({ type: 'ready', hostId });
+}
+
+/** What decides where sessions are placed. */
+function pickAllowed({ file }: WorkerConfig): HostBeat['allow'] {
+  const { modes, networks, runtimes } = file.allow;
+  return { modes, networks, runtimes };
 }
 
 /** RULES-3 */

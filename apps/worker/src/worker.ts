@@ -120,7 +120,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     policies: deps.policies,
     sealKeys: [...sealer.keyIds],
     schema: SCHEMA_VERSION,
-    allow: deps.allow ?? { modes: [], networks: [] },
+    allow: deps.allow ?? { modes: [], networks: [], runtimes: [] },
   };
   const offers = offeredClasses(abilities);
   const timing = { lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS };

@@ -21,10 +21,10 @@ export const hostBeatSchema = z.object({
   sealKeys: z.array(z.string()).default([]),
   /** The newest schema version of specs and entries that it understands. It understands all older ones. */
   schema: z.number().int().min(0).max(1_000).default(0),
-  /** What its operator lets sessions ask for: sandbox modes, networks. */
+  /** What its operator lets sessions ask for: sandbox modes, networks, container runtimes. */
   allow: z
-    .object({ modes: z.array(z.string()), networks: z.array(z.string()) })
-    .default({ modes: ['read-only', 'workspace-write'], networks: ['restricted'] }),
+    .object({ modes: z.array(z.string()), networks: z.array(z.string()), runtimes: z.array(z.string()) })
+    .default({ modes: ['read-only', 'workspace-write'], networks: ['restricted'], runtimes: [] }),
   draining: z.boolean(),
   /** Why the host takes no new session at present, one sentence each. */
   problems: z.array(z.string()).default([]),

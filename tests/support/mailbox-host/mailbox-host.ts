@@ -171,7 +171,7 @@ class TinyHost implements MailboxHost {
       problems: [],
       warnings: [],
       sealKeys: [...this.#sealer.keyIds],
-      allow: { modes: [], networks: [] },
+      allow: { modes: [], networks: [], runtimes: [] },
       schema: 1,
       defaultImage: 'none',
       retentionMs: LIMITS.defaultRetentionMs,
