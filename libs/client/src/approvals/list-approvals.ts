@@ -68,9 +68,15 @@ async function listPending(
 
 /** Undefined when it was not sealed with a key of this process. */
 function toPending(context: ApprovalsContext, keys: ApprovalKeys, pending: PendingQuestion): Approval | undefined {
-  const { id, count, askedAt, expiresAt } = pending;
+  const { id, written, count, askedAt, expiresAt } = pending;
   const question = openQuestion(context, keys, pending);
-  return question && { ...toApproval(question), id, state: 'pending', count, ...toTimes(askedAt, expiresAt) };
+  if (question === undefined) return undefined;
+  const ofFiles = sealPlace('approval-question', keys, { question: id });
+  const filesWritten = written.flatMap((path) => open(context, path, ofFiles, z.string()) ?? []);
+  return {
+    ...{ ...toApproval(question), id, state: 'pending', count, ...toTimes(askedAt, expiresAt) },
+    ...(filesWritten.length === 0 ? {} : { filesWritten: [...new Set(filesWritten)] }),
+  };
 }
 
 export function openQuestion(
