@@ -89,6 +89,19 @@ test('changed rules hold for the next command, and for one that waits for a pers
   expect(await session.run('git push')).toMatchObject({ outcome: 'failure' });
 });
 
+test('a question lists the files that were changed since it was asked', async () => {
+  const session = await stack.fleet.session(nextId());
+  await session.run('echo opened');
+  const asked = session.run('git fetch');
+  const questions = () => stack.fleet.approvals.list({ sessionId: session.id });
+  await until(questions, ([question]) => question !== undefined);
+  await session.files.write('/tmp/hook', 'rm -rf /');
+  const [question] = await questions();
+  expect(question).toMatchObject({ script: 'git fetch', filesWritten: ['/tmp/hook'] });
+  await stack.fleet.approvals.deny(question?.id ?? '');
+  expect(await asked).toMatchObject({ outcome: 'denial', reason: 'approver' });
+});
+
 test('while changed rules are not valid, those before hold, and `hosts` says what to mend', async () => {
   const session = await stack.fleet.session(nextId());
   await change('rules: [', 'rules.reload-failed');
