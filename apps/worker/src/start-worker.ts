@@ -15,6 +15,7 @@ import { createAdmission } from './admission/create-admission.ts';
 import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.ts';
 import { RuleFiles } from './admission/rule-files.ts';
 import { auditAnswers } from './approvals/audit-answers.ts';
+import type { Audit } from './audit/audit.ts';
 import { openAudit } from './audit/file-audit.ts';
 import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
@@ -85,7 +86,6 @@ async function run(admission: Admission | undefined): Promise<void> {
   const config = readConfig();
   const logger = pino({ level: config.logLevel, formatters: { level: (label) => ({ level: label }) } });
   const ruleFiles = new RuleFiles(config.file.rules, logger);
-  const rules = judgeByRules(ruleFiles, { unjudged: config.file.allow.unjudged, onReported: logReported(logger) });
   const folder = await openStateFolder(config.stateFolder, config.hostId);
   const { hostId, hostKey } = folder;
   const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
@@ -105,6 +105,8 @@ async function run(admission: Admission | undefined): Promise<void> {
     anchored: await readAuditHeads(connected.redis, config.namespace, hostId),
   });
   const signing = askForSignatures(config.file.keys, audit, logger);
+  const { unjudged } = config.file.allow;
+  const rules = judgeByRules(ruleFiles, { unjudged, onReported: noteReported(logger, audit) });
   const worker = await createWorker({
     connected,
     namespace: config.namespace,
@@ -160,7 +162,9 @@ function pickAllowed({ file }: WorkerConfig): HostBeat['allow'] {
 }
 
 /** RULES-3 */
-function logReported(logger: Logger): (decision: ReportedDecision) => void {
-  return ({ question: { session, entryId }, requirement, rules }) =>
-    logger.info({ [ATTRIBUTES.commandId]: toCommandId(session, entryId), requirement, rules }, 'rules.reported');
+function noteReported(logger: Logger, audit: Audit): (decision: ReportedDecision) => void {
+  return ({ question: { tenant, session, generation, entryId: entry }, requirement, rules }) => {
+    logger.info({ [ATTRIBUTES.commandId]: toCommandId(session, entry), requirement, rules }, 'rules.reported');
+    audit.note(tenant, () => ({ type: 'reported', session, generation, entry, decision: requirement, rules }));
+  };
 }
