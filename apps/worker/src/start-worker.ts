@@ -11,9 +11,11 @@ import {
 import { ATTRIBUTES, ensureShellfleetError, type HostBeat, toCommandId } from '@shellfleet/protocol';
 import { type Logger, pino } from 'pino';
 import type { Admission } from './admission/admission.ts';
-import { ANYONE_SUBMITS, createAdmission } from './admission/create-admission.ts';
+import { createAdmission } from './admission/create-admission.ts';
 import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.ts';
 import { RuleFiles } from './admission/rule-files.ts';
+import { auditAnswers } from './approvals/audit-answers.ts';
+import type { Audit } from './audit/audit.ts';
 import { openAudit } from './audit/file-audit.ts';
 import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
@@ -24,6 +26,7 @@ import type { Stop } from './session/hosted-session.ts';
 import { chooseTransport } from './shell/transport/choose-transport.ts';
 import { loadTools } from './tools/load-tools.ts';
 import { toolMark } from './tools/tool-host.ts';
+import { askForSignatures } from './worker/ask-for-signatures.ts';
 import { createWorker } from './worker.ts';
 
 const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
@@ -83,7 +86,6 @@ async function run(admission: Admission | undefined): Promise<void> {
   const config = readConfig();
   const logger = pino({ level: config.logLevel, formatters: { level: (label) => ({ level: label }) } });
   const ruleFiles = new RuleFiles(config.file.rules, logger);
-  const rules = judgeByRules(ruleFiles, { unjudged: config.file.allow.unjudged, onReported: logReported(logger) });
   const folder = await openStateFolder(config.stateFolder, config.hostId);
   const { hostId, hostKey } = folder;
   const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
@@ -102,6 +104,9 @@ async function run(admission: Admission | undefined): Promise<void> {
     noted: config.file.audit.commands,
     anchored: await readAuditHeads(connected.redis, config.namespace, hostId),
   });
+  const signing = askForSignatures(config.file.keys, audit, logger);
+  const { unjudged } = config.file.allow;
+  const rules = judgeByRules(ruleFiles, { unjudged, onReported: noteReported(logger, audit) });
   const worker = await createWorker({
     connected,
     namespace: config.namespace,
@@ -114,6 +119,8 @@ async function run(admission: Admission | undefined): Promise<void> {
     defaultImage: config.defaultImage,
     version: VERSION,
     sealKeys,
+    verifier: signing.verifier,
+    approvals: { ...config.file.approvals, check: auditAnswers(audit) },
     audit,
     sandboxes,
     hostLog: createHostLog(folder.logs, config.logs),
@@ -125,8 +132,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     retentionMs: config.retentionMs,
     readerStallMs: config.readerStallMs,
     room: { stateFolder: config.stateFolder, least: config.leastFree },
-    admission: (answers) => admission ?? createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
-    approvals: config.file.approvals,
+    admission: (answers) => admission ?? createAdmission({ signatures: signing.signatures, rules, answers }),
     refuseTools: rules.refuseTools,
     warnings: () => ruleFiles.warnings,
     logger,
@@ -156,7 +162,9 @@ function pickAllowed({ file }: WorkerConfig): HostBeat['allow'] {
 }
 
 /** RULES-3 */
-function logReported(logger: Logger): (decision: ReportedDecision) => void {
-  return ({ question: { session, entryId }, requirement, rules }) =>
-    logger.info({ [ATTRIBUTES.commandId]: toCommandId(session, entryId), requirement, rules }, 'rules.reported');
+function noteReported(logger: Logger, audit: Audit): (decision: ReportedDecision) => void {
+  return ({ question: { tenant, session, generation, entryId: entry }, requirement, rules }) => {
+    logger.info({ [ATTRIBUTES.commandId]: toCommandId(session, entry), requirement, rules }, 'rules.reported');
+    audit.note(tenant, () => ({ type: 'reported', session, generation, entry, decision: requirement, rules }));
+  };
 }

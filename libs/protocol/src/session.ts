@@ -142,7 +142,8 @@ export const sessionSpecSchema = fieldsSchema
       issues.push({ code: 'custom', path: [field], message, input: field });
     if (image !== undefined) refuse('image', `has no meaning under the ${policy.type} policy, which runs no image`);
     const mount = workspaceOf({ workspace });
-    if (policy.type === 'host' && mount?.readOnly) refuse('workspace', 'cannot be read-only under the host policy');
+    if (policy.type !== 'bubblewrap' && mount?.readOnly)
+      refuse('workspace', `cannot be read-only under the ${policy.type} policy`);
     if (mount !== undefined && mount.target !== defaults.cwd)
       refuse('workspace', `can only be at ${defaults.cwd} under the ${policy.type} policy`);
     if (user !== undefined) refuse('user', `is named by the host's operator under the ${policy.type} policy`);
@@ -162,12 +163,3 @@ export function specSchema({ sandbox, approval, execPolicy }: ResolvedSessionSpe
 
 /** The reason of the event `session.closed` of a driven session that nobody closed. */
 export const DRIVER_GONE = 'its driver is gone';
-
-/** JSON with sorted keys, so that equal values give equal text. */
-export function toCanonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
-      : inner,
-  );
-}
