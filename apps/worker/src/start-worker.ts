@@ -91,6 +91,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     machine: createHash('sha256').update(hostKey).digest('hex').slice(0, 16),
     slots: config.slots,
     policies: config.policies,
+    allow: { modes: config.file.allow.modes, networks: config.file.allow.networks },
     tools: { offered: tools, slots: config.toolSlots, env: config.toolEnv },
     defaultImage: config.defaultImage,
     version: VERSION,

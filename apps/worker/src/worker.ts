@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import { type Connected, createSealer, recordRetention } from '@shellfleet/mailbox';
-import { fleetKeys, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
+import { fleetKeys, type HostBeat, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { ulid } from 'ulid';
@@ -57,6 +57,8 @@ export interface WorkerDeps {
   slots: number;
   policies: string[];
   tools?: { offered: readonly Tool[]; slots: number; env: Record<string, string> };
+  /** What sessions may ask for, beside the policies. Default: no relaxed mode or network. */
+  allow?: HostBeat['allow'];
   defaultImage: string;
   version: string;
   sealKeys: readonly string[];
@@ -70,6 +72,8 @@ export interface WorkerDeps {
   readerStallMs: number;
   /** What this host admits. Default: everything. */
   admission?: Admission;
+  /** What the operator of this host should mend. */
+  warnings?(): string[];
   logger: Logger;
   /** Another process acts as this host now. */
   onReplaced(): void;
@@ -98,7 +102,12 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   await claimHostId(redis, namespace, claim);
 
   const host = { redis, fleet, hostId, sealer, logger };
-  const abilities = { policies: deps.policies, sealKeys: [...sealer.keyIds], schema: SCHEMA_VERSION };
+  const abilities = {
+    policies: deps.policies,
+    sealKeys: [...sealer.keyIds],
+    schema: SCHEMA_VERSION,
+    allow: deps.allow ?? { modes: [], networks: [] },
+  };
   const offers = offeredClasses(abilities);
   const timing = { lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS };
   const jobs = await createSessionJobs({ ...host, offers, ...timing });
@@ -144,6 +153,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       boot: claim.boot,
       draining: isDraining(),
       problems: problems(),
+      warnings: deps.warnings?.() ?? [],
       defaultImage: deps.defaultImage,
       heldMs: heldTimes.median(),
       retentionMs: deps.retentionMs,

@@ -3,7 +3,7 @@ import { hostsFor, noHostReason } from './no-host-reason.ts';
 
 const host = (policies: string[], draining = false, problems: string[] = []) => ({
   ...{ policies, draining, problems },
-  ...{ sealKeys: ['key'], schema: 1 },
+  ...{ sealKeys: ['key'], schema: 1, allow: { modes: ['read-only'], networks: ['restricted', 'limited'] } },
 });
 
 test.each([
@@ -37,6 +37,17 @@ test('only hosts that offer the class, and take new sessions, count for it', () 
   const hosts = [host(['docker']), host(['host']), host(['host'], true), host(['docker', 'host', 'unheard-of'])];
   hosts.push(host(['host'], false, ['Its engine does not answer.']));
   expect(hostsFor('host~1.key', hosts)).toEqual([hosts[1], hosts[3]]);
+});
+
+test.each([
+  ['docker+network-limited~1.key', undefined],
+  ['docker+network-full~1.key', "the network 'full'"],
+  ['docker+mode-external+network-limited~1.key', "the mode 'external' and the network 'limited'"],
+])('the reason for %s says what the hosts allow', (name, asked) => {
+  expect(noHostReason(name, [host(['docker']), host(['host'])])).toBe(
+    asked &&
+      `No live host that offers the policy 'docker' allows ${asked}; they allow the modes 'read-only' and the networks 'limited', 'restricted'. Ask for less, or have the operator of a host allow it (\`allow:\` in SHELLFLEET_CONFIG).`,
+  );
 });
 
 test.each([

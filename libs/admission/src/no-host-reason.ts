@@ -1,5 +1,6 @@
 import type { HostBeat } from '@shellfleet/protocol';
 import { type Abilities, isOffered, type PlacementClass, parseClass } from './placement.ts';
+import { notAllowedReason } from './wants.ts';
 
 type Host = Abilities & Pick<HostBeat, 'draining' | 'problems'>;
 
@@ -14,7 +15,7 @@ export function noHostReason(name: PlacementClass, hosts: readonly Host[]): stri
   if (hostsFor(name, hosts).length > 0) return undefined;
   if (hosts.length === 0)
     return 'No host of this fleet is up. Start one: `shellfleet up`, or `shellfleet worker` on another machine.';
-  const { policy = name, keyId = '', schema = 0 } = parseClass(name) ?? {};
+  const { policy = name, wants = [], keyId = '', schema = 0 } = parseClass(name) ?? {};
   const offering = hosts.filter((host) => isOffered(name, host));
   const problem = offering.find(({ draining }) => !draining)?.problems[0];
   if (problem !== undefined) return `No live host that offers the policy '${policy}' takes sessions now: ${problem}`;
@@ -24,6 +25,8 @@ export function noHostReason(name: PlacementClass, hosts: readonly Host[]): stri
     const others = [...new Set(hosts.flatMap(({ policies }) => policies))].sort().map((other) => `'${other}'`);
     return `No live host offers the policy '${policy}'; they offer ${others.join(', ') || 'none'}.`;
   }
+  const notAllowed = notAllowedReason(policy, wants, withPolicy);
+  if (notAllowed !== undefined) return notAllowed;
   if (!withPolicy.some(({ sealKeys }) => sealKeys.includes(keyId))) {
     return `No live host that offers the policy '${policy}' has the seal key ${keyId || '(none)'} of the session.`;
   }

@@ -52,7 +52,12 @@ test('the copy of a placement is read back, and one that is not valid is not', (
 });
 
 test('a host offers the classes of the policies that exist, for each of its keys and each schema that it understands', () => {
-  const abilities = { policies: ['host', 'unheard-of', 'docker'], sealKeys: ['new', 'old'], schema: 2 };
+  const abilities = {
+    policies: ['host', 'unheard-of', 'docker'],
+    sealKeys: ['new', 'old'],
+    schema: 2,
+    allow: { modes: [], networks: [] },
+  };
   expect(offeredClasses(abilities)).toEqual([
     ...['docker~1.new', 'docker~2.new', 'docker~1.old', 'docker~2.old'],
     ...['host~1.new', 'host~2.new', 'host~1.old', 'host~2.old'],

@@ -19,9 +19,15 @@ export const hostBeatSchema = z.object({
   sealKeys: z.array(z.string()).default([]),
   /** The newest schema version of specs and entries that it understands. It understands all older ones. */
   schema: z.number().int().min(0).max(1_000).default(0),
+  /** What its operator lets sessions ask for: sandbox modes, networks. */
+  allow: z
+    .object({ modes: z.array(z.string()), networks: z.array(z.string()) })
+    .default({ modes: ['read-only', 'workspace-write'], networks: ['restricted'] }),
   draining: z.boolean(),
   /** Why the host takes no new session at present, one sentence each. */
   problems: z.array(z.string()).default([]),
+  /** What its operator should mend, one sentence each; it takes sessions all the same. */
+  warnings: z.array(z.string()).default([]),
   defaultImage: z.string(),
   /** Median time that its most recent sessions held a slot; absent until the first of them has ended. */
   heldMs: z.number().optional(),
@@ -48,6 +54,8 @@ export interface HostInfo {
   seenAt: string;
   /** Why the host takes no new session at present, one sentence each. Absent when it takes them. */
   problems?: string[];
+  /** What its operator should mend, one sentence each; it takes sessions all the same. Absent when there is nothing. */
+  warnings?: string[];
 }
 
 /** Opens a terminal on the session's host. Its user then writes to it through Redis. */

@@ -36,7 +36,7 @@ async function list(context: Context, json: boolean): Promise<void> {
       for (const host of hosts) await terminal.json(host);
       return;
     }
-    const rows = hosts.map(({ id, state, slots, free, policies, version, seenAt, problems = [] }) => [
+    const rows = hosts.map(({ id, state, slots, free, policies, version, seenAt, problems = [], warnings = [] }) => [
       id,
       state,
       `${free}/${slots}`,
@@ -44,9 +44,10 @@ async function list(context: Context, json: boolean): Promise<void> {
       version,
       seenAt,
       problems.join(' '),
+      warnings.join(' '),
     ]);
     await terminal.table([
-      ['HOST', 'STATE', 'FREE', 'POLICIES', 'VERSION', 'SEEN', 'TAKES NOTHING NEW BECAUSE'],
+      ['HOST', 'STATE', 'FREE', 'POLICIES', 'VERSION', 'SEEN', 'TAKES NOTHING NEW BECAUSE', 'TO MEND'],
       ...rows,
     ]);
   });

@@ -18,9 +18,13 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
   const seenAt = new Date(seenMs).toISOString();
   const parsed = hostBeatSchema.safeParse(tryJson(beat));
   if (!parsed.success) return { id, state: 'unreachable', slots: 0, free: 0, policies: [], version: '', seenAt };
-  const { slots, free, policies, version, draining, problems } = parsed.data;
+  const { slots, free, policies, version, draining, problems, warnings } = parsed.data;
   const info = { id, state: draining ? 'draining' : 'up', slots, free, policies, version, seenAt } as const;
-  return problems.length === 0 ? info : { ...info, problems };
+  return {
+    ...info,
+    ...(problems.length === 0 ? {} : { problems }),
+    ...(warnings.length === 0 ? {} : { warnings }),
+  };
 }
 
 const byId = (a: HostInfo, b: HostInfo) => (a.id < b.id ? -1 : 1);
