@@ -78,7 +78,7 @@ const workerOrder = [
   ['run', 'terminals'],
   ['shell'],
   ['admission'],
-  ['host-log', 'journal', 'lease', 'redaction', 'sandbox'],
+  ['egress', 'host-log', 'journal', 'lease', 'redaction', 'sandbox'],
   ['host', 'output', 'queue'],
   ['config'],
 ];

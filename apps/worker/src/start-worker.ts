@@ -105,6 +105,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     }),
     retentionMs: config.retentionMs,
     readerStallMs: config.readerStallMs,
+    egress: config.file.allow,
     room: { stateFolder: config.stateFolder, least: config.leastFree },
     admission:
       admission ??

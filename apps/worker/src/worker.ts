@@ -8,6 +8,7 @@ import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { ulid } from 'ulid';
 import { ADMIT_EVERYTHING, type Admission } from './admission/admission.ts';
+import type { EgressSettings } from './egress/create-session-egress.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
@@ -70,6 +71,8 @@ export interface WorkerDeps {
   retentionMs: number;
   /** How long the reader that is attached to a command may read nothing while the command waits for it. */
   readerStallMs: number;
+  /** What the proxies of sessions may let through. Default: nothing. */
+  egress?: EgressSettings;
   /** What this host admits. Default: everything. */
   admission?: Admission;
   /** What the operator of this host should mend. */
@@ -126,6 +129,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     {
       ...host,
       ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal, readerStallMs: deps.readerStallMs },
+      egress: deps.egress ?? { hosts: [], privateAddresses: [] },
       lockMs: FIRST_LOCK_MS,
       takesNew,
       limitOpening: pLimit(2 * availableParallelism()),

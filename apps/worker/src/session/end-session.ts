@@ -93,12 +93,14 @@ export async function abandon({ context, shell }: SessionParts): Promise<void> {
 
 /** Shutdown commands run whenever the fleet ends a shell, not only when a caller closes the session. */
 async function endShell({ shell, context, terminals, late }: SessionParts, why: string): Promise<void> {
-  const { spec, redaction, logger } = context;
+  const { spec, redaction, egress, logger } = context;
   // When the shell died, its terminals were ended as lost.
   if (shell.ready) await terminals.hangUp();
   if (shell.ready && shell.live !== undefined) {
+    const endUse = egress?.begin('limited');
     for (const problem of await runShutdownCommands(shell.live, spec, redaction))
       logger.warn({ problem }, 'session.shutdown-command-failed');
+    endUse?.();
   }
   await shell.end(spec.terminationTimeoutMs, why);
   await late.end();

@@ -111,6 +111,7 @@ function open(
     hostEntries: new RunningEntries(),
     journal,
     readerStallMs: 60_000,
+    egress: { hosts: [], privateAddresses: [] },
     admission: ADMIT_EVERYTHING,
     logger: pino({ level: 'silent' }),
   });

@@ -10,6 +10,7 @@ import type { FleetKeys, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Admission, AdmissionQuestion, SessionAdmission } from '../admission/admission.ts';
+import { createSessionEgress, type EgressSettings } from '../egress/create-session-egress.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
@@ -47,6 +48,8 @@ export interface SessionDeps {
   hostEntries: RunningEntries;
   journal: Journal;
   readerStallMs: number;
+  /** What the proxies of sessions may let through. */
+  egress: EgressSettings;
   /** What the host admits. */
   admission: Admission;
   logger: Logger;
@@ -98,10 +101,12 @@ export function createSessionParts(
   const redaction = createSessionRedaction(spec, keys, sealer);
   const logger = redactLog(deps.logger, redaction);
   if (redaction.warnings.length > 0) logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
+  const egress = createSessionEgress(spec, deps.egress, logger);
   const context: SessionContext = {
     ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, logger, signal, onFenced },
     stoppedUnstored: new Set<string>(),
     readerStallMs,
+    egress,
   };
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
@@ -110,6 +115,7 @@ export function createSessionParts(
       createStage: (before) => createTerminalChain(redaction.createRedactor, before),
       secrets: Object.values(spec.secrets),
     },
+    onCount: (count) => egress?.setTerminals(count),
   });
   const late = new LateOutput({
     ...{ owner, signal, logger, onFenced },
@@ -118,7 +124,7 @@ export function createSessionParts(
   });
   const shell = new SessionShell(
     {
-      ...{ ref, spec, redaction, sandboxes, logger },
+      ...{ ref, spec, redaction, sandboxes, egress, logger },
       fence: owner.fence,
       limitOpening: deps.limitOpening,
       onLate: late.push.bind(late),
