@@ -17,6 +17,7 @@ const source = {
 const figures = [
   'tests/integration/bench.test.ts',
   'tests/integration/shell-fork-bombs.test.ts',
+  'tests/e2e/abuse.test.ts',
   'tests/e2e/floods.test.ts',
   'tests/e2e/late-output-flood.test.ts',
 ];

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The entry point. Runs on the installed Node, without dependencies, and then starts the pinned Node.
-//   node scripts/bootstrap.cjs start|test|bench|chaos|example [arguments]
+//   node scripts/bootstrap.cjs start|test|bench|chaos|rules-trial|example [arguments]
 'use strict';
 const { spawn, spawnSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
@@ -18,6 +18,7 @@ const jobs = {
   test: ['scripts/test.ts'],
   bench: ['tests/bench/main.ts'],
   chaos: ['tests/chaos/main.ts'],
+  'rules-trial': ['tests/rules-trial/main.ts'],
   example: ['examples/npm-packages/src/main.ts'],
 };
 

@@ -77,8 +77,9 @@ const workerOrder = [
   ['calls', 'session', 'tools', 'upkeep'],
   ['run', 'terminals'],
   ['shell'],
+  ['approvals'],
   ['admission'],
-  ['egress', 'host-log', 'journal', 'lease', 'redaction', 'sandbox'],
+  ['audit', 'egress', 'host-log', 'journal', 'lease', 'redaction', 'sandbox'],
   ['host', 'output', 'queue'],
   ['config'],
 ];

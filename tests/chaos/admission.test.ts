@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,7 +17,7 @@ import { until } from '../support/until.ts';
 const program = fileURLToPath(new URL('../fixtures/worker-with-trial-rule.ts', import.meta.url));
 const UID = 4_717;
 const POINTS = ['asked', 'judged', 'sent', 'answered'] as const;
-const CLEAR: HeldAnswer = { type: 'clear' };
+const RELEASE: HeldAnswer = { type: 'release' };
 const DENY: HeldAnswer = { type: 'deny', result: newResult({ outcome: 'denial', reason: 'approver' }) };
 
 describe.runIf(isRoot)('the admit step', () => {
@@ -77,8 +77,11 @@ describe.runIf(isRoot)('the admit step', () => {
     await worker.start();
   }
 
-  const answer = (session: Session, command: Command, how: HeldAnswer) =>
-    answerHeld(inspect.redis, keysOf(session), entryOf(command), how);
+  /** The trial rule admits what was released after this. */
+  async function answer(session: Session, command: Command, how: HeldAnswer) {
+    if (how.type === 'release') await writeFile(join(folder, `${entryOf(command)}.granted`), '');
+    return answerHeld(inspect.redis, keysOf(session), entryOf(command), how, {});
+  }
 
   async function expectWhole(session: Session, command: Command): Promise<void> {
     expect(await inspect.broken(session.id, [command.id])).toEqual([]);
@@ -109,20 +112,20 @@ describe.runIf(isRoot)('the admit step', () => {
 
     test('a held entry is held once; an answer starts it, or ends it unstarted', async () => {
       const session = await open(`hold-${point}`);
-      const isCleared = point === 'judged' || point === 'answered';
+      const isReleased = point === 'judged' || point === 'answered';
       const command = await session.submit(`# trial hold ${point}\necho ran > log; echo ran`);
       await restartAfterDeath();
       await untilHeld(command);
       await untilReleased(session);
-      expect(await answer(session, command, isCleared ? CLEAR : DENY)).toMatchObject({ needsJob: isCleared });
+      expect(await answer(session, command, isReleased ? RELEASE : DENY)).toMatchObject({ needsJob: isReleased });
       expect(await answer(session, command, DENY)).toEqual({ type: 'not-held' });
-      expect(await command.result()).toMatchObject(isCleared ? { outcome: 'success' } : { outcome: 'denial' });
-      expect((await session.run('cat log')).stdout).toBe(isCleared ? 'ran\n' : '');
+      expect(await command.result()).toMatchObject(isReleased ? { outcome: 'success' } : { outcome: 'denial' });
+      expect((await session.run('cat log')).stdout).toBe(isReleased ? 'ran\n' : '');
       expect(await typesOf(command)).toEqual([
         'command.accepted',
         'approval.requested',
         'approval.answered',
-        ...(isCleared ? ['command.started'] : []),
+        ...(isReleased ? ['command.started'] : []),
         'command.completed',
       ]);
       await expectWhole(session, command);
@@ -131,7 +134,7 @@ describe.runIf(isRoot)('the admit step', () => {
   });
 
   test.each([
-    ['cleared', CLEAR, 'success'],
+    ['released', RELEASE, 'success'],
     ['denied', DENY, 'denial'],
   ] as const)('an entry that is %s while the worker is dead ends once', async (name, how, outcome) => {
     const session = await open(`dead-${name}`);
@@ -161,7 +164,7 @@ describe.runIf(isRoot)('the admit step', () => {
       await delay(100);
     }
     expect(await session.info()).toMatchObject({ hostId: null, queuedCommands: 2 });
-    expect(await answer(session, command, CLEAR)).toEqual({ type: 'cleared', needsJob: true });
+    expect(await answer(session, command, RELEASE)).toEqual({ type: 'released', needsJob: true });
     expect((await command.result()).stdout).toBe('ran\n');
     expect((await behind.result()).stdout).toBe('behind\n');
     await expectWhole(session, behind);
@@ -176,7 +179,7 @@ describe.runIf(isRoot)('the admit step', () => {
     const last = await session.submit('echo last');
     await untilHeld(held);
     expect((await session.info()).hostId).toBe(worker.hostId);
-    expect(await answer(session, held, CLEAR)).toEqual({ type: 'cleared', needsJob: false });
+    expect(await answer(session, held, RELEASE)).toEqual({ type: 'released', needsJob: false });
     expect((await held.result()).stdout).toBe('yes\n');
     await untilHeld(next);
     await next.cancel();

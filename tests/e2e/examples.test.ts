@@ -51,3 +51,30 @@ test.concurrent('every reader of the back end gets every line once, however ofte
   expect(stdout.match(/: every line once, and the end: success$/gm)).toHaveLength(3);
   expect(exitCode).toBe(0);
 });
+
+test.concurrent('an agent’s commands wait for a person, who approves, denies, and is not asked the same twice', async ({
+  expect,
+}) => {
+  const { approvals } = testFleet.fleet;
+  const asked: string[] = [];
+  const answering = (async () => {
+    for await (const { id, state, script } of approvals.watch()) {
+      if (state !== 'pending' || asked.includes(script)) continue;
+      asked.push(script);
+      if (script.includes('notes.txt')) await approvals.deny(id, 'the notes are needed');
+      else await approvals.approve(id, { scope: script.startsWith('node --test') ? 'session' : 'command' });
+    }
+  })().catch(() => {}); // ends with the fleet
+  const { exitCode, stdout, stderr } = await runExample('agent-with-approvals');
+  void answering;
+  expect(stderr).toBe('');
+  expect(stdout.match(/\(waits for a person\)/g)).toHaveLength(4);
+  expect(stdout).toContain('the notes are needed');
+  expect(asked).toEqual([
+    'node --test /workspace/repo/sum.test.mjs',
+    expect.stringContaining('sum.mjs'),
+    'rm -rf /workspace/repo/build /workspace/repo/notes.txt',
+    'rm -rf /workspace/repo/build',
+  ]);
+  expect(exitCode).toBe(0);
+});

@@ -202,6 +202,12 @@ describe.runIf(isRoot)('the host policy', () => {
       expect((await stat('/bin/sh')).isFile()).toBe(true);
     });
 
+    test('S1-39: a missing folder below a listed one is made, for its user', async () => {
+      const { stdout } = await runOnce('stat -c %u:%g .; echo > mine', { workspace: join(shared, 'made', 'here') });
+      expect(stdout).toBe(`${UID}:${UID}\n`);
+      expect((await stat(join(shared, 'made', 'here', 'mine'))).uid).toBe(UID);
+    });
+
     test('a folder of the host is its workspace only where the operator allows', async () => {
       await writeFile(join(shared, 'from-host'), 'hello');
       expect(await runOnce('cat from-host; echo back > from-sandbox; pwd', { workspace: shared })).toMatchObject({
@@ -216,12 +222,16 @@ describe.runIf(isRoot)('the host policy', () => {
 
   describe('Its limits', () => {
     test('S0-13: are in force before the first instruction, for the keeper, the shell and every child', async () => {
-      const script = `for pid in 1 $$ self; do grep -E '^Max (cpu time|core)' /proc/$pid/limits | tr -s ' '; done; (ulimit -t)
+      const script = `for pid in 1 $$ self; do grep -E '^Max (cpu time|file size|core)' /proc/$pid/limits | tr -s ' '; done; (ulimit -t)
       ulimit -t 100 2>/dev/null && echo raised; cd /sys/fs/cgroup; cat pids.max pids/pids.max memory.max memory/memory.limit_in_bytes 2>/dev/null`;
       const { stdout } = await runOnce(script, {
-        limits: { cpuTimeSeconds: 20, memoryBytes: 64 * MIB, pids: 32 },
+        limits: { cpuTimeSeconds: 20, memoryBytes: 64 * MIB, pids: 32, fileSizeBytes: 16 * MIB },
       });
-      const each = ['Max cpu time 20 20 seconds ', 'Max core file size 0 0 bytes '];
+      const each = [
+        'Max cpu time 20 20 seconds ',
+        `Max file size ${16 * MIB} ${16 * MIB} bytes `,
+        'Max core file size 0 0 bytes ',
+      ];
       expect(stdout.split('\n')).toEqual([...each, ...each, ...each, '20', '32', String(64 * MIB), '']);
     });
 
@@ -230,6 +240,17 @@ describe.runIf(isRoot)('the host policy', () => {
       await session.run('kept=yes');
       expect(await session.run("python3 -c 'while True: pass'")).toMatchObject({ outcome: 'failure', exitCode: 137 });
       expect((await session.run('echo $kept')).stdout).toBe('yes\n');
+      await session.close();
+    });
+
+    test('no file grows beyond its limit, whether a command or a file operation writes it', async () => {
+      const session = await open({ limits: { fileSizeBytes: 16 * MIB } });
+      const write = await session.run('(head -c 20000000 /dev/zero > big) 2>/dev/null; stat -c %s big');
+      expect(write.stdout).toBe(`${16 * MIB}\n`);
+      await expect(session.files.write('/workspace/sent', Buffer.alloc(17 * MIB))).rejects.toMatchObject({
+        code: expect.stringMatching(/^FILE_/),
+      });
+      expect((await session.run('echo on')).stdout).toBe('on\n');
       await session.close();
     });
 

@@ -58,8 +58,10 @@ async function containerIds(of = namespace): Promise<string[]> {
   return (await docker.listContainers({ all: true, filters })).map(({ Id }) => Id);
 }
 
-test('a limit that the engine discards is refused, and no container is left', async () => {
-  const warning = 'Your kernel does not support pids limit capabilities. PIDs limit discarded.';
+test.each([
+  'Your kernel does not support pids limit capabilities. PIDs limit discarded.',
+  'Your kernel does not support swap limit capabilities or the cgroup is not mounted. Memory limited without swap.',
+])('a limit that the engine discards or weakens is refused, and no container is left: %s', async (warning) => {
   proxy.rewrite = (request, body) =>
     request.includes('/containers/create') ? JSON.stringify({ ...JSON.parse(body), Warnings: [warning] }) : body;
   await expect(create()).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
@@ -31,6 +31,7 @@ function optionsFor(hostId: string, transport: 'socket' | 'attach'): DockerSandb
       defaultImage: inject('sessionImage'),
       users: [],
       workspaces: [join(folder, 'shared')],
+      runtimes: ['runc', 'runsc-that-is-not-there'],
       bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 },
     },
   };
@@ -130,6 +131,20 @@ describe('a sandbox', () => {
     ).toEqual(['SF_TOKEN', 'SF_SYNC']);
   });
 
+  test('has no option in the engine that docs/policy.md does not decide', async () => {
+    const page = await readFile(new URL('../../docs/policy.md', import.meta.url), 'utf8');
+    const table = page.split('| Option | Value | Why |')[1]?.split('\n\n')[0] ?? '';
+    const decided = [...table.matchAll(/^\| (\w+) \|/gm)].map(([, name]) => name);
+    const sandbox = await create();
+    const { HostConfig: host } = await containerOf(sandbox).inspect();
+    await sandbox.remove();
+    const isEmpty = (value: unknown) =>
+      ['null', '""', '0', 'false', '[]', '{}', '[0,0]'].includes(JSON.stringify(value));
+    const set = Object.entries(host).filter(([, value]) => !isEmpty(value));
+    expect(set.filter(([name]) => !decided.includes(name))).toEqual([]);
+    expect(set.length).toBeGreaterThan(15);
+  });
+
   test('has a read-only root where the session asks for one, with room to work', async () => {
     await using box = await start({ policy: { type: 'docker', readOnlyRootfs: true } });
     expect(
@@ -142,6 +157,7 @@ describe('a sandbox', () => {
   test('mounts a folder of the host only below what the operator lists, and follows no link out of it', async () => {
     await expect(create({ workspace: folder })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
     await expect(create({ workspace: join(folder, 'missing') })).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+    expect(await readdir(folder)).not.toContain('missing');
   });
 });
 
@@ -156,6 +172,67 @@ test.each([
   await using box = await start({ workspace: { ...workspace, path: shared } });
   const write = 'if (echo > /workspace/new) 2>/dev/null; then echo written; else echo refused; fi';
   expect(await box.run(`cat /workspace/file; ${write}; rm -f /workspace/new 2>/dev/null`)).toBe(expected);
+});
+
+test('a folder is mounted where the spec wants it, beside the home of the session (S0-41)', async () => {
+  const shared = join(folder, 'shared');
+  await mkdir(shared, { recursive: true });
+  await chmod(shared, 0o777);
+  await writeFile(join(shared, 'file'), 'of the host\n');
+  await using box = await start({ workspace: { path: shared, target: shared } });
+  expect(await box.run(`cat ${shared}/file; ls -A /workspace; stat -c %u /workspace; echo $HOME`)).toBe(
+    'of the host\n1000\n/workspace\n',
+  );
+  await using readOnly = await start({
+    policy: { type: 'docker', readOnlyRootfs: true },
+    workspace: { path: shared, target: '/data', readOnly: true },
+  });
+  expect(
+    await readOnly.run('cat /data/file; (echo > /data/new) 2>/dev/null || echo refused; echo ok > /workspace/a'),
+  ).toBe('of the host\nrefused\n');
+});
+
+test('the program, the directory and the user of an image do not take the place of those of a session', async () => {
+  const plain = await create();
+  const changes = 'ENTRYPOINT ["/bin/false"]\nCMD ["never"]\nWORKDIR /usr\nUSER 2000\nENV FROM_IMAGE=yes';
+  const { Id: image } = await containerOf(plain).commit({
+    repo: 'shellfleet-test/own',
+    tag: String(process.pid),
+    changes,
+  });
+  await plain.remove();
+  try {
+    await using box = await start({ image: `shellfleet-test/own:${process.pid}` });
+    expect(await box.run('pwd; id -u; echo $FROM_IMAGE')).toBe('/workspace\n1000\nyes\n');
+  } finally {
+    await docker.getImage(image).remove({ force: true });
+  }
+});
+
+describe('a container runtime', () => {
+  test('is the one that the spec names', async () => {
+    const sandbox = await create({ policy: { type: 'docker', runtime: 'runc' } });
+    expect((await containerOf(sandbox).inspect()).HostConfig.Runtime).toBe('runc');
+    await sandbox.remove();
+  });
+
+  test.each([
+    ['kata', /not among the runtimes that this host allows: runc, runsc-that-is-not-there/],
+    ['runsc-that-is-not-there', /engine of this host has no runtime runsc-that-is-not-there; it has .*runc/],
+  ])('is never replaced by another one: %s (case 75)', async (runtime, message) => {
+    await expect(create({ policy: { type: 'docker', runtime } })).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      message: expect.stringMatching(message),
+      context: { issues: [{ path: 'policy.runtime', message: expect.any(String) }] },
+    });
+  });
+});
+
+test('no file grows beyond limits.fileSizeBytes', async () => {
+  await using box = await start({ limits: { fileSizeBytes: 16 * MIB } });
+  expect(await box.run('ulimit -f; (head -c 20000000 /dev/zero > big) 2>/dev/null; stat -c %s big')).toBe(
+    `${(16 * MIB) / 512}\n${16 * MIB}\n`,
+  );
 });
 
 describe('its end', () => {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, realpath, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keeperPath } from '@shellfleet/keeper';
@@ -141,6 +141,32 @@ test('over attach only a folder that is itself listed is mounted', async () => {
   });
   const listed = await open({ transport: 'attach', allowances: { ...options.allowances, workspaces: [sub] } });
   expect(await outcomeOf(await create(listed, sub), [sub])).toBe('a shell ran');
+});
+
+test('a missing folder below a listed one is made for the user of the session; a link on the way to it is not followed (S1-39)', async () => {
+  const { sub, link } = await makeFolder('missing');
+  const sandboxes = await open();
+  const made = join(sub, 'a', 'b');
+  expect(await outcomeOf(await create(sandboxes, made), [made])).toBe('a shell ran');
+  const { uid, gid } = await stat(made);
+  expect({ uid, gid }).toEqual({ uid: 1000, gid: 1000 });
+  for (const outside of [join(link, 'new'), join(sub, 'x', '..', '..', '..', '..', 'new'), join(folder, 'new')])
+    await expect(create(sandboxes, outside)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+  expect(await readdir(secret)).toEqual(['of-the-host']);
+  expect(await readdir(folder)).not.toContain('new');
+});
+
+test('a workspace with a target of its own is compared there', async () => {
+  const { sub, parent, swap } = await makeFolder('target');
+  const sandboxes = await open();
+  const shell = ['/bin/sh', '-c', 'echo > "/data/left-by-$HOSTNAME"; exec sleep 1000'];
+  const workspace = { path: sub, target: '/data' };
+  const unchanged = await create(sandboxes, sub, { workspace, shell });
+  const swapped = await create(sandboxes, sub, { workspace, shell });
+  expect(await outcomeOf(unchanged, [sub])).toBe('a shell ran');
+  await swap();
+  expect(await outcomeOf(swapped, [parent])).toEqual(REFUSED);
+  expect(await readdir(secret)).toEqual(['of-the-host']);
 });
 
 test('neither a directory to start in nor a volume of the image makes a folder in the workspace', async () => {

@@ -21,7 +21,7 @@ import { idsOf, keysWithoutExpiry, outcomesOf, readEvents } from '../support/inv
 import { finishAs, newSubmission, own, resultOf, submitSome } from '../support/mailbox-session.ts';
 import { generation, keys, redis } from '../support/open-mailbox.ts';
 
-// MAILBOX-5: An entry that is not cleared under the owner's admission rules is not started; a held head waits for an answer.
+// MAILBOX-5: An entry that is not cleared under the owner's admission rules is not started; a held head waits for an answer, and is then judged again.
 
 const RULES = 'digest-1';
 const DENY: HeldAnswer = { type: 'deny', result: resultOf('denial', { reason: 'approver' }) };
@@ -58,11 +58,12 @@ describe('an entry that is not cleared', () => {
     expect(await take({ ...owner, admission: undefined })).toMatchObject({ type: 'started', entry: { id } });
   });
 
-  test('is judged again under other rules, and not under the same', async () => {
+  test('is judged again after an answer, under the same rules too', async () => {
     const id = await holdOne();
-    await answerHeld(redis, keys, id, { type: 'clear' });
+    await answerHeld(redis, keys, id, { type: 'release' });
+    expect(await take(owner)).toMatchObject({ type: 'needs-admission', entry: { id } });
     expect(await take({ ...owner, admission: 'digest-2' })).toMatchObject({ type: 'needs-admission' });
-    expect(await take(owner)).toMatchObject({ type: 'started', entry: { id } });
+    expect(await clear(owner, id, RULES)).toMatchObject({ type: 'started', entry: { id } });
   });
 
   test('is overdue first, when its start deadline has passed', async () => {
@@ -89,6 +90,14 @@ describe('clear', () => {
     await clear(owner, id, RULES);
     expect(await clear(owner, id, RULES)).toMatchObject({ type: 'running', entry: { id } });
     expect(idsOf(await readEvents(redis, keys), 'command.started')).toEqual([id]);
+  });
+
+  test('starts nothing after the time until which its verdict holds, by the clock of Redis', async () => {
+    const id = await submitOne();
+    const [seconds = 0] = (await redis.time()).map(Number);
+    expect(await clear(owner, id, RULES, seconds * 1_000 - 1)).toEqual({ type: 'too-late' });
+    expect(await take(owner)).toMatchObject({ type: 'needs-admission', entry: { id } });
+    expect(await clear(owner, id, RULES, seconds * 1_000 + 60_000)).toMatchObject({ type: 'started', entry: { id } });
   });
 
   test('starts nothing but the head, nothing that is held, and nothing of a closing life', async () => {
@@ -130,24 +139,28 @@ describe('a held head', () => {
     expect(await submit(redis, keys, behind)).toMatchObject({ type: 'accepted-before', needsJob: false });
     expect(await sweep(redis, keys)).toMatchObject({ waiting: 3, hasWork: false });
     expect(await readSessionState(redis, keys)).toMatchObject({ waiting: 3, held: id, hasWork: false });
-    expect(await answerHeld(redis, keys, id, { type: 'clear' })).toEqual({ type: 'cleared', needsJob: true });
+    expect(await answerHeld(redis, keys, id, { type: 'release' })).toEqual({ type: 'released', needsJob: true });
     expect(await sweep(redis, keys)).toMatchObject({ hasWork: true });
     expect(await readSessionState(redis, keys)).toMatchObject({ held: '', hasWork: true });
   });
 
-  test('stays held under the next owner, and starts there once it is cleared', async () => {
+  test('stays held under the next owner, and is judged there once it is released', async () => {
     const id = await holdOne();
     const next = { ...(await own(redis, keys, 'h2')), admission: RULES };
     expect(await take(next)).toEqual({ type: 'empty' });
-    await answerHeld(redis, keys, id, { type: 'clear' });
-    expect(await take(next)).toMatchObject({ type: 'started', entry: { id, host: 'h2' } });
+    await answerHeld(redis, keys, id, { type: 'release' });
+    expect(await take(next)).toMatchObject({ type: 'needs-admission', entry: { id } });
+    expect(await clear(next, id, RULES)).toMatchObject({ type: 'started', entry: { id, host: 'h2' } });
   });
 
-  test('is not held a second time by a call that arrives after it was cleared', async () => {
-    const id = await holdOne();
-    await answerHeld(redis, keys, id, { type: 'clear' });
-    expect(await hold(owner, id, RULES, {})).toEqual({ type: 'held' });
-    expect(await take(owner)).toMatchObject({ type: 'started', entry: { id } });
+  test('is not held a second time by a call that arrives again after it was released, and is by a new one', async () => {
+    const id = await submitOne();
+    await hold(owner, id, RULES, {}, 'call-1');
+    await answerHeld(redis, keys, id, { type: 'release' });
+    expect(await hold(owner, id, RULES, {}, 'call-1')).toEqual({ type: 'held' });
+    expect(await take(owner)).toMatchObject({ type: 'needs-admission', entry: { id } });
+    expect(await hold(owner, id, RULES, {}, 'call-2')).toEqual({ type: 'held' });
+    expect(await take(owner)).toEqual({ type: 'empty' });
   });
 
   test('can be ended by its host', async () => {
@@ -175,22 +188,43 @@ describe('an answer', () => {
     const answered = await answerHeld(redis, keys, id, DENY, { by: 'alice' }, 'call-1');
     expect(answered).toMatchObject({ type: 'denied', inbox: 'p1', needsJob: false });
     expect(await answerHeld(redis, keys, id, DENY, {}, 'call-1')).toEqual(answered);
-    expect(await answerHeld(redis, keys, id, { type: 'clear' }, {}, 'call-2')).toEqual({ type: 'not-held' });
+    expect(await answerHeld(redis, keys, id, { type: 'release' }, {}, 'call-2')).toEqual({ type: 'not-held' });
     const events = await readEvents(redis, keys);
     expect(outcomesOf(events)).toEqual(new Map([[id, 'denial']]));
     expect(events.filter(({ type }) => type === 'approval.answered').map(({ data }) => data.toString())).toEqual([
-      '{"decision":"deny","by":"alice"}',
+      '{"by":"alice"}',
     ]);
     expect(await redis.hget(recordKey(keys, id), 'payload')).toBeNull();
     expect(await typesOf()).not.toContain('command.started');
   });
 
-  test('that clears counts once, and is repeated as it was even when the entry has ended since', async () => {
+  test('that denies can cancel what waits behind the entry, and nothing else', async () => {
+    const id = await holdOne();
+    const [behind = '', last = ''] = await submitSome(redis, keys, generation, 2);
+    const answered = await answerHeld(redis, keys, id, { ...DENY, abort: true }, {});
+    expect(answered).toMatchObject({
+      type: 'denied',
+      needsJob: false,
+      behind: [
+        { inbox: 'p1', entryId: behind },
+        { inbox: 'p1', entryId: last },
+      ],
+    });
+    expect(outcomesOf(await readEvents(redis, keys))).toEqual(
+      new Map([
+        [id, 'denial'],
+        [behind, 'cancellation'],
+        [last, 'cancellation'],
+      ]),
+    );
+  });
+
+  test('that releases counts once, and is repeated as it was even when the entry has ended since', async () => {
     const id = await holdOne();
     await release(owner, 'queued');
-    const answered = await answerHeld(redis, keys, id, { type: 'clear' }, {}, 'call-1');
-    expect(answered).toEqual({ type: 'cleared', needsJob: true });
-    expect(await answerHeld(redis, keys, id, { type: 'clear' }, {}, 'call-1')).toEqual(answered);
+    const answered = await answerHeld(redis, keys, id, { type: 'release' }, {}, 'call-1');
+    expect(answered).toEqual({ type: 'released', needsJob: true });
+    expect(await answerHeld(redis, keys, id, { type: 'release' }, {}, 'call-1')).toEqual(answered);
     expect(await answerHeld(redis, keys, id, DENY, {}, 'call-2')).toEqual({ type: 'not-held' });
     expect((await typesOf()).filter((type) => type === 'approval.answered')).toHaveLength(1);
   });
@@ -198,16 +232,16 @@ describe('an answer', () => {
   test('is refused for an entry that is not held, that waits behind one, and that is unknown', async () => {
     await holdOne();
     const behind = await submitOne();
-    expect(await answerHeld(redis, keys, behind, { type: 'clear' })).toEqual({ type: 'not-held' });
+    expect(await answerHeld(redis, keys, behind, { type: 'release' })).toEqual({ type: 'not-held' });
     expect(await answerHeld(redis, keys, 'none', DENY)).toEqual({ type: 'unknown' });
     expect(outcomesOf(await readEvents(redis, keys)).size).toBe(0);
   });
 
-  test.each(['clears', 'denies'])('that %s wakes the host of the session', async (how) => {
+  test.each(['releases', 'denies'])('that %s wakes the host of the session', async (how) => {
     const id = await holdOne();
     await submitOne();
     const received = await receive(async () => {
-      await answerHeld(redis, keys, id, how === 'clears' ? { type: 'clear' } : DENY);
+      await answerHeld(redis, keys, id, how === 'releases' ? { type: 'release' } : DENY);
     });
     expect(received).toEqual([sessionWakeUp()]);
   });
@@ -225,7 +259,7 @@ describe('a held head that ends another way', () => {
     await submitOne();
     await release(owner, 'queued');
     expect(await cancel(redis, keys, next, 'no')).toMatchObject({ type: 'ended', needsJob: true });
-    expect(await answerHeld(redis, keys, next, { type: 'clear' })).toEqual({ type: 'not-held' });
+    expect(await answerHeld(redis, keys, next, { type: 'release' })).toEqual({ type: 'not-held' });
   });
 
   test('by a cancellation with nothing behind it: nobody is woken', async () => {

@@ -10,7 +10,7 @@ import type { TestFleet } from './start-fleet.ts';
 
 const node = ['--conditions=@shellfleet/source', '--no-warnings'];
 /** Packages that the programs of the documents import. */
-const packages = ['@shellfleet/client', '@shellfleet/protocol', 'zod', '@types/node'];
+const packages = ['@shellfleet/client', '@shellfleet/policy', '@shellfleet/protocol', 'zod', '@types/node'];
 
 /** Somebody who follows the documents: a folder of their own outside of the checkout, with the packages installed. */
 export class DocReader implements AsyncDisposable {

@@ -1,12 +1,21 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { withResolvers } from '@shellfleet/concurrency';
-import { connectRedis, createSealKey, describeRedis, refuseMissingPermissions } from '@shellfleet/mailbox';
-import { ensureShellfleetError } from '@shellfleet/protocol';
-import { pino } from 'pino';
+import {
+  connectRedis,
+  createSealKey,
+  describeRedis,
+  readAuditHeads,
+  refuseMissingPermissions,
+} from '@shellfleet/mailbox';
+import { ATTRIBUTES, ensureShellfleetError, type HostBeat, toCommandId } from '@shellfleet/protocol';
+import { type Logger, pino } from 'pino';
 import type { Admission } from './admission/admission.ts';
-import { ANYONE_SUBMITS, askAboutCommands, createAdmission, NOBODY_ANSWERS } from './admission/create-admission.ts';
-import { ConfigError, readConfig } from './config/config.ts';
+import { ANYONE_SUBMITS, createAdmission } from './admission/create-admission.ts';
+import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.ts';
+import { RuleFiles } from './admission/rule-files.ts';
+import { openAudit } from './audit/file-audit.ts';
+import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
 import { openJournal } from './journal/journal.ts';
@@ -73,6 +82,8 @@ async function run(admission: Admission | undefined): Promise<void> {
   const asked = untilAskedToStop();
   const config = readConfig();
   const logger = pino({ level: config.logLevel, formatters: { level: (label) => ({ level: label }) } });
+  const ruleFiles = new RuleFiles(config.file.rules, logger);
+  const rules = judgeByRules(ruleFiles, { unjudged: config.file.allow.unjudged, onReported: logReported(logger) });
   const folder = await openStateFolder(config.stateFolder, config.hostId);
   const { hostId, hostKey } = folder;
   const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
@@ -84,6 +95,13 @@ async function run(admission: Admission | undefined): Promise<void> {
     chooseTransport(config, folder, logger).then((transport) => openPolicies({ ...config, transport }, folder, logger)),
     loadTools(config.tools, config.toolEnv, mark, logger),
   ]);
+  const sealKeys = config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)];
+  const audit = await openAudit({
+    ...{ folder: folder.audit, namespace: config.namespace, hostId, sealKeys, logger },
+    retentionMs: config.file.audit.retention,
+    noted: config.file.audit.commands,
+    anchored: await readAuditHeads(connected.redis, config.namespace, hostId),
+  });
   const worker = await createWorker({
     connected,
     namespace: config.namespace,
@@ -91,11 +109,12 @@ async function run(admission: Admission | undefined): Promise<void> {
     machine: createHash('sha256').update(hostKey).digest('hex').slice(0, 16),
     slots: config.slots,
     policies: config.policies,
-    allow: { modes: config.file.allow.modes, networks: config.file.allow.networks },
+    allow: pickAllowed(config),
     tools: { offered: tools, slots: config.toolSlots, env: config.toolEnv },
     defaultImage: config.defaultImage,
     version: VERSION,
-    sealKeys: config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)],
+    sealKeys,
+    audit,
     sandboxes,
     hostLog: createHostLog(folder.logs, config.logs),
     journal: openJournal({
@@ -107,24 +126,38 @@ async function run(admission: Admission | undefined): Promise<void> {
     readerStallMs: config.readerStallMs,
     egress: config.file.allow,
     room: { stateFolder: config.stateFolder, least: config.leastFree },
-    admission:
-      admission ??
-      createAdmission({
-        signatures: ANYONE_SUBMITS,
-        rules: askAboutCommands(config.file.rules),
-        answers: NOBODY_ANSWERS,
-      }),
+    admission: (answers) => admission ?? createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
+    approvals: config.file.approvals,
+    refuseTools: rules.refuseTools,
+    warnings: () => ruleFiles.warnings,
     logger,
     onReplaced: () => {
       logger.fatal({ 'host.id': hostId }, 'worker.replaced');
       process.exit(1);
     },
   });
+  if (config.file.rules.length > 0) {
+    ruleFiles.watch(() => worker.admissionChanged());
+    process.on('SIGHUP', () => ruleFiles.reload());
+  }
   void asked.then(async (how) => {
+    ruleFiles.close();
     await worker.close(how, GRACE_MS);
     await folder.close();
     process.exit(0);
   });
   // `up` and supervisors wait for this message; a signal may follow at once.
   process.send?.({ type: 'ready', hostId });
+}
+
+/** What decides where sessions are placed. */
+function pickAllowed({ file }: WorkerConfig): HostBeat['allow'] {
+  const { modes, networks, runtimes } = file.allow;
+  return { modes, networks, runtimes };
+}
+
+/** RULES-3 */
+function logReported(logger: Logger): (decision: ReportedDecision) => void {
+  return ({ question: { session, entryId }, requirement, rules }) =>
+    logger.info({ [ATTRIBUTES.commandId]: toCommandId(session, entryId), requirement, rules }, 'rules.reported');
 }

@@ -3,11 +3,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import { type Connected, createSealer, recordRetention } from '@shellfleet/mailbox';
-import { fleetKeys, type HostBeat, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
+import { fleetKeys, type HostBeat, LIMITS, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { ulid } from 'ulid';
 import { ADMIT_EVERYTHING, type Admission } from './admission/admission.ts';
+import type { Answers } from './admission/create-admission.ts';
+import { ANYONE_ANSWERS, type AnswerCheck } from './approvals/apply-answers.ts';
+import { HostApprovals } from './approvals/host-approvals.ts';
+import { lookAfterApprovals } from './approvals/look-after-approvals.ts';
+import { anchorHeadsRegularly } from './audit/anchor-heads.ts';
+import { type Audit, NO_AUDIT } from './audit/audit.ts';
 import type { EgressSettings } from './egress/create-session-egress.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
@@ -67,14 +73,20 @@ export interface WorkerDeps {
   hostLog: HostLog;
   /** The ids that this host began. */
   journal: Journal;
+  /** Default: nothing is written down. */
+  audit?: Audit;
   /** How long the fleet keeps what has ended. */
   retentionMs: number;
   /** How long the reader that is attached to a command may read nothing while the command waits for it. */
   readerStallMs: number;
   /** What the proxies of sessions may let through. Default: nothing. */
   egress?: EgressSettings;
-  /** What this host admits. Default: everything. */
-  admission?: Admission;
+  /** What this host admits; `answers` are what persons have answered. Default: everything. */
+  admission?: (answers: Answers) => Admission;
+  /** Who may answer, and how many questions of one tenant may be pending. */
+  approvals?: { check?: AnswerCheck; pendingPerTenant?: number };
+  /** Why no tool may be called, the end of a sentence. Default: they may. */
+  refuseTools?(): string | undefined;
   /** What the operator of this host should mend. */
   warnings?(): string[];
   logger: Logger;
@@ -91,11 +103,13 @@ export interface Worker {
    * them. Resolves with the number of sessions that ended and of those that did not.
    */
   close(how: Stop, graceMs: number): Promise<{ ended: number; left: number }>;
+  /** What the host admits has changed: what waits is decided again. */
+  admissionChanged(): void;
 }
 
 /** Starts the agent of a host: claims the host id, continues the sessions that it owned before, then serves sessions while it has slots. */
 export async function createWorker(deps: WorkerDeps): Promise<Worker> {
-  const { namespace, hostId, logger, sandboxes, hostLog } = deps;
+  const { namespace, hostId, logger, sandboxes, hostLog, audit = NO_AUDIT } = deps;
   const { redis } = deps.connected;
   const fleet = fleetKeys(namespace);
   const claim = { hostId, machine: deps.machine, boot: ulid(), ttlMs: LEASE_MS };
@@ -109,7 +123,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     policies: deps.policies,
     sealKeys: [...sealer.keyIds],
     schema: SCHEMA_VERSION,
-    allow: deps.allow ?? { modes: [], networks: [] },
+    allow: deps.allow ?? { modes: [], networks: [], runtimes: [] },
   };
   const offers = offeredClasses(abilities);
   const timing = { lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS };
@@ -125,16 +139,23 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const isDraining = () => stopping.signal.aborted || drainRequest.isMade;
   const takesNew = () => !isDraining() && problems().length === 0;
   const settling = new Settling({ redis, fleet, hostId, onSettled: () => wakeUps.notify() });
+  const closed = new AbortController();
+  const approvals = new HostApprovals({
+    ...{ ...host, namespace, jobs },
+    check: deps.approvals?.check ?? ANYONE_ANSWERS,
+    mostPending: deps.approvals?.pendingPerTenant ?? LIMITS.pendingApprovals,
+    signal: closed.signal,
+  });
   const sessions = new HostedSessions(
     {
       ...host,
-      ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal, readerStallMs: deps.readerStallMs },
+      ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal, audit, readerStallMs: deps.readerStallMs },
       egress: deps.egress ?? { hosts: [], privateAddresses: [] },
       lockMs: FIRST_LOCK_MS,
       takesNew,
       limitOpening: pLimit(2 * availableParallelism()),
       hostEntries: new RunningEntries(),
-      admission: deps.admission ?? ADMIT_EVERYTHING,
+      ...{ admission: deps.admission?.(approvals) ?? ADMIT_EVERYTHING, approvals },
     },
     {
       stopping: stopping.signal,
@@ -151,6 +172,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     beat: () => ({
       slots: deps.slots,
       free: Math.max(0, deps.slots - sessions.size),
+      held: sessions.asking,
       ...abilities,
       version: deps.version,
       protocol: PROTOCOL_VERSION,
@@ -205,11 +227,12 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     slots: toolSlots,
     env: toolEnv,
     isDraining,
+    refusal: () => deps.refuseTools?.(),
   });
   const onDrain = () => void drainRequest.look();
   const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, onDrain });
   const subscription = await subscribeToWakeUps(deps.connected, fleet, hostId, {
-    ...{ sessions, tools, readCalls },
+    ...{ sessions, tools, readCalls, approvals },
     jobs: wakeUps,
     offers,
   });
@@ -230,12 +253,18 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   };
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, sealKeys: sealer.keyIds, ...upkeepTimes }, settling);
   const watch = watchHosts({ redis, fleet, retentionMs: deps.retentionMs, logger }, settling, WATCH_INTERVAL_MS);
+  const asking = lookAfterApprovals({ redis, fleet, approvals, jobs, logger }, settling);
+  const anchoring = anchorHeadsRegularly(audit, { ...host, namespace });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger });
   logger.info({ 'host.id': hostId, slots: deps.slots }, 'worker.started');
 
   return {
     hostId,
+    admissionChanged() {
+      sessions.admissionChanged();
+      void heartbeat.beatNow();
+    },
     async close(how, graceMs) {
       stopping.abort();
       wakeUps.notify();
@@ -255,7 +284,10 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       room?.close();
       requeueing.close();
       drainRequest.close();
-      await Promise.all([upkeep.close(), watch.close()]);
+      await Promise.all([upkeep.close(), watch.close(), asking.close()]);
+      closed.abort();
+      await audit.close();
+      await anchoring.close();
       await heartbeat.close();
       subscription.close();
       await jobs.close();

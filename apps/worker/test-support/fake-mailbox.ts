@@ -35,6 +35,8 @@ export class FakeMailbox {
   readonly finished: { id: string; outcome: string; takeNext: boolean; result: FinishOptions['result'] }[] = [];
   readonly events: string[] = [];
   takes = 0;
+  /** The scripts that the host has called, by name. */
+  readonly calls: string[] = [];
   released: string | undefined;
   /** The reply of the next finish is lost; this happens before its second arrival. */
   onLostReply: (() => void) | undefined;
@@ -97,10 +99,10 @@ export class FakeMailbox {
         if (shell.status === 'ready') this.shell = { host: owner.host, sandbox: shell.sandbox ?? '' };
         return { type: 'recorded' };
       }) as typeof announce,
-      peek: (async () =>
-        this.waiting[0] === undefined
-          ? undefined
-          : { entry: this.waiting[0], runnable: true, cleared: '' }) as typeof peek,
+      peek: (async () => {
+        const [entry] = this.waiting;
+        return entry && { entry, runnable: true, cleared: '', heldUnder: '' };
+      }) as typeof peek,
       take: (async (owner) => {
         this.takes += 1;
         return isOwner(owner) ? start(owner) : { type: 'fenced' };

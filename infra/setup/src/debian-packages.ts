@@ -14,6 +14,7 @@ export const debianPackages = {
   compiler: ['gcc', 'libc6-dev'],
   imageTools: ['mmdebstrap'],
   testImages: ['busybox-static'],
+  bubblewrap: ['bubblewrap'],
   testShells: ['zsh', 'fish'],
 } as const;
 

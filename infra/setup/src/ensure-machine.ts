@@ -1,6 +1,7 @@
 import { isPrebuilt } from '@shellfleet/keeper';
 import { checkoutRoot } from './checkout.ts';
 import type { Report } from './debian-packages.ts';
+import { ensureBubblewrap } from './ensure-bubblewrap.ts';
 import { type DockerEngine, ensureDocker } from './ensure-docker.ts';
 import { ensureKeeper, ensureOwnKeeper } from './ensure-keeper.ts';
 import { ensureTestShells } from './ensure-test-shells.ts';
@@ -62,6 +63,7 @@ export async function ensureMachineForTests(
   report: Report,
 ): Promise<TestImages> {
   await ensureTestShells(report);
+  await ensureBubblewrap(report);
   return ensureTestImages(imageDeps(machine.engine, env, report), machine.sessionImage);
 }
 

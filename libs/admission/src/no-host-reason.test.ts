@@ -3,7 +3,11 @@ import { hostsFor, noHostReason } from './no-host-reason.ts';
 
 const host = (policies: string[], draining = false, problems: string[] = []) => ({
   ...{ policies, draining, problems },
-  ...{ sealKeys: ['key'], schema: 1, allow: { modes: ['read-only'], networks: ['restricted', 'limited'] } },
+  ...{
+    sealKeys: ['key'],
+    schema: 1,
+    allow: { modes: ['read-only'], networks: ['restricted', 'limited'], runtimes: ['kata'] },
+  },
 });
 
 test.each([
@@ -41,12 +45,16 @@ test('only hosts that offer the class, and take new sessions, count for it', () 
 
 test.each([
   ['docker+network-limited~1.key', undefined],
+  ['docker+runtime-kata~1.key', undefined],
+  ['docker+network-limited+runtime-runsc~1.key', "the network 'limited' and the runtime 'runsc'"],
   ['docker+network-full~1.key', "the network 'full'"],
   ['docker+mode-external+network-limited~1.key', "the mode 'external' and the network 'limited'"],
 ])('the reason for %s says what the hosts allow', (name, asked) => {
+  const allowed = "the modes 'read-only' and the networks 'limited', 'restricted'";
+  const runtimes = name.includes('runtime') ? " and the runtimes 'kata'" : '';
   expect(noHostReason(name, [host(['docker']), host(['host'])])).toBe(
     asked &&
-      `No live host that offers the policy 'docker' allows ${asked}; they allow the modes 'read-only' and the networks 'limited', 'restricted'. Ask for less, or have the operator of a host allow it (\`allow:\` in SHELLFLEET_CONFIG).`,
+      `No live host that offers the policy 'docker' allows ${asked}; they allow ${allowed}${runtimes}. Ask for less, or have the operator of a host allow it (\`allow:\` in SHELLFLEET_CONFIG).`,
   );
 });
 

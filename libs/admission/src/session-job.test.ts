@@ -56,7 +56,7 @@ test('a host offers the classes of the policies that exist, for each of its keys
     policies: ['host', 'unheard-of', 'docker'],
     sealKeys: ['new', 'old'],
     schema: 2,
-    allow: { modes: [], networks: [] },
+    allow: { modes: [], networks: [], runtimes: [] },
   };
   expect(offeredClasses(abilities)).toEqual([
     ...['docker~1.new', 'docker~2.new', 'docker~1.old', 'docker~2.old'],

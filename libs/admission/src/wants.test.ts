@@ -18,8 +18,16 @@ test('a relaxed mode and a relaxed network are wants, and so is to have no sandb
   expect(wanted({ selection: 'forbid' })).toEqual(['mode-danger-full-access']);
 });
 
+test('a container runtime is a want of the policy docker', () => {
+  const spec = sessionSpecSchema.parse({ policy: { type: 'docker', runtime: 'runsc' } });
+  expect(wantsOf(spec)).toEqual(['runtime-runsc']);
+  const allow = { modes: [], networks: ['full'], runtimes: ['runsc'] };
+  expect(offeredWants('docker', allow)).toContainEqual(['network-full', 'runtime-runsc']);
+  expect(offeredWants('bubblewrap', allow)).toEqual([[], ['network-full']]);
+});
+
 test('a host serves every combination of what it allows, under the policies that have a sandbox', () => {
-  const allow = { modes: ['read-only', 'external'], networks: ['limited', 'full', 'limited'] };
+  const allow = { modes: ['read-only', 'external'], networks: ['limited', 'full', 'limited'], runtimes: [] };
   expect(offeredWants('docker', allow)).toEqual([
     [],
     ['network-limited'],
@@ -40,7 +48,7 @@ test('sessions that want more wait in a queue of their own, which only hosts tha
     policies: ['docker'],
     sealKeys: ['key'],
     schema: 2,
-    allow: { modes: [], networks },
+    allow: { modes: [], networks, runtimes: [] },
   });
   expect(offeredClasses(host(['restricted']))).toEqual(['docker~1.key', 'docker~2.key']);
   expect(offeredClasses(host(['restricted', 'full']))).toContain(name);

@@ -7,6 +7,7 @@ import {
   type SessionSpec,
   ShellfleetError,
 } from '@shellfleet/protocol';
+import { Approvals } from './approvals/approvals.ts';
 import { Batch } from './batch/batch.ts';
 import type { BatchOptions, Task } from './batch/task.ts';
 import { Command } from './command.ts';
@@ -38,10 +39,13 @@ export class Fleet implements AsyncDisposable {
   readonly #view: View;
   /** Functions that hosts offer, each call in a process of its own. */
   readonly tools: Tools;
+  /** The commands that wait for a person, and the answers to them. */
+  readonly approvals: Approvals;
 
   private constructor(view: View) {
     this.#view = view;
     this.tools = new Tools(view);
+    this.approvals = new Approvals(view);
   }
 
   /**

@@ -1,9 +1,13 @@
 export type {
   Approval,
+  ApprovalAnsweredData,
   ApprovalPolicy,
+  ApprovalRequestedData,
   ApprovalScope,
+  ApprovalState,
   BlockedOutput,
   BlockedResult,
+  BubblewrapPolicy,
   CancellationResult,
   CommandEventType,
   DenialResult,
@@ -58,6 +62,8 @@ export type {
   WireError,
 } from '@shellfleet/protocol';
 export { DEFAULTS, isShellfleetError, OUTPUT_PROFILES, ShellfleetError, TIMEOUT_PROFILES } from '@shellfleet/protocol';
+export type { Approvals, ApproveOptions, DenyOptions } from './approvals/approvals.ts';
+export type { ApprovalFilter } from './approvals/list-approvals.ts';
 export type { Batch } from './batch/batch.ts';
 export type { BatchOptions, BatchTotals, Task, TaskResult } from './batch/task.ts';
 export type { Command, FollowOptions } from './command.ts';

@@ -68,6 +68,7 @@ void confine(const Plan *plan) {
   raise_oom_score();
   limit(RLIMIT_CORE, "RLIMIT_CORE", 0);
   if (plan->address_space) limit(RLIMIT_AS, "RLIMIT_AS", plan->address_space);
+  if (plan->file_size) limit(RLIMIT_FSIZE, "RLIMIT_FSIZE", plan->file_size);
   if (plan->cpu_seconds) limit(RLIMIT_CPU, "RLIMIT_CPU", plan->cpu_seconds);
   umask(022);
   drop_capabilities();

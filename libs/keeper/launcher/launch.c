@@ -4,10 +4,10 @@
 //
 //   launch --process FILE --ended FILE --user UID:GID [--same-user] [--keeper FOLDER] [--workspace FOLDER]
 //          [--scratch-bytes N] [--cgroup NAME=FOLDER ...] [--hide FOLDER ...] [--address-space BYTES] [--cpu-seconds N]
-//          -- PROGRAM [ARGUMENT ...]
+//          [--file-size BYTES] [--descriptor FILE] [--show-errors] -- PROGRAM [ARGUMENT ...]
 //
 // Prints `ready` once the program runs, or one line on stderr with the reason why it does not. The program gets its
-// environment.
+// environment, FILE open for reading as descriptor 10, and with --show-errors the launcher's stderr.
 //
 // LAUNCHER-1. All limits are in force before the program's first instruction.
 // LAUNCHER-2. It outlives the process that started it: it has a session of its own and no descriptors, and gets no
@@ -64,9 +64,11 @@ static void take_hidden(const char *text) {
 
 static void read_plan(int argc, char **argv) {
   static const struct option options[] = {
-    {"process", 1, 0, 'p'}, {"ended", 1, 0, 'e'},         {"user", 1, 0, 'u'},          {"same-user", 0, 0, 's'},
-    {"keeper", 1, 0, 'k'},  {"workspace", 1, 0, 'w'},     {"scratch-bytes", 1, 0, 't'}, {"cgroup", 1, 0, 'g'},
-    {"hide", 1, 0, 'h'},    {"address-space", 1, 0, 'a'}, {"cpu-seconds", 1, 0, 'c'},   {0, 0, 0, 0},
+    {"process", 1, 0, 'p'},       {"ended", 1, 0, 'e'},       {"user", 1, 0, 'u'},
+    {"same-user", 0, 0, 's'},     {"keeper", 1, 0, 'k'},      {"workspace", 1, 0, 'w'},
+    {"scratch-bytes", 1, 0, 't'}, {"cgroup", 1, 0, 'g'},      {"hide", 1, 0, 'h'},
+    {"address-space", 1, 0, 'a'}, {"cpu-seconds", 1, 0, 'c'}, {"descriptor", 1, 0, 'd'},
+    {"show-errors", 0, 0, 'o'},   {"file-size", 1, 0, 'f'},   {0, 0, 0, 0},
   };
   for (int option; (option = getopt_long(argc, argv, "+", options, 0)) != -1;) {
     switch (option) {
@@ -80,7 +82,10 @@ static void read_plan(int argc, char **argv) {
       case 'g': take_cgroup(optarg); break;
       case 'h': take_hidden(optarg); break;
       case 'a': plan.address_space = to_number(optarg); break;
+      case 'f': plan.file_size = to_number(optarg); break;
       case 'c': plan.cpu_seconds = to_number(optarg); break;
+      case 'd': plan.descriptor = optarg; break;
+      case 'o': plan.shows_errors = 1; break;
       default: exit(2);
     }
   }
@@ -157,9 +162,9 @@ static void forget_environment(void) {
   clearenv();
 }
 
-static void detach(void) {
+static void detach(int shows_errors) {
   const int null = open("/dev/null", O_RDWR);
-  for (int fd = 0; fd < 3; fd++)
+  for (int fd = 0; fd < (shows_errors ? 2 : 3); fd++)
     if (dup2(null, fd) < 0) close(fd); // without /dev/null: none rather than the starter's
   if (null > 2) close(null);
 }
@@ -175,15 +180,23 @@ static void write_end(pid_t child) {
   exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
+// By its path outside of the session's root folder. The program closes it.
+static void open_descriptor(void) {
+  const int fd = open(plan.descriptor, O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || dup2(fd, DESCRIPTOR) < 0) fail("opening %s", plan.descriptor);
+  close(fd);
+}
+
 static void run_child(int go, int failures) {
   report_failures_to(failures);
   char byte;
   errno = 0;
   if (read(go, &byte, 1) != 1) fail("the launcher ended before the program could start");
+  if (plan.descriptor) open_descriptor();
   surround(&plan);
   confine(&plan);
   signal(SIGPIPE, SIG_DFL);
-  detach();
+  detach(plan.shows_errors);
   execv(plan.program[0], plan.program);
   fail("executing %s", plan.program[0]);
 }
@@ -227,7 +240,7 @@ int main(int argc, char **argv) {
   }
   forget_environment();
   if (write(1, "ready\n", 6) < 0) errno = 0; // the starter may have died: the program goes on
-  detach();
+  detach(0);
   if (chdir("/")) errno = 0; // then it keeps a folder of the host in use, and works all the same
   write_end(child);
 }

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { MOST_CGROUPS = 4, MOST_HIDDEN = 8 };
+enum { MOST_CGROUPS = 4, MOST_HIDDEN = 8, DESCRIPTOR = 10 };
 
 typedef struct {
   const char *name; // of the controller; empty for version 2
@@ -20,7 +20,9 @@ typedef struct {
   int cgroups, hidden_folders;
   Cgroup cgroup[MOST_CGROUPS];
   const char *hidden[MOST_HIDDEN];
-  uint64_t address_space, cpu_seconds; // 0: not limited
+  uint64_t address_space, cpu_seconds, file_size; // 0: not limited
+  const char *descriptor; // a file that the program gets open; null: none
+  int shows_errors; // the program's stderr is the launcher's
   char **program;
 } Plan;
 

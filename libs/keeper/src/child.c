@@ -27,6 +27,7 @@ static void raise_oom_score(void) {
 
 void child_setup(void) {
   for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL); // refused for SIGKILL and SIGSTOP
+  signal(SIGXFSZ, SIG_IGN);                          // a file operation reports that its file is too large
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, 0);
@@ -41,6 +42,7 @@ void child_setup(void) {
 // A process writes to its own files in /proc only while it may be traced, which the program that follows may be, too.
 void child_setup_program(void) {
   child_setup();
+  signal(SIGXFSZ, SIG_DFL);
   prctl(PR_SET_DUMPABLE, 1); // with 1 and 0 it cannot fail
   raise_oom_score();
   prctl(PR_SET_DUMPABLE, 0);

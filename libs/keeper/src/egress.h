@@ -2,8 +2,8 @@
 // the sandbox and relays each connection to a unix socket behind which the worker's proxy decides. The child relays
 // bytes and knows nothing of what they mean.
 //
-// EGRESS-1. The port is bound before the shell starts, and stays bound while a forwarder that was killed is replaced.
-// EGRESS-2. A connection waits a few seconds for a proxy that is away, and is then answered.
+// FORWARD-1. The port is bound before the shell starts, and stays bound while a forwarder that was killed is replaced.
+// FORWARD-2. A connection waits a few seconds for a proxy that is away, and is then answered.
 #ifndef EGRESS_H
 #define EGRESS_H
 

@@ -192,6 +192,7 @@ static void open_signals(void) {
   sigaddset(&mask, SIGTERM);
   sigprocmask(SIG_BLOCK, &mask, 0); // with a valid operation it cannot fail, and neither can signal()
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN); // a write that is too large fails instead
   signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals >= 0 && events_add(signals, EPOLLIN, SIGNALS)) return;
   log_failure("signalfd");
@@ -228,7 +229,7 @@ int main(int argc, char **argv) {
   const Transport *transport = is_attached ? transport_stdio() : transport_socket(argv[1]);
   if (!events_open() || !link_open(transport, identity_sync(), greet)) give_up(EXIT_NO_RESOURCES);
   open_signals();
-  if (!workspace_is_expected("/workspace")) give_up(EXIT_OTHER_WORKSPACE);
+  if (!workspace_is_expected()) give_up(EXIT_OTHER_WORKSPACE);
   const char *folder = open_folder();
   if (!begun_open() || !processes_open() || !input_open() || !terminals_open() || !egress_open())
     give_up(EXIT_NO_RESOURCES);

@@ -3,7 +3,8 @@
 #ifndef WORKSPACE_H
 #define WORKSPACE_H
 
-// 1 when the folder mounted at `path` is the one that SF_WORKSPACE names (device:inode), or when it names none.
-int workspace_is_expected(const char *path);
+// 1 when the folder that SF_WORKSPACE names (device:inode) is mounted at the path that it names behind them, or when it
+// is not set.
+int workspace_is_expected(void);
 
 #endif

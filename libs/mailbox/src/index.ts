@@ -4,6 +4,38 @@ export { type Granted, grant } from './admission/grant.ts';
 export { postpone } from './admission/postpone.ts';
 export { type Lock, renew } from './admission/renew.ts';
 export { requeue } from './admission/requeue.ts';
+export {
+  type AppliedAnswer,
+  applyAnswer,
+  dropAnswer,
+  isAnswerWaiting,
+  readAnswers,
+  wakeForAnswers,
+  writeAnswer,
+} from './approvals/answers.ts';
+export { type Asked, type Asker, askApproval, type NewQuestion, parseAsker, toAsker } from './approvals/ask.ts';
+export { confirmAnswer, readConfirmed } from './approvals/confirm.ts';
+export { type Decided, forgetDecided, readDecided } from './approvals/decided.ts';
+export { expireQuestions, forgetAskingTenant, isAsking, readAskers, withdrawAskers } from './approvals/expire.ts';
+export { type FoundAnswer, findAnswer } from './approvals/find.ts';
+export {
+  type PendingQuestion,
+  readApprovalEnd,
+  readAskersOf,
+  readGrants,
+  readQuestion,
+  readQuestions,
+} from './approvals/read.ts';
+export { anchorAuditHeads, readAuditHeads } from './audit/audit-heads.ts';
+export {
+  type AuditChainOf,
+  type AuditKey,
+  auditKeys,
+  CHAIN_START,
+  parseAuditLine,
+  toAuditLine,
+} from './audit/audit-line.ts';
+export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from './audit/verify-audit.ts';
 export { REDIS_DEADLINE_MS } from './call-rules.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';
 export type { Entry, Taken } from './entry.ts';

@@ -6,7 +6,7 @@
 -- MAILBOX-2. A host writes only under the stored fence and host.
 -- MAILBOX-3. An entry gets exactly one terminal event: complete() writes it, and nothing else does.
 -- MAILBOX-4. An entry is started before the first byte of it reaches a shell, and once. Only an idempotent one is started again, by `rerun`.
--- MAILBOX-5. Only the head is ever started, checked for admission or held, and a held head starts only after an answer has cleared it.
+-- MAILBOX-5. Only the head is ever started, checked for admission or held, and a held head is neither until an answer has released it.
 local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
 local prefix, feed = ARGV[1], ARGV[2]
 

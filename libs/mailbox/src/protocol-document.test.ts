@@ -7,7 +7,7 @@ const folder = new URL('.', import.meta.url).pathname;
 const scripts = globSync('*/*.lua', { cwd: folder }).map((path) => path.replace(/\.lua$/, ''));
 
 test('docs/protocol.md lists every script, and no other', () => {
-  const listed = [...document.matchAll(/^\| `((?:host|producer|upkeep|admission)\/[a-z-]+)` \|/gm)].map(
+  const listed = [...document.matchAll(/^\| `((?:host|producer|upkeep|admission|approvals)\/[a-z-]+)` \|/gm)].map(
     ([, name]) => name,
   );
   expect(listed.sort()).toEqual(scripts.sort());
@@ -30,6 +30,9 @@ test('it names every builder of a key, and every key that one builds', () => {
       .filter((name) => ['queue', 'state', 'stream', 'feed'].includes(name))
       .map((name) => `sessionKeys().${name}`),
     ...fleet.filter((name) => name !== 'namespace').map((name) => `fleetKeys().${name}`),
+    ...Object.keys(protocol.approvalKeys('ns', 't'))
+      .filter((name) => !['namespace', 'tenant', 'prefix'].includes(name))
+      .map((name) => `approvalKeys().${name}`),
     ...Object.keys(protocol.hostKeys('ns', 'h')).map((name) => `hostKeys().${name}`),
     ...Object.keys(protocol).filter((name) => /^[a-z]\w*Key$/.test(name)),
   ];
@@ -46,7 +49,7 @@ test('it names every event, and no other', () => {
 });
 
 test('it names every field of the state and of a record that a script writes', () => {
-  const sources = [...scripts.map((name) => `${name}.lua`), 'prelude.lua'].map((path) =>
+  const sources = [...scripts.map((name) => `${name}.lua`), 'prelude.lua', 'approvals-prelude.lua'].map((path) =>
     readFileSync(folder + path, 'utf8'),
   );
   const written = sources.flatMap((source) =>

@@ -13,6 +13,7 @@ export interface Script {
 }
 
 const PRELUDE = readLua('./prelude.lua');
+const APPROVALS_PRELUDE = readLua('./approvals-prelude.lua');
 const scripts: Script[] = [];
 
 function readLua(path: string): string {
@@ -28,6 +29,12 @@ export function defineScript(name: string, source: string): Script {
 /** A script on one session's keys: what it uses of the prelude, then `<path>.lua` beside its caller. */
 export function defineMailboxScript(path: string): Script {
   return defineScript(path, composeScript(PRELUDE, readLua(`./${path}.lua`)));
+}
+
+/** A script on the approvals of one tenant: what it uses of their prelude, then `approvals/<name>.lua`. */
+export function defineApprovalsScript(name: string): Script {
+  const path = `approvals/${name}`;
+  return defineScript(path, composeScript(APPROVALS_PRELUDE, readLua(`./${path}.lua`)));
 }
 
 /** Loads every script into Redis, of a Cluster into each node that it reaches. A call whose script is missing in Redis does so, too. */

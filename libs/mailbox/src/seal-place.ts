@@ -10,7 +10,7 @@ export interface SealPlace {
   readonly session: string;
   /** entry id, question id, id of a file operation, call id, `<terminal>.<message number>`, or empty for the session itself */
   readonly entry: string;
-  readonly kind: 'spec' | 'payload' | 'file' | EntryKind | TerminalKind | ToolKind;
+  readonly kind: 'spec' | 'payload' | 'file' | EntryKind | TerminalKind | ToolKind | ApprovalKind;
   /** What else stands in clear beside the value and must be as its sealer had it: the generation, and how an entry runs. */
   readonly beside: readonly string[];
   readonly [built]: true;
@@ -19,6 +19,8 @@ export interface SealPlace {
 type EntryKind = 'answer' | 'input';
 type TerminalKind = 'terminal-input' | 'terminal-output';
 type ToolKind = 'tool-args' | 'tool-result';
+/** They belong to a tenant. The entry is the id of the question. */
+type ApprovalKind = 'approval-question' | 'approval-grant' | 'approval-answer';
 /** A payload runs in its own life only, and only as its submitter asked. */
 interface PayloadPlace {
   id: string;
@@ -53,12 +55,22 @@ export function sealPlace(
   fleet: Pick<FleetKeys, 'namespace'>,
   call: { tenant: string; name: string; id: string },
 ): SealPlace;
+/** `id`: of the question; of an answer, which names its question inside, empty. */
+export function sealPlace(
+  kind: ApprovalKind,
+  tenant: Pick<SessionKeys, 'namespace' | 'tenant'>,
+  question: { question: string },
+): SealPlace;
 export function sealPlace(
   kind: SealPlace['kind'],
-  of: SessionPlace | Pick<FleetKeys, 'namespace'>,
+  of: SessionPlace | Pick<SessionKeys, 'namespace' | 'tenant'> | Pick<FleetKeys, 'namespace'>,
   what: string | Placed,
 ): SealPlace {
   const { namespace } = of;
+  if (typeof what === 'object' && 'question' in what) {
+    const { tenant } = of as SessionPlace;
+    return place({ namespace, tenant, session: '', entry: what.question, kind, beside: [] });
+  }
   if (typeof what === 'object' && 'name' in what)
     return place({ namespace, tenant: what.tenant, session: what.name, entry: what.id, kind, beside: [] });
   const { tenant, session } = of as SessionPlace;
@@ -75,7 +87,8 @@ type Placed =
   | { operation: string; generation: string }
   | PayloadPlace
   | { terminal: string; number: number }
-  | { tenant: string; name: string; id: string };
+  | { tenant: string; name: string; id: string }
+  | { question: string };
 
 function place(fields: Omit<SealPlace, typeof built>): SealPlace {
   return fields as SealPlace;

@@ -1,11 +1,21 @@
+export { compileOperatorRules, type OperatorRules, type RulesFile } from './documents/operator-rules.ts';
 export { DocumentError, parseDocument } from './documents/parse-document.ts';
-export { parseRulesDocument, type RulesDocument, rulesSectionSchema } from './documents/rules-document.ts';
-export { compileRules, type HostExecutable, type RulesOptions } from './exec/compile-rules.ts';
+export { rulesSectionSchema } from './documents/rules-document.ts';
+export { compileRules, type HostExecutable, patternText, type RulesOptions } from './exec/compile-rules.ts';
 export type { CompiledRules } from './exec/compiled-rules.ts';
 export { type Decision, type DecisionContext, decide, type Segment } from './exec/decide.ts';
-export { asksAfterDenial } from './exec/decision-table.ts';
+export { answerFor, asksAfterDenial } from './exec/decision-table.ts';
 export { type DefaultRequirement, defaultRequirement } from './exec/default-requirement.ts';
 export { type Evaluation, type EvaluationContext, evaluate } from './exec/evaluate.ts';
+export {
+  type BubblewrapPlan,
+  bubblewrapArguments,
+  FILTER_DESCRIPTOR,
+  type HostRoot,
+  KERNEL_FILES,
+  PROGRAM_FOLDERS,
+  planBubblewrap,
+} from './execution/bubblewrap.ts';
 export { type DockerAllowances, type DockerPlan, planDocker } from './execution/docker.ts';
 export { WORKSPACE_PATH } from './execution/folders.ts';
 export { type HostAllowances, type HostPlan, planHost } from './execution/host.ts';
@@ -19,6 +29,7 @@ export {
   type SandboxAllowances,
 } from './execution/sandbox-modes.ts';
 export { type SeccompProfile, type SeccompRule, sessionSeccompProfile } from './execution/seccomp.ts';
+export { compileSeccomp } from './execution/seccomp-filter.ts';
 export { isMadeHere, SESSION_IMAGES } from './execution/session-images.ts';
 export type { HostBounds } from './limits.ts';
 export {

@@ -44,10 +44,18 @@ export const approvalPolicySchema = z.union(
 export const APPROVAL_SCOPES = ['command', 'session', 'prefix'] as const;
 export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
 
+/**
+ * `pending`: it waits for an answer. `approved`, `denied`: it has one. `expired`: nobody answered in time. `revoked`: its approval was taken
+ * back. `withdrawn`: what asked it was cancelled, or its session was closed.
+ */
+export type ApprovalState = 'pending' | 'approved' | 'denied' | 'expired' | 'revoked' | 'withdrawn';
+
 /** A question that waits for a person, or that was answered. */
 export interface Approval {
   /** For `approve`, `deny` and `revoke`. */
   id: string;
+  /** Whether it waits for an answer, and how it ended. */
+  state: ApprovalState;
   /** The session that asked first. */
   sessionId: string;
   /** Its command. */
@@ -58,10 +66,26 @@ export interface Approval {
   reason: string;
   /** What its submitter says about it. Untrusted text. */
   justification?: string | undefined;
+  /** The sandbox in which it will run: policy, mode, network, image, in words. */
+  place: string;
+  /** It asks to run outside the sandbox of its session. */
+  outside?: true | undefined;
+  /** The directory in which it will run. Absent when it is that of the shell. */
+  cwd?: string | undefined;
+  /** Names of the variables that it brings. */
+  env: string[];
+  /** Its stdin: size, and SHA-256 in hex. Absent when it has none. */
+  stdin?: { bytes: number; sha256: string } | undefined;
+  /** The first attempt, which the sandbox denied something: its exit code, and the end of its output, redacted. Untrusted text. */
+  firstAttempt?: { exitCode: number | null; output: string } | undefined;
   /** What `prefix` would allow from then on. Absent when that scope is not offered. */
   amendment?: PrefixRule | undefined;
   /** Sessions that ask the same. */
   count: number;
+  /** How far the approval reaches. Absent while it is pending, and when it was not approved. */
+  scope?: ApprovalScope | undefined;
+  /** Why it was denied, in the words of who answered. */
+  answer?: string | undefined;
   /** ISO 8601, by the clock of Redis. */
   askedAt: string;
   /** ISO 8601, by the clock of Redis. */

@@ -28,6 +28,22 @@ export const ERRORS = {
     retryable: false,
     hint: 'An interceptor of this process refused the submit or failed; see the cause. context.accepted is true when the command runs all the same.',
   },
+  APPROVAL_EXPIRED: {
+    retryable: true,
+    hint: 'Nobody answered in time; submit the command again, or raise approvalTimeoutMs.',
+  },
+  APPROVAL_NOT_FOUND: {
+    retryable: false,
+    hint: 'It was answered, has expired, or its command is gone; `shellfleet approvals ls` lists those that wait.',
+  },
+  UNAUTHORIZED: {
+    retryable: false,
+    hint: 'No known key of the tenant signed exactly this, or it has expired; set SHELLFLEET_SIGNING_KEY. The audit of the host has the details.',
+  },
+  AUDIT_UNAVAILABLE: {
+    retryable: true,
+    hint: 'The host cannot write its audit, so it decides nothing; free its disk, then submit the command again.',
+  },
   QUEUE_UNAVAILABLE: {
     retryable: true,
     hint: 'Redis is out of reach or full; the same idempotency key makes a retry safe.',

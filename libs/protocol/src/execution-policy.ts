@@ -9,6 +9,8 @@ export interface DockerPolicy {
   type: 'docker';
   /** The root file system of the container is read-only; `/workspace`, `/tmp` and `/dev/shm` stay writable. Default: false. */
   readOnlyRootfs?: boolean | undefined;
+  /** Container runtime, as the engine names it (`runsc`, `kata`); the operator must allow it. Default: that of the engine. */
+  runtime?: string | undefined;
 }
 
 /** The host itself, without a container, as the user that its operator names. */
@@ -16,16 +18,26 @@ export interface HostPolicy {
   type: 'host';
 }
 
+/** The host, as under `host`, behind bubblewrap: an empty root folder with the host's programs in it, no network, and a filter of system calls. */
+export interface BubblewrapPolicy {
+  type: 'bubblewrap';
+}
+
 /** Where a shell runs, with the options of that kind. The operator of a host decides which policies it offers. */
-export type ExecutionPolicy = DockerPolicy | HostPolicy;
+export type ExecutionPolicy = DockerPolicy | HostPolicy | BubblewrapPolicy;
 export type PolicyName = ExecutionPolicy['type'];
 
 const POLICY_SCHEMAS = [
   z.strictObject({
     type: z.literal('docker'),
     readOnlyRootfs: z.boolean('must be true or false').default(false),
+    runtime: z
+      .string('must be a string')
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be the name of a runtime')
+      .optional(),
   }),
   z.strictObject({ type: z.literal('host') }),
+  z.strictObject({ type: z.literal('bubblewrap') }),
 ] as const;
 
 export const POLICY_NAMES: readonly PolicyName[] = POLICY_SCHEMAS.map(({ shape }) => shape.type.value);

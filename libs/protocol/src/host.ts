@@ -11,6 +11,8 @@ import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 export const hostBeatSchema = z.object({
   slots: z.number(),
   free: z.number(),
+  /** Sessions with a shell whose next command waits for an approval. */
+  held: z.number().default(0),
   policies: z.array(z.string()),
   version: z.string(),
   protocol: z.number(),
@@ -19,10 +21,10 @@ export const hostBeatSchema = z.object({
   sealKeys: z.array(z.string()).default([]),
   /** The newest schema version of specs and entries that it understands. It understands all older ones. */
   schema: z.number().int().min(0).max(1_000).default(0),
-  /** What its operator lets sessions ask for: sandbox modes, networks. */
+  /** What its operator lets sessions ask for: sandbox modes, networks, container runtimes. */
   allow: z
-    .object({ modes: z.array(z.string()), networks: z.array(z.string()) })
-    .default({ modes: ['read-only', 'workspace-write'], networks: ['restricted'] }),
+    .object({ modes: z.array(z.string()), networks: z.array(z.string()), runtimes: z.array(z.string()) })
+    .default({ modes: ['read-only', 'workspace-write'], networks: ['restricted'], runtimes: [] }),
   draining: z.boolean(),
   /** Why the host takes no new session at present, one sentence each. */
   problems: z.array(z.string()).default([]),
@@ -46,6 +48,8 @@ export interface HostInfo {
   slots: number;
   /** Of these, how many are free. */
   free: number;
+  /** Of those that are not free, how many have a command that waits for an approval. Sessions without a shell wait on no host. Absent when none does. */
+  held?: number;
   /** The execution policies that its operator allows, `SHELLFLEET_POLICIES`. */
   policies: string[];
   /** Of its worker. */

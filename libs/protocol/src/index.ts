@@ -1,4 +1,6 @@
 export * from './approval.ts';
+export * from './approval-data.ts';
+export * from './audit.ts';
 export * from './defaults.ts';
 export * from './define-tool.ts';
 export * from './duration-text.ts';
@@ -38,3 +40,4 @@ export * from './tool.ts';
 export * from './version.ts';
 export * from './wake-up.ts';
 export * from './wire-result.ts';
+export { toWorkspaceField, type Workspace, workspaceOf } from './workspace.ts';

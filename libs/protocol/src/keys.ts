@@ -67,6 +67,52 @@ export const terminalKeys = (keys: SessionKeys, terminal: string) => ({
   feed: `${keys.feed}:${terminal}`,
 });
 
+/**
+ * Keys of the approvals of one tenant, on one Cluster slot. No session id is empty, so they are no session's. Scripts write them, but for the
+ * stream of answers: whoever answers adds to that one, and writes nothing else.
+ */
+export function approvalKeys(namespace: string, tenant: string) {
+  const prefix = `${namespace}:{${tenant}:}:`;
+  return {
+    namespace,
+    tenant,
+    /** Prefix of all of them. */
+    prefix,
+    /** hash: id of a question → the question, sealed */
+    questions: `${prefix}questions`,
+    /** hash: keyed hash of what is asked → id of the question that is pending */
+    rounds: `${prefix}rounds`,
+    /** sorted set: `<session> <generation> <entry>` of a held entry → when its question expires (ms, by the clock of Redis) */
+    pending: `${prefix}pending`,
+    /** hash: `<session> <generation> <entry>` → `<id of its question> <binding>` */
+    asked: `${prefix}asked`,
+    /** stream, field `d`: answers, sealed, until a worker has applied them */
+    answers: `${prefix}answers`,
+    /** sorted set: `<answer> <id> <session> <generation> <entry>` whose session has not been told → when it was decided (ms) */
+    decided: `${prefix}decided`,
+    /** sorted set: id of a grant → when it was given (ms) */
+    grants: `${prefix}grants`,
+    /** set: ids of the grants that reach every command of the tenant */
+    prefixes: `${prefix}prefixes`,
+    /** pub/sub: an id of a question that has changed */
+    feed: `${prefix}feed`,
+  };
+}
+export type ApprovalKeys = ReturnType<typeof approvalKeys>;
+
+/** sorted set: `<session> <generation> <entry>` → when it asked (ms): the held entries that ask a question */
+export const askersKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}askers:${question}`;
+/** string: a grant, sealed; until it is revoked, and for one that is not of scope `prefix` the retention */
+export const approvalGrantKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}grant:${question}`;
+/** string, for the retention: how a question ended, JSON */
+export const approvalEndKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}ended:${question}`;
+/** string, for the retention: `<id of the question> <binding>`, of an entry or of a session with a hash of a question */
+export const answeredKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}answered:${asker}`;
+/** string, for an hour: `<denials in a row> <until when (ms) the session's questions are not shown>` */
+export const denialsKey = (keys: ApprovalKeys, session: string) => `${keys.prefix}denials:${session}`;
+/** set, for ten seconds: hosts on which no start is under way on a grant that an answer has revoked */
+export const confirmedKey = (keys: ApprovalKeys, answer: string) => `${keys.prefix}confirmed:${answer}`;
+
 /** Keys of a namespace that belong to no session: admission (one shard for now), hosts, inboxes, wake-ups. */
 export interface FleetKeys {
   namespace: string;
@@ -81,6 +127,8 @@ export interface FleetKeys {
   closed: string;
   /** set: the placement classes that any host has offered, or any session has had */
   classes: string;
+  /** sorted set: tenant → when an entry of it asked last (ms): those whose approvals upkeep looks at */
+  asking: string;
   /** hash: session member → `<fence> <host>` */
   owners: string;
   /** counter: the newest fence */
@@ -108,6 +156,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     index: `${admission}:index`,
     closed: `${admission}:closed`,
     classes: `${admission}:classes`,
+    asking: `${admission}:asking`,
     owners: `${admission}:owners`,
     fence: `${admission}:fence`,
     retention: `${admission}:retention`,
@@ -155,6 +204,8 @@ export const hostKeys = (namespace: string, host: string) => ({
   calls: `${hostPrefix(namespace, host)}:calls`,
   /** string with JSON, 5 s: the tools that it offers */
   tools: `${hostPrefix(namespace, host)}:tools`,
+  /** hash: tenant → head of its audit chain on this host, with JSON; written every minute, never removed */
+  audit: `${hostPrefix(namespace, host)}:audit`,
   /** pub/sub: wake-ups of this host */
   wakeUps: `${wakeUpsPrefix(namespace)}${host}`,
 });

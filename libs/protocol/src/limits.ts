@@ -26,6 +26,8 @@ export const LIMITS = {
   producerPendingChars: 268_435_456,
   /** How often a command with `retry: 'idempotent'` is started in all. */
   idempotentStarts: 3,
+  /** Questions of one tenant that wait for an answer, where its operator names no other number. */
+  pendingApprovals: 10_000,
   /** of a session */
   labels: 32,
   startupCommands: 64,
@@ -41,6 +43,8 @@ export const LIMITS = {
   /** Of a Result as JSON. Texts that escaping makes larger are cut again. */
   resultBytes: 4_194_304,
   outputLines: 1_000_000,
+  /** The least that a session may ask for: the keeper's own files are no larger. */
+  leastFileSizeBytes: 16_777_216,
   /** Arguments and output of a tool call, as JSON. */
   toolArgumentBytes: 4_194_304,
   toolOutputBytes: 33_554_432,

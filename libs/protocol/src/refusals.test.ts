@@ -31,7 +31,7 @@ test.each(OPTIONS)(
   (_name, schema, fields) => {
     const inner = {
       output: ['maxBytes', 'maxLines', 'keep', 'streamBytes'],
-      limits: ['memoryBytes', 'cpus', 'pids', 'cpuTimeSeconds', 'diskBytes'],
+      limits: ['memoryBytes', 'cpus', 'pids', 'cpuTimeSeconds', 'diskBytes', 'fileSizeBytes'],
     };
     const vague: string[] = [];
     const look = (path: string, value: unknown) => {

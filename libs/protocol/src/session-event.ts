@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { APPROVAL_SCOPES, type ApprovalScope } from './approval.ts';
 import type { EventType, OutputChunk } from './events.ts';
 import type { Result } from './result.ts';
 
@@ -34,10 +35,10 @@ export interface SessionEventData {
   'command.output': OutputChunk;
   /** It ended. */
   'command.completed': Result;
-  /** It waits for an answer of a person. The data is redacted. */
-  'approval.requested': Record<string, unknown>;
-  /** Somebody answered. */
-  'approval.answered': Record<string, unknown>;
+  /** It waits for an answer of a person. */
+  'approval.requested': ApprovalRequestedData;
+  /** Somebody answered, or nobody did in time. */
+  'approval.answered': ApprovalAnsweredData;
 }
 
 /** The shell that an event is about. */
@@ -48,6 +49,30 @@ export interface ShellEventData {
   epoch: number;
   /** The image of its container. Absent under the policy `host`, which has none. */
   image?: string | undefined;
+}
+
+/** The question that an entry asks. */
+export interface ApprovalRequestedData {
+  /** Of the question, for `fleet.approvals`. Sessions that ask the same have the same. */
+  id: string;
+  /** Why it is asked, redacted. */
+  reason: string;
+  /** When it expires; ISO 8601, by the clock of Redis. */
+  expiresAt: string;
+}
+
+/** How a question ended. */
+export interface ApprovalAnsweredData {
+  /** Of the question. */
+  id: string;
+  /** `expired`: nobody answered in time. */
+  decision: 'approved' | 'denied' | 'expired';
+  /** How far an approval reaches. */
+  scope?: ApprovalScope | undefined;
+  /** The key or the name of who answered. */
+  answeredBy?: string | undefined;
+  /** Why, in the words of who answered. */
+  reason?: string | undefined;
 }
 
 /** The fields of every event. Beside them it has `type`, and `data` as SessionEventData says; events of commands and approvals have a `commandId`. */
@@ -73,7 +98,6 @@ export type SessionEvent = {
 export type JsonEventType = Exclude<EventType, 'command.output' | 'command.completed'>;
 
 const shellSchema = z.object({ hostId: z.string(), epoch: z.number(), image: z.string().optional() });
-const anySchema = z.record(z.string(), z.unknown());
 
 /** The stored data of each event. */
 export const eventDataSchemas: { [Type in JsonEventType]: z.ZodType<SessionEventData[Type]> } = {
@@ -90,6 +114,12 @@ export const eventDataSchemas: { [Type in JsonEventType]: z.ZodType<SessionEvent
     again: z.literal(true).optional(),
     attempt: z.number().optional(),
   }),
-  'approval.requested': anySchema,
-  'approval.answered': anySchema,
+  'approval.requested': z.object({ id: z.string(), reason: z.string(), expiresAt: z.string() }),
+  'approval.answered': z.object({
+    id: z.string(),
+    decision: z.enum(['approved', 'denied', 'expired']),
+    scope: z.enum(APPROVAL_SCOPES).optional(),
+    answeredBy: z.string().optional(),
+    reason: z.string().optional(),
+  }),
 };

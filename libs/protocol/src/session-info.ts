@@ -36,6 +36,8 @@ export interface SessionInfo {
   noHostReason?: string;
   /** The command that runs. Absent when none does. */
   runningCommandId?: string;
+  /** The command that waits for an approval, before all others. Absent when none does. */
+  heldCommandId?: string;
   /** Processes that outlived the command that started them, with their pids in the sandbox. */
   background: { pid: number; command: string }[];
   /** True when `background` is not known: the host was not asked (in lists), or did not answer in time. */

@@ -24,17 +24,18 @@ export interface SessionSpec {
    */
   env?: Record<string, string> | undefined;
   /**
-   * Directory in which a fresh shell starts.
+   * Directory in which a fresh shell starts; of a session whose `workspace` has a `target`, that one.
    * @default /workspace
    * @limit an absolute path of at most 4,096 bytes
    */
   cwd?: string | undefined;
   /**
-   * Folder of the host that is mounted as `/workspace`; the operator of the host must allow it. Read-only only under the policy `docker`.
-   * @default an empty folder that ends with the sandbox; writable
-   * @limit an absolute path of at most 4,096 bytes; `target` can only be `/workspace`
+   * Folder of the host that is mounted at `target`; the operator of the host must allow it. A missing one below a folder that the operator lists is
+   * made. Read-only, or at another place than `/workspace`, only under the policy `docker`.
+   * @default an empty folder that ends with the sandbox; writable, and mounted at /workspace
+   * @limit absolute paths of at most 4,096 bytes; `target` is no folder of the system or the keeper
    */
-  workspace?: string | { path: string; target?: '/workspace' | undefined; readOnly?: boolean | undefined } | undefined;
+  workspace?: string | { path: string; target?: string | undefined; readOnly?: boolean | undefined } | undefined;
   /**
    * Program and arguments of the shell.
    * @default chosen by the host
@@ -207,4 +208,10 @@ export interface LimitOptions {
    * @limit 1 to 2^50 bytes
    */
   diskBytes?: number | undefined;
+  /**
+   * Bytes of each file that it writes. A write beyond them fails, and ends a program that does not handle SIGXFSZ.
+   * @default no limit
+   * @limit 16,777,216 (16 MiB) to 2^50 bytes
+   */
+  fileSizeBytes?: number | undefined;
 }

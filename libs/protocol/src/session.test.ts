@@ -86,7 +86,33 @@ test.each([
   expect(sessionSpecSchema.parse({ workspace }).workspace).toEqual(resolved);
 });
 
-test.each(['w', { path: 'w' }, { path: '/w', target: '/data' }, { path: '/w', writable: true }, 7])(
+test.each([
+  '/',
+  '/usr/local',
+  '/etc/../srv',
+  '/srv//w',
+  '/var',
+  '/run/w',
+  '/.shellfleet',
+  '/.shellfleet-run/w',
+  '/tmp/',
+  '/workspace/w',
+  'w',
+])('no workspace is mounted at %s', (target) => {
+  const { error } = sessionSpecSchema.safeParse({ workspace: { path: '/w', target } });
+  expect(error?.issues.map(({ path }) => path[0])).toEqual(['workspace']);
+});
+
+test('a workspace may have the path that it has on the host, where the shell then starts (S0-41)', () => {
+  const workspace = { path: '/srv/w', target: '/srv/w' };
+  expect(sessionSpecSchema.parse({ workspace })).toMatchObject({ workspace, cwd: '/srv/w' });
+  expect(sessionSpecSchema.parse({ workspace, cwd: '/tmp' })).toMatchObject({ cwd: '/tmp' });
+  expect(sessionSpecSchema.parse({ workspace: '/srv/w' })).toMatchObject({ cwd: '/workspace' });
+  const { error } = sessionSpecSchema.safeParse({ policy: 'host', workspace });
+  expect(error?.issues.map(({ message }) => message)).toEqual(['can only be at /workspace under the host policy']);
+});
+
+test.each(['w', { path: 'w' }, { path: '/w', target: '/etc' }, { path: '/w', writable: true }, 7])(
   'the workspace %j is refused',
   (workspace) => {
     const { error } = sessionSpecSchema.safeParse({ workspace });

@@ -9,6 +9,7 @@ import { LIMITS } from './limits.ts';
 import { sessionRulesSchema } from './prefix-rule.ts';
 import { redactionRulesSchema } from './redaction.ts';
 import { sandboxOptionsSchema } from './sandbox-options.ts';
+import { workspaceOf, workspaceSchema } from './workspace.ts';
 
 const IMAGE_PATTERN =
   /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?\/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/;
@@ -61,8 +62,11 @@ const limitsSchema = z.strictObject(
       .optional(),
     cpuTimeSeconds: wholePositive(2 ** 31 - 1, 'must be positive if provided').optional(),
     diskBytes: wholePositive(2 ** 50, 'must be positive if provided').optional(),
+    fileSizeBytes: wholePositive(2 ** 50, 'must be positive if provided')
+      .min(LIMITS.leastFileSizeBytes, `must be at least ${LIMITS.leastFileSizeBytes} bytes (16 MiB)`)
+      .optional(),
   },
-  'must be an object of limits: memoryBytes, cpus, pids, cpuTimeSeconds, diskBytes',
+  'must be an object of limits: memoryBytes, cpus, pids, cpuTimeSeconds, diskBytes, fileSizeBytes',
 );
 
 /** Fills in the three limits that control groups enforce. */
@@ -83,21 +87,6 @@ export const prioritySchema = z
   .min(0, 'must be 0 to 2097152')
   .max(2_097_152, 'must be 0 to 2097152');
 
-/** The path alone, or with what else is asked for: equal mounts have one form. */
-const workspaceSchema = z.union(
-  [
-    sandboxPathSchema,
-    z
-      .strictObject({
-        path: sandboxPathSchema,
-        target: z.literal('/workspace', 'must be /workspace, the one place where a folder is mounted').optional(),
-        readOnly: z.boolean('must be true or false').default(false),
-      })
-      .transform(({ path, readOnly }) => (readOnly ? { path, readOnly: true as const } : path)),
-  ],
-  { error: 'must be an absolute path, or { path, readOnly }' },
-);
-
 const scriptsSchema = z
   .array(scriptSchema, 'must be a list of scripts')
   .max(LIMITS.startupCommands, `must hold at most ${LIMITS.startupCommands} scripts`);
@@ -107,7 +96,7 @@ const fieldsSchema = z.strictObject({
   policy: executionPolicySchema.default(executionPolicySchema.parse(defaults.policy)),
   image: imageSchema.optional(),
   env: envSchema.default(defaults.env),
-  cwd: sandboxPathSchema.default(defaults.cwd),
+  cwd: sandboxPathSchema.optional(),
   workspace: workspaceSchema.optional(),
   shell: z
     .array(
@@ -148,22 +137,23 @@ function refuseDoubles({ env, secrets }: { env: object; secrets: object }, conte
 /** The spec of a session. Parsing fills in every default; two specs are the same when they are equal after that. */
 export const sessionSpecSchema = fieldsSchema
   .check(({ value: { policy, image, user, workspace }, issues }) => {
-    if (policy.type !== 'host') return;
+    if (policy.type === 'docker') return;
     const refuse = (field: string, message: string) =>
       issues.push({ code: 'custom', path: [field], message, input: field });
-    if (image !== undefined) refuse('image', 'has no meaning under the host policy, which runs no image');
-    if (typeof workspace === 'object') refuse('workspace', 'cannot be read-only under the host policy');
-    if (user !== undefined) refuse('user', "is named by the host's operator under the host policy");
+    if (image !== undefined) refuse('image', `has no meaning under the ${policy.type} policy, which runs no image`);
+    const mount = workspaceOf({ workspace });
+    if (policy.type === 'host' && mount?.readOnly) refuse('workspace', 'cannot be read-only under the host policy');
+    if (mount !== undefined && mount.target !== defaults.cwd)
+      refuse('workspace', `can only be at ${defaults.cwd} under the ${policy.type} policy`);
+    if (user !== undefined) refuse('user', `is named by the host's operator under the ${policy.type} policy`);
   })
   .superRefine(refuseDoubles)
-  // A host without control groups cannot enforce these three. There, defaults are not filled in, and limits that were asked for are refused.
-  .transform((spec) => (spec.policy.type === 'docker' ? { ...spec, limits: withDefaultLimits(spec.limits) } : spec));
+  .transform((spec) => {
+    const { cwd = workspaceOf(spec)?.target ?? defaults.cwd } = spec;
+    // A host without control groups cannot enforce all limits. There, defaults are not filled in, and limits that were asked for are refused.
+    return { ...spec, cwd, limits: spec.policy.type === 'docker' ? withDefaultLimits(spec.limits) : spec.limits };
+  });
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;
-
-/** The folder of the host that the spec asks for. */
-export function workspaceOf({ workspace }: ResolvedSessionSpec): { path: string; readOnly: boolean } | undefined {
-  return typeof workspace === 'string' ? { path: workspace, readOnly: false } : workspace;
-}
 
 /** The lowest schema version that understands the spec. */
 export function specSchema({ sandbox, approval, execPolicy }: ResolvedSessionSpec): number {

@@ -75,6 +75,7 @@ export const TOOL_ERROR_CODES = [
   'output-invalid',
   'cancelled',
   'not-started',
+  'denied',
   'lost',
   'error',
 ] as const;

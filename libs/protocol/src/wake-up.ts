@@ -20,6 +20,15 @@ export const wakeUpSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('calls') }),
   /** To all hosts: a session job was added. Hosts that do not offer its placement class ignore it. */
   z.object({ type: z.literal('sessions'), placementClass: z.string().max(100) }),
+  /** To all hosts: there are answers to questions of the tenant. `confirm`: the id of a revocation whose writer waits. */
+  z.object({
+    type: z.literal('answers'),
+    tenant: tenantIdSchema,
+    confirm: z
+      .string()
+      .regex(/^[0-9]{1,20}-[0-9]{1,20}$/)
+      .optional(),
+  }),
   /** To all hosts: a call of the tool was added. */
   z.object({ type: z.literal('tool'), name: toolNameSchema }),
 ]);

@@ -15,6 +15,7 @@ import { type RedisProxy, startRedisProxy } from '../inject/redis-proxy.ts';
 import type { Stage } from '../inject/stage.ts';
 import { planFaults } from '../plan/plan-faults.ts';
 import type { RoundKind, SmallDisk } from '../plan/rounds.ts';
+import { startApprover } from './approver.ts';
 import { startClient } from './client-supervisor.ts';
 import type { ClientSession } from './client-task.ts';
 import { collectSessions } from './collect-sessions.ts';
@@ -51,6 +52,8 @@ const CLIENTS = ['c1', 'c2'];
 const SESSIONS_OF_CLIENT = 5;
 /** Exposed sessions have their marks on the host, and a short grace period. */
 const EXPOSED = 3;
+/** Every command of the last session of a client waits for an approval. */
+const ASKS = `-${SESSIONS_OF_CLIENT - 1}`;
 const GRACE_MS = 3_000;
 /** A lease without grace. */
 const LEASE_MS = 5_000;
@@ -122,6 +125,8 @@ export async function runRound({
   }
   const clients = tasks.map((task) => startClient(client, task));
   cleanup.defer(async () => void (await Promise.all(clients.map((each) => each.stop()))));
+  const approver = startApprover(fleet.fleet, seed);
+  cleanup.defer(() => approver.close());
   const docker = new Docker({ socketPath: machine.dockerHost.replace(/^unix:\/\//, '') });
   const sessions = tasks.flatMap((task) => task.sessions);
   const stage: Stage = {
@@ -175,6 +180,8 @@ export async function runRound({
     }),
   );
   if (collected === undefined) await reportHung(`not every session could be read within ${COLLECT_WITHIN_MS} ms`);
+  if (approver.counts.approved === 0 || approver.counts.revoked === 0)
+    report('approvals', `none was given or none revoked: ${JSON.stringify(approver.counts)}`);
   const history: History = { clientEvents, faults, forgets: kind.retention !== undefined, sessions: collected ?? [] };
   violations.push(...check(history));
   await fleet.end().catch((error: unknown) => report('worker', String(error).slice(0, 2_000)));
@@ -194,11 +201,12 @@ async function made(folder: string): Promise<string> {
 }
 
 async function planSession(id: string, exposed: boolean, workspaces: string): Promise<ClientSession> {
-  if (!exposed) return { id, leaseMs: LEASE_MS + DEFAULT_GRACE_MS, spec: {} };
+  const asks = id.endsWith(ASKS) ? ({ approval: 'unless-trusted' } as const) : {};
+  if (!exposed) return { id, leaseMs: LEASE_MS + DEFAULT_GRACE_MS, spec: asks };
   const workspace = await made(join(workspaces, id));
   await chmod(workspace, 0o777);
   const onHostLoss = id.endsWith('0') ? 'fail' : 'recreate';
-  const spec = { workspace, hostGraceMs: GRACE_MS, onHostLoss } as const;
+  const spec = { workspace, hostGraceMs: GRACE_MS, onHostLoss, ...asks } as const;
   return { id, leaseMs: LEASE_MS + GRACE_MS, workspace, spec };
 }
 

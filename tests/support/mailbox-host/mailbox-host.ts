@@ -162,6 +162,7 @@ class TinyHost implements MailboxHost {
     const beat: HostBeat = {
       slots,
       free: slots - this.#owned.size,
+      held: 0,
       policies: ['docker'],
       version: '0.0.0',
       protocol: PROTOCOL_VERSION,
@@ -170,7 +171,7 @@ class TinyHost implements MailboxHost {
       problems: [],
       warnings: [],
       sealKeys: [...this.#sealer.keyIds],
-      allow: { modes: [], networks: [] },
+      allow: { modes: [], networks: [], runtimes: [] },
       schema: 1,
       defaultImage: 'none',
       retentionMs: LIMITS.defaultRetentionMs,

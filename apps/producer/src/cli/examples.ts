@@ -30,6 +30,23 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'shellfleet batch run tasks.jsonl --out results.jsonl --image python:3.13 --timeout 5m --retries infra=2 --repeats 3',
     'shellfleet batch run - --out results.jsonl < tasks.jsonl',
   ],
+  'policy check': [
+    "shellfleet policy check --approval on-request -- 'git status; rm -rf build'",
+    'shellfleet policy check --file rules.yaml',
+    'shellfleet policy check --file fleet.yaml --file host.yaml --json git push',
+  ],
+  'policy replay': [
+    'shellfleet policy replay --since 24h --file rules.yaml',
+    'shellfleet policy replay --since 1h --file rules.yaml --json',
+  ],
+  'approvals ls': ['shellfleet approvals ls', 'shellfleet approvals ls --approved --json'],
+  'approvals watch': ['shellfleet approvals watch'],
+  'approvals approve': [
+    'shellfleet approvals approve 3fQx0s1vTn2c',
+    'shellfleet approvals approve 3fQx0s1vTn2c --for session',
+  ],
+  'approvals deny': ["shellfleet approvals deny 3fQx0s1vTn2c --reason 'not on a Friday' --abort"],
+  'approvals revoke': ['shellfleet approvals revoke 3fQx0s1vTn2c'],
   'tools ls': ['shellfleet tools ls', 'shellfleet tools ls --json'],
   'tools call': [
     'shellfleet tools call resize --args \'{"path": "/data/a.png", "width": 640}\'',

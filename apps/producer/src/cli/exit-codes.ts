@@ -34,6 +34,7 @@ export function exitCodeOfToolError(code: ToolErrorCode): number {
     timeout: TIMEOUT,
     'not-started': TIMEOUT,
     cancelled: CANCELLED,
+    denied: DENIED,
     lost: OURS,
     error: OURS,
   };

@@ -36,16 +36,18 @@ async function list(context: Context, json: boolean): Promise<void> {
       for (const host of hosts) await terminal.json(host);
       return;
     }
-    const rows = hosts.map(({ id, state, slots, free, policies, version, seenAt, problems = [], warnings = [] }) => [
-      id,
-      state,
-      `${free}/${slots}`,
-      policies.join(','),
-      version,
-      seenAt,
-      problems.join(' '),
-      warnings.join(' '),
-    ]);
+    const rows = hosts.map(
+      ({ id, state, slots, free, held, policies, version, seenAt, problems = [], warnings = [] }) => [
+        id,
+        state,
+        held === undefined ? `${free}/${slots}` : `${free}/${slots}, ${held} ask`,
+        policies.join(','),
+        version,
+        seenAt,
+        problems.join(' '),
+        warnings.join(' '),
+      ],
+    );
     await terminal.table([
       ['HOST', 'STATE', 'FREE', 'POLICIES', 'VERSION', 'SEEN', 'TAKES NOTHING NEW BECAUSE', 'TO MEND'],
       ...rows,

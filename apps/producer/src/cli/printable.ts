@@ -1,7 +1,12 @@
-/** Makes text safe for a terminal: control and direction characters are shown as escapes. */
+/** Makes text safe for a terminal: characters that control it, change the direction of text, or have no width are shown as escapes. */
 export function toPrintable(text: string): string {
   return text.replace(
-    /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u17b4\u17b5\u3164\uffa0]|\u034f|\p{Variation_Selector}/gu,
+    toEscape,
   );
+}
+
+function toEscape(character: string): string {
+  const hex = character.codePointAt(0)?.toString(16) ?? '';
+  return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`;
 }

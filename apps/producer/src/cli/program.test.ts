@@ -185,6 +185,8 @@ test.each<[string, unknown]>([
   ['/srv/w:ro', { path: '/srv/w', readOnly: true }],
   ['/srv/w:/workspace', '/srv/w'],
   ['/srv/w:/workspace:ro', { path: '/srv/w', readOnly: true }],
+  ['/srv/w:/srv/w', { path: '/srv/w', target: '/srv/w' }],
+  ['/srv/w:/data:ro', { path: '/srv/w', target: '/data', readOnly: true }],
 ])('a workspace is given as docker writes a mount: %s', (text, workspace) => {
   expect(toSpec(parse(['attach', 's', '--workspace', text]).flags)).toEqual({ workspace });
 });
@@ -211,7 +213,7 @@ test.each<[string[], RegExp]>([
   [['exec', '--cpus', 'two', 's', 'ls'], /Give a number such as 0.5 or 2/],
   [['exec', '--label', 'ci', 's', 'ls'], /Give it as NAME=value/],
   [['exec', '--workspace', 'w', 's', 'ls'], /Give an absolute path/],
-  [['exec', '--workspace', '/w:/data', 's', 'ls'], /Give an absolute path/],
+  [['exec', '--workspace', '/w:data', 's', 'ls'], /Give an absolute path/],
   [['exec', '--policy', 'dokcer', 's', 'ls'], /Allowed choices are docker, host/],
   [['exec', '--spec', '/nonexistent', 's', 'ls'], /It cannot be read: ENOENT/],
   [['exec', 's'], /missing required argument 'script'/],

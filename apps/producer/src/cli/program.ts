@@ -3,7 +3,7 @@ import { Command, CommanderError, Option } from 'commander';
 import type { Config } from '../config.ts';
 import { createContext } from './context.ts';
 import { exitCodeOfError, USAGE } from './exit-codes.ts';
-import { addExamples, configureHelp } from './help.ts';
+import { addExamples, configureHelp, leafVerbs } from './help.ts';
 import { toPrintable } from './printable.ts';
 import { endOptionsAtScript, takesScript } from './script-words.ts';
 import { showWarnings } from './show-warnings.ts';
@@ -70,7 +70,8 @@ export function createProgram(config: Config, terminal: Terminal, setExitCode: (
     for (const register of registers) register(program, context);
   }
   for (const verb of program.commands) inheritSettings(program, verb);
-  for (const verb of program.commands.filter(takesScript)) verb.configureOutput({ outputError: writeScriptUsage });
+  for (const [, verb] of leafVerbs(program))
+    if (takesScript(verb)) verb.configureOutput({ outputError: writeScriptUsage });
   ignoreSwitchesThatAreOff(program, config.env);
   addExamples(program);
   return program;

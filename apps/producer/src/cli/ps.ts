@@ -49,8 +49,10 @@ async function ps(context: Context, { all, state, label, json }: Flags): Promise
 }
 
 function toRow(info: SessionInfo): string[] {
-  const place = info.position === undefined ? info.state : `${info.state} #${info.position}`;
-  const state = info.noHostReason === undefined ? place : `${place}, no host`;
+  const isHeld = info.heldCommandId !== undefined;
+  const named = isHeld ? `${info.state}, asks` : info.state;
+  const place = info.position === undefined ? named : `${named} #${info.position}`;
+  const state = info.noHostReason === undefined || isHeld ? place : `${place}, no host`;
   return [
     info.id,
     state,

@@ -19,14 +19,23 @@ function scriptPlace(verb: Command): number {
  * there, unless the caller gave one.
  */
 export function endOptionsAtScript(program: Command, args: readonly string[]): string[] {
-  const verbAt = nextOperand(args, 0, program.options);
-  const verb = program.commands.find((command) => command.name() === args[verbAt]);
+  const { verb, verbAt } = findVerb(program, args);
   const before = verb === undefined ? -1 : scriptPlace(verb);
   if (verb === undefined || before < 0) return [...args];
   const options = [...program.options, ...verb.options];
   let at = verbAt;
   for (let operands = 0; operands <= before && at >= 0; operands += 1) at = nextOperand(args, at + 1, options);
   return at < 0 ? [...args] : [...args.slice(0, at), '--', ...args.slice(at)];
+}
+
+/** The verb that is called, and the place of its name: `check` of `policy check`. */
+function findVerb(program: Command, args: readonly string[]): { verb: Command | undefined; verbAt: number } {
+  let [verb, verbAt]: [Command | undefined, number] = [program, -1];
+  do {
+    verbAt = nextOperand(args, verbAt + 1, verb === program ? program.options : [...program.options, ...verb.options]);
+    verb = verb.commands.find((command) => command.name() === args[verbAt]);
+  } while (verb !== undefined && verb.commands.length > 0);
+  return { verb, verbAt };
 }
 
 /** The place of the next word that is neither an option nor its value; -1 when there is none before a `--`. */

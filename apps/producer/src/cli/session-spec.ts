@@ -20,11 +20,15 @@ export function mergeSpecs(file: SessionSpec = {}, flags: SessionSpec): SessionS
   return merged;
 }
 
-/** `PATH[:/workspace][:ro]`, as docker writes a mount. */
+/** `PATH[:TARGET][:ro]`, as docker writes a mount. The schema checks the target. */
 export function parseWorkspace(text: string): NonNullable<SessionSpec['workspace']> {
-  const [, path = '', readOnly] = /^(\/[^:]*)(?::\/workspace\/?)?(:ro)?$/.exec(text) ?? [];
-  if (path === '') throw new InvalidArgumentError('Give an absolute path, with :ro behind it for a read-only one.');
-  return readOnly === undefined ? path : { path, readOnly: true };
+  const [, path = '', target, readOnly] = /^(\/[^:]*)(?::(?:\/workspace\/?|(\/[^:]*)))?(:ro)?$/.exec(text) ?? [];
+  if (path === '')
+    throw new InvalidArgumentError(
+      'Give an absolute path, with :TARGET for another place than /workspace, and :ro for a read-only one.',
+    );
+  if (target === undefined && readOnly === undefined) return path;
+  return { path, ...(target === undefined ? {} : { target }), ...(readOnly === undefined ? {} : { readOnly: true }) };
 }
 
 function read(path: string): string {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { registerApprovals } from './approvals/approvals.ts';
 import { registerAttach } from './attach.ts';
 import { registerBatch } from './batch.ts';
 import { registerCancel } from './cancel.ts';
@@ -11,6 +12,7 @@ import { registerDown } from './down.ts';
 import { registerExec } from './exec.ts';
 import { registerHosts } from './hosts.ts';
 import { registerLogs } from './logs.ts';
+import { registerPolicy } from './policy.ts';
 import { registerPs } from './ps.ts';
 import { registerQueue } from './queue.ts';
 import { registerRestart } from './restart.ts';
@@ -26,7 +28,7 @@ export type RegisterVerb = (program: Command, context: Context) => void;
 /** In the order and groups of the help. */
 export const verbs: Readonly<Record<string, readonly RegisterVerb[]>> = {
   'Sessions:': [registerExec, registerRun, registerAttach, registerPs, registerCp, registerRestart, registerClose],
-  'Commands:': [registerLogs, registerWait, registerCancel, registerQueue, registerBatch],
-  'The fleet:': [registerHosts, registerTools, registerWorker],
+  'Commands:': [registerLogs, registerWait, registerCancel, registerQueue, registerApprovals, registerBatch],
+  'The fleet:': [registerHosts, registerTools, registerPolicy, registerWorker],
   'This machine:': [registerUp, registerDown, registerDoctor, registerCompletion],
 };

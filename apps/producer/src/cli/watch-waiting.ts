@@ -39,8 +39,11 @@ export function watchWaiting(
   };
 }
 
-function describe({ id, state, position, queuedCommands }: SessionInfo, waitedMs: number): string {
+function describe({ id, state, position, queuedCommands, heldCommandId }: SessionInfo, waitedMs: number): string {
   const place = position === undefined ? '' : `, number ${position} in the queue of sessions`;
+  const isHeld = heldCommandId !== undefined;
+  if (isHeld)
+    return `${id}: a command waits for an approval, ${queuedCommands} waiting (${Math.round(waitedMs / 1_000)} s)`;
   const what = state === 'busy' ? 'running' : `${state}${place}, ${queuedCommands} waiting`;
   return `${id}: ${what} (${Math.round(waitedMs / 1_000)} s)`;
 }

@@ -3,15 +3,15 @@ import { connectRedis, describeRedis } from '@shellfleet/mailbox';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { diagnose, type Finding } from '@shellfleet/setup';
 import { VERSION } from '../version.ts';
+import { examinePolicies } from './examine-policies.ts';
 import { isSupervisorRunning, readFleetRecord } from './fleet-record.ts';
-import { examineHostPolicy } from './host-policy.ts';
 
 /** Examines this machine and the fleet, and changes nothing. */
 export async function examine(env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const file = await readFleetFile(env).catch(() => undefined);
   return [
     ...(await diagnose(env)),
-    await examineHostPolicy(env),
+    ...(await examinePolicies(env)),
     await examineFleet(env),
     await examineRedis(env.SHELLFLEET_REDIS_URL || file?.redisUrl),
     examineSealKey(env.SHELLFLEET_SEAL_KEY || file?.sealKeys[0]),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { writeFleetFile } from '@shellfleet/client';
 import { abortable } from '@shellfleet/concurrency';
 import {
+  ensureBubblewrap,
   ensureMachine,
   ensureMachineWithoutEngine,
   ensureRedis,
@@ -131,6 +132,7 @@ function policiesOf({ policies }: UpOptions, env: NodeJS.ProcessEnv): string[] {
 /** Sets up what the policies need on this machine. Without a list, docker is assumed. Undefined: no engine is needed. */
 async function ensurePolicies(options: UpOptions, { env, report, signal }: Start): Promise<Machine | undefined> {
   const policies = policiesOf(options, env);
+  if (policies.includes('bubblewrap')) await ensureBubblewrap(report);
   if (policies.length === 0 || policies.includes('docker')) return ensureMachine(env, report, signal);
   await ensureMachineWithoutEngine(report);
   return undefined;

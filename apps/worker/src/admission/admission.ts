@@ -14,12 +14,26 @@ export interface SessionAdmission {
   readonly digest: string;
   /** Throws the error with which an entry ends that cannot be judged. */
   judge(question: AdmissionQuestion): Promise<Verdict>;
+  /** A shell was opened for an entry that was admitted. */
+  opened(): void;
+  /** Why the startup commands may not run in a fresh shell; undefined when they may. */
+  refuseStartup(): string | undefined;
+  /** Why the shutdown commands may not run; undefined when they may. */
+  refuseShutdown(): string | undefined;
+  /** Why no terminal may be opened, the end of a sentence; undefined when it may. */
+  refuseTerminal(): string | undefined;
 }
 
 /** The decision about one entry. `reason` is stored in the session's stream or in the Result, redacted. */
 export type Verdict =
-  /** `outside`: an answer allows it outside the sandbox. */
-  { type: 'admit'; outside?: true } | { type: 'hold'; question: ApprovalQuestion } | { type: 'deny'; reason: string };
+  /**
+   * `outside`: an answer allows it outside the sandbox. `startBy`: an answer allows it, which may be revoked; after this time (ms, by the clock
+   * of Redis) it is judged again instead of started.
+   */
+  | { type: 'admit'; outside?: true; startBy?: number }
+  | { type: 'hold'; question: ApprovalQuestion }
+  /** `by`: a person denied it. Else the rules did. */
+  | { type: 'deny'; reason: string; by?: 'approver' };
 
 /** An entry, and everything about it that a verdict can depend on. */
 export interface AdmissionQuestion {
@@ -32,6 +46,8 @@ export interface AdmissionQuestion {
   spec: ResolvedSessionSpec;
   /** Of the shell that would run it: a fresh one has another. */
   epoch: number;
+  /** A shell is opened for it, which runs the startup commands first. */
+  opens: boolean;
   attempt: Attempt;
 }
 
@@ -53,5 +69,12 @@ export interface ApprovalQuestion {
 }
 
 export const ADMIT_EVERYTHING: Admission = {
-  forSession: () => ({ digest: '', judge: async () => ({ type: 'admit' }) }),
+  forSession: () => ({
+    digest: '',
+    judge: async () => ({ type: 'admit' }),
+    opened() {},
+    refuseStartup: () => undefined,
+    refuseShutdown: () => undefined,
+    refuseTerminal: () => undefined,
+  }),
 };

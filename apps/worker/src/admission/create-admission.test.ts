@@ -4,13 +4,19 @@ import type { AdmissionQuestion } from './admission.ts';
 import { type AdmissionSteps, ANYONE_SUBMITS, createAdmission, NOBODY_ANSWERS } from './create-admission.ts';
 
 const ref = { namespace: 'n', tenant: 't', session: 's' };
-const NO_RULES: AdmissionSteps['rules'] = { digest: '', decide: () => ({ type: 'allowed' }) };
+const NO_RULES: AdmissionSteps['rules'] = {
+  digest: '',
+  decide: () => ({ type: 'allowed' }),
+  decideOpening: () => ({ type: 'allowed' }),
+  refuseTerminal: () => undefined,
+  refuseTools: () => undefined,
+};
 const spec = (given: object = {}): ResolvedSessionSpec => sessionSpecSchema.parse(given);
 
 function question(): AdmissionQuestion {
   const payload = { type: 'restart' } as const;
   return {
-    ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', payload, spec: spec(), epoch: 1 },
+    ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', payload, spec: spec(), epoch: 1, opens: false },
     attempt: { number: 1 },
   };
 }
@@ -68,4 +74,25 @@ test('rules are not asked about an entry that nobody may have submitted', async 
   const signatures = { digest: 'k', check: async () => Promise.reject(new Error('unsigned')) };
   await expect(admission({ rules, signatures }).judge(question())).rejects.toThrow('unsigned');
   expect(decide).not.toHaveBeenCalled();
+});
+
+test('shutdown commands that would ask run only under the rules under which the shell was opened (JUDGE-4)', () => {
+  const rules = {
+    ...NO_RULES,
+    digest: 'before',
+    decideOpening: () => ({ type: 'asks' as const, question: { reason: 'it is new' } }),
+  };
+  const of = admission({ rules });
+  expect(of.refuseShutdown()).toBe('it is new');
+  of.opened();
+  expect(of.refuseShutdown()).toBeUndefined();
+  rules.digest = 'after';
+  expect(of.refuseShutdown()).toBe('it is new');
+});
+
+test('startup and shutdown commands that are forbidden never run', () => {
+  const rules = { ...NO_RULES, digest: 'd', decideOpening: () => ({ type: 'forbidden' as const, reason: 'no' }) };
+  const of = admission({ rules });
+  of.opened();
+  expect([of.refuseStartup(), of.refuseShutdown()]).toEqual(['no', 'no']);
 });

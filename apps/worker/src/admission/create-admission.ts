@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { SessionRef } from '../sandbox/sandbox.ts';
 import type { Admission, AdmissionQuestion, ApprovalQuestion, SessionAdmission, Verdict } from './admission.ts';
 
@@ -8,6 +8,8 @@ import type { Admission, AdmissionQuestion, ApprovalQuestion, SessionAdmission, 
 // JUDGE-1. Each step can only refuse what the one before let pass, but for an answer: it admits exactly the question that was asked.
 // JUDGE-2. A question that nobody can be asked is a denial.
 // JUDGE-3. The digest of a session is empty exactly when no step can refuse anything.
+// JUDGE-4. Startup and shutdown commands are part of the question about the entry for which the shell is opened. Shutdown commands that would
+//          ask run only under the rules under which that question was answered.
 
 /** Who may submit. */
 export interface Signatures {
@@ -21,21 +23,37 @@ export interface Signatures {
 export interface Rules {
   /** Of the operator's rules; empty: there are none. It changes with every reload. */
   readonly digest: string;
-  /** `spec`: with the rules and the approval policy of the session. */
-  decide(question: AdmissionQuestion): RuleDecision;
+  /** `granted`: rules that a person has approved, which hold as the session's own do. Throws RULES_INVALID when the session's are not valid. */
+  decide(question: AdmissionQuestion, granted?: readonly PrefixRule[]): RuleDecision;
+  /** About the startup and shutdown commands alone. */
+  decideOpening(spec: ResolvedSessionSpec): RuleDecision;
+  /** Why no terminal may be opened, the end of a sentence; undefined when it may. */
+  refuseTerminal(spec: ResolvedSessionSpec): string | undefined;
+  /** Why no tool may be called, the end of a sentence; undefined when they may. */
+  refuseTools(): string | undefined;
 }
 
-type RuleDecision =
+export type RuleDecision =
   | { type: 'allowed'; outside?: true }
   | { type: 'asks'; question: ApprovalQuestion }
   | { type: 'forbidden'; reason: string };
 
 /** What persons have answered. */
 export interface Answers {
-  /** `granted`: exactly this question was approved. `denied`: it cannot be asked, with the reason. */
-  find(question: AdmissionQuestion, asked: ApprovalQuestion): Promise<Answer>;
+  /**
+   * `granted`: exactly this question was approved, or a rule that `allows` it. `denied`: it was, or it cannot be asked, with the reason. Throws
+   * APPROVAL_EXPIRED when it was asked and nobody answered.
+   */
+  find(
+    question: AdmissionQuestion,
+    asked: ApprovalQuestion,
+    allows: (granted: readonly PrefixRule[]) => boolean,
+  ): Promise<Answer>;
 }
-type Answer = { type: 'granted' } | { type: 'open' } | { type: 'denied'; reason: string };
+export type Answer =
+  | { type: 'granted'; startBy?: number }
+  | { type: 'open' }
+  | { type: 'denied'; reason: string; by?: 'approver' };
 
 export interface AdmissionSteps {
   signatures: Signatures;
@@ -50,21 +68,11 @@ export const NOBODY_ANSWERS: Answers = {
   find: async () => ({ type: 'denied', reason: 'it needs an approval, and this host asks nobody' }),
 };
 
-/** For as long as no rules are read: whatever they could be asked about is. `rules`: files that the operator lists. */
-export function askAboutCommands(rules: readonly string[]): Rules {
-  return {
-    digest: rules.join('\n'),
-    decide: ({ payload }) =>
-      payload.type === 'command'
-        ? { type: 'asks', question: { reason: 'rules hold for this session' } }
-        : { type: 'allowed' },
-  };
-}
-
 export function createAdmission(steps: AdmissionSteps): Admission {
   return {
     forSession(spec: ResolvedSessionSpec, _ref: SessionRef): SessionAdmission {
       const own = digestOfSession(spec);
+      let openedUnder: string | undefined;
       return {
         get digest() {
           const parts = [steps.signatures.digest, steps.rules.digest, own];
@@ -72,6 +80,20 @@ export function createAdmission(steps: AdmissionSteps): Admission {
           return sha256(parts.concat(JSON.stringify(spec.sandbox ?? null)).join('\n'));
         },
         judge: (question) => judge(question, steps),
+        opened() {
+          openedUnder = this.digest;
+        },
+        refuseStartup() {
+          const decision = steps.rules.decideOpening(spec);
+          return decision.type === 'forbidden' ? decision.reason : undefined;
+        },
+        refuseShutdown() {
+          const decision = steps.rules.decideOpening(spec);
+          if (decision.type === 'forbidden') return decision.reason;
+          // JUDGE-4
+          return decision.type === 'asks' && openedUnder !== this.digest ? decision.question.reason : undefined;
+        },
+        refuseTerminal: () => steps.rules.refuseTerminal(spec),
       };
     },
   };
@@ -86,14 +108,29 @@ async function judge(question: AdmissionQuestion, { signatures, rules, answers }
     case 'allowed':
       return decision.outside ? { type: 'admit', outside: true } : { type: 'admit' };
     case 'asks':
-      return toVerdict(decision.question, await answers.find(question, decision.question));
+      return toVerdict(
+        decision.question,
+        await answers.find(
+          question,
+          decision.question,
+          (granted) => rules.decide(question, granted).type === 'allowed',
+        ),
+      );
   }
 }
 
 function toVerdict(asked: ApprovalQuestion, answer: Answer): Verdict {
   if (answer.type === 'open') return { type: 'hold', question: asked };
-  if (answer.type === 'denied') return { type: 'deny', reason: `${asked.reason}; ${answer.reason}` };
-  return asked.outside ? { type: 'admit', outside: true } : { type: 'admit' };
+  if (answer.type === 'denied') {
+    const { by } = answer;
+    return { type: 'deny', reason: `${asked.reason}; ${answer.reason}`, ...(by === undefined ? {} : { by }) };
+  }
+  const { startBy } = answer;
+  return {
+    type: 'admit',
+    ...(asked.outside ? { outside: true } : {}),
+    ...(startBy === undefined ? {} : { startBy }),
+  };
 }
 
 /** Empty for a session that asks for nothing that could refuse a command. */

@@ -1,6 +1,10 @@
 import { hostNameSchema, NETWORK_ACCESSES, SANDBOX_MODES } from '@shellfleet/protocol';
 import { z } from 'zod';
 
+/** What no rule can read: a stdin that is sent while the command runs, what is typed at a terminal, what a tool does. */
+const UNJUDGED = ['stdin', 'terminals', 'tools'] as const;
+export type Unjudged = (typeof UNJUDGED)[number];
+
 /** `allow:`, what sessions may ask for on this host. What is not listed here is refused; the defaults need no risk taken. */
 export const allowSchema = z.strictObject(
   {
@@ -30,6 +34,10 @@ export const allowSchema = z.strictObject(
       )
       .default([])
       .describe('Container runtimes that a session may ask for, as the engine names them'),
+    unjudged: z
+      .array(z.enum(UNJUDGED, `must be one of ${UNJUDGED.join(', ')}`), 'must be a list')
+      .default([])
+      .describe('What no rule can read, and is allowed where rules hold or a session asks persons all the same'),
   },
-  'must have only these fields: modes, networks, hosts, privateAddresses, runtimes',
+  'must have only these fields: modes, networks, hosts, privateAddresses, runtimes, unjudged',
 );

@@ -21,7 +21,10 @@ const DEFAULTS = {
     hosts: [],
     privateAddresses: [],
     runtimes: [],
+    unjudged: [],
   },
+  approvals: { pendingPerTenant: 10_000 },
+  audit: { retention: 90 * 86_400_000, commands: true },
 };
 
 test('without a file, and with an empty one, every section has its defaults', () => {
@@ -38,6 +41,12 @@ allow:
   hosts: ['*.Example.org', 'registry.npmjs.org:443']
   privateAddresses: [10.1.0.0/16]
   runtimes: [runsc]
+  unjudged: [tools]
+approvals:
+  pendingPerTenant: 50
+audit:
+  retention: 30d
+  commands: false
 `;
   expect(readFile(text)).toEqual({
     rules: ['/etc/shellfleet/rules.yaml'],
@@ -47,12 +56,18 @@ allow:
       hosts: ['*.example.org', 'registry.npmjs.org:443'],
       privateAddresses: ['10.1.0.0/16'],
       runtimes: ['runsc'],
+      unjudged: ['tools'],
     },
+    approvals: { pendingPerTenant: 50 },
+    audit: { retention: 30 * 86_400_000, commands: false },
   });
 });
 
 test.each([
-  ['rulez: []', "line 1: must have only these sections: rules, allow; it has the unknown field 'rulez'"],
+  [
+    'rulez: []',
+    "line 1: must have only these sections: rules, allow, approvals, audit; it has the unknown field 'rulez'",
+  ],
   ['rules: rules.yaml', 'line 1: rules must be a list of files'],
   ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],
   ['allow:\n  modes: [none]', 'line 2: allow.modes[0] must be one of read-only, workspace-write'],

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { DocumentError, parseDocument, rulesSectionSchema } from '@shellfleet/policy';
 import { z } from 'zod';
 import { allowSchema } from './allow-section.ts';
+import { approvalsSchema } from './approvals-section.ts';
+import { auditSchema } from './audit-section.ts';
 
 // The file that SHELLFLEET_CONFIG names: what needs more structure than a variable has. One section a file; without the file each section has
 // its defaults.
@@ -10,8 +12,10 @@ const configFileSchema = z.strictObject(
   {
     rules: rulesSectionSchema.default([]).describe('Files with rules about commands; all hold together'),
     allow: allowSchema.prefault({}).describe('What sessions may ask for, beside the policies, users and workspaces'),
+    approvals: approvalsSchema.prefault({}).describe('The questions that wait for a person'),
+    audit: auditSchema.prefault({}).describe('What this host writes down about commands and approvals'),
   },
-  'must have only these sections: rules, allow',
+  'must have only these sections: rules, allow, approvals, audit',
 );
 export type ConfigFile = z.output<typeof configFileSchema>;
 

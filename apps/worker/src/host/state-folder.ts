@@ -17,10 +17,13 @@ export interface StateFolder extends AsyncDisposable {
   sandboxes: string;
   /** For the host policy: records, keepers, workspaces. */
   hostSandboxes: string;
+  bubblewrapSandboxes: string;
   /** For output over the budget of the streams. */
   logs: string;
   /** For the ids that this host began. */
   journal: string;
+  /** For the records of its audit. */
+  audit: string;
   close(): Promise<void>;
 }
 
@@ -39,8 +42,10 @@ export async function openStateFolder(stateFolder: string, given: string | undef
     hostKey,
     sandboxes: join(path, 's'),
     hostSandboxes: join(path, 'h'),
+    bubblewrapSandboxes: join(path, 'b'),
     logs: join(path, 'logs'),
     journal: join(path, 'journal'),
+    audit: join(path, 'audit'),
     close,
     [Symbol.asyncDispose]: close,
   };

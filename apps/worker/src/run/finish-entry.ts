@@ -13,6 +13,7 @@ import { ATTRIBUTES, SPANS, toCommandId, type WireResult } from '@shellfleet/pro
 import { totalOf } from '../output/redactor.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { EndingEntry, EntryResult } from './entry-run.ts';
+import { noteEnd } from './note-audit.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
 import { lostEntry, toCancelled } from './results.ts';
 import type { SessionContext } from './session-context.ts';
@@ -64,7 +65,10 @@ export async function finishEntry(
     } else {
       if (finished.type === 'finished') {
         if (finished.endedBefore) notifyProducer(entry, finished.event, owner);
-        else describe(entry, result, context);
+        else {
+          describe(entry, result, context);
+          noteEnd(entry, result, context);
+        }
       }
       return finished.type === 'fenced' ? finished : { ...finished, triedNext };
     }

@@ -13,6 +13,7 @@ import { networkOf } from './check-network.ts';
 import type { EndingEntry, EntryResult, EntryRun } from './entry-run.ts';
 import { runFileOperation } from './file-operation.ts';
 import { type EntryFinished, finishEntry } from './finish-entry.ts';
+import { noteStart } from './note-audit.ts';
 import { openPayload } from './open-payload.ts';
 import { OutputForgotten } from './output-store.ts';
 import { failedEntry, type LossReason, lostEntry, resultBase, toLostResult } from './results.ts';
@@ -89,11 +90,19 @@ export function finishOverdue(ending: EndingEntry, session: SessionContext, shel
   return finishEntry(ending, { result, output: [] }, session, shell);
 }
 
-/** Ends the unstarted head of the mailbox as `denial`. `reason` is redacted before it is stored. */
-export function finishDenied(ending: EndingEntry, reason: string, session: SessionContext, shell: SessionShell) {
+/** Ends the unstarted head of the mailbox as `denial`. `reason` is redacted before it is stored. `by`: who denied it, if the rules did not. */
+export function finishDenied(
+  ending: EndingEntry,
+  { reason, by }: { reason: string; by?: 'approver' },
+  session: SessionContext,
+  shell: SessionShell,
+) {
   const { shell: shellState, timings, hostId } = resultBase(ending.entry, session, shell);
   const stderr = session.redaction.value(`Denied: ${reason}\n`);
-  const result = newResult({ outcome: 'denial', reason: 'policy' }, { stderr, shell: shellState, timings, hostId });
+  const result = newResult(
+    { outcome: 'denial', reason: by ?? 'policy' },
+    { stderr, shell: shellState, timings, hostId },
+  );
   return finishEntry(ending, { result, output: [] }, session, shell);
 }
 
@@ -104,7 +113,10 @@ async function execute(run: EntryRun, session: SessionContext, shell: SessionShe
     if (payload.type === 'command') networkOf(payload, session.spec);
     begun = true;
     // Before its first byte reaches the shell.
-    if (run.from === 'start') session.journal.record(toBegunId(run.entry, session.owner.keys), session.generation);
+    if (run.from === 'start') {
+      session.journal.record(toBegunId(run.entry, session.owner.keys), session.generation);
+      noteStart(run.entry, payload, session, shell);
+    }
     return await executePayload(run, payload, session, shell);
   } catch (error) {
     // It may still run on this shell, and the next entry must not run beside it.

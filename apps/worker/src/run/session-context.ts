@@ -1,6 +1,7 @@
 import type { Owner, Sealer } from '@shellfleet/mailbox';
 import type { ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
+import type { Audit } from '../audit/audit.ts';
 import type { SessionEgress } from '../egress/session-egress.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -20,6 +21,7 @@ export interface SessionContext {
   readonly hostEntries: RunningEntries;
   /** The entries that this host began, also before Redis lost its record of them. */
   readonly journal: Journal;
+  readonly audit: Audit;
   /** Entries that this host stopped because nothing of them could be stored. Nobody asked for that, so they end as lost. */
   readonly stoppedUnstored: Set<string>;
   /** How long the reader that is attached to a command may read nothing while the command waits for it. */

@@ -3,8 +3,10 @@ import { keeperPath, launcherPath } from '@shellfleet/keeper';
 import type { PolicyName } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { WorkerConfig } from '../config/config.ts';
+import { openBubblewrap } from './bubblewrap/bubblewrap-wall.ts';
 import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
 import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';
+import { noWall, type Wall } from './host/wall.ts';
 import { createPolicySandboxes } from './policy-sandboxes.ts';
 import type { Sandboxes, SandboxTransport } from './sandbox.ts';
 
@@ -17,7 +19,9 @@ export interface SandboxFolders {
   hostId: string;
   hostKey: Buffer;
   sandboxes: string;
+  /** Of the policies without containers, a folder each. */
   hostSandboxes: string;
+  bubblewrapSandboxes: string;
 }
 
 /** With the transport that was chosen for `auto`. */
@@ -40,6 +44,7 @@ type Opener = (config: ChosenConfig, folders: SandboxFolders, logger: Logger) =>
 const OPENERS: Record<PolicyName, Opener> = {
   docker: openDocker,
   host: openHost,
+  bubblewrap: openBubblewrapHost,
 };
 
 export async function openDocker(
@@ -64,19 +69,36 @@ export async function openDocker(
       users: config.users,
       workspaces: config.workspaces,
       bounds: toBounds(config),
+      runtimes: config.file.allow.runtimes,
       sandbox: config.file.allow,
     },
   });
 }
 
-export async function openHost(
+export function openHost(config: WorkerConfig, { hostKey, hostSandboxes }: SandboxFolders): Promise<HostSandboxes> {
+  return openOnHost(config, hostKey, hostSandboxes);
+}
+
+export async function openBubblewrapHost(
   config: WorkerConfig,
-  { hostKey, hostSandboxes }: SandboxFolders,
+  { hostKey, bubblewrapSandboxes }: SandboxFolders,
 ): Promise<HostSandboxes> {
+  return openOnHost(config, hostKey, bubblewrapSandboxes, await openBubblewrap(bubblewrapSandboxes));
+}
+
+/** Each policy has control groups of its own, because it removes those that none of its sandboxes has. */
+async function openOnHost(
+  config: WorkerConfig,
+  hostKey: Buffer,
+  folder: string,
+  wall: Wall = noWall,
+): Promise<HostSandboxes> {
+  const id = createHash('sha256').update(hostKey).digest('hex').slice(0, 12);
   return createHostSandboxes({
     namespace: config.namespace,
     hostKey,
-    folder: hostSandboxes,
+    folder,
+    wall,
     keeperPath: await keeperPath(),
     launcherPath: await launcherPath(),
     user: config.hostUser,
@@ -85,7 +107,7 @@ export async function openHost(
     sandbox: config.file.allow,
     controlGroups: {
       top: CONTROL_GROUPS,
-      below: `shellfleet/${createHash('sha256').update(hostKey).digest('hex').slice(0, 12)}`,
+      below: `shellfleet/${id}${wall === noWall ? '' : wall.policy}`,
     },
     hidden: [config.stateFolder],
     sockets: [config.dockerSocketPath],

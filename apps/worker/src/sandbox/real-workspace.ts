@@ -1,18 +1,31 @@
 import { realpath } from 'node:fs/promises';
-import { type ResolvedSessionSpec, ShellfleetError, workspaceOf } from '@shellfleet/protocol';
+import { dirname, join } from 'node:path';
+import { type ResolvedSessionSpec, ShellfleetError, toWorkspaceField, workspaceOf } from '@shellfleet/protocol';
 
-/** Resolves links, because the policy judges the real path of a folder. */
+/** Resolves links, because the policy judges the real path of a folder. Of one that is missing, those of the folders above it. */
 export async function withRealWorkspace(spec: ResolvedSessionSpec): Promise<ResolvedSessionSpec> {
   const given = workspaceOf(spec);
   if (given === undefined) return spec;
-  const path = await realpath(given.path).catch((cause: unknown) => {
-    const issues = [{ path: 'workspace', message: 'is not a folder of this host' }];
-    throw new ShellfleetError(
-      'SANDBOX_UNAVAILABLE',
-      `The host has no folder ${given.path} to mount.`,
-      { issues },
-      { cause },
-    );
-  });
-  return { ...spec, workspace: given.readOnly ? { path, readOnly: true } : path };
+  const path = await realPathOf(given.path);
+  return { ...spec, workspace: toWorkspaceField({ ...given, path }) };
+}
+
+async function realPathOf(path: string): Promise<string> {
+  const missing: string[] = [];
+  // Ends at the latest with the root folder. A '..' behind a missing folder would lead out of what was resolved.
+  for (let at = path.replace(/\/+$/, '') || '/'; ; at = dirname(at)) {
+    try {
+      return join(await realpath(at), ...missing);
+    } catch (error) {
+      const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+      const name = at.slice(at.lastIndexOf('/') + 1);
+      if (!isMissing || name === '.' || name === '..') throw notThere(path, error);
+      missing.unshift(name);
+    }
+  }
+}
+
+function notThere(path: string, cause: unknown): ShellfleetError {
+  const issues = [{ path: 'workspace', message: 'is not a folder of this host' }];
+  return new ShellfleetError('SANDBOX_UNAVAILABLE', `The host has no folder ${path} to mount.`, { issues }, { cause });
 }

@@ -1,8 +1,11 @@
 import { clear, type Entry, type Fenced, hold, retryWhileRedisIsDown, type Taken } from '@shellfleet/mailbox';
-import { ATTRIBUTES, ensureShellfleetError, toCommandId } from '@shellfleet/protocol';
-import type { Verdict } from '../admission/admission.ts';
+import { ATTRIBUTES, ensureShellfleetError, type ShellfleetError, toCommandId } from '@shellfleet/protocol';
+import type { AdmissionQuestion, ApprovalQuestion, Verdict } from '../admission/admission.ts';
+import type { SessionApprovals } from '../approvals/host-approvals.ts';
+import type { EndingEntry } from '../run/entry-run.ts';
 import { openPayload } from '../run/open-payload.ts';
 import { finishDenied, finishFailed } from '../run/run-entry.ts';
+import { auditVerdict } from './audit-verdict.ts';
 import { aboutSession, type SessionParts } from './session-parts.ts';
 
 // The step between the head of the mailbox and its start.
@@ -12,6 +15,8 @@ import { aboutSession, type SessionParts } from './session-parts.ts';
 // ADMIT-3. A worker that dies within the step leaves the head as it was, held, started, or ended. The next one judges it only if it is as it was.
 // ADMIT-4. An entry that cannot be judged is not started: it ends with the error.
 // ADMIT-5. A verdict holds under the digest under which it was asked for. When the rules change meanwhile, the entry is judged again.
+// ADMIT-6. An entry starts on the verdict that was asked for when its shell was ready.
+// ADMIT-7. A denial is in the audit before it takes effect.
 
 const EMPTY: Taken = { type: 'empty' };
 
@@ -22,38 +27,92 @@ const EMPTY: Taken = { type: 'empty' };
 export async function admitEntry(
   entry: Entry,
   parts: SessionParts,
+  approvals: SessionApprovals,
   { makeReady, mayTakeNext }: { makeReady(): Promise<boolean>; mayTakeNext(): boolean },
 ): Promise<Taken | Fenced> {
   const { context, shell, admission } = parts;
-  const { owner, signal } = context;
   const { digest } = admission;
-  const ending = { entry, mayTakeNext };
-  const verdict = await judge(entry, parts).catch(ensureShellfleetError);
-  if (digest !== admission.digest) return EMPTY;
-  if (verdict instanceof Error) return nextOf(await finishFailed(ending, verdict, context, shell));
-  switch (verdict.type) {
-    case 'admit': {
+  const opens = !shell.ready;
+  const judged = () => judge(entry, opens, parts).catch(ensureShellfleetError);
+  let early: Verdict | ShellfleetError | undefined;
+  if (opens) {
+    // No shell is opened for an entry that would not start on it.
+    early = await judged();
+    if (!(early instanceof Error) && early.type === 'admit') {
       if (!(await makeReady())) return EMPTY;
-      // It starts the entry. The lease may have ended while the shell was opened.
-      const mayStart = () => parts.lease.held() && digest === admission.digest;
-      const clearHeld = async () => (mayStart() ? clear(owner, entry.id, digest) : EMPTY);
-      const cleared = await retryWhileRedisIsDown(clearHeld, signal);
-      return cleared.type === 'not-head' ? EMPTY : cleared;
+      admission.opened();
+      early = undefined;
     }
-    case 'hold': {
-      const request = { reason: context.redaction.value(verdict.question.reason) };
-      const held = await retryWhileRedisIsDown(() => hold(owner, entry.id, digest, request), signal);
-      context.logger.info({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.held');
-      return held.type === 'fenced' ? held : EMPTY;
-    }
-    case 'deny':
-      return nextOf(await finishDenied(ending, verdict.reason, context, shell));
   }
+  return approvals.starts.during(async (): Promise<Taken | Fenced> => {
+    const decided = early ?? (await judged());
+    if (digest !== admission.digest) return EMPTY;
+    const verdict = await auditVerdict(decided, entry, digest, parts);
+    const ending = { entry, mayTakeNext };
+    if (verdict instanceof Error) return nextOf(await finishFailed(ending, verdict, context, shell));
+    switch (verdict.type) {
+      case 'admit':
+        return shell.ready ? start(entry, digest, verdict.startBy, parts) : EMPTY;
+      case 'hold':
+        return holdUntilAnswered(ending, digest, questionOf(entry, opens, parts), verdict.question, parts, approvals);
+      case 'deny':
+        return nextOf(await finishDenied(ending, verdict, context, shell));
+    }
+  });
 }
 
-async function judge(entry: Entry, parts: SessionParts): Promise<Verdict> {
+async function judge(entry: Entry, opens: boolean, parts: SessionParts): Promise<Verdict> {
+  return parts.admission.judge(questionOf(entry, opens, parts));
+}
+
+/** `opens`: as it was before the shell was made ready for the entry, so that both judgements are about the same question. */
+function questionOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionQuestion {
   const payload = openPayload(entry, parts.context);
-  return parts.admission.judge({ ...aboutSession(parts), entryId: entry.id, payload, attempt: { number: 1 } });
+  return { ...aboutSession(parts), entryId: entry.id, opens, payload, attempt: { number: 1 } };
+}
+
+async function start(
+  entry: Entry,
+  digest: string,
+  startBy: number | undefined,
+  parts: SessionParts,
+): Promise<Taken | Fenced> {
+  const { owner, signal } = parts.context;
+  // It starts the entry. The lease may have ended while the shell was opened.
+  const mayStart = () => parts.lease.held() && digest === parts.admission.digest;
+  const clearHeld = async () => (mayStart() ? clear(owner, entry.id, digest, startBy) : EMPTY);
+  const cleared = await retryWhileRedisIsDown(clearHeld, signal);
+  if (cleared.type !== 'not-head' && cleared.type !== 'too-late') return cleared;
+  return cleared.type === 'too-late' ? { type: 'needs-admission', entry } : EMPTY;
+}
+
+/** The question is added first: an entry that is held always asks something, or is judged again. */
+async function holdUntilAnswered(
+  ending: EndingEntry,
+  digest: string,
+  question: AdmissionQuestion,
+  asked: ApprovalQuestion,
+  { context, shell }: SessionParts,
+  approvals: SessionApprovals,
+): Promise<Taken | Fenced> {
+  const { owner, signal } = context;
+  const { entry } = ending;
+  const added = await approvals.ask(question, asked, context.redaction);
+  switch (added.type) {
+    case 'answered':
+      return { type: 'needs-admission', entry };
+    case 'refused':
+      return nextOf(await finishDenied(ending, added, context, shell));
+    case 'failed':
+      return nextOf(await finishFailed(ending, added.error, context, shell));
+    case 'pending': {
+      const held = await retryWhileRedisIsDown(() => hold(owner, entry.id, digest, added.data), signal);
+      context.logger.info({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.held');
+      if (held.type === 'fenced') return held;
+      await approvals.held(question);
+      return EMPTY;
+    }
+  }
 }
 
 function nextOf(finished: Awaited<ReturnType<typeof finishDenied>>): Taken | Fenced {

@@ -8,10 +8,15 @@ import type { AdmissionQuestion, SessionAdmission } from '../admission/admission
 export async function admitFile(
   operation: FileOperation,
   admission: SessionAdmission,
-  about: Omit<AdmissionQuestion, 'payload' | 'attempt'>,
+  about: Omit<AdmissionQuestion, 'opens' | 'payload' | 'attempt'>,
 ): Promise<void> {
   if (admission.digest === '') return;
-  const verdict = await admission.judge({ ...about, payload: { type: 'file', operation }, attempt: { number: 1 } });
+  const verdict = await admission.judge({
+    ...about,
+    opens: false,
+    payload: { type: 'file', operation },
+    attempt: { number: 1 },
+  });
   if (verdict.type === 'admit') return;
   const isHeld = verdict.type === 'hold';
   const how = isHeld ? 'needs an approval; ask for it with { ordered: true }' : 'is denied';

@@ -7,12 +7,17 @@ import {
   toPlacement,
 } from '@shellfleet/admission';
 import { createSealer, createSealKey } from '@shellfleet/mailbox';
+import { compileOperatorRules } from '@shellfleet/policy';
 import { fleetKeys, type SessionSpec, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FakeMailbox } from '../../test-support/fake-mailbox.ts';
 import { FakeSandbox, FakeSandboxes } from '../../test-support/fake-sandbox.ts';
-import { ADMIT_EVERYTHING } from '../admission/admission.ts';
+import { ADMIT_EVERYTHING, type Admission } from '../admission/admission.ts';
+import { ANYONE_SUBMITS, createAdmission } from '../admission/create-admission.ts';
+import { judgeByRules } from '../admission/judge-by-rules.ts';
+import { StartsUnderWay } from '../approvals/starts-under-way.ts';
+import { NO_AUDIT } from '../audit/audit.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { BegunId, Journal } from '../journal/journal.ts';
 import type { Lease } from '../lease/leases.ts';
@@ -25,8 +30,10 @@ vi.mock('@shellfleet/mailbox', async (original) => {
   const names = ['grant', 'adopt', 'announce', 'peek', 'take', 'append', 'rerun', 'finish', 'release'] as const;
   const call =
     (name: (typeof names)[number]) =>
-    (...args: unknown[]) =>
-      (stage.mailbox!.functions[name] as (...given: unknown[]) => unknown)(...args);
+    (...args: unknown[]) => {
+      stage.mailbox!.calls.push(name);
+      return (stage.mailbox!.functions[name] as (...given: unknown[]) => unknown)(...args);
+    };
   return {
     ...(await original<object>()),
     ...Object.fromEntries(names.map((name) => [name, call(name)])),
@@ -77,7 +84,11 @@ function jobFor(spec: SessionSpec): SessionJob {
 
 function open(
   spec: SessionSpec = {},
-  { job = jobFor(spec), offers = [classOf('docker')] }: { job?: SessionJob; offers?: PlacementClass[] } = {},
+  {
+    job = jobFor(spec),
+    offers = [classOf('docker')],
+    admission = ADMIT_EVERYTHING,
+  }: { job?: SessionJob; offers?: PlacementClass[]; admission?: Admission } = {},
 ) {
   const mailbox = new FakeMailbox(keys, sealer, spec);
   stage.mailbox = mailbox;
@@ -110,9 +121,11 @@ function open(
     hostLog: { ofCommand: () => log } as unknown as HostLog,
     hostEntries: new RunningEntries(),
     journal,
+    audit: NO_AUDIT,
     readerStallMs: 60_000,
     egress: { hosts: [], privateAddresses: [] },
-    admission: ADMIT_EVERYTHING,
+    admission,
+    approvals: { starts: new StartsUnderWay() } as never,
     logger: pino({ level: 'silent' }),
   });
   const keeper = () => sandboxes.made.at(-1)!.keeper;
@@ -159,6 +172,17 @@ test('runs the entries in order, prepares the shell once, and takes each in the 
   expect(it.keeper().begun.slice(1)).toEqual(['a', 'b', 'c']);
   expect(it.mailbox.events).toEqual(['session.opened']);
   expect(it.mailbox.takes).toBe(1);
+});
+
+test('a session without rules, approval and keys costs one script a command (ADMIT-2)', async () => {
+  const rules = judgeByRules({ rules: compileOperatorRules([]) }, { unjudged: [], onReported: () => {} });
+  const answers = { find: () => Promise.reject(new Error('nothing is asked')) };
+  const it = open({}, { admission: createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }) });
+  for (const id of ['a', 'b', 'c']) it.mailbox.submit({ id, script: 'rm -rf /' });
+  void serve(it);
+  await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success', 'c success']);
+  const { calls } = it.mailbox;
+  expect(calls.slice(calls.indexOf('take'))).toEqual(['take', 'finish', 'finish', 'finish']);
 });
 
 test('a session that nothing wakes takes nothing; a wake-up lets it look', async () => {

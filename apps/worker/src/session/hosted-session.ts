@@ -44,6 +44,8 @@ export type Stop = 'hand-over' | 'end';
 
 export class HostedSession {
   readonly job: SessionJob;
+  /** It has a shell, and its next entry waits for an approval. */
+  asks = false;
   readonly #deps: SessionDeps;
   readonly #keys: SessionKeys;
   readonly #logger: Logger;
@@ -73,7 +75,7 @@ export class HostedSession {
     this.#logger = deps.logger.child({ [ATTRIBUTES.sessionId]: job.session });
   }
 
-  /** Something was submitted. */
+  /** Something was submitted, or what the host admits has changed. */
   wakeUp(): void {
     this.#wakeUps.notify();
   }
@@ -235,6 +237,7 @@ export class HostedSession {
     const { context, lease, shell } = parts;
     if (this.#mailboxEmpty || !lease.held()) return EMPTY;
     const { owner, signal } = context;
+    await parts.heldHead.look();
     // The host may take sessions again.
     if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
     if (!shell.ready) {
@@ -252,7 +255,7 @@ export class HostedSession {
 
   /** Judges the head of the mailbox, and starts it when it is admitted. */
   async #admit(entry: Entry, parts: SessionParts): Promise<Taken> {
-    const next = await admitEntry(entry, parts, {
+    const next = await admitEntry(entry, parts, this.#deps.approvals, {
       makeReady: async () => parts.shell.ready || this.#makeReady(parts),
       mayTakeNext: () => this.#mayTakeNext(),
     });
@@ -337,7 +340,11 @@ export class HostedSession {
     if (idle.type === 'given-up') return true;
     if (idle.type === 'closing') this.#close();
     if (idle.type === 'fenced') this.#become('fenced');
-    if (idle.type === 'waits') await this.#wakeUps.wait({ timeoutMs: idle.timeoutMs });
+    if (idle.type === 'waits') {
+      this.asks = idle.asks;
+      await this.#wakeUps.wait({ timeoutMs: idle.timeoutMs });
+      this.asks = false;
+    }
     this.#mailboxEmpty = false;
     return false;
   }

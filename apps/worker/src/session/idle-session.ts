@@ -1,3 +1,4 @@
+import { peek, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import { giveUp, whyGiveUp } from './end-session.ts';
 import type { SessionParts } from './session-parts.ts';
 
@@ -9,8 +10,8 @@ export type Idle =
   | { type: 'given-up' }
   /** Its driver is gone, or a caller closed it. */
   | { type: 'closing' | 'fenced' }
-  /** It waits for at most so long. */
-  | { type: 'waits'; timeoutMs: number };
+  /** It waits for at most so long. `asks`: its next entry waits for an approval. */
+  | { type: 'waits'; timeoutMs: number; asks: boolean };
 
 /** Gives up a session that has nothing to do, or begins to close it, when it is time for that. `activeAt`: when it was last used, by `performance.now()`. */
 export async function endIfUnused(parts: SessionParts, activeAt: number, isStopping: () => boolean): Promise<Idle> {
@@ -21,7 +22,14 @@ export async function endIfUnused(parts: SessionParts, activeAt: number, isStopp
   }
   const why = whyGiveUp(parts, activeAt);
   if (why !== undefined && (await giveUp(parts, why, isStopping))) return { type: 'given-up' };
-  if (why !== undefined || !lease.held()) return { type: 'waits', timeoutMs: LEASE_POLL_MS };
+  if (why !== undefined || !lease.held()) return { type: 'waits', timeoutMs: LEASE_POLL_MS, asks: false };
   const { idleTimeoutMs } = parts.context.spec;
-  return { type: 'waits', timeoutMs: Math.min(POLL_MS, idleTimeoutMs, driver.pauseMs ?? POLL_MS) };
+  const timeoutMs = Math.min(POLL_MS, idleTimeoutMs, driver.pauseMs ?? POLL_MS);
+  return { type: 'waits', timeoutMs, asks: await asks(parts) };
+}
+
+async function asks({ admission, context: { owner, signal } }: SessionParts): Promise<boolean> {
+  if (admission.digest === '') return false;
+  const head = await retryWhileRedisIsDown(() => peek(owner), signal);
+  return head?.runnable === false;
 }

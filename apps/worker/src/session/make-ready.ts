@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ensureShellfleetError } from '@shellfleet/protocol';
+import { ensureShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import { failWaiting } from './fail-waiting.ts';
 import type { SessionParts } from './session-parts.ts';
 
@@ -19,6 +19,7 @@ export async function makeReady(parts: SessionParts, unwanted: AbortSignal, take
   if (!shell.hasSandbox) await announcements.starting();
   for (;;) {
     try {
+      refuseForbiddenStartup(parts);
       await shell.makeReady(signal);
       shell.recordOpened({ from, to: Date.now() });
       await announcements.ready();
@@ -41,4 +42,14 @@ export async function makeReady(parts: SessionParts, unwanted: AbortSignal, take
       return false;
     }
   }
+}
+
+/** The rules may have changed since the entry was admitted for which the shell is opened. */
+function refuseForbiddenStartup({ admission, context, shell }: SessionParts): void {
+  if (admission.digest === '' || shell.ready) return;
+  const reason = admission.refuseStartup();
+  if (reason === undefined) return;
+  const { session } = context.owner.keys;
+  const message = `Session ${session} cannot start: ${context.redaction.value(reason)}`;
+  throw new ShellfleetError('SESSION_START_FAILED', message);
 }

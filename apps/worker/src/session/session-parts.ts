@@ -10,6 +10,8 @@ import type { FleetKeys, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Admission, AdmissionQuestion, SessionAdmission } from '../admission/admission.ts';
+import type { SessionApprovals } from '../approvals/host-approvals.ts';
+import type { Audit } from '../audit/audit.ts';
 import { createSessionEgress, type EgressSettings } from '../egress/create-session-egress.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -26,6 +28,7 @@ import { SessionTerminals } from '../terminals/session-terminals.ts';
 import { admitFile } from './admit-file.ts';
 import { Announcements } from './announcements.ts';
 import { DriverWatch } from './driver-watch.ts';
+import { HeldHead } from './held-head.ts';
 
 /** Everything that the worker gives each of its sessions. */
 export interface SessionDeps {
@@ -47,11 +50,14 @@ export interface SessionDeps {
   hostLog: HostLog;
   hostEntries: RunningEntries;
   journal: Journal;
+  audit: Audit;
   readerStallMs: number;
   /** What the proxies of sessions may let through. */
   egress: EgressSettings;
   /** What the host admits. */
   admission: Admission;
+  /** Of all sessions of the host. */
+  approvals: SessionApprovals;
   logger: Logger;
 }
 
@@ -72,6 +78,7 @@ export interface SessionParts {
   readonly files: FileCalls;
   readonly announcements: Announcements;
   readonly driver: DriverWatch;
+  readonly heldHead: HeldHead;
   readonly job: SessionJob;
   readonly jobs: SessionJobs;
   readonly lease: Lease;
@@ -96,14 +103,14 @@ export function createSessionParts(
   const ref = { namespace: keys.namespace, tenant: keys.tenant, session: keys.session };
   const admission = deps.admission.forSession(spec, ref);
   const owner = underAdmission(granted, admission);
-  const { sealer, hostLog, hostEntries, journal, readerStallMs, sandboxes, jobs } = deps;
+  const { sealer, hostLog, hostEntries, journal, audit, readerStallMs, sandboxes, jobs } = deps;
   const { generation } = adopted;
   const redaction = createSessionRedaction(spec, keys, sealer);
   const logger = redactLog(deps.logger, redaction);
   if (redaction.warnings.length > 0) logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
   const egress = createSessionEgress(spec, deps.egress, logger);
   const context: SessionContext = {
-    ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, logger, signal, onFenced },
+    ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, audit, logger, signal, onFenced },
     stoppedUnstored: new Set<string>(),
     readerStallMs,
     egress,
@@ -111,6 +118,7 @@ export function createSessionParts(
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
     env: { ...spec.env, ...spec.secrets },
+    refusal: () => (admission.digest === '' ? undefined : admission.refuseTerminal()),
     output: {
       createStage: (before) => createTerminalChain(redaction.createRedactor, before),
       secrets: Object.values(spec.secrets),
@@ -142,6 +150,7 @@ export function createSessionParts(
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));
   const driver = new DriverWatch(owner, adopted.driven, signal);
+  const heldHead = new HeldHead(owner, admission, adopted.epoch, signal);
   return {
     context,
     admission,
@@ -151,6 +160,7 @@ export function createSessionParts(
     files,
     announcements,
     driver,
+    heldHead,
     job,
     jobs,
     lease,
@@ -173,9 +183,10 @@ function underAdmission(owner: Owner, admission: SessionAdmission): Owner {
 export function aboutSession({
   context: { owner, generation, spec },
   shell,
-}: Pick<SessionParts, 'context' | 'shell'>): Omit<AdmissionQuestion, 'entryId' | 'payload' | 'attempt'> {
+}: Pick<SessionParts, 'context' | 'shell'>): Omit<AdmissionQuestion, 'entryId' | 'opens' | 'payload' | 'attempt'> {
   const { tenant, session } = owner.keys;
-  return { tenant, session, generation, spec, epoch: shell.epoch };
+  // A shell that is lost is replaced by another one.
+  return { tenant, session, generation, spec, epoch: shell.hasState ? shell.epoch : shell.epoch + 1 };
 }
 
 /** Why the shell of an earlier owner is gone, unless it is adopted. */

@@ -19,6 +19,8 @@ export interface SessionTerminalsDeps extends HostTerminalDeps {
   env: Record<string, string>;
   /** So many are open from now on. */
   onCount?(count: number): void;
+  /** Why none may be opened, the end of a sentence; undefined when it may. */
+  refusal(): string | undefined;
 }
 
 export class SessionTerminals {
@@ -59,6 +61,7 @@ export class SessionTerminals {
 
   /** Throws QUOTA_EXCEEDED, SANDBOX_UNAVAILABLE. */
   async open({ terminal: id, rows, columns, term }: AttachQuestion): Promise<HostAnswer<'attach'>> {
+    this.#refuse();
     if (this.#terminals === undefined) return { state: 'no-shell' };
     const start = { id, rows, columns, env: { ...this.#deps.env, TERM: term }, from: 0, resumeOnly: false };
     const opened = await this.#follow(start, { shown: 0, rawTo: 0 }).opened;
@@ -70,6 +73,13 @@ export class SessionTerminals {
         `Session ${session} has four open terminals, and that is the limit. Leave one of them.`,
       );
     throw new ShellfleetError('SANDBOX_UNAVAILABLE', `Session ${session} can have no terminal: ${opened.problem}.`);
+  }
+
+  #refuse(): void {
+    const refusal = this.#deps.refusal();
+    if (refusal === undefined) return;
+    const { session } = this.#deps.owner.keys;
+    throw new ShellfleetError('SANDBOX_UNAVAILABLE', `Session ${session} can have no terminal: ${refusal}.`);
   }
 
   /** The user of a terminal has typed or read something. TERMINALS-1 */

@@ -40,6 +40,8 @@ export interface CallDeps {
   /** Mark of this process; calls append their ids. */
   mark: string;
   redact(text: string): string;
+  /** Why no tool may be called; undefined when they may. */
+  refusal(): string | undefined;
   /** Aborts when this process no longer stores the ends of calls. */
   abandoned: AbortSignal;
 }
@@ -116,6 +118,8 @@ async function runBegun(
   if (job.deadline !== undefined && (await redisTimeMs(redis)) > job.deadline) {
     return fail('not-started', `tool '${tool.name}' did not start in time`);
   }
+  const refusal = deps.refusal();
+  if (refusal !== undefined) return fail('denied', `tool '${tool.name}' was not called: ${refusal}`);
   const args = openArgs(job, ref, deps);
   if (args === undefined)
     return fail('error', `host ${hostId} cannot open the arguments: another seal key, or a changed call`);

@@ -30,6 +30,8 @@ export interface ToolHostDeps {
   env: Record<string, string>;
   /** The host takes no new call. */
   isDraining(): boolean;
+  /** Why no tool may be called, the end of a sentence; undefined when they may. */
+  refusal(): string | undefined;
 }
 
 export interface ToolHost {

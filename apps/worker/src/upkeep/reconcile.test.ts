@@ -8,7 +8,9 @@ import { reconcile } from './reconcile.ts';
 import type { UpkeepMemory } from './upkeep-deps.ts';
 
 const calls = vi.hoisted(() => ({
+  answerHeld: vi.fn(async () => ({ type: 'released', needsJob: true })),
   forget: vi.fn(async () => true),
+  isAsking: vi.fn(async () => true),
   notify: vi.fn(async () => {}),
   postpone: vi.fn(async () => true),
   recordNotice: vi.fn(async () => true),
@@ -40,7 +42,12 @@ const run = (
   times: { quietMs?: number; retentionMs?: number } = {},
 ) => {
   const session: FoundSession = { keys, score: '12', state: state && { ...waits, ...state }, owner };
-  const deps = { redis: {} as never, fleet: fleetKeys('ns'), jobs: jobs as unknown as SessionJobs, intervalMs: 1 };
+  const deps = {
+    redis: {} as never,
+    fleet: fleetKeys('ns'),
+    jobs: jobs as unknown as SessionJobs,
+    intervalMs: 1,
+  };
   const all = { ...deps, quietMs: 60_000, retentionMs: 100_000, sealKeys: [], keyPatienceMs: 0, ...times };
   return reconcile(session, NOW, { ...all, logger: pino({ level: 'silent' }) }, memory);
 };
@@ -123,4 +130,16 @@ test('only an owner that has not been seen for the retention counts as gone (UPK
     { retentionMs: 100_000, streamBytes: 1_000, ownerGone: false },
     { retentionMs: 100_000, streamBytes: 1_000, ownerGone: true },
   ]);
+});
+
+test('a held head that asks nothing in two rounds is released, and judged again (UPKEEP-8)', async () => {
+  const held = { hasWork: false, held: 'e1' };
+  calls.isAsking.mockResolvedValueOnce(false).mockResolvedValueOnce(true);
+  await run(held);
+  await run(held);
+  expect(calls.answerHeld).not.toHaveBeenCalled();
+  calls.isAsking.mockResolvedValueOnce(false).mockResolvedValueOnce(false);
+  await run(held);
+  await run(held);
+  expect(calls.answerHeld.mock.calls).toEqual([[{}, keys, 'e1', { type: 'release' }]]);
 });

@@ -1,6 +1,15 @@
 import { newSessionJob, parseClass, parsePlacement } from '@shellfleet/admission';
-import { forget, notify, postpone, type SessionState, type Swept, sweep } from '@shellfleet/mailbox';
-import { ATTRIBUTES, LIMITS, SCHEMA_VERSION, type SessionKeys } from '@shellfleet/protocol';
+import {
+  answerHeld,
+  forget,
+  isAsking,
+  notify,
+  postpone,
+  type SessionState,
+  type Swept,
+  sweep,
+} from '@shellfleet/mailbox';
+import { ATTRIBUTES, approvalKeys, LIMITS, SCHEMA_VERSION, type SessionKeys, toCommandId } from '@shellfleet/protocol';
 import { publishUnreachable } from './publish-unreachable.ts';
 import type { FoundSession } from './read-due.ts';
 import { endIfKeyUnknown } from './unknown-key.ts';
@@ -30,6 +39,7 @@ export async function reconcile(
   // A held head is no work for a host, but its start deadline may pass.
   const isActive = state.hasWork || state.waiting > 0;
   const isQuiet = !isActive && !hostAlive && now - (seen?.since ?? now) >= deps.quietMs;
+  if (seen !== undefined && (await releaseLoose(keys, state, seen, deps))) return;
   const isTooFull = memory.streamBytes < LIMITS.sessionStreamBytes;
   const interval = isActive || isTooFull ? SWEEP_ACTIVE_MS : SWEEP_IDLE_MS;
   const due = isQuiet || now - (seen?.sweptAt ?? Number.NEGATIVE_INFINITY) >= interval;
@@ -52,6 +62,27 @@ async function postponeIdle(
   const trimEveryMs = retentionMs / 4;
   const delayMs = untilEndMs > 0 ? Math.min(untilEndMs + 1, trimEveryMs) : trimEveryMs;
   await postpone(redis, fleet, keys.member, score, delayMs);
+}
+
+/**
+ * UPKEEP-8: returns whether the head was released. It is found in two rounds: between two steps a process may be about to hold it, or to tell
+ * its session of an answer.
+ */
+async function releaseLoose(
+  keys: SessionKeys,
+  { held, generation }: SessionState,
+  seen: SeenSession,
+  { redis, logger }: UpkeepDeps,
+): Promise<boolean> {
+  const asker = { session: keys.session, generation, entryId: held };
+  const isLoose = held !== '' && !(await isAsking(redis, approvalKeys(keys.namespace, keys.tenant), asker));
+  const wasLoose = seen.loose === held;
+  seen.loose = isLoose ? held : undefined;
+  if (!isLoose || !wasLoose) return false;
+  logger.warn({ [ATTRIBUTES.commandId]: toCommandId(keys.session, held) }, 'command.released');
+  // The next round adds the job that it needs.
+  await answerHeld(redis, keys, held, { type: 'release' });
+  return true;
 }
 
 /** UPKEEP-3, UPKEEP-4 */

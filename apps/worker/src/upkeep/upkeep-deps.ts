@@ -41,6 +41,8 @@ export interface SeenSession {
   sweptAt: number;
   /** when this process first found no live host with its seal key; absent while there is one */
   keyUnknownSince?: number;
+  /** its held head, which asked nothing in the last round */
+  loose?: string | undefined;
 }
 
 /** A full Redis refuses what adds data. Upkeep goes on, and makes room. */

@@ -18,6 +18,7 @@ import { ignoreFull, PAGE, type SeenSession, type UpkeepDeps, type UpkeepMemory 
 // UPKEEP-5. The work of a round depends on the sessions in use and those that are due, not on how many there are.
 // UPKEEP-6. What waits in a session whose seal key no live host has is ended with an error.
 // UPKEEP-7. A host that was not seen for the retention is forgotten, with its keys.
+// UPKEEP-8. A held head that asks nothing is released, and judged again.
 
 /** Rounds begin only while the fleet is settled: otherwise hosts that are up may look lost. */
 export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'>): { close(): Promise<void> } {

@@ -30,6 +30,11 @@ export class HostedSessions {
     return this.#sessions.size;
   }
 
+  /** How many have a shell and an entry that waits for an approval. */
+  get asking(): number {
+    return [...this.#sessions.values()].filter(({ session }) => session.asks).length;
+  }
+
   find(ref: SessionRef): HostedSession | undefined {
     return this.#sessions.get(memberOf(ref))?.session;
   }
@@ -61,6 +66,11 @@ export class HostedSessions {
       await delay(pauseMs, undefined, { ref: false });
       this.serve(job, found, failures + 1);
     });
+  }
+
+  /** What the host admits has changed. */
+  admissionChanged(): void {
+    for (const { session } of this.#sessions.values()) session.wakeUp();
   }
 
   /** Ends the sandboxes of the sessions that did not stop. */

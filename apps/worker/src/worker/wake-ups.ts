@@ -2,12 +2,14 @@ import type { PlacementClass } from '@shellfleet/admission';
 import type { Notifier } from '@shellfleet/concurrency';
 import type { Connected } from '@shellfleet/mailbox';
 import { type FleetKeys, hostKeys, parseWakeUp, type WakeUp } from '@shellfleet/protocol';
+import type { HostApprovals } from '../approvals/host-approvals.ts';
 import type { ToolHost } from '../tools/tool-host.ts';
 import type { HostedSessions } from './hosted-sessions.ts';
 
 export interface WakeUpTargets {
   sessions: HostedSessions;
   tools: ToolHost;
+  approvals: HostApprovals;
   /** Of the loop that fetches sessions. */
   jobs: Notifier;
   /** The placement classes whose sessions this host fetches. */
@@ -33,13 +35,16 @@ export async function subscribeToWakeUps(
   return { close: () => subscriber.disconnect() };
 }
 
-function deliver(wakeUp: WakeUp, { sessions, tools, jobs, offers, readCalls }: WakeUpTargets): void {
+function deliver(wakeUp: WakeUp, { sessions, tools, jobs, offers, readCalls, approvals }: WakeUpTargets): void {
   switch (wakeUp.type) {
     case 'sessions':
       if (offers.includes(wakeUp.placementClass)) jobs.notify();
       break;
     case 'tool':
       tools.wakeUp(wakeUp.name);
+      break;
+    case 'answers':
+      void approvals.wakeUp(wakeUp.tenant, wakeUp.confirm);
       break;
     case 'calls':
       void readCalls();

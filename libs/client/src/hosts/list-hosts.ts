@@ -18,10 +18,11 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
   const seenAt = new Date(seenMs).toISOString();
   const parsed = hostBeatSchema.safeParse(tryJson(beat));
   if (!parsed.success) return { id, state: 'unreachable', slots: 0, free: 0, policies: [], version: '', seenAt };
-  const { slots, free, policies, version, draining, problems, warnings } = parsed.data;
+  const { slots, free, held, policies, version, draining, problems, warnings } = parsed.data;
   const info = { id, state: draining ? 'draining' : 'up', slots, free, policies, version, seenAt } as const;
   return {
     ...info,
+    ...(held === 0 ? {} : { held }),
     ...(problems.length === 0 ? {} : { problems }),
     ...(warnings.length === 0 ? {} : { warnings }),
   };

@@ -113,6 +113,7 @@ function toInfo(
     ...(position === undefined ? {} : { position }),
     ...(etaMs === undefined ? {} : { etaMs }),
     ...(state.running ? { runningCommandId: toCommandId(keys.session, state.running) } : {}),
+    ...(state.held ? { heldCommandId: toCommandId(keys.session, state.held) } : {}),
     background: [],
     ...(state.host ? { backgroundUnknown: true as const } : {}),
     labels: parsePlacement(state.placement)?.labels ?? {},

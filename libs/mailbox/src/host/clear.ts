@@ -7,15 +7,17 @@ const script = defineMailboxScript('host/clear');
 
 /**
  * Records that `admission`, the digest of the host's rules, admits the head, and starts it in the same step. `not-head`: it has ended, or
- * is held.
+ * is held. `startBy`: ms, by the clock of Redis; after that nothing is started, and it is `too-late`.
  */
 export async function clear(
   owner: Owner,
   entryId: string,
   admission: string,
-): Promise<Taken | { type: 'not-head' } | Fenced> {
-  const args = [owner.fence, owner.host, entryId, admission];
+  startBy?: number,
+): Promise<Taken | { type: 'not-head' } | { type: 'too-late' } | Fenced> {
+  const args = [owner.fence, owner.host, entryId, admission, startBy ?? ''];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;
+  if (reply[0] === -3) return { type: 'too-late' };
   return reply[0] === -2 ? { type: 'not-head' } : toTaken(reply);
 }

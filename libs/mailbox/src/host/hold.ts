@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
 const script = defineMailboxScript('host/hold');
 
 /**
- * Keeps the head from being started until `answerHeld` clears or ends it (MAILBOX-5). Entries behind it wait, and the session can be
+ * Keeps the head from being started until `answerHeld` releases or ends it (MAILBOX-5). Entries behind it wait, and the session can be
  * released meanwhile. `request`: data of the event `approval.requested`; it is stored in the stream in clear, so it must be redacted.
  * `not-head`: it has ended, runs, or the life is ending.
  */
@@ -12,9 +13,10 @@ export async function hold(
   owner: Owner,
   entryId: string,
   admission: string,
-  request: Record<string, unknown>,
+  request: object,
+  callId: string = randomUUID(),
 ): Promise<{ type: 'held' | 'not-head' } | Fenced> {
-  const args = [owner.fence, owner.host, entryId, admission, JSON.stringify(request)];
+  const args = [owner.fence, owner.host, entryId, admission, JSON.stringify(request), callId];
   const reply = await runOnSession(owner.redis, script, owner.keys, args);
   if (reply === -1) return FENCED;
   return { type: reply === 1 ? 'held' : 'not-head' };

@@ -11,6 +11,8 @@ export interface Head {
   runnable: boolean;
   /** digest of the admission rules under which it was cleared, or empty */
   cleared: string;
+  /** digest of those under which it was held last, or empty */
+  heldUnder: string;
 }
 
 /** The head of the mailbox, without starting it; undefined when nothing waits. Throws QUEUE_UNAVAILABLE. */
@@ -20,14 +22,15 @@ export async function peek({ redis, keys }: Owner): Promise<Head | undefined> {
   );
   if (id === null) return undefined;
   const fields = await redis
-    .hmget(recordKey(keys, id), 'payload', 'kind', 'inbox', 'acceptedAt', 'cleared', 'retry')
+    .hmget(recordKey(keys, id), 'payload', 'kind', 'inbox', 'acceptedAt', 'cleared', 'retry', 'held')
     .catch(throwQueueError);
-  const [payload, kind, inbox, acceptedAt, cleared, retry] = fields;
+  const [payload, kind, inbox, acceptedAt, cleared, retry, heldUnder] = fields;
   const taken = toTaken([1, id, payload, kind, inbox, acceptedAt, 0, 0, 0, 0, retry]);
   if (taken.type === 'empty') return undefined;
   return {
     entry: { ...taken.entry, startedAt: Date.now() },
     runnable: isRunnable(id, held),
     cleared: cleared ?? '',
+    heldUnder: heldUnder ?? '',
   };
 }

@@ -1,30 +1,34 @@
--- answer-held: clear a held entry, or end it unstarted as a denial.
--- ARGV 3 entry · 4 'clear' or 'deny' · 5 result JSON of a denial, or '' · 6 data of the event approval.answered, JSON · 7 retention ms
---      8 this call's own id · 9 channel prefix of hosts' wake-ups · 10 wake-up
--- Returns {1, event or '', inbox, 1 the session has work and needs a job · 0} answered (again, when it arrives twice)
+-- answer-held: release a held entry, which is then judged again, or end it unstarted.
+-- ARGV 3 entry · 4 'release', or the outcome with which it ends · 5 result JSON of that end, or '' ·
+--      6 data of the event approval.answered, JSON, or '' · 7 retention ms · 8 this call's own id · 9 channel prefix of hosts' wake-ups ·
+--      10 wake-up · 11 result JSON of what waits behind it and is cancelled, or '' · 12 the most entries that one call cancels
+-- Returns {1, event or '', inbox, 1 the session has work and needs a job · 0, {inbox, entry, event, …} cancelled behind it} answered (again,
+--         when it arrives twice, without those)
 --         {0} it is not held · {-1} unknown
 local id, decision = ARGV[3], ARGV[4]
 local record = record_key(id)
-local entry_state, inbox, event, held_by, answered_by = unpack(redis.call('HMGET', record, 'state', 'inbox', 'event', 'held', 'answeredBy'))
+local entry_state, inbox, event, answered_by = unpack(redis.call('HMGET', record, 'state', 'inbox', 'event', 'answeredBy'))
 if not entry_state then return {-1} end
 local host, held, running = unpack(redis.call('HMGET', state, 'host', 'held', 'running'))
 local repeated = answered_by == ARGV[8]
+local behind = {}
 if not repeated then
   if held ~= id or redis.call('LINDEX', queue, 0) ~= id then return {0} end
   write_when_full()
   redis.call('HDEL', state, 'held')
   held = false
-  emit('approval.answered', id, ARGV[6])
-  if decision == 'clear' then
-    redis.call('HSET', record, 'cleared', held_by, 'answeredBy', ARGV[8])
+  if ARGV[6] ~= '' then emit('approval.answered', id, ARGV[6]) end
+  if decision == 'release' then
+    redis.call('HSET', record, 'answeredBy', ARGV[8])
     redis.call('HDEL', record, 'held')
   else
     redis.call('LPOP', queue)
-    event = complete(id, 'denial', ARGV[5], ARGV[7])
+    event = complete(id, decision, ARGV[5], ARGV[7])
     redis.call('HSET', record, 'answeredBy', ARGV[8])
+    if ARGV[11] ~= '' then cancel_waiting(tonumber(ARGV[12]), ARGV[11], ARGV[7], behind) end
   end
   publish_newest()
 end
 local has_work = not running and runnable(held)
 if has_work and host then redis.call('PUBLISH', ARGV[9] .. host, ARGV[10]) end
-return {1, event or '', inbox or '', has_work and not host and 1 or 0}
+return {1, event or '', inbox or '', has_work and not host and 1 or 0, behind}

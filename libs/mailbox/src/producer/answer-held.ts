@@ -4,47 +4,64 @@ import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
 import { retentionOf } from '../retention.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
+import { CANCELLED_IN_ONE_CALL, cancelledUnstarted } from './cancel.ts';
+import { type Closed, toEnded } from './close.ts';
+
+const CANCELLED_BY_ABORT = cancelledUnstarted('aborted by who denied the command before it');
 
 const script = defineMailboxScript('producer/answer-held');
 
-export type HeldAnswer = { type: 'clear' } | { type: 'deny'; result: WireResult };
+export type HeldAnswer =
+  /** It is judged again, and finds what was answered. */
+  | { type: 'release' }
+  /** It ends unstarted. `abort`: what waits behind it is cancelled. */
+  | { type: 'deny'; result: WireResult; abort?: boolean | undefined };
 
 export type AnsweredHeld =
-  /** The head can be started now. `needsJob`: the session has work and no host, so the caller has to ensure its job. */
-  | { type: 'cleared'; needsJob: boolean }
-  /** It has ended, unstarted. The caller notifies `inbox` of `event`. */
-  | { type: 'denied'; event: string; inbox: string; needsJob: boolean }
+  /** The head is judged next. `needsJob`: the session has work and no host, so the caller has to ensure its job. */
+  | { type: 'released'; needsJob: boolean }
+  /** It has ended, unstarted. The caller notifies `inbox` of `event`, and the inboxes of those that were cancelled `behind` it. */
+  | { type: 'denied'; event: string; inbox: string; needsJob: boolean; behind: Closed['ended'] }
   /** It is not held: another answer, a cancellation or its start deadline came first. */
   | { type: 'not-held' }
   | { type: 'unknown' };
 
 /**
- * Answers a held entry, from any process: clears it, or ends it as a denial. Wakes the session's host. `callId` makes the call
- * repeatable: a second arrival of the same call gets the same answer. `details`: data of the event `approval.answered`, in clear.
+ * Answers a held entry, from any process: releases it, or ends it unstarted. Wakes the session's host. `callId` makes the call
+ * repeatable: a second arrival of the same call gets the same answer. `details`: data of the event `approval.answered`, in clear; without
+ * it there is no event.
  */
 export async function answerHeld(
   redis: Redis,
   keys: SessionKeys,
   entryId: string,
   answer: HeldAnswer,
-  details: Record<string, unknown> = {},
+  details?: object,
   callId: string = randomUUID(),
 ): Promise<AnsweredHeld> {
   const { tenant, session } = keys;
   const args = [
     entryId,
-    answer.type,
+    answer.type === 'deny' ? answer.result.outcome : answer.type,
     answer.type === 'deny' ? JSON.stringify(toWireResult(answer.result)) : '',
-    JSON.stringify({ decision: answer.type, ...details }),
+    details === undefined ? '' : JSON.stringify(details),
     retentionOf(redis, keys.namespace),
     callId,
     keys.wakeUpsPrefix,
     encodeWakeUp({ type: 'session', tenant, session }),
+    answer.type === 'deny' && answer.abort === true ? CANCELLED_BY_ABORT : '',
+    CANCELLED_IN_ONE_CALL,
   ];
   const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
   if (reply[0] !== 1) return { type: reply[0] === 0 ? 'not-held' : 'unknown' };
-  const [, event, inbox, needs] = reply;
+  const [, event, inbox, needs, behind] = reply;
   const needsJob = needs === 1;
-  if (answer.type === 'clear') return { type: 'cleared', needsJob };
-  return { type: 'denied', event: asString(event), inbox: asString(inbox), needsJob };
+  if (answer.type !== 'deny') return { type: 'released', needsJob };
+  return {
+    type: 'denied',
+    event: asString(event),
+    inbox: asString(inbox),
+    needsJob,
+    behind: toEnded(asArray(behind, script.name)),
+  };
 }

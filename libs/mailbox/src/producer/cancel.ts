@@ -19,7 +19,7 @@ export type Cancelled =
 export const CANCELLED_IN_ONE_CALL = 2_000;
 
 /** The Result of an entry that is cancelled before it ran, as JSON. */
-function cancelledUnstarted(cancelReason: string): string {
+export function cancelledUnstarted(cancelReason: string): string {
   return JSON.stringify(toWireResult(newResult({ outcome: 'cancellation', reason: 'cancelled', cancelReason })));
 }
 

@@ -26,20 +26,20 @@ export function addTo({ allow, strict }: CompiledRules, compiled: CompiledRule):
 
 /** Every rule that a command matches. Those that allow count for what is written out alone; the others for what it may become. */
 export function matchingRules(rules: CompiledRules, command: CommandWords): PrefixRule[] {
-  return [...strictRules(rules, command), ...allowRules(rules, command)];
+  return [...strictRules(rules, withHiddenCommands(command)), ...allowRules(rules, command)];
 }
 
-/** Rules that prompt or forbid. They hold for the program under every path, and for what a command like `sudo` runs. */
-export function strictRules({ strict }: CompiledRules, command: CommandWords): PrefixRule[] {
+/** Rules that prompt or forbid. They hold for the program under every path. Takes a command and what it runs in its turn. */
+export function strictRules({ strict }: CompiledRules, commands: readonly CommandWords[]): PrefixRule[] {
   if (strict.size === 0) return [];
   const matching = new Set<PrefixRule>();
-  for (const words of withHiddenCommands(command))
+  for (const words of commands)
     for (const { rule, pattern } of strict.get(nameOf(words) ?? '') ?? [])
       if (mayBegin(words, pattern)) matching.add(rule);
   return [...matching];
 }
 
-function allowRules({ allow, names }: CompiledRules, command: CommandWords): PrefixRule[] {
+export function allowRules({ allow, names }: CompiledRules, command: CommandWords): PrefixRule[] {
   const first = command[0];
   if (allow.size === 0 || !first?.literal) return [];
   const matching = new Set<PrefixRule>();

@@ -1,10 +1,11 @@
 import type { ApprovalPolicy, PrefixRule } from '@shellfleet/protocol';
 import { amendmentFor } from './amendment.ts';
 import { patternText } from './compile-rules.ts';
-import { type CompiledRules, matchingRules, strictRules } from './compiled-rules.ts';
+import { allowRules, type CompiledRules, strictRules } from './compiled-rules.ts';
 import { isDangerous } from './dangerous.ts';
 import { type Answer, answerFor, type Row } from './decision-table.ts';
 import { defaultRequirement, REJECTED_PROMPT } from './default-requirement.ts';
+import { withHiddenCommands } from './hidden-commands.ts';
 import { isKnownSafe } from './known-safe.ts';
 import type { CommandWords } from './plain-script.ts';
 import { type Reading, readScript } from './read-script.ts';
@@ -21,6 +22,8 @@ export interface DecisionContext {
   escalate: boolean;
   /** Whether `selection` is 'require': it may not leave the sandbox. */
   mustStay?: boolean;
+  /** Names of the variables that are set for this script alone. */
+  env?: readonly string[];
 }
 
 /** One command of a script, and what it is to the rules. */
@@ -57,7 +60,7 @@ interface Cause {
 
 /** Decides about a script by its words: whether it may run, must be asked about, or may not run. */
 export function decide(script: string, context: DecisionContext): Decision {
-  const reading = readScript(script);
+  const reading = underVariables(readScript(script), context);
   const judged = reading.commands.map((command) => judge(command, reading.form, context));
   const causes: Cause[] = judged.map((segment) => ({ answer: segment.answer, reason: reasonOf(segment) }));
   causes.push(...wholeCauses(reading, context));
@@ -85,17 +88,28 @@ const SKIP: Cause = { answer: 'skip', reason: undefined };
 const STRICTNESS: Record<Answer, number> = { skip: 0, ask: 1, forbid: 2 };
 const REQUIREMENTS = { skip: 'skip', ask: 'needs-approval', forbid: 'forbidden' } as const;
 
+/** Which program a name means, and what it loads: a script that sets them before a command is not plain either. */
+const MOVES_PROGRAMS = /^(PATH|LD_.*)$/;
+
+function underVariables(reading: Reading, { env = [] }: DecisionContext): Reading {
+  const isKnown = reading.form === 'unreadable' || !env.some((name) => MOVES_PROGRAMS.test(name));
+  return isKnown ? reading : { ...reading, form: 'opaque' };
+}
+
 function judge(
   command: CommandWords,
   form: Reading['form'],
   { operator, session = [], approval }: DecisionContext,
 ): Judged {
+  const commands = withHiddenCommands(command);
   // What else an opaque script runs is not known, so that nothing allows a part of it.
-  const matching = form === 'plain' || form === 'document' ? matchingRules : strictRules;
-  const ofOperator = operator.flatMap((rules) => matching(rules, command));
-  const matchedRules = [...ofOperator, ...session.flatMap((rules) => matching(rules, command))];
+  const mayAllow = form === 'plain' || form === 'document';
+  const matching = (rules: CompiledRules): PrefixRule[] =>
+    mayAllow ? [...strictRules(rules, commands), ...allowRules(rules, command)] : strictRules(rules, commands);
+  const ofOperator = operator.flatMap(matching);
+  const matchedRules = [...ofOperator, ...session.flatMap(matching)];
   const words = command.map(({ text }) => text);
-  const classification = classifyCommand(command, form, words);
+  const classification = isDangerous(commands) ? 'dangerous' : classifyCommand(command, form, words);
   const row = strictestRow(matchedRules) ?? classification;
   const byOperator = row === 'allow' && ofOperator.length > 0;
   return { words, command, matchedRules, row, classification, byOperator, answer: answerFor(row, approval) };
@@ -107,8 +121,7 @@ function strictestRow(rules: readonly PrefixRule[]): 'forbid' | 'prompt' | 'allo
   return undefined;
 }
 
-function classifyCommand(command: CommandWords, form: Reading['form'], words: string[]): Decision['classification'] {
-  if (isDangerous(command)) return 'dangerous';
+function classifyCommand(command: CommandWords, form: Reading['form'], words: string[]): 'safe' | 'unknown' {
   const safe = form === 'plain' && command.every(({ literal }) => literal) && isKnownSafe(words);
   return safe ? 'safe' : 'unknown';
 }
@@ -119,15 +132,27 @@ function classify({ form }: Reading, judged: readonly Judged[]): Decision['class
 }
 
 /** What is asked about a script as a whole: what its commands are is not known. */
-function wholeCauses({ form }: Reading, { approval, sandboxed }: DecisionContext): Cause[] {
+function wholeCauses(
+  { form, tooLong }: Reading,
+  { approval, sandboxed, operator, session = [] }: DecisionContext,
+): Cause[] {
   if (form === 'opaque') {
     const answer = answerFor('unknown', approval);
-    return [{ answer, reason: 'It holds more than plain commands, so that no rule can allow it.' }];
+    return [
+      {
+        answer,
+        reason:
+          'It holds more than plain commands, or its `env` changes which programs they are, so that no rule can allow it.',
+      },
+    ];
   }
   if (form !== 'unreadable') return [];
+  // A comment that makes it too long to read must not hide a command from the rules.
+  if (tooLong && [...operator, ...session].some(({ strict }) => strict.size > 0))
+    return [{ answer: 'forbid', reason: 'It is too long to be compared with the rules that forbid or ask.' }];
   const { requirement, reason } = defaultRequirement(approval, sandboxed);
   const answer = requirement === 'needs-approval' ? 'ask' : requirement === 'forbidden' ? 'forbid' : 'skip';
-  return [{ answer, reason: reason ?? 'No parser can read it.' }];
+  return [{ answer, reason: reason ?? (tooLong ? 'It is too long to be read.' : 'No parser can read it.') }];
 }
 
 function escalation({ approval, mustStay }: DecisionContext): Cause {

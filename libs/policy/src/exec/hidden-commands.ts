@@ -9,6 +9,8 @@ const WRAPPERS = new Set(
 /** They run a script that an argument holds. */
 const SHELLS = new Set('sh bash dash ash zsh ksh mksh rbash su script eval trap'.split(' '));
 const DEEPEST = 3;
+/** Words of what a wrapper runs that are looked at: more than a pattern may have. They bound the time that many words take. */
+const MOST_WORDS = 65;
 
 /**
  * A command and what it plainly runs in its turn: `sudo rm -f x` runs `rm -f x`, `sh -c 'rm -f x'` as well. For what makes a
@@ -17,25 +19,20 @@ const DEEPEST = 3;
 export function withHiddenCommands(command: CommandWords, depth = 0): CommandWords[] {
   const name = nameOf(command);
   if (name === undefined || depth >= DEEPEST) return [command];
-  const hidden: CommandWords[] = [];
-  if (WRAPPERS.has(name)) hidden.push(...command.slice(1).map((_, index) => command.slice(index + 1)));
-  if (WRAPPERS.has(name) || SHELLS.has(name))
-    for (const { text } of scriptsIn(command, name))
-      for (const inner of readScript(text).commands) hidden.push(...withHiddenCommands(inner, depth + 1));
-  return [command, ...hidden];
+  const wraps = WRAPPERS.has(name);
+  if (!wraps && !SHELLS.has(name)) return [command];
+  const found: CommandWords[] = [command];
+  if (wraps) for (let at = 1; at < command.length; at += 1) found.push(command.slice(at, at + MOST_WORDS));
+  for (const text of scriptsIn(command, name))
+    for (const inner of readScript(text).commands)
+      for (const hidden of withHiddenCommands(inner, depth + 1)) found.push(hidden);
+  return found;
 }
 
-function scriptsIn(command: CommandWords, name: string): { text: string }[] {
-  if (name === 'eval')
-    return [
-      {
-        text: command
-          .slice(1)
-          .map(({ text }) => text)
-          .join(' '),
-      },
-    ];
-  return command.slice(1).filter(({ text }) => /[\s;&|]/.test(text));
+function scriptsIn(command: CommandWords, name: string): string[] {
+  const texts = command.slice(1).map(({ text }) => text);
+  if (name === 'eval') return [texts.join(' ')];
+  return SHELLS.has(name) ? texts : texts.filter((text) => /[\s;&|]/.test(text));
 }
 
 /** The file name of the program: `rm` for `/bin/rm`. */

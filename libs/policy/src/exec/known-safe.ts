@@ -15,7 +15,7 @@ const KNOWN_SAFE: ReadonlyMap<string, Check> = new Map<string, Check>([
   // A second operand is a file that it writes.
   ['uniq', (args) => args.filter((arg) => !arg.startsWith('-') || arg === '-').length < 2 && !args.includes('--')],
   ['base64', without(/^-[^-]*o/, /^--o/)],
-  ['find', without(/^-(exec|execdir|ok|okdir|delete|fls|fprint|fprint0|fprintf)$/)],
+  ['find', without(/^-(exec|ok|delete|fls|fprint)/)],
   ['rg', without(/^--(pre|hostname-bin|search-zip)/, /^-[^-]*z/)],
   [
     'sed',

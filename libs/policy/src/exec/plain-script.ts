@@ -14,6 +14,8 @@ export type CommandWords = readonly Word[];
 const BLANK = /(?:[ \t]|\\\n)+/y;
 const COMMENT = /#[^\n]*/y;
 const SEPARATOR = /&&|\|\||[;|\n]/y;
+/** Most words: they need no reading piece by piece. */
+const BARE_WORD = /[A-Za-z0-9_./:=@%+,^-]+(?=[ \t\n;|&]|$)/y;
 const BARE = /[A-Za-z0-9_./:=@%+,^\]}!-]+/y;
 const HASH = /#/y;
 const CONTINUATION = /\\\n/y;
@@ -45,8 +47,11 @@ export function readPlainScript(script: string): CommandWords[] | undefined {
     return true;
   };
   while (position < script.length) {
-    const skipped = match(BLANK, script, position) ?? match(COMMENT, script, position);
-    const separator = skipped ? undefined : match(SEPARATOR, script, position);
+    const next = script[position] as string;
+    const skipped = ' \t\\#'.includes(next)
+      ? (match(BLANK, script, position) ?? match(COMMENT, script, position))
+      : undefined;
+    const separator = ';&|\n'.includes(next) ? match(SEPARATOR, script, position) : undefined;
     if (skipped) position += skipped[0].length;
     else if (separator) {
       if (!endCommand()) return undefined;
@@ -66,6 +71,8 @@ export function readPlainScript(script: string): CommandWords[] | undefined {
 
 /** Reads one word from a position, or undefined when it is not plain. */
 export function readWord(source: string, start: number): { word: Word; end: number } | undefined {
+  const bare = match(BARE_WORD, source, start);
+  if (bare) return { word: { text: bare[0], literal: true }, end: start + bare[0].length };
   let text = '';
   let literal = true;
   let position = start;

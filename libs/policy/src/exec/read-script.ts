@@ -15,20 +15,25 @@ const MOST_NODES = 100_000;
 export interface Reading {
   readonly form: 'plain' | 'document' | 'opaque' | 'unreadable';
   readonly commands: readonly CommandWords[];
+  /** There is more in it than is looked at. */
+  readonly tooLong?: true;
 }
 
 /** Lowers a script to the commands that it runs. */
 export function readScript(script: string): Reading {
-  if (script.length > LONGEST_READABLE_CHARS || script.includes('\0')) return { form: 'unreadable', commands: [] };
+  if (script.length > LONGEST_READABLE_CHARS) return TOO_LONG;
+  if (script.includes('\0')) return { form: 'unreadable', commands: [] };
   const tree = parseWhole(script);
-  if (!tree) return { form: 'unreadable', commands: [] };
-  const found = findCommands(tree);
+  const found = tree && findCommands(tree);
+  if (!found) return TOO_LONG;
   if (found.broken) return { form: 'unreadable', commands: found.commands };
   const plain = found.compound ? undefined : readPlainScript(script);
   if (plain && agree(plain, found.commands)) return { form: 'plain', commands: plain };
   const document = found.documents === 1 ? readDocument(script, found.commands) : undefined;
   return document ? { form: 'document', commands: [document] } : { form: 'opaque', commands: found.commands };
 }
+
+const TOO_LONG: Reading = { form: 'unreadable', commands: [], tooLong: true };
 
 function parseWhole(script: string): ParsedScript | undefined {
   try {
@@ -59,17 +64,17 @@ interface Found {
   commands: CommandWords[];
   /** It holds more than plain commands. */
   compound: boolean;
-  /** The parser reports an error, or there is more than is looked at. */
+  /** The parser reports an error. */
   broken: boolean;
   documents: number;
 }
 
-/** Every command in a tree, in substitutions too, in the order of the source. */
-function findCommands(tree: ParsedScript): Found {
+/** Every command in a tree, in substitutions too, in the order of the source. Undefined when there is more than is looked at. */
+function findCommands(tree: ParsedScript): Found | undefined {
   const found: Found = { commands: [], compound: false, broken: false, documents: 0 };
   const left: SyntaxNode[] = [tree];
   for (let seen = 0; left.length > 0; seen += 1) {
-    if (seen > MOST_NODES) return { ...found, broken: true };
+    if (seen > MOST_NODES) return undefined;
     const node = left.pop() as SyntaxNode;
     if (!SIMPLE.has(node.type) || (node.type === 'Statement' && node.background)) found.compound = true;
     if (node.type === 'Script' && node.errors?.length) found.broken = true;

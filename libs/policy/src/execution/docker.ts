@@ -1,4 +1,10 @@
-import { type FieldIssue, type ResolvedSessionSpec, withDefaultLimits, workspaceOf } from '@shellfleet/protocol';
+import {
+  type FieldIssue,
+  type ResolvedSessionSpec,
+  type Workspace,
+  withDefaultLimits,
+  workspaceOf,
+} from '@shellfleet/protocol';
 import { checkBounds, checkEnforceable, type HostBounds } from '../limits.ts';
 import { checkCwd, checkWorkspace } from './folders.ts';
 import { isListedImage } from './image-list.ts';
@@ -30,6 +36,8 @@ export interface DockerAllowances {
   /** Folders of the host below which a session may name its workspace. */
   workspaces: readonly string[];
   bounds: HostBounds;
+  /** Runtimes that a session may name. Default: none. */
+  runtimes?: readonly string[];
   /** Default: DEFAULT_SANDBOX_ALLOWANCES. */
   sandbox?: SandboxAllowances;
 }
@@ -47,14 +55,22 @@ export interface DockerPlan {
   /** Owner of /workspace when the worker creates it. */
   owner: { uid: number; gid: number };
   readOnlyRootfs: boolean;
-  /** A folder of the host, mounted at /workspace. Undefined: the session gets an empty one. */
-  workspace: { path: string; readOnly: boolean } | undefined;
+  /** A folder of the host, and where it is mounted. Undefined: the session has its empty /workspace only. */
+  workspace: Workspace | undefined;
+  /** As the engine names it. Undefined: the engine's usual one. */
+  runtime: string | undefined;
   /** Also of the empty one. */
   readOnlyWorkspace: boolean;
   network: ResolvedSandbox['network'];
   /** The directory in which the shell starts. */
   cwd: string;
-  limits: { memoryBytes: number; cpus: number; pids: number; diskBytes: number | undefined };
+  limits: {
+    memoryBytes: number;
+    cpus: number;
+    pids: number;
+    diskBytes: number | undefined;
+    fileSizeBytes: number | undefined;
+  };
 }
 
 /** Throws SANDBOX_UNAVAILABLE, with every field that is refused. The caller has resolved the symbolic links of `spec.workspace`. */
@@ -64,13 +80,15 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
     spec.image === undefined
       ? toDefaultImage(allowances.defaultImage)
       : { image: toWholeName(spec.image), otherwise: undefined };
-  const { memoryBytes, cpus, pids, cpuTimeSeconds, diskBytes } = withDefaultLimits(spec.limits);
+  const { memoryBytes, cpus, pids, cpuTimeSeconds, diskBytes, fileSizeBytes } = withDefaultLimits(spec.limits);
   const { bounds } = allowances;
+  const runtime = spec.policy.type === 'docker' ? spec.policy.runtime : undefined;
   refuse([
     ...(spec.image === undefined ? [] : checkImage(image, allowances)),
     ...checkUser(user, spec.user, allowances),
     ...checkWorkspace(workspaceOf(spec)?.path, allowances.workspaces),
     ...checkCwd(spec.cwd),
+    ...checkRuntime(runtime, allowances),
     ...checkBounds({ memoryBytes, cpus, pids }, bounds),
     ...(bounds.diskQuota ? [] : checkEnforceable('limits.diskBytes', diskBytes, NO_DISK_QUOTA)),
     ...checkEnforceable('limits.cpuTimeSeconds', cpuTimeSeconds, NO_CPU_TIME),
@@ -88,8 +106,9 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
     workspace: workspace && { ...workspace, readOnly: isReadOnly || workspace.readOnly },
     readOnlyWorkspace: isReadOnly || workspace?.readOnly === true,
     network,
+    runtime,
     cwd: spec.cwd,
-    limits: { memoryBytes, cpus, pids, diskBytes },
+    limits: { memoryBytes, cpus, pids, diskBytes, fileSizeBytes },
   };
 }
 
@@ -98,6 +117,14 @@ function checkImage(image: string, { images, defaultImage }: DockerAllowances): 
   const { image: usual, otherwise } = toDefaultImage(defaultImage);
   if (image === usual || image === otherwise) return [];
   return [{ path: 'image', message: `${image} is not on this host's list of images` }];
+}
+
+function checkRuntime(runtime: string | undefined, { runtimes = [] }: DockerAllowances): FieldIssue[] {
+  if (runtime === undefined || runtimes.includes(runtime)) return [];
+  const allowed = runtimes.length === 0 ? 'none' : runtimes.join(', ');
+  return [
+    { path: 'policy.runtime', message: `${runtime} is not among the runtimes that this host allows: ${allowed}` },
+  ];
 }
 
 function checkUser(user: SessionUser, asked: string | undefined, { users, ownUids }: DockerAllowances): FieldIssue[] {

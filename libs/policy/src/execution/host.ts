@@ -25,11 +25,14 @@ export interface HostPlan {
   /** Limits of the whole session. Undefined: this host has no control groups, and the spec asks for no limit. */
   group: { memoryBytes: number; cpus: number; pids: number } | undefined;
   /** Limits of each process. */
-  process: { addressSpaceBytes: number | undefined; cpuTimeSeconds: number | undefined };
+  process: {
+    addressSpaceBytes: number | undefined;
+    cpuTimeSeconds: number | undefined;
+    fileSizeBytes: number | undefined;
+  };
 }
 
-const NO_GROUPS = 'this host has no control group for its sessions, so the host policy cannot bound it';
-const NO_DISK_QUOTA = 'the host policy cannot bound the disk';
+const NO_GROUPS = 'this host has no control group for its sessions, so nothing can bound it';
 
 /** Throws SANDBOX_UNAVAILABLE, with every field that is refused. The caller has resolved the symbolic links of `spec.workspace`. */
 export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances): HostPlan {
@@ -43,7 +46,7 @@ export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances):
     ...(controlGroups ? [] : checkEnforceable('limits.cpus', limits.cpus, NO_GROUPS)),
     // RLIMIT_NPROC counts the processes of a user in all sessions, so one session could starve the others.
     ...(controlGroups ? [] : checkEnforceable('limits.pids', limits.pids, NO_GROUPS)),
-    ...checkEnforceable('limits.diskBytes', limits.diskBytes, NO_DISK_QUOTA),
+    ...checkEnforceable('limits.diskBytes', limits.diskBytes, `the ${spec.policy.type} policy cannot bound the disk`),
     ...checkSandbox(spec, allowances.sandbox ?? DEFAULT_SANDBOX_ALLOWANCES),
   ]);
   return {
@@ -52,6 +55,7 @@ export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances):
     process: {
       addressSpaceBytes: controlGroups ? undefined : limits.memoryBytes,
       cpuTimeSeconds: limits.cpuTimeSeconds,
+      fileSizeBytes: limits.fileSizeBytes,
     },
   };
 }

@@ -26,9 +26,10 @@ const HOST_HAS_NO_WALL = 'the host policy has no wall around files: use docker o
 const HOST_SHARES_NETWORK = "the host policy shares the host's network: use docker or bubblewrap";
 const IS_A_SANDBOX = (policy: string) => `the ${policy} policy makes a sandbox of its own: use the host policy`;
 const NO_SOCKETS = "nothing in Codex's sandbox can open a socket, so it cannot reach the proxy";
+const NO_PROXY = 'the bubblewrap policy has no egress proxy: use docker';
 const CODEX_READS_OFFLINE = "Codex's read-only sandbox has no network: use workspace-write";
 
-export const SANDBOX_TABLE: Record<PolicyName | 'bubblewrap' | 'codex', PolicyTable> = {
+export const SANDBOX_TABLE: Record<PolicyName | 'codex', PolicyTable> = {
   docker: {
     usual: { mode: 'workspace-write', network: 'restricted' },
     modes: {
@@ -53,8 +54,8 @@ export const SANDBOX_TABLE: Record<PolicyName | 'bubblewrap' | 'codex', PolicyTa
   bubblewrap: {
     usual: { mode: 'workspace-write', network: 'restricted' },
     modes: {
-      'read-only': enforced('/tmp, /dev/shm'),
-      'workspace-write': enforced('/workspace'),
+      'read-only': enforced('/tmp, /dev/shm', { limited: NO_PROXY }),
+      'workspace-write': enforced('/workspace, /tmp, /dev/shm', { limited: NO_PROXY }),
       'danger-full-access': refused(IS_A_SANDBOX('bubblewrap')),
       external: refused(IS_A_SANDBOX('bubblewrap')),
     },

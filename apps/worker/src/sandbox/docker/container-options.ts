@@ -51,7 +51,7 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
       `HOME=${WORKSPACE_PATH}`,
       `SF_TOKEN=${secrets.token}`,
       ...(overAttach ? [`SF_SYNC=${secrets.syncWord}`] : []),
-      ...(workspaceIdentity === undefined ? [] : [`SF_WORKSPACE=${workspaceIdentity}`]),
+      ...(workspaceIdentity === undefined ? [] : [`SF_WORKSPACE=${workspaceIdentity}:${plan.workspace?.target}`]),
       ...(plan.network === 'limited' ? egressEnv(KEEPER_FOLDER) : []),
     ],
     Entrypoint: [`${KEEPER_FOLDER}/keeper`, overAttach ? '-' : `${KEEPER_FOLDER}/socket`],
@@ -78,6 +78,7 @@ function toHostConfig({ plan, keeperSource, hasPasswd }: ContainerRequest): Host
   return {
     // The keeper is PID 1 and reaps processes itself.
     Init: false,
+    ...(plan.runtime === undefined ? {} : { Runtime: plan.runtime }),
     // The exit code and the engine's out-of-memory flag are read after its end.
     AutoRemove: false,
     RestartPolicy: { Name: 'no' },
@@ -100,6 +101,9 @@ function toHostConfig({ plan, keeperSource, hasPasswd }: ContainerRequest): Host
     Ulimits: [
       { Name: 'core', Soft: 0, Hard: 0 },
       { Name: 'nofile', Soft: 1024, Hard: 4096 },
+      ...(plan.limits.fileSizeBytes === undefined
+        ? []
+        : [{ Name: 'fsize', Soft: plan.limits.fileSizeBytes, Hard: plan.limits.fileSizeBytes }]),
     ],
     ReadonlyRootfs: plan.readOnlyRootfs,
     Tmpfs: toTmpfs(plan),
@@ -110,7 +114,9 @@ function toHostConfig({ plan, keeperSource, hasPasswd }: ContainerRequest): Host
       ...(keeperSource === undefined || !hasPasswd
         ? []
         : [bind(`${keeperSource}/${PASSWD_FILE}`, '/etc/passwd', true)]),
-      ...(plan.workspace === undefined ? [] : [bind(plan.workspace.path, WORKSPACE_PATH, plan.workspace.readOnly)]),
+      ...(plan.workspace === undefined
+        ? []
+        : [bind(plan.workspace.path, plan.workspace.target, plan.workspace.readOnly)]),
     ],
   };
 }
@@ -121,7 +127,7 @@ function toTmpfs({ readOnlyRootfs, readOnlyWorkspace, workspace, owner, limits }
     [RUN_FOLDER]: `rw,nosuid,nodev,noexec,size=${RUN_FOLDER_BYTES},mode=1777`,
     ...(readOnlyRootfs ? { '/tmp': `rw,nosuid,nodev,exec,size=${Math.min(half, 64 * MIB)},mode=1777` } : {}),
     // Pages of a tmpfs count as memory of the container, so a session can hardly use more than half of the limit.
-    ...(readOnlyRootfs && workspace === undefined
+    ...(readOnlyRootfs && workspace?.target !== WORKSPACE_PATH
       ? {
           [WORKSPACE_PATH]: `${readOnlyWorkspace ? 'ro' : 'rw'},nosuid,nodev,exec,size=${half},mode=0755,uid=${owner.uid},gid=${owner.gid}`,
         }

@@ -6,15 +6,18 @@ import type { Engine } from './engine.ts';
 
 const answerSchema = z.object({ Id: z.string(), Warnings: z.array(z.string()).nullish() });
 
+/** Warnings that weaken no container: of the engine's own network, of images for another processor, and of later versions. */
+const HARMLESS = /IPv[46] forwarding is disabled|does not match the detected host platform|deprecat/i;
+
 /**
- * Creates a container and returns its id. An engine without the control group for a limit accepts the limit, discards it, and warns: the
- * container is then removed, and the call rejects with SANDBOX_UNAVAILABLE (SANDBOX-1).
+ * Creates a container and returns its id. An engine that cannot enforce a setting accepts it, discards it or weakens it, and warns: the
+ * container is then removed, and the call rejects with SANDBOX_UNAVAILABLE and the warning (SANDBOX-1).
  */
 export async function createContainer(engine: Engine, options: ContainerCreateOptions): Promise<string> {
   // Never aborted by a caller: the engine would still create the container.
   const answer = await engine.call((docker, abortSignal) => dialCreate(docker, options, abortSignal));
   const { Id, Warnings } = answerSchema.parse(answer);
-  const discarded = (Warnings ?? []).filter((warning) => /discard/i.test(warning));
+  const discarded = (Warnings ?? []).filter((warning) => !HARMLESS.test(warning));
   if (discarded.length === 0) return Id;
   // A container that stays is removed by the next sweep.
   const remove = (docker: Docker, abortSignal: AbortSignal) =>

@@ -9,6 +9,7 @@ import { type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol'
 import type Docker from 'dockerode';
 import type { Logger } from 'pino';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
+import { makeWorkspace } from '../make-workspace.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
 import {
   type FoundSandbox,
@@ -41,6 +42,7 @@ import { Engine, type EngineTimes } from './engine.ts';
 import { ensureFullNetwork } from './full-network.ts';
 import { Images } from './images.ts';
 import { hostFilter, ofHost, ofNamespace, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
+import { Runtimes } from './runtimes.ts';
 import { SessionPasswd } from './session-passwd.ts';
 import { SessionUids, type UidRange } from './session-uids.ts';
 import { createTar, type TarEntry } from './tar.ts';
@@ -83,6 +85,7 @@ class DockerSandboxes implements Sandboxes {
   readonly #folders: SessionFolders;
   readonly #options: DockerSandboxesOptions;
   readonly #images: Images;
+  readonly #runtimes: Runtimes;
   readonly #deaths: DeathWatch;
   readonly #disks: ContainerDisks;
   readonly #uids: SessionUids | undefined;
@@ -95,6 +98,7 @@ class DockerSandboxes implements Sandboxes {
     this.#folders = folders;
     this.#options = options;
     this.#images = new Images(engine.docker);
+    this.#runtimes = new Runtimes(engine);
     this.#deaths = new DeathWatch(engine, hostFilter(options.namespace, options.hostId));
     const usual = { limitBytes: undefined, leastFreeBytes: undefined };
     this.#uids = options.uids && new SessionUids(options.uids);
@@ -108,6 +112,7 @@ class DockerSandboxes implements Sandboxes {
       .catch((error: unknown) => {
         throw toShellfleetError(error, 'asking whether it is there');
       });
+    if ((this.#options.allowances.runtimes ?? []).length > 0) await this.#runtimes.probe();
   }
 
   async create(
@@ -119,6 +124,7 @@ class DockerSandboxes implements Sandboxes {
     const { bounds, ...allowed } = this.#options.allowances;
     const allowances = { ...allowed, ownUids: this.#uids !== undefined, bounds: { ...bounds, diskQuota } };
     const plan = planDocker(await withRealWorkspace(spec), allowances);
+    await this.#runtimes.require(plan.runtime);
     if (plan.network === 'full') await ensureFullNetwork(this.#engine);
     if (plan.network === 'limited' && this.#options.transport === 'attach') throw withoutSharedFolder();
     const create = (image: string) => this.#create(session, spec, { ...plan, image }, options.signal);
@@ -142,6 +148,8 @@ class DockerSandboxes implements Sandboxes {
       ...{ session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION },
       ...(uid === undefined ? {} : { uid }),
     };
+    if (plan.workspace !== undefined && transport === 'socket')
+      await makeWorkspace(plan.workspace.path, allowances.workspaces, plan.owner);
     const workspace = await openWorkspaceFolder(plan.workspace?.path, allowances.workspaces, transport);
     this.#used.set(sandboxId, nameOf(labels));
     try {
@@ -302,7 +310,7 @@ class DockerSandboxes implements Sandboxes {
     transport: SandboxTransport,
   ): Promise<void> {
     const entries: TarEntry[] = [];
-    if (!plan.readOnlyRootfs && plan.workspace === undefined) {
+    if (!plan.readOnlyRootfs && plan.workspace?.target !== WORKSPACE_PATH) {
       entries.push({ path: `${WORKSPACE_PATH.slice(1)}/`, mode: 0o755, ...plan.owner });
     }
     if (!isMounted(plan, transport)) {

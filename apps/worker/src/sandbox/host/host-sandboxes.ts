@@ -3,22 +3,26 @@ import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
-import { type HostPlan, planHost, type SandboxAllowances, WORKSPACE_PATH } from '@shellfleet/policy';
-import { type ResolvedSessionSpec, withDefaultLimits } from '@shellfleet/protocol';
+import { type HostAllowances, type HostPlan, type SandboxAllowances, WORKSPACE_PATH } from '@shellfleet/policy';
+import { type ResolvedSessionSpec, sessionSpecSchema, withDefaultLimits } from '@shellfleet/protocol';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
+import { makeWorkspace } from '../make-workspace.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
 import type { FoundSandbox, Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox.ts';
 import { sandboxName } from '../sandbox-name.ts';
 import { openSessionFolders, type SessionFolders } from '../session-folder.ts';
 import type { ControlGroups } from './control-groups/control-groups.ts';
 import { openControlGroups } from './control-groups/open-control-groups.ts';
+import { SYSTEM_PATH } from './find-program.ts';
 import { findHostUser, type HostUser, type HostUserSettings } from './host-user.ts';
 import { launch } from './launch.ts';
 import { isAlive, killAndWait, type LiveProcess } from './live-process.ts';
-import { probe, unavailable } from './probe.ts';
+import { probe } from './probe.ts';
 import { ProcessWatch } from './process-watch.ts';
 import { type HostRecord, openRecords, type RecordFolder, type Records } from './records.ts';
 import { openTemporaryWorkspaces, type TemporaryWorkspaces } from './temporary-workspaces.ts';
+import { unavailable } from './unavailable.ts';
+import { noWall, type Wall } from './wall.ts';
 
 // The host policy: the same keeper, on the host itself, as a user that the operator chooses. The parts of a sandbox (a record, a folder with
 // keeper and socket, a control group, a workspace) are named after it and removed with it.
@@ -29,8 +33,8 @@ import { openTemporaryWorkspaces, type TemporaryWorkspaces } from './temporary-w
 
 const KEEPER_FOLDER = '/.shellfleet';
 const RUN_FOLDER = '/.shellfleet-run';
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const KILL_DEADLINE_MS = 5_000;
+const SIGNALLED = 128;
 
 export interface HostSandboxesOptions {
   namespace: string;
@@ -49,19 +53,23 @@ export interface HostSandboxesOptions {
   hidden: string[];
   /** Sockets that give their user the rights of root. */
   sockets: string[];
+  /** Default: none, which is the host policy itself. */
+  wall?: Wall;
 }
 
 /** Throws SANDBOX_UNAVAILABLE with the reason when sessions must not or cannot run as the operator's settings require. */
 export async function createHostSandboxes(options: HostSandboxesOptions): Promise<HostSandboxes> {
-  if (process.platform !== 'linux') throw unavailable('it needs Linux');
+  const wall = options.wall ?? noWall;
+  if (process.platform !== 'linux') throw unavailable(wall.policy, 'it needs Linux');
   const user = await findHostUser(options.user, process.getuid?.() ?? 0, process.getgid?.() ?? 0).catch(
     (cause: Error) => {
-      throw unavailable(cause.message);
+      throw unavailable(wall.policy, cause.message);
     },
   );
   const groups = await openControlGroups(options.controlGroups.top, options.controlGroups.below);
   return new HostSandboxes(options, {
     user,
+    wall,
     records: await openRecords(join(options.folder, 'r')),
     folders: await openSessionFolders(join(options.folder, 's'), options.keeperPath),
     workspaces: await openTemporaryWorkspaces(join(options.folder, 'w'), user),
@@ -73,6 +81,7 @@ export async function createHostSandboxes(options: HostSandboxesOptions): Promis
 
 interface Parts {
   user: HostUser;
+  wall: Wall;
   records: Records;
   folders: SessionFolders;
   workspaces: TemporaryWorkspaces;
@@ -100,33 +109,32 @@ export class HostSandboxes implements Sandboxes {
   }
 
   async check(): Promise<void> {
-    const { user, records, workspaces, hidden } = this.#parts;
+    const { user, wall, records, workspaces, hidden } = this.#parts;
     const { launcherPath, sockets } = this.#options;
     const keys = [...new Set([...this.#options.hidden, ...hidden])];
     const request = { launcherPath, user, scratchBytes: 2 ** 20, groups: [], hidden };
-    const none = { addressSpaceBytes: undefined, cpuTimeSeconds: undefined };
-    await probe({ ...request, ...none }, { records, workspaces, sockets, keys });
+    const none = { addressSpaceBytes: undefined, cpuTimeSeconds: undefined, fileSizeBytes: undefined };
+    const spec = sessionSpecSchema.parse({ policy: wall.policy });
+    const { program: wallProgram } = wall.plan(spec, this.#allowances);
+    const opened = wall.descriptor === undefined ? {} : { descriptor: wall.descriptor };
+    await probe({ ...request, ...none, ...opened, wall, wallProgram }, { records, workspaces, sockets, keys });
   }
 
   async create(session: SessionRef, given: ResolvedSessionSpec): Promise<Sandbox> {
-    const { groups, records, folders, workspaces } = this.#parts;
+    const { groups, records, folders, workspaces, wall } = this.#parts;
     const spec = await withRealWorkspace(given);
-    const bounds = { ...this.#options.bounds, diskQuota: false };
-    const plan = planHost(spec, {
-      workspaces: this.#options.workspaces,
-      bounds,
-      controlGroups: groups !== undefined,
-      ...(this.#options.sandbox === undefined ? {} : { sandbox: this.#options.sandbox }),
-    });
+    const { plan, program } = wall.plan(spec, this.#allowances);
     const sandboxId = randomBytes(6).toString('hex');
     const name = sandboxName(session, sandboxId);
     const record: HostRecord = { session, sandboxId, keeperProtocol: KEEPER_PROTOCOL_VERSION, createdAt: Date.now() };
     try {
       await records.at(name).write(record); // HOST-POLICY-1
       const folder = await folders.create(name);
+      if (plan.workspace !== undefined) await makeWorkspace(plan.workspace, this.#options.workspaces, this.#parts.user);
       const workspace = plan.workspace ?? (await workspaces.create(name));
       const joined = plan.group === undefined ? [] : ((await groups?.create(name, plan.group)) ?? []);
-      const start = () => this.#launch(name, record, spec, plan, { folder: folder.path, workspace, joined });
+      const start = () =>
+        this.#launch(name, record, spec, plan, { folder: folder.path, workspace, joined, wall: program });
       return this.#toSandbox(name, record, { start });
     } catch (error) {
       await this.#remove(name);
@@ -174,6 +182,16 @@ export class HostSandboxes implements Sandboxes {
     await this.#parts.groups?.close();
   }
 
+  get #allowances(): HostAllowances {
+    const { workspaces, bounds, sandbox } = this.#options;
+    return {
+      workspaces,
+      bounds: { ...bounds, diskQuota: false },
+      controlGroups: this.#parts.groups !== undefined,
+      ...(sandbox === undefined ? {} : { sandbox }),
+    };
+  }
+
   #toSandbox(
     name: string,
     record: HostRecord,
@@ -188,7 +206,7 @@ export class HostSandboxes implements Sandboxes {
     return {
       id: sandboxId,
       session,
-      description: `host shell ${sandboxId}`,
+      description: `${this.#parts.wall.policy} shell ${sandboxId}`,
       createdAt,
       keeperProtocol,
       link: { type: 'socket', path: this.#parts.folders.at(name).socketPath, token },
@@ -208,13 +226,14 @@ export class HostSandboxes implements Sandboxes {
     { session, sandboxId }: HostRecord,
     spec: ResolvedSessionSpec,
     plan: HostPlan,
-    made: { folder: string; workspace: string; joined: string[] },
+    made: { folder: string; workspace: string; joined: string[]; wall: string[] },
   ): Promise<LiveProcess> {
-    const { user, records, hidden } = this.#parts;
+    const { user, wall, records, hidden } = this.#parts;
     const { launcherPath, hostKey } = this.#options;
     const record: RecordFolder = records.at(name);
     const { token } = deriveKeeperSecrets(hostKey, session, sandboxId);
     await launch({
+      policy: wall.policy,
       launcherPath,
       record,
       user,
@@ -225,8 +244,9 @@ export class HostSandboxes implements Sandboxes {
       groups: made.joined,
       hidden,
       ...plan.process,
-      program: [`${KEEPER_FOLDER}/keeper`, `${KEEPER_FOLDER}/socket`, ...(spec.shell ?? [])],
-      env: { PATH, HOME: WORKSPACE_PATH, SF_FOLDER: RUN_FOLDER, SF_TOKEN: token },
+      ...(wall.descriptor === undefined ? {} : { descriptor: wall.descriptor }),
+      program: [...made.wall, `${KEEPER_FOLDER}/keeper`, `${KEEPER_FOLDER}/socket`, ...(spec.shell ?? [])],
+      env: { PATH: SYSTEM_PATH, HOME: WORKSPACE_PATH, SF_FOLDER: RUN_FOLDER, SF_TOKEN: token },
     });
     const process_ = await record.process();
     if (process_ === undefined) throw new Error(`the launcher of ${name} did not record its process`);
@@ -235,7 +255,9 @@ export class HostSandboxes implements Sandboxes {
 
   async #deathOf(name: string): Promise<SandboxDeath> {
     const end = await this.#parts.records.at(name).end();
-    if (end?.how === 'exited') return { reason: 'exited', exitCode: end.number };
+    // A wall ends with this when its program was killed.
+    const isKilled = end?.how === 'killed' || (end?.number ?? 0) > SIGNALLED;
+    if (end !== undefined && !isKilled) return { reason: 'exited', exitCode: end.number };
     const oomKills = await this.#parts.groups?.oomKills(name).catch(() => 0);
     return { reason: (oomKills ?? 0) > 0 ? 'oom' : 'killed', exitCode: null };
   }

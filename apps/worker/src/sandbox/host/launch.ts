@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { ShellfleetError } from '@shellfleet/protocol';
+import { type PolicyName, ShellfleetError } from '@shellfleet/protocol';
 import type { HostUser } from './host-user.ts';
 import type { RecordFolder } from './records.ts';
 
 export interface Launch {
+  policy: PolicyName;
   launcherPath: string;
   record: Pick<RecordFolder, 'processPath' | 'endedPath'>;
   user: HostUser;
@@ -20,26 +21,31 @@ export interface Launch {
   hidden: string[];
   addressSpaceBytes: number | undefined;
   cpuTimeSeconds: number | undefined;
-  program: [string, ...string[]];
+  fileSizeBytes: number | undefined;
+  program: string[];
+  /** A file that the program gets open, under the number that the launcher gives it. */
+  descriptor?: string;
+  /** What the program prints on stderr is returned with its end. */
+  showsErrors?: boolean;
   env: Record<string, string>;
 }
 
 /**
  * Starts a confined program on this host and resolves when it runs. The program stays alive when this worker is killed. `ended` resolves with
- * its exit code.
+ * its exit code and the text on its stderr.
  */
-export async function launch(request: Launch): Promise<{ ended: Promise<number | null> }> {
+export async function launch(request: Launch): Promise<{ ended: Promise<{ code: number | null; said: string }> }> {
   const child = spawn(request.launcherPath, toArguments(request), {
     argv0: 'shellfleet-launch',
     env: request.env,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const ended = new Promise<number | null>((resolve) => {
-    child.once('exit', (code) => resolve(code));
-    child.once('error', () => resolve(null));
-  });
   let said = '';
+  const ended = new Promise<{ code: number | null; said: string }>((resolve) => {
+    child.once(request.showsErrors ? 'close' : 'exit', (code: number | null) => resolve({ code, said: said.trim() }));
+    child.once('error', () => resolve({ code: null, said: '' }));
+  });
   child.stderr.on('data', (data) => {
     said += String(data);
   });
@@ -48,7 +54,7 @@ export async function launch(request: Launch): Promise<{ ended: Promise<number |
   if ((await Promise.race([started, failed])) === 'ready') return { ended };
   throw new ShellfleetError(
     'SANDBOX_UNAVAILABLE',
-    `The host policy could not start a shell as asked: ${said.trim() || 'its launcher did not run'}.`,
+    `The ${request.policy} policy could not start a shell as asked: ${said.trim() || 'its launcher did not run'}.`,
   );
 }
 
@@ -65,6 +71,9 @@ function toArguments(request: Launch): string[] {
     ...request.hidden.flatMap((folder) => ['--hide', folder]),
     ...optional('--address-space', request.addressSpaceBytes),
     ...optional('--cpu-seconds', request.cpuTimeSeconds),
+    ...optional('--file-size', request.fileSizeBytes),
+    ...optional('--descriptor', request.descriptor),
+    ...(request.showsErrors ? ['--show-errors'] : []),
     '--',
     ...request.program,
   ];

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { ShellfleetError } from '@shellfleet/protocol';
 import { type Launch, launch } from './launch.ts';
 import type { Records } from './records.ts';
 import type { TemporaryWorkspaces } from './temporary-workspaces.ts';
+import { unavailable } from './unavailable.ts';
+import type { Wall } from './wall.ts';
 
 // Tests whether this host can enforce the policy: runs one shell under it that checks its surroundings and ends.
 
@@ -19,14 +20,18 @@ hidden=$1; shift
 while [ $hidden -gt 0 ]; do [ ! -x "$1" ] || exit 14; shift; hidden=$((hidden - 1)); done
 for socket in "$@"; do [ ! -w "$socket" ] || exit 13; done`;
 
-export type ProbeLaunch = Omit<Launch, 'record' | 'workspace' | 'program' | 'env' | 'keeperFolder'>;
+/** `wall`: in front of the shell, with its arguments. */
+export type ProbeLaunch = Omit<Launch, 'record' | 'workspace' | 'program' | 'env' | 'keeperFolder' | 'policy'> & {
+  wall: Wall;
+  wallProgram: string[];
+};
 
 /**
  * Throws SANDBOX_UNAVAILABLE with the reason. `sockets`: of engines, which give their user the rights of root. `keys`: folders that must be out of
  * reach, by all their paths.
  */
 export async function probe(
-  request: ProbeLaunch,
+  { wall, wallProgram, ...request }: ProbeLaunch,
   {
     records,
     workspaces,
@@ -44,16 +49,16 @@ export async function probe(
       createdAt: Date.now(),
     });
     const workspace = await workspaces.create(name);
-    const program: Launch['program'] = ['/bin/sh', '-c', SCRIPT, 'sh', String(keys.length), ...keys, ...sockets];
-    const { ended } = await launch({ ...request, record, workspace, program, env: {} });
-    const code = await ended;
-    if (code !== 0) throw unavailable(PROBLEMS[code ?? -1] ?? `a shell ended with ${code}`);
+    const script = `${SCRIPT}\n${wall.trial?.script ?? ''}`;
+    const program = [...wallProgram, '/bin/sh', '-c', script, 'sh', String(keys.length), ...keys, ...sockets];
+    const { policy } = wall;
+    const { ended } = await launch({ ...request, policy, record, workspace, program, env: {}, showsErrors: true });
+    const { code, said } = await ended;
+    if (code === 0) return;
+    const problem = { ...PROBLEMS, ...wall.trial?.problems }[code ?? -1];
+    throw unavailable(policy, problem ?? `a shell ended with ${code}${said === '' ? '' : ` (${said})`}`);
   } finally {
     await workspaces.remove(name);
     await record.remove();
   }
-}
-
-export function unavailable(reason: string): ShellfleetError {
-  return new ShellfleetError('SANDBOX_UNAVAILABLE', `This host cannot offer the host policy: ${reason}.`);
 }

@@ -4,16 +4,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { readConfig } from '../config/config.ts';
-import { openHost } from './open-policies.ts';
+import { openBubblewrapHost, openHost } from './open-policies.ts';
 
-// A program for `doctor`: starts a shell under the host policy to find out whether a worker with this environment could offer the policy.
-// Prints one line of JSON and removes everything that it created.
+// A program for `doctor`: starts a shell under a policy without containers, which its argument names, to find out whether a worker with this
+// environment could offer the policy. Prints one line of JSON and removes everything that it created.
+
+const OPENERS = { host: openHost, bubblewrap: openBubblewrapHost };
 
 const folder = await mkdtemp(join(tmpdir(), 'sf-'));
 try {
+  const open = OPENERS[process.argv[2] as keyof typeof OPENERS];
   const config = readConfig();
-  const folders = { hostId: 'doctor', hostKey: randomBytes(32), sandboxes: join(folder, 's'), hostSandboxes: folder };
-  const sandboxes = await openHost(config, folders);
+  const hostKey = randomBytes(32);
+  const inFolder = (name: string) => join(folder, name);
+  const sandboxes = await open(config, {
+    hostId: 'doctor',
+    hostKey,
+    sandboxes: inFolder('s'),
+    hostSandboxes: inFolder('h'),
+    bubblewrapSandboxes: inFolder('b'),
+  });
   await sandboxes.check().finally(() => sandboxes.close());
   print({ offered: true, detail: sandboxes.description, sharesUid: config.hostUser.sharedUid });
 } catch (error) {

@@ -1,0 +1,49 @@
+import type { Approval, PrefixRule } from '@shellfleet/client';
+import { quoteWord } from '@shellfleet/protocol';
+import { toPrintable } from '../printable.ts';
+
+/**
+ * A question, for the person who answers it: what will run, whole, where, why it is asked, and what the widest answer would allow from then
+ * on. Texts of the caller are printable, and marked as the caller's.
+ */
+export function describeQuestion(approval: Approval): string[] {
+  const { id, sessionId, commandId, script, reason, place, outside, cwd, env, stdin, expiresAt } = approval;
+  const { justification, firstAttempt, amendment, count } = approval;
+  const others = count > 1 ? ` and ${count - 1} other ${count === 2 ? 'session' : 'sessions'}` : '';
+  const rows: (readonly [string, string])[] = [
+    ['question', `${id}, until ${expiresAt}`],
+    ['session', `${sessionId}${others}`],
+    ['command', commandId],
+    ['where', `${outside ? 'OUTSIDE its sandbox: ' : ''}${place}${cwd === undefined ? '' : `, in ${cwd}`}`],
+    ...(env.length === 0 ? [] : [['brings', `the variables ${env.join(', ')}`] as const]),
+    ...(stdin === undefined ? [] : [['stdin', `${stdin.bytes} bytes, SHA-256 ${stdin.sha256}`] as const]),
+    ['because', reason],
+    ...(justification === undefined ? [] : [['the caller says (not verified)', justification] as const]),
+  ];
+  return [
+    ...rows.map(([name, text]) => `${name.padEnd(9)} ${toPrintable(text)}`),
+    'script',
+    ...quote(script),
+    ...(firstAttempt === undefined ? [] : describeFirstAttempt(firstAttempt)),
+    ...(amendment === undefined ? [] : [`--for prefix would allow from then on: ${describePattern(amendment)}`]),
+  ];
+}
+
+function describeFirstAttempt({ exitCode, output }: NonNullable<Approval['firstAttempt']>): string[] {
+  return [
+    `its first attempt, inside the sandbox, ended with exit code ${exitCode ?? 'none'} and printed`,
+    ...quote(output),
+  ];
+}
+
+function quote(text: string): string[] {
+  return text.split('\n').map((line) => `  | ${toPrintable(line)}`);
+}
+
+/** `git [fetch|pull] …`: alternatives in brackets. */
+function describePattern({ pattern }: PrefixRule): string {
+  const words = pattern.map((element) =>
+    typeof element === 'string' ? quoteWord(element) : `[${element.map(quoteWord).join('|')}]`,
+  );
+  return toPrintable(`${words.join(' ')} …`);
+}

@@ -1,0 +1,45 @@
+import { createReadStream } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { parseAuditLine } from '@shellfleet/mailbox';
+import { type AuditRecord, ShellfleetError } from '@shellfleet/protocol';
+
+// The records that the hosts of a machine wrote down. Whether somebody changed them is not looked at here.
+
+/** The audits of the hosts below a state folder. Throws COMMAND_INVALID when there is none. */
+export async function auditsOfMachine(stateFolder: string): Promise<string[]> {
+  const hosts = join(stateFolder, 'hosts');
+  const found = (await readdir(hosts).catch(() => [])).map((host) => join(hosts, host, 'audit'));
+  const audits: string[] = [];
+  for (const folder of found) if (await stat(folder).catch(() => undefined)) audits.push(folder);
+  if (audits.length > 0) return audits;
+  throw new ShellfleetError(
+    'COMMAND_INVALID',
+    `No host of this machine has an audit below ${stateFolder}. Run this where the worker runs, as its user, or name the folder with --audit.`,
+  );
+}
+
+/** The records of all tenants of a host, in the order of each tenant. Files that were last written before `since` (ms) are left out. */
+export async function* readAudit(
+  folder: string,
+  since: number,
+): AsyncGenerator<{ tenant: string; record: AuditRecord }> {
+  for (const name of await list(folder)) {
+    if (!name.startsWith('t-')) continue;
+    for (const file of (await list(join(folder, name))).filter((found) => found.endsWith('.jsonl')).sort()) {
+      const path = join(folder, name, file);
+      if ((await stat(path)).mtimeMs < since) continue;
+      for await (const line of createInterface({ input: createReadStream(path) })) {
+        const record = parseAuditLine(line, [])?.record;
+        if (record !== undefined) yield { tenant: name.slice(2), record };
+      }
+    }
+  }
+}
+
+function list(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: Error) => {
+    throw new ShellfleetError('COMMAND_INVALID', `The audit ${folder} cannot be read: ${error.message}`);
+  });
+}

@@ -1,0 +1,39 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { tryJson } from '@shellfleet/protocol';
+import type { Finding } from '@shellfleet/setup';
+import { z } from 'zod';
+import { workerProgram } from './worker-program.ts';
+
+const wordSchema = z.object({ offered: z.boolean(), detail: z.string(), sharesUid: z.boolean().default(false) });
+
+const POLICIES = ['host', 'bubblewrap'] as const;
+type Policy = (typeof POLICIES)[number];
+
+const USER =
+  'useradd --system shellfleet-sessions, SHELLFLEET_HOST_USER=shellfleet-sessions, and a worker that runs as root';
+const FIXES: Record<Policy, string> = { host: USER, bubblewrap: `apt-get install bubblewrap, ${USER}` };
+const GIVES_AWAY: Record<Policy, string> = {
+  host: ". SHELLFLEET_HOST_SHARED_UID=1: its sessions can read and change whatever the worker's user can, keys of other programs and start-up files of its shells included",
+  bubblewrap: '',
+};
+
+/** Whether a worker on this machine could offer the policies without containers. Each is tested by the worker's program. */
+export function examinePolicies(env: NodeJS.ProcessEnv): Promise<Finding[]> {
+  return Promise.all(POLICIES.map((policy) => examinePolicy(policy, env)));
+}
+
+/** `missing` only if the policy is listed. */
+async function examinePolicy(policy: Policy, env: NodeJS.ProcessEnv): Promise<Finding> {
+  const name = `${policy} policy`;
+  const listed = (env.SHELLFLEET_POLICIES ?? '').split(',').map((listed) => listed.trim());
+  const isListed = listed.includes(policy);
+  const args = [...workerProgram('sandbox/examine-policy'), policy];
+  const answer = await promisify(execFile)(process.execPath, args, { env, timeout: 30_000 }).catch(() => undefined);
+  const word = wordSchema.safeParse(tryJson(answer?.stdout ?? '')).data;
+  if (word === undefined) return { name, state: 'missing', detail: 'the worker could not be asked', fix: 'npm ci' };
+  if (!word.offered)
+    return { name, state: isListed ? 'missing' : 'absent', detail: word.detail.replace(/\.$/, ''), fix: FIXES[policy] };
+  const how = isListed ? 'offered' : `can be offered (SHELLFLEET_POLICIES=docker,${policy})`;
+  return { name, state: 'present', detail: `${how}: ${word.detail}${word.sharesUid ? GIVES_AWAY[policy] : ''}` };
+}

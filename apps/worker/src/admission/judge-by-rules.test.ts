@@ -1,0 +1,153 @@
+import { compileOperatorRules } from '@shellfleet/policy';
+import { type CommandPayload, commandPayloadSchema, type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import type { AdmissionQuestion } from './admission.ts';
+import { judgeByRules, type ReportedDecision } from './judge-by-rules.ts';
+
+const FORBID_PUSH = 'rules: [{ pattern: [git, push], decision: forbid, justification: Ask the owner. }]';
+const PROMPT_FETCH = 'rules: [{ pattern: [git, fetch], decision: prompt }]';
+
+function judge(files: string[], unjudged: Parameters<typeof judgeByRules>[1]['unjudged'] = []) {
+  const reported: ReportedDecision[] = [];
+  const texts = files.map((text, index) => ({ name: `/${index}.yaml`, text }));
+  const host = { rules: compileOperatorRules(texts) };
+  return { ...judgeByRules(host, { unjudged, onReported: (decision) => reported.push(decision) }), reported };
+}
+
+interface Asked extends Partial<CommandPayload> {
+  script?: string;
+  spec?: SessionSpec;
+  opens?: boolean;
+  attempt?: AdmissionQuestion['attempt'];
+}
+
+function question({ spec = {}, opens = false, attempt = { number: 1 }, ...command }: Asked): AdmissionQuestion {
+  const payload = commandPayloadSchema.parse({
+    type: 'command',
+    script: 'true',
+    timeoutMs: 1_000,
+    encoding: 'utf8',
+    ...command,
+  });
+  return {
+    ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', epoch: 1 },
+    ...{ payload, opens, attempt, spec: sessionSpecSchema.parse(spec) },
+  };
+}
+
+test('a rule of the operator forbids, asks and allows, with its justification', () => {
+  const { decide } = judge([FORBID_PUSH, PROMPT_FETCH]);
+  expect(decide(question({ script: 'true; git push -f' }))).toEqual({
+    type: 'forbidden',
+    reason: 'The rule `git push` forbids `git push -f`. Ask the owner.',
+  });
+  expect(decide(question({ script: 'git fetch' }))).toMatchObject({
+    type: 'asks',
+    question: { reason: 'The rule `git fetch` asks about `git fetch`.', matchedRules: [{ pattern: ['git', 'fetch'] }] },
+  });
+  expect(decide(question({ script: 'git gc' }))).toEqual({ type: 'allowed' });
+});
+
+test('a rule of the session, and one that a person approved, answer what the session would ask, and lift no rule of the operator', () => {
+  const { decide } = judge([PROMPT_FETCH]);
+  const rule = (...pattern: string[]) => ({ pattern, decision: 'allow' as const });
+  const approval = 'unless-trusted';
+  expect(decide(question({ script: 'make', spec: { approval } })).type).toBe('asks');
+  expect(decide(question({ script: 'make', spec: { approval, execPolicy: [rule('make')] } })).type).toBe('allowed');
+  expect(decide(question({ script: 'make', spec: { approval } }), [rule('make')]).type).toBe('allowed');
+  const spec: SessionSpec = { approval, execPolicy: [rule('git')] };
+  expect(decide(question({ script: 'git fetch', spec }), [rule('git', 'fetch')]).type).toBe('asks');
+});
+
+test('a rule allows no command that brings a PATH of its own', () => {
+  const { decide } = judge(['rules: [{ pattern: [git], decision: allow }]']);
+  const asked = { script: 'git log', spec: { approval: 'unless-trusted' } } as const;
+  expect(decide(question({ ...asked, env: { CI: '1' } })).type).toBe('allowed');
+  expect(decide(question({ ...asked, env: { PATH: '/workspace' } })).type).toBe('asks');
+});
+
+test('rules of a session that are not valid are an error of its commands', () => {
+  const execPolicy = [{ pattern: ['git'], decision: 'allow' as const, match: ['make'] }];
+  expect(() => judge([]).decide(question({ spec: { execPolicy } }))).toThrow('The rules of the session (execPolicy)');
+});
+
+test('startup and shutdown commands are decided with the entry that opens the shell, and with no other', () => {
+  const { decide, decideOpening } = judge([FORBID_PUSH, PROMPT_FETCH]);
+  const spec = { startupCommands: ['git fetch'], shutdownCommands: ['git fetch --all'] };
+  expect(decide(question({ spec }))).toEqual({ type: 'allowed' });
+  expect(decide(question({ spec, opens: true, script: 'git fetch' }))).toMatchObject({
+    type: 'asks',
+    question: {
+      reason: [
+        'The startup command `git fetch` of its session: The rule `git fetch` asks about `git fetch`.',
+        'The shutdown command `git fetch --all` of its session: The rule `git fetch` asks about `git fetch --all`.',
+        'The rule `git fetch` asks about `git fetch`.',
+      ].join(' '),
+    },
+  });
+  expect(decideOpening(sessionSpecSchema.parse({ startupCommands: ['git push'] }))).toMatchObject({
+    type: 'forbidden',
+    reason: expect.stringMatching(/^The startup command `git push` of its session: .*Ask the owner\.$/),
+  });
+});
+
+test('a stdin that is sent while the command runs is asked about where rules hold or persons are asked, or refused with the setting', () => {
+  const streamed = (spec: SessionSpec, files: string[] = [], unjudged: 'stdin'[] = []) =>
+    judge(files, unjudged).decide(question({ input: 'streamed', spec }));
+  expect(streamed({})).toEqual({ type: 'allowed' });
+  expect(streamed({ approval: 'never' })).toEqual({ type: 'allowed' });
+  expect(streamed({ approval: 'on-request' })).toMatchObject({ type: 'asks' });
+  expect(streamed({}, [FORBID_PUSH])).toMatchObject({ type: 'asks' });
+  expect(streamed({}, [FORBID_PUSH], ['stdin'])).toEqual({ type: 'allowed' });
+  expect(streamed({ approval: 'never' }, [FORBID_PUSH])).toMatchObject({
+    type: 'forbidden',
+    reason: expect.stringContaining('allow: { unjudged: [stdin] }'),
+  });
+});
+
+test('a terminal and a tool are refused where rules cannot judge them, with the setting and what to do', () => {
+  const plain = sessionSpecSchema.parse({});
+  const asking = sessionSpecSchema.parse({ approval: 'on-request' });
+  expect([judge([]).refuseTerminal(plain), judge([]).refuseTools()]).toEqual([undefined, undefined]);
+  expect(judge([FORBID_PUSH]).refuseTerminal(plain)).toMatch(
+    /^the rules of this host \(`rules:` in SHELLFLEET_CONFIG\).*unjudged: \[terminals\]/,
+  );
+  expect(judge([]).refuseTerminal(asking)).toMatch(/^the session's `approval`/);
+  expect(judge([FORBID_PUSH]).refuseTools()).toContain('unjudged: [tools]');
+  const lets = judge([FORBID_PUSH], ['terminals', 'tools']);
+  expect([lets.refuseTerminal(asking), lets.refuseTools()]).toEqual([undefined, undefined]);
+});
+
+test('only a command that asks to leave the sandbox leaves it, by a rule of the operator or by an answer', () => {
+  const { decide } = judge(['rules: [{ pattern: [make], decision: allow }]']);
+  const escalate = { justification: 'it needs the network' };
+  expect(decide(question({ script: 'make' }))).toEqual({ type: 'allowed' });
+  expect(decide(question({ script: 'make', escalate }))).toEqual({ type: 'allowed', outside: true });
+  expect(decide(question({ script: 'ls', escalate, spec: { approval: 'on-request' } }))).toMatchObject({
+    type: 'asks',
+    question: { outside: true, justification: 'it needs the network' },
+  });
+  expect(decide(question({ script: 'ls', escalate }))).toMatchObject({ type: 'forbidden' });
+});
+
+test('a second attempt is always asked about, also where a rule allows the command', () => {
+  const { decide } = judge(['rules: [{ pattern: [make], decision: allow }]']);
+  const attempt = { number: 2, exitCode: 1, output: '' } as const;
+  expect(decide(question({ script: 'make', attempt, spec: { approval: 'on-failure' } }))).toMatchObject({
+    type: 'asks',
+    question: { outside: true },
+  });
+});
+
+test('the rules of a file with reportOnly are reported and decide nothing (RULES-3)', () => {
+  const { decide, reported } = judge([`${FORBID_PUSH}\nreportOnly: true`, PROMPT_FETCH]);
+  const asked = question({ script: 'git push' });
+  expect(decide(asked)).toEqual({ type: 'allowed' });
+  decide(question({ script: 'git fetch' }));
+  expect(reported).toEqual([{ question: asked, requirement: 'forbidden', rules: ['git push'] }]);
+});
+
+test('what no rule can read is judged by the operator alone where those rules only report', () => {
+  const { refuseTools, refuseTerminal } = judge([`${FORBID_PUSH}\nreportOnly: true`]);
+  expect([refuseTools(), refuseTerminal(sessionSpecSchema.parse({}))]).toEqual([undefined, undefined]);
+});

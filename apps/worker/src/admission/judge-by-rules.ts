@@ -1,0 +1,209 @@
+import {
+  answerFor,
+  type CompiledRules,
+  compileRules,
+  type Decision,
+  type DecisionContext,
+  decide,
+  type OperatorRules,
+  patternText,
+  resolveSandbox,
+} from '@shellfleet/policy';
+import type { CommandPayload, PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { Unjudged } from '../config/allow-section.ts';
+import type { AdmissionQuestion, ApprovalQuestion } from './admission.ts';
+import type { RuleDecision, Rules } from './create-admission.ts';
+
+// What the rules of the operator and of the session say about an entry, and about what goes round the mailbox.
+//
+// RULES-1. The strictest finding wins: of the script, of what else the entry brings to the shell, and of the commands that a fresh shell runs.
+// RULES-2. Where rules hold or the session's `approval` asks, nothing reaches the shell that they have not seen, unless the operator lists it
+//          under `allow.unjudged`.
+// RULES-3. The rules of a file with `reportOnly` decide nothing.
+
+export interface RulesOfHost {
+  readonly rules: OperatorRules;
+}
+
+export interface ReportedDecision {
+  question: AdmissionQuestion;
+  requirement: Decision['requirement'];
+  /** Patterns of the rules that matched. */
+  rules: string[];
+}
+
+interface JudgeOptions {
+  /** What the operator lets by all the same. */
+  unjudged: readonly Unjudged[];
+  /** RULES-3: what they would have decided. */
+  onReported(decision: ReportedDecision): void;
+}
+
+export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeOptions): Rules {
+  const seesAll = (spec: ResolvedSessionSpec) => host.rules.enforced.length > 0 || judgesItself(spec);
+  const lets = (what: Unjudged, spec: ResolvedSessionSpec) => unjudged.includes(what) || !seesAll(spec);
+  return {
+    get digest() {
+      return host.rules.digest;
+    },
+    decide(question, granted = []) {
+      const { payload, spec } = question;
+      const context = contextOf(question, host.rules.enforced, granted);
+      report(question, context, host.rules, onReported);
+      const findings = question.opens ? openingFindings(spec, context) : [];
+      if (payload.type === 'command') {
+        findings.push(findingOf(question, payload, context));
+        if (payload.input !== undefined && !lets('stdin', spec)) findings.push(unseenStdin(spec));
+      }
+      return strictest(findings);
+    },
+    decideOpening: (spec) => strictest(openingFindings(spec, openingContext(spec, host.rules.enforced))),
+    refuseTerminal: (spec) => (lets('terminals', spec) ? undefined : terminalRefusal(spec, host)),
+    refuseTools: () =>
+      unjudged.includes('tools') || host.rules.enforced.length === 0
+        ? undefined
+        : 'the rules of this host (`rules:` in SHELLFLEET_CONFIG) cannot read what a tool does. Its operator allows tools beside them with `allow: { unjudged: [tools] }`',
+  };
+}
+
+/** Whether the session itself asks for something to be judged. */
+function judgesItself({ approval, execPolicy }: ResolvedSessionSpec): boolean {
+  return asksPersons(approval) || (execPolicy?.length ?? 0) > 0;
+}
+
+const asksPersons = (approval: ResolvedSessionSpec['approval']) => approval !== undefined && approval !== 'never';
+
+type Context = DecisionContext;
+
+function contextOf(
+  { payload, spec, attempt }: AdmissionQuestion,
+  operator: readonly CompiledRules[],
+  granted: readonly PrefixRule[],
+): Context {
+  const escalate = attempt.number === 2 || (payload.type === 'command' && payload.escalate !== undefined);
+  const answered = granted.length === 0 ? [] : [compileRules(granted, { source: 'approvals' })];
+  const { session = [], ...context } = openingContext(spec, operator);
+  const env = payload.type === 'command' ? Object.keys(payload.env ?? {}) : [];
+  return { ...context, session: [...session, ...answered], escalate, env };
+}
+
+/** Nothing that a fresh shell runs leaves the sandbox. */
+function openingContext(spec: ResolvedSessionSpec, operator: readonly CompiledRules[]): Context {
+  return {
+    ...{ operator, session: ownRules(spec), approval: spec.approval, escalate: false },
+    sandboxed: resolveSandbox(spec).sandboxed,
+    mustStay: spec.sandbox?.selection === 'require',
+  };
+}
+
+const compiledOwn = new WeakMap<readonly PrefixRule[], CompiledRules>();
+
+/** Throws RULES_INVALID. */
+function ownRules({ execPolicy }: ResolvedSessionSpec): CompiledRules[] {
+  if (execPolicy === undefined) return [];
+  const known = compiledOwn.get(execPolicy) ?? compileRules(execPolicy, { source: 'the session (execPolicy)' });
+  compiledOwn.set(execPolicy, known);
+  return [known];
+}
+
+function findingOf(question: AdmissionQuestion, payload: CommandPayload, context: Context): RuleDecision {
+  const decision = decide(payload.script, context);
+  const leaves = context.sandboxed && context.escalate;
+  if (decision.requirement === 'forbidden') return forbidden(decision);
+  if (decision.requirement === 'skip' && question.attempt.number === 1)
+    return leaves ? { type: 'allowed', outside: true } : { type: 'allowed' };
+  const { reason = 'Its sandbox has denied its first attempt something.', amendment, matchedRules } = decision;
+  const { escalate } = payload;
+  return {
+    type: 'asks',
+    question: {
+      ...{ reason, matchedRules },
+      ...(escalate === undefined ? {} : { justification: escalate.justification }),
+      ...(amendment === undefined ? {} : { amendment }),
+      ...(leaves ? { outside: true as const } : {}),
+    },
+  };
+}
+
+/** The commands that a fresh shell runs, and those that run before it ends: they are decided before there is a shell. */
+function openingFindings({ startupCommands, shutdownCommands }: ResolvedSessionSpec, context: Context): RuleDecision[] {
+  const inside = { ...context, escalate: false, env: [] };
+  return [
+    ...startupCommands.map((script) => ofOpening('startup', script, inside)),
+    ...shutdownCommands.map((script) => ofOpening('shutdown', script, inside)),
+  ];
+}
+
+function ofOpening(kind: string, script: string, context: Context): RuleDecision {
+  const { requirement, reason, matchedRules } = decide(script, context);
+  const about = `The ${kind} command \`${script}\` of its session: ${reason ?? ''}`;
+  if (requirement === 'skip') return { type: 'allowed' };
+  return requirement === 'forbidden'
+    ? { type: 'forbidden', reason: about }
+    : { type: 'asks', question: { reason: about, matchedRules } };
+}
+
+/** RULES-2 */
+function unseenStdin({ approval }: ResolvedSessionSpec): RuleDecision {
+  const reason = 'Its stdin is sent while it runs, so that no rule can read it.';
+  if (answerFor('prompt', approval) === 'ask') return { type: 'asks', question: { reason } };
+  return {
+    type: 'forbidden',
+    reason: `${reason} The session's \`approval\` lets nobody be asked. Give a stdin of at most 1 MiB as text or bytes, or have the operator allow it (\`allow: { unjudged: [stdin] }\` in SHELLFLEET_CONFIG).`,
+  };
+}
+
+function terminalRefusal({ approval }: ResolvedSessionSpec, { rules }: RulesOfHost): string {
+  const setting =
+    rules.enforced.length > 0
+      ? 'the rules of this host (`rules:` in SHELLFLEET_CONFIG)'
+      : asksPersons(approval)
+        ? "the session's `approval`"
+        : "the session's `execPolicy`";
+  return `${setting} cannot judge what is typed there. Run commands instead, or have the operator allow terminals beside them (\`allow: { unjudged: [terminals] }\` in SHELLFLEET_CONFIG)`;
+}
+
+function forbidden({ reason = 'A rule forbids it.' }: Decision): RuleDecision {
+  return { type: 'forbidden', reason };
+}
+
+const STRICTNESS: Record<RuleDecision['type'], number> = { allowed: 0, asks: 1, forbidden: 2 };
+
+/** RULES-1. Several questions are one: its answer is about all of them. */
+function strictest(findings: readonly RuleDecision[]): RuleDecision {
+  const worst = findings.reduce<RuleDecision>(
+    (strict, finding) => (STRICTNESS[finding.type] > STRICTNESS[strict.type] ? finding : strict),
+    { type: 'allowed' },
+  );
+  if (worst.type === 'allowed')
+    return findings.find((finding) => finding.type === 'allowed' && finding.outside) ?? worst;
+  if (worst.type === 'forbidden') return worst;
+  const asking = findings.flatMap((finding) => (finding.type === 'asks' ? [finding.question] : []));
+  return { type: 'asks', question: asking.length === 1 ? worst.question : together(asking) };
+}
+
+/** No amendment: a rule would answer one of them. */
+function together(questions: readonly ApprovalQuestion[]): ApprovalQuestion {
+  const justification = questions.find((question) => question.justification !== undefined)?.justification;
+  return {
+    reason: questions.map(({ reason }) => reason).join(' '),
+    matchedRules: questions.flatMap(({ matchedRules = [] }) => matchedRules),
+    ...(justification === undefined ? {} : { justification }),
+    ...(questions.some(({ outside }) => outside) ? { outside: true } : {}),
+  };
+}
+
+/** RULES-3 */
+function report(
+  question: AdmissionQuestion,
+  context: Context,
+  { enforced, reported }: OperatorRules,
+  onReported: JudgeOptions['onReported'],
+): void {
+  const { payload } = question;
+  if (reported.length === 0 || payload.type !== 'command') return;
+  const before = decide(payload.script, { ...context, operator: enforced }).matchedRules;
+  const { requirement, matchedRules } = decide(payload.script, { ...context, operator: [...enforced, ...reported] });
+  const added = matchedRules.filter((rule) => !before.includes(rule));
+  if (added.length > 0) onReported({ question, requirement, rules: added.map(patternText) });
+}

@@ -1,0 +1,108 @@
+import {
+  applyAnswer,
+  dropAnswer,
+  type PendingQuestion,
+  readAnswers,
+  readQuestion,
+  type Sealer,
+  sealPlace,
+} from '@shellfleet/mailbox';
+import {
+  type ApprovalAnswer,
+  type ApprovalEnd,
+  type ApprovalGrant,
+  type ApprovalKeys,
+  approvalAnswerSchema,
+  approvalQuestionSchema,
+  type StoredQuestion,
+  tryJson,
+} from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+
+/**
+ * Whether an answer may be given by who gives it. `question`: the question, while it is pending. Returns why not, in words, or undefined. An
+ * answer that is let through must be recorded before this resolves.
+ */
+export type AnswerCheck = (
+  answer: ApprovalAnswer,
+  about: { keys: ApprovalKeys; question: StoredQuestion | undefined; sealed: string },
+) => Promise<string | undefined>;
+
+export const ANYONE_ANSWERS: AnswerCheck = async () => undefined;
+
+interface ApplyDeps {
+  redis: Redis;
+  sealer: Sealer;
+  check: AnswerCheck;
+  logger: Logger;
+}
+
+/** Applies the answers of a tenant that wait, in order, and removes them. Returns whether entries were decided. */
+export async function applyAnswers(keys: ApprovalKeys, deps: ApplyDeps): Promise<boolean> {
+  let decided = false;
+  // Ends when no answer waits: each round removes those that it has read.
+  for (;;) {
+    const waiting = await readAnswers(deps.redis, keys);
+    for (const { id, sealed } of waiting) decided = (await applyOne(keys, id, sealed, deps)) || decided;
+    if (waiting.length === 0) return decided;
+  }
+}
+
+async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: ApplyDeps): Promise<boolean> {
+  const { redis, sealer, check, logger } = deps;
+  const refuse = async (problem: string) => {
+    logger.warn({ problem }, 'approvals.answer-refused');
+    await dropAnswer(redis, keys, id);
+    return false;
+  };
+  const answer = openAnswer(sealed, keys, sealer);
+  if (answer === undefined) return refuse('it is not an answer that a process of this fleet has written');
+  const pending = answer.type === 'revoke' ? undefined : await readQuestion(redis, keys, answer.id);
+  const question = pending && openQuestion(pending, keys, sealer);
+  const problem = await check(answer, { keys, question, sealed });
+  if (problem !== undefined) return refuse(problem);
+  const { id: questionId, type } = answer;
+  const change = { id, question: questionId, type, end: toEnd(answer) };
+  if (answer.type !== 'approve') return isApplied(await applyAnswer(redis, keys, change));
+  const { scope, answeredBy } = answer;
+  if (pending === undefined || question === undefined) return refuse('its question is not pending');
+  if (scope === 'prefix' && question.amendment === undefined) return refuse('its question offers no rule to allow');
+  const grant: ApprovalGrant = { question, scope, answeredBy, askedAt: pending.askedAt, count: pending.count };
+  const text = sealer.seal(JSON.stringify(grant), sealPlace('approval-grant', keys, { question: questionId }));
+  return isApplied(await applyAnswer(redis, keys, { ...change, scope, grant: text }));
+}
+
+const isApplied = ({ type }: { type: string }) => type === 'applied';
+
+function openAnswer(sealed: string, keys: ApprovalKeys, sealer: Sealer): ApprovalAnswer | undefined {
+  try {
+    const text = sealer.open(sealed, sealPlace('approval-answer', keys, { question: '' }));
+    return approvalAnswerSchema.safeParse(tryJson(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+function openQuestion({ id, sealed }: PendingQuestion, keys: ApprovalKeys, sealer: Sealer): StoredQuestion | undefined {
+  const hash = id.split('.', 1)[0] ?? '';
+  try {
+    const text = sealer.open(sealed, sealPlace('approval-question', keys, { question: hash }));
+    return approvalQuestionSchema.safeParse(tryJson(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+function toEnd(answer: ApprovalAnswer): ApprovalEnd {
+  const { answeredBy } = answer;
+  if (answer.type === 'approve') return { state: 'approved', scope: answer.scope, answeredBy };
+  if (answer.type === 'revoke') return { state: 'revoked', answeredBy };
+  const { reason, abort } = answer;
+  return {
+    state: 'denied',
+    answeredBy,
+    ...(reason === undefined ? {} : { reason }),
+    ...(abort === undefined ? {} : { abort }),
+  };
+}

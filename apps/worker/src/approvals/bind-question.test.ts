@@ -1,0 +1,90 @@
+import { createSealer, createSealKey } from '@shellfleet/mailbox';
+import { commandPayloadSchema, sessionSpecSchema } from '@shellfleet/protocol';
+import { describe, expect, test } from 'vitest';
+import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
+import { bindQuestion } from './bind-question.ts';
+
+const sealer = createSealer([createSealKey()]);
+const payload = (given: object = {}) =>
+  commandPayloadSchema.parse({ type: 'command', script: 'make', timeoutMs: 1_000, encoding: 'utf8', ...given });
+const asked: ApprovalQuestion = { reason: 'it asks', matchedRules: [{ pattern: ['make'], decision: 'prompt' }] };
+
+function question(given: Partial<AdmissionQuestion> = {}): AdmissionQuestion {
+  return {
+    ...{
+      tenant: 't',
+      session: 's',
+      generation: 'g',
+      entryId: 'e',
+      epoch: 1,
+      attempt: { number: 1 as const },
+      opens: false,
+    },
+    payload: payload(),
+    spec: sessionSpecSchema.parse({ env: { A: '1' }, secrets: { S: 'secret' }, image: 'debian' }),
+    ...given,
+  };
+}
+
+const bind = (of: AdmissionQuestion, about = asked, namespace = 'n') => bindQuestion(of, about, namespace, sealer);
+const first = bind(question());
+const spec = (given: object) =>
+  sessionSpecSchema.parse({ env: { A: '1' }, secrets: { S: 'secret' }, image: 'debian', ...given });
+
+test('the same question has the same hash and binding, and neither shows anything of it', () => {
+  expect(bind(question())).toEqual(first);
+  expect(first.hash).toMatch(/^[0-9a-f]{20}$/);
+});
+
+describe('BIND-1: one question for all sessions, with an answer for each', () => {
+  test.each([
+    ['session', { session: 'other' }],
+    ['life of the session', { generation: 'h' }],
+    ['entry', { entryId: 'f' }],
+    ['shell', { epoch: 2 }],
+    [
+      'labels, priority and times',
+      { spec: spec({ labels: { a: 'b' }, priority: 3, idleTimeoutMs: 5, maxLifetimeMs: 6 }) },
+    ],
+  ])('another %s is the same question', (name, other) => {
+    const bound = bind(question(other));
+    expect(bound.hash).toBe(first.hash);
+    // What runs does not depend on the labels.
+    if (!name.startsWith('labels')) expect(bound.binding).not.toBe(first.binding);
+  });
+});
+
+describe('BIND-2: an answer holds for nothing else', () => {
+  test.each([
+    ['tenant', { tenant: 'u' }],
+    ['script', { payload: payload({ script: 'make ' }) }],
+    ['directory', { payload: payload({ cwd: '/tmp' }) }],
+    ['variable', { payload: payload({ env: { A: '2' } }) }],
+    ['stdin', { payload: payload({ stdin: 'YQ==' }) }],
+    ['network', { payload: payload({ network: 'restricted' }) }],
+    ['secret', { spec: spec({ secrets: { S: 'other' } }) }],
+    ["variable of the session's", { spec: spec({ env: { A: '2' } }) }],
+    ['image', { spec: spec({ image: 'alpine' }) }],
+    ['sandbox', { spec: spec({ sandbox: { mode: 'read-only' } }) }],
+    ['opening with startup commands', { opens: true, spec: spec({ startupCommands: ['true'] }) }],
+    ['attempt', { attempt: { number: 2 as const, exitCode: 1, output: '' } }],
+  ])('another %s is another question', (_name, other) => {
+    expect(bind(question(other)).hash).not.toBe(first.hash);
+  });
+
+  test('other rules, another reason, another namespace and the way out of the sandbox are other questions', () => {
+    const others = [
+      bind(question(), { ...asked, matchedRules: [] }),
+      bind(question(), { ...asked, reason: 'other' }),
+      bind(question(), { ...asked, outside: true }),
+      bind(question(), asked, 'm'),
+    ].map(({ hash }) => hash);
+    expect(new Set([first.hash, ...others]).size).toBe(5);
+  });
+});
+
+test('S3-05: what cannot be written as a key has none, and shares no answer (BIND-3)', () => {
+  const round: unknown[] = [];
+  round.push(round);
+  expect(() => bind(question(), { ...asked, matchedRules: round })).toThrow();
+});

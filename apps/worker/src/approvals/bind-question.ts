@@ -1,0 +1,37 @@
+import type { Sealer } from '@shellfleet/mailbox';
+import { toCanonicalJson } from '@shellfleet/protocol';
+import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
+
+// What an answer is about, as keyed hashes: nothing of it can be read from them, and what differs has another one.
+//
+// BIND-1. Questions of one tenant have one hash exactly when they differ in the session alone.
+// BIND-2. An answer holds for one binding: that question, in this life of this session, for this entry, attempt and shell.
+// BIND-3. What cannot be written as a key has none. It is never approved by the answer to another question.
+
+export interface BoundQuestion {
+  /** 20 hexadecimal digits */
+  hash: string;
+  binding: string;
+}
+
+/** Throws when a part of the question cannot be written as JSON (BIND-3). */
+export function bindQuestion(
+  question: AdmissionQuestion,
+  asked: ApprovalQuestion,
+  namespace: string,
+  sealer: Sealer,
+): BoundQuestion {
+  const { tenant, session, generation, entryId, payload, spec, epoch, attempt, opens } = question;
+  // They do not change what runs.
+  const { labels, priority, idleTimeoutMs, maxLifetimeMs, hostGraceMs, onHostLoss, approvalTimeoutMs, ...place } = spec;
+  const { matchedRules = [], outside = false, reason } = asked;
+  // An answer about a command in a shell that is there says nothing about the commands that open one.
+  const opening = opens && spec.startupCommands.length + spec.shutdownCommands.length > 0;
+  const digest = (of: unknown) => sealer.digest(toCanonicalJson(JSON.parse(JSON.stringify(of))));
+  const what = digest(['approval', namespace, tenant, payload, place, attempt, opening, matchedRules, outside, reason]);
+  const binding = digest(['approval of', what, session, generation, entryId, epoch]);
+  return { hash: toHex(what).slice(0, 20), binding };
+}
+
+/** The digest without the id of its key. */
+const toHex = (digest: string) => Buffer.from(digest.slice(digest.indexOf('.') + 1), 'base64url').toString('hex');

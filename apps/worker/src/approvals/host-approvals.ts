@@ -1,0 +1,214 @@
+import { randomBytes } from 'node:crypto';
+import {
+  answerHeld,
+  askApproval,
+  confirmAnswer,
+  type FoundAnswer,
+  findAnswer,
+  isAsking,
+  retryWhileRedisIsDown,
+  type Sealer,
+  sealPlace,
+} from '@shellfleet/mailbox';
+import {
+  type ApprovalGrant,
+  type ApprovalKeys,
+  type ApprovalRequestedData,
+  approvalGrantSchema,
+  approvalKeys,
+  type PrefixRule,
+  type ShellfleetError,
+  sessionKeys,
+  tryJson,
+} from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
+import type { Answer, Answers } from '../admission/create-admission.ts';
+import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import { approvalExpired, describeDenial, tooManyPending } from './answer-texts.ts';
+import { type AnswerCheck, applyAnswers } from './apply-answers.ts';
+import { bindQuestion } from './bind-question.ts';
+import { describeQuestion } from './describe-question.ts';
+import { StartsUnderWay } from './starts-under-way.ts';
+import { type SessionJobsOfAnswers, tellDecided } from './tell-decided.ts';
+
+// The questions that sessions of this host ask, and the answers to them. Both are in Redis: nothing of them is here.
+//
+// HOST-APPROVALS-1. An entry starts on a grant at most START_WITHIN_MS after this host has looked for it, by the clock of Redis.
+// HOST-APPROVALS-2. Answers that are written are applied before a grant is looked for. So a revocation holds from the moment in which it is
+//                   written, but for the starts that are under way then.
+// HOST-APPROVALS-3. A question is added to its tenant before its entry is held. An entry that is held and asks nothing is judged again.
+
+/** A revocation waits for a host that does not confirm it for longer than this. */
+const START_WITHIN_MS = 1_500;
+
+export interface HostApprovalsDeps {
+  redis: Redis;
+  namespace: string;
+  hostId: string;
+  sealer: Sealer;
+  jobs: SessionJobsOfAnswers;
+  logger: Logger;
+  /** Who may answer. */
+  check: AnswerCheck;
+  /** The most questions of one tenant that may be pending. */
+  mostPending: number;
+  signal: AbortSignal;
+}
+
+export type AskedQuestion =
+  | { type: 'pending'; data: ApprovalRequestedData }
+  /** Somebody answered meanwhile: it is judged again. */
+  | { type: 'answered' }
+  | { type: 'refused'; reason: string }
+  | { type: 'failed'; error: ShellfleetError };
+
+/** What a session needs of them. */
+export type SessionApprovals = Pick<HostApprovals, 'ask' | 'held' | 'starts'>;
+
+export class HostApprovals implements Answers {
+  readonly starts = new StartsUnderWay();
+  readonly #deps: HostApprovalsDeps;
+  /** By tenant: the answers that are being applied. */
+  readonly #applying = new Map<string, Promise<void>>();
+
+  constructor(deps: HostApprovalsDeps) {
+    this.#deps = deps;
+  }
+
+  async find(
+    question: AdmissionQuestion,
+    asked: ApprovalQuestion,
+    allows: (rules: readonly PrefixRule[]) => boolean,
+  ): Promise<Answer> {
+    const { redis, namespace, sealer, signal } = this.#deps;
+    const keys = approvalKeys(namespace, question.tenant);
+    const bound = this.#bind(question, asked);
+    if (bound === undefined) return { type: 'denied', reason: 'it cannot be written as a key for its answer' };
+    const looked = { ...bound, prefixes: asked.amendment !== undefined };
+    const find = () => retryWhileRedisIsDown(() => findAnswer(redis, keys, question, looked), signal);
+    let found = await find();
+    // HOST-APPROVALS-2: each round applies what the one before has seen, and invalid answers are dropped.
+    while (found.unapplied > 0) {
+      signal.throwIfAborted();
+      await this.apply(question.tenant);
+      found = await find();
+    }
+    return toAnswer(found, (id, sealed) => openGrant(id, sealed, keys, sealer), allows);
+  }
+
+  /** Adds the question of the head of a mailbox. The caller then holds the head, and calls `held`. */
+  async ask(
+    question: AdmissionQuestion,
+    asked: ApprovalQuestion,
+    redaction: Pick<SessionRedaction, 'value'>,
+  ): Promise<AskedQuestion> {
+    const { redis, namespace, sealer, mostPending, signal } = this.#deps;
+    const keys = approvalKeys(namespace, question.tenant);
+    const bound = this.#bind(question, asked);
+    if (bound === undefined) return { type: 'refused', reason: `${asked.reason}; it cannot be written as a key` };
+    const described = describeQuestion(question, asked, redaction);
+    const id = `${bound.hash}.${randomBytes(6).toString('hex')}`;
+    const sealed = sealer.seal(
+      JSON.stringify(described),
+      sealPlace('approval-question', keys, { question: bound.hash }),
+    );
+    const { binding } = bound;
+    const timeoutMs = question.spec.approvalTimeoutMs;
+    const added = await retryWhileRedisIsDown(
+      () => askApproval(redis, keys, { id, asker: question, binding, timeoutMs, mostPending, sealed }),
+      signal,
+    );
+    switch (added.type) {
+      case 'pending': {
+        const expiresAt = new Date(added.expiresAt).toISOString();
+        return { type: 'pending', data: { id: added.id, reason: described.reason, expiresAt } };
+      }
+      case 'answered':
+        return added;
+      case 'quiet':
+        return {
+          type: 'refused',
+          reason: `${asked.reason}; questions of this session were denied several times in a row, so it is asked nothing until ${new Date(added.until).toISOString()}`,
+        };
+      case 'too-many':
+        return { type: 'failed', error: tooManyPending(question.tenant, added.pending) };
+    }
+  }
+
+  /** HOST-APPROVALS-3: its answer may have come between its question and its hold. */
+  async held({ tenant, session, generation, entryId }: AdmissionQuestion): Promise<void> {
+    const { redis, namespace, signal } = this.#deps;
+    const asker = { session, generation, entryId };
+    const isPending = () => isAsking(redis, approvalKeys(namespace, tenant), asker);
+    if (await retryWhileRedisIsDown(isPending, signal)) return;
+    const release = () => answerHeld(redis, sessionKeys(namespace, tenant, session), entryId, { type: 'release' });
+    await retryWhileRedisIsDown(release, signal);
+  }
+
+  /** Answers of a tenant wait. `confirm`: the id of a revocation whose writer waits. Never rejects. */
+  async wakeUp(tenant: string, confirm: string | undefined): Promise<void> {
+    const { redis, namespace, hostId, logger } = this.#deps;
+    try {
+      await this.apply(tenant);
+      if (confirm === undefined) return;
+      await this.starts.settled();
+      await confirmAnswer(redis, approvalKeys(namespace, tenant), confirm, hostId);
+    } catch (err) {
+      logger.warn({ err }, 'approvals.failed');
+    }
+  }
+
+  /** Applies the answers of a tenant that wait, and begins to tell the sessions. */
+  async apply(tenant: string): Promise<void> {
+    const { namespace, logger, signal } = this.#deps;
+    const keys = approvalKeys(namespace, tenant);
+    const under = this.#applying.get(tenant);
+    const applied = (under ?? Promise.resolve()).then(() =>
+      retryWhileRedisIsDown(() => applyAnswers(keys, this.#deps), signal),
+    );
+    const settled = applied.then(
+      () => {},
+      () => {},
+    );
+    this.#applying.set(tenant, settled);
+    const decided = await applied.finally(() => {
+      if (this.#applying.get(tenant) === settled) this.#applying.delete(tenant);
+    });
+    if (decided) void tellDecided(keys, this.#deps).catch((err: unknown) => logger.warn({ err }, 'approvals.failed'));
+  }
+
+  /** Undefined when it cannot be written as a key. */
+  #bind(question: AdmissionQuestion, asked: ApprovalQuestion) {
+    try {
+      return bindQuestion(question, asked, this.#deps.namespace, this.#deps.sealer);
+    } catch (err) {
+      this.#deps.logger.warn({ err }, 'approvals.unbound');
+      return undefined;
+    }
+  }
+}
+
+function toAnswer(
+  { at, grant, end, prefixes }: FoundAnswer,
+  open: (id: string, sealed: string) => ApprovalGrant | undefined,
+  allows: (rules: readonly PrefixRule[]) => boolean,
+): Answer {
+  const granted = { type: 'granted', startBy: at + START_WITHIN_MS } as const;
+  if (grant !== undefined && open(grant.id, grant.sealed) !== undefined) return granted;
+  if (end?.state === 'denied') return { type: 'denied', reason: describeDenial(end), by: 'approver' };
+  if (end?.state === 'expired') throw approvalExpired();
+  const rules = prefixes.flatMap(({ id, sealed }) => open(id, sealed)?.question.amendment ?? []);
+  return rules.length > 0 && allows(rules) ? granted : { type: 'open' };
+}
+
+/** Undefined when it was not sealed with a key of this fleet for this question. */
+function openGrant(id: string, sealed: string, keys: ApprovalKeys, sealer: Sealer): ApprovalGrant | undefined {
+  try {
+    const text = sealer.open(sealed, sealPlace('approval-grant', keys, { question: id }));
+    return approvalGrantSchema.safeParse(tryJson(text)).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,108 @@
+import { newSessionJob, parsePlacement, type SessionJobs } from '@shellfleet/admission';
+import {
+  answerHeld,
+  type Decided,
+  forgetDecided,
+  type HeldAnswer,
+  notify,
+  readDecided,
+  readSessionState,
+} from '@shellfleet/mailbox';
+import {
+  type ApprovalAnsweredData,
+  type ApprovalEnd,
+  type ApprovalKeys,
+  newResult,
+  type SessionKeys,
+  sessionKeys,
+} from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { approvalExpired, describeDenial } from './answer-texts.ts';
+
+/** The part of the sessions queue that is needed to give a session a host. */
+export type SessionJobsOfAnswers = Pick<SessionJobs, 'ensure'>;
+
+interface TellDeps {
+  redis: Redis;
+  jobs: SessionJobsOfAnswers;
+  logger: Logger;
+}
+
+/**
+ * Tells the sessions of the entries that were decided: those that were approved are judged again, the others end. `before`: those that were
+ * decided before this time (ms, by the clock of Redis), because the process that decided them may have ended.
+ */
+export async function tellDecided(keys: ApprovalKeys, deps: TellDeps, before?: number): Promise<void> {
+  // Ends when none is left, or none of a page could be told.
+  for (;;) {
+    const page = await readDecided(deps.redis, keys, before);
+    if (page.length === 0) return;
+    const told = await Promise.all(
+      page.map((one) =>
+        tellSession(one, keys, deps).then(
+          () => [one.member],
+          (err: unknown) => {
+            deps.logger.warn({ err }, 'approvals.failed');
+            return [];
+          },
+        ),
+      ),
+    );
+    const members = told.flat();
+    if (members.length === 0) return;
+    await forgetDecided(deps.redis, keys, members);
+  }
+}
+
+async function tellSession({ type, question, asker, end }: Decided, of: ApprovalKeys, deps: TellDeps): Promise<void> {
+  const { redis } = deps;
+  const { session, entryId } = asker;
+  const keys = sessionKeys(of.namespace, of.tenant, session);
+  const answered = await answerHeld(redis, keys, entryId, toHeldAnswer(type, end), toEventData(question, type, end));
+  if (answered.type === 'denied') {
+    const ended = [{ inbox: answered.inbox, entryId, event: answered.event }, ...answered.behind];
+    const { tenant } = keys;
+    const notices = ended.map(({ inbox, ...notice }) =>
+      // Only a hint, which a full Redis refuses.
+      notify(redis, keys.namespace, inbox, { tenant, session, ...notice, result: '' }).catch(() => {}),
+    );
+    await Promise.all(notices);
+  }
+  // Upkeep adds the job when this process ends here.
+  if ('needsJob' in answered && answered.needsJob) await ensureJob(keys, deps);
+}
+
+function toHeldAnswer(type: Decided['type'], end: ApprovalEnd | undefined): HeldAnswer {
+  if (type === 'approve') return { type: 'release' };
+  if (type === 'expire')
+    return { type: 'deny', result: newResult({ outcome: 'error', error: approvalExpired().toJSON() }) };
+  const stderr = `Denied: ${describeDenial(end ?? {})}\n`;
+  const totals = { stdoutBytes: 0, stderrBytes: Buffer.byteLength(stderr), stdoutLines: 0, stderrLines: 1 };
+  const result = newResult({ outcome: 'denial', reason: 'approver' }, { stderr, totals });
+  return { type: 'deny', result, abort: end?.abort };
+}
+
+const DECISIONS = { approve: 'approved', deny: 'denied', expire: 'expired' } as const;
+
+function toEventData(id: string, type: Decided['type'], end: ApprovalEnd | undefined): ApprovalAnsweredData {
+  const decision = DECISIONS[type];
+  if (type === 'expire' || end === undefined) return { id, decision };
+  const { scope, answeredBy, reason } = end;
+  return {
+    ...{ id, decision },
+    ...(scope === undefined ? {} : { scope }),
+    ...(answeredBy === undefined ? {} : { answeredBy }),
+    ...(reason === undefined ? {} : { reason }),
+  };
+}
+
+/** A session without a host has work again. */
+async function ensureJob(keys: SessionKeys, { redis, jobs }: TellDeps): Promise<void> {
+  const state = await readSessionState(redis, keys);
+  if (state === undefined || !state.hasWork) return;
+  const placement = parsePlacement(state.placement);
+  // Its next submit adds a job made from the sealed spec.
+  if (placement === undefined) return;
+  await jobs.ensure(newSessionJob(keys, state.generation, placement));
+}

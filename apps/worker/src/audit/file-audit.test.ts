@@ -1,0 +1,126 @@
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { auditKeys, createSealKey, verifyAudit } from '@shellfleet/mailbox';
+import type { AuditEvent, AuditHead, AuditRecord } from '@shellfleet/protocol';
+import { pino } from 'pino';
+import { afterAll, expect, test } from 'vitest';
+import { AuditChain } from './audit-chain.ts';
+import { openAudit } from './file-audit.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'shellfleet-audit-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+const sealKeys = [createSealKey()];
+const KEYS = auditKeys(sealKeys, { namespace: 'n', host: 'h', tenant: 't' });
+let folders = 0;
+const freshFolder = () => join(root, `${folders++}`);
+
+const event = (entry: string): AuditEvent => ({
+  ...{ type: 'start', session: 's', generation: 'g', entry },
+  ...{ fence: 1, epoch: 1 },
+});
+const open = (folder: string, anchored = new Map<string, AuditHead>()) =>
+  openAudit({
+    ...{ folder, namespace: 'n', hostId: 'h', sealKeys, retentionMs: 60_000, noted: true, anchored },
+    logger: pino({ level: 'silent' }),
+  });
+
+function verify(folder: string, heads: AuditHead[] = []) {
+  const events: AuditEvent[] = [];
+  const path = join(folder, 't-t');
+  const segments = readdirSync(path)
+    .sort()
+    .map((name) => ({ name, text: readFileSync(join(path, name), 'utf8') }));
+  const { findings } = verifyAudit(segments, KEYS, heads, (record: AuditRecord) => events.push(record.event));
+  return { events, findings };
+}
+
+test('what is recorded is on disk before the call resolves, behind what was noted before it, in files of this user alone', async () => {
+  const folder = freshFolder();
+  const audit = await open(folder);
+  audit.note('t', () => event('a'));
+  await audit.record('t', event('b'));
+  expect(verify(folder)).toEqual({ events: [event('a'), event('b')], findings: [] });
+  const path = join(folder, 't-t');
+  expect(readdirSync(path).map((name) => statSync(join(path, name)).mode & 0o777)).toEqual([0o600]);
+  expect(statSync(path).mode & 0o777).toBe(0o700);
+  await audit.close();
+});
+
+test('what is noted is written without another call, and at the end', async () => {
+  const folder = freshFolder();
+  const audit = await open(folder);
+  audit.note('t', () => event('a'));
+  await expect.poll(() => verify(folder).events, { timeout: 20_000 }).toEqual([event('a')]);
+  audit.note('t', () => event('b'));
+  await audit.close();
+  expect(verify(folder).events).toEqual([event('a'), event('b')]);
+});
+
+test('another process goes on with the chain, and reports the half line that the one before left', async () => {
+  const folder = freshFolder();
+  const first = await open(folder);
+  await first.record('t', event('a'));
+  const path = join(folder, 't-t', '000000000001.jsonl');
+  appendFileSync(path, '{"mac":"ha');
+  const second = await open(folder);
+  await second.record('t', event('b'));
+  const { events, findings } = verify(folder);
+  expect(events).toEqual([event('a'), { type: 'interrupted' }, event('b')]);
+  expect(findings.map(({ type }) => type)).toEqual(['torn']);
+});
+
+test('records that were cut off while no worker ran are reported for good', async () => {
+  const folder = freshFolder();
+  const first = await open(folder);
+  await first.record('t', event('a'));
+  const path = join(folder, 't-t', '000000000001.jsonl');
+  const { size } = statSync(path);
+  await first.record('t', event('b'));
+  const anchored = new Map(first.heads());
+  truncateSync(path, size);
+  const second = await open(folder, anchored);
+  await second.record('t', event('c'));
+  const { events, findings } = verify(folder);
+  expect(events).toEqual([event('a'), { type: 'cut', anchored: 2, found: 1 }, event('c')]);
+  expect(findings.map(({ type }) => type)).toEqual(['cut-off']);
+});
+
+test('what cannot be recorded is refused, and what was noted meanwhile is counted', async () => {
+  const folder = freshFolder();
+  const audit = await open(folder);
+  // In the place of the folder of its records.
+  rmSync(join(folder, 't-t'), { recursive: true, force: true });
+  writeFileSync(join(folder, 't-t'), '');
+  audit.note('t', () => event('a'));
+  await expect(audit.record('t', event('b'))).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' });
+  rmSync(join(folder, 't-t'));
+  await audit.record('t', event('c'));
+  expect(verify(folder).events).toEqual([{ type: 'lost', count: 1 }, event('c')]);
+});
+
+test('old files go as a whole, and the rest still verifies', async () => {
+  const folder = join(freshFolder(), 't-t');
+  const [key] = KEYS;
+  if (key === undefined) throw new Error('no key');
+  const chain = new AuditChain({ folder, key, keys: KEYS, retentionMs: 0, segmentBytes: 1 });
+  await chain.open(undefined);
+  for (const entry of ['a', 'b', 'c']) {
+    await chain.write([event(entry)], 'written');
+    await expect
+      .poll(() => Date.now() > statSync(join(folder, readdirSync(folder).sort().at(-1) ?? '')).mtimeMs)
+      .toBe(true);
+  }
+  const { events, findings } = verify(join(folder, '..'), [chain.head]);
+  expect(findings).toEqual([]);
+  expect(events).toEqual([event('b'), { type: 'pruned', through: 1 }, event('c')]);
+});

@@ -1,0 +1,125 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { auditKeys } from '@shellfleet/mailbox';
+import { type AuditEvent, type AuditHead, ShellfleetError } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
+import type { Audit } from './audit.ts';
+import { AuditChain } from './audit-chain.ts';
+
+// AUDIT-1. What is recorded is on disk before its caller goes on, and so is everything that was noted before it.
+// AUDIT-2. What is noted is described and written later, at most FLUSH_MS after it: nothing on the way of a command waits for a disk.
+
+const FLUSH_MS = 500;
+/** Events that wait in memory while the disk takes nothing. */
+const MOST_NOTED = 10_000;
+
+export interface FileAuditOptions {
+  folder: string;
+  namespace: string;
+  hostId: string;
+  sealKeys: readonly string[];
+  retentionMs: number;
+  /** Whether what is only noted is written. */
+  noted: boolean;
+  /** The heads that are anchored, by tenant. */
+  anchored: ReadonlyMap<string, AuditHead>;
+  logger: Logger;
+}
+
+interface TenantAudit {
+  chain: AuditChain;
+  noted: (() => AuditEvent)[];
+  lost: number;
+}
+
+/** Opens the audit of this host. The chains of earlier processes go on. */
+export async function openAudit(options: FileAuditOptions): Promise<Audit> {
+  const { folder, namespace, hostId, anchored } = options;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeFile(join(folder, 'chain-of.json'), JSON.stringify({ namespace, host: hostId }), { mode: 0o600 });
+  const audit = new FileAudit(options);
+  const known = (await readdir(folder)).filter((name) => name.startsWith('t-')).map((name) => name.slice(2));
+  for (const tenant of new Set([...known, ...anchored.keys()])) await audit.open(tenant, anchored.get(tenant));
+  return audit;
+}
+
+class FileAudit implements Audit {
+  readonly #options: FileAuditOptions;
+  readonly #tenants = new Map<string, TenantAudit>();
+  #timer: NodeJS.Timeout | undefined;
+  #isFailing = false;
+
+  constructor(options: FileAuditOptions) {
+    this.#options = options;
+  }
+
+  async open(tenant: string, anchored: AuditHead | undefined): Promise<void> {
+    if ((await this.#of(tenant).chain.open(anchored)) === 'cut')
+      this.#options.logger.error({ tenant, anchored: anchored?.n }, 'audit.cut');
+  }
+
+  async record(tenant: string, event: AuditEvent): Promise<void> {
+    try {
+      await this.#flush(this.#of(tenant), [event], 'synced');
+    } catch (cause) {
+      throw new ShellfleetError(
+        'AUDIT_UNAVAILABLE',
+        'The audit of this host takes no records at present, so nothing that must be recorded is done.',
+        {},
+        { cause },
+      );
+    }
+  }
+
+  note(tenant: string, describe: () => AuditEvent): void {
+    if (!this.#options.noted) return;
+    const of = this.#of(tenant);
+    if (of.noted.length >= MOST_NOTED) of.lost += 1;
+    else of.noted.push(describe);
+    this.#timer ??= setTimeout(() => void this.#flushAll(), FLUSH_MS);
+  }
+
+  heads(): ReadonlyMap<string, AuditHead> {
+    return new Map([...this.#tenants].map(([tenant, { chain }]) => [tenant, chain.head]));
+  }
+
+  async close(): Promise<void> {
+    await this.#flushAll();
+  }
+
+  async #flushAll(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const of of this.#tenants.values())
+      if (of.noted.length > 0) await this.#flush(of, [], 'written').catch(() => {});
+  }
+
+  async #flush(of: TenantAudit, events: readonly AuditEvent[], how: 'synced' | 'written'): Promise<void> {
+    const noted = of.noted.splice(0);
+    const { lost } = of;
+    of.lost = 0;
+    const missed = lost === 0 ? [] : [{ type: 'lost', count: lost } as const];
+    try {
+      await of.chain.write([...missed, ...noted.map((describe) => describe()), ...events], how);
+      this.#isFailing = false;
+    } catch (err) {
+      of.lost += lost + noted.length;
+      if (!this.#isFailing) this.#options.logger.error({ err }, 'audit.write-failed');
+      this.#isFailing = true;
+      throw err;
+    }
+  }
+
+  #of(tenant: string): TenantAudit {
+    const known = this.#tenants.get(tenant);
+    if (known !== undefined) return known;
+    const { folder, namespace, hostId, sealKeys, retentionMs } = this.#options;
+    const keys = auditKeys(sealKeys, { namespace, host: hostId, tenant });
+    const [key] = keys;
+    if (key === undefined) throw new Error('No seal key');
+    const chain = new AuditChain({ folder: join(folder, `t-${tenant}`), key, keys, retentionMs });
+    const of = { chain, noted: [], lost: 0 };
+    this.#tenants.set(tenant, of);
+    return of;
+  }
+}

@@ -1,0 +1,65 @@
+import type { Entry } from '@shellfleet/mailbox';
+import type { AuditEvent, EntryPayload, ResolvedSessionSpec, WireResult } from '@shellfleet/protocol';
+
+// The events of entries. Every text in them is redacted by the session's secrets and rules.
+
+/** Longer scripts are cut, after they were redacted. */
+const SCRIPT_CHARACTERS = 16_384;
+
+interface Redaction {
+  text(text: string): string;
+  value<T>(value: T): T;
+}
+
+/** The entry that an event is about. */
+export interface AuditedEntry {
+  session: string;
+  generation: string;
+  entry: string;
+}
+
+export function submissionEvent(
+  about: AuditedEntry,
+  { acceptedAt }: Pick<Entry, 'acceptedAt'>,
+  payload: EntryPayload,
+  spec: ResolvedSessionSpec,
+  redaction: Redaction,
+  producer: string | undefined,
+): AuditEvent {
+  const { policy, image } = spec;
+  return {
+    type: 'submission',
+    ...about,
+    kind: payload.type,
+    acceptedAt: new Date(acceptedAt).toISOString(),
+    policy: policy.type,
+    ...(image === undefined ? {} : { image: redaction.text(image) }),
+    ...contentOf(payload, redaction),
+    ...(producer === undefined ? {} : { producer }),
+  };
+}
+
+function contentOf(payload: EntryPayload, redaction: Pick<Redaction, 'text'>) {
+  if (payload.type === 'restart') return {};
+  if (payload.type === 'file')
+    return { operation: payload.operation.name, path: redaction.text(payload.operation.path) };
+  const script = redaction.text(payload.script);
+  const scriptOmitted = Math.max(0, script.length - SCRIPT_CHARACTERS);
+  return { script: script.slice(0, SCRIPT_CHARACTERS), ...(scriptOmitted === 0 ? {} : { scriptOmitted }) };
+}
+
+export function endEvent(about: AuditedEntry, result: WireResult, redaction: Pick<Redaction, 'text'>): AuditEvent {
+  const { totals, redactions, timings } = result;
+  return {
+    type: 'end',
+    ...about,
+    outcome: result.outcome,
+    exitCode: result.exitCode,
+    ...(result.reason === undefined ? {} : { reason: redaction.text(result.reason) }),
+    ...(result.outcome === 'error' ? { error: result.error.code } : {}),
+    stdoutBytes: totals.stdoutBytes,
+    stderrBytes: totals.stderrBytes,
+    redactions: Object.values(redactions).reduce((sum, count) => sum + count, 0),
+    runMs: timings.runMs,
+  };
+}

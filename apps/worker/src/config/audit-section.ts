@@ -1,0 +1,28 @@
+import { parseDurationText } from '@shellfleet/protocol';
+import { z } from 'zod';
+
+const DAY_MS = 86_400_000;
+const LEAST_MS = 3_600_000;
+const MOST_MS = 3_660 * DAY_MS;
+
+/** `audit:`, what this host writes down about commands and approvals. */
+export const auditSchema = z.strictObject(
+  {
+    retention: z
+      .string('must be a time such as 90d')
+      .transform((text) => parseDurationText(text) ?? Number.NaN)
+      .pipe(
+        z
+          .number('must be a time such as 90d')
+          .min(LEAST_MS, 'must be at least 1h')
+          .max(MOST_MS, 'must be at most 3660d'),
+      )
+      .default(90 * DAY_MS)
+      .describe('How long records are kept'),
+    commands: z
+      .boolean('must be true or false')
+      .default(true)
+      .describe('Whether submissions, starts and ends are recorded; decisions, answers and refusals always are'),
+  },
+  'must have only these fields: retention, commands',
+);

@@ -1,0 +1,33 @@
+import type { Entry } from '@shellfleet/mailbox';
+import type { EntryPayload, WireResult } from '@shellfleet/protocol';
+import { type AuditedEntry, endEvent, submissionEvent } from '../audit/session-events.ts';
+import type { SessionShell } from '../shell/session-shell.ts';
+import type { SessionContext } from './session-context.ts';
+
+// What a host writes down about its entries, when there is time: nothing here waits for a disk.
+
+/** This host sees an entry before it starts. */
+export function noteSubmission(entry: Entry, payload: EntryPayload, session: SessionContext): void {
+  const { audit, spec, redaction } = session;
+  const about = aboutOf(entry, session);
+  audit.note(session.owner.keys.tenant, () => submissionEvent(about, entry, payload, spec, redaction, undefined));
+}
+
+/** The step before the first byte of an entry reaches the shell. */
+export function noteStart(entry: Entry, payload: EntryPayload, session: SessionContext, shell: SessionShell): void {
+  const { owner, audit } = session;
+  // Where entries are judged, that step has seen it.
+  if (owner.admission === undefined || owner.admission === '') noteSubmission(entry, payload, session);
+  const event = { type: 'start', ...aboutOf(entry, session), fence: owner.fence, epoch: shell.epoch } as const;
+  audit.note(owner.keys.tenant, () => event);
+}
+
+/** Its Result is stored. */
+export function noteEnd(entry: Entry, result: WireResult, session: SessionContext): void {
+  const about = aboutOf(entry, session);
+  session.audit.note(session.owner.keys.tenant, () => endEvent(about, result, session.redaction));
+}
+
+export function aboutOf(entry: Pick<Entry, 'id'>, { owner, generation }: SessionContext): AuditedEntry {
+  return { session: owner.keys.session, generation, entry: entry.id };
+}

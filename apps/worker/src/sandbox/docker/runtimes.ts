@@ -1,0 +1,30 @@
+import { ShellfleetError } from '@shellfleet/protocol';
+import type { Engine } from './engine.ts';
+
+/** The container runtimes that the engine has, asked for at the worker's start, and again when a session names one that was missing then. */
+export class Runtimes {
+  readonly #engine: Engine;
+  #known: readonly string[] = [];
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  async probe(): Promise<void> {
+    const { Runtimes: found } = await this.#engine.call((docker): Promise<{ Runtimes?: object }> => docker.info());
+    this.#known = Object.keys(found ?? {}).sort();
+  }
+
+  /** Throws SANDBOX_UNAVAILABLE when it is missing: a session never runs in another runtime than it asks for. */
+  async require(runtime: string | undefined): Promise<void> {
+    if (runtime === undefined || this.#known.includes(runtime)) return;
+    await this.probe();
+    if (this.#known.includes(runtime)) return;
+    const issues = [{ path: 'policy.runtime', message: `the engine of this host does not have ${runtime}` }];
+    throw new ShellfleetError(
+      'SANDBOX_UNAVAILABLE',
+      `The Docker engine of this host has no runtime ${runtime}; it has ${this.#known.join(', ')}. Install it and name it in the engine's configuration, or ask for another one.`,
+      { issues },
+    );
+  }
+}

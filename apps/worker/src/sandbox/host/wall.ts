@@ -1,0 +1,19 @@
+import { type HostAllowances, type HostPlan, planHost } from '@shellfleet/policy';
+import type { PolicyName, ResolvedSessionSpec } from '@shellfleet/protocol';
+
+/** A program between the host and the keeper, which confines what it starts. It starts after all that the host policy does, within its root folder. */
+export interface Wall {
+  policy: PolicyName;
+  /** Throws SANDBOX_UNAVAILABLE with what it refuses. `program`: the wall with its arguments, before the program that it starts. */
+  plan(spec: ResolvedSessionSpec, allowances: HostAllowances): { plan: HostPlan; program: string[] };
+  /** A file that the program gets open, as the launcher does it. */
+  descriptor?: string;
+  /** Shell commands that find out behind the wall whether it stands: `exit` with one of the numbers of `problems`. */
+  trial?: { script: string; problems: Record<number, string> };
+}
+
+/** The host policy itself. */
+export const noWall: Wall = {
+  policy: 'host',
+  plan: (spec, allowances) => ({ plan: planHost(spec, allowances), program: [] }),
+};

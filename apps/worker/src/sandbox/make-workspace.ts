@@ -1,0 +1,80 @@
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir } from 'node:fs/promises';
+import { ShellfleetError } from '@shellfleet/protocol';
+
+// Makes a workspace that is missing, below a folder that the operator lists. A session that may write on the way to it can put links there at
+// any time, so every folder is opened in the one before, and no link is followed.
+
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+interface Owner {
+  uid: number;
+  gid: number;
+}
+
+/** Does nothing for a folder that is there. `path`: judged, so below one of `allowed`. Throws SANDBOX_UNAVAILABLE. */
+export async function makeWorkspace(path: string, allowed: readonly string[], owner: Owner): Promise<void> {
+  const listed = allowed.map((folder) => folder.replace(/\/+$/, '')).filter((folder) => path.startsWith(`${folder}/`));
+  const top = listed.sort((a, b) => a.length - b.length)[0];
+  if (top === undefined || (await isThere(path))) return;
+  const names = path.slice(top.length).split('/').filter(Boolean);
+  let at = await openFolder(top, path);
+  try {
+    for (const [index, name] of names.entries()) {
+      const inside = `/proc/self/fd/${at.fd}/${name}`;
+      const isNew = await makeFolder(inside, path);
+      const next = await openFolder(inside, path);
+      await at.close();
+      at = next;
+      if (isNew && index === names.length - 1) await giveAway(at, owner, path);
+    }
+  } finally {
+    await at.close();
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  const found = await open(path, FOLDER).catch((error: NodeJS.ErrnoException) => error);
+  if (found instanceof Error) return found.code !== 'ENOENT';
+  await found.close();
+  return true;
+}
+
+/** True when it was not there. */
+async function makeFolder(inside: string, path: string): Promise<boolean> {
+  try {
+    await mkdir(inside, { mode: 0o755 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw notMade(path, error);
+  }
+}
+
+function openFolder(inside: string, path: string): Promise<FileHandle> {
+  return open(inside, FOLDER).catch((error: unknown) => {
+    throw notMade(path, error);
+  });
+}
+
+/** Only a folder that is still as it was made: another session may have put one of its own in its place. */
+async function giveAway(folder: FileHandle, { uid, gid }: Owner, path: string): Promise<void> {
+  const { uid: maker } = await folder.stat();
+  if (maker !== process.geteuid?.() || (await readdir(`/proc/self/fd/${folder.fd}`)).length > 0)
+    throw notMade(path, new Error('it was replaced meanwhile'));
+  if (maker === uid) return;
+  await folder.chown(uid, gid).catch((error: unknown) => {
+    throw notMade(path, error);
+  });
+}
+
+function notMade(path: string, cause: unknown): ShellfleetError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const issues = [{ path: 'workspace', message: `is missing, and cannot be made: ${reason}` }];
+  return new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The host cannot make the folder ${path} for the session: ${reason}. Make it there, for the user of the session.`,
+    { issues },
+    { cause },
+  );
+}

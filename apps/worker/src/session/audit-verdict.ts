@@ -1,0 +1,41 @@
+import type { Entry } from '@shellfleet/mailbox';
+import { ensureShellfleetError, type ShellfleetError } from '@shellfleet/protocol';
+import type { Verdict } from '../admission/admission.ts';
+import { aboutOf, noteSubmission } from '../run/note-audit.ts';
+import { openPayload } from '../run/open-payload.ts';
+import type { SessionParts } from './session-parts.ts';
+
+/**
+ * Writes a verdict down before it takes effect: a denial at once, the others when there is time. Returns the verdict, or AUDIT_UNAVAILABLE
+ * in place of a denial that cannot be written down; the entry does not run either way.
+ */
+export async function auditVerdict(
+  verdict: Verdict | ShellfleetError,
+  entry: Entry,
+  digest: string,
+  { context }: Pick<SessionParts, 'context'>,
+): Promise<Verdict | ShellfleetError> {
+  if (verdict instanceof Error) return verdict;
+  const { audit, redaction, owner } = context;
+  const { tenant } = owner.keys;
+  noteSubmission(entry, openPayload(entry, context), context);
+  const about = aboutOf(entry, context);
+  if (verdict.type !== 'deny') {
+    const { type } = verdict;
+    const reason = type === 'hold' ? redaction.text(verdict.question.reason) : undefined;
+    audit.note(tenant, () => ({
+      ...{ type: 'decision', ...about, decision: type, digest },
+      ...(reason === undefined ? {} : { reason }),
+      ...(type === 'admit' && verdict.outside ? { outside: true } : {}),
+    }));
+    return verdict;
+  }
+  const { reason, by } = verdict;
+  const denial = { type: 'decision', ...about, decision: 'deny', digest, reason: redaction.text(reason) } as const;
+  try {
+    await audit.record(tenant, { ...denial, ...(by === undefined ? {} : { by }) });
+    return verdict;
+  } catch (error) {
+    return ensureShellfleetError(error);
+  }
+}

@@ -1,0 +1,67 @@
+import { hostname, userInfo } from 'node:os';
+import { isAnswerWaiting, readQuestion, sealPlace, writeAnswer } from '@shellfleet/mailbox';
+import {
+  type ApprovalAnswer,
+  type ApprovalKeys,
+  approvalAnswerSchema,
+  approvalKeys,
+  parseOrThrow,
+  ShellfleetError,
+} from '@shellfleet/protocol';
+import type { ApprovalsContext } from './approvals-context.ts';
+import { listApprovals } from './list-approvals.ts';
+
+/** A host applies an answer within milliseconds. Without a host, the answer waits for one. */
+const APPLIED_WITHIN_MS = 2_000;
+
+/** `answer`: an ApprovalAnswer that is not checked yet; its `answeredBy` may be absent. */
+export async function answerApproval(
+  context: ApprovalsContext,
+  answer: { type: 'approve' | 'deny'; id: string; answeredBy?: string | undefined } & Record<string, unknown>,
+): Promise<void> {
+  const checked = checkAnswer(answer);
+  const keys = approvalKeys(context.namespace, context.tenant);
+  if ((await readQuestion(context.redis, keys, checked.id)) === undefined) throw approvalNotFound(checked.id);
+  if (checked.type === 'approve' && checked.scope === 'prefix') await refuseWithoutAmendment(context, checked.id);
+  using wake = await context.feeds.follow(keys.feed);
+  const written = await writeAnswer(context.redis, keys, sealAnswer(context, keys, checked));
+  const deadline = AbortSignal.timeout(APPLIED_WITHIN_MS);
+  while (!deadline.aborted && (await isAnswerWaiting(context.redis, keys, written)))
+    await wake.next(deadline).catch((error: unknown) => {
+      if (!deadline.aborted) throw error;
+    });
+}
+
+export function checkAnswer(answer: { answeredBy?: string | undefined } & Record<string, unknown>): ApprovalAnswer {
+  const named = { ...answer, answeredBy: answer.answeredBy ?? nameOfThisUser() };
+  return parseOrThrow(approvalAnswerSchema, named, 'COMMAND_INVALID', 'The answer');
+}
+
+export function sealAnswer({ sealer }: ApprovalsContext, keys: ApprovalKeys, answer: ApprovalAnswer): string {
+  return sealer.seal(JSON.stringify(answer), sealPlace('approval-answer', keys, { question: '' }));
+}
+
+export function approvalNotFound(id: string): ShellfleetError {
+  return new ShellfleetError(
+    'APPROVAL_NOT_FOUND',
+    `The question ${id} does not wait for an answer: it was answered, has expired, or what asked it is gone.`,
+    { id },
+  );
+}
+
+async function refuseWithoutAmendment(context: ApprovalsContext, id: string): Promise<void> {
+  const all = await listApprovals(context, {});
+  if (all.find((approval) => approval.id === id)?.amendment !== undefined) return;
+  const message = "offers no rule that the scope 'prefix' could allow; approve it with 'command' or 'session'";
+  throw new ShellfleetError('COMMAND_INVALID', `The question ${id} ${message}.`, {
+    issues: [{ path: 'scope', message }],
+  });
+}
+
+function nameOfThisUser(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`.slice(0, 256);
+  } catch {
+    return `unknown@${hostname()}`.slice(0, 256); // a user without a name
+  }
+}

@@ -1,0 +1,94 @@
+import { type Approval, type ApprovalScope, approvalIdSchema, parseOrThrow } from '@shellfleet/protocol';
+import { z } from 'zod';
+import { answerApproval } from './answer-approval.ts';
+import type { ApprovalsContext } from './approvals-context.ts';
+import { type ApprovalFilter, listApprovals } from './list-approvals.ts';
+import { revokeApproval } from './revoke-approval.ts';
+import { watchApprovals } from './watch-approvals.ts';
+
+/** How a question is approved. */
+export interface ApproveOptions {
+  /**
+   * `command`: what asks it now. `session`: the sessions that ask it now, whenever they ask the same again. `prefix`: every command of the
+   * tenant that the amendment allows, until it is revoked.
+   * @default 'command'
+   */
+  scope?: ApprovalScope | undefined;
+  /**
+   * The name of who answers, as everybody sees it.
+   * @default the user and the machine of this process
+   * @limit 256 characters
+   */
+  answeredBy?: string | undefined;
+}
+
+/** How a question is denied. */
+export interface DenyOptions {
+  /**
+   * Cancel the commands that wait behind it in the sessions that ask it.
+   * @default false
+   */
+  abort?: boolean | undefined;
+  /**
+   * The name of who answers, as everybody sees it.
+   * @default the user and the machine of this process
+   * @limit 256 characters
+   */
+  answeredBy?: string | undefined;
+}
+
+/** The questions of this tenant that wait for a person, and the answers to them. */
+export class Approvals {
+  readonly #context: ApprovalsContext;
+
+  constructor(context: ApprovalsContext) {
+    this.#context = context;
+  }
+
+  /**
+   * The questions that wait, those that were asked first before the others; or, with `{ state: 'approved' }`, the approvals that hold. Rejects
+   * with COMMAND_INVALID for a filter that is not valid.
+   */
+  list(filter: ApprovalFilter = {}): Promise<Approval[]> {
+    return listApprovals(this.#context, filter);
+  }
+
+  /**
+   * Yields every question that waits, then each one that is asked or changes: its `count`, and its `state` when it is answered or has ended.
+   * Rejects when the signal aborts or the fleet is closed.
+   *
+   * ```ts
+   * for await (const { id, script, state } of fleet.approvals.watch()) {
+   *   if (state === 'pending' && script === 'npm test') await fleet.approvals.approve(id);
+   * }
+   * ```
+   */
+  watch(options: { signal?: AbortSignal | undefined } = {}): AsyncGenerator<Approval> {
+    return watchApprovals(this.#context, options.signal);
+  }
+
+  /**
+   * Approves a question. Resolves when a host has applied the answer, or after 2 s while no host does: the next host applies it. Rules that
+   * forbid the command still forbid it. Rejects with APPROVAL_NOT_FOUND when the question does not wait any more, and with COMMAND_INVALID for
+   * the scope `prefix` of a question without amendment.
+   */
+  approve(id: string, options: ApproveOptions = {}): Promise<void> {
+    return answerApproval(this.#context, { ...options, type: 'approve', id, scope: options.scope ?? 'command' });
+  }
+
+  /**
+   * Denies a question: what asks it ends as `denial`, and nothing runs. The reason is in its Result. Resolves and rejects as `approve` does.
+   */
+  deny(id: string, reason?: string, options: DenyOptions = {}): Promise<void> {
+    return answerApproval(this.#context, { ...options, type: 'deny', id, ...(reason === undefined ? {} : { reason }) });
+  }
+
+  /**
+   * Takes an approval back. Resolves when no host can start another command on it: within 100 ms, or within 2 s when a host does not answer.
+   * What runs goes on. Rejects with APPROVAL_NOT_FOUND when no approval of this id holds.
+   */
+  async revoke(id: string, options: { answeredBy?: string | undefined } = {}): Promise<void> {
+    parseOrThrow(z.object({ id: approvalIdSchema }), { id }, 'COMMAND_INVALID', 'The approval');
+    return revokeApproval(this.#context, id, options.answeredBy);
+  }
+}

@@ -1,0 +1,45 @@
+-- Code that the scripts of approvals share: each of them is prepended by the parts that it uses (compose-script.ts).
+-- KEYS  1 questions, of one tenant; all other keys are built from ARGV[1] and share its hash tag
+-- ARGV  1 key prefix of the tenant's approvals · then the script's own
+--
+-- APPROVALS-1. Every script is atomic, and safe when it arrives twice.
+-- APPROVALS-2. A question exists exactly as long as an entry asks it.
+-- APPROVALS-3. An answer is removed from the stream in the step that applies it. Whoever looks for a grant first applies the answers that
+--              are there, so nothing starts on a grant whose revocation has been written.
+-- APPROVALS-4. What was decided stays in `decided` until its session was told.
+local prefix = ARGV[1]
+local questions, rounds, pending, asked = KEYS[1], prefix .. 'rounds', prefix .. 'pending', prefix .. 'asked'
+local answers, decided, grants, prefixes = prefix .. 'answers', prefix .. 'decided', prefix .. 'grants', prefix .. 'prefixes'
+
+local function askers_key(id) return prefix .. 'askers:' .. id end
+local function grant_key(id) return prefix .. 'grant:' .. id end
+local function end_key(id) return prefix .. 'ended:' .. id end
+local function answered_key(asker) return prefix .. 'answered:' .. asker end
+local function denials_key(session) return prefix .. 'denials:' .. session end
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function text_of(number) return string.format('%.0f', number) end
+
+-- Readers receive the id of a question that has changed.
+local function publish(id) redis.call('PUBLISH', prefix .. 'feed', id) end
+
+local function split(text) return string.match(text or '', '^(%S+) (%S+)$') end
+
+-- Removes one entry from the question that it asks. Returns the id of the question, the entry's binding, and whether nobody asks it any more.
+local function leave(asker)
+  local id, binding = split(redis.call('HGET', asked, asker))
+  if not id then return nil end
+  redis.call('HDEL', asked, asker)
+  redis.call('ZREM', pending, asker)
+  redis.call('ZREM', askers_key(id), asker)
+  local is_over = redis.call('EXISTS', askers_key(id)) == 0
+  if is_over then
+    local hash = string.match(id, '^[^.]+')
+    redis.call('HDEL', questions, id)
+    if redis.call('HGET', rounds, hash) == id then redis.call('HDEL', rounds, hash) end
+  end
+  return id, binding, is_over
+end

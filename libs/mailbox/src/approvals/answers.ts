@@ -1,0 +1,86 @@
+import { type ApprovalEnd, type ApprovalKeys, encodeWakeUp, fleetKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { asArray, asNumber } from '../reply.ts';
+import { retentionOf } from '../retention.ts';
+import { defineApprovalsScript, runScript, throwQueueError } from '../script.ts';
+
+// Answers wait in a stream of their own until a worker has applied them. Whoever answers writes to that key only.
+
+const script = defineApprovalsScript('apply');
+
+/** A denial in a row beyond these makes the next questions of the session wait. */
+const DENIALS_WITHOUT_PAUSE = 3;
+const FIRST_PAUSE_MS = 10_000;
+const LONGEST_PAUSE_MS = 600_000;
+const ENTRIES_OF_ONE_CALL = 500;
+const PAGE = 100;
+
+/** Adds an answer and wakes the hosts, which apply it, and confirm it if asked to. Returns its id in the stream. Throws QUEUE_UNAVAILABLE. */
+export async function writeAnswer(
+  redis: Redis,
+  keys: ApprovalKeys,
+  sealed: string,
+  { confirm = false } = {},
+): Promise<string> {
+  try {
+    const id = (await redis.xadd(keys.answers, '*', 'd', sealed)) ?? '';
+    await wakeForAnswers(redis, keys, confirm ? id : undefined);
+    return id;
+  } catch (error) {
+    return throwQueueError(error);
+  }
+}
+
+/** Tells the hosts that answers wait. `confirm`: the id of the answer that each of them shall confirm. */
+export async function wakeForAnswers(redis: Redis, keys: ApprovalKeys, confirm: string | undefined): Promise<void> {
+  const { namespace, tenant } = keys;
+  const wakeUp = encodeWakeUp({ type: 'answers', tenant, ...(confirm === undefined ? {} : { confirm }) });
+  await redis.publish(fleetKeys(namespace).sessionsWakeUps, wakeUp).catch(throwQueueError);
+}
+
+/** Whether an answer waits still. Throws QUEUE_UNAVAILABLE. */
+export async function isAnswerWaiting(redis: Redis, keys: ApprovalKeys, id: string): Promise<boolean> {
+  return (await redis.xrange(keys.answers, id, id).catch(throwQueueError)).length > 0;
+}
+
+/** The answers that wait, oldest first. Throws QUEUE_UNAVAILABLE. */
+export async function readAnswers(redis: Redis, keys: ApprovalKeys): Promise<{ id: string; sealed: string }[]> {
+  const entries = await redis.xrange(keys.answers, '-', '+', 'COUNT', PAGE).catch(throwQueueError);
+  return entries.map(([id, fields]) => ({ id, sealed: fields[1] ?? '' }));
+}
+
+/** Removes an answer that nobody may give, or that is none. */
+export async function dropAnswer(redis: Redis, keys: ApprovalKeys, id: string): Promise<void> {
+  await redis.xdel(keys.answers, id).catch(throwQueueError);
+}
+
+export interface AppliedAnswer {
+  /** Of the answer, in the stream. */
+  id: string;
+  question: string;
+  type: 'approve' | 'deny' | 'revoke';
+  scope?: string | undefined;
+  /** The grant, sealed, of an approval. */
+  grant?: string;
+  end: ApprovalEnd;
+}
+
+/**
+ * Applies an answer (APPROVALS-3). `applied` by this call or by another, or `over`: the question is not pending any more, or there is no such
+ * grant. Throws QUEUE_UNAVAILABLE.
+ */
+export async function applyAnswer(
+  redis: Redis,
+  keys: ApprovalKeys,
+  answer: AppliedAnswer,
+): Promise<{ type: 'applied' | 'applied-before' | 'over' }> {
+  const { id, question, type, scope = '', grant = '', end } = answer;
+  const args = [keys.prefix, id, question, type, scope, grant, JSON.stringify(end), retentionOf(redis, keys.namespace)];
+  const limits = [ENTRIES_OF_ONE_CALL, DENIALS_WITHOUT_PAUSE, FIRST_PAUSE_MS, LONGEST_PAUSE_MS];
+  for (;;) {
+    const reply = asArray(await runScript(redis, script, [keys.questions], [...args, ...limits]), script.name);
+    const code = asNumber(reply[0]);
+    if (code === 2) continue; // ends when nobody asks the question any more
+    return { type: code === 1 ? 'applied' : code === 0 ? 'applied-before' : 'over' };
+  }
+}

@@ -1,0 +1,48 @@
+import type { ApprovalEnd, ApprovalKeys } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { asNumber } from '../reply.ts';
+import { retentionOf } from '../retention.ts';
+import { defineApprovalsScript, runScript, throwQueueError } from '../script.ts';
+import { type Asker, parseAsker, toAsker } from './ask.ts';
+
+const expireScript = defineApprovalsScript('expire');
+const withdrawScript = defineApprovalsScript('withdraw');
+const forgetScript = defineApprovalsScript('forget-tenant');
+
+const ENTRIES_OF_ONE_CALL = 500;
+const EXPIRED = JSON.stringify({ state: 'expired' } satisfies ApprovalEnd);
+const WITHDRAWN = JSON.stringify({ state: 'withdrawn' } satisfies ApprovalEnd);
+
+/** Ends the questions whose time is over. Returns the number of entries that asked them. Throws QUEUE_UNAVAILABLE. */
+export async function expireQuestions(redis: Redis, keys: ApprovalKeys): Promise<number> {
+  const args = [keys.prefix, ENTRIES_OF_ONE_CALL, EXPIRED, retentionOf(redis, keys.namespace)];
+  let expired = 0;
+  for (;;) {
+    const count = asNumber(await runScript(redis, expireScript, [keys.questions], args));
+    expired += count;
+    if (count < ENTRIES_OF_ONE_CALL) return expired;
+  }
+}
+
+/** Removes entries that ask and are not held any more. Throws QUEUE_UNAVAILABLE. */
+export async function withdrawAskers(redis: Redis, keys: ApprovalKeys, askers: readonly Asker[]): Promise<void> {
+  if (askers.length === 0) return;
+  const args = [keys.prefix, WITHDRAWN, retentionOf(redis, keys.namespace), ...askers.map(toAsker)];
+  await runScript(redis, withdrawScript, [keys.questions], args);
+}
+
+/** Reads some of the entries that ask, beginning at a place among them. Throws QUEUE_UNAVAILABLE. */
+export async function readAskers(redis: Redis, keys: ApprovalKeys, from: number, most: number): Promise<Asker[]> {
+  const members = await redis.zrange(keys.pending, String(from), String(from + most - 1)).catch(throwQueueError);
+  return members.flatMap((member) => parseAsker(member) ?? []);
+}
+
+/** Whether this entry asks a question that is pending. Throws QUEUE_UNAVAILABLE. */
+export async function isAsking(redis: Redis, keys: ApprovalKeys, asker: Asker): Promise<boolean> {
+  return (await redis.hexists(keys.asked, toAsker(asker)).catch(throwQueueError)) === 1;
+}
+
+/** Removes a tenant that asks nothing from `asking`, unless it has asked since `score` was read. Throws QUEUE_UNAVAILABLE. */
+export async function forgetAskingTenant(redis: Redis, asking: string, tenant: string, score: string): Promise<void> {
+  await runScript(redis, forgetScript, [asking], [tenant, score]);
+}

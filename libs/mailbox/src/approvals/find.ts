@@ -1,0 +1,45 @@
+import { type ApprovalEnd, type ApprovalKeys, approvalEndSchema, tryJson } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { asArray, asNumber, asString } from '../reply.ts';
+import { retentionOf } from '../retention.ts';
+import { defineApprovalsScript, runScript } from '../script.ts';
+import { type Asker, toAsker } from './ask.ts';
+
+const script = defineApprovalsScript('find');
+
+export interface FoundAnswer {
+  /** By the clock of Redis, ms. */
+  at: number;
+  /** Answers that nobody has applied yet: apply them and look again. */
+  unapplied: number;
+  /** The grant for exactly this question, sealed. */
+  grant: { id: string; sealed: string } | undefined;
+  /** How the question of this entry ended. */
+  end: ApprovalEnd | undefined;
+  /** Grants that reach every command of the tenant, sealed. */
+  prefixes: { id: string; sealed: string }[];
+}
+
+/** Looks for an answer to exactly the question that an entry asks. `hash`: of the question. Throws QUEUE_UNAVAILABLE. */
+export async function findAnswer(
+  redis: Redis,
+  keys: ApprovalKeys,
+  asker: Asker,
+  { binding, hash, prefixes }: { binding: string; hash: string; prefixes: boolean },
+): Promise<FoundAnswer> {
+  const ofSession = `${asker.session} ${asker.generation} ${hash}`;
+  const retention = retentionOf(redis, keys.namespace);
+  const args = [keys.prefix, toAsker(asker), binding, ofSession, retention, prefixes ? '1' : '0'];
+  const reply = asArray(await runScript(redis, script, [keys.questions], args), script.name);
+  const [at, unapplied, id, sealed, end, tenantWide] = reply;
+  const list = asArray(tenantWide, script.name).map(asString);
+  return {
+    at: asNumber(at),
+    unapplied: asNumber(unapplied),
+    grant: id ? { id: asString(id), sealed: asString(sealed) } : undefined,
+    end: approvalEndSchema.safeParse(tryJson(asString(end))).data,
+    prefixes: list.flatMap((one, index) =>
+      index % 2 === 0 && list[index + 1] ? [{ id: one, sealed: list[index + 1] as string }] : [],
+    ),
+  };
+}

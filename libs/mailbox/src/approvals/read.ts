@@ -1,0 +1,72 @@
+import {
+  type ApprovalEnd,
+  type ApprovalKeys,
+  approvalEndKey,
+  approvalEndSchema,
+  approvalGrantKey,
+  askersKey,
+  tryJson,
+} from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import { throwQueueError } from '../script.ts';
+import { type Asker, parseAsker } from './ask.ts';
+
+/** A question that is pending. */
+export interface PendingQuestion {
+  id: string;
+  sealed: string;
+  /** Entries that ask it. */
+  count: number;
+  /** The one that asked first. */
+  first: Asker | undefined;
+  /** When the first asked, and when the first of them expires; ms, by the clock of Redis. */
+  askedAt: number;
+  expiresAt: number;
+}
+
+/** Every question that is pending. Throws QUEUE_UNAVAILABLE. */
+export async function readQuestions(redis: Redis, keys: ApprovalKeys): Promise<PendingQuestion[]> {
+  const sealed = await redis.hgetall(keys.questions).catch(throwQueueError);
+  return readSome(redis, keys, Object.entries(sealed));
+}
+
+/** The question of this id, while it is pending. Throws QUEUE_UNAVAILABLE. */
+export async function readQuestion(redis: Redis, keys: ApprovalKeys, id: string): Promise<PendingQuestion | undefined> {
+  const sealed = await redis.hget(keys.questions, id).catch(throwQueueError);
+  if (sealed === null) return undefined;
+  return (await readSome(redis, keys, [[id, sealed]]))[0];
+}
+
+async function readSome(redis: Redis, keys: ApprovalKeys, all: [string, string][]): Promise<PendingQuestion[]> {
+  const read = all.map(async ([id, sealed]) => {
+    const key = askersKey(keys, id);
+    const [count, oldest] = await Promise.all([redis.zcard(key), redis.zrange(key, '0', '0', 'WITHSCORES')]);
+    const [member = '', askedAt = '0'] = oldest;
+    const expiresAt = member === '' ? '0' : await redis.zscore(keys.pending, member);
+    const times = { askedAt: Number(askedAt), expiresAt: Number(expiresAt ?? 0) };
+    return { id, sealed, count, first: parseAsker(member), ...times };
+  });
+  const found = await Promise.all(read).catch(throwQueueError);
+  // One that ended meanwhile is asked by nobody.
+  return found.filter(({ count }) => count > 0);
+}
+
+/** Every entry of a question. Throws QUEUE_UNAVAILABLE. */
+export async function readAskersOf(redis: Redis, keys: ApprovalKeys, id: string): Promise<Asker[]> {
+  const members = await redis.zrange(askersKey(keys, id), '0', '-1').catch(throwQueueError);
+  return members.flatMap((member) => parseAsker(member) ?? []);
+}
+
+/** The grants that hold, sealed. Throws QUEUE_UNAVAILABLE. */
+export async function readGrants(redis: Redis, keys: ApprovalKeys): Promise<{ id: string; sealed: string }[]> {
+  const ids = await redis.zrange(keys.grants, '0', '-1').catch(throwQueueError);
+  if (ids.length === 0) return [];
+  const grants = await redis.mget(ids.map((id) => approvalGrantKey(keys, id))).catch(throwQueueError);
+  return ids.flatMap((id, index) => (grants[index] ? [{ id, sealed: grants[index] as string }] : []));
+}
+
+/** How a question ended, while that is kept. Throws QUEUE_UNAVAILABLE. */
+export async function readApprovalEnd(redis: Redis, keys: ApprovalKeys, id: string): Promise<ApprovalEnd | undefined> {
+  const text = await redis.get(approvalEndKey(keys, id)).catch(throwQueueError);
+  return text === null ? undefined : approvalEndSchema.safeParse(tryJson(text)).data;
+}

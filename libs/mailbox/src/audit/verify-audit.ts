@@ -1,0 +1,161 @@
+import type { AuditHead, AuditRecord } from '@shellfleet/protocol';
+import { type AuditKey, CHAIN_START, parseAuditLine } from './audit-line.ts';
+
+// VERIFY-1. Whoever has no seal key cannot change, add, reorder or remove a record between two others, or at the beginning, without a finding.
+// VERIFY-2. Records that were removed at the end are found by a head that was kept elsewhere: anchored in Redis, or exported.
+// VERIFY-3. A line that a crash left incomplete is not tampering: it is the last one, or the record after it reports it.
+
+export interface AuditFinding {
+  type: 'altered' | 'missing' | 'cut-off' | 'torn' | 'lost' | 'unknown-key';
+  /** File and line, or the file alone. */
+  where: string;
+  /** What is wrong, in words. */
+  message: string;
+}
+
+export interface VerifiedChain {
+  /** Authentic records. */
+  records: number;
+  head: AuditHead;
+  findings: AuditFinding[];
+}
+
+export interface AuditSegment {
+  name: string;
+  text: string;
+}
+
+/** Whether a finding is a sign of tampering. */
+export function isTampering({ type }: AuditFinding): boolean {
+  return type !== 'torn' && type !== 'lost';
+}
+
+/**
+ * Checks a chain. `segments`: its files in order. `heads`: heads of it that were kept elsewhere. `onRecord`: called with each authentic record,
+ * in order.
+ */
+export function verifyAudit(
+  segments: Iterable<AuditSegment>,
+  keys: readonly AuditKey[],
+  heads: readonly AuditHead[],
+  onRecord: (record: AuditRecord) => void = () => {},
+): VerifiedChain {
+  const chain = new Verification(keys, heads, onRecord);
+  for (const { name, text } of segments) {
+    const lines = text.split('\n');
+    const rest = lines.pop() ?? '';
+    for (const [index, line] of lines.entries()) chain.read(line, `${name}:${index + 1}`);
+    if (rest !== '') chain.readTorn(rest, `${name}:${lines.length + 1}`);
+  }
+  return chain.end();
+}
+
+class Verification {
+  readonly #keys: readonly AuditKey[];
+  readonly #heads: readonly AuditHead[];
+  readonly #onRecord: (record: AuditRecord) => void;
+  readonly #findings: AuditFinding[] = [];
+  /** Codes of the records of which a head was kept. */
+  readonly #kept = new Map<number, string>();
+  #records = 0;
+  #head = CHAIN_START;
+  #first: { n: number; where: string } | undefined;
+  #prunedThrough = 0;
+  /** A line that is no record, of which the next record may report that it is incomplete. */
+  #unread: { where: string; isLast: boolean } | undefined;
+
+  constructor(keys: readonly AuditKey[], heads: readonly AuditHead[], onRecord: (record: AuditRecord) => void) {
+    this.#keys = keys;
+    this.#heads = heads;
+    this.#onRecord = onRecord;
+    for (const { n } of heads) this.#kept.set(n, '');
+  }
+
+  read(line: string, where: string): void {
+    const parsed = parseAuditLine(line, this.#keys);
+    if (parsed === undefined) {
+      this.#endUnread();
+      this.#unread = { where, isLast: false };
+      return;
+    }
+    const { record, mac, authentic, keyKnown } = parsed;
+    if (!keyKnown)
+      this.#find('unknown-key', where, `record ${record.n} was made with the key ${record.key}, which is not given`);
+    else if (!authentic) this.#find('altered', where, `record ${record.n} was altered`);
+    if (this.#unread !== undefined && authentic && record.event.type === 'interrupted') {
+      this.#find('torn', this.#unread.where, 'a crash or a full disk left this line incomplete');
+      this.#unread = undefined;
+    }
+    this.#endUnread();
+    this.#follow(record, mac, authentic, where);
+  }
+
+  /** A last line without its line feed. */
+  readTorn(line: string, where: string): void {
+    // Only its line feed is missing.
+    if (parseAuditLine(line, this.#keys)?.authentic === true) {
+      this.read(line, where);
+      return;
+    }
+    this.#endUnread();
+    this.#unread = { where, isLast: true };
+  }
+
+  end(): VerifiedChain {
+    if (this.#unread?.isLast) {
+      this.#find('torn', this.#unread.where, 'a crash or a full disk left this line incomplete');
+      this.#unread = undefined;
+    }
+    this.#endUnread();
+    const { n = 1, where = '' } = this.#first ?? {};
+    if (n - 1 > this.#prunedThrough) this.#find('missing', where, `records 1 to ${n - 1} are missing`);
+    for (const head of this.#heads) this.#compare(head, n);
+    return { records: this.#records, head: this.#head, findings: this.#findings };
+  }
+
+  #follow(record: AuditRecord, mac: string, authentic: boolean, where: string): void {
+    const { n, previous, event } = record;
+    const before = this.#head;
+    if (this.#first === undefined) this.#first = { n, where };
+    else if (n > before.n + 1) this.#find('missing', where, `${rangeOf(before.n + 1, n - 1)} missing before it`);
+    else if (n <= before.n) this.#find('altered', where, `record ${n} is in the wrong place, after record ${before.n}`);
+    else if (authentic && previous !== before.mac)
+      this.#find('altered', where, `record ${before.n} is not the one that record ${n} was written after`);
+    this.#head = { n, mac };
+    if (!authentic) return;
+    if (this.#kept.has(n)) this.#kept.set(n, mac);
+    this.#records += 1;
+    if (event.type === 'pruned') this.#prunedThrough = Math.max(this.#prunedThrough, event.through);
+    if (event.type === 'lost')
+      this.#find('lost', where, `${event.count} records of starts and ends could not be written`);
+    if (event.type === 'cut') this.#find('cut-off', where, describeCut(event));
+    this.#onRecord(record);
+  }
+
+  #compare({ n, mac }: AuditHead, first: number): void {
+    const found = this.#kept.get(n);
+    if (n > this.#head.n)
+      this.#find('cut-off', '', `${rangeOf(this.#head.n + 1, n)} cut off: a head of record ${n} was kept`);
+    else if (n >= first && found !== mac && found !== '')
+      this.#find('altered', '', `record ${n} is not the one whose head was kept`);
+  }
+
+  #endUnread(): void {
+    if (this.#unread !== undefined) this.#find('altered', this.#unread.where, 'this line is no record any more');
+    this.#unread = undefined;
+  }
+
+  #find(type: AuditFinding['type'], where: string, message: string): void {
+    this.#findings.push({ type, where, message });
+  }
+}
+
+function rangeOf(from: number, to: number): string {
+  return from >= to ? `record ${from} is` : `records ${from} to ${to} are`;
+}
+
+function describeCut({ anchored, found }: { anchored: number; found: number }): string {
+  return found < anchored
+    ? `${rangeOf(found + 1, anchored)} cut off before this host started`
+    : `record ${anchored} was replaced before this host started`;
+}

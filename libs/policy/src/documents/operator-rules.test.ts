@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { decide } from '../exec/decide.ts';
+import { compileOperatorRules } from './operator-rules.ts';
+
+const FLEET = { name: '/fleet.yaml', text: 'rules: [{ pattern: [git, [push, fetch]], decision: forbid }]' };
+const HOST = {
+  name: '/host.yaml',
+  text: 'rules: [{ pattern: [git], decision: allow }]\nhostExecutables: [{ name: git, paths: [/usr/bin/git] }]',
+};
+const asked = (script: string, files: Parameters<typeof compileOperatorRules>[0]) =>
+  decide(script, {
+    operator: compileOperatorRules(files).enforced,
+    approval: 'unless-trusted',
+    sandboxed: true,
+    escalate: false,
+  }).requirement;
+
+test('rules of all files hold together, and the strictest wins', () => {
+  expect(asked('git push', [FLEET, HOST])).toBe('forbidden');
+  expect(asked('git gc', [FLEET, HOST])).toBe('skip');
+  expect(asked('git gc', [FLEET])).toBe('needs-approval');
+});
+
+test('one file may say where the programs are that another names', () => {
+  const names = { name: '/fleet.yaml', text: 'rules: [{ pattern: [git, gc], decision: allow }]' };
+  const paths = { name: '/host.yaml', text: 'hostExecutables: [{ name: git, paths: [/usr/bin/git] }]' };
+  expect(asked('/usr/bin/git gc', [names])).toBe('needs-approval');
+  expect(asked('/usr/bin/git gc', [names, paths])).toBe('skip');
+});
+
+test('the rules of a file with reportOnly are kept apart', () => {
+  const { enforced, reported } = compileOperatorRules([{ ...FLEET, text: `${FLEET.text}\nreportOnly: true` }, HOST]);
+  expect([enforced.length, reported.length]).toEqual([1, 1]);
+});
+
+test('the digest changes with every rule, and is empty where no file has one', () => {
+  expect(compileOperatorRules([]).digest).toBe('');
+  expect(compileOperatorRules([{ name: '/empty.yaml', text: '# none yet\n' }]).digest).toBe('');
+  const digests = [[FLEET], [HOST], [FLEET, HOST]].map((files) => compileOperatorRules(files).digest);
+  expect(new Set([...digests, '']).size).toBe(4);
+});
+
+test.each([
+  ['rules: [{ pattern: [git], decision: maybe }]', "/a.yaml, line 1: rules[0].decision must be 'allow'"],
+  [
+    'rulez: []',
+    "/a.yaml, line 1: must have only these fields: rules, hostExecutables, reportOnly; it has the unknown field 'rulez'",
+  ],
+  [
+    'rules: [{ pattern: [git, push], decision: forbid, match: [git fetch] }]',
+    'The rules of /a.yaml are not valid: rules.0.match.0: the example `git fetch` does not match `git push`',
+  ],
+  [
+    'hostExecutables: [{ name: git, paths: [/usr/bin/gut] }]',
+    'The rules of /a.yaml are not valid: hostExecutables.0.paths.0',
+  ],
+])('%j is refused with the file and the place', (text, message) => {
+  expect(() => compileOperatorRules([FLEET, { name: '/a.yaml', text }])).toThrow(message);
+});

@@ -1,0 +1,107 @@
+import { readFile } from 'node:fs/promises';
+import type { ApprovalPolicy, PrefixRule, SandboxOptions } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import { asksAfterDenial } from './decision-table.ts';
+import { evaluate } from './evaluate.ts';
+
+const rule = (decision: PrefixRule['decision']): PrefixRule => ({ pattern: ['tool'], decision });
+const inside: SandboxOptions = { mode: 'workspace-write' };
+const outside: SandboxOptions = { mode: 'external' };
+
+/** What of a script is judged, by its row in docs/policy.md. */
+const rows = {
+  'a rule forbids it': { script: 'tool', execPolicy: [rule('forbid'), rule('allow')] },
+  'a rule asks about it': { script: 'tool', execPolicy: [rule('prompt'), rule('allow')] },
+  'a rule allows it': { script: 'tool', execPolicy: [rule('allow')] },
+  'known to be safe': { script: 'ls -l' },
+  'neither safe nor dangerous': { script: 'tool' },
+  dangerous: { script: 'rm -rf x' },
+  'more than plain commands': { script: 'ls > x' },
+  'asks to leave the sandbox': { script: 'ls', escalate: true },
+};
+const columns: Record<string, ApprovalPolicy | undefined> = {
+  never: 'never',
+  'on-failure': 'on-failure',
+  'on-request': 'on-request',
+  'unless-trusted': 'unless-trusted',
+  'reject nothing': { reject: {} },
+  'reject sandboxApproval': { reject: { sandboxApproval: true } },
+  'reject rules': { reject: { rules: true } },
+  omitted: undefined,
+};
+
+const [s, a, f] = ['skip', 'needs-approval', 'forbidden'] as const;
+type Requirement = typeof s | typeof a | typeof f;
+
+// In the order of the columns above.
+const expected: Record<keyof typeof rows, Requirement[]> = {
+  'a rule forbids it': [f, f, f, f, f, f, f, f],
+  'a rule asks about it': [f, a, a, a, a, a, f, a],
+  'a rule allows it': [s, s, s, s, s, s, s, s],
+  'known to be safe': [s, s, s, s, s, s, s, s],
+  'neither safe nor dangerous': [s, s, s, a, s, s, s, s],
+  dangerous: [f, a, a, a, a, f, a, s],
+  'more than plain commands': [s, s, s, a, s, s, s, s],
+  'asks to leave the sandbox': [f, a, a, a, a, f, a, f],
+};
+
+test.each(Object.entries(rows))(
+  'S3-24, S3-26: the row "%s" of the decision table, in a sandbox',
+  (row, { script, ...asked }) => {
+    const found = Object.values(columns).map(
+      (approval) => evaluate(script, { ...asked, sandbox: inside, ...(approval && { approval }) }).requirement,
+    );
+    expect(found).toEqual(expected[row as keyof typeof rows]);
+  },
+);
+
+test('S3-24: the page about policies shows this table', async () => {
+  const page = await readFile(new URL('../../../../docs/policy.md', import.meta.url), 'utf8');
+  const words = { skip: 'run', 'needs-approval': 'ask', forbidden: 'forbid' };
+  const shown = Object.entries(expected).map(
+    ([row, found]) => `| ${[row, ...found.map((one) => words[one])].join(' | ')} |`,
+  );
+  expect(page).toContain(shown.join('\n'));
+});
+
+test('S3-24: without a sandbox the rows are the same, and there is nothing to leave', () => {
+  for (const [row, { script, ...asked }] of Object.entries(rows)) {
+    const found = Object.values(columns).map(
+      (approval) => evaluate(script, { ...asked, sandbox: outside, ...(approval && { approval }) }).requirement,
+    );
+    const same =
+      row === 'asks to leave the sandbox' ? Object.values(columns).map(() => s) : expected[row as keyof typeof rows];
+    expect([row, found]).toEqual([row, same]);
+  }
+});
+
+test('S3-07: a sandbox is left only on request, or where rules of the operator allow every command', () => {
+  const execPolicy = [rule('allow')];
+  expect(evaluate('tool; tool x', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: true });
+  expect(evaluate('tool; tool x', { execPolicy, escalate: true })).toMatchObject({
+    requirement: s,
+    bypassSandbox: true,
+  });
+  expect(evaluate('tool; ls', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
+  expect(evaluate('tool > x', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
+  expect(evaluate("tool <<'E'\nx\nE\n", { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: false });
+  const required: SandboxOptions = { selection: 'require' };
+  expect(evaluate('tool', { execPolicy, sandbox: required })).toMatchObject({ requirement: s, bypassSandbox: false });
+  expect(evaluate('tool', { execPolicy, sandbox: required, escalate: true, approval: 'on-request' })).toMatchObject({
+    requirement: f,
+    reason: 'It asks to leave the sandbox, which the session requires.',
+  });
+});
+
+test.each<[ApprovalPolicy | undefined, boolean]>([
+  ['never', false],
+  ['on-failure', true],
+  ['on-request', false],
+  ['unless-trusted', true],
+  [{ reject: {} }, true],
+  [{ reject: { rules: true } }, true],
+  [{ reject: { sandboxApproval: true } }, false],
+  [undefined, false],
+])('S3-11: whether a denial by the sandbox may ask for an attempt outside it, under %j', (approval, asks) => {
+  expect(asksAfterDenial(approval)).toBe(asks);
+});

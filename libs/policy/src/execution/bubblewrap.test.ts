@@ -1,0 +1,90 @@
+import { isShellfleetError, sessionSpecSchema } from '@shellfleet/protocol';
+import { describe, expect, test } from 'vitest';
+import { bubblewrapArguments, type HostRoot, planBubblewrap } from './bubblewrap.ts';
+import type { HostAllowances } from './host.ts';
+
+const MIB = 2 ** 20;
+const allowances: HostAllowances = {
+  workspaces: ['/srv/projects'],
+  bounds: { memoryBytes: 8192 * MIB, cpus: 4, pids: 4096, diskQuota: false },
+  controlGroups: true,
+};
+const root: HostRoot = {
+  programs: [
+    { path: '/usr', linkTo: undefined },
+    { path: '/bin', linkTo: 'usr/bin' },
+  ],
+  kernelFiles: ['/proc/keys'],
+};
+const everything = {
+  sandbox: { modes: ['read-only', 'workspace-write'] as const, networks: ['full', 'limited'] as const, hosts: [] },
+};
+
+function plan(spec: object, more: Partial<HostAllowances> = {}) {
+  return planBubblewrap(sessionSpecSchema.parse({ policy: 'bubblewrap', ...spec }), { ...allowances, ...more });
+}
+
+function pathsOf(spec: object, more: Partial<HostAllowances> = {}) {
+  try {
+    plan(spec, more);
+  } catch (error) {
+    if (isShellfleetError(error)) return (error.context.issues as { path: string }[]).map(({ path }) => path);
+    throw error;
+  }
+  return [];
+}
+
+describe('planBubblewrap', () => {
+  test('is what the host policy plans, with a workspace to write to and without a network', () => {
+    expect(plan({ limits: { cpuTimeSeconds: 7 } })).toEqual({
+      workspace: undefined,
+      group: { memoryBytes: 512 * MIB, cpus: 1, pids: 256 },
+      process: { addressSpaceBytes: undefined, cpuTimeSeconds: 7 },
+      readOnlyWorkspace: false,
+      sharesNetwork: false,
+    });
+  });
+
+  test('reads a workspace only, by its mode or as the spec says, and has the host’s network where that is listed', () => {
+    expect(plan({ sandbox: { mode: 'read-only' } })).toMatchObject({ readOnlyWorkspace: true });
+    expect(plan({ workspace: { path: '/srv/projects', readOnly: true } })).toMatchObject({ readOnlyWorkspace: true });
+    expect(plan({ sandbox: { network: 'full' } }, everything as never)).toMatchObject({ sharesNetwork: true });
+  });
+
+  test.each([
+    ['no sandbox', { sandbox: { selection: 'forbid' } }, ['sandbox.mode', 'sandbox.mode']],
+    ['a proxy', { sandbox: { network: 'limited' } }, ['sandbox.network', 'sandbox.network']],
+    ['a network that nobody listed', { sandbox: { network: 'full' } }, ['sandbox.network']],
+    [
+      'what the host policy refuses',
+      { workspace: '/etc', limits: { diskBytes: MIB } },
+      ['workspace', 'limits.diskBytes'],
+    ],
+  ])('refuses %s', (_title, spec, paths) => {
+    expect(pathsOf(spec)).toEqual(paths);
+  });
+});
+
+describe('the arguments of bubblewrap', () => {
+  const of = (spec: object, more?: object) => bubblewrapArguments(plan(spec, more as never), root).join(' ');
+
+  test('unshare everything, empty the root folder, and never bind more of the host than is listed', () => {
+    const words = of({});
+    for (const part of ['--unshare-all --die-with-parent', '--cap-drop ALL', '--seccomp 10 --remount-ro /'])
+      expect(words).toContain(part);
+    expect(words).toContain('--ro-bind /usr /usr --symlink usr/bin /bin');
+    expect(words).toContain('--ro-bind /dev/null /proc/keys');
+    const bound = bubblewrapArguments(plan({}), root).flatMap((word, index, all) =>
+      word === '--bind' ? [all[index + 1]] : [],
+    );
+    expect(bound).toEqual(['/dev/shm', '/tmp', '/tmp', '/workspace', '/.shellfleet-run']);
+    expect(words).not.toMatch(/--share-net|\/run |\/etc\/(?:shadow|hosts|resolv\.conf) |--(?:ro-)?bind \/ /);
+  });
+
+  test('with the network full share it, and what finds the names of hosts; with read-only bind the workspace to be read', () => {
+    expect(of({ sandbox: { network: 'full' } }, everything)).toMatch(
+      /--unshare-all .*--share-net .*\/etc\/resolv\.conf /,
+    );
+    expect(of({ sandbox: { mode: 'read-only' } })).toContain('--ro-bind /workspace /workspace');
+  });
+});

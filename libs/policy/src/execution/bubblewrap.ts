@@ -1,0 +1,80 @@
+import { type ResolvedSessionSpec, workspaceOf } from '@shellfleet/protocol';
+import { type HostAllowances, type HostPlan, planHost } from './host.ts';
+import { resolveSandbox } from './sandbox-modes.ts';
+
+// The bubblewrap policy as data: everything of the host policy (user, limits, workspace, private folders), and bubblewrap between that and the
+// shell. The session's root folder is empty but for what is listed here.
+
+export interface BubblewrapPlan extends HostPlan {
+  readOnlyWorkspace: boolean;
+  /** The host's network instead of none. */
+  sharesNetwork: boolean;
+}
+
+/** What the session has of the host's root folder: links as they are there, folders to be read. */
+export interface HostRoot {
+  programs: readonly { path: string; linkTo: string | undefined }[];
+  /** Those of KERNEL_FILES that this kernel has. */
+  kernelFiles: readonly string[];
+}
+
+/** Folders with the host's programs. On most systems all but /usr are links into it. */
+export const PROGRAM_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'] as const;
+
+/** What programs need of /etc: names of users, libraries, certificates and time zones. No keys. */
+const SETTINGS = toPaths(`
+  alternatives bash.bashrc ca-certificates debian_version group inputrc ld.so.cache ld.so.conf ld.so.conf.d locale.conf localtime
+  mime.types nsswitch.conf os-release passwd pki/ca-trust/extracted pki/tls/certs profile profile.d protocols services shells
+  ssl/certs ssl/openssl.cnf terminfo timezone`);
+const NAMES_OF_HOSTS = toPaths('hosts resolv.conf');
+
+/** Parts of /proc that are the kernel's and no process's. Nothing is read there, as in a container. */
+export const KERNEL_FILES = ['keys', 'key-users', 'kcore', 'kmsg', 'timer_list', 'sched_debug', 'latency_stats'].map(
+  (name) => `/proc/${name}`,
+);
+
+/** The launcher opens the filter of system calls under this number. */
+export const FILTER_DESCRIPTOR = 10;
+
+/** Throws SANDBOX_UNAVAILABLE, with every field that is refused. */
+export function planBubblewrap(spec: ResolvedSessionSpec, allowances: HostAllowances): BubblewrapPlan {
+  const { mode, network } = resolveSandbox(spec);
+  return {
+    ...planHost(spec, allowances),
+    readOnlyWorkspace: mode === 'read-only' || workspaceOf(spec)?.readOnly === true,
+    sharesNetwork: network === 'full',
+  };
+}
+
+/** What bubblewrap is called with, before the program that it starts. Its root is a tmpfs, which nobody can write to once it is made. */
+export function bubblewrapArguments(
+  { readOnlyWorkspace, sharesNetwork }: BubblewrapPlan,
+  { programs, kernelFiles }: HostRoot,
+): string[] {
+  return [
+    // Its parent is the launcher, which outlives the worker.
+    ...['--unshare-all', '--die-with-parent', '--new-session', '--as-pid-1', '--cap-drop', 'ALL'],
+    ...(sharesNetwork ? ['--share-net'] : []),
+    ...['--hostname', 'shellfleet'],
+    ...programs.flatMap(({ path, linkTo }) =>
+      linkTo === undefined ? ['--ro-bind', path, path] : ['--symlink', linkTo, path],
+    ),
+    ...[...SETTINGS, ...(sharesNetwork ? NAMES_OF_HOSTS : [])].flatMap((path) => ['--ro-bind-try', path, path]),
+    ...['--proc', '/proc', '--ro-bind', '/proc/sys', '/proc/sys'],
+    ...kernelFiles.flatMap((path) => ['--ro-bind', '/dev/null', path]),
+    ...['--dev', '/dev', '--remount-ro', '/dev'],
+    ...['--ro-bind', '/sys/fs/cgroup', '/sys/fs/cgroup'],
+    ...['/dev/shm', '/tmp'].flatMap((path) => ['--bind', path, path]),
+    ...['--bind', '/tmp', '/var/tmp'],
+    ...[readOnlyWorkspace ? '--ro-bind' : '--bind', '/workspace', '/workspace'],
+    ...['--ro-bind', '/.shellfleet', '/.shellfleet', '--bind', '/.shellfleet-run', '/.shellfleet-run'],
+    ...['--seccomp', String(FILTER_DESCRIPTOR), '--remount-ro', '/', '--chdir', '/workspace', '--'],
+  ];
+}
+
+function toPaths(names: string): string[] {
+  return names
+    .split(/\s+/)
+    .filter(Boolean)
+    .map((name) => `/etc/${name}`);
+}

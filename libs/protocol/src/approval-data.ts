@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { APPROVAL_SCOPES } from './approval.ts';
+import { prefixRuleSchema } from './prefix-rule.ts';
+
+// What is stored of approvals, sealed. Everything in it is redacted.
+
+/** `<keyed hash of what is asked>.<nonce>`: a question that is asked again later has another id, so an old answer cannot answer it. */
+export const approvalIdSchema = z
+  .string('must be a string')
+  .regex(/^[0-9a-f]{20}\.[0-9a-f]{12}$/, 'is not an id of an approval');
+
+/** A question: what all sessions that ask it have in common, and the command that asked it first. */
+export const approvalQuestionSchema = z.object({
+  sessionId: z.string(),
+  commandId: z.string(),
+  script: z.string(),
+  reason: z.string(),
+  justification: z.string().optional(),
+  place: z.string(),
+  outside: z.literal(true).optional(),
+  cwd: z.string().optional(),
+  env: z.array(z.string()),
+  stdin: z.object({ bytes: z.number(), sha256: z.string() }).optional(),
+  firstAttempt: z.object({ exitCode: z.number().nullable(), output: z.string() }).optional(),
+  amendment: prefixRuleSchema.optional(),
+});
+export type StoredQuestion = z.infer<typeof approvalQuestionSchema>;
+
+/** Longest name of who answers, and longest reason. */
+const name = () => z.string('must be a string').min(1, 'must not be empty').max(256, 'must be at most 256 characters');
+const reason = () => z.string('must be a string').max(1_024, 'must be at most 1024 characters');
+
+/** An answer, as whoever gives it writes it. */
+export const approvalAnswerSchema = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('approve'),
+    id: approvalIdSchema,
+    scope: z.enum(APPROVAL_SCOPES, `must be one of ${APPROVAL_SCOPES.join(', ')}`),
+    answeredBy: name(),
+  }),
+  z.object({
+    type: z.literal('deny'),
+    id: approvalIdSchema,
+    reason: reason().optional(),
+    /** Cancel what waits behind it. */
+    abort: z.boolean('must be true or false').optional(),
+    answeredBy: name(),
+  }),
+  z.object({ type: z.literal('revoke'), id: approvalIdSchema, answeredBy: name() }),
+]);
+export type ApprovalAnswer = z.infer<typeof approvalAnswerSchema>;
+
+/** An approval that holds. */
+export const approvalGrantSchema = z.object({
+  question: approvalQuestionSchema,
+  scope: z.enum(APPROVAL_SCOPES),
+  answeredBy: z.string(),
+  askedAt: z.number(),
+  count: z.number(),
+});
+export type ApprovalGrant = z.infer<typeof approvalGrantSchema>;
+
+/** How a question ended, in clear. */
+export const approvalEndSchema = z.object({
+  state: z.enum(['approved', 'denied', 'expired', 'revoked', 'withdrawn']),
+  scope: z.enum(APPROVAL_SCOPES).optional(),
+  answeredBy: z.string().optional(),
+  reason: z.string().optional(),
+  abort: z.boolean().optional(),
+});
+export type ApprovalEnd = z.infer<typeof approvalEndSchema>;

@@ -1,0 +1,92 @@
+import { z } from 'zod';
+
+// What a host writes down about the entries that it saw, as one record each. Every text in it is redacted.
+
+const entry = { session: z.string(), generation: z.string(), entry: z.string() };
+const count = z.number().int().nonnegative();
+
+export const auditEventSchema = z.discriminatedUnion('type', [
+  /** This host saw the entry for the first time. `producer`: who signed it, where keys are configured. */
+  z.object({
+    type: z.literal('submission'),
+    ...entry,
+    kind: z.string(),
+    acceptedAt: z.string(),
+    policy: z.string(),
+    image: z.string().optional(),
+    script: z.string().optional(),
+    /** Characters of the script that are not in `script`. */
+    scriptOmitted: count.optional(),
+    operation: z.string().optional(),
+    path: z.string().optional(),
+    producer: z.string().optional(),
+  }),
+  z.object({
+    type: z.literal('decision'),
+    ...entry,
+    decision: z.enum(['admit', 'hold', 'deny']),
+    reason: z.string().optional(),
+    by: z.string().optional(),
+    outside: z.literal(true).optional(),
+    /** Of the rules that decided. */
+    digest: z.string(),
+  }),
+  z.object({
+    type: z.literal('answer'),
+    question: z.string(),
+    decision: z.enum(['approve', 'deny', 'revoke']),
+    scope: z.string().optional(),
+    answeredBy: z.string(),
+    /** Whose key signed it, where keys are configured. */
+    approver: z.string().optional(),
+    reason: z.string().optional(),
+  }),
+  z.object({ type: z.literal('start'), ...entry, fence: count, epoch: count }),
+  z.object({
+    type: z.literal('end'),
+    ...entry,
+    outcome: z.string(),
+    exitCode: z.number().nullable(),
+    reason: z.string().optional(),
+    error: z.string().optional(),
+    stdoutBytes: count,
+    stderrBytes: count,
+    redactions: count,
+    runMs: z.number(),
+  }),
+  /** Something was not signed as it must be. `problem`: which part of the check failed. */
+  z.object({
+    type: z.literal('unauthorized'),
+    kind: z.string(),
+    session: z.string().optional(),
+    generation: z.string().optional(),
+    entry: z.string().optional(),
+    question: z.string().optional(),
+    problem: z.string(),
+  }),
+  /** The line before is incomplete: the process or its disk ended in the middle of it. */
+  z.object({ type: z.literal('interrupted') }),
+  /** Records of starts and ends that could not be written. */
+  z.object({ type: z.literal('lost'), count }),
+  /** Everything up to this record was removed because of its age. */
+  z.object({ type: z.literal('pruned'), through: count }),
+  /** At its start the host did not find the record that was anchored last. */
+  z.object({ type: z.literal('cut'), anchored: count, found: count }),
+]);
+export type AuditEvent = z.infer<typeof auditEventSchema>;
+
+export const auditRecordSchema = z.object({
+  /** Counts the records of a tenant on a host, from 1. */
+  n: count,
+  at: z.string(),
+  /** Id of the key that authenticates it. */
+  key: z.string(),
+  /** `mac` of the record before. */
+  previous: z.string(),
+  event: auditEventSchema,
+});
+export type AuditRecord = z.infer<typeof auditRecordSchema>;
+
+/** The last record of a chain, and what authenticates it with everything before it. */
+export const auditHeadSchema = z.object({ n: count, mac: z.string() });
+export type AuditHead = z.infer<typeof auditHeadSchema>;

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FleetCli } from '../support/fleet-cli.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// A person at a terminal answers what agents ask.
+
+const spec = { approval: 'unless-trusted' as const };
+
+let it: TestFleet;
+let cli: FleetCli;
+beforeAll(async () => {
+  it = await startFleet();
+  cli = new FleetCli(it);
+});
+afterAll(() => it?.end());
+
+async function onlyQuestion(script: string) {
+  return until(
+    async () => (await it.fleet.approvals.list()).find((question) => question.script === script),
+    (found) => found !== undefined,
+    30_000,
+  );
+}
+
+test('a person sees what will run, approves it, and it runs; what is denied does not', async () => {
+  const session = await it.fleet.session('asks', spec);
+  const watch = cli.start(['approvals', 'watch']);
+  const approved = session.run('touch approved; ls');
+  const question = await onlyQuestion('touch approved; ls');
+  await until(
+    () => watch.output().stdout.toString(),
+    (shown) => shown.includes('  | touch approved; ls') && shown.includes(`approvals approve ${question?.id}`),
+    30_000,
+  );
+  expect(await cli.run(['approvals', 'approve', question?.id ?? '', '--by', 'a person'])).toMatchObject({
+    exitCode: 0,
+  });
+  expect(await approved).toMatchObject({ outcome: 'success', stdout: 'approved\n' });
+  await until(
+    () => watch.output().stdout.toString(),
+    (shown) => /approved +by a person/.test(shown),
+    30_000,
+  );
+
+  const refused = session.run('touch refused');
+  const second = await onlyQuestion('touch refused');
+  expect(await cli.run(['approvals', 'deny', second?.id ?? '', '--reason', 'not now'])).toMatchObject({ exitCode: 0 });
+  expect(await refused).toMatchObject({
+    outcome: 'denial',
+    reason: 'approver',
+    stderr: expect.stringContaining('not now'),
+  });
+  watch.child.kill('SIGINT');
+  await watch.end;
+});
+
+test('an answer to a question that does not wait any more is refused, with a reason', async () => {
+  expect(await cli.run(['approvals', 'approve', 'gone'])).toMatchObject({ exitCode: 2 });
+});

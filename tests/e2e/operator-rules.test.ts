@@ -1,0 +1,138 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expectedResult } from '../support/expected-result.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// One host whose operator has rules. Each test begins with the rules below.
+
+const RULES = `
+rules:
+  - { pattern: [git, push], decision: forbid, justification: Only the release job pushes. }
+  - { pattern: [git, fetch], decision: prompt }
+  - { pattern: [echo], decision: allow }
+`;
+const folder = mkdtempSync(join(tmpdir(), 'sf-rules-'));
+const rules = join(folder, 'rules.yaml');
+const config = join(folder, 'config.yaml');
+let stack: TestFleet;
+let ids = 0;
+const nextId = () => `ruled-${++ids}`;
+
+beforeAll(async () => {
+  writeFileSync(rules, RULES);
+  writeFileSync(config, `rules: [${rules}]\n`);
+  stack = await startFleet({ env: { SHELLFLEET_CONFIG: config } });
+});
+afterAll(async () => {
+  await stack?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+beforeEach(() => change(RULES));
+
+const logged = (text: string) => stack.workers[0]?.log.split(text).length ?? 0;
+
+/** Resolves when the host has read the file. */
+async function change(text: string, how: 'rules.reloaded' | 'rules.reload-failed' = 'rules.reloaded'): Promise<void> {
+  if (text === current) return;
+  const before = logged(how);
+  current = text;
+  writeFileSync(rules, text);
+  stack.workers[0]?.signal('SIGHUP');
+  await until(
+    () => logged(how),
+    (count) => count > before,
+  );
+}
+let current = RULES;
+
+const denied = (session: string, stderr: string) =>
+  expectedResult(session, {
+    ...{ outcome: 'denial', exitCode: null, reason: 'policy', stderr: `Denied: ${stderr}\n` },
+    // No command has written anything.
+    totals: { stdoutBytes: 0, stderrBytes: 0, stdoutLines: 0, stderrLines: 0 },
+  });
+const PUSH_DENIED = 'The rule `git push` forbids `git push`. Only the release job pushes.';
+
+test('what a rule forbids is a denial with its justification, what one allows runs, and what one prompts for waits for a person', async () => {
+  const id = nextId();
+  const session = await stack.fleet.session(id);
+  expect(await session.run('echo allowed')).toEqual(expectedResult(id, { stdout: 'allowed\n' }));
+  expect(await session.run('true && git push')).toEqual(denied(id, PUSH_DENIED));
+  const asked = session.run('git fetch || true');
+  const [question] = await until(
+    () => stack.fleet.approvals.list(),
+    ({ length }) => length === 1,
+  );
+  expect(question).toMatchObject({ sessionId: id, script: 'git fetch || true' });
+  await stack.fleet.approvals.approve(question?.id ?? '');
+  expect(await asked).toMatchObject({ outcome: 'success' });
+});
+
+test('changed rules hold for the next command, and for one that waits for a person: forbid wins', async () => {
+  const session = await stack.fleet.session(nextId());
+  await session.run('echo opened');
+  const asked = session.run('git fetch');
+  await until(
+    () => stack.fleet.approvals.list(),
+    ({ length }) => length === 1,
+  );
+  await change(RULES.replace('prompt', 'forbid'));
+  expect(await asked).toMatchObject({
+    outcome: 'denial',
+    reason: 'policy',
+    stderr: expect.stringContaining('forbids `git fetch`'),
+  });
+  await change(RULES.replace('push', 'pull'));
+  expect(await session.run('git push')).toMatchObject({ outcome: 'failure' });
+});
+
+test('while changed rules are not valid, those before hold, and `hosts` says what to mend', async () => {
+  const session = await stack.fleet.session(nextId());
+  await change('rules: [', 'rules.reload-failed');
+  expect(await session.run('git push')).toMatchObject({ outcome: 'denial' });
+  const warnings = async () => (await stack.fleet.hosts())[0]?.warnings;
+  expect(await until(warnings, (found) => found !== undefined)).toEqual([
+    expect.stringMatching(/^Rules were changed and are not valid, so those read at .* hold: .*rules\.yaml, line 1: /),
+  ]);
+  await change(`${RULES}# mended\n`);
+  await until(warnings, (found) => found === undefined);
+});
+
+test('rules that only report refuse nothing, and the log has what they would have done', async () => {
+  await change(`${RULES}reportOnly: true\n`);
+  const result = await (await stack.fleet.session(nextId())).run('git push');
+  expect(result).toMatchObject({ outcome: 'failure' });
+  const line = stack.workers[0]?.log.split('\n').find((text) => text.includes('rules.reported'));
+  expect(JSON.parse(line ?? '{}')).toMatchObject({ requirement: 'forbidden', rules: ['git push'] });
+  expect(line).toContain(result.commandId);
+});
+
+test('startup commands are decided like commands, and nothing goes to a shell that rules cannot read', async () => {
+  const forbidden = await stack.fleet.session(nextId(), { startupCommands: ['git push'] });
+  expect(await forbidden.run('echo never')).toMatchObject({
+    outcome: 'denial',
+    stderr:
+      'Denied: The startup command `git push` of its session: The rule `git push` forbids `git push`. Only the release job pushes.\n',
+  });
+  const session = await stack.fleet.session(nextId(), { approval: 'never' });
+  await session.run('echo opened');
+  expect(await session.run('cat', { stdin: ['echo ', 'hidden'] })).toMatchObject({
+    outcome: 'denial',
+    stderr: expect.stringContaining('allow: { unjudged: [stdin] }'),
+  });
+  await expect(session.attach()).rejects.toMatchObject({
+    code: 'SANDBOX_UNAVAILABLE',
+    message: expect.stringContaining('allow: { unjudged: [terminals] }'),
+  });
+});
+
+test('a worker does not start with rules that are not valid, and says why', async () => {
+  const broken = join(folder, 'broken.yaml');
+  writeFileSync(broken, `rules: [${broken}]\n`);
+  await expect(startFleet({ env: { SHELLFLEET_CONFIG: broken } })).rejects.toThrow(
+    `ended with 2 before it was ready:\nSHELLFLEET_CONFIG: rules: ${broken}, line 1: rules[0] must be a rule`,
+  );
+});

@@ -1,0 +1,115 @@
+import { type Approval, type Command, Fleet, type Session } from '@shellfleet/client';
+import type { FakeSandbox } from '@shellfleet/worker/test-support';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
+import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { until, untilFound } from '../support/until.ts';
+
+// Hundreds of sessions that ask, on real workers whose shells are in memory.
+
+vi.mock('../../apps/worker/src/shell/connect-shell.ts', () => ({
+  connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
+}));
+
+let own: OwnRedis;
+let fleet: Fleet;
+let workers: FakeShellWorker[] = [];
+const of = newFleet();
+
+const startWorkers = async () => {
+  const redisUrl = own.url;
+  workers = await Promise.all(['h1', 'h2'].map((id) => startFakeShellWorker({ redisUrl, ...of, id, slots: 300 })));
+};
+const closeWorkers = () => Promise.all(workers.map(({ worker }) => worker.close('end', 2_000)));
+
+beforeAll(async () => {
+  own = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'everysec'); // a killed process loses nothing that it has written;
+  await startWorkers();
+  fleet = await Fleet.connect({ redisUrl: own.url, namespace: of.namespace, sealKeys: [of.sealKey] });
+});
+afterAll(async () => {
+  await fleet?.close();
+  await closeWorkers();
+  await own?.[Symbol.asyncDispose]();
+});
+
+const open = (name: string, count: number): Promise<Session[]> =>
+  Promise.all(Array.from({ length: count }, (_, index) => fleet.session(`${name}-${index}`)));
+const begun = () => workers.reduce((sum, worker) => sum + worker.begun(), 0);
+const busySlots = async () => (await fleet.hosts()).reduce((sum, { slots, free }) => sum + slots - free, 0);
+const submitAll = (sessions: readonly Session[], script: string) =>
+  Promise.all(sessions.map((session) => session.submit(script)));
+const endsOf = async (commands: readonly Command[]) => {
+  const results = await Promise.all(commands.map((command) => command.result()));
+  return [...new Set(results.map(({ outcome }) => outcome))];
+};
+const shown = async () => (await fleet.approvals.list()).map(({ script, count }) => `${script}: ${count}`).sort();
+
+test('1000 sessions ask one of two questions: both are shown, no slot is busy, and a kill of Redis and a restart of every worker change nothing; one answer lets 500 go on, another ends 500', {
+  timeout: 120_000,
+}, async () => {
+  const [left, right] = [await open('left', 500), await open('right', 500)];
+  const commands = [await submitAll(left, 'ask left'), await submitAll(right, 'ask right')] as const;
+  const both = ['ask left: 500', 'ask right: 500'];
+  await until(shown, (list) => list.join() === both.join(), 60_000);
+  await until(busySlots, (busy) => busy === 0, 60_000);
+  const before = await fleet.approvals.list();
+  await closeWorkers();
+  await own.restart();
+  await startWorkers();
+  await until(
+    () => shown().catch(() => []),
+    (list) => list.join() === both.join(),
+  );
+  expect(await fleet.approvals.list()).toEqual(before);
+  expect(begun()).toBe(0);
+  const idOf = (script: string) => before.find((approval) => approval.script === script)?.id ?? '';
+  await fleet.approvals.approve(idOf('ask left'));
+  await fleet.approvals.deny(idOf('ask right'));
+  expect(await endsOf(commands[1])).toEqual(['denial']);
+  expect(await endsOf(commands[0])).toEqual(['success']);
+  expect(begun()).toBe(500);
+  await Promise.all(left.map((session) => session.close()));
+});
+
+test('once a revocation has resolved, no host starts another command on the grant; what waits is asked', {
+  timeout: 60_000,
+}, async () => {
+  const sessions = await open('revoked', 40);
+  const first = await sessions[0]!.submit('ask often');
+  const [{ id }] = (await until(
+    () => fleet.approvals.list(),
+    (list) => list.length === 1,
+  )) as [Approval];
+  await fleet.approvals.approve(id, { scope: 'prefix' });
+  await first.result();
+  const times: number[] = [];
+  let grant = id;
+  for (let round = 0; round < 4; round += 1) {
+    const waiting = new Set<string>();
+    const submitted = await Promise.all(sessions.map((session) => submitAll(Array(10).fill(session), 'ask often')));
+    const ends = submitted.flat().map(async (command) => {
+      waiting.add(command.id);
+      await command.result();
+      waiting.delete(command.id);
+    });
+    const before = begun();
+    await until(begun, (count) => count > before + 40);
+    const from = performance.now();
+    await fleet.approvals.revoke(grant);
+    times.push(performance.now() - from);
+    const atRevocation = begun();
+    const isAsked = async () => {
+      const asking = new Set([...waiting].map((commandId) => commandId.split('.')[0]));
+      const [question] = await fleet.approvals.list();
+      return asking.size === (question?.count ?? 0) ? question : undefined;
+    };
+    const question = await untilFound('the question of all that wait', isAsked, 30_000);
+    expect(begun()).toBe(atRevocation);
+    grant = question.id;
+    await fleet.approvals.approve(grant, { scope: 'prefix' });
+    await Promise.all(ends);
+  }
+  // Without the confirmations of the hosts it takes two seconds.
+  expect(Math.min(...times)).toBeLessThan(1_000);
+});

@@ -1,0 +1,278 @@
+import { Fleet, type Session, type SessionSpec } from '@shellfleet/client';
+import { approvalKeys, askersKey } from '@shellfleet/protocol';
+import type { FakeSandbox } from '@shellfleet/worker/test-support';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
+import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { until } from '../support/until.ts';
+
+// Questions and answers, with two real workers whose shells are in memory.
+
+vi.mock('../../apps/worker/src/shell/connect-shell.ts', () => ({
+  connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
+}));
+
+let own: OwnRedis;
+let fleet: Fleet;
+let workers: FakeShellWorker[];
+const of = newFleet();
+let sessions = 0;
+
+beforeAll(async () => {
+  own = await startOwnRedis();
+  const redisUrl = own.url;
+  workers = await Promise.all(['h1', 'h2'].map((id) => startFakeShellWorker({ redisUrl, ...of, id })));
+  fleet = await Fleet.connect({ redisUrl, namespace: of.namespace, sealKeys: [of.sealKey] });
+});
+afterAll(async () => {
+  await fleet?.close();
+  await Promise.all(workers?.map(({ worker }) => worker.close('end', 1_000)));
+  await own?.[Symbol.asyncDispose]();
+});
+
+const open = (spec: SessionSpec = {}) => fleet.session(`s${++sessions}`, spec);
+const asked = (script: string) =>
+  until(
+    async () => (await fleet.approvals.list()).find((approval) => approval.script === script),
+    (found) => found !== undefined,
+  ).then((found) => found!);
+const eventsOf = async (session: Session) => {
+  const types: string[] = [];
+  const stop = AbortSignal.timeout(300);
+  try {
+    for await (const { type, data } of session.events({ signal: stop }))
+      if (type.startsWith('approval')) types.push(`${type} ${JSON.stringify(data)}`);
+  } catch {}
+  return types;
+};
+
+describe('a question', () => {
+  test('is shown with everything that will run, and starts once it is approved', async () => {
+    const session = await open({ image: 'debian' });
+    const command = await session.submit('ask me', { cwd: '/tmp', env: { NAME: 'v' }, stdin: 'abc' });
+    const approval = await asked('ask me');
+    expect(approval).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{20}\.[0-9a-f]{12}$/),
+      state: 'pending',
+      sessionId: session.id,
+      commandId: command.id,
+      script: 'ask me',
+      reason: 'it asks',
+      place: 'policy docker, image debian',
+      cwd: '/tmp',
+      env: ['NAME'],
+      stdin: { bytes: 3, sha256: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' },
+      amendment: { pattern: ['ask', 'me'], decision: 'allow' },
+      count: 1,
+      askedAt: expect.any(String),
+      expiresAt: expect.any(String),
+    });
+    expect(Date.parse(approval.expiresAt) - Date.parse(approval.askedAt)).toBe(600_000);
+    await fleet.approvals.approve(approval.id, { answeredBy: 'alice' });
+    expect(await command.result()).toMatchObject({ outcome: 'success' });
+    expect(await eventsOf(session)).toEqual([
+      `approval.requested ${JSON.stringify({ id: approval.id, reason: 'it asks', expiresAt: approval.expiresAt })}`,
+      `approval.answered ${JSON.stringify({ id: approval.id, decision: 'approved', scope: 'command', answeredBy: 'alice' })}`,
+    ]);
+    expect(await fleet.approvals.list()).toEqual([]);
+  });
+
+  test('S3-01: that is denied ends its command, with who and why; what waits behind it goes on, or is cancelled with abort', async () => {
+    const session = await open();
+    const denied = await session.submit('ask no');
+    const behind = await session.submit('true');
+    await fleet.approvals.deny((await asked('ask no')).id, 'not today', { answeredBy: 'bob' });
+    expect(await denied.result()).toMatchObject({
+      outcome: 'denial',
+      reason: 'approver',
+      stderr: 'Denied: bob denied it: not today\n',
+    });
+    expect(await behind.result()).toMatchObject({ outcome: 'success' });
+    const aborted = await session.submit('ask no more');
+    const cancelled = await session.submit('true');
+    await fleet.approvals.deny((await asked('ask no more')).id, undefined, { abort: true });
+    expect(await aborted.result()).toMatchObject({ outcome: 'denial', reason: 'approver' });
+    expect(await cancelled.result()).toMatchObject({ outcome: 'cancellation' });
+  });
+
+  test('that nobody answers ends its command with an error, which is no denial', async () => {
+    const session = await open({ approvalTimeoutMs: 300 });
+    const command = await session.submit('ask in time');
+    expect(await command.result()).toMatchObject({ outcome: 'error', error: { code: 'APPROVAL_EXPIRED' } });
+    expect(await fleet.approvals.list()).toEqual([]);
+  });
+
+  test('does not run down the timeout of its command, and gives the slot back while no shell is there', async () => {
+    const session = await open();
+    const command = await session.submit('ask for long', { timeoutMs: 400 });
+    const { id } = await asked('ask for long');
+    await until(
+      () => session.info(),
+      ({ hostId }) => hostId === null,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await fleet.approvals.approve(id);
+    expect(await command.result()).toMatchObject({ outcome: 'success' });
+  });
+
+  test('of a session with a shell keeps the slot, shown as such and counted by its host, until the session is idle for too long', async () => {
+    const session = await open({ idleTimeoutMs: 1_500 });
+    await session.run('true');
+    const command = await session.submit('ask with a shell');
+    const { id } = await asked('ask with a shell');
+    expect(await session.info()).toMatchObject({ state: 'ready', heldCommandId: command.id });
+    const { hostId } = await session.info();
+    await until(
+      () => fleet.hosts(),
+      (hosts) => hosts.find((host) => host.id === hostId)?.held === 1,
+    );
+    await until(
+      () => session.info(),
+      (info) => info.hostId === null,
+    );
+    // The shell that would have run it is gone, so it is asked again.
+    await fleet.approvals.approve(id);
+    const again = await until(
+      async () => (await fleet.approvals.list()).find(({ script }) => script === 'ask with a shell'),
+      (found) => found !== undefined && found.id !== id,
+    );
+    await fleet.approvals.approve(again!.id);
+    expect(await command.result()).toMatchObject({ outcome: 'success' });
+    expect((await session.info()).heldCommandId).toBeUndefined();
+  });
+
+  test('that Redis has lost is asked again', async () => {
+    const session = await open();
+    const command = await session.submit('ask after a loss');
+    const { id } = await asked('ask after a loss');
+    const keys = approvalKeys(of.namespace, 'default');
+    await own.redis.del(keys.asked, keys.pending, keys.questions, keys.rounds, askersKey(keys, id));
+    const again = await asked('ask after a loss');
+    expect(again.id).not.toBe(id);
+    await fleet.approvals.approve(again.id);
+    expect(await command.result()).toMatchObject({ outcome: 'success' });
+  });
+
+  test('is withdrawn when its command is cancelled, or its session closed', async () => {
+    const session = await open();
+    const command = await session.submit('ask and cancel');
+    const { id } = await asked('ask and cancel');
+    await command.cancel();
+    expect(await command.result()).toMatchObject({ outcome: 'cancellation' });
+    const other = await open();
+    await other.submit('ask and close');
+    await asked('ask and close');
+    await other.close();
+    await until(
+      () => fleet.approvals.list(),
+      (list) => list.length === 0,
+    );
+    await expect(fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
+  });
+
+  test('is watched: when it is asked, by how many, and how it ended', async () => {
+    const stop = new AbortController();
+    const seen: string[] = [];
+    const watching = (async () => {
+      for await (const { script, state, count, answeredBy } of fleet.approvals.watch({ signal: stop.signal }))
+        seen.push(`${script} ${state} ${count} ${answeredBy ?? ''}`);
+    })();
+    const first = await (await open()).submit('ask watchers');
+    await until(
+      async () => seen.length,
+      (length) => length === 1,
+    );
+    const second = await (await open()).submit('ask watchers');
+    await until(
+      async () => seen.length,
+      (length) => length === 2,
+    );
+    await fleet.approvals.approve((await asked('ask watchers')).id, { answeredBy: 'carol' });
+    await Promise.all([first.result(), second.result()]);
+    await until(
+      async () => seen.length,
+      (length) => length === 3,
+    );
+    expect(seen).toEqual(['ask watchers pending 1 ', 'ask watchers pending 2 ', 'ask watchers approved 2 carol']);
+    stop.abort();
+    await expect(watching).rejects.toThrow();
+  });
+});
+
+describe('an approval', () => {
+  test('S3-04: of a command holds for what asked, and not for the next that asks the same', async () => {
+    const session = await open();
+    const command = await session.submit('ask once');
+    const { id } = await asked('ask once');
+    await fleet.approvals.approve(id);
+    await command.result();
+    const again = await session.submit('ask once');
+    const next = await asked('ask once');
+    expect(next.id).not.toBe(id);
+    await expect(fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
+    await fleet.approvals.deny(next.id);
+    expect(await again.result()).toMatchObject({ outcome: 'denial' });
+  });
+
+  test('S3-02, S3-03: of a session holds there for the same question, in no other session and for nothing else', async () => {
+    const [session, other] = [await open(), await open()];
+    const first = await session.submit('ask of session');
+    await fleet.approvals.approve((await asked('ask of session')).id, { scope: 'session' });
+    await first.result();
+    expect(await session.run('ask of session')).toMatchObject({ outcome: 'success' });
+    const elsewhere = await other.submit('ask of session');
+    await fleet.approvals.deny((await asked('ask of session')).id);
+    expect(await elsewhere.result()).toMatchObject({ outcome: 'denial' });
+    const changed = await session.submit('ask of session', { env: { A: '1' } });
+    await fleet.approvals.deny((await asked('ask of session')).id);
+    expect(await changed.result()).toMatchObject({ outcome: 'denial' });
+  });
+
+  test('S3-01: of a prefix holds for every session of the tenant until it is revoked, and lifts nothing that is forbidden', async () => {
+    const first = await (await open()).submit('ask prefix 1');
+    const { id } = await asked('ask prefix 1');
+    await fleet.approvals.approve(id, { scope: 'prefix', answeredBy: 'dave' });
+    await first.result();
+    const session = await open();
+    expect(await session.run('ask prefix 2')).toMatchObject({ outcome: 'success' });
+    expect(await session.run('forbid prefix')).toMatchObject({ outcome: 'denial', reason: 'policy' });
+    expect(await fleet.approvals.list({ state: 'approved' })).toContainEqual(
+      expect.objectContaining({ id, state: 'approved', scope: 'prefix', answeredBy: 'dave' }),
+    );
+    await fleet.approvals.revoke(id);
+    const after = await session.submit('ask prefix 3');
+    await fleet.approvals.deny((await asked('ask prefix 3')).id);
+    expect(await after.result()).toMatchObject({ outcome: 'denial' });
+    await expect(fleet.approvals.revoke(id)).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
+  });
+});
+
+test('questions of a session that were denied several times in a row are not shown for a while', async () => {
+  const session = await open();
+  for (const attempt of [1, 2, 3, 4]) {
+    const command = await session.submit(`ask again ${attempt}`);
+    await fleet.approvals.deny((await asked(`ask again ${attempt}`)).id);
+    await command.result();
+  }
+  const refused = await session.run('ask again 5');
+  expect(refused).toMatchObject({ outcome: 'denial', reason: 'policy' });
+  expect(refused.stderr).toContain('denied several times in a row');
+});
+
+test('an answer that no process of the fleet has sealed is refused', async () => {
+  const command = await (await open()).submit('ask a forger');
+  const { id } = await asked('ask a forger');
+  const keys = approvalKeys(of.namespace, 'default');
+  await own.redis.xadd(
+    keys.answers,
+    '*',
+    'd',
+    JSON.stringify({ type: 'approve', id, scope: 'command', answeredBy: 'x' }),
+  );
+  await until(
+    () => own.redis.xlen(keys.answers),
+    (length) => length === 0,
+  );
+  expect(await asked('ask a forger')).toMatchObject({ id });
+  await command.cancel();
+});

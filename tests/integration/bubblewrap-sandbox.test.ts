@@ -1,0 +1,214 @@
+import { chmod, chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createHostSandboxes, openBubblewrap } from '@shellfleet/worker';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type BoxBehindWall, type BoxesBehindWall, openBoxesBehindWall } from '../support/boxes-behind-wall.ts';
+import { isRoot, processesOf } from '../support/host-leftovers.ts';
+import { KeeperTerminal } from '../support/keeper-terminal.ts';
+import { until } from '../support/until.ts';
+
+const UID = 4719;
+const MIB = 2 ** 20;
+describe.runIf(isRoot)('the bubblewrap policy', () => {
+  let boxes: BoxesBehindWall;
+  let shared: BoxBehindWall;
+  beforeAll(async () => {
+    boxes = await openBoxesBehindWall(UID, openBubblewrap);
+    shared = await boxes.start();
+  });
+  afterAll(() => boxes?.close());
+  const run = (script: string) => shared.client.run(script);
+
+  test('is offered on this machine, and refused with what is missing where there is no bwrap', async () => {
+    await boxes.sandboxes.check();
+    await expect(openBubblewrap(boxes.options.folder, '/nonexistent')).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      message: expect.stringContaining('apt-get install bubblewrap'),
+    });
+  });
+
+  test('a host where bubblewrap cannot make its namespaces does not offer it, with the words of bubblewrap', async () => {
+    const wall = boxes.options.wall;
+    if (wall === undefined) throw new Error('there is no wall');
+    const blocked = await createHostSandboxes({
+      ...boxes.options,
+      wall: {
+        ...wall,
+        plan: (spec, allowances) => {
+          const { plan, program } = wall.plan(spec, allowances);
+          const [bwrap = '', ...rest] = program;
+          return { plan, program: [bwrap, '--bind', '/nonexistent', '/nonexistent', ...rest] };
+        },
+      },
+    });
+    await expect(blocked.check()).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      message: expect.stringMatching(/bubblewrap policy: .*bwrap: Can't find source path \/nonexistent/),
+    });
+  });
+
+  describe('what a session sees', () => {
+    test('its root folder is empty but for programs, settings and its own folders, and nobody can write to it', async () => {
+      const { out } =
+        await run(`ls -A / | tr '\\n' ' '; echo; ls -A /sys /var; touch /new /usr/new /etc/new /dev/new /sys/new 2>&1 | wc -l
+        ls -A /run /home /root /opt /srv /boot 2>&1 | grep -vc 'No such file'; ls /etc | grep -E 'shadow|sudoers|ssh|docker|hosts|resolv'`);
+      const [root, ...rest] = out.split('\n');
+      expect(root?.split(' ').filter((name) => !/^(lib|lib32|lib64|libx32)$/.test(name))).toEqual(
+        expect.arrayContaining([
+          '.shellfleet',
+          '.shellfleet-run',
+          'bin',
+          'dev',
+          'etc',
+          'proc',
+          'sys',
+          'tmp',
+          'usr',
+          'var',
+        ]),
+      );
+      expect(root).not.toMatch(/ (home|root|run|opt|srv|boot|mnt) /);
+      expect(rest.join('\n')).toBe('/sys:\nfs\n\n/var:\ntmp\n5\n0\n');
+    });
+
+    test('it is the operator’s user, without capabilities, new privileges or other groups, behind the filter of system calls', async () => {
+      const { out } = await run(
+        `id -u; id -g; id -G; grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t'`,
+      );
+      expect(out.split('\n')).toEqual([
+        ...[String(UID), String(UID), String(UID)],
+        ...['Inh', 'Prm', 'Eff', 'Bnd', 'Amb'].map((set) => `Cap${set}:0000000000000000`),
+        ...['NoNewPrivs:1', 'Seccomp:2', ''],
+      ]);
+    });
+
+    test('the environment is clean, the name is not the host’s, and a process of the host cannot be seen', async () => {
+      const { out } = await run(
+        `env | cut -d= -f1 | sort | grep -v '^_$' | tr '\\n' ' '; echo; uname -n; ls -d /proc/[0-9]* | wc -l; cat /proc/net/dev`,
+      );
+      const [env, name, processes, ...interfaces] = out.split('\n');
+      expect([env, name]).toEqual(['HOME PATH PWD SHLVL ', 'shellfleet']);
+      expect(interfaces.filter((line) => /^ *[^ ]+: /.test(line))).toEqual([expect.stringMatching(/^ *lo: /)]);
+      expect(Number(processes)).toBeLessThan(8);
+    });
+
+    test('the kernel answers forbidden calls as the profile says', async () => {
+      const [ring, trace, unshare, keyctl] = process.arch === 'x64' ? [425, 101, 272, 250] : [425, 117, 97, 219];
+      const calls = [
+        ...['$$', `${ring}, 1, 0`, `${trace}, 0, 0`, `${unshare}, 0x10000000`, `${keyctl}, 0, 0`],
+        ...[
+          '435, 0, 0',
+          `${process.arch === 'x64' ? 41 : 198}, 40, 1, 0`,
+          `${process.arch === 'x64' ? 41 : 198}, 1, 1, 0`,
+        ],
+      ].slice(1);
+      const script = calls.map((call) => `print syscall(${call}) == -1 ? $! + 0 : 0, " ";`).join('');
+      expect((await run(`perl -e '${script}'`)).out.trim()).toBe('1 1 1 1 38 1 0');
+    });
+  });
+
+  describe('a shell behind it is a shell like any other', () => {
+    test('state, exit, files, input, a terminal and a background process', async () => {
+      const { client } = await boxes.start();
+      await client.run('kept=yes; cd /tmp; sleep 1000 &');
+      expect((await client.run('exit 3')).code).toBe(3);
+      expect((await client.run('echo $kept; pwd; echo oops >&2; (exit 4)')).out).toBe('yes\n/tmp\n');
+      expect((await client.run('cat', { stdin: Buffer.from('given') })).out).toBe('given');
+      await client.run('echo text > /workspace/file');
+      const terminal = new KeeperTerminal(client.shell);
+      terminal.type('cat /workspace/file; tty\n');
+      await until(
+        () => terminal.shown,
+        (shown) => /text\r\n\/dev\/pts\/\d/.test(shown),
+      );
+    });
+
+    test('a timeout ends the whole tree and keeps the shell', async () => {
+      const { client } = await boxes.start();
+      await client.run('kept=yes');
+      const ended = await client.run(`trap '' TERM INT; sh -c 'trap "" TERM INT; sleep 8765 & sleep 8765'`, {
+        timeoutMs: 300,
+        killGraceMs: 300,
+      });
+      expect(ended.end.reason).toBe('wall');
+      expect((await client.run('pgrep -x sleep; echo $kept')).out).toBe('yes\n');
+    });
+
+    test('a session that is out of memory dies as one, and the host knows why', async () => {
+      const { sandbox, client } = await boxes.start({ limits: { memoryBytes: 64 * MIB, pids: 64 } });
+      const bomb = await client.run(`python3 -c 'x = bytearray(200 * 2**20)'`).catch(() => undefined);
+      if (bomb === undefined) expect((await sandbox.died).reason).toBe('oom');
+      else expect([bomb.code, (await client.run('echo on')).out]).toEqual([137, 'on\n']);
+    });
+  });
+
+  describe('its workspace', () => {
+    let folder: string;
+    beforeAll(async () => {
+      folder = await mkdtemp('/var/lib/sf-wall-');
+      await mkdir(join(folder, 'project'));
+      for (const path of [folder, join(folder, 'project')]) {
+        await chmod(path, 0o755);
+        await chown(path, UID, UID);
+      }
+    });
+    afterAll(() => rm(folder, { recursive: true }));
+
+    test('a folder of the host is written to, and with read-only only read; temporary files can always be written', async () => {
+      const path = join(folder, 'project');
+      const writes = await boxes.start({ workspace: path });
+      await writes.client.run('echo first > f; echo $PWD');
+      expect(await readFile(join(path, 'f'), 'utf8')).toBe('first\n');
+      for (const spec of [
+        { workspace: path, sandbox: { mode: 'read-only' } },
+        { workspace: { path, readOnly: true } },
+      ] as const) {
+        const { client } = await boxes.start(spec);
+        const { out, err, code } = await client.run('cat f; echo t > /tmp/t; cat /tmp/t; echo second > f');
+        expect([out, code, err]).toEqual(['first\nt\n', 1, expect.stringContaining('Read-only file system')]);
+      }
+    });
+
+    test('a session that names none has one of its own, which goes with it', async () => {
+      const { sandbox, client } = await boxes.start();
+      await client.run('echo mine > f');
+      expect((await boxes.filesOf(sandbox)).length).toBeGreaterThanOrEqual(3);
+      await sandbox.remove();
+      expect(await boxes.filesOf(sandbox)).toEqual([]);
+    });
+  });
+
+  test('a new worker finds the shells that run, with everything in them, and takes them over', async () => {
+    const { sandbox, client } = await boxes.start();
+    await client.run('kept=yes; fn() { echo "fn $1"; }');
+    const restarted = await createHostSandboxes(boxes.options);
+    const found = (await restarted.list()).find(({ sandbox: { id } }) => id === sandbox.id);
+    expect(found).toMatchObject({ state: 'running', sandbox: { session: sandbox.session, link: sandbox.link } });
+    if (found === undefined) throw new Error('it was not found');
+    client.shell.disconnect();
+    const next = await boxes.connect(found.sandbox, 2);
+    expect((await next.run('echo $kept; fn here')).out).toBe('yes\nfn here\n');
+    await restarted.close();
+  });
+
+  test.each(['keeper', 'wall', 'launcher'] as const)(
+    'when the %s is killed the whole session ends with it',
+    async (victim) => {
+      const others = await processesOf(UID);
+      const { sandbox, client } = await boxes.start();
+      await client.run('(setsid sleep 3457 &) ; sleep 3457 & true');
+      const pids = await boxes.processesOf(sandbox);
+      process.kill(victim === 'keeper' ? await childOf(pids.wall) : pids[victim], 'SIGKILL');
+      expect(await sandbox.died).toEqual({ reason: 'killed', exitCode: null });
+      await expect.poll(() => processesOf(UID)).toEqual(others);
+    },
+  );
+});
+
+async function childOf(parent: number): Promise<number> {
+  for (const pid of await processesOf(UID)) {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    if (Number(/^PPid:\s+(\d+)/m.exec(status)?.[1]) === parent) return pid;
+  }
+  throw new Error(`${parent} has no child`);
+}

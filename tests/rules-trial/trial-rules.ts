@@ -1,0 +1,37 @@
+import { compileRules, type Decision, decide } from '@shellfleet/policy';
+import type { PrefixRule } from '@shellfleet/protocol';
+
+/** Where the programs of the trial lie. */
+export const PROGRAMS_PATH = '/trial/programs';
+
+/** Programs that record their arguments. Those of `PATH` are no others. */
+export const PROGRAMS = 'git cargo tool say cat find sed uniq grep rm wipe evil status log head ls x a look'.split(' ');
+
+const allow = (...pattern: PrefixRule['pattern']): PrefixRule => ({ pattern, decision: 'allow' });
+const RULES = [allow('git', ['status', 'log']), allow('cargo', 'check'), allow('tool', 'look'), allow('say')];
+const compiled = compileRules(RULES, {
+  source: 'the trial',
+  hostExecutables: [{ name: 'tool', paths: [`${PROGRAMS_PATH}/tool`] }],
+});
+
+/** What the worker decides about a script of a session that asks about all that is not known. */
+export function judge(script: string): Decision {
+  return decide(script, { operator: [compiled], approval: 'unless-trusted', sandboxed: true, escalate: false });
+}
+
+/** Whether the rules allow what was executed. It reads words, not scripts, so it shares no parser with what it judges. */
+export function isCovered(argv: readonly string[], { bypassSandbox }: Decision): boolean {
+  const [path = '', ...args] = argv;
+  const name = path === `${PROGRAMS_PATH}/tool` ? 'tool' : path;
+  const byRule = RULES.some(({ pattern }) =>
+    pattern.every((element, index) => [element].flat().includes([name, ...args][index] ?? '')),
+  );
+  return byRule || (!bypassSandbox && isSafe(name, args));
+}
+
+function isSafe(name: string, args: readonly string[]): boolean {
+  if (['cat', 'grep', 'head', 'ls', 'rev'].includes(name)) return true;
+  if (name === 'find') return !args.some((arg) => /^-(exec|ok|delete|f(ls|print))/.test(arg));
+  if (name === 'uniq') return args.filter((arg) => !arg.startsWith('-') || arg === '-').length < 2;
+  return name === 'sed' && args[0] === '-n' && /^\d+(,\d+)?p$/.test(args[1] ?? '') && args.length <= 3;
+}

@@ -1,0 +1,99 @@
+// Sandboxes of a policy that runs the keeper on this machine behind a wall, for the tests of that wall.
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { keeperPath, launcherPath } from '@shellfleet/keeper';
+import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
+import { createHostSandboxes, type HostSandboxesOptions, type Sandbox, type Sandboxes } from '@shellfleet/worker';
+import { listenForKeeper, openKeeperShell } from '@shellfleet/worker/shell';
+import { filesIn, processesOf } from './host-leftovers.ts';
+import { ShellClient } from './shell-client.ts';
+
+export interface BoxBehindWall {
+  sandbox: Sandbox;
+  client: ShellClient;
+}
+
+export interface BoxesBehindWall {
+  readonly options: HostSandboxesOptions;
+  readonly sandboxes: Sandboxes;
+  start(spec?: SessionSpec): Promise<BoxBehindWall>;
+  /** As the next worker does, to a shell that runs. */
+  connect(sandbox: Sandbox, fence: number, start?: boolean): Promise<ShellClient>;
+  /** All files of the host that are named after the sandbox. */
+  filesOf(sandbox: Sandbox): Promise<string[]>;
+  /** The pids of the wall and of the launcher, which is its parent. */
+  processesOf(sandbox: Sandbox): Promise<{ wall: number; launcher: number }>;
+  /** Removes all sandboxes. Fails when a process of their user is left. */
+  close(): Promise<void>;
+}
+
+export async function openBoxesBehindWall(
+  uid: number,
+  openWall: (folder: string) => Promise<NonNullable<HostSandboxesOptions['wall']>>,
+): Promise<BoxesBehindWall> {
+  const namespace = `test-${uid}-${process.pid}`;
+  const parent = await mkdtemp(join(tmpdir(), 'sf-wall-'));
+  const folder = join(parent, 'h');
+  const wall = await openWall(folder);
+  const options: HostSandboxesOptions = {
+    namespace,
+    hostKey: Buffer.alloc(32, 7),
+    folder,
+    keeperPath: await keeperPath(),
+    launcherPath: await launcherPath(),
+    user: { user: String(uid), sharedUid: false },
+    workspaces: ['/var/lib'],
+    bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 },
+    controlGroups: { top: '/sys/fs/cgroup', below: `shellfleet/${namespace}` },
+    hidden: [parent],
+    sockets: [],
+    wall,
+  };
+  const sandboxes = await createHostSandboxes(options);
+  const made: Sandbox[] = [];
+  const files = () => filesIn(parent, options.controlGroups.below);
+
+  const connect: BoxesBehindWall['connect'] = async (sandbox, fence, start = false) => {
+    if (sandbox.link.type !== 'socket') throw new Error('the keeper dials a socket');
+    const { path, token } = sandbox.link;
+    const signal = AbortSignal.timeout(20_000);
+    const listener = await listenForKeeper({ path, token });
+    try {
+      if (start) await sandbox.start();
+      return new ShellClient(
+        await openKeeperShell({ transport: await listener.accept({ signal }), fence, token, signal }),
+      );
+    } finally {
+      listener.close();
+    }
+  };
+
+  let sessions = 0;
+  return {
+    options,
+    sandboxes,
+    connect,
+    async filesOf({ id }) {
+      return (await files()).filter((path) => path.includes(id));
+    },
+    async processesOf({ id }) {
+      const record = (await files()).find((path) => path.includes('/r/') && path.includes(id));
+      const [wall, , launcher] = (await readFile(join(record ?? '', 'process'), 'utf8')).split(' ').map(Number);
+      return { wall: wall ?? -1, launcher: launcher ?? -1 };
+    },
+    async start(spec = {}) {
+      const session = { namespace, tenant: 'acme', session: `s${sessions++}` };
+      const sandbox = await sandboxes.create(session, sessionSpecSchema.parse({ policy: wall.policy, ...spec }));
+      made.push(sandbox);
+      return { sandbox, client: await connect(sandbox, 1, true) };
+    },
+    async close() {
+      for (const sandbox of made) await sandbox.remove();
+      await sandboxes.close();
+      await rm(parent, { recursive: true, force: true });
+      const left = await processesOf(uid);
+      if (left.length > 0) throw new Error(`processes of uid ${uid} are left: ${left.join(', ')}`);
+    },
+  };
+}

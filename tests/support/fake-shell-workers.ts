@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { connectRedis } from '@shellfleet/mailbox';
+import type { PrefixRule } from '@shellfleet/protocol';
+import { createWorker, type Worker } from '@shellfleet/worker';
+import { ANYONE_SUBMITS, createAdmission, FakeSandboxes, type Rules, SILENT } from '@shellfleet/worker/test-support';
+import { ulid } from 'ulid';
+
+// Real workers in this process, on a real Redis, with shells in memory: for hundreds of sessions at once. A test that imports this mocks
+// apps/worker/src/shell/connect-shell.ts.
+
+export interface FakeShellWorker {
+  readonly id: string;
+  readonly worker: Worker;
+  readonly sandboxes: FakeSandboxes;
+  /** The commands that its shells have begun. */
+  begun(): number;
+}
+
+interface Options {
+  redisUrl: string;
+  namespace: string;
+  sealKey: string;
+  id: string;
+  slots?: number;
+  rules?: Rules;
+}
+
+export async function startFakeShellWorker(options: Options): Promise<FakeShellWorker> {
+  const { redisUrl, namespace, sealKey, id, slots = 8, rules = ASKING } = options;
+  const connected = await connectRedis(redisUrl, 'host', `worker:${id}`);
+  const sandboxes = new FakeSandboxes();
+  const log = { append: async () => {}, async *restore() {} };
+  const journal = new Set<string>();
+  const worker = await createWorker({
+    ...{ connected, namespace, hostId: id, machine: id, slots, policies: ['docker'], defaultImage: 'none' },
+    version: '0.0.0',
+    sealKeys: [sealKey],
+    sandboxes,
+    hostLog: { ofCommand: () => log, read: async () => ({ pieces: [], more: false }), sweep: async () => {} },
+    journal: {
+      knows: (begun) => journal.has(begun.id),
+      record: (begun) => void journal.add(begun.id),
+      close: () => {},
+    },
+    retentionMs: 86_400_000,
+    readerStallMs: 60_000,
+    admission: (answers) => createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
+    logger: SILENT,
+    onReplaced: () => {},
+  });
+  return {
+    ...{ id, worker, sandboxes },
+    begun: () => sandboxes.made.reduce((sum, { keeper }) => sum + Math.max(0, keeper.begun.length - PREPARATION), 0),
+  };
+}
+
+/** The first entry of a shell prepares it. */
+const PREPARATION = 1;
+
+export const newFleet = () => ({ namespace: `a-${ulid().toLowerCase()}`, sealKey: randomBytes(32).toString('base64') });
+
+/** Asks about every command that begins with `ask`, forbids `forbid`, and admits the rest. The amendment is the first two words. */
+const ASKING: Rules = {
+  digest: 'asking',
+  decideOpening: () => ({ type: 'allowed' }),
+  refuseTerminal: () => undefined,
+  refuseTools: () => undefined,
+  decide({ payload }, granted: readonly PrefixRule[] = []) {
+    const script = payload.type === 'command' ? payload.script : '';
+    if (script.startsWith('forbid')) return { type: 'forbidden', reason: 'it is forbidden' };
+    if (!script.startsWith('ask')) return { type: 'allowed' };
+    const words = script.split(' ').slice(0, 2);
+    if (granted.some(({ pattern }) => pattern.join(' ') === words.join(' '))) return { type: 'allowed' };
+    return { type: 'asks', question: { reason: 'it asks', amendment: { pattern: words, decision: 'allow' } } };
+  },
+};
