@@ -52,7 +52,7 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
       `SF_TOKEN=${secrets.token}`,
       ...(overAttach ? [`SF_SYNC=${secrets.syncWord}`] : []),
       ...(workspaceIdentity === undefined ? [] : [`SF_WORKSPACE=${workspaceIdentity}:${plan.workspace?.target}`]),
-      ...(plan.network === 'limited' ? egressEnv(KEEPER_FOLDER) : []),
+      ...(plan.network === 'limited' ? Object.entries(egressEnv(KEEPER_FOLDER)).map((pair) => pair.join('=')) : []),
     ],
     Entrypoint: [`${KEEPER_FOLDER}/keeper`, overAttach ? '-' : `${KEEPER_FOLDER}/socket`],
     Cmd: shell,

@@ -3,8 +3,15 @@ import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
-import { type HostAllowances, type HostPlan, type SandboxAllowances, WORKSPACE_PATH } from '@shellfleet/policy';
+import {
+  type HostAllowances,
+  type HostPlan,
+  resolveSandbox,
+  type SandboxAllowances,
+  WORKSPACE_PATH,
+} from '@shellfleet/policy';
 import { type ResolvedSessionSpec, sessionSpecSchema, withDefaultLimits } from '@shellfleet/protocol';
+import { egressEnv } from '../egress-env.ts';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { makeWorkspace } from '../make-workspace.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
@@ -210,6 +217,7 @@ export class HostSandboxes implements Sandboxes {
       createdAt,
       keeperProtocol,
       link: { type: 'socket', path: this.#parts.folders.at(name).socketPath, token },
+      egressPath: this.#parts.folders.at(name).egressPath,
       died: died.promise,
       start: async () => {
         if (life.start !== undefined) watch(await life.start());
@@ -246,7 +254,10 @@ export class HostSandboxes implements Sandboxes {
       ...plan.process,
       ...(wall.descriptor === undefined ? {} : { descriptor: wall.descriptor }),
       program: [...made.wall, `${KEEPER_FOLDER}/keeper`, `${KEEPER_FOLDER}/socket`, ...(spec.shell ?? [])],
-      env: { PATH: SYSTEM_PATH, HOME: WORKSPACE_PATH, SF_FOLDER: RUN_FOLDER, SF_TOKEN: token },
+      env: {
+        ...{ PATH: SYSTEM_PATH, HOME: WORKSPACE_PATH, SF_FOLDER: RUN_FOLDER, SF_TOKEN: token },
+        ...(resolveSandbox(spec).network === 'limited' ? egressEnv(KEEPER_FOLDER) : {}),
+      },
     });
     const process_ = await record.process();
     if (process_ === undefined) throw new Error(`the launcher of ${name} did not record its process`);
