@@ -132,7 +132,7 @@ test.each([[[]], [['nope']], [['toString']]])('refuses the job %j with its usage
   expect(bootstrap(...args)).toEqual({
     status: 2,
     stdout: '',
-    stderr: 'usage: node scripts/bootstrap.cjs start|test|bench|chaos|example [arguments]\n',
+    stderr: 'usage: node scripts/bootstrap.cjs start|test|bench|chaos|rules-trial|example [arguments]\n',
   });
 });
 

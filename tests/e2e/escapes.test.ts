@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { escapeRows, type Outside, openOutside, tryToEscape } from '../support/escape-probes.ts';
+import { escapeRows, type Outside, openOutside, promisesOf, tryToEscape } from '../support/escape-probes.ts';
 import { isRoot } from '../support/host-leftovers.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
@@ -9,8 +8,8 @@ import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 let stack: TestFleet;
 let outside: Outside;
 beforeAll(async () => {
-  const policies = isRoot ? 'docker,host' : 'docker';
-  stack = await startFleet({ env: { SHELLFLEET_POLICIES: policies, SHELLFLEET_HOST_USER: '4711' } });
+  const policies = isRoot ? 'docker,host,bubblewrap' : 'docker';
+  stack = await startFleet({ env: { SHELLFLEET_POLICIES: policies, SHELLFLEET_HOST_USER: '4713' } });
   outside = await openOutside({
     sockets: [inject('dockerHost').replace('unix://', '')],
     processes: [inject('programs').worker],
@@ -22,16 +21,7 @@ afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();
 });
 
-/** The table of the page: for each row whether the policy promises that it fails. */
-async function promises(policy: string): Promise<Record<string, boolean>> {
-  const page = await readFile(new URL('../../docs/policy.md', import.meta.url), 'utf8');
-  const rows = (page.split('## Ways out')[1] ?? '').split('\n').filter((line) => line.startsWith('| '));
-  const cells = rows.map((line) => line.split('|').map((cell) => cell.trim().replaceAll('`', '')));
-  const column = cells[0]?.indexOf(policy) ?? -1;
-  return Object.fromEntries(cells.slice(1).map((line) => [line[1], line[column]?.startsWith('fails') === true]));
-}
-
-async function escapesOf(policy: 'docker' | 'host', spec = {}): Promise<Record<string, string>> {
+async function escapesOf(policy: 'docker' | 'host' | 'bubblewrap', spec = {}): Promise<Record<string, string>> {
   const session = await stack.fleet.session(`escapes-${policy}-${Object.keys(spec).length}`, { policy, ...spec });
   const reached = await tryToEscape(session, outside);
   await session.close();
@@ -44,12 +34,17 @@ describe('The ways out of a sandbox', () => {
     'all fail under docker: %j',
     async (spec) => {
       expect(await escapesOf('docker', spec)).toEqual({});
-      expect(Object.values(await promises('docker'))).not.toContain(false);
+      expect(Object.values(await promisesOf('docker'))).not.toContain(false);
     },
   );
 
+  test.runIf(isRoot)('all fail under bubblewrap', async () => {
+    expect(await escapesOf('bubblewrap')).toEqual({});
+    expect(Object.values(await promisesOf('bubblewrap'))).not.toContain(false);
+  });
+
   test.runIf(isRoot)('fail under host where the page promises it, and the page names every row', async () => {
-    const promised = await promises('host');
+    const promised = await promisesOf('host');
     expect(Object.keys(promised).sort()).toEqual(await escapeRows());
     const reached = await escapesOf('host');
     expect(Object.fromEntries(Object.entries(reached).filter(([row]) => promised[row]))).toEqual({});

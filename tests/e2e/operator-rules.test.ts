@@ -89,6 +89,32 @@ test('changed rules hold for the next command, and for one that waits for a pers
   expect(await session.run('git push')).toMatchObject({ outcome: 'failure' });
 });
 
+test('one approval is about the command and the startup commands that its shell runs first', async () => {
+  const session = await stack.fleet.session(nextId(), { startupCommands: ['git fetch || echo began > /tmp/began'] });
+  const asked = session.run('cat /tmp/began');
+  const [question] = await until(
+    () => stack.fleet.approvals.list({ sessionId: session.id }),
+    ({ length }) => length === 1,
+  );
+  expect(question?.reason).toContain('The startup command `git fetch || echo began > /tmp/began` of its session: ');
+  await stack.fleet.approvals.approve(question?.id ?? '');
+  expect(await asked).toMatchObject({ outcome: 'success', stdout: 'began\n' });
+  expect(await session.run('echo next')).toMatchObject({ outcome: 'success' });
+});
+
+test('a question lists the files that were changed since it was asked', async () => {
+  const session = await stack.fleet.session(nextId());
+  await session.run('echo opened');
+  const asked = session.run('git fetch');
+  const questions = () => stack.fleet.approvals.list({ sessionId: session.id });
+  await until(questions, ([question]) => question !== undefined);
+  await session.files.write('/tmp/hook', 'rm -rf /');
+  const [question] = await questions();
+  expect(question).toMatchObject({ script: 'git fetch', filesWritten: ['/tmp/hook'] });
+  await stack.fleet.approvals.deny(question?.id ?? '');
+  expect(await asked).toMatchObject({ outcome: 'denial', reason: 'approver' });
+});
+
 test('while changed rules are not valid, those before hold, and `hosts` says what to mend', async () => {
   const session = await stack.fleet.session(nextId());
   await change('rules: [', 'rules.reload-failed');

@@ -1,5 +1,10 @@
-import { chmod, chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { launcherPath } from '@shellfleet/keeper';
+import { sessionSpecSchema } from '@shellfleet/protocol';
 import { createHostSandboxes, openBubblewrap } from '@shellfleet/worker';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type BoxBehindWall, type BoxesBehindWall, openBoxesBehindWall } from '../support/boxes-behind-wall.ts';
@@ -189,6 +194,31 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
     const next = await boxes.connect(found.sandbox, 2);
     expect((await next.run('echo $kept; fn here')).out).toBe('yes\nfn here\n');
     await restarted.close();
+  });
+
+  test('a worker without root has it too, as its own user', async () => {
+    const place = await mkdtemp(join(tmpdir(), 'sf-launch-'));
+    const own = (name: string) => join(place, name);
+    await copyFile(await launcherPath(), own('launch'));
+    const wall = await openBubblewrap(place);
+    await mkdir(own('workspace'));
+    for (const path of [place, own('launch'), own('filter'), own('workspace')]) await chown(path, UID, UID);
+    const bounds = { memoryBytes: 2 ** 40, cpus: 64, pids: 4096, diskQuota: false };
+    const spec = sessionSpecSchema.parse({ policy: 'bubblewrap' });
+    const { program } = wall.plan(spec, { workspaces: [], bounds, controlGroups: false });
+    const files = ['--process', own('process'), '--ended', own('ended'), '--workspace', own('workspace')];
+    const user = ['--user', `${UID}:${UID}`, '--same-user', '--scratch-bytes', '1048576', '--show-errors'];
+    const script = `exec > out; id -u; echo $$; ls /home; grep -E '^(CapEff|Seccomp):' /proc/self/status | tr -d '\\t'`;
+    const args = [...files, ...user, '--descriptor', own('filter'), '--', ...program, '/bin/sh', '-c', script];
+    const child = spawn(own('launch'), args, { uid: UID, gid: UID, stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    child.stderr.on('data', (data) => {
+      said += String(data);
+    });
+    await once(child, 'close');
+    expect(said).toMatch(/^ls: cannot access '\/home'.*\n$/);
+    expect(await readFile(own('workspace/out'), 'utf8')).toBe(`${UID}\n1\nCapEff:0000000000000000\nSeccomp:2\n`);
+    await rm(place, { recursive: true });
   });
 
   test.each(['keeper', 'wall', 'launcher'] as const)(

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { keeperPath, launcherPath } from '@shellfleet/keeper';
 import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { createHostSandboxes, type HostSandboxesOptions, type Sandbox, type Sandboxes } from '@shellfleet/worker';
-import { listenForKeeper, openKeeperShell } from '@shellfleet/worker/shell';
+import { attachTransport, listenForKeeper, openKeeperShell } from '@shellfleet/worker/shell';
 import { filesIn, processesOf } from './host-leftovers.ts';
 import { ShellClient } from './shell-client.ts';
 
@@ -55,9 +55,14 @@ export async function openBoxesBehindWall(
   const files = () => filesIn(parent, options.controlGroups.below);
 
   const connect: BoxesBehindWall['connect'] = async (sandbox, fence, start = false) => {
-    if (sandbox.link.type !== 'socket') throw new Error('the keeper dials a socket');
-    const { path, token } = sandbox.link;
+    const { link } = sandbox;
     const signal = AbortSignal.timeout(20_000);
+    if (link.type === 'attach') {
+      if (start) await sandbox.start();
+      const transport = attachTransport(await link.open(), Buffer.from(link.syncWord, 'hex'));
+      return new ShellClient(await openKeeperShell({ transport, fence, token: link.token, signal }));
+    }
+    const { path, token } = link;
     const listener = await listenForKeeper({ path, token });
     try {
       if (start) await sandbox.start();

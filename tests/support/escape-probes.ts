@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { readFile, readlink } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import type { Session } from '@shellfleet/client';
 
 const program = new URL('../fixtures/escape-probes.py', import.meta.url);
 
@@ -42,8 +41,12 @@ export async function openOutside(known: {
   };
 }
 
+interface Runs {
+  run(script: string, options: { stdin: string }): Promise<{ stdout: string; stderr: string; outcome: string }>;
+}
+
 /** What every row of the list reached, in words; empty where it held. The session needs python3. */
-export async function tryToEscape(session: Session, outside: Outside): Promise<Record<string, string>> {
+export async function tryToEscape(session: Runs, outside: Outside): Promise<Record<string, string>> {
   const text = await readFile(program, 'utf8');
   const stdin = text.replace(
     /^OUTSIDE = \{\}.*$/m,
@@ -57,6 +60,15 @@ export async function tryToEscape(session: Session, outside: Outside): Promise<R
       .split('\n')
       .map((line) => JSON.parse(line)),
   );
+}
+
+/** The table of the page: for each row whether the policy promises that it fails. */
+export async function promisesOf(policy: string): Promise<Record<string, boolean>> {
+  const page = await readFile(new URL('../../docs/policy.md', import.meta.url), 'utf8');
+  const rows = (page.split('## Ways out')[1] ?? '').split('\n').filter((line) => line.startsWith('| '));
+  const cells = rows.map((line) => line.split('|').map((cell) => cell.trim().replaceAll('`', '')));
+  const column = cells[0]?.indexOf(policy) ?? -1;
+  return Object.fromEntries(cells.slice(1).map((line) => [line[1], line[column]?.startsWith('fails') === true]));
 }
 
 /** The names of all rows, from the program itself. */

@@ -1,6 +1,7 @@
 export { ADMIT_EVERYTHING, type Admission, type AdmissionQuestion, type Verdict } from './admission/admission.ts';
 export { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 export { openBubblewrap } from './sandbox/bubblewrap/bubblewrap-wall.ts';
+export { openCodex } from './sandbox/codex/codex-wall.ts';
 export { createDockerSandboxes, type DockerSandboxesOptions } from './sandbox/docker/docker-sandboxes.ts';
 export { createHostSandboxes, type HostSandboxesOptions } from './sandbox/host/host-sandboxes.ts';
 export {

@@ -14,6 +14,7 @@ import type { Admission } from './admission/admission.ts';
 import { ANYONE_SUBMITS, createAdmission } from './admission/create-admission.ts';
 import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.ts';
 import { RuleFiles } from './admission/rule-files.ts';
+import type { Audit } from './audit/audit.ts';
 import { openAudit } from './audit/file-audit.ts';
 import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
@@ -83,7 +84,6 @@ async function run(admission: Admission | undefined): Promise<void> {
   const config = readConfig();
   const logger = pino({ level: config.logLevel, formatters: { level: (label) => ({ level: label }) } });
   const ruleFiles = new RuleFiles(config.file.rules, logger);
-  const rules = judgeByRules(ruleFiles, { unjudged: config.file.allow.unjudged, onReported: logReported(logger) });
   const folder = await openStateFolder(config.stateFolder, config.hostId);
   const { hostId, hostKey } = folder;
   const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
@@ -102,6 +102,8 @@ async function run(admission: Admission | undefined): Promise<void> {
     noted: config.file.audit.commands,
     anchored: await readAuditHeads(connected.redis, config.namespace, hostId),
   });
+  const { unjudged } = config.file.allow;
+  const rules = judgeByRules(ruleFiles, { unjudged, onReported: noteReported(logger, audit) });
   const worker = await createWorker({
     connected,
     namespace: config.namespace,
@@ -157,7 +159,9 @@ function pickAllowed({ file }: WorkerConfig): HostBeat['allow'] {
 }
 
 /** RULES-3 */
-function logReported(logger: Logger): (decision: ReportedDecision) => void {
-  return ({ question: { session, entryId }, requirement, rules }) =>
-    logger.info({ [ATTRIBUTES.commandId]: toCommandId(session, entryId), requirement, rules }, 'rules.reported');
+function noteReported(logger: Logger, audit: Audit): (decision: ReportedDecision) => void {
+  return ({ question: { tenant, session, generation, entryId: entry }, requirement, rules }) => {
+    logger.info({ [ATTRIBUTES.commandId]: toCommandId(session, entry), requirement, rules }, 'rules.reported');
+    audit.note(tenant, () => ({ type: 'reported', session, generation, entry, decision: requirement, rules }));
+  };
 }

@@ -9,6 +9,7 @@ export type {
   BlockedResult,
   BubblewrapPolicy,
   CancellationResult,
+  CodexPolicy,
   CommandEventType,
   DenialResult,
   DockerPolicy,

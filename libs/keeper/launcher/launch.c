@@ -4,10 +4,12 @@
 //
 //   launch --process FILE --ended FILE --user UID:GID [--same-user] [--keeper FOLDER] [--workspace FOLDER]
 //          [--scratch-bytes N] [--cgroup NAME=FOLDER ...] [--hide FOLDER ...] [--address-space BYTES] [--cpu-seconds N]
-//          [--file-size BYTES] [--descriptor FILE] [--show-errors] -- PROGRAM [ARGUMENT ...]
+//          [--file-size BYTES] [--descriptor FILE] [--show-errors] [--relay SOCKET] -- PROGRAM [ARGUMENT ...]
 //
 // Prints `ready` once the program runs, or one line on stderr with the reason why it does not. The program gets its
 // environment, FILE open for reading as descriptor 10, and with --show-errors the launcher's stderr.
+// With --relay its stdin and stdout are a connection to whoever connects to SOCKET, and its first line of stdin is
+// `SF_TOKEN SF_SYNC`, which are not in its environment then.
 //
 // LAUNCHER-1. All limits are in force before the program's first instruction.
 // LAUNCHER-2. It outlives the process that started it: it has a session of its own and no descriptors, and gets no
@@ -16,6 +18,7 @@
 #define _GNU_SOURCE
 #include "fail.h"
 #include "launch.h"
+#include "relay.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -64,11 +67,10 @@ static void take_hidden(const char *text) {
 
 static void read_plan(int argc, char **argv) {
   static const struct option options[] = {
-    {"process", 1, 0, 'p'},       {"ended", 1, 0, 'e'},       {"user", 1, 0, 'u'},
-    {"same-user", 0, 0, 's'},     {"keeper", 1, 0, 'k'},      {"workspace", 1, 0, 'w'},
-    {"scratch-bytes", 1, 0, 't'}, {"cgroup", 1, 0, 'g'},      {"hide", 1, 0, 'h'},
-    {"address-space", 1, 0, 'a'}, {"cpu-seconds", 1, 0, 'c'}, {"descriptor", 1, 0, 'd'},
-    {"show-errors", 0, 0, 'o'},   {"file-size", 1, 0, 'f'},   {0, 0, 0, 0},
+    {"process", 1, 0, 'p'},     {"ended", 1, 0, 'e'},         {"user", 1, 0, 'u'},          {"same-user", 0, 0, 's'},
+    {"keeper", 1, 0, 'k'},      {"workspace", 1, 0, 'w'},     {"scratch-bytes", 1, 0, 't'}, {"cgroup", 1, 0, 'g'},
+    {"hide", 1, 0, 'h'},        {"address-space", 1, 0, 'a'}, {"cpu-seconds", 1, 0, 'c'},   {"descriptor", 1, 0, 'd'},
+    {"show-errors", 0, 0, 'o'}, {"file-size", 1, 0, 'f'},     {"relay", 1, 0, 'r'},         {0, 0, 0, 0},
   };
   for (int option; (option = getopt_long(argc, argv, "+", options, 0)) != -1;) {
     switch (option) {
@@ -85,6 +87,7 @@ static void read_plan(int argc, char **argv) {
       case 'f': plan.file_size = to_number(optarg); break;
       case 'c': plan.cpu_seconds = to_number(optarg); break;
       case 'd': plan.descriptor = optarg; break;
+      case 'r': plan.relay = optarg; break;
       case 'o': plan.shows_errors = 1; break;
       default: exit(2);
     }
@@ -162,9 +165,9 @@ static void forget_environment(void) {
   clearenv();
 }
 
-static void detach(int shows_errors) {
+static void detach(int first, int last) {
   const int null = open("/dev/null", O_RDWR);
-  for (int fd = 0; fd < (shows_errors ? 2 : 3); fd++)
+  for (int fd = first; fd <= last; fd++)
     if (dup2(null, fd) < 0) close(fd); // without /dev/null: none rather than the starter's
   if (null > 2) close(null);
 }
@@ -172,6 +175,7 @@ static void detach(int shows_errors) {
 static void write_end(pid_t child) {
   int status;
   char text[32];
+  if (plan.relay) relay_until_end();
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR) exit(1);
   if (WIFEXITED(status)) snprintf(text, sizeof text, "exited %d\n", WEXITSTATUS(status));
@@ -196,7 +200,8 @@ static void run_child(int go, int failures) {
   surround(&plan);
   confine(&plan);
   signal(SIGPIPE, SIG_DFL);
-  detach(plan.shows_errors);
+  if (plan.relay) relay_enter();
+  detach(plan.relay ? 2 : 0, plan.shows_errors ? 1 : 2);
   execv(plan.program[0], plan.program);
   fail("executing %s", plan.program[0]);
 }
@@ -205,6 +210,7 @@ int main(int argc, char **argv) {
   errno = 0;
   read_plan(argc, argv);
   int go[2], failures[2];
+  if (plan.relay) relay_open(plan.relay);
   if (pipe2(go, O_CLOEXEC) || pipe2(failures, O_CLOEXEC)) fail("making a pipe");
   if (syscall(SYS_close_range, failures[1] + 1, ~0u, 0) && errno != ENOSYS) fail("closing descriptors");
   setsid(); // fails where it leads a session already
@@ -238,9 +244,10 @@ int main(int argc, char **argv) {
     unlink(plan.process_file);
     return write(2, text, n) == (ssize_t)n ? 1 : 2;
   }
+  if (plan.relay) relay_begin();
   forget_environment();
   if (write(1, "ready\n", 6) < 0) errno = 0; // the starter may have died: the program goes on
-  detach(0);
+  detach(0, 2);
   if (chdir("/")) errno = 0; // then it keeps a folder of the host in use, and works all the same
   write_end(child);
 }

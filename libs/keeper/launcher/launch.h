@@ -22,6 +22,7 @@ typedef struct {
   const char *hidden[MOST_HIDDEN];
   uint64_t address_space, cpu_seconds, file_size; // 0: not limited
   const char *descriptor; // a file that the program gets open; null: none
+  const char *relay; // where the program's stdin and stdout can be reached; null: nowhere
   int shows_errors; // the program's stderr is the launcher's
   char **program;
 } Plan;

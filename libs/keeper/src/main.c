@@ -3,7 +3,8 @@
 // protocol.
 //
 //   keeper <socket path | -> [shell [argument ...]]
-//   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER, SF_WORKSPACE, SF_EGRESS
+//   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER, SF_WORKSPACE, SF_EGRESS;
+//     for - without SF_TOKEN both are the first line of stdin
 //
 // One thread, one loop. Every file is one part of it; a file includes only files of lines below its own.
 //   closing                     the end of the keeper       hello       the HELLO message
@@ -219,8 +220,10 @@ static void refuse_to_start(enum ExitCode code, const char *reason) {
 }
 
 int main(int argc, char **argv) {
-  // Without a pid namespace of its own the sweeps would reach processes that are not the session's.
-  if (getpid() != 1) refuse_to_start(EXIT_NOT_FIRST, "must be the first process of its own pid namespace");
+  // Without a pid namespace of its own the sweeps would reach processes that are not the session's. A wall may have the
+  // first process; then orphans come to the keeper all the same.
+  if (getpid() > 2) refuse_to_start(EXIT_NOT_FIRST, "must be the first process of its own pid namespace");
+  if (getpid() == 2) prctl(PR_SET_CHILD_SUBREAPER, 1); // with 1 it cannot fail
   if (argc < 2) refuse_to_start(EXIT_USAGE, "usage: keeper <socket path | -> [shell [argument ...]]");
   const int is_attached = !strcmp(argv[1], "-");
   if (!identity_open(is_attached)) refuse_to_start(EXIT_NO_IDENTITY, "SF_TOKEN (and SF_SYNC for -) must be set");

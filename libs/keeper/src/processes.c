@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KEEPER_PID = 1, MAX_PROCESSES = 32768, DEATHS_WITHIN_MS = 200 };
+enum { MAX_PROCESSES = 32768, DEATHS_WITHIN_MS = 200 };
 
 typedef struct {
   int pid, parent, session;
@@ -21,11 +21,13 @@ typedef struct {
 } Process;
 
 const Moment BEGINNING = {0, 0};
+static int keeper_pid; // 1, or 2 behind a wall that has the first process of the namespace
 static Process *table;
 static int count, loadavg = -1;
 static pid_t spared[SPARED_LEADERS]; // 0: free
 
 int processes_open(void) {
+  keeper_pid = getpid();
   table = memory_reserve(MAX_PROCESSES * sizeof *table);
   loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
   if (loadavg < 0) log_failure("opening /proc/loadavg"); // the clock alone then separates old from new
@@ -114,7 +116,9 @@ static int is_newer(const Process *p, Moment since) {
   return p->started > since.ticks || (p->started == since.ticks && p->pid > since.last_pid);
 }
 
-static int is_keeper_or_shell(int pid, pid_t shell) { return pid == KEEPER_PID || pid == shell; }
+static int is_keeper(int pid) { return pid <= keeper_pid; }
+
+static int is_keeper_or_shell(int pid, pid_t shell) { return is_keeper(pid) || pid == shell; }
 
 static int descends_from_older(const Process *process, Moment since, pid_t shell) {
   int steps = 0;
@@ -133,7 +137,7 @@ static int is_led_by(const Process *p, pid_t leader) { return p->pid == leader |
 // Also a process that leads a session of its own by now, as long as its parents are there.
 static int belongs_to(const Process *process, pid_t leader) {
   int steps = 0;
-  for (const Process *p = process; p && p->pid != KEEPER_PID && steps++ < count; p = find(p->parent))
+  for (const Process *p = process; p && !is_keeper(p->pid) && steps++ < count; p = find(p->parent))
     if (is_led_by(p, leader)) return 1;
   return 0;
 }
@@ -169,7 +173,7 @@ static int is_bystander(const Process *process, Moment since, pid_t shell) {
     return 0; // one that is dead and not reaped counts as well
   for (const Process *p = process; p && steps++ < count; p = find(p->parent)) {
     if (p->pid == shell) return 0;
-    if (p->pid == KEEPER_PID || !is_newer(p, since)) return 1;
+    if (is_keeper(p->pid) || !is_newer(p, since)) return 1;
   }
   return 1;
 }
@@ -197,7 +201,7 @@ static int is_dead(int pid) {
 static void wait_for_deaths(Choice *is_chosen, Moment since, pid_t shell) {
   int left = DEATHS_WITHIN_MS;
   for (int i = 0; i < count; i++) {
-    if (table[i].pid == KEEPER_PID || !is_chosen(&table[i], since, shell)) continue;
+    if (is_keeper(table[i].pid) || !is_chosen(&table[i], since, shell)) continue;
     for (; left > 0 && !is_dead(table[i].pid); left--) usleep(1000);
   }
 }
@@ -214,12 +218,12 @@ static int kill_all(Choice *is_chosen, Moment since, pid_t shell) {
   kill(-1, SIGSTOP); // ESRCH: there is none
   read_table();
   for (int i = 0; i < count; i++)
-    if (table[i].pid != KEEPER_PID && is_chosen(&table[i], since, shell) && !kill(table[i].pid, SIGKILL)) n++;
+    if (!is_keeper(table[i].pid) && is_chosen(&table[i], since, shell) && !kill(table[i].pid, SIGKILL)) n++;
   wait_for_deaths(is_chosen, since, shell);
   // The youngest first: a shell at a terminal that goes on before its child does would take it for a stopped job.
   for (int i = count - 1; i >= 0; i--) {
     const int pid = table[i].pid;
-    if (pid == KEEPER_PID || is_chosen(&table[i], since, shell)) continue;
+    if (is_keeper(pid) || is_chosen(&table[i], since, shell)) continue;
     int stay = 0;
     for (int k = 0; k < stopped; k++) stay |= was_stopped[k] == pid && pid != shell;
     if (!stay) kill(pid, SIGCONT);

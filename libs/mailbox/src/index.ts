@@ -26,6 +26,7 @@ export {
   readQuestion,
   readQuestions,
 } from './approvals/read.ts';
+export { recordWritten } from './approvals/written-files.ts';
 export { anchorAuditHeads, readAuditHeads } from './audit/audit-heads.ts';
 export {
   type AuditChainOf,

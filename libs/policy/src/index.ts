@@ -16,6 +16,7 @@ export {
   PROGRAM_FOLDERS,
   planBubblewrap,
 } from './execution/bubblewrap.ts';
+export { type CodexForm, type CodexPlan, codexArguments, planCodex, readCodexForm } from './execution/codex.ts';
 export { type DockerAllowances, type DockerPlan, planDocker } from './execution/docker.ts';
 export { WORKSPACE_PATH } from './execution/folders.ts';
 export { type HostAllowances, type HostPlan, planHost } from './execution/host.ts';

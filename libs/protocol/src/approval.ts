@@ -76,6 +76,8 @@ export interface Approval {
   env: string[];
   /** Its stdin: size, and SHA-256 in hex. Absent when it has none. */
   stdin?: { bytes: number; sha256: string } | undefined;
+  /** Files that were changed beside the commands of its sessions since it was asked: it may read them. The newest 100, redacted. Absent when there are none. */
+  filesWritten?: string[] | undefined;
   /** The first attempt, which the sandbox denied something: its exit code, and the end of its output, redacted. Untrusted text. */
   firstAttempt?: { exitCode: number | null; output: string } | undefined;
   /** What `prefix` would allow from then on. Absent when that scope is not offered. */

@@ -31,6 +31,13 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     /** Of the rules that decided. */
     digest: z.string(),
   }),
+  /** What rules that only report would have decided. `rules`: the patterns of those that matched. */
+  z.object({
+    type: z.literal('reported'),
+    ...entry,
+    decision: z.enum(['skip', 'needs-approval', 'forbidden']),
+    rules: z.array(z.string()),
+  }),
   z.object({
     type: z.literal('answer'),
     question: z.string(),

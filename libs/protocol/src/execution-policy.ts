@@ -23,8 +23,15 @@ export interface BubblewrapPolicy {
   type: 'bubblewrap';
 }
 
+/** The host, as under `host`, behind the sandbox of the Codex CLI. */
+export interface CodexPolicy {
+  type: 'codex';
+  /** Settings of Codex by dotted key, such as `sandbox_workspace_write.exclude_slash_tmp`. Only what narrows the sandbox is accepted. Default: none. */
+  configOverrides?: Record<string, unknown> | undefined;
+}
+
 /** Where a shell runs, with the options of that kind. The operator of a host decides which policies it offers. */
-export type ExecutionPolicy = DockerPolicy | HostPolicy | BubblewrapPolicy;
+export type ExecutionPolicy = DockerPolicy | HostPolicy | BubblewrapPolicy | CodexPolicy;
 export type PolicyName = ExecutionPolicy['type'];
 
 const POLICY_SCHEMAS = [
@@ -38,6 +45,17 @@ const POLICY_SCHEMAS = [
   }),
   z.strictObject({ type: z.literal('host') }),
   z.strictObject({ type: z.literal('bubblewrap') }),
+  z.strictObject({
+    type: z.literal('codex'),
+    configOverrides: z
+      .record(
+        z.string().regex(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, 'must be a dotted key'),
+        z.json(),
+        'must be an object',
+      )
+      .refine((overrides) => Object.keys(overrides).length <= 32, 'must hold at most 32 keys')
+      .default({}),
+  }),
 ] as const;
 
 export const POLICY_NAMES: readonly PolicyName[] = POLICY_SCHEMAS.map(({ shape }) => shape.type.value);

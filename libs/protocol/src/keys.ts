@@ -102,6 +102,8 @@ export type ApprovalKeys = ReturnType<typeof approvalKeys>;
 
 /** sorted set: `<session> <generation> <entry>` → when it asked (ms): the held entries that ask a question */
 export const askersKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}askers:${question}`;
+/** list, for the retention: the files that were changed beside the commands of its sessions since it was asked, each path sealed */
+export const approvalWrittenKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}written:${question}`;
 /** string: a grant, sealed; until it is revoked, and for one that is not of scope `prefix` the retention */
 export const approvalGrantKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}grant:${question}`;
 /** string, for the retention: how a question ended, JSON */

@@ -142,7 +142,8 @@ export const sessionSpecSchema = fieldsSchema
       issues.push({ code: 'custom', path: [field], message, input: field });
     if (image !== undefined) refuse('image', `has no meaning under the ${policy.type} policy, which runs no image`);
     const mount = workspaceOf({ workspace });
-    if (policy.type === 'host' && mount?.readOnly) refuse('workspace', 'cannot be read-only under the host policy');
+    if (policy.type !== 'bubblewrap' && mount?.readOnly)
+      refuse('workspace', `cannot be read-only under the ${policy.type} policy`);
     if (mount !== undefined && mount.target !== defaults.cwd)
       refuse('workspace', `can only be at ${defaults.cwd} under the ${policy.type} policy`);
     if (user !== undefined) refuse('user', `is named by the host's operator under the ${policy.type} policy`);

@@ -7,15 +7,20 @@ import { workerProgram } from './worker-program.ts';
 
 const wordSchema = z.object({ offered: z.boolean(), detail: z.string(), sharesUid: z.boolean().default(false) });
 
-const POLICIES = ['host', 'bubblewrap'] as const;
+const POLICIES = ['host', 'bubblewrap', 'codex'] as const;
 type Policy = (typeof POLICIES)[number];
 
 const USER =
   'useradd --system shellfleet-sessions, SHELLFLEET_HOST_USER=shellfleet-sessions, and a worker that runs as root';
-const FIXES: Record<Policy, string> = { host: USER, bubblewrap: `apt-get install bubblewrap, ${USER}` };
+const FIXES: Record<Policy, string> = {
+  host: USER,
+  bubblewrap: `apt-get install bubblewrap, ${USER}`,
+  codex: `npm install --global @openai/codex, ${USER}`,
+};
 const GIVES_AWAY: Record<Policy, string> = {
   host: ". SHELLFLEET_HOST_SHARED_UID=1: its sessions can read and change whatever the worker's user can, keys of other programs and start-up files of its shells included",
   bubblewrap: '',
+  codex: ". SHELLFLEET_HOST_SHARED_UID=1: its sessions can read whatever the worker's user can",
 };
 
 /** Whether a worker on this machine could offer the policies without containers. Each is tested by the worker's program. */

@@ -40,6 +40,7 @@ interface JudgeOptions {
 }
 
 export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeOptions): Rules {
+  const reported = new WeakMap<ResolvedSessionSpec, string>();
   const seesAll = (spec: ResolvedSessionSpec) => host.rules.enforced.length > 0 || judgesItself(spec);
   const lets = (what: Unjudged, spec: ResolvedSessionSpec) => unjudged.includes(what) || !seesAll(spec);
   return {
@@ -49,7 +50,9 @@ export function judgeByRules(host: RulesOfHost, { unjudged, onReported }: JudgeO
     decide(question, granted = []) {
       const { payload, spec } = question;
       const context = contextOf(question, host.rules.enforced, granted);
-      report(question, context, host.rules, onReported);
+      // It is judged again when its shell is ready.
+      if (reported.get(spec) !== question.entryId) report(question, context, host.rules, onReported);
+      reported.set(spec, question.entryId);
       const findings = question.opens ? openingFindings(spec, context) : [];
       if (payload.type === 'command') {
         findings.push(findingOf(question, payload, context));

@@ -92,11 +92,16 @@ const environmentSchema = z.object({
       'must be the name of a user, its uid, or uid:gid',
     )
     .optional()
-    .describe('Who sessions of the host policy run as: a user made for it, never root; no default'),
+    .describe('Who sessions run as that have no container: a user made for it, never root; no default'),
   SHELLFLEET_HOST_SHARED_UID: z
     .enum(['0', '1'], 'must be 1 or 0')
     .default('0')
-    .describe("1: sessions of the host policy may run as the worker's own user, which owns its keys; default: 0"),
+    .describe("1: sessions without a container may run as the worker's own user, which owns its keys; default: 0"),
+  SHELLFLEET_CODEX: z
+    .string()
+    .startsWith('/', 'must be an absolute path')
+    .optional()
+    .describe('The program of the codex policy; default: codex in a folder of the system'),
   SHELLFLEET_WORKSPACES: list
     .pipe(
       z.array(
@@ -196,6 +201,7 @@ export interface WorkerConfig {
   slots: number;
   policies: PolicyName[];
   hostUser: { user: string | undefined; sharedUid: boolean };
+  codexProgram: string | undefined;
   workspaces: string[];
   users: ('root' | 'image')[];
   uids: { first: number; last: number } | undefined;
@@ -246,6 +252,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     slots: values.SHELLFLEET_SLOTS,
     policies: values.SHELLFLEET_POLICIES,
     hostUser: { user: values.SHELLFLEET_HOST_USER, sharedUid: values.SHELLFLEET_HOST_SHARED_UID === '1' },
+    codexProgram: values.SHELLFLEET_CODEX,
     workspaces: values.SHELLFLEET_WORKSPACES,
     users: values.SHELLFLEET_USERS,
     uids,

@@ -18,6 +18,7 @@ export interface StateFolder extends AsyncDisposable {
   /** For the host policy: records, keepers, workspaces. */
   hostSandboxes: string;
   bubblewrapSandboxes: string;
+  codexSandboxes: string;
   /** For output over the budget of the streams. */
   logs: string;
   /** For the ids that this host began. */
@@ -43,6 +44,7 @@ export async function openStateFolder(stateFolder: string, given: string | undef
     sandboxes: join(path, 's'),
     hostSandboxes: join(path, 'h'),
     bubblewrapSandboxes: join(path, 'b'),
+    codexSandboxes: join(path, 'c'),
     logs: join(path, 'logs'),
     journal: join(path, 'journal'),
     audit: join(path, 'audit'),

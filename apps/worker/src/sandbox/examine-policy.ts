@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { readConfig } from '../config/config.ts';
-import { openBubblewrapHost, openHost } from './open-policies.ts';
+import { openBubblewrapHost, openCodexHost, openHost } from './open-policies.ts';
 
 // A program for `doctor`: starts a shell under a policy without containers, which its argument names, to find out whether a worker with this
 // environment could offer the policy. Prints one line of JSON and removes everything that it created.
 
-const OPENERS = { host: openHost, bubblewrap: openBubblewrapHost };
+const OPENERS = { host: openHost, bubblewrap: openBubblewrapHost, codex: openCodexHost };
 
 const folder = await mkdtemp(join(tmpdir(), 'sf-'));
 try {
@@ -23,6 +23,7 @@ try {
     sandboxes: inFolder('s'),
     hostSandboxes: inFolder('h'),
     bubblewrapSandboxes: inFolder('b'),
+    codexSandboxes: inFolder('c'),
   });
   await sandboxes.check().finally(() => sandboxes.close());
   print({ offered: true, detail: sandboxes.description, sharesUid: config.hostUser.sharedUid });

@@ -4,6 +4,7 @@ import type { PolicyName } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { WorkerConfig } from '../config/config.ts';
 import { openBubblewrap } from './bubblewrap/bubblewrap-wall.ts';
+import { openCodex } from './codex/codex-wall.ts';
 import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
 import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';
 import { noWall, type Wall } from './host/wall.ts';
@@ -22,6 +23,7 @@ export interface SandboxFolders {
   /** Of the policies without containers, a folder each. */
   hostSandboxes: string;
   bubblewrapSandboxes: string;
+  codexSandboxes: string;
 }
 
 /** With the transport that was chosen for `auto`. */
@@ -45,6 +47,7 @@ const OPENERS: Record<PolicyName, Opener> = {
   docker: openDocker,
   host: openHost,
   bubblewrap: openBubblewrapHost,
+  codex: openCodexHost,
 };
 
 export async function openDocker(
@@ -84,6 +87,13 @@ export async function openBubblewrapHost(
   { hostKey, bubblewrapSandboxes }: SandboxFolders,
 ): Promise<HostSandboxes> {
   return openOnHost(config, hostKey, bubblewrapSandboxes, await openBubblewrap(bubblewrapSandboxes));
+}
+
+export async function openCodexHost(
+  config: WorkerConfig,
+  { hostKey, codexSandboxes }: SandboxFolders,
+): Promise<HostSandboxes> {
+  return openOnHost(config, hostKey, codexSandboxes, await openCodex(config.codexProgram));
 }
 
 /** Each policy has control groups of its own, because it removes those that none of its sandboxes has. */

@@ -19,7 +19,14 @@ export type SandboxTransport = 'socket' | 'attach';
 /** How to reach the keeper. Chosen when the sandbox is created, and never changed. */
 export type KeeperLink =
   | { type: 'socket'; path: string; token: string }
-  | { type: 'attach'; token: string; syncWord: string; open(): Promise<Duplex> };
+  | {
+      type: 'attach';
+      token: string;
+      syncWord: string;
+      /** Of a keeper that keeps its first messages until somebody is there: it cannot be attached to before it starts. */
+      opensAfterStart?: boolean;
+      open(): Promise<Duplex>;
+    };
 
 export interface SandboxDeath {
   /** `exited`: the keeper ended itself. `disk`: this host ended it, because it filled the disk. */

@@ -29,6 +29,7 @@ import { admitFile } from './admit-file.ts';
 import { Announcements } from './announcements.ts';
 import { DriverWatch } from './driver-watch.ts';
 import { HeldHead } from './held-head.ts';
+import { listWritten } from './list-written.ts';
 
 /** Everything that the worker gives each of its sessions. */
 export interface SessionDeps {
@@ -145,7 +146,10 @@ export function createSessionParts(
   const files = new FileCalls({
     ...{ context, shell },
     isHeld: () => lease.held(),
-    admit: (entryId, operation) => admitFile(operation, admission, { ...aboutSession({ context, shell }), entryId }),
+    admit: async (entryId, operation) => {
+      await admitFile(operation, admission, { ...aboutSession({ context, shell }), entryId });
+      await listWritten(operation, admission, context);
+    },
   });
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));

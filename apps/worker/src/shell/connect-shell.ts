@@ -58,9 +58,10 @@ async function connect(
 ): Promise<Shell> {
   const { token, signal } = claim;
   if (link.type === 'attach') {
+    if (link.opensAfterStart) await start?.();
     const stream = await unlessAborted(link.open(), signal);
     const transport = attachTransport(stream, Buffer.from(link.syncWord, 'hex'));
-    await start?.();
+    if (!link.opensAfterStart) await start?.();
     return openKeeperShell({ ...claim, transport });
   }
   // It listens only until the keeper has connected: later connections from user code are refused.

@@ -68,11 +68,17 @@ async function listPending(
 
 /** Undefined when it was not sealed with a key of this process. */
 function toPending(context: ApprovalsContext, keys: ApprovalKeys, pending: PendingQuestion): Approval | undefined {
-  const { id, sealed, count, askedAt, expiresAt } = pending;
+  const { id, sealed, written, count, askedAt, expiresAt } = pending;
   const hash = id.split('.', 1)[0] ?? '';
   const place = sealPlace('approval-question', keys, { question: hash });
   const question = open(context, sealed, place, approvalQuestionSchema);
-  return question && { ...toApproval(question), id, state: 'pending', count, ...toTimes(askedAt, expiresAt) };
+  if (question === undefined) return undefined;
+  const ofFiles = sealPlace('approval-question', keys, { question: id });
+  const filesWritten = written.flatMap((path) => open(context, path, ofFiles, z.string()) ?? []);
+  return {
+    ...{ ...toApproval(question), id, state: 'pending', count, ...toTimes(askedAt, expiresAt) },
+    ...(filesWritten.length === 0 ? {} : { filesWritten: [...new Set(filesWritten)] }),
+  };
 }
 
 async function listGrants(context: ApprovalsContext, keys: ApprovalKeys): Promise<Approval[]> {

@@ -4,6 +4,7 @@ import {
   approvalEndKey,
   approvalEndSchema,
   approvalGrantKey,
+  approvalWrittenKey,
   askersKey,
   tryJson,
 } from '@shellfleet/protocol';
@@ -15,6 +16,8 @@ import { type Asker, parseAsker } from './ask.ts';
 export interface PendingQuestion {
   id: string;
   sealed: string;
+  /** Paths of files that were changed since, each sealed. */
+  written: string[];
   /** Entries that ask it. */
   count: number;
   /** The one that asked first. */
@@ -40,11 +43,15 @@ export async function readQuestion(redis: Redis, keys: ApprovalKeys, id: string)
 async function readSome(redis: Redis, keys: ApprovalKeys, all: [string, string][]): Promise<PendingQuestion[]> {
   const read = all.map(async ([id, sealed]) => {
     const key = askersKey(keys, id);
-    const [count, oldest] = await Promise.all([redis.zcard(key), redis.zrange(key, '0', '0', 'WITHSCORES')]);
+    const [count, oldest, written] = await Promise.all([
+      redis.zcard(key),
+      redis.zrange(key, '0', '0', 'WITHSCORES'),
+      redis.lrange(approvalWrittenKey(keys, id), 0, -1),
+    ]);
     const [member = '', askedAt = '0'] = oldest;
     const expiresAt = member === '' ? '0' : await redis.zscore(keys.pending, member);
     const times = { askedAt: Number(askedAt), expiresAt: Number(expiresAt ?? 0) };
-    return { id, sealed, count, first: parseAsker(member), ...times };
+    return { id, sealed, written, count, first: parseAsker(member), ...times };
   });
   const found = await Promise.all(read).catch(throwQueueError);
   // One that ended meanwhile is asked by nobody.

@@ -76,7 +76,7 @@ test("a session's prompt and forbid hold where the operator allows", () => {
   });
 });
 
-test.each(['PATH', 'LD_LIBRARY_PATH'])(
+test.each(['PATH', 'LD_LIBRARY_PATH', 'RIPGREP_CONFIG_PATH'])(
   'nothing allows a command whose env sets %s: its programs may be others',
   (name) => {
     const operator = [[rule('allow', 'git')]];

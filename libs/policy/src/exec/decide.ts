@@ -88,8 +88,8 @@ const SKIP: Cause = { answer: 'skip', reason: undefined };
 const STRICTNESS: Record<Answer, number> = { skip: 0, ask: 1, forbid: 2 };
 const REQUIREMENTS = { skip: 'skip', ask: 'needs-approval', forbid: 'forbidden' } as const;
 
-/** Which program a name means, and what it loads: a script that sets them before a command is not plain either. */
-const MOVES_PROGRAMS = /^(PATH|LD_.*)$/;
+/** Which program a name means, and what a known one loads or runs: a script that sets them before a command is not plain either. */
+const MOVES_PROGRAMS = /^(PATH|LD_.*|GCONV_PATH|RIPGREP_CONFIG_PATH)$/;
 
 function underVariables(reading: Reading, { env = [] }: DecisionContext): Reading {
   const isKnown = reading.form === 'unreadable' || !env.some((name) => MOVES_PROGRAMS.test(name));

@@ -39,7 +39,7 @@ describe('planBubblewrap', () => {
     expect(plan({ limits: { cpuTimeSeconds: 7 } })).toEqual({
       workspace: undefined,
       group: { memoryBytes: 512 * MIB, cpus: 1, pids: 256 },
-      process: { addressSpaceBytes: undefined, cpuTimeSeconds: 7 },
+      process: { addressSpaceBytes: undefined, cpuTimeSeconds: 7, fileSizeBytes: undefined },
       readOnlyWorkspace: false,
       sharesNetwork: false,
     });

@@ -29,7 +29,7 @@ const NO_SOCKETS = "nothing in Codex's sandbox can open a socket, so it cannot r
 const NO_PROXY = 'the bubblewrap policy has no egress proxy: use docker';
 const CODEX_READS_OFFLINE = "Codex's read-only sandbox has no network: use workspace-write";
 
-export const SANDBOX_TABLE: Record<PolicyName | 'codex', PolicyTable> = {
+export const SANDBOX_TABLE: Record<PolicyName, PolicyTable> = {
   docker: {
     usual: { mode: 'workspace-write', network: 'restricted' },
     modes: {

@@ -8,7 +8,7 @@ import { toPrintable } from '../printable.ts';
  */
 export function describeQuestion(approval: Approval): string[] {
   const { id, sessionId, commandId, script, reason, place, outside, cwd, env, stdin, expiresAt } = approval;
-  const { justification, firstAttempt, amendment, count } = approval;
+  const { justification, firstAttempt, amendment, count, filesWritten = [] } = approval;
   const others = count > 1 ? ` and ${count - 1} other ${count === 2 ? 'session' : 'sessions'}` : '';
   const rows: (readonly [string, string])[] = [
     ['question', `${id}, until ${expiresAt}`],
@@ -17,6 +17,7 @@ export function describeQuestion(approval: Approval): string[] {
     ['where', `${outside ? 'OUTSIDE its sandbox: ' : ''}${place}${cwd === undefined ? '' : `, in ${cwd}`}`],
     ...(env.length === 0 ? [] : [['brings', `the variables ${env.join(', ')}`] as const]),
     ...(stdin === undefined ? [] : [['stdin', `${stdin.bytes} bytes, SHA-256 ${stdin.sha256}`] as const]),
+    ...filesWritten.map((path) => ['changed since it was asked', path] as const),
     ['because', reason],
     ...(justification === undefined ? [] : [['the caller says (not verified)', justification] as const]),
   ];

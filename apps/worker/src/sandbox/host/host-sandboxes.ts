@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { realpath } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
@@ -15,7 +17,7 @@ import { egressEnv } from '../egress-env.ts';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { makeWorkspace } from '../make-workspace.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
-import type { FoundSandbox, Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox.ts';
+import type { FoundSandbox, KeeperLink, Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox.ts';
 import { sandboxName } from '../sandbox-name.ts';
 import { openSessionFolders, type SessionFolders } from '../session-folder.ts';
 import type { ControlGroups } from './control-groups/control-groups.ts';
@@ -205,7 +207,6 @@ export class HostSandboxes implements Sandboxes {
     life: { start?: () => Promise<LiveProcess>; running?: LiveProcess },
   ): Sandbox {
     const { session, sandboxId, keeperProtocol, createdAt } = record;
-    const { token } = deriveKeeperSecrets(this.#options.hostKey, session, sandboxId);
     const died = withResolvers<SandboxDeath>();
     const watch = (process_: LiveProcess) =>
       void this.#ends.watch(process_).then(async () => died.resolve(await this.#deathOf(name)));
@@ -216,7 +217,7 @@ export class HostSandboxes implements Sandboxes {
       description: `${this.#parts.wall.policy} shell ${sandboxId}`,
       createdAt,
       keeperProtocol,
-      link: { type: 'socket', path: this.#parts.folders.at(name).socketPath, token },
+      link: this.#toLink(name, record),
       egressPath: this.#parts.folders.at(name).egressPath,
       died: died.promise,
       start: async () => {
@@ -229,6 +230,18 @@ export class HostSandboxes implements Sandboxes {
     };
   }
 
+  #toLink(name: string, { session, sandboxId }: HostRecord): KeeperLink {
+    const { token, syncWord } = deriveKeeperSecrets(this.#options.hostKey, session, sandboxId);
+    const path = this.#parts.folders.at(name).socketPath;
+    if (!this.#parts.wall.isRelayed) return { type: 'socket', path, token };
+    const open = async () => {
+      const socket = connect(path);
+      await once(socket, 'connect');
+      return socket;
+    };
+    return { type: 'attach', token, syncWord, opensAfterStart: true, open };
+  }
+
   async #launch(
     name: string,
     { session, sandboxId }: HostRecord,
@@ -239,7 +252,9 @@ export class HostSandboxes implements Sandboxes {
     const { user, wall, records, hidden } = this.#parts;
     const { launcherPath, hostKey } = this.#options;
     const record: RecordFolder = records.at(name);
-    const { token } = deriveKeeperSecrets(hostKey, session, sandboxId);
+    const { token, syncWord } = deriveKeeperSecrets(hostKey, session, sandboxId);
+    const path = this.#parts.folders.at(name).socketPath;
+    const secrets = { SF_TOKEN: token, ...(wall.isRelayed ? { SF_SYNC: syncWord } : {}) };
     await launch({
       policy: wall.policy,
       launcherPath,
@@ -253,9 +268,19 @@ export class HostSandboxes implements Sandboxes {
       hidden,
       ...plan.process,
       ...(wall.descriptor === undefined ? {} : { descriptor: wall.descriptor }),
-      program: [...made.wall, `${KEEPER_FOLDER}/keeper`, `${KEEPER_FOLDER}/socket`, ...(spec.shell ?? [])],
+      ...(wall.isRelayed ? { relay: path } : {}),
+      program: [
+        ...made.wall,
+        `${KEEPER_FOLDER}/keeper`,
+        wall.isRelayed ? '-' : `${KEEPER_FOLDER}/socket`,
+        ...(spec.shell ?? []),
+      ],
       env: {
-        ...{ PATH: SYSTEM_PATH, HOME: WORKSPACE_PATH, SF_FOLDER: RUN_FOLDER, SF_TOKEN: token },
+        PATH: SYSTEM_PATH,
+        HOME: WORKSPACE_PATH,
+        SF_FOLDER: wall.runFolder ?? RUN_FOLDER,
+        ...wall.env,
+        ...secrets,
         ...(resolveSandbox(spec).network === 'limited' ? egressEnv(KEEPER_FOLDER) : {}),
       },
     });

@@ -27,6 +27,8 @@ export interface Launch {
   descriptor?: string;
   /** What the program prints on stderr is returned with its end. */
   showsErrors?: boolean;
+  /** A socket of this host at which the program's stdin and stdout can be reached. Without root the program's own user owns it. */
+  relay?: string;
   env: Record<string, string>;
 }
 
@@ -73,6 +75,7 @@ function toArguments(request: Launch): string[] {
     ...optional('--cpu-seconds', request.cpuTimeSeconds),
     ...optional('--file-size', request.fileSizeBytes),
     ...optional('--descriptor', request.descriptor),
+    ...optional('--relay', request.relay),
     ...(request.showsErrors ? ['--show-errors'] : []),
     '--',
     ...request.program,

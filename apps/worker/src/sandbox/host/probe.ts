@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { SYSTEM_PATH } from './find-program.ts';
 import { type Launch, launch } from './launch.ts';
 import type { Records } from './records.ts';
 import type { TemporaryWorkspaces } from './temporary-workspaces.ts';
@@ -14,7 +15,7 @@ const PROBLEMS: Record<number, string> = {
   14: 'its user can open the state folder of this worker, which has its keys',
 };
 
-const SCRIPT = `[ $$ = 1 ] || exit 11
+const SCRIPT = `[ $$ -le 2 ] || exit 11
 touch /workspace/probe || exit 12
 hidden=$1; shift
 while [ $hidden -gt 0 ]; do [ ! -x "$1" ] || exit 14; shift; hidden=$((hidden - 1)); done
@@ -52,7 +53,15 @@ export async function probe(
     const script = `${SCRIPT}\n${wall.trial?.script ?? ''}`;
     const program = [...wallProgram, '/bin/sh', '-c', script, 'sh', String(keys.length), ...keys, ...sockets];
     const { policy } = wall;
-    const { ended } = await launch({ ...request, policy, record, workspace, program, env: {}, showsErrors: true });
+    const { ended } = await launch({
+      ...request,
+      policy,
+      record,
+      workspace,
+      program,
+      env: { PATH: SYSTEM_PATH, HOME: '/workspace', ...wall.env },
+      showsErrors: true,
+    });
     const { code, said } = await ended;
     if (code === 0) return;
     const problem = { ...PROBLEMS, ...wall.trial?.problems }[code ?? -1];

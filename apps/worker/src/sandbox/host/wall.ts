@@ -8,6 +8,11 @@ export interface Wall {
   plan(spec: ResolvedSessionSpec, allowances: HostAllowances): { plan: HostPlan; program: string[] };
   /** A file that the program gets open, as the launcher does it. */
   descriptor?: string;
+  /** Nothing behind it can open a socket, so the launcher connects the keeper. */
+  isRelayed?: boolean;
+  /** Where the keeper has its files. Default: the host policy's own folder. */
+  runFolder?: string;
+  env?: Record<string, string>;
   /** Shell commands that find out behind the wall whether it stands: `exit` with one of the numbers of `problems`. */
   trial?: { script: string; problems: Record<number, string> };
 }

@@ -1,0 +1,68 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type CodexForm, codexArguments, planCodex, readCodexForm } from '@shellfleet/policy';
+import { findProgram, SYSTEM_PATH } from '../host/find-program.ts';
+import { unavailable } from '../host/unavailable.ts';
+import type { Wall } from '../host/wall.ts';
+
+// Codex keeps files of its own in CODEX_HOME. It refuses one below /tmp, and one of another user. So each session has one in its private run folder,
+// which the kernel removes with the session, and which nothing behind the wall can write to.
+
+const CODEX_HOME = '/.shellfleet-run/codex';
+/** A tmpfs of the sandbox's own, in every mode. */
+const RUN_FOLDER = '/dev/shm/.shellfleet-run';
+
+const ENTER = 'mkdir -m 700 "$CODEX_HOME" && exec "$@"';
+
+const TRIAL = `while read -r name value; do
+  case $name in Seccomp:) [ "$value" = 2 ] || exit 21 ;; CapEff:) [ "$value" = 0000000000000000 ] || exit 21 ;; esac
+done </proc/self/status
+(: >/usr/probe) 2>/dev/null && exit 22
+[ ! -w /.shellfleet-run/codex ] || exit 22`;
+
+const PROBLEMS = {
+  21: 'what Codex starts has capabilities, or no filter of system calls',
+  22: "Codex's sandbox lets a session write outside of its own folders",
+};
+
+/** The sandbox of the Codex CLI. `program`: its path, if the operator names one. Throws SANDBOX_UNAVAILABLE when this host lacks it. */
+export async function openCodex(program?: string): Promise<Wall> {
+  if (process.platform !== 'linux') throw unavailable('codex', 'it needs Linux');
+  const codex = program ?? (await findProgram('codex'));
+  if (codex === undefined)
+    throw unavailable(
+      'codex',
+      'it has no program codex (npm install --global @openai/codex, or name its path in SHELLFLEET_CODEX)',
+    );
+  const form = await formOf(codex);
+  return {
+    policy: 'codex',
+    // Nothing behind it can open a socket.
+    isRelayed: true,
+    runFolder: RUN_FOLDER,
+    env: { CODEX_HOME },
+    plan(spec, allowances) {
+      const plan = planCodex(spec, allowances);
+      return { plan, program: ['/bin/sh', '-c', ENTER, 'sh', codex, ...codexArguments(form, plan.config)] };
+    },
+    trial: { script: TRIAL, problems: PROBLEMS },
+  };
+}
+
+async function formOf(codex: string): Promise<CodexForm> {
+  const home = await mkdtemp(join(tmpdir(), 'sf-codex-'));
+  try {
+    const options = { timeout: 20_000, env: { PATH: SYSTEM_PATH, CODEX_HOME: home, HOME: home } };
+    const { stdout } = await promisify(execFile)(codex, ['sandbox', '--help'], options).catch((cause: Error) => {
+      throw unavailable('codex', `${codex} does not run (${cause.message.trim().split('\n').at(-1)})`);
+    });
+    const form = readCodexForm(stdout);
+    if (form !== undefined) return form;
+    throw unavailable('codex', `\`${codex} sandbox --help\` names no way to run a command that this version knows`);
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}

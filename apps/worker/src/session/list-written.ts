@@ -1,0 +1,25 @@
+import { peek, recordWritten, retryWhileRedisIsDown, sealPlace } from '@shellfleet/mailbox';
+import { approvalKeys, type FileOperation } from '@shellfleet/protocol';
+import type { SessionAdmission } from '../admission/admission.ts';
+import { onlyReads } from '../run/keeper-file.ts';
+import type { SessionContext } from '../run/session-context.ts';
+
+/** Before a file is changed while the head is held: the question lists it, since what was asked may read it. */
+export async function listWritten(
+  operation: FileOperation,
+  admission: SessionAdmission,
+  { owner, generation, redaction, sealer, signal }: SessionContext,
+): Promise<void> {
+  if (admission.digest === '' || onlyReads(operation) || (operation.name === 'write' && !operation.last)) return;
+  const { redis, keys } = owner;
+  await retryWhileRedisIsDown(async () => {
+    const head = await peek(owner);
+    if (head === undefined || head.runnable) return;
+    const tenant = approvalKeys(keys.namespace, keys.tenant);
+    const asker = { session: keys.session, generation, entryId: head.entry.id };
+    const path = redaction.text(operation.name === 'rename' ? operation.to : operation.path);
+    await recordWritten(redis, tenant, asker, (id) =>
+      sealer.seal(JSON.stringify(path), sealPlace('approval-question', tenant, { question: id })),
+    );
+  }, signal);
+}

@@ -1,0 +1,58 @@
+import type { FieldIssue, ResolvedSessionSpec } from '@shellfleet/protocol';
+import { type HostAllowances, type HostPlan, planHost } from './host.ts';
+import { refuse } from './refusal.ts';
+import { resolveSandbox } from './sandbox-modes.ts';
+
+// The codex policy as data: everything of the host policy (user, limits, workspace, private folders), and the sandbox of the Codex CLI between that
+// and the shell. Codex decides what its sandbox lets through; this file decides with what settings it is called.
+
+export interface CodexPlan extends HostPlan {
+  /** `-c key=value` of the call, by key. */
+  config: Record<string, unknown>;
+}
+
+/** How the installed Codex is called: with the platform as a subcommand, as old versions are, or without. */
+export type CodexForm = 'plain' | 'linux';
+
+/** Settings that a session may give, because they can only take from what its sandbox allows. */
+const NARROWING: Record<string, (value: unknown) => boolean> = {
+  sandbox_mode: (value) => value === 'read-only',
+  'sandbox_workspace_write.exclude_slash_tmp': (value) => value === true,
+  'sandbox_workspace_write.exclude_tmpdir_env_var': (value) => value === true,
+  'sandbox_workspace_write.network_access': (value) => value === false,
+};
+
+/** Throws SANDBOX_UNAVAILABLE, with every field that is refused. */
+export function planCodex(spec: ResolvedSessionSpec, allowances: HostAllowances): CodexPlan {
+  const overrides = spec.policy.type === 'codex' ? spec.policy.configOverrides : {};
+  const { mode, network } = resolveSandbox(spec);
+  const plan = planHost(spec, allowances);
+  refuse(Object.entries(overrides).flatMap(([key, value]) => checkOverride(key, value)));
+  const config = { sandbox_mode: mode, 'sandbox_workspace_write.network_access': network === 'full', ...overrides };
+  return { ...plan, config };
+}
+
+/** Tells from the text of `codex sandbox --help` how it is called. Undefined: in no way that is known. */
+export function readCodexForm(help: string): CodexForm | undefined {
+  if (/^\s+linux\s+Run a command/m.test(help)) return 'linux';
+  return /^Usage: codex sandbox \[OPTIONS\] \[COMMAND\]/m.test(help) ? 'plain' : undefined;
+}
+
+/** The words after the program: settings in the order of their keys, each as JSON, which TOML reads as well. */
+export function codexArguments(form: CodexForm, config: Record<string, unknown>): string[] {
+  const keys = Object.keys(config).sort();
+  return [
+    'sandbox',
+    ...(form === 'linux' ? ['linux'] : []),
+    ...keys.flatMap((key) => ['-c', `${key}=${JSON.stringify(config[key])}`]),
+    '--',
+  ];
+}
+
+function checkOverride(key: string, value: unknown): FieldIssue[] {
+  const path = `policy.configOverrides.${key}`;
+  const narrows = NARROWING[key];
+  if (narrows === undefined)
+    return [{ path, message: `is not a setting that a session may give: ${Object.keys(NARROWING).join(', ')}` }];
+  return narrows(value) ? [] : [{ path, message: `${JSON.stringify(value)} does not narrow the sandbox` }];
+}

@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { createHostSandboxes, openCodex } from '@shellfleet/worker';
+import { ulid } from 'ulid';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type BoxBehindWall, type BoxesBehindWall, openBoxesBehindWall } from '../support/boxes-behind-wall.ts';
+import { openOutside, promisesOf, tryToEscape } from '../support/escape-probes.ts';
+import { isRoot, processesOf } from '../support/host-leftovers.ts';
+import { installCodex } from '../support/install-codex.ts';
+import { KeeperTerminal } from '../support/keeper-terminal.ts';
+import { until } from '../support/until.ts';
+
+// The real Codex CLI, which is fetched from npm on the first run.
+
+const UID = 4720;
+describe.runIf(isRoot)('the codex policy', () => {
+  let boxes: BoxesBehindWall;
+  let shared: BoxBehindWall;
+  let codex: string;
+  beforeAll(async () => {
+    codex = await installCodex();
+    boxes = await openBoxesBehindWall(UID, () => openCodex(codex));
+    shared = await boxes.start();
+  }, 300_000);
+  afterAll(() => boxes?.close());
+  const run = (script: string) => shared.client.run(script);
+
+  test('S0-26: is offered on this machine, and refused with what to install where there is no Codex', async () => {
+    await boxes.sandboxes.check();
+    await expect(openCodex('/nonexistent/codex')).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      message: expect.stringContaining('/nonexistent/codex does not run'),
+    });
+    await expect(openCodex('/bin/true')).rejects.toMatchObject({
+      message: expect.stringContaining('sandbox --help` names no way to run a command'),
+    });
+  });
+
+  describe('a shell behind it is a shell like any other', () => {
+    test('state, exit, input, files, a terminal and what runs in the background', async () => {
+      const { client } = await boxes.start();
+      await client.run('kept=yes; cd /tmp; sleep 1000 &');
+      expect((await client.run('exit 3')).code).toBe(3);
+      expect((await client.run('echo $kept; pwd; echo oops >&2; (exit 4)')).out).toBe('yes\n/tmp\n');
+      expect((await client.run('cat', { stdin: Buffer.from('given') })).out).toBe('given');
+      expect((await client.run('head -c 3000000 /dev/zero')).stdout.length).toBe(3_000_000);
+      await client.run('echo text > /workspace/file');
+      const terminal = new KeeperTerminal(client.shell);
+      terminal.type('cat /workspace/file; tty\n');
+      await until(
+        () => terminal.shown,
+        (shown) => /text\r\n\/dev\/pts\/\d/.test(shown),
+      );
+    });
+
+    test('a timeout ends the whole tree, orphans as well, and keeps the shell', async () => {
+      const { client } = await boxes.start();
+      await client.run('kept=yes');
+      const script = `trap '' TERM INT; (setsid sleep 8765 &); sh -c 'trap "" TERM INT; sleep 8765 & sleep 8765'`;
+      expect((await client.run(script, { timeoutMs: 300, killGraceMs: 300 })).end.reason).toBe('wall');
+      expect((await client.run('pgrep -x sleep; echo $kept')).out).toBe('yes\n');
+    });
+  });
+
+  describe('what Codex holds back', () => {
+    test('writes outside of the workspace and /tmp, in read-only all of them, and it says so on stderr', async () => {
+      const writes = await run(
+        'echo w > /workspace/f; echo t > /tmp/t; cat /workspace/f /tmp/t; touch /usr/f /etc/f /var/f',
+      );
+      expect([writes.out, writes.code]).toEqual(['w\nt\n', 1]);
+      expect(writes.err.match(/Read-only file system/g)).toHaveLength(3);
+      const { client } = await boxes.start({ sandbox: { mode: 'read-only' } });
+      const reads = await client.run('touch /workspace/f; touch /tmp/f; cat /etc/hostname >/dev/null && echo read');
+      expect([reads.out, reads.err.match(/Read-only file system/g)?.length]).toEqual(['read\n', 2]);
+    });
+
+    test('S0-23: an override of the spec reaches Codex', async () => {
+      const configOverrides = { 'sandbox_workspace_write.exclude_slash_tmp': true };
+      const { client } = await boxes.start({ policy: { type: 'codex', configOverrides } });
+      const { err } = await client.run('touch /workspace/f /tmp/f');
+      expect(err).toMatch(/^touch: cannot touch '\/tmp\/f': Read-only file system\n$/);
+    });
+
+    test('sockets of every kind, and the network', async () => {
+      const server = createServer();
+      await once(server.listen(0), 'listening');
+      const port = (server.address() as { port: number }).port;
+      const script = `import socket
+for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
+    try:
+        socket.socket(family, socket.SOCK_STREAM)
+        print(family)
+    except OSError as error:
+        print(error.errno)`;
+      const { out } = await shared.client.run('python3 -', { stdin: Buffer.from(script) });
+      expect(
+        out
+          .trim()
+          .split('\n')
+          .every((errno) => ['1', '13', '97'].includes(errno)),
+      ).toBe(true);
+      expect((await run(`exec 3<>/dev/tcp/127.0.0.1/${port}`)).code).not.toBe(0);
+      server.close();
+    });
+
+    test('privileges, its token, the sockets of Codex and of engines, and CODEX_HOME', async () => {
+      const { out } = await run(`grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t'
+        cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c SF_TOKEN
+        for fd in /proc/1/fd/0 /proc/1/fd/1; do (echo forged >$fd) 2>/dev/null && echo opened; done
+        touch /.shellfleet-run/codex/x 2>/dev/null && echo wrote; env | grep -c SF_; echo $HOME`);
+      expect(out.split('\n')).toEqual([
+        'CapEff:0000000000000000',
+        'NoNewPrivs:1',
+        'Seccomp:2',
+        '0',
+        '0',
+        '/workspace',
+        '',
+      ]);
+    });
+  });
+
+  test('a new worker finds the shells that run, with everything in them, and takes them over', async () => {
+    const { sandbox, client } = await boxes.start();
+    await client.run('kept=yes; fn() { echo "fn $1"; }');
+    const restarted = await createHostSandboxes(boxes.options);
+    const found = (await restarted.list()).find(({ sandbox: { id } }) => id === sandbox.id);
+    expect(found).toMatchObject({ state: 'running', sandbox: { session: sandbox.session } });
+    if (found === undefined) throw new Error('it was not found');
+    const next = await boxes.connect(found.sandbox, 2);
+    expect((await next.run('echo $kept; fn here')).out).toBe('yes\nfn here\n');
+    await restarted.close();
+  });
+
+  test('what a command prints while no worker is there is kept for the next one', async () => {
+    const { sandbox, client } = await boxes.start();
+    const entryId = ulid();
+    const script = `echo before; until [ -e go ]; do sleep 0.05; done; head -c 300000 /dev/zero | tr '\\0' x; echo; echo after`;
+    const running = client.run(script, { entryId, timeoutMs: 60_000 }).catch(() => undefined);
+    await until(
+      async () => client.received('stdout').toString(),
+      (text) => text === 'before\n',
+    );
+    client.shell.disconnect();
+    void running;
+    const workspace = (await boxes.filesOf(sandbox)).find((path) => path.includes('/w/'));
+    await writeFile(join(workspace ?? '', 'go'), '');
+    const next = await boxes.connect(sandbox, 2);
+    const rest = await next.resume(entryId, { stdout: 7, stderr: 0 });
+    expect([rest.code, rest.out]).toEqual([0, `${'x'.repeat(300_000)}\nafter\n`]);
+  });
+
+  test('of the ways out of a sandbox those fail of which the page says so', async () => {
+    await using outside = await openOutside({ processes: ['shellfleet-launch', 'vitest'] });
+    const run = async (script: string, { stdin }: { stdin: string }) => {
+      const { out, err, code } = await shared.client.run(script, { stdin: Buffer.from(stdin), timeoutMs: 60_000 });
+      return { stdout: out, stderr: err, outcome: code === 0 ? 'success' : 'failure' };
+    };
+    const reached = await tryToEscape({ run }, outside);
+    const promised = await promisesOf('codex');
+    expect(Object.keys(reached).sort()).toEqual(Object.keys(promised).sort());
+    const broken = Object.entries(reached).filter(([row, what]) => what !== '' && promised[row]);
+    expect(broken).toEqual([]);
+  });
+
+  test.each(['wall', 'launcher'] as const)('when the %s is killed the whole session ends with it', async (victim) => {
+    const others = await processesOf(UID);
+    const { sandbox, client } = await boxes.start();
+    await client.run('(setsid sleep 3457 &) ; sleep 3457 & true');
+    process.kill((await boxes.processesOf(sandbox))[victim], 'SIGKILL');
+    expect(await sandbox.died).toEqual({ reason: 'killed', exitCode: null });
+    await expect.poll(() => processesOf(UID)).toEqual(others);
+  });
+
+  test('CODEX_HOME, files and control groups go with the session', async () => {
+    const { sandbox } = await boxes.start();
+    expect((await boxes.filesOf(sandbox)).length).toBeGreaterThanOrEqual(3);
+    await sandbox.remove();
+    expect(await boxes.filesOf(sandbox)).toEqual([]);
+  });
+});

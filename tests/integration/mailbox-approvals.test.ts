@@ -1,0 +1,135 @@
+import {
+  type Asker,
+  applyAnswer,
+  askApproval,
+  expireQuestions,
+  findAnswer,
+  isAnswerWaiting,
+  readDecided,
+  readQuestions,
+  withdrawAskers,
+  writeAnswer,
+} from '@shellfleet/mailbox';
+import { type ApprovalKeys, approvalKeys } from '@shellfleet/protocol';
+import { beforeEach, expect, test } from 'vitest';
+import { newNamespace } from '../support/mailbox-session.ts';
+import { redis } from '../support/open-mailbox.ts';
+
+// The scripts of approvals (APPROVALS-1 to APPROVALS-4).
+
+let keys: ApprovalKeys;
+beforeEach(() => {
+  keys = approvalKeys(newNamespace(), 't1');
+});
+
+const HASH = 'a'.repeat(20);
+const idOf = (nonce: string, hash = HASH) => `${hash}.${nonce.repeat(12)}`;
+const askerOf = (session: string): Asker => ({ session, generation: 'g', entryId: 'e' });
+const ask = (session: string, more: Partial<Parameters<typeof askApproval>[2]> = {}) =>
+  askApproval(redis, keys, {
+    ...{ id: idOf('1'), asker: askerOf(session), binding: `b-${session}`, timeoutMs: 60_000, mostPending: 10 },
+    sealed: 'sealed question',
+    ...more,
+  });
+const find = (session: string, binding = `b-${session}`) =>
+  findAnswer(redis, keys, askerOf(session), { binding, hash: HASH, prefixes: true });
+const counts = async () => (await readQuestions(redis, keys)).map(({ id, count }) => ({ id, count }));
+
+/** Writes an answer, and applies it twice. */
+async function answer(
+  type: 'approve' | 'deny' | 'revoke',
+  question: string,
+  scope?: 'command' | 'session' | 'prefix',
+): Promise<string[]> {
+  const id = await writeAnswer(redis, keys, 'sealed answer');
+  const state = ({ approve: 'approved', deny: 'denied', revoke: 'revoked' } as const)[type];
+  const change = { id, question, type, scope, grant: 'sealed grant', end: { state, answeredBy: 'alice' } };
+  const first = await applyAnswer(redis, keys, change);
+  const second = await applyAnswer(redis, keys, change);
+  expect(await isAnswerWaiting(redis, keys, id)).toBe(false);
+  return [first.type, second.type];
+}
+
+test('entries that ask the same share a question; one that asks again changes nothing', async () => {
+  const first = await ask('s1');
+  expect(first).toMatchObject({ type: 'pending', id: idOf('1') });
+  expect(await ask('s1', { id: idOf('2') })).toEqual(first);
+  expect(await ask('s2', { id: idOf('3') })).toMatchObject({ type: 'pending', id: idOf('1') });
+  expect(await counts()).toEqual([{ id: idOf('1'), count: 2 }]);
+});
+
+test('an entry that asks for another shell leaves its first question', async () => {
+  await ask('s1');
+  expect(await ask('s1', { id: idOf('2'), binding: 'b-other' })).toMatchObject({ id: idOf('2') });
+  expect(await counts()).toEqual([{ id: idOf('2'), count: 1 }]);
+});
+
+test('an answer is applied once, holds for its binding, and is told later', async () => {
+  await ask('s1');
+  expect(await answer('approve', idOf('1'), 'command')).toEqual(['applied', 'applied-before']);
+  expect(await counts()).toEqual([]);
+  expect(await find('s1')).toMatchObject({ unapplied: 0, grant: { id: idOf('1'), sealed: 'sealed grant' } });
+  expect((await find('s1', 'b-other')).grant).toBeUndefined();
+  expect((await find('s2')).grant).toBeUndefined();
+  expect(await readDecided(redis, keys)).toMatchObject([
+    { type: 'approve', question: idOf('1'), asker: askerOf('s1'), end: { state: 'approved', answeredBy: 'alice' } },
+  ]);
+  expect(await ask('s1')).toEqual({ type: 'answered' });
+});
+
+test('a grant of a session holds there for the same question, and one of a prefix is found by all, until they are revoked', async () => {
+  await ask('s1');
+  await answer('approve', idOf('1'), 'session');
+  expect((await find('s1', 'b-of the next entry')).grant).toEqual({ id: idOf('1'), sealed: 'sealed grant' });
+  await answer('revoke', idOf('1'));
+  expect((await find('s1', 'b-of the next entry')).grant).toBeUndefined();
+  await ask('s2', { id: idOf('2') });
+  await answer('approve', idOf('2'), 'prefix');
+  expect((await find('s3')).prefixes).toEqual([{ id: idOf('2'), sealed: 'sealed grant' }]);
+  expect(await answer('revoke', idOf('2'))).toEqual(['applied', 'applied-before']);
+  expect((await find('s3')).prefixes).toEqual([]);
+  // What was approved and has not started is asked again.
+  expect(await find('s2')).toMatchObject({ grant: undefined, end: { state: 'revoked' } });
+  expect(await ask('s2', { id: idOf('4') })).toMatchObject({ type: 'pending', id: idOf('4') });
+  expect(await answer('revoke', idOf('2'))).toEqual(['over', 'applied-before']);
+});
+
+test('whoever looks for a grant sees that answers wait, from the moment in which they are written', async () => {
+  await ask('s1');
+  expect((await find('s1')).unapplied).toBe(0);
+  await writeAnswer(redis, keys, 'sealed answer');
+  expect((await find('s1')).unapplied).toBe(1);
+});
+
+test('a question that is over is not answered, and one that is asked again has another id', async () => {
+  await ask('s1');
+  await answer('deny', idOf('1'));
+  expect(await find('s1')).toMatchObject({ grant: undefined, end: { state: 'denied' } });
+  await ask('s2', { id: idOf('2') });
+  expect(await answer('approve', idOf('1'), 'command')).toEqual(['over', 'applied-before']);
+  expect(await counts()).toEqual([{ id: idOf('2'), count: 1 }]);
+});
+
+test('questions expire, and are withdrawn, each once', async () => {
+  await ask('s1', { timeoutMs: 0 });
+  await ask('s2', { id: idOf('2'), timeoutMs: 60_000 });
+  await expect.poll(() => expireQuestions(redis, keys)).toBe(1);
+  expect(await expireQuestions(redis, keys)).toBe(0);
+  expect(await readDecided(redis, keys)).toMatchObject([{ type: 'expire', asker: askerOf('s1') }]);
+  expect(await counts()).toEqual([{ id: idOf('1'), count: 1 }]);
+  await withdrawAskers(redis, keys, [askerOf('s2')]);
+  await withdrawAskers(redis, keys, [askerOf('s2')]);
+  expect(await counts()).toEqual([]);
+  expect(await redis.hlen(keys.rounds)).toBe(0);
+});
+
+test('a tenant has at most so many questions, and a session that was denied four times in a row is not asked for a while', async () => {
+  await ask('s1', { mostPending: 1 });
+  expect(await ask('s2', { mostPending: 1 })).toEqual({ type: 'too-many', pending: 1 });
+  for (const nonce of ['1', '2', '3', '4']) {
+    const asked = await ask('s1', { id: idOf(nonce), binding: `b-${nonce}` });
+    await answer('deny', asked.type === 'pending' ? asked.id : '');
+  }
+  expect(await ask('s1', { id: idOf('5'), binding: 'b-5' })).toMatchObject({ type: 'quiet' });
+  expect(await ask('s2', { id: idOf('5') })).toMatchObject({ type: 'pending' });
+});

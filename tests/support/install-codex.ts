@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { access, mkdir } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const VERSION = '0.169.0';
+const WITHIN_MS = 240_000;
+
+/**
+ * The path of the Codex CLI in the one version that is tested, installed from npm on first use (100 MB to fetch) into a cache: not below /tmp, where Codex does not work,
+ * and where other users can reach it. Throws with the reason when it cannot be installed.
+ */
+export async function installCodex(): Promise<string> {
+  const isRoot = process.getuid?.() === 0;
+  const folder = join(isRoot ? '/var/cache' : join(homedir(), '.cache'), 'shellfleet-tests', `codex-${VERSION}`);
+  const vendor = process.arch === 'arm64' ? 'aarch64-unknown-linux-musl' : 'x86_64-unknown-linux-musl';
+  const program = join(folder, 'node_modules/@openai/codex/vendor', vendor, 'bin/codex');
+  const isThere = await access(program).then(
+    () => true,
+    () => false,
+  );
+  if (isThere) return program;
+  await mkdir(folder, { recursive: true });
+  // The package of this platform alone: the one that chooses between them brings nothing else that is needed.
+  const name = `@openai/codex@${VERSION}-linux-${process.arch}`;
+  const args = ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', folder, name];
+  await promisify(execFile)('npm', args, { timeout: WITHIN_MS }).catch((error: Error & { stderr?: string }) => {
+    const said = (error.stderr ?? '').trim().split('\n').slice(-3).join(' ');
+    throw new Error(
+      `${name} could not be installed from npm, so the codex policy cannot be tested: ${said || error.message}`,
+    );
+  });
+  return program;
+}
