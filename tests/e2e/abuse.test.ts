@@ -10,7 +10,7 @@ const ROUNDS = 2;
 let stack: TestFleet;
 beforeAll(async () => {
   const policies = isRoot ? 'docker,host' : 'docker';
-  stack = await startFleet({ env: { SHELLFLEET_POLICIES: policies, SHELLFLEET_HOST_USER: '4714' } });
+  stack = await startFleet({ env: { SHELLFLEET_POLICIES: policies, SHELLFLEET_HOST_USER: '4722' } });
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 

@@ -9,7 +9,7 @@ let stack: TestFleet;
 let outside: Outside;
 beforeAll(async () => {
   const policies = isRoot ? 'docker,host,bubblewrap' : 'docker';
-  stack = await startFleet({ env: { SHELLFLEET_POLICIES: policies, SHELLFLEET_HOST_USER: '4713' } });
+  stack = await startFleet({ env: { SHELLFLEET_POLICIES: policies, SHELLFLEET_HOST_USER: '4721' } });
   outside = await openOutside({
     sockets: [inject('dockerHost').replace('unix://', '')],
     processes: [inject('programs').worker],

@@ -2,11 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Fleet, isShellfleetError } from '@shellfleet/client';
 import { openRedis, parseRedisUrl } from '@shellfleet/mailbox';
-import { fleetKeys, hostKeys, inboxKey, sessionKeys } from '@shellfleet/protocol';
+import { approvalKeys, fleetKeys, hostKeys, inboxKey, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RedisProcess, startRedisProcess } from '../support/redis-process.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
 
 // Promise: with TLS and the access lists that docs/operations.md names, worker, producer and reader can do their part, and not the others'.
 
@@ -35,7 +36,7 @@ beforeAll(async () => {
   // As the document has them, but for the namespace: each fleet of the tests has its own.
   const document = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8');
   const lines = document.split('\n').filter((line) => line.startsWith('ACL SETUSER '));
-  expect(lines.map((line) => line.split(' ')[2])).toEqual(['worker', 'producer', 'reader']);
+  expect(lines.map((line) => line.split(' ')[2])).toEqual(['worker', 'producer', 'approver', 'reader']);
   const setUsers = async (namespace: string) => {
     for (const line of lines) {
       const words = line.replaceAll('shellfleet:', `${namespace}:`).split(' ');
@@ -105,6 +106,22 @@ test('a reader reads Results and output of commands, and cannot submit', async (
   await Promise.all([producer.close(), fleet.close()]);
 });
 
+test('an approver sees what is asked, answers it and takes the approval back', async () => {
+  const [producer, approver] = await Promise.all([connect('producer'), connect('approver')]);
+  const session = await producer.session('asks', { approval: 'unless-trusted' });
+  const command = await session.submit('touch /tmp/asked');
+  const [question] = await until(
+    () => approver.approvals.list(),
+    (found) => found.length === 1,
+  );
+  await approver.approvals.approve(question?.id ?? '', { scope: 'session' });
+  expect(await command.result()).toMatchObject({ outcome: 'success' });
+  await approver.approvals.revoke(question?.id ?? '');
+  expect(await approver.approvals.list({ state: 'approved' })).toEqual([]);
+  await session.close();
+  await Promise.all([producer.close(), approver.close()]);
+});
+
 test('no user can do the part of another one, or anything outside of the namespace', async () => {
   const { namespace } = stack;
   const fleet = fleetKeys(namespace);
@@ -116,6 +133,14 @@ test('no user can do the part of another one, or anything outside of the namespa
     ['reader', 'EVAL', 'return 1', '0'],
     ['reader', 'PUBLISH', keys.feed, '1'],
     ['reader', 'XADD', inboxKey(namespace, 'p'), '*', 'a', 'b'],
+    ['approver', 'SET', `${keys.prefix}x`, '1'],
+    ['approver', 'HSET', approvalKeys(namespace, 'default').decided, 'a', 'b'],
+    ['approver', 'DEL', approvalKeys(namespace, 'default').answers],
+    ['approver', 'SET', `${approvalKeys(namespace, 'default').prefix}grant:x`, '1'],
+    ['approver', 'XADD', keys.stream, '*', 'a', 'b'],
+    ['approver', 'PUBLISH', keys.feed, '1'],
+    ['approver', 'EVAL', 'return 1', '0'],
+    ['producer', 'HSET', host.audit, 'default', '{}'],
     ['producer', 'SET', host.alive, '{}'],
     ['producer', 'SET', host.boot, 'x'],
     ['producer', 'INCR', fleet.fence],

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Fleet } from '@shellfleet/client';
+import { type ConnectOptions, Fleet } from '@shellfleet/client';
 import Docker from 'dockerode';
 import { inject } from 'vitest';
 
@@ -72,7 +72,7 @@ export interface TestFleet extends AsyncDisposable {
   readonly stateFolder: string;
   readonly workers: TestWorker[];
   /** A further producer with connections of its own. */
-  connect(options?: { tenant?: string }): Promise<Fleet>;
+  connect(options?: Pick<ConnectOptions, 'tenant' | 'signingKey'>): Promise<Fleet>;
   /** Ends the producers and the workers, and with SIGINT their sessions. Containers should not be left after it. */
   end(): Promise<void>;
 }
@@ -103,7 +103,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     ...options.env,
   };
   const producers: Fleet[] = [];
-  const connect = async (options: { tenant?: string } = {}) => {
+  const connect = async (options: Pick<ConnectOptions, 'tenant' | 'signingKey'> = {}) => {
     const producer = await Fleet.connect({ redisUrl, namespace, sealKeys: [sealKey], ...options });
     producers.push(producer);
     return producer;

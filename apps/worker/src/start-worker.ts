@@ -11,9 +11,10 @@ import {
 import { ATTRIBUTES, ensureShellfleetError, type HostBeat, toCommandId } from '@shellfleet/protocol';
 import { type Logger, pino } from 'pino';
 import type { Admission } from './admission/admission.ts';
-import { ANYONE_SUBMITS, createAdmission } from './admission/create-admission.ts';
+import { createAdmission } from './admission/create-admission.ts';
 import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.ts';
 import { RuleFiles } from './admission/rule-files.ts';
+import { auditAnswers } from './approvals/audit-answers.ts';
 import type { Audit } from './audit/audit.ts';
 import { openAudit } from './audit/file-audit.ts';
 import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
@@ -25,6 +26,7 @@ import type { Stop } from './session/hosted-session.ts';
 import { chooseTransport } from './shell/transport/choose-transport.ts';
 import { loadTools } from './tools/load-tools.ts';
 import { toolMark } from './tools/tool-host.ts';
+import { askForSignatures } from './worker/ask-for-signatures.ts';
 import { createWorker } from './worker.ts';
 
 const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
@@ -102,6 +104,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     noted: config.file.audit.commands,
     anchored: await readAuditHeads(connected.redis, config.namespace, hostId),
   });
+  const signing = askForSignatures(config.file.keys, audit, logger);
   const { unjudged } = config.file.allow;
   const rules = judgeByRules(ruleFiles, { unjudged, onReported: noteReported(logger, audit) });
   const worker = await createWorker({
@@ -116,6 +119,8 @@ async function run(admission: Admission | undefined): Promise<void> {
     defaultImage: config.defaultImage,
     version: VERSION,
     sealKeys,
+    verifier: signing.verifier,
+    approvals: { ...config.file.approvals, check: auditAnswers(audit) },
     audit,
     sandboxes,
     hostLog: createHostLog(folder.logs, config.logs),
@@ -127,8 +132,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     retentionMs: config.retentionMs,
     readerStallMs: config.readerStallMs,
     room: { stateFolder: config.stateFolder, least: config.leastFree },
-    admission: (answers) => admission ?? createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
-    approvals: config.file.approvals,
+    admission: (answers) => admission ?? createAdmission({ signatures: signing.signatures, rules, answers }),
     refuseTools: rules.refuseTools,
     warnings: () => ruleFiles.warnings,
     logger,

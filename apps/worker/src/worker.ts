@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
-import { type Connected, createSealer, recordRetention } from '@shellfleet/mailbox';
+import { type Connected, createSealer, recordRetention, type Verifier } from '@shellfleet/mailbox';
 import { fleetKeys, type HostBeat, LIMITS, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
@@ -68,6 +68,8 @@ export interface WorkerDeps {
   defaultImage: string;
   version: string;
   sealKeys: readonly string[];
+  /** Asks for signatures. Default: none are asked for. */
+  verifier?: Verifier | undefined;
   sandboxes: Sandboxes;
   hostLog: HostLog;
   /** The ids that this host began. */
@@ -110,7 +112,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const { redis } = deps.connected;
   const fleet = fleetKeys(namespace);
   const claim = { hostId, machine: deps.machine, boot: ulid(), ttlMs: LEASE_MS };
-  const sealer = createSealer(deps.sealKeys);
+  const sealer = createSealer(deps.sealKeys, { verifier: deps.verifier });
   await refuseOtherProtocol(redis, fleet, hostId);
   await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs);
   await claimHostId(redis, namespace, claim);

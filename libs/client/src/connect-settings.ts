@@ -1,3 +1,6 @@
+import type { KeyObject } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { parsePrivateKey } from '@shellfleet/mailbox';
 import { DEFAULTS, namespaceSchema, parseOrThrow, ShellfleetError, tenantIdSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { fleetFilePath, readFleetFile } from './fleet-file.ts';
@@ -28,6 +31,12 @@ export interface ConnectOptions {
    */
   sealKeys?: string[] | undefined;
   /**
+   * Signs everything that this process submits, opens and answers, for hosts that ask for it: an Ed25519 private key as PEM or base64, or the
+   * path of a file with one.
+   * @default `SHELLFLEET_SIGNING_KEY`, else nothing is signed
+   */
+  signingKey?: string | undefined;
+  /**
    * Run around every submit, the first one outermost. See SubmitInterceptor.
    * @default none
    */
@@ -39,6 +48,7 @@ export interface ConnectSettings {
   namespace: string;
   tenant: string;
   sealKeys: string[];
+  signingKey: KeyObject | undefined;
   interceptors: readonly SubmitInterceptor[];
 }
 
@@ -47,6 +57,7 @@ const optionsSchema = z.strictObject({
   namespace: namespaceSchema.optional(),
   tenant: tenantIdSchema.optional(),
   sealKeys: z.array(z.string('must be a string'), 'must be a list of keys').min(1, 'must hold a key').optional(),
+  signingKey: z.string('must be a string').min(1, 'must not be empty').optional(),
   interceptors: z
     .array(
       z.custom<SubmitInterceptor>((value) => typeof value === 'function', 'must be a function'),
@@ -77,6 +88,7 @@ export async function resolveSettings(options: ConnectOptions, env: NodeJS.Proce
     namespace: given.namespace ?? own?.namespace ?? DEFAULTS.connection.namespace,
     tenant: given.tenant ?? DEFAULTS.connection.tenant,
     sealKeys: given.sealKeys ?? own?.sealKeys ?? [],
+    signingKey: await readSigningKey(given.signingKey),
     interceptors: given.interceptors,
   };
 }
@@ -90,6 +102,19 @@ function fromEnvironment(env: NodeJS.ProcessEnv): ConnectOptions {
     namespace: env.SHELLFLEET_NAMESPACE || undefined,
     tenant: env.SHELLFLEET_TENANT || undefined,
     sealKeys: keys?.length ? keys : undefined,
+    signingKey: env.SHELLFLEET_SIGNING_KEY || undefined,
+  });
+}
+
+/** The key itself, or the file that holds it. */
+async function readSigningKey(given: string | undefined): Promise<KeyObject | undefined> {
+  if (given === undefined) return undefined;
+  const key = parsePrivateKey(given) ?? parsePrivateKey(await readFile(given, 'utf8').catch(() => ''));
+  if (key !== undefined) return key;
+  const message =
+    'must be an Ed25519 private key as PEM or base64, or the path of a file with one; `openssl genpkey -algorithm ed25519` makes one';
+  throw new ShellfleetError('COMMAND_INVALID', `Fleet.connect: signingKey ${message}.`, {
+    issues: [{ path: 'signingKey', message }],
   });
 }
 

@@ -16,6 +16,7 @@ export {
 export { type Asked, type Asker, askApproval, type NewQuestion, parseAsker, toAsker } from './approvals/ask.ts';
 export { confirmAnswer, readConfirmed } from './approvals/confirm.ts';
 export { type Decided, forgetDecided, readDecided } from './approvals/decided.ts';
+export { digestOfQuestion } from './approvals/digest-question.ts';
 export { expireQuestions, forgetAskingTenant, isAsking, readAskers, withdrawAskers } from './approvals/expire.ts';
 export { type FoundAnswer, findAnswer } from './approvals/find.ts';
 export {
@@ -82,6 +83,10 @@ export { type AvailabilityListener, retryWhileRedisIsDown } from './retry-while-
 export { isRedisFull, loadMailboxScripts, toQueueError } from './script.ts';
 export { createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';
+export type { Signature } from './signatures/signed-value.ts';
+export { createSigner } from './signatures/signer.ts';
+export { keyIdOf, parsePrivateKey, parsePublicKey } from './signatures/signing-keys.ts';
+export { createVerifier, type KnownKey, type KnownKeys, unauthorized, type Verifier } from './signatures/verifier.ts';
 export {
   beginToolCall,
   endToolCall,

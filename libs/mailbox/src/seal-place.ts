@@ -1,4 +1,4 @@
-import type { FleetKeys, SessionKeys } from '@shellfleet/protocol';
+import type { FleetKeys, ResolvedSessionSpec, SessionKeys } from '@shellfleet/protocol';
 
 declare const built: unique symbol;
 
@@ -13,6 +13,8 @@ export interface SealPlace {
   readonly kind: 'spec' | 'payload' | 'file' | EntryKind | TerminalKind | ToolKind | ApprovalKind;
   /** What else stands in clear beside the value and must be as its sealer had it: the generation, and how an entry runs. */
   readonly beside: readonly string[];
+  /** Of the session, where a signature covers it. */
+  readonly spec?: ResolvedSessionSpec;
   readonly [built]: true;
 }
 
@@ -27,6 +29,8 @@ interface PayloadPlace {
   generation: string;
   retry: string;
   inbox: string;
+  /** Of the session: a signature covers it. */
+  spec?: ResolvedSessionSpec;
 }
 type SessionPlace = Pick<SessionKeys, 'namespace' | 'tenant' | 'session'>;
 
@@ -41,7 +45,7 @@ export function sealPlace(kind: 'payload', session: SessionPlace, entry: Payload
 export function sealPlace(
   kind: 'file',
   session: SessionPlace,
-  step: { operation: string; generation: string },
+  step: { operation: string; generation: string; spec?: ResolvedSessionSpec },
 ): SealPlace;
 /** `entry`: the id of the entry, or of the question that an answer belongs to. */
 export function sealPlace(kind: EntryKind, session: SessionPlace, entry: string): SealPlace;
@@ -76,15 +80,17 @@ export function sealPlace(
   const { tenant, session } = of as SessionPlace;
   const within = { namespace, tenant, session, kind };
   if (typeof what === 'string') return place({ ...within, entry: what, beside: [] });
-  if ('operation' in what) return place({ ...within, entry: what.operation, beside: [what.generation] });
+  const signed = 'spec' in what && what.spec !== undefined ? { spec: what.spec } : {};
+  if ('operation' in what) return place({ ...within, ...signed, entry: what.operation, beside: [what.generation] });
   if ('number' in what) return place({ ...within, entry: `${what.terminal}.${what.number}`, beside: [] });
-  if ('retry' in what) return place({ ...within, entry: what.id, beside: [what.generation, what.retry, what.inbox] });
+  if ('retry' in what)
+    return place({ ...within, ...signed, entry: what.id, beside: [what.generation, what.retry, what.inbox] });
   return place({ ...within, entry: '', beside: [what.generation] });
 }
 
 type Placed =
   | { generation: string }
-  | { operation: string; generation: string }
+  | { operation: string; generation: string; spec?: ResolvedSessionSpec }
   | PayloadPlace
   | { terminal: string; number: number }
   | { tenant: string; name: string; id: string }

@@ -9,15 +9,27 @@ import {
 } from 'node:crypto';
 import { SCHEMA_VERSION, ShellfleetError } from '@shellfleet/protocol';
 import type { SealPlace } from './seal-place.ts';
+import { isSignedKind, type Signature, splitSigned } from './signatures/signed-value.ts';
+import type { Signer } from './signatures/signer.ts';
+import type { Verifier } from './signatures/verifier.ts';
 
-/** Sealed values: `<schema version>.<key id>.<base64url of nonce, ciphertext, tag>`; AES-256-GCM, bound to the place where the value is stored. */
+/**
+ * Sealed values: `<schema version>.<key id>.<base64url of nonce, ciphertext, tag>`; AES-256-GCM, bound to the place where the value is stored. One
+ * that its producer signed ends with `.signed`, and has the signature before its plain text.
+ */
 export interface Sealer {
   /** `schema`: the lowest schema version that understands the value. Default: 1. */
   seal(plain: string | Uint8Array, place: SealPlace, schema?: number): string;
+  /** Whether it signs what it seals. */
+  readonly signs: boolean;
+  /** Whether it asks for signatures. */
+  readonly verifies: boolean;
   /** Ids of its keys, the sealing one first. */
   readonly keyIds: readonly string[];
   /** Throws PROTOCOL_MISMATCH when it has a newer schema, SEAL_KEY_UNKNOWN when no key opens it, or it is stored in another place than the one it was sealed for. */
   open(sealed: string, place: SealPlace): string;
+  /** As `open`, with who signed it. UNAUTHORIZED, here and there, when known keys are configured and none of them signed it. */
+  openSigned(sealed: string, place: SealPlace): { plain: string; signature: Signature | undefined };
   openBytes(sealed: string, place: SealPlace): Buffer;
   /** Keyed digest with the key's id: equal values give equal digests, and nothing else can be derived from it. */
   digest(value: string): string;
@@ -33,8 +45,14 @@ interface Key {
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
+/** Who signs what this process seals, and whose signatures it asks for. */
+export interface Signing {
+  signer?: Signer | undefined;
+  verifier?: Verifier | undefined;
+}
+
 /** `keys`: base64 or hex of 32 bytes each, the sealing one first, older ones after it. */
-export function createSealer(keys: readonly string[]): Sealer {
+export function createSealer(keys: readonly string[], { signer, verifier }: Signing = {}): Sealer {
   const parsed = keys.map(parseKey);
   const current = parsed[0];
   if (current === undefined)
@@ -42,11 +60,28 @@ export function createSealer(keys: readonly string[]): Sealer {
       'SEAL_KEY_UNKNOWN',
       'No seal key is configured. Set SHELLFLEET_SEAL_KEY, or start the fleet with `shellfleet up`.',
     );
+  const open = (sealed: string, place: SealPlace) => {
+    const { bytes, isSigned } = openWith(parsed, sealed, place, () => {
+      if (isSignedKind(place)) verifier?.refuse(place);
+    });
+    const value = isSigned ? splitSigned(bytes) : { plain: bytes, header: undefined };
+    if (verifier === undefined || !isSignedKind(place)) return { plain: value.plain, signature: undefined };
+    return { plain: value.plain, signature: verifier.verify(value, place) };
+  };
   return {
-    seal: (plain, place, schema = 1) => sealWith(current, plain, place, schema),
+    seal(plain, place, schema = 1) {
+      if (signer === undefined || !isSignedKind(place)) return sealWith(current, plain, place, schema, false);
+      return sealWith(current, signer.sign(plain, place), place, schema, true);
+    },
+    signs: signer !== undefined,
+    verifies: verifier !== undefined,
     keyIds: parsed.map(({ id }) => id),
-    open: (sealed, place) => openWith(parsed, sealed, place).toString('utf8'),
-    openBytes: (sealed, place) => openWith(parsed, sealed, place),
+    open: (sealed, place) => open(sealed, place).plain.toString('utf8'),
+    openSigned(sealed, place) {
+      const { plain, signature } = open(sealed, place);
+      return { plain: plain.toString('utf8'), signature };
+    },
+    openBytes: (sealed, place) => open(sealed, place).plain,
     deriveKey: (purpose) =>
       createHmac('sha256', current.secret)
         .update(`shellfleet derived key ${JSON.stringify(purpose)}`)
@@ -72,18 +107,17 @@ function parseKey(text: string): Key {
   };
 }
 
-function toAdditionalData(place: SealPlace): Buffer {
-  return Buffer.from(
-    JSON.stringify([place.namespace, place.tenant, place.session, place.entry, place.kind, ...place.beside]),
-  );
+function toAdditionalData({ namespace, tenant, session, entry, kind, beside }: SealPlace, isSigned: boolean): Buffer {
+  const kindOf = isSigned ? `signed ${kind}` : kind;
+  return Buffer.from(JSON.stringify([namespace, tenant, session, entry, kindOf, ...beside]));
 }
 
-function sealWith(key: Key, plain: string | Uint8Array, place: SealPlace, schema: number): string {
+function sealWith(key: Key, plain: string | Uint8Array, place: SealPlace, schema: number, isSigned: boolean): string {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv('aes-256-gcm', key.secret, nonce).setAAD(toAdditionalData(place));
+  const cipher = createCipheriv('aes-256-gcm', key.secret, nonce).setAAD(toAdditionalData(place, isSigned));
   const bytes = typeof plain === 'string' ? Buffer.from(plain) : plain;
   const sealed = Buffer.concat([nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
-  return `${schema}.${key.id}.${sealed.toString('base64url')}`;
+  return `${schema}.${key.id}.${sealed.toString('base64url')}${isSigned ? '.signed' : ''}`;
 }
 
 /** `<schema version>.<key id>` of a sealed value: what a process needs to open it. */
@@ -99,12 +133,19 @@ function tooNew({ kind, session }: SealPlace, version: number, context: object):
   );
 }
 
-function openWith(keys: readonly Key[], sealed: string, place: SealPlace): Buffer {
-  const [version, keyId, body, ...more] = sealed.split('.');
+function openWith(
+  keys: readonly Key[],
+  sealed: string,
+  place: SealPlace,
+  onAltered: () => void,
+): { bytes: Buffer; isSigned: boolean } {
+  const [version, keyId, body, mark, ...more] = sealed.split('.');
+  const isSigned = mark === 'signed';
+  const isMarkUnknown = more.length > 0 || (mark !== undefined && !isSigned);
   const key = keys.find((candidate) => candidate.id === keyId);
   const context = { session: place.session, entry: place.entry, kind: place.kind };
   if (Number(version) > SCHEMA_VERSION) throw tooNew(place, Number(version), context);
-  if (!/^[1-9][0-9]*$/.test(version ?? '') || key === undefined || body === undefined || more.length > 0) {
+  if (!/^[1-9][0-9]*$/.test(version ?? '') || key === undefined || body === undefined || isMarkUnknown) {
     throw new ShellfleetError(
       'SEAL_KEY_UNKNOWN',
       `The ${place.kind} of session ${place.session} was sealed with a key (${keyId ?? 'none'}) that this process does not have.`,
@@ -117,13 +158,12 @@ function openWith(keys: readonly Key[], sealed: string, place: SealPlace): Buffe
     if (bytes.toString('base64url') !== body) throw new Error('not base64url');
     const decipher = createDecipheriv('aes-256-gcm', key.secret, bytes.subarray(0, NONCE_BYTES), {
       authTagLength: TAG_BYTES,
-    }).setAAD(toAdditionalData(place));
+    }).setAAD(toAdditionalData(place, isSigned));
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
-    return Buffer.concat([
-      decipher.update(bytes.subarray(NONCE_BYTES, bytes.byteLength - TAG_BYTES)),
-      decipher.final(),
-    ]);
+    const text = bytes.subarray(NONCE_BYTES, bytes.byteLength - TAG_BYTES);
+    return { bytes: Buffer.concat([decipher.update(text), decipher.final()]), isSigned };
   } catch (cause) {
+    onAltered();
     throw new ShellfleetError(
       'SEAL_KEY_UNKNOWN',
       `The ${place.kind} of session ${place.session} does not open: it was changed, or stands in another place.`,

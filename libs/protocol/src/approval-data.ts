@@ -36,6 +36,8 @@ export const approvalAnswerSchema = z.discriminatedUnion('type', [
     type: z.literal('approve'),
     id: approvalIdSchema,
     scope: z.enum(APPROVAL_SCOPES, `must be one of ${APPROVAL_SCOPES.join(', ')}`),
+    /** Digest of the question, as whoever answers found it: what a signature is about. */
+    asked: z.string().optional(),
     answeredBy: name(),
   }),
   z.object({
@@ -57,6 +59,8 @@ export const approvalGrantSchema = z.object({
   answeredBy: z.string(),
   askedAt: z.number(),
   count: z.number(),
+  /** The answer as it was sealed and signed, where keys are configured. */
+  answer: z.string().optional(),
 });
 export type ApprovalGrant = z.infer<typeof approvalGrantSchema>;
 

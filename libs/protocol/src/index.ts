@@ -1,6 +1,7 @@
 export * from './approval.ts';
 export * from './approval-data.ts';
 export * from './audit.ts';
+export * from './canonical-json.ts';
 export * from './defaults.ts';
 export * from './define-tool.ts';
 export * from './duration-text.ts';
@@ -33,6 +34,7 @@ export * from './session.ts';
 export * from './session-event.ts';
 export * from './session-info.ts';
 export * from './session-spec.ts';
+export * from './signature.ts';
 export * from './telemetry.ts';
 export * from './terminal.ts';
 export * from './text.ts';

@@ -163,12 +163,3 @@ export function specSchema({ sandbox, approval, execPolicy }: ResolvedSessionSpe
 
 /** The reason of the event `session.closed` of a driven session that nobody closed. */
 export const DRIVER_GONE = 'its driver is gone';
-
-/** JSON with sorted keys, so that equal values give equal text. */
-export function toCanonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
-      : inner,
-  );
-}

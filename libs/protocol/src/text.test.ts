@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toCanonicalJson } from './session.ts';
+import { toCanonicalJson } from './canonical-json.ts';
 import { byteLength, hasLoneSurrogate } from './text.ts';
 
 test('the length in bytes is that of the UTF-8 of a text', () => {

@@ -1,3 +1,4 @@
+import type { Signature } from '@shellfleet/mailbox';
 import type { EntryPayload, PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { SessionRef } from '../sandbox/sandbox.ts';
 
@@ -43,6 +44,8 @@ export interface AdmissionQuestion {
   generation: string;
   entryId: string;
   payload: EntryPayload;
+  /** Who signed it, where keys are configured. */
+  signature?: Signature | undefined;
   spec: ResolvedSessionSpec;
   /** Of the shell that would run it: a fresh one has another. */
   epoch: number;

@@ -1,10 +1,12 @@
 import {
   applyAnswer,
+  digestOfQuestion,
   dropAnswer,
   type PendingQuestion,
   readAnswers,
   readQuestion,
   type Sealer,
+  type Signature,
   sealPlace,
 } from '@shellfleet/mailbox';
 import {
@@ -26,7 +28,7 @@ import type { Logger } from 'pino';
  */
 export type AnswerCheck = (
   answer: ApprovalAnswer,
-  about: { keys: ApprovalKeys; question: StoredQuestion | undefined; sealed: string },
+  about: { keys: ApprovalKeys; question: StoredQuestion | undefined; signature: Signature | undefined },
 ) => Promise<string | undefined>;
 
 export const ANYONE_ANSWERS: AnswerCheck = async () => undefined;
@@ -56,11 +58,12 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
     await dropAnswer(redis, keys, id);
     return false;
   };
-  const answer = openAnswer(sealed, keys, sealer);
-  if (answer === undefined) return refuse('it is not an answer that a process of this fleet has written');
+  const opened = openAnswer(sealed, keys, sealer);
+  if (opened === undefined) return refuse('it is not an answer that a process of this fleet has written');
+  const { answer, signature } = opened;
   const pending = answer.type === 'revoke' ? undefined : await readQuestion(redis, keys, answer.id);
   const question = pending && openQuestion(pending, keys, sealer);
-  const problem = await check(answer, { keys, question, sealed });
+  const problem = await check(answer, { keys, question, signature });
   if (problem !== undefined) return refuse(problem);
   const { id: questionId, type } = answer;
   const change = { id, question: questionId, type, end: toEnd(answer) };
@@ -68,20 +71,40 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
   const { scope, answeredBy } = answer;
   if (pending === undefined || question === undefined) return refuse('its question is not pending');
   if (scope === 'prefix' && question.amendment === undefined) return refuse('its question offers no rule to allow');
-  const grant: ApprovalGrant = { question, scope, answeredBy, askedAt: pending.askedAt, count: pending.count };
+  if (sealer.verifies && answer.asked !== digestOfQuestion(question))
+    return refuse('it was given to another question than the one that is pending');
+  const signed = sealer.verifies ? { answer: sealed } : {};
+  const { askedAt, count } = pending;
+  const grant: ApprovalGrant = { question, scope, answeredBy, askedAt, count, ...signed };
   const text = sealer.seal(JSON.stringify(grant), sealPlace('approval-grant', keys, { question: questionId }));
   return isApplied(await applyAnswer(redis, keys, { ...change, scope, grant: text }));
 }
 
 const isApplied = ({ type }: { type: string }) => type === 'applied';
 
-function openAnswer(sealed: string, keys: ApprovalKeys, sealer: Sealer): ApprovalAnswer | undefined {
+/** Undefined when it is no answer, or, where keys are configured, no approver of the tenant signed it. */
+function openAnswer(sealed: string, keys: ApprovalKeys, sealer: Sealer) {
   try {
-    const text = sealer.open(sealed, sealPlace('approval-answer', keys, { question: '' }));
-    return approvalAnswerSchema.safeParse(tryJson(text)).data;
+    const { plain, signature } = sealer.openSigned(sealed, sealPlace('approval-answer', keys, { question: '' }));
+    const answer = approvalAnswerSchema.safeParse(tryJson(plain)).data;
+    return answer && { answer, signature };
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Where keys are configured, a grant holds only with the signed answer that it was made of, so that nobody who can write to Redis can make one.
+ */
+export function isAnswered(id: string, grant: ApprovalGrant, keys: ApprovalKeys, sealer: Sealer): boolean {
+  if (!sealer.verifies) return true;
+  const answer = grant.answer === undefined ? undefined : openAnswer(grant.answer, keys, sealer)?.answer;
+  return (
+    answer?.type === 'approve' &&
+    answer.id === id &&
+    answer.scope === grant.scope &&
+    answer.asked === digestOfQuestion(grant.question)
+  );
 }
 
 function openQuestion({ id, sealed }: PendingQuestion, keys: ApprovalKeys, sealer: Sealer): StoredQuestion | undefined {

@@ -27,7 +27,7 @@ import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission
 import type { Answer, Answers } from '../admission/create-admission.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import { approvalExpired, describeDenial, tooManyPending } from './answer-texts.ts';
-import { type AnswerCheck, applyAnswers } from './apply-answers.ts';
+import { type AnswerCheck, applyAnswers, isAnswered } from './apply-answers.ts';
 import { bindQuestion } from './bind-question.ts';
 import { describeQuestion } from './describe-question.ts';
 import { StartsUnderWay } from './starts-under-way.ts';
@@ -95,7 +95,7 @@ export class HostApprovals implements Answers {
       await this.apply(question.tenant);
       found = await find();
     }
-    return toAnswer(found, (id, sealed) => openGrant(id, sealed, keys, sealer), allows);
+    return toAnswer(found, bound.hash, (id, sealed) => openGrant(id, sealed, keys, sealer), allows);
   }
 
   /** Adds the question of the head of a mailbox. The caller then holds the head, and calls `held`. */
@@ -192,11 +192,13 @@ export class HostApprovals implements Answers {
 
 function toAnswer(
   { at, grant, end, prefixes }: FoundAnswer,
+  hash: string,
   open: (id: string, sealed: string) => ApprovalGrant | undefined,
   allows: (rules: readonly PrefixRule[]) => boolean,
 ): Answer {
   const granted = { type: 'granted', startBy: at + START_WITHIN_MS } as const;
-  if (grant !== undefined && open(grant.id, grant.sealed) !== undefined) return granted;
+  // The id begins with the hash of the question, whatever the keys of its asker hold.
+  if (grant?.id.startsWith(`${hash}.`) && open(grant.id, grant.sealed) !== undefined) return granted;
   if (end?.state === 'denied') return { type: 'denied', reason: describeDenial(end), by: 'approver' };
   if (end?.state === 'expired') throw approvalExpired();
   const rules = prefixes.flatMap(({ id, sealed }) => open(id, sealed)?.question.amendment ?? []);
@@ -207,7 +209,8 @@ function toAnswer(
 function openGrant(id: string, sealed: string, keys: ApprovalKeys, sealer: Sealer): ApprovalGrant | undefined {
   try {
     const text = sealer.open(sealed, sealPlace('approval-grant', keys, { question: id }));
-    return approvalGrantSchema.safeParse(tryJson(text)).data;
+    const grant = approvalGrantSchema.safeParse(tryJson(text)).data;
+    return grant && isAnswered(id, grant, keys, sealer) ? grant : undefined;
   } catch {
     return undefined;
   }

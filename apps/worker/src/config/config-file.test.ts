@@ -66,7 +66,7 @@ audit:
 test.each([
   [
     'rulez: []',
-    "line 1: must have only these sections: rules, allow, approvals, audit; it has the unknown field 'rulez'",
+    "line 1: must have only these sections: rules, allow, approvals, keys, audit; it has the unknown field 'rulez'",
   ],
   ['rules: rules.yaml', 'line 1: rules must be a list of files'],
   ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],

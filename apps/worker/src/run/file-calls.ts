@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { sealPlace } from '@shellfleet/mailbox';
+import { type Signature, sealPlace } from '@shellfleet/mailbox';
 import {
   ensureShellfleetError,
   type FileOperation,
@@ -30,7 +30,7 @@ const BUSY_POLL_MS = 50;
 type Answer = HostAnswer<'file'>;
 
 /** Throws when the host's rules do not admit the operation. */
-type Admit = (operationId: string, operation: FileOperation) => Promise<void>;
+type Admit = (operationId: string, operation: FileOperation, signature: Signature | undefined) => Promise<void>;
 
 export interface FileCallsDeps {
   context: SessionContext;
@@ -77,10 +77,11 @@ export class FileCalls {
 
   async #do(id: string, sealed: string): Promise<Answer> {
     const { context, admit } = this.#deps;
-    const place = sealPlace('file', context.owner.keys, { operation: id, generation: context.generation });
-    const plain = context.sealer.open(sealed, place);
+    const { generation, spec } = context;
+    const place = sealPlace('file', context.owner.keys, { operation: id, generation, spec });
+    const { plain, signature } = context.sealer.openSigned(sealed, place);
     const operation = parseOrThrow(fileOperationSchema, JSON.parse(plain), 'INTERNAL', `The file operation ${id}`);
-    await admit(id, operation);
+    await admit(id, operation, signature);
     for (;;) {
       const end = await this.#call(id, operation);
       if (end?.type !== 'busy') return this.#toAnswer(operation, end);

@@ -7,17 +7,22 @@ import type { SessionContext } from './session-context.ts';
 // What a host writes down about its entries, when there is time: nothing here waits for a disk.
 
 /** This host sees an entry before it starts. */
-export function noteSubmission(entry: Entry, payload: EntryPayload, session: SessionContext): void {
+export function noteSubmission(
+  entry: Entry,
+  payload: EntryPayload,
+  producer: string | undefined,
+  session: SessionContext,
+): void {
   const { audit, spec, redaction } = session;
   const about = aboutOf(entry, session);
-  audit.note(session.owner.keys.tenant, () => submissionEvent(about, entry, payload, spec, redaction, undefined));
+  audit.note(session.owner.keys.tenant, () => submissionEvent(about, entry, payload, spec, redaction, producer));
 }
 
 /** The step before the first byte of an entry reaches the shell. */
 export function noteStart(entry: Entry, payload: EntryPayload, session: SessionContext, shell: SessionShell): void {
   const { owner, audit } = session;
   // Where entries are judged, that step has seen it.
-  if (owner.admission === undefined || owner.admission === '') noteSubmission(entry, payload, session);
+  if (owner.admission === undefined || owner.admission === '') noteSubmission(entry, payload, undefined, session);
   const event = { type: 'start', ...aboutOf(entry, session), fence: owner.fence, epoch: shell.epoch } as const;
   audit.note(owner.keys.tenant, () => event);
 }

@@ -1,11 +1,20 @@
-import { type Entry, sealPlace } from '@shellfleet/mailbox';
+import { type Entry, type Signature, sealPlace } from '@shellfleet/mailbox';
 import { type EntryPayload, entryPayloadSchema, parseOrThrow } from '@shellfleet/protocol';
 import type { SessionContext } from './session-context.ts';
 
-/** Opens the sealed payload of an entry. Throws SEAL_KEY_UNKNOWN, and INTERNAL when it is not a payload. */
-export function openPayload(entry: Entry, { owner, generation, sealer }: SessionContext): EntryPayload {
+/** Opens the sealed payload of an entry. Throws SEAL_KEY_UNKNOWN, UNAUTHORIZED, and INTERNAL when it is not a payload. */
+export function openPayload(entry: Entry, context: SessionContext): EntryPayload {
+  return openSignedPayload(entry, context).payload;
+}
+
+/** As openPayload, with who signed it, where keys are configured. */
+export function openSignedPayload(
+  entry: Entry,
+  { owner, generation, spec, sealer }: SessionContext,
+): { payload: EntryPayload; signature: Signature | undefined } {
   const { id, retry, inbox } = entry;
-  const plain = sealer.open(entry.payload, sealPlace('payload', owner.keys, { id, generation, retry, inbox }));
+  const place = sealPlace('payload', owner.keys, { id, generation, retry, inbox, spec });
+  const { plain, signature } = sealer.openSigned(entry.payload, place);
   const name = `The payload of ${owner.keys.session}.${entry.id}`;
-  return parseOrThrow(entryPayloadSchema, JSON.parse(plain), 'INTERNAL', name);
+  return { payload: parseOrThrow(entryPayloadSchema, JSON.parse(plain), 'INTERNAL', name), signature };
 }

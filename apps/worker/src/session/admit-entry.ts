@@ -3,7 +3,7 @@ import { ATTRIBUTES, ensureShellfleetError, type ShellfleetError, toCommandId } 
 import type { AdmissionQuestion, ApprovalQuestion, Verdict } from '../admission/admission.ts';
 import type { SessionApprovals } from '../approvals/host-approvals.ts';
 import type { EndingEntry } from '../run/entry-run.ts';
-import { openPayload } from '../run/open-payload.ts';
+import { openSignedPayload } from '../run/open-payload.ts';
 import { finishDenied, finishFailed } from '../run/run-entry.ts';
 import { auditVerdict } from './audit-verdict.ts';
 import { aboutSession, type SessionParts } from './session-parts.ts';
@@ -67,8 +67,8 @@ async function judge(entry: Entry, opens: boolean, parts: SessionParts): Promise
 
 /** `opens`: as it was before the shell was made ready for the entry, so that both judgements are about the same question. */
 function questionOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionQuestion {
-  const payload = openPayload(entry, parts.context);
-  return { ...aboutSession(parts), entryId: entry.id, opens, payload, attempt: { number: 1 } };
+  const { payload, signature } = openSignedPayload(entry, parts.context);
+  return { ...aboutSession(parts), entryId: entry.id, opens, payload, signature, attempt: { number: 1 } };
 }
 
 async function start(

@@ -2,7 +2,7 @@ import type { Entry } from '@shellfleet/mailbox';
 import { ensureShellfleetError, type ShellfleetError } from '@shellfleet/protocol';
 import type { Verdict } from '../admission/admission.ts';
 import { aboutOf, noteSubmission } from '../run/note-audit.ts';
-import { openPayload } from '../run/open-payload.ts';
+import { openSignedPayload } from '../run/open-payload.ts';
 import type { SessionParts } from './session-parts.ts';
 
 /**
@@ -18,7 +18,8 @@ export async function auditVerdict(
   if (verdict instanceof Error) return verdict;
   const { audit, redaction, owner } = context;
   const { tenant } = owner.keys;
-  noteSubmission(entry, openPayload(entry, context), context);
+  const { payload, signature } = openSignedPayload(entry, context);
+  noteSubmission(entry, payload, signature?.signer, context);
   const about = aboutOf(entry, context);
   if (verdict.type !== 'deny') {
     const { type } = verdict;

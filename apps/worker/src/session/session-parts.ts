@@ -140,8 +140,8 @@ export function createSessionParts(
   const files = new FileCalls({
     ...{ context, shell },
     isHeld: () => lease.held(),
-    admit: async (entryId, operation) => {
-      await admitFile(operation, admission, { ...aboutSession({ context, shell }), entryId });
+    admit: async (entryId, operation, signature) => {
+      await admitFile(operation, admission, { ...aboutSession({ context, shell }), entryId, signature });
       await listWritten(operation, admission, context);
     },
   });

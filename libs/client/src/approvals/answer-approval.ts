@@ -1,5 +1,5 @@
 import { hostname, userInfo } from 'node:os';
-import { isAnswerWaiting, readQuestion, sealPlace, writeAnswer } from '@shellfleet/mailbox';
+import { digestOfQuestion, isAnswerWaiting, readQuestion, sealPlace, writeAnswer } from '@shellfleet/mailbox';
 import {
   type ApprovalAnswer,
   type ApprovalKeys,
@@ -9,7 +9,7 @@ import {
   ShellfleetError,
 } from '@shellfleet/protocol';
 import type { ApprovalsContext } from './approvals-context.ts';
-import { listApprovals } from './list-approvals.ts';
+import { listApprovals, openQuestion } from './list-approvals.ts';
 
 /** A host applies an answer within milliseconds. Without a host, the answer waits for one. */
 const APPLIED_WITHIN_MS = 2_000;
@@ -21,15 +21,22 @@ export async function answerApproval(
 ): Promise<void> {
   const checked = checkAnswer(answer);
   const keys = approvalKeys(context.namespace, context.tenant);
-  if ((await readQuestion(context.redis, keys, checked.id)) === undefined) throw approvalNotFound(checked.id);
+  const pending = await readQuestion(context.redis, keys, checked.id);
+  if (pending === undefined) throw approvalNotFound(checked.id);
+  const aboutQuestion = (given: ApprovalAnswer): ApprovalAnswer => {
+    const question = context.sealer.signs ? openQuestion(context, keys, pending) : undefined;
+    return given.type !== 'approve' || question === undefined ? given : { ...given, asked: digestOfQuestion(question) };
+  };
   if (checked.type === 'approve' && checked.scope === 'prefix') await refuseWithoutAmendment(context, checked.id);
   using wake = await context.feeds.follow(keys.feed);
-  const written = await writeAnswer(context.redis, keys, sealAnswer(context, keys, checked));
+  const written = await writeAnswer(context.redis, keys, sealAnswer(context, keys, aboutQuestion(checked)));
   const deadline = AbortSignal.timeout(APPLIED_WITHIN_MS);
   while (!deadline.aborted && (await isAnswerWaiting(context.redis, keys, written)))
     await wake.next(deadline).catch((error: unknown) => {
       if (!deadline.aborted) throw error;
     });
+  if (!deadline.aborted && (await readQuestion(context.redis, keys, checked.id)) !== undefined)
+    throw notAccepted(checked.id);
 }
 
 export function checkAnswer(answer: { answeredBy?: string | undefined } & Record<string, unknown>): ApprovalAnswer {
@@ -39,6 +46,14 @@ export function checkAnswer(answer: { answeredBy?: string | undefined } & Record
 
 export function sealAnswer({ sealer }: ApprovalsContext, keys: ApprovalKeys, answer: ApprovalAnswer): string {
   return sealer.seal(JSON.stringify(answer), sealPlace('approval-answer', keys, { question: '' }));
+}
+
+function notAccepted(id: string): ShellfleetError {
+  return new ShellfleetError(
+    'UNAUTHORIZED',
+    `No host accepted the answer to ${id}, so the question still waits. Where keys are configured, an answer is signed by an approver's key.`,
+    { id },
+  );
 }
 
 export function approvalNotFound(id: string): ShellfleetError {

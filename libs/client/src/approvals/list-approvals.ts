@@ -68,10 +68,8 @@ async function listPending(
 
 /** Undefined when it was not sealed with a key of this process. */
 function toPending(context: ApprovalsContext, keys: ApprovalKeys, pending: PendingQuestion): Approval | undefined {
-  const { id, sealed, written, count, askedAt, expiresAt } = pending;
-  const hash = id.split('.', 1)[0] ?? '';
-  const place = sealPlace('approval-question', keys, { question: hash });
-  const question = open(context, sealed, place, approvalQuestionSchema);
+  const { id, written, count, askedAt, expiresAt } = pending;
+  const question = openQuestion(context, keys, pending);
   if (question === undefined) return undefined;
   const ofFiles = sealPlace('approval-question', keys, { question: id });
   const filesWritten = written.flatMap((path) => open(context, path, ofFiles, z.string()) ?? []);
@@ -79,6 +77,15 @@ function toPending(context: ApprovalsContext, keys: ApprovalKeys, pending: Pendi
     ...{ ...toApproval(question), id, state: 'pending', count, ...toTimes(askedAt, expiresAt) },
     ...(filesWritten.length === 0 ? {} : { filesWritten: [...new Set(filesWritten)] }),
   };
+}
+
+export function openQuestion(
+  context: ApprovalsContext,
+  keys: ApprovalKeys,
+  { id, sealed }: Pick<PendingQuestion, 'id' | 'sealed'>,
+): StoredQuestion | undefined {
+  const hash = id.split('.', 1)[0] ?? '';
+  return open(context, sealed, sealPlace('approval-question', keys, { question: hash }), approvalQuestionSchema);
 }
 
 async function listGrants(context: ApprovalsContext, keys: ApprovalKeys): Promise<Approval[]> {

@@ -92,8 +92,10 @@ export class StepsBeside implements FileSteps {
     const { keys, generation } = this.#session;
     this.#host ||= (await readSessionState(this.#context.redis, keys))?.host ?? '';
     if (this.#host === '') return { state: 'no-shell' };
-    const place = sealPlace('file', keys, { operation: id, generation });
-    const sealed = this.#context.sealer.seal(JSON.stringify(operation), place);
+    const { sealer } = this.#context;
+    const signed = sealer.signs ? { spec: this.#session.spec } : {};
+    const place = sealPlace('file', keys, { operation: id, generation, ...signed });
+    const sealed = sealer.seal(JSON.stringify(operation), place);
     const question = { type: 'file', generation, operation: id, sealed } as const;
     try {
       return await askHost(this.#context, this.#host, keys, question, { timeoutMs: ANSWER_WITHIN_MS });

@@ -19,7 +19,10 @@ export function toSubmission(
   { idempotencyKey, retry = 'never', startDeadlineMs }: SendOptions,
 ): Submission {
   const { generation } = session;
-  const place = sealPlace('payload', session.keys, { id: entryId, generation, retry, inbox: inboxId });
+  const place = sealPlace('payload', session.keys, {
+    ...{ id: entryId, generation, retry, inbox: inboxId },
+    ...(sealer.signs ? { spec: session.spec } : {}),
+  });
   return {
     entryId,
     generation,

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import {
+  type ResolvedSessionSpec,
+  type SignatureHeader,
+  signatureHeaderSchema,
+  toCanonicalJson,
+  tryJson,
+} from '@shellfleet/protocol';
+import type { SealPlace } from '../seal-place.ts';
+
+// A value that its producer signed: `<header as JSON>\n<plain text>`, sealed as a whole, so that a signature tells nobody anything about the
+// plain text.
+//
+// SIGNED-1. The signature is Ed25519 and covers the canonical JSON of the statement. No field names another algorithm.
+// SIGNED-2. The statement holds the place of the value (namespace, tenant, session, entry, kind, generation and how it runs), the digest of the
+//           session's spec, the key, the expiry, and SHA-256 of exactly the bytes that are used.
+
+const SIGNED_KINDS: ReadonlySet<SealPlace['kind']> = new Set([
+  'spec',
+  'payload',
+  'file',
+  'input',
+  'terminal-input',
+  'tool-args',
+  'approval-answer',
+]);
+
+/** Whether values of this kind are made by producers and approvers, and not by hosts. */
+export function isSignedKind({ kind }: Pick<SealPlace, 'kind'>): boolean {
+  return SIGNED_KINDS.has(kind);
+}
+
+/** Who signed a value. */
+export interface Signature {
+  /** As the configuration names the owner of the key. */
+  signer: string;
+  key: string;
+  /** ms since 1970 */
+  expiresAt: number;
+}
+
+export interface SignedValue {
+  plain: Buffer;
+  /** Undefined: unsigned. */
+  header: SignatureHeader | undefined;
+}
+
+const LINE_FEED = 10;
+
+export function joinSigned(header: SignatureHeader, plain: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), plain]);
+}
+
+/** A header that is none counts as no signature. */
+export function splitSigned(bytes: Buffer): SignedValue {
+  const end = bytes.indexOf(LINE_FEED);
+  const header = signatureHeaderSchema.safeParse(tryJson(bytes.subarray(0, end).toString('utf8'))).data;
+  return { plain: bytes.subarray(end + 1), header };
+}
+
+/** What is signed. */
+export function toStatement(
+  plain: Uint8Array,
+  { namespace, tenant, session, entry, kind, beside, spec }: SealPlace,
+  { key, expiresAt }: Pick<SignatureHeader, 'key' | 'expiresAt'>,
+): Buffer {
+  return Buffer.from(
+    toCanonicalJson({
+      purpose: 'shellfleet signature 1',
+      ...{ namespace, tenant, session, entry, kind, beside, key, expiresAt },
+      spec: spec === undefined ? null : digestOf(spec),
+      sha256: createHash('sha256').update(plain).digest('hex'),
+    }),
+  );
+}
+
+const digests = new WeakMap<ResolvedSessionSpec, string>();
+
+function digestOf(spec: ResolvedSessionSpec): string {
+  const digest = digests.get(spec) ?? createHash('sha256').update(toCanonicalJson(spec)).digest('hex');
+  digests.set(spec, digest);
+  return digest;
+}

@@ -1,0 +1,22 @@
+import { createPublicKey, type KeyObject, sign } from 'node:crypto';
+import type { SealPlace } from '../seal-place.ts';
+import { joinSigned, toStatement } from './signed-value.ts';
+import { keyIdOf } from './signing-keys.ts';
+
+/** Signs what a process seals. */
+export interface Signer {
+  sign(plain: string | Uint8Array, place: SealPlace): Buffer;
+}
+
+/** `validForMs`: how long after its signature a value may be used, asked for at each. */
+export function createSigner(privateKey: KeyObject, validForMs: () => number): Signer {
+  const key = keyIdOf(createPublicKey(privateKey));
+  return {
+    sign(plain, place) {
+      const bytes = typeof plain === 'string' ? Buffer.from(plain) : plain;
+      const expiresAt = Date.now() + validForMs();
+      const signature = sign(null, toStatement(bytes, place, { key, expiresAt }), privateKey).toString('base64url');
+      return joinSigned({ key, expiresAt, signature }, bytes);
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+
+// Ed25519 keys as people write them: PEM, or base64 of its DER or of the 32 bytes.
+
+const RAW_BYTES = 32;
+const PRIVATE_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+const PUBLIC_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+
+/** Undefined when it is no private key of Ed25519. */
+export function parsePrivateKey(text: string): KeyObject | undefined {
+  return tryKey(() => {
+    if (text.includes('-----BEGIN')) return createPrivateKey(text);
+    const key = toDer(text, PRIVATE_PREFIX);
+    return key && createPrivateKey({ key, format: 'der', type: 'pkcs8' });
+  });
+}
+
+/** Undefined when it is no public key of Ed25519. A private key is none, so that nobody spreads one by mistake. */
+export function parsePublicKey(text: string): KeyObject | undefined {
+  return tryKey(() => {
+    if (text.includes('PRIVATE KEY-----')) return undefined;
+    if (text.includes('-----BEGIN')) return createPublicKey(text);
+    const key = toDer(text, PUBLIC_PREFIX);
+    return key && createPublicKey({ key, format: 'der', type: 'spki' });
+  });
+}
+
+/** Id of a public key: the beginning of a hash of it. */
+export function keyIdOf(publicKey: KeyObject): string {
+  const der = publicKey.export({ format: 'der', type: 'spki' });
+  return createHash('sha256').update(der).digest('base64url').slice(0, 16);
+}
+
+function toDer(text: string, prefix: Buffer): Buffer | undefined {
+  const bytes = Buffer.from(text.trim(), 'base64');
+  if (bytes.toString('base64').replace(/=+$/, '') !== text.trim().replace(/=+$/, '')) return undefined;
+  return bytes.byteLength === RAW_BYTES ? Buffer.concat([prefix, bytes]) : bytes;
+}
+
+function tryKey(parse: () => KeyObject | undefined): KeyObject | undefined {
+  try {
+    const key = parse();
+    return key?.asymmetricKeyType === 'ed25519' ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,80 @@
+import { type KeyObject, verify } from 'node:crypto';
+import { ShellfleetError } from '@shellfleet/protocol';
+import type { SealPlace } from '../seal-place.ts';
+import { type Signature, type SignedValue, toStatement } from './signed-value.ts';
+import { keyIdOf } from './signing-keys.ts';
+
+/** A key that may sign. One owner may have several, for example while one replaces another. */
+export interface KnownKey {
+  /** Name of its owner. */
+  id: string;
+  /** `*`: every tenant. */
+  tenants: readonly string[];
+  publicKey: KeyObject;
+}
+
+export interface KnownKeys {
+  producers: readonly KnownKey[];
+  approvers: readonly KnownKey[];
+}
+
+export interface Verifier {
+  /** Throws UNAUTHORIZED unless a known key of the tenant signed exactly this value for this place. Its expiry is not looked at. */
+  verify(value: SignedValue, place: SealPlace): Signature;
+  /** Throws UNAUTHORIZED: the value was sealed for another place, or altered. */
+  refuse(place: SealPlace): never;
+}
+
+const ED25519_SIGNATURE_BYTES = 64;
+
+/** `onRefused`: what was refused, and which part of the check failed, for the audit and the log of the operator. */
+export function createVerifier(
+  { producers, approvers }: KnownKeys,
+  onRefused: (place: SealPlace, problem: string) => void,
+): Verifier {
+  const producersById = byKeyId(producers);
+  const approversById = byKeyId(approvers);
+  const refuse = (place: SealPlace, problem: string): never => {
+    onRefused(place, problem);
+    throw unauthorized();
+  };
+  return {
+    refuse: (place) => refuse(place, 'it was altered, or stands in another place than the one it was made for'),
+    verify(value, place) {
+      const keys = place.kind === 'approval-answer' ? approversById : producersById;
+      const verified = check(value, place, keys);
+      return typeof verified === 'string' ? refuse(place, verified) : verified;
+    },
+  };
+}
+
+/** One text for whatever is wrong: it helps nobody who forges. The audit has the reason. */
+export function unauthorized(): ShellfleetError {
+  return new ShellfleetError(
+    'UNAUTHORIZED',
+    'Nothing was run: this host only does what a known key of the tenant has signed for exactly this purpose, and that has not expired (SHELLFLEET_SIGNING_KEY).',
+  );
+}
+
+/** Why it is refused, in words. */
+function check(
+  { plain, header }: SignedValue,
+  place: SealPlace,
+  keys: ReadonlyMap<string, KnownKey>,
+): Signature | string {
+  if (header === undefined) return 'it is not signed';
+  const known = keys.get(header.key);
+  if (known === undefined) return `the key ${header.key.slice(0, 64)} is not known`;
+  if (!known.tenants.includes(place.tenant) && !known.tenants.includes('*'))
+    return `the key of ${known.id} is not known for this tenant`;
+  const signature = Buffer.from(header.signature, 'base64url');
+  const isExact =
+    signature.byteLength === ED25519_SIGNATURE_BYTES && signature.toString('base64url') === header.signature;
+  if (!isExact || !verify(null, toStatement(plain, place, header), known.publicKey, signature))
+    return `the signature by ${known.id} is not of this value in this place`;
+  return { signer: known.id, key: header.key, expiresAt: header.expiresAt };
+}
+
+function byKeyId(keys: readonly KnownKey[]): Map<string, KnownKey> {
+  return new Map(keys.map((key) => [keyIdOf(key.publicKey), key]));
+}

@@ -1,0 +1,12 @@
+import { z } from 'zod';
+
+/** What stands before the plain text of a signed value. No field names an algorithm: it is always Ed25519. */
+export const signatureHeaderSchema = z.strictObject({
+  /** Id of the public key. */
+  key: z.string(),
+  /** ms since 1970 */
+  expiresAt: z.number().int(),
+  /** base64url */
+  signature: z.string(),
+});
+export type SignatureHeader = z.infer<typeof signatureHeaderSchema>;

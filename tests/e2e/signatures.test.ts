@@ -1,0 +1,175 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Fleet } from '@shellfleet/client';
+import {
+  auditKeys,
+  createSealer,
+  createSigner,
+  openRedis,
+  parseRedisUrl,
+  readSealedSpec,
+  sealPlace,
+  submit,
+  verifyAudit,
+} from '@shellfleet/mailbox';
+import { type AuditEvent, commandPayloadSchema, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
+import { ulid } from 'ulid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// One host that runs only what is signed. Whoever forges has the seal key and may write anything to Redis.
+
+const folder = mkdtempSync(join(tmpdir(), 'sf-signed-'));
+const config = join(folder, 'config.yaml');
+const producer = generateKeyPairSync('ed25519');
+const older = generateKeyPairSync('ed25519');
+const approver = generateKeyPairSync('ed25519');
+const stranger = generateKeyPairSync('ed25519');
+const publicOf = ({ publicKey }: { publicKey: KeyObject }) =>
+  publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
+const privateOf = ({ privateKey }: { privateKey: KeyObject }) =>
+  privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+
+let stack: TestFleet;
+let signed: Fleet;
+let redis: ReturnType<typeof openRedis>;
+let ids = 0;
+const nextId = () => `signed-${++ids}`;
+
+beforeAll(async () => {
+  writeFileSync(
+    config,
+    `keys:
+  producers:
+    - { id: ci, tenants: [default], publicKey: ${publicOf(older)} }
+    - { id: ci, tenants: [default], publicKey: ${publicOf(producer)} }
+  approvers:
+    - { id: ada, tenants: [default], publicKey: ${publicOf(approver)} }
+`,
+  );
+  stack = await startFleet({ env: { SHELLFLEET_CONFIG: config } });
+  signed = await stack.connect({ signingKey: privateOf(producer) });
+  redis = openRedis(parseRedisUrl(stack.redisUrl), 'producer', 'forger');
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await stack?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+const UNAUTHORIZED = { outcome: 'error', error: { code: 'UNAUTHORIZED', retryable: false } };
+
+/** The events that the host wrote down about one session, as whoever has the seal key verifies them. */
+function audited(session: string): AuditEvent[] {
+  const events: AuditEvent[] = [];
+  const [host = ''] = readdirSync(join(stack.stateFolder, 'hosts'));
+  const audit = join(stack.stateFolder, 'hosts', host, 'audit');
+  // Nothing is written yet.
+  if (!existsSync(join(audit, 't-default'))) return [];
+  const names = readdirSync(join(audit, 't-default')).sort();
+  const segments = names.map((name) => ({ name, text: readFileSync(join(audit, 't-default', name), 'utf8') }));
+  const keys = auditKeys([stack.sealKey], { namespace: stack.namespace, host: 'h1', tenant: 'default' });
+  expect(verifyAudit(segments, keys, [], ({ event }) => events.push(event)).findings).toEqual([]);
+  return events.filter((event) => 'session' in event && event.session === session);
+}
+const problemsOf = (session: string) =>
+  audited(session).flatMap((event) => (event.type === 'unauthorized' ? `${event.kind}: ${event.problem}` : []));
+
+test('commands, files, stdin, restarts and terminals of a known producer run, under each of its keys, and the audit tells who submitted them', async () => {
+  const id = nextId();
+  const session = await signed.session(id, { env: { A: 'a' } });
+  expect(await session.run('echo $A')).toMatchObject({ outcome: 'success', stdout: 'a\n' });
+  const command = await session.submit('cat', { stdin: { open: true } });
+  await command.write('typed');
+  await command.closeStdin();
+  expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'typed' });
+  await session.files.write('/tmp/a', 'beside');
+  await session.files.write('/tmp/b', 'in order', { ordered: true });
+  expect(await session.run('cat /tmp/a /tmp/b')).toMatchObject({ stdout: 'besidein order' });
+  await session.restart();
+  await using before = await stack.connect({ signingKey: privateOf(older) });
+  expect(await (await before.session(id)).run('echo again')).toMatchObject({ stdout: 'again\n' });
+  const events = await until(
+    () => audited(id),
+    (found) => found.filter(({ type }) => type === 'end').length === 6,
+  );
+  expect(events.filter(({ type }) => type === 'unauthorized')).toEqual([]);
+  expect(events.find(({ type }) => type === 'submission')).toMatchObject({ script: 'echo $A', producer: 'ci' });
+  await session.close();
+});
+
+test('a session that nobody signed runs nothing, and says what is missing', async () => {
+  const id = nextId();
+  const result = await (await stack.fleet.session(id)).run('echo no');
+  expect(result).toMatchObject({ ...UNAUTHORIZED, stdout: '' });
+  expect(result).toMatchObject({ error: { message: expect.stringContaining('SHELLFLEET_SIGNING_KEY') } });
+  await expect.poll(() => problemsOf(id)).toContain('spec: it is not signed');
+});
+
+test('what is written straight into the mailbox of a session runs only if a known producer signed it for that place', async () => {
+  const id = nextId();
+  const keys = sessionKeys(stack.namespace, 'default', id);
+  const session = await signed.session(id);
+  expect(await session.run('echo first > /tmp/ran')).toMatchObject({ outcome: 'success' });
+  const found = await readSealedSpec(redis, keys);
+  const { generation = '' } = found ?? {};
+  const spec = sessionSpecSchema.parse({});
+  const payload = commandPayloadSchema.parse({
+    type: 'command',
+    script: 'echo forged >> /tmp/ran',
+    timeoutMs: 60_000,
+    encoding: 'utf8',
+  });
+  const write = async (key: { privateKey: KeyObject } | undefined, validForMs: number, of = spec) => {
+    const signer = key && createSigner(key.privateKey, () => validForMs);
+    const entryId = ulid();
+    const place = { id: entryId, generation, retry: 'never' as const, inbox: '' };
+    const sealed = createSealer([stack.sealKey], { signer }).seal(
+      JSON.stringify(payload),
+      sealPlace('payload', keys, { ...place, spec: of }),
+    );
+    return { entryId, sealed };
+  };
+  const put = async ({ entryId, sealed }: { entryId: string; sealed: string }) => {
+    await submit(redis, keys, {
+      ...{ entryId, generation, kind: 'command', payload: sealed, payloadHash: '', inbox: '', retry: 'never' },
+    });
+    // Wakes the host, and runs behind it.
+    expect(await session.run('cat /tmp/ran')).toMatchObject({ stdout: 'first\n' });
+    return signed.command(`${id}.${entryId}`).then((command) => command.result());
+  };
+  const HOUR_MS = 3_600_000;
+  const genuine = await write(producer, HOUR_MS);
+  const other = await write(producer, HOUR_MS);
+  const cases: [{ entryId: string; sealed: string }, string][] = [
+    [await write(undefined, HOUR_MS), 'payload: it is not signed'],
+    [await write(stranger, HOUR_MS), 'is not known'],
+    [await write(approver, HOUR_MS), 'is not known'],
+    [await write(producer, -1), 'payload: the signature by ci has expired'],
+    [await write(producer, HOUR_MS, sessionSpecSchema.parse({ image: 'other' })), 'is not of this value in this place'],
+    [{ ...other, sealed: genuine.sealed }, 'stands in another place'],
+  ];
+  for (const [entry, problem] of cases) {
+    expect(await put(entry)).toMatchObject({ ...UNAUTHORIZED, stdout: '' });
+    await expect.poll(() => problemsOf(id).at(-1)).toContain(problem);
+  }
+  await session.close();
+});
+
+test('only an approver answers, and not the key that submitted', async () => {
+  const session = await signed.session(nextId(), { approval: 'unless-trusted' });
+  const command = await session.submit('touch /tmp/approved');
+  const pending = () => signed.approvals.list({ sessionId: session.id });
+  const [question] = await until(pending, (found) => found.length === 1);
+  const { id = '' } = question ?? {};
+  await using ada = await stack.connect({ signingKey: privateOf(approver) });
+  await expect(stack.fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+  await expect(signed.approvals.approve(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+  expect(await pending()).toHaveLength(1);
+  await ada.approvals.approve(id);
+  expect(await command.result()).toMatchObject({ outcome: 'success' });
+  await session.close();
+});
