@@ -79,7 +79,7 @@ const workerOrder = [
   ['shell'],
   ['approvals'],
   ['admission'],
-  ['audit', 'host-log', 'journal', 'lease', 'redaction', 'sandbox'],
+  ['audit', 'egress', 'host-log', 'journal', 'lease', 'redaction', 'sandbox'],
   ['host', 'output', 'queue'],
   ['config'],
 ];

@@ -131,6 +131,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     }),
     retentionMs: config.retentionMs,
     readerStallMs: config.readerStallMs,
+    egress: config.file.allow,
     room: { stateFolder: config.stateFolder, least: config.leastFree },
     admission: (answers) => admission ?? createAdmission({ signatures: signing.signatures, rules, answers }),
     refuseTools: rules.refuseTools,

@@ -14,6 +14,7 @@ import { HostApprovals } from './approvals/host-approvals.ts';
 import { lookAfterApprovals } from './approvals/look-after-approvals.ts';
 import { anchorHeadsRegularly } from './audit/anchor-heads.ts';
 import { type Audit, NO_AUDIT } from './audit/audit.ts';
+import type { EgressSettings } from './egress/create-session-egress.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
 import { claimHostId } from './lease/boot-claim.ts';
@@ -80,6 +81,8 @@ export interface WorkerDeps {
   retentionMs: number;
   /** How long the reader that is attached to a command may read nothing while the command waits for it. */
   readerStallMs: number;
+  /** What the proxies of sessions may let through. Default: nothing. */
+  egress?: EgressSettings;
   /** What this host admits; `answers` are what persons have answered. Default: everything. */
   admission?: (answers: Answers) => Admission;
   /** Who may answer, and how many questions of one tenant may be pending. */
@@ -149,6 +152,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     {
       ...host,
       ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal, audit, readerStallMs: deps.readerStallMs },
+      egress: deps.egress ?? { hosts: [], privateAddresses: [] },
       lockMs: FIRST_LOCK_MS,
       takesNew,
       limitOpening: pLimit(2 * availableParallelism()),

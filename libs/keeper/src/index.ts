@@ -1,3 +1,4 @@
+export { EGRESS_PORT } from './egress-port.ts';
 export { ENTRY_ID_BYTES, entryIdFromBytes, entryIdToBytes, toEntryId } from './entry-id.ts';
 export {
   encodeEntries,

@@ -3,7 +3,7 @@
 // protocol.
 //
 //   keeper <socket path | -> [shell [argument ...]]
-//   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER, SF_WORKSPACE;
+//   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER, SF_WORKSPACE, SF_EGRESS;
 //     for - without SF_TOKEN both are the first line of stdin
 //
 // One thread, one loop. Every file is one part of it; a file includes only files of lines below its own.
@@ -15,7 +15,8 @@
 //   output, late, input         a command's streams         report      the reports of the shell's loop
 //   file_calls                  files beside the entry
 //   folder                      files for the shell         start       the START message
-//   files                       file operations             child       forks of the keeper
+//   files                       file operations             egress      the way to the proxy
+//   forwarder                   its process                 child       forks of the keeper
 //   tree, bundle                listings, many files        file_steps  what they share
 //   link, transport             the connection              begun       ids of earlier entries
 //   processes, reaper, cgroup   the process tree            events      epoll
@@ -25,6 +26,7 @@
 #include "cgroup.h"
 #include "clocks.h"
 #include "closing.h"
+#include "egress.h"
 #include "entry.h"
 #include "events.h"
 #include "file_calls.h"
@@ -141,6 +143,7 @@ static int tick(void) {
   wake = sooner(wake, input_tick());
   wake = sooner(wake, shell_tick());
   wake = sooner(wake, file_calls_tick());
+  wake = sooner(wake, egress_tick());
   return sooner(wake, terminals_tick());
 }
 
@@ -231,7 +234,8 @@ int main(int argc, char **argv) {
   open_signals();
   if (!workspace_is_expected()) give_up(EXIT_OTHER_WORKSPACE);
   const char *folder = open_folder();
-  if (!begun_open() || !processes_open() || !input_open() || !terminals_open()) give_up(EXIT_NO_RESOURCES);
+  if (!begun_open() || !processes_open() || !input_open() || !terminals_open() || !egress_open())
+    give_up(EXIT_NO_RESOURCES);
   cgroup_open("/sys/fs/cgroup");
   folder_open(folder);
   late_open();

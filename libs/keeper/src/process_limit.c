@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "process_limit.h"
 #include "cgroup.h"
+#include "egress.h"
 #include "ending.h"
 #include "log.h"
 #include "reaper.h"
@@ -40,7 +41,7 @@ void process_limit_sweep(void) {
 static int is_short(void) {
   const uint64_t before = own.refused;
   const long now = cgroup_pids_current();
-  own.has_company = now > ALONE;
+  own.has_company = now > ALONE + egress_is_on();
   if (!own.has_company) return 0;
   own.refused = cgroup_pids_refused();
   return own.refused != before || cgroup_is_full_with(now);

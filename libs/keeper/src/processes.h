@@ -13,14 +13,14 @@ typedef struct {
 
 extern const Moment BEGINNING; // every process is newer
 
-enum { SPARED_LEADERS = 12 }; // terminals and file calls
+enum { SPARED_LEADERS = 12 }; // terminals, file calls, the forwarder
 
 // 0 when there is no memory for the table.
 int processes_open(void);
 Moment moment_now(void);
 
 // This process, and the session that it leads, are spared by every sweep but one since the BEGINNING: it is the shell
-// of a terminal, or does a file call.
+// of a terminal, does a file call, or is the forwarder.
 void processes_spare(pid_t leader);
 void processes_unspare(pid_t leader);
 

@@ -98,7 +98,7 @@ export class AuditChain {
       await file.appendFile(text);
       if (how === 'synced') await file.datasync();
     } catch (error) {
-      // CHAIN-1. What of it was written is not known.
+      // What of it was written is not known (CHAIN-1).
       this.#isRead = false;
       throw error;
     }

@@ -5,6 +5,7 @@ import { createCommandChain } from '../output/output-chains.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import { createAppend } from './append-output.ts';
 import { AttachedReader } from './attached-reader.ts';
+import { networkOf } from './check-network.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
 import { InputFeed } from './input-feed.ts';
 import { OutputStore } from './output-store.ts';
@@ -27,6 +28,7 @@ export async function runCommand(
   const clean = createCommandChain(session.redaction.createRedactor, { ...session.spec.output, encoding });
   if (payload.reader === 'attached') run.reader = attachReader(run, session);
   const store = await openOutputStore(run, clean, session, shell);
+  const endUse = session.egress?.begin(networkOf(payload, session.spec));
   const input = payload.input === undefined ? undefined : feedInput(run, killGraceMs, session, shell);
   const end = await runOnShell({ ...payload, entryId: entry.id, stdin: toStdin(payload) }, run, session, shell, {
     onOutput: (stream, offset, bytes) => store.push(stream, offset, bytes),
@@ -34,6 +36,7 @@ export async function runCommand(
     resumed: () => store.acknowledge(),
     input,
   }).finally(() => {
+    endUse?.();
     input?.close();
     run.reader?.close();
   });

@@ -9,6 +9,7 @@ import {
 } from '@shellfleet/protocol';
 import type { SessionShell } from '../shell/session-shell.ts';
 import { toBegunId } from './begun-id.ts';
+import { networkOf } from './check-network.ts';
 import type { EndingEntry, EntryResult, EntryRun } from './entry-run.ts';
 import { runFileOperation } from './file-operation.ts';
 import { type EntryFinished, finishEntry } from './finish-entry.ts';
@@ -109,6 +110,7 @@ async function execute(run: EntryRun, session: SessionContext, shell: SessionShe
   let begun = run.from === 'resume';
   try {
     const payload = openPayload(run.entry, session);
+    if (payload.type === 'command') networkOf(payload, session.spec);
     begun = true;
     // Before its first byte reaches the shell.
     if (run.from === 'start') {

@@ -2,6 +2,7 @@ import type { Owner, Sealer } from '@shellfleet/mailbox';
 import type { ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
+import type { SessionEgress } from '../egress/session-egress.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
@@ -25,6 +26,8 @@ export interface SessionContext {
   readonly stoppedUnstored: Set<string>;
   /** How long the reader that is attached to a command may read nothing while the command waits for it. */
   readonly readerStallMs: number;
+  /** The proxy of its network, where that is limited. */
+  readonly egress?: SessionEgress | undefined;
   readonly logger: Logger;
   /** Aborts when this host lost the session: it must not write to it any more. */
   readonly signal: AbortSignal;

@@ -48,6 +48,8 @@ export interface Sandbox {
   /** KEEPER_PROTOCOL_VERSION of the worker that created it, and so of its keeper. Compared on adoption. */
   readonly keeperProtocol: number;
   readonly link: KeeperLink;
+  /** Of the unix socket at which it looks for the proxy of its network, if one can be shared with it. */
+  readonly egressPath?: string;
   /** Resolves when the sandbox has ended, for any reason. Never rejects. */
   readonly died: Promise<SandboxDeath>;
   /** Starts the keeper, which connects at once: listen, or attach, before. Not for adopted sandboxes. */

@@ -9,6 +9,8 @@ import { ShellfleetError } from '@shellfleet/protocol';
 
 const KEEPER_FILE = 'keeper';
 const SOCKET_FILE = 'socket';
+/** The proxy's socket, where the network of the session is limited. */
+export const EGRESS_FILE = 'egress';
 
 /** `sun_path` has 108 bytes, the last of them a NUL. */
 const MOST_SOCKET_PATH_BYTES = 107;
@@ -25,6 +27,7 @@ export interface SessionFolders {
 interface SessionFolder {
   path: string;
   socketPath: string;
+  egressPath: string;
   remove(): Promise<void>;
 }
 
@@ -45,7 +48,8 @@ export async function openSessionFolders(
   await copyKeeper(keeperPath, keeper);
   const at = (name: string): SessionFolder => {
     const path = join(parent, name);
-    return { path, socketPath: join(path, SOCKET_FILE), remove: () => rm(path, { recursive: true, force: true }) };
+    const remove = () => rm(path, { recursive: true, force: true });
+    return { path, socketPath: join(path, SOCKET_FILE), egressPath: join(path, EGRESS_FILE), remove };
   };
   return {
     at,

@@ -93,13 +93,15 @@ export async function abandon({ context, shell }: SessionParts): Promise<void> {
 
 /** Shutdown commands run whenever the fleet ends a shell, not only when a caller closes the session. */
 async function endShell({ admission, shell, context, terminals, late }: SessionParts, why: string): Promise<void> {
-  const { spec, redaction, logger } = context;
+  const { spec, redaction, egress, logger } = context;
   // When the shell died, its terminals were ended as lost.
   if (shell.ready) await terminals.hangUp();
   if (shell.ready && shell.live !== undefined) {
     const refusal = admission.digest === '' ? undefined : admission.refuseShutdown();
+    const endUse = egress?.begin('limited');
     const problems =
       refusal === undefined ? await runShutdownCommands(shell.live, spec, redaction) : [redaction.value(refusal)];
+    endUse?.();
     for (const problem of problems) logger.warn({ problem }, 'session.shutdown-command-failed');
   }
   await shell.end(spec.terminationTimeoutMs, why);

@@ -123,6 +123,7 @@ function open(
     journal,
     audit: NO_AUDIT,
     readerStallMs: 60_000,
+    egress: { hosts: [], privateAddresses: [] },
     admission,
     approvals: { starts: new StartsUnderWay() } as never,
     logger: pino({ level: 'silent' }),

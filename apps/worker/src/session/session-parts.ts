@@ -12,6 +12,7 @@ import type { Logger } from 'pino';
 import type { Admission, AdmissionQuestion, SessionAdmission } from '../admission/admission.ts';
 import type { SessionApprovals } from '../approvals/host-approvals.ts';
 import type { Audit } from '../audit/audit.ts';
+import { createSessionEgress, type EgressSettings } from '../egress/create-session-egress.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
@@ -52,6 +53,8 @@ export interface SessionDeps {
   journal: Journal;
   audit: Audit;
   readerStallMs: number;
+  /** What the proxies of sessions may let through. */
+  egress: EgressSettings;
   /** What the host admits. */
   admission: Admission;
   /** Of all sessions of the host. */
@@ -106,10 +109,12 @@ export function createSessionParts(
   const redaction = createSessionRedaction(spec, keys, sealer);
   const logger = redactLog(deps.logger, redaction);
   if (redaction.warnings.length > 0) logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
+  const egress = createSessionEgress(spec, deps.egress, logger);
   const context: SessionContext = {
     ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, audit, logger, signal, onFenced },
     stoppedUnstored: new Set<string>(),
     readerStallMs,
+    egress,
   };
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
@@ -119,6 +124,7 @@ export function createSessionParts(
       createStage: (before) => createTerminalChain(redaction.createRedactor, before),
       secrets: Object.values(spec.secrets),
     },
+    onCount: (count) => egress?.setTerminals(count),
   });
   const late = new LateOutput({
     ...{ owner, signal, logger, onFenced },
@@ -127,7 +133,7 @@ export function createSessionParts(
   });
   const shell = new SessionShell(
     {
-      ...{ ref, spec, redaction, sandboxes, logger },
+      ...{ ref, spec, redaction, sandboxes, egress, logger },
       fence: owner.fence,
       limitOpening: deps.limitOpening,
       onLate: late.push.bind(late),

@@ -1,5 +1,6 @@
 import { ATTRIBUTES, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
+import type { SessionEgress } from '../egress/session-egress.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import { MissingImage, type Sandbox, type SandboxDeath, type Sandboxes, type SessionRef } from '../sandbox/sandbox.ts';
 import { connectShell } from './connect-shell.ts';
@@ -22,6 +23,8 @@ export interface SessionShellDeps {
   redaction: SessionRedaction;
   fence: number;
   sandboxes: Sandboxes;
+  /** The proxy of its network, where that is limited. */
+  egress?: SessionEgress | undefined;
   /** Limits how many sandboxes this host starts at a time: many at once make all of them late. */
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
   logger: Logger;
@@ -148,7 +151,8 @@ export class SessionShell {
     const shellNumber = this.#shellNumber;
     const { session } = this.#deps.ref;
     if (this.#live === undefined) throw new Error('the session has no shell');
-    await prepareShell(this.#live, this.#deps.spec, this.#deps.redaction, session, shellNumber, signal);
+    const endUse = this.#deps.egress?.begin('limited');
+    await prepareShell(this.#live, this.#deps.spec, this.#deps.redaction, session, shellNumber, signal).finally(endUse);
     if (this.#shellNumber !== shellNumber) {
       throw new ShellfleetError('SESSION_START_FAILED', `The shell of session ${session} ended while it was prepared.`);
     }
@@ -158,6 +162,7 @@ export class SessionShell {
   /** Takes over a sandbox that is alive. `epochBase` and `preparedEpoch`: as announced when it was opened. */
   async adopt(sandbox: Sandbox, epochBase: number, preparedEpoch: number): Promise<ShellHello> {
     this.#hold(sandbox);
+    await this.#offerEgress(sandbox);
     return this.#connect(sandbox, CONNECT_DEADLINE_MS, {
       // Until then the session's earlier shells count: the next shell must not have the epoch of one that was lost.
       onHello: () => {
@@ -220,6 +225,7 @@ export class SessionShell {
     this.#sandbox = undefined;
     this.#live?.disconnect();
     this.#live = undefined;
+    this.#deps.egress?.close();
     this.#death = undefined;
     this.#deps.onAbandoned();
     await Promise.all([this.#remove(sandbox), this.#deps.onConnected(undefined)]);
@@ -228,6 +234,7 @@ export class SessionShell {
   /** Leaves the sandbox to the next owner or the next process of this worker. */
   leave(): void {
     this.#live?.disconnect();
+    this.#deps.egress?.close();
   }
 
   /** Queueing does not use up startupTimeoutMs: its clock begins with the start of the container. */
@@ -247,11 +254,18 @@ export class SessionShell {
     const sandbox = await this.#deps.sandboxes.create(this.#deps.ref, this.#deps.spec, { signal });
     this.#hold(sandbox);
     try {
+      await this.#offerEgress(sandbox);
       await this.#connect(sandbox, this.#deps.spec.startupTimeoutMs, { start: true });
     } catch (error) {
       await this.abandon();
       throw error;
     }
+  }
+
+  async #offerEgress({ egressPath, description }: Sandbox): Promise<void> {
+    if (this.#deps.egress === undefined) return;
+    if (egressPath === undefined) throw new Error(`${description} was made without a way to its proxy`);
+    await this.#deps.egress.listen(egressPath);
   }
 
   async #remove(sandbox: Sandbox): Promise<void> {

@@ -17,6 +17,8 @@ const LOST: TerminalEnd = { reason: 'lost', exitCode: null, signal: null };
 export interface SessionTerminalsDeps extends HostTerminalDeps {
   /** Variables of the session's shell. */
   env: Record<string, string>;
+  /** So many are open from now on. */
+  onCount?(count: number): void;
   /** Why none may be opened, the end of a sentence; undefined when it may. */
   refusal(): string | undefined;
 }
@@ -113,7 +115,11 @@ export class SessionTerminals {
     const terminal = this.#open.get(start.id) ?? new HostTerminal(start, progress, this.#deps);
     if (this.#open.has(start.id)) return terminal;
     this.#open.set(start.id, terminal);
-    void terminal.done.then(() => this.#open.delete(start.id));
+    this.#deps.onCount?.(this.#open.size);
+    void terminal.done.then(() => {
+      this.#open.delete(start.id);
+      this.#deps.onCount?.(this.#open.size);
+    });
     if (this.#terminals !== undefined) terminal.connect(this.#terminals);
     return terminal;
   }

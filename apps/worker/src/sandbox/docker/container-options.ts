@@ -1,5 +1,6 @@
 import { type DockerPlan, sessionSeccompProfile, WORKSPACE_PATH } from '@shellfleet/policy';
 import type { ContainerCreateOptions, HostConfig } from 'dockerode';
+import { egressEnv } from '../egress-env.ts';
 import type { KeeperSecrets } from '../keeper-secrets.ts';
 import type { SandboxTransport } from '../sandbox.ts';
 import { FULL_NETWORK } from './full-network.ts';
@@ -51,6 +52,7 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
       `SF_TOKEN=${secrets.token}`,
       ...(overAttach ? [`SF_SYNC=${secrets.syncWord}`] : []),
       ...(workspaceIdentity === undefined ? [] : [`SF_WORKSPACE=${workspaceIdentity}:${plan.workspace?.target}`]),
+      ...(plan.network === 'limited' ? Object.entries(egressEnv(KEEPER_FOLDER)).map((pair) => pair.join('=')) : []),
     ],
     Entrypoint: [`${KEEPER_FOLDER}/keeper`, overAttach ? '-' : `${KEEPER_FOLDER}/socket`],
     Cmd: shell,

@@ -126,7 +126,7 @@ class DockerSandboxes implements Sandboxes {
     const plan = planDocker(await withRealWorkspace(spec), allowances);
     await this.#runtimes.require(plan.runtime);
     if (plan.network === 'full') await ensureFullNetwork(this.#engine);
-    if (plan.network === 'limited') throw withoutProxy();
+    if (plan.network === 'limited' && this.#options.transport === 'attach') throw withoutSharedFolder();
     const create = (image: string) => this.#create(session, spec, { ...plan, image }, options.signal);
     return create(plan.image).catch((error: unknown) => {
       if (!(error instanceof MissingImage) || plan.otherwiseImage === undefined) throw error;
@@ -350,6 +350,7 @@ class DockerSandboxes implements Sandboxes {
       createdAt,
       keeperProtocol: labels.keeperProtocol,
       link: this.#toLink(container, folder.socketPath, labels),
+      ...(labels.transport === 'socket' ? { egressPath: folder.egressPath } : {}),
       died: died.promise,
       start: async () => {
         watch();
@@ -386,9 +387,15 @@ function isMounted(plan: DockerPlan, transport: SandboxTransport): boolean {
   return transport === 'socket' || plan.readOnlyRootfs;
 }
 
-function withoutProxy(): ShellfleetError {
-  const issues = [{ path: 'sandbox.network', message: 'this host has no proxy for it' }];
-  return new ShellfleetError('SANDBOX_UNAVAILABLE', "This host has no proxy for the network 'limited'.", { issues });
+function withoutSharedFolder(): ShellfleetError {
+  const message = "this host reaches its containers over attach, so it cannot share the proxy's socket with one";
+  return new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The host cannot give a session the network 'limited': ${message}.`,
+    {
+      issues: [{ path: 'sandbox.network', message }],
+    },
+  );
 }
 
 function nameOf({ session, sandboxId }: SandboxLabels): string {

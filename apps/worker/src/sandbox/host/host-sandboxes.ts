@@ -5,8 +5,15 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
-import { type HostAllowances, type HostPlan, type SandboxAllowances, WORKSPACE_PATH } from '@shellfleet/policy';
+import {
+  type HostAllowances,
+  type HostPlan,
+  resolveSandbox,
+  type SandboxAllowances,
+  WORKSPACE_PATH,
+} from '@shellfleet/policy';
 import { type ResolvedSessionSpec, sessionSpecSchema, withDefaultLimits } from '@shellfleet/protocol';
+import { egressEnv } from '../egress-env.ts';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { makeWorkspace } from '../make-workspace.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
@@ -211,6 +218,7 @@ export class HostSandboxes implements Sandboxes {
       createdAt,
       keeperProtocol,
       link: this.#toLink(name, record),
+      egressPath: this.#parts.folders.at(name).egressPath,
       died: died.promise,
       start: async () => {
         if (life.start !== undefined) watch(await life.start());
@@ -273,6 +281,7 @@ export class HostSandboxes implements Sandboxes {
         SF_FOLDER: wall.runFolder ?? RUN_FOLDER,
         ...wall.env,
         ...secrets,
+        ...(resolveSandbox(spec).network === 'limited' ? egressEnv(KEEPER_FOLDER) : {}),
       },
     });
     const process_ = await record.process();

@@ -1,0 +1,65 @@
+import { BlockList, isIP, isIPv6 } from 'node:net';
+import { networkInterfaces } from 'node:os';
+
+// Which addresses the proxy connects to: those of the public internet, and those that the operator lists. Everything that has a special
+// meaning is private here: loopback, link-local (where clouds have their metadata), private networks, documentation, multicast, and the
+// addresses of this host itself.
+
+const SPECIAL_V4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '168.63.129.16/32', // the metadata of a cloud, in a public range
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+];
+/** Of the one range that is routed: tunnels, in which another address hides, and documentation. */
+const SPECIAL_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
+const ROUTED_V6 = toBlockList(['2000::/3']);
+const SPECIAL = toBlockList([...SPECIAL_V4, ...SPECIAL_V6]);
+
+/** Tells whether the proxy may connect to an address. `privateAddresses`: the ranges that the operator lists. */
+export function createAddressCheck(
+  privateAddresses: readonly string[],
+  ownAddresses = readOwn,
+): (address: string) => boolean {
+  const listed = toBlockList(privateAddresses);
+  return (written) => {
+    const address = withoutMapping(written);
+    // One with a zone belongs to a single link.
+    if (isIP(address) === 0 || address.includes('%')) return false;
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    if (listed.check(address, family)) return true;
+    if (family === 'ipv6' && !ROUTED_V6.check(address, family)) return false;
+    return !SPECIAL.check(address, family) && !ownAddresses().includes(address);
+  };
+}
+
+/** `::ffff:10.0.0.1` is the address 10.0.0.1. In its other spelling it is in no range that is routed. */
+function withoutMapping(address: string): string {
+  const lower = address.toLowerCase();
+  return /^::ffff:\d+\.\d+\.\d+\.\d+$/.test(lower) ? lower.slice('::ffff:'.length) : lower;
+}
+
+function toBlockList(ranges: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = '', bits] = range.split('/');
+    list.addSubnet(address, Number(bits), isIPv6(address) ? 'ipv6' : 'ipv4');
+  }
+  return list;
+}
+
+function readOwn(): string[] {
+  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address.toLowerCase()));
+}

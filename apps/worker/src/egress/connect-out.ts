@@ -1,0 +1,61 @@
+import { connect, type LookupFunction, type Socket } from 'node:net';
+import { checkDestination, type Destination, type Refusal } from './destination.ts';
+import type { Address, ResolveName } from './resolve-name.ts';
+
+const RESOLVE_WITHIN_MS = 10_000;
+const CONNECT_WITHIN_MS = 15_000;
+/** Of each direction, in this process. */
+export const BUFFER_BYTES = 16 * 1024;
+
+export interface OutwardRules {
+  /** What the session asked for. */
+  allowedHosts: readonly string[];
+  /** The most that the operator lists. */
+  hosts: readonly string[];
+  mayConnectTo(address: string): boolean;
+  resolveName: ResolveName;
+}
+
+/**
+ * A connection to an allowed name. The name is resolved once, every address is checked, and only those are connected to: a name that is
+ * resolved to something else a moment later changes nothing.
+ */
+export async function connectOut(
+  destination: Destination,
+  rules: OutwardRules,
+  signal: AbortSignal,
+): Promise<Socket | Refusal> {
+  const refusal = checkDestination(destination, rules);
+  if (refusal !== undefined) return refusal;
+  const resolving = AbortSignal.any([signal, AbortSignal.timeout(RESOLVE_WITHIN_MS)]);
+  const found = await rules.resolveName(destination.name, resolving).catch(() => undefined);
+  if (found === undefined || found.length === 0) return { status: 502, reason: 'its name could not be resolved' };
+  const addresses = found.filter(({ address }) => rules.mayConnectTo(address));
+  if (addresses.length === 0)
+    return { status: 403, reason: 'it is at a private address, and the operator of the host does not list that' };
+  return open(destination, addresses, AbortSignal.any([signal, AbortSignal.timeout(CONNECT_WITHIN_MS)]));
+}
+
+async function open({ name, port }: Destination, addresses: Address[], signal: AbortSignal): Promise<Socket | Refusal> {
+  const lookup: LookupFunction = (_name, _options, answer) => answer(null, addresses);
+  const socket = connect({ host: name, port, lookup, autoSelectFamily: true, ...BOUNDED });
+  return new Promise((resolve) => {
+    const refuse = (why: string) => {
+      signal.removeEventListener('abort', abort);
+      socket.destroy();
+      resolve({ status: 502, reason: `it could not be reached: ${why}` });
+    };
+    const abort = () => refuse('it took too long');
+    const onError = (error: Error) => refuse((error as NodeJS.ErrnoException).code ?? error.message);
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    socket.on('error', onError);
+    socket.once('connect', () => {
+      signal.removeEventListener('abort', abort);
+      // Its next owner listens for errors before anything else can happen; one too many does no harm.
+      resolve(socket);
+    });
+  });
+}
+
+const BOUNDED = { highWaterMark: BUFFER_BYTES };

@@ -1,0 +1,32 @@
+import { resolveSandbox } from '@shellfleet/policy';
+import type { ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { Logger } from 'pino';
+import { createAddressCheck } from './addresses.ts';
+import { createEgressLog } from './egress-log.ts';
+import { type ResolveName, resolveName } from './resolve-name.ts';
+import { SessionEgress } from './session-egress.ts';
+
+/** What the operator of this host lets through for all sessions together. */
+export interface EgressSettings {
+  hosts: readonly string[];
+  privateAddresses: readonly string[];
+  /** Default: the resolver of the system. */
+  resolveName?: ResolveName;
+}
+
+/** Undefined: the network of the session is not limited. */
+export function createSessionEgress(
+  spec: ResolvedSessionSpec,
+  settings: EgressSettings,
+  logger: Logger,
+): SessionEgress | undefined {
+  const { network, allowedHosts } = resolveSandbox(spec);
+  if (network !== 'limited') return undefined;
+  const rules = {
+    allowedHosts,
+    hosts: settings.hosts,
+    mayConnectTo: createAddressCheck(settings.privateAddresses),
+    resolveName: settings.resolveName ?? resolveName,
+  };
+  return new SessionEgress({ rules, onRequest: createEgressLog(logger) });
+}

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { checkDestination, parseDestination } from './destination.ts';
+
+test.each([
+  ['example.org:443', { name: 'example.org', port: 443 }],
+  ['EXAMPLE.org.:8443', { name: 'example.org', port: 8443 }],
+  ['example.org', { name: 'example.org', port: 80 }],
+])('%s is a name and a port', (authority, expected) => {
+  expect(parseDestination(authority, 80)).toEqual(expected);
+});
+
+test.each([
+  '127.0.0.1:443',
+  '[::1]:443',
+  '[::ffff:10.0.0.1]:443',
+  '127.1:443',
+  '2130706433:443',
+  '0x7f000001:443',
+  '0x7f.1:443',
+  '017700000001:443',
+  '10.0.0.1.:443',
+])('%s is an address, which is never let through', (authority) => {
+  expect(parseDestination(authority)).toEqual({ status: 403, reason: 'an address is not let through: name the host' });
+});
+
+test.each([
+  '',
+  ':443',
+  'example.org',
+  'example.org:0',
+  'example.org:65536',
+  'example.org:443:80',
+  'exa mple.org:443',
+  'user@example.org:443',
+  'example.org%00.evil.net:443',
+  'a..b:443',
+  `${'a'.repeat(64)}.org:443`,
+  `${'a.'.repeat(127)}org:443`,
+  'bücher.example:443',
+  '-a.example:443\r\nX: y',
+])('%j is no destination', (authority) => {
+  expect(parseDestination(authority)).toMatchObject({ status: 400 });
+});
+
+test('a name has to be on the list of the session and on that of the operator, at that port', () => {
+  const check = (name: string, port: number) =>
+    checkDestination(
+      { name, port },
+      { allowedHosts: ['*.example.org', 'gone.net'], hosts: ['*.example.org', 'other.net'] },
+    )?.reason;
+  expect(check('a.example.org', 443)).toBeUndefined();
+  expect(check('a.example.org', 22)).toBe("it is not among the session's sandbox.allowedHosts");
+  expect(check('other.net', 443)).toBe("it is not among the session's sandbox.allowedHosts");
+  expect(check('gone.net', 443)).toBe('the operator of the host does not list it');
+});

@@ -1,0 +1,32 @@
+import type { Logger } from 'pino';
+import type { EgressEvent } from './session-egress.ts';
+
+/** Of one session, in one period: a program that tries forever must not fill the log. */
+const MOST_LINES = 64;
+const PERIOD_MS = 60_000;
+
+/** Writes each destination and verdict once a minute. The line of the next minute has the number of requests that had no line of their own. */
+export function createEgressLog(
+  logger: Logger,
+  now: () => number = () => performance.now(),
+): (event: EgressEvent) => void {
+  const written = new Set<string>();
+  let since = now();
+  let unwritten = 0;
+  return ({ name, port, refusal }) => {
+    if (now() - since >= PERIOD_MS) {
+      written.clear();
+      since = now();
+    }
+    const key = JSON.stringify([name, port, refusal]);
+    if (written.has(key) || written.size >= MOST_LINES) {
+      unwritten += 1;
+      return;
+    }
+    written.add(key);
+    const line = { 'server.address': name, 'server.port': port, ...(unwritten === 0 ? {} : { unwritten }) };
+    unwritten = 0;
+    if (refusal === undefined) logger.info(line, 'egress.let-through');
+    else logger.warn({ ...line, reason: refusal }, 'egress.refused');
+  };
+}

@@ -1,0 +1,154 @@
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { pipeline } from 'node:stream';
+import { BUFFER_BYTES } from './connect-out.ts';
+import { type Destination, isRefusal, parseDestination, type Refusal } from './destination.ts';
+
+// The proxy as HTTP: CONNECT, and requests with an absolute http:// URL. Its client is a session and may send anything.
+//
+// EGRESS-HTTP-1. Nothing that arrives throws out of a listener, and each connection holds a bounded number of bytes.
+// EGRESS-HTTP-2. Every refusal has the destination and the reason in its status line and in its body.
+
+const HEAD_BYTES = 16 * 1024;
+const HEAD_WITHIN_MS = 10_000;
+const IDLE_MS = 600_000;
+const CONNECTIONS = 128;
+/** Headers that belong to one connection and not to the request (RFC 9110, 7.6.1). */
+const HOP_BY_HOP = [
+  'connection',
+  'expect',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+
+/** Opens the way out for a request of a connection, or says why not. */
+export type OpenOutward = (destination: Destination, client: Socket) => Promise<Socket | Refusal>;
+
+export function createEgressServer(open: OpenOutward): Server {
+  const options = {
+    maxHeaderSize: HEAD_BYTES,
+    headersTimeout: HEAD_WITHIN_MS,
+    // Only the head has a time limit: an upload may take as long as its command.
+    requestTimeout: 0,
+    connectionsCheckingInterval: 1_000,
+    highWaterMark: BUFFER_BYTES,
+  };
+  const server = createServer(options, (incoming, answer) => {
+    forward(incoming, answer, open).catch(() => answer.destroy());
+  });
+  server.maxConnections = CONNECTIONS;
+  server.on('connection', (client) => client.on('error', () => {}).setTimeout(IDLE_MS, () => client.destroy()));
+  server.on('connect', (incoming: IncomingMessage, client: Socket, head: Buffer) => {
+    tunnel(incoming, client, head, open).catch(() => client.destroy());
+  });
+  server.on('clientError', (_error, client) => {
+    if (client.writable)
+      client.end(toText({ status: 400, reason: 'this is not a request for a proxy' }, 'the request'));
+    else client.destroy();
+  });
+  return server;
+}
+
+async function tunnel({ url = '' }: IncomingMessage, client: Socket, head: Buffer, open: OpenOutward): Promise<void> {
+  const destination = parseDestination(url);
+  const outward = isRefusal(destination) ? destination : await open(destination, client);
+  if (isRefusal(outward)) {
+    client.end(toText(outward, url));
+    return;
+  }
+  client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+  outward.write(head);
+  outward.setTimeout(IDLE_MS, () => outward.destroy());
+  pipeline(client, outward, client, () => {
+    client.destroy();
+    outward.destroy();
+  });
+}
+
+async function forward(incoming: IncomingMessage, answer: ServerResponse, open: OpenOutward): Promise<void> {
+  const { authority, path } =
+    /^http:\/\/(?:[^/?#@]*@)?(?<authority>[^/?#@]+)(?<path>[^#]*)/i.exec(incoming.url ?? '')?.groups ?? {};
+  if (authority === undefined || path === undefined) {
+    return refuse(
+      answer,
+      { status: 400, reason: 'a request needs an absolute http:// URL, or CONNECT' },
+      'the request',
+    );
+  }
+  const destination = parseDestination(authority, 80);
+  const outward = isRefusal(destination) ? destination : await open(destination, incoming.socket);
+  if (isRefusal(outward)) return refuse(answer, outward, authority);
+  outward.setTimeout(IDLE_MS, () => outward.destroy());
+  answer.on('close', () => outward.destroy());
+  const onward = request({
+    createConnection: () => outward,
+    method: incoming.method,
+    path: path.startsWith('/') ? path : `/${path}`,
+    headers: { ...onwardHeaders(incoming), ...framingOf(incoming), host: authority, connection: 'close' },
+    setHost: false,
+    maxHeaderSize: HEAD_BYTES,
+  });
+  pipeline(incoming, onward, () => {});
+  onward.on('error', () => refuse(answer, { status: 502, reason: 'it broke the connection off' }, authority));
+  onward.on('response', (response) => {
+    try {
+      answer.writeHead(response.statusCode ?? 502, response.statusMessage, onwardHeaders(response));
+      pipeline(response, answer, () => {});
+    } catch {
+      refuse(answer, { status: 502, reason: 'its answer is not valid' }, authority);
+    }
+  });
+}
+
+/** A body of unknown length stays one. */
+function framingOf({ headers }: IncomingMessage): Record<string, string> {
+  return headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
+}
+
+function onwardHeaders({ headers, headersDistinct }: IncomingMessage): Record<string, string[]> {
+  const named = (headers.connection ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim());
+  const dropped = new Set([...HOP_BY_HOP, ...named]);
+  return Object.fromEntries(Object.entries(headersDistinct).filter(([name]) => !dropped.has(name))) as Record<
+    string,
+    string[]
+  >;
+}
+
+function refuse(answer: ServerResponse, refusal: Refusal, what: string): void {
+  if (answer.headersSent) {
+    answer.destroy();
+    return;
+  }
+  answer.shouldKeepAlive = false;
+  answer.writeHead(refusal.status, toLine(refusal, what), { 'content-type': 'text/plain' });
+  answer.end(`${toSentence(refusal, what)}\n`);
+}
+
+function toText(refusal: Refusal, what: string): string {
+  const body = `${toSentence(refusal, what)}\n`;
+  const head = ['Content-Type: text/plain', 'Connection: close', `Content-Length: ${Buffer.byteLength(body)}`];
+  return [`HTTP/1.1 ${refusal.status} ${toLine(refusal, what)}`, ...head, '', body].join('\r\n');
+}
+
+function toSentence({ reason }: Refusal, what: string): string {
+  return `Shellfleet does not let ${toPrintable(what)} through: ${reason}.`;
+}
+
+/** Many clients show the status line and nothing else. */
+function toLine({ reason }: Refusal, what: string): string {
+  return `${toPrintable(what)} refused: ${reason}`;
+}
+
+/** What the client sent may hold anything, and goes back to it. */
+function toPrintable(text: string): string {
+  return text.replace(/[^\x21-\x7e]/g, '?').slice(0, 260);
+}

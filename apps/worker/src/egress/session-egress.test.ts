@@ -1,0 +1,287 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { connect, createServer as createNetServer, type Server as NetServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createAddressCheck } from './addresses.ts';
+import { type EgressEvent, SessionEgress } from './session-egress.ts';
+
+// The proxy of one session, on its real socket. Behind it are servers of this test, whose names only its resolver knows.
+
+const names: Record<string, string[]> = {
+  'site.test': ['127.0.0.1'],
+  'inside.test': ['127.0.0.2'],
+  'mixed.test': ['127.0.0.2', '127.0.0.1'],
+  'none.test': [],
+};
+const events: EgressEvent[] = [];
+let asked: string[] = [];
+let folder: string;
+let path: string;
+let site: Server;
+let echo: NetServer;
+let ports: { site: number; echo: number };
+let egress: SessionEgress;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sf-egress-'));
+  path = join(folder, 'egress');
+  site = createServer((incoming, answer) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.on('end', () => {
+      const { method, url, headers } = incoming;
+      answer.setHeader('content-type', 'application/json');
+      answer.end(JSON.stringify({ method, url, headers, body: Buffer.concat(chunks).toString() }));
+    });
+  });
+  echo = createNetServer((socket) => socket.on('error', () => {}).pipe(socket));
+  ports = { site: await listenOn(site), echo: await listenOn(echo) };
+  const patterns = ['*.test:80', `*.test:${ports.site}`, `*.test:${ports.echo}`, '*.test:1'];
+  egress = new SessionEgress({
+    rules: {
+      allowedHosts: [...patterns, 'unlisted.net'],
+      hosts: patterns,
+      mayConnectTo: createAddressCheck(['127.0.0.1/32'], () => []),
+      async resolveName(name) {
+        asked.push(name);
+        return (names[name] ?? []).map((address) => ({ address, family: 4 as const }));
+      },
+    },
+    onRequest: (event) => events.push(event),
+  });
+  await egress.listen(path);
+});
+
+afterAll(async () => {
+  egress.close();
+  site.close();
+  echo.close();
+  await rm(folder, { recursive: true });
+});
+
+async function listenOn(server: NetServer): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as { port: number }).port;
+}
+
+function dial(): Socket {
+  return connect(path).on('error', () => {});
+}
+
+/** What comes back until the connection ends, or until `enough` is in it. */
+async function talk(bytes: string | Buffer, enough?: string, socket = dial()): Promise<string> {
+  let received = '';
+  socket.write(bytes);
+  return new Promise((resolve) => {
+    socket.on('data', (data) => {
+      received += String(data);
+      if (enough !== undefined && received.includes(enough)) resolve(received);
+    });
+    socket.on('close', () => resolve(received));
+  });
+}
+
+const get = (url: string) => talk(`GET ${url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+const tunnel = (authority: string, socket?: Socket) =>
+  talk(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`, '\r\n\r\n', socket);
+
+async function during<T>(network: 'limited' | 'restricted', act: () => Promise<T>): Promise<T> {
+  const end = egress.begin(network);
+  return act().finally(end);
+}
+
+describe('while a command runs', () => {
+  test('a request for a listed name is passed on, without the headers of this connection', async () => {
+    const answer = await during('limited', () =>
+      talk(
+        `POST http://site.test:${ports.site}/a?b=c HTTP/1.1\r\nHost: other\r\nProxy-Authorization: Basic eDp5\r\nX-Mine: 1\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody`,
+      ),
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 200 OK\r\n/);
+    expect(JSON.parse(answer.split('\r\n').find((line) => line.startsWith('{')) ?? '')).toEqual({
+      method: 'POST',
+      url: '/a?b=c',
+      headers: { host: `site.test:${ports.site}`, 'x-mine': '1', 'content-length': '4', connection: 'close' },
+      body: 'body',
+    });
+  });
+
+  test('CONNECT to a listed name and port is a tunnel, and the bytes behind its head are the first in it', async () => {
+    const [head, rest] = await during('limited', async () => {
+      const socket = dial();
+      const all = await talk(`CONNECT site.test:${ports.echo} HTTP/1.1\r\n\r\nhello`, 'hello', socket);
+      socket.destroy();
+      return all.split('\r\n\r\n');
+    });
+    expect([head, rest]).toEqual(['HTTP/1.1 200 Connection established', 'hello']);
+  });
+
+  test.each([
+    ['evil.net:443', "it is not among the session's sandbox.allowedHosts"],
+    ['site.test:22', "it is not among the session's sandbox.allowedHosts"],
+    ['unlisted.net:443', 'the operator of the host does not list it'],
+    ['127.0.0.1:80', 'an address is not let through: name the host'],
+    ['[::1]:80', 'an address is not let through: name the host'],
+    ['inside.test:80', 'it is at a private address, and the operator of the host does not list that'],
+  ])('CONNECT %s is refused: the status line and the body say why', async (authority, reason) => {
+    const answer = await during('limited', () => talk(`CONNECT ${authority} HTTP/1.1\r\n\r\n`));
+    const [head = '', body] = answer.split('\r\n\r\n');
+    expect(head.split('\r\n')[0]).toBe(`HTTP/1.1 403 ${authority} refused: ${reason}`);
+    expect(body).toBe(`Shellfleet does not let ${authority} through: ${reason}.\n`);
+  });
+
+  test('a plain request is refused in the same words', async () => {
+    const answer = await during('limited', () => get('http://evil.net/'));
+    expect(answer).toMatch(/^HTTP\/1.1 403 evil.net refused: it is not among the session's sandbox.allowedHosts\r\n/);
+    expect(answer).toContain("Shellfleet does not let evil.net through: it is not among the session's");
+  });
+
+  test.each([
+    ['none.test:80', /^HTTP\/1.1 502 none.test:80 refused: its name could not be resolved\r\n/],
+    ['site.test:1', /^HTTP\/1.1 502 site.test:1 refused: it could not be reached: ECONNREFUSED\r\n/],
+  ])('%s, which does not answer, is told as that', async (authority, expected) => {
+    expect(await during('limited', () => talk(`CONNECT ${authority} HTTP/1.1\r\n\r\n`))).toMatch(expected);
+  });
+
+  test('a name is resolved once: what it resolves to a moment later is never connected to, and no address that is not listed', async () => {
+    asked = [];
+    const rebinding = await during('limited', async () => {
+      const first = tunnel(`mixed.test:${ports.echo}`);
+      await expect.poll(() => asked.length).toBe(1);
+      names['mixed.test'] = ['127.0.0.2'];
+      const head = await first;
+      return [head.split('\r\n')[0], (await tunnel(`mixed.test:${ports.echo}`)).split('\r\n')[0]];
+    });
+    expect(rebinding[0]).toBe('HTTP/1.1 200 Connection established');
+    expect(rebinding[1]).toMatch(/^HTTP\/1.1 403 /);
+    expect(asked).toEqual(['mixed.test', 'mixed.test']);
+  });
+
+  test('each request is recorded with its destination and the reason of a refusal', async () => {
+    events.length = 0;
+    await during('limited', async () => {
+      await get(`http://site.test:${ports.site}/`);
+      await talk('CONNECT evil.net:443 HTTP/1.1\r\n\r\n');
+    });
+    expect(events).toEqual([
+      { name: 'site.test', port: ports.site },
+      { name: 'evil.net', port: 443, refusal: "it is not among the session's sandbox.allowedHosts" },
+    ]);
+  });
+});
+
+describe('connections and what runs', () => {
+  test('a connection that was opened during a command ends with it', async () => {
+    const socket = dial();
+    const closed = new Promise((resolve) => socket.on('close', resolve));
+    const end = egress.begin('limited');
+    expect(await tunnel(`site.test:${ports.echo}`, socket)).toContain('200');
+    expect(await talk('still here', 'still here', socket)).toContain('still here');
+    end();
+    await closed;
+  });
+
+  test('one whose name is still being resolved at the end of its command is never made', async () => {
+    let isAsked = false;
+    const pending = new SessionEgress({
+      rules: {
+        allowedHosts: ['site.test'],
+        hosts: ['site.test'],
+        mayConnectTo: () => true,
+        resolveName(_name, signal) {
+          isAsked = true;
+          return new Promise((_resolve, reject) =>
+            signal.addEventListener('abort', () => reject(new Error('aborted'))),
+          );
+        },
+      },
+      onRequest: () => {},
+    });
+    const own = join(folder, 'pending');
+    await pending.listen(own);
+    const end = pending.begin('limited');
+    const socket = connect(own).on('error', () => {});
+    const closed = new Promise((resolve) => socket.on('close', resolve).resume());
+    socket.write('CONNECT site.test:443 HTTP/1.1\r\n\r\n');
+    await expect.poll(() => isAsked).toBe(true);
+    end();
+    await closed;
+    pending.close();
+  });
+
+  test('while nothing runs nothing passes, also over a connection that waits for the next command', async () => {
+    const early = dial();
+    await new Promise((resolve) => early.once('connect', resolve));
+    expect(await talk(`CONNECT site.test:${ports.echo} HTTP/1.1\r\n\r\n`)).toMatch(/403 .* no command runs/);
+    await during('limited', async () => {
+      expect(await tunnel(`site.test:${ports.echo}`, early)).toMatch(/403 .* no command runs/);
+    });
+  });
+
+  test('a command whose network is restricted has none, and nor has anything beside it', async () => {
+    await during('restricted', async () => {
+      expect(await talk(`CONNECT site.test:${ports.echo} HTTP/1.1\r\n\r\n`)).toMatch(
+        /403 .* the command that runs has no network/,
+      );
+    });
+  });
+
+  test("an open terminal has the session's network; a restricted command beside it takes it away, for its time", async () => {
+    egress.setTerminals(1);
+    const own = dial();
+    const closed = new Promise((resolve) => own.on('close', resolve));
+    expect(await tunnel(`site.test:${ports.echo}`, own)).toContain('200');
+    await during('limited', async () => {});
+    expect(await talk('still here', 'still here', own)).toContain('still here');
+    await during('restricted', async () => {
+      await closed;
+      expect(await talk(`CONNECT site.test:${ports.echo} HTTP/1.1\r\n\r\n`)).toMatch(/403/);
+    });
+    const next = dial();
+    const nextClosed = new Promise((resolve) => next.on('close', resolve));
+    expect(await tunnel(`site.test:${ports.echo}`, next)).toContain('200');
+    egress.setTerminals(0);
+    await nextClosed;
+  });
+});
+
+describe('a hostile client', () => {
+  test.each([
+    ['garbage', Buffer.from([0, 1, 2, 255, 13, 10, 13, 10])],
+    ['TLS', Buffer.from('16030100c8010000c40303', 'hex')],
+    ['a head without an end', `GET http://site.test/ HTTP/1.1\r\nX: ${'x'.repeat(20_000)}`],
+    ['ten thousand headers', `GET http://site.test/ HTTP/1.1\r\n${'A: b\r\n'.repeat(10_000)}\r\n`],
+    ['a request for a server', 'GET / HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\n\r\n'],
+    ['another scheme', 'GET ftp://site.test/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+    ['two lengths', 'POST http://site.test/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx'],
+    [
+      'a length and chunks',
+      'POST http://site.test/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    ['CONNECT to nothing', 'CONNECT  HTTP/1.1\r\n\r\n'],
+    ['CONNECT to a line break', 'CONNECT a\tb:443 HTTP/1.1\r\nHost: x\r\n\r\n'],
+  ])('%s is answered with 4xx or the end of the connection, and the proxy goes on', async (_name, bytes) => {
+    await during('limited', async () => {
+      expect(await talk(bytes)).toMatch(/^(?:HTTP\/1.1 4\d\d |$)/);
+      expect(await get(`http://site.test:${ports.site}/`)).toMatch(/^HTTP\/1.1 200/);
+    });
+  });
+
+  test('one that goes away in the middle of anything leaves nothing behind', async () => {
+    await during('limited', async () => {
+      for (const bytes of [
+        'GET htt',
+        `CONNECT site.test:${ports.echo} HTTP/1.1\r\n\r\n`,
+        `GET http://site.test:${ports.site}/ HTTP/1.1\r\n\r\n`,
+      ])
+        await new Promise<void>((resolve) => {
+          const socket = dial();
+          socket.write(bytes, () => socket.destroy());
+          socket.on('close', () => resolve());
+        });
+      expect(await get(`http://site.test:${ports.site}/`)).toMatch(/^HTTP\/1.1 200/);
+    });
+  });
+});

@@ -1,0 +1,138 @@
+import { chmod, rm } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { NetworkAccess } from '@shellfleet/protocol';
+import { connectOut, type OutwardRules } from './connect-out.ts';
+import type { Destination, Refusal } from './destination.ts';
+import { isRefusal } from './destination.ts';
+import { createEgressServer } from './egress-server.ts';
+
+// The proxy of one session whose network is limited: who may use it, and for how long.
+//
+// EGRESS-1. A connection is made for what runs when it is opened (a command, or the terminals) and ends with that.
+// EGRESS-2. While nothing runs, nothing passes: a process in the background reaches something only beside a command or a terminal.
+// EGRESS-3. While a command runs whose network is restricted, nothing passes, for nobody in the sandbox.
+
+const NOTHING_RUNS: Refusal = { status: 403, reason: 'no command runs in this session and no terminal is open' };
+const RESTRICTED: Refusal = { status: 403, reason: 'the command that runs has no network' };
+
+export interface EgressEvent {
+  name: string;
+  port: number;
+  /** Undefined: it was let through. */
+  refusal?: string;
+}
+
+export interface SessionEgressDeps {
+  rules: OutwardRules;
+  onRequest(event: EgressEvent): void;
+}
+
+/** What runs. Its connections end with it. */
+class Use {
+  readonly #connections = new Set<Socket>();
+  readonly #ended = new AbortController();
+  readonly network: NetworkAccess;
+
+  constructor(network: NetworkAccess) {
+    this.network = network;
+  }
+
+  get signal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  add(connection: Socket): void {
+    if (this.signal.aborted) connection.destroy();
+    this.#connections.add(connection);
+    connection.once('close', () => this.#connections.delete(connection));
+  }
+
+  end(): void {
+    this.#ended.abort();
+    for (const connection of this.#connections) connection.destroy();
+  }
+}
+
+export class SessionEgress {
+  readonly #deps: SessionEgressDeps;
+  readonly #uses = new WeakMap<Socket, Use>();
+  #server: Server | undefined;
+  #command: Use | undefined;
+  #terminals: Use | undefined;
+
+  constructor(deps: SessionEgressDeps) {
+    this.#deps = deps;
+  }
+
+  /** Listens where the sandbox looks for its proxy, also when an earlier worker did. */
+  async listen(path: string): Promise<void> {
+    this.close();
+    await rm(path, { force: true });
+    const server = createEgressServer((destination, client) => this.#open(destination, client));
+    server.on('connection', (client) => this.#admit(client));
+    this.#server = server;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(path, resolve);
+    });
+    server.on('error', () => {});
+    // The sandbox has another user than the worker; only it sees the folder of the socket.
+    await chmod(path, 0o666);
+  }
+
+  /** What runs in the session from now on until the returned function is called, with the network that it may use. */
+  begin(network: NetworkAccess): () => void {
+    this.#command?.end();
+    const use = new Use(network);
+    this.#command = use;
+    // EGRESS-3: nobody can tell which process of the sandbox has which connection.
+    if (network === 'restricted' && this.#terminals !== undefined) {
+      this.#terminals.end();
+      this.#terminals = new Use('limited');
+    }
+    return () => {
+      use.end();
+      if (this.#command === use) this.#command = undefined;
+    };
+  }
+
+  /** The number of open terminals has changed. */
+  setTerminals(count: number): void {
+    if (count > 0) this.#terminals ??= new Use('limited');
+    else {
+      this.#terminals?.end();
+      this.#terminals = undefined;
+    }
+  }
+
+  close(): void {
+    this.#command?.end();
+    this.setTerminals(0);
+    this.#server?.close();
+    this.#server?.closeAllConnections();
+    this.#server = undefined;
+  }
+
+  #admit(client: Socket): void {
+    const use = this.#command ?? this.#terminals;
+    if (use === undefined) return;
+    this.#uses.set(client, use);
+    use.add(client);
+  }
+
+  async #open(destination: Destination, client: Socket): Promise<Socket | Refusal> {
+    const opened = await this.#openFor(this.#uses.get(client), destination);
+    const refusal = isRefusal(opened) ? { refusal: opened.reason } : {};
+    this.#deps.onRequest({ ...destination, ...refusal });
+    return opened;
+  }
+
+  async #openFor(use: Use | undefined, destination: Destination): Promise<Socket | Refusal> {
+    if (use === undefined) return NOTHING_RUNS;
+    if ((this.#command ?? use).network === 'restricted') return RESTRICTED;
+    const outward = await connectOut(destination, this.#deps.rules, use.signal);
+    if (!isRefusal(outward)) use.add(outward);
+    return outward;
+  }
+}

@@ -1,0 +1,28 @@
+import { resolveSandbox } from '@shellfleet/policy';
+import {
+  type CommandPayload,
+  type NetworkAccess,
+  type ResolvedSessionSpec,
+  ShellfleetError,
+} from '@shellfleet/protocol';
+
+const BREADTH: Record<NetworkAccess, number> = { restricted: 0, limited: 1, full: 2 };
+
+/**
+ * The network of one command: that of its session, or a narrower one that the proxy of the session enforces. Throws SANDBOX_UNAVAILABLE for a
+ * wider one, and where nothing stands between the session and its network.
+ */
+export function networkOf({ network: asked }: CommandPayload, spec: ResolvedSessionSpec): NetworkAccess {
+  const { network } = resolveSandbox(spec);
+  if (asked === undefined || asked === network) return network;
+  if (BREADTH[asked] > BREADTH[network])
+    throw refused(`the session has the network '${network}', and one command cannot have the wider '${asked}'`);
+  if (network === 'full')
+    throw refused(`the session has the network 'full', which cannot be narrowed to '${asked}' for one command`);
+  return asked;
+}
+
+function refused(message: string): ShellfleetError {
+  const sentence = `The command was not run: ${message}. Open a session with the network that it needs.`;
+  return new ShellfleetError('SANDBOX_UNAVAILABLE', sentence, { issues: [{ path: 'network', message }] });
+}

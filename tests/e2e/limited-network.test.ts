@@ -1,0 +1,182 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Fleet, Session, SessionSpec } from '@shellfleet/client';
+import { ensureFullSessionImage, findDocker } from '@shellfleet/setup';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { type PackageRegistry, startPackageRegistry } from '../support/package-registry.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+
+// Sessions with the networks `limited` and `full` on one host. The registry that they reach is this process, at a name that the worker
+// alone resolves.
+
+const preload = new URL('../fixtures/resolves-names.ts', import.meta.url).href;
+const names = {
+  'registry.test': [['127.0.0.1']],
+  'inside.test': [['127.0.0.2']],
+  'metadata.test': [['169.254.169.254']],
+  // The first answer is let through; a client that asks again for the connection would get to the second.
+  'rebinding.test': [['127.0.0.1'], ['127.0.0.2']],
+};
+
+let folder: string;
+let image: string;
+let registry: PackageRegistry;
+let stack: TestFleet;
+let fleet: Fleet;
+
+beforeAll(async () => {
+  const engine = await findDocker({ DOCKER_HOST: inject('dockerHost') });
+  const machine = { engine: { ...engine!, startedHere: false }, sessionImage: inject('sessionImage') };
+  image = await ensureFullSessionImage(machine, process.env, (line) => console.error(line));
+  registry = await startPackageRegistry('registry.test');
+  folder = await mkdtemp(join(tmpdir(), 'sf-limited-'));
+  const allow = {
+    modes: ['read-only', 'workspace-write'],
+    networks: ['restricted', 'limited', 'full'],
+    hosts: [`*.test:${registry.port}`, '*.test'],
+    privateAddresses: ['127.0.0.1/32'],
+  };
+  // JSON is YAML.
+  await writeFile(join(folder, 'config.yaml'), JSON.stringify({ allow }));
+  stack = await startFleet({
+    env: {
+      NODE_OPTIONS: `--import ${preload}`,
+      SHELLFLEET_TEST_NAMES: JSON.stringify(names),
+      SHELLFLEET_CONFIG: join(folder, 'config.yaml'),
+    },
+  });
+  fleet = stack.fleet;
+}, 600_000);
+
+afterAll(async () => {
+  await stack?.[Symbol.asyncDispose]();
+  await registry?.[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+let count = 0;
+const open = (sandbox: SessionSpec['sandbox'], more: SessionSpec = {}): Promise<Session> =>
+  fleet.session(`limited-${++count}`, { image, sandbox, ...more });
+
+describe('limited', () => {
+  let session: Session;
+
+  beforeAll(async () => {
+    session = await open({
+      network: 'limited',
+      allowedHosts: [
+        ...['registry', 'rebinding', 'inside'].map((name) => `${name}.test:${registry.port}`),
+        'registry.test',
+        'metadata.test',
+      ],
+    });
+  });
+
+  test('pip installs from an allowed registry, without any setting of its own', async () => {
+    const url = `http://registry.test:${registry.port}/simple`;
+    const result = await session.run(
+      `pip install -q --disable-pip-version-check --index-url ${url} --trusted-host registry.test -t /tmp/py greeting && PYTHONPATH=/tmp/py python3 -c 'import greeting; print(greeting.TEXT)'`,
+    );
+    expect(result).toMatchObject({ outcome: 'success', stdout: 'hello from a wheel\n' });
+  });
+
+  test('npm installs from an allowed registry, without any setting of its own', async () => {
+    const url = `http://registry.test:${registry.port}/`;
+    const result = await session.run(
+      `mkdir -p /tmp/js && cd /tmp/js && npm install --silent --no-audit --no-fund --registry ${url} greeting >&2 && node -p 'require("greeting")'`,
+    );
+    expect(result).toMatchObject({ outcome: 'success', stdout: 'hello from a tarball\n' });
+  });
+
+  test('nothing is reached but through the proxy, which refuses each of these with its reason', async () => {
+    const reasons: Record<string, string> = {
+      'http://elsewhere.example/': "it is not among the session's sandbox.allowedHosts",
+      [`http://127.0.0.1:${registry.port}/`]: 'an address is not let through: name the host',
+      [`http://[::1]:${registry.port}/`]: 'an address is not let through: name the host',
+      [`http://inside.test:${registry.port}/`]:
+        'it is at a private address, and the operator of the host does not list that',
+      'http://metadata.test/': 'it is at a private address, and the operator of the host does not list that',
+      'http://registry.test:22/': "it is not among the session's sandbox.allowedHosts",
+    };
+    const script = Object.keys(reasons)
+      .map((url) => `curl -s -g --noproxy '' -w '%{http_code}\\n' '${url}'`)
+      .join('\n');
+    const lines = Object.entries(reasons).flatMap(([url, reason]) => [
+      `Shellfleet does not let ${new URL(url).host} through: ${reason}.`,
+      '403',
+    ]);
+    expect((await session.run(script)).stdout).toBe(`${lines.join('\n')}\n`);
+    const tunnel = await session.run(`curl -s -S -p http://registry.test:22/; echo $?`);
+    expect(tunnel).toMatchObject({ stdout: '56\n', stderr: expect.stringContaining('403') });
+    const direct = await session.run(
+      `curl -s --noproxy '*' --max-time 5 http://198.51.100.1/; echo $?; curl -s --noproxy '*' http://registry.test:${registry.port}/; echo $?`,
+    );
+    expect(direct.stdout).toMatch(/^7\n6\n$/);
+  });
+
+  test('a name that resolves to something else a moment later changes nothing: it is resolved once for a connection', async () => {
+    const url = `http://rebinding.test:${registry.port}/`;
+    const { stdout } = await session.run(`curl -s ${url}; curl -s ${url}`);
+    expect(stdout).toBe(
+      `the registry\nShellfleet does not let rebinding.test:${registry.port} through: it is at a private address, and the operator of the host does not list that.\n`,
+    );
+  });
+
+  test('a connection ends with its command, and what runs in the background reaches nothing until the next one', async () => {
+    const url = `http://registry.test:${registry.port}`;
+    await session.run(`rm -f /tmp/got /tmp/seen
+      (curl -sN ${url}/forever > /tmp/got; echo "ended $?" > /tmp/seen; until curl -sf -o /dev/null ${url}/; do sleep 0.05; done; echo again >> /tmp/seen) > /dev/null 2>&1 &
+      until grep -q begun /tmp/got; do sleep 0.05; done`);
+    // The files are read beside the commands, so nothing runs meanwhile.
+    await expect.poll(() => session.files.readText('/tmp/seen').catch(() => '')).toMatch(/^ended (?:18|56)\n$/);
+    await session.run('until grep -q again /tmp/seen; do sleep 0.05; done');
+  });
+
+  test('a command can do without the network; one cannot have more than its session', async () => {
+    const url = `http://registry.test:${registry.port}/`;
+    expect((await session.run(`curl -s ${url}`, { network: 'restricted' })).stdout).toBe(
+      `Shellfleet does not let registry.test:${registry.port} through: the command that runs has no network.\n`,
+    );
+    expect((await session.run(`curl -s ${url}`, { network: 'limited' })).stdout).toBe('the registry\n');
+    const closed = await open({ network: 'restricted' });
+    expect(await closed.run('true', { network: 'limited' })).toMatchObject({
+      outcome: 'error',
+      error: { code: 'SANDBOX_UNAVAILABLE', context: { issues: [{ path: 'network' }] } },
+    });
+    expect(await closed.run('true', { network: 'restricted' })).toMatchObject({ outcome: 'success' });
+  });
+
+  test('startup commands have the network of their session', async () => {
+    const own = await open(
+      { network: 'limited', allowedHosts: [`registry.test:${registry.port}`] },
+      { startupCommands: [`curl -sf -o /tmp/page http://registry.test:${registry.port}/`] },
+    );
+    expect((await own.run('cat /tmp/page')).stdout).toBe('the registry\n');
+  });
+
+  test('a forwarder that the session kills is replaced, and is not among its processes', async () => {
+    const url = `http://registry.test:${registry.port}/`;
+    const { stdout } = await session.run(
+      `for p in /proc/[0-9]*; do pid=\${p#/proc/}; [ "$pid" -ne 1 ] && [ "$pid" -ne $$ ] && [ "$(cut -d' ' -f4 $p/stat)" = 1 ] && kill -9 $pid; done; until curl -sf ${url}; do sleep 0.05; done`,
+    );
+    expect(stdout).toBe('the registry\n');
+    expect((await session.info()).background).toEqual([]);
+  });
+
+  test('a worker that is killed and comes back serves the network of the sessions that it adopts', async () => {
+    const url = `http://registry.test:${registry.port}/`;
+    const running = await session.submit(
+      `touch /tmp/runs; until curl -sf -o /dev/null ${url}after; do sleep 0.1; done`,
+    );
+    await expect.poll(() => session.files.stat('/tmp/runs').then(Boolean, () => false), { timeout: 20_000 }).toBe(true);
+    await stack.workers[0]?.kill();
+    await stack.workers[0]?.start();
+    await running.cancel();
+    await running.result();
+    expect(await session.run(`curl -s ${url}`)).toMatchObject({
+      stdout: 'the registry\n',
+      shell: { state: 'kept' },
+    });
+  });
+});
