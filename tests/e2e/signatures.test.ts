@@ -78,7 +78,7 @@ function audited(session: string): AuditEvent[] {
 const problemsOf = (session: string) =>
   audited(session).flatMap((event) => (event.type === 'unauthorized' ? `${event.kind}: ${event.problem}` : []));
 
-test('commands, files, stdin, restarts and terminals of a known producer run, under each of its keys, and the audit tells who submitted them', async () => {
+test('commands, files, stdin and restarts of a known producer run, under each of its keys, and the audit tells who submitted them', async () => {
   const id = nextId();
   const session = await signed.session(id, { env: { A: 'a' } });
   expect(await session.run('echo $A')).toMatchObject({ outcome: 'success', stdout: 'a\n' });
