@@ -1,5 +1,6 @@
-import { readRecord } from '@shellfleet/mailbox';
+import { readAuditHeads, readRecord } from '@shellfleet/mailbox';
 import {
+  type AuditHead,
   type HostInfo,
   parseCommandId,
   type Result,
@@ -123,6 +124,16 @@ export class Fleet implements AsyncDisposable {
   /** Every registered host of the fleet, with its last heartbeat. */
   hosts(): Promise<HostInfo[]> {
     return listHosts(this.#view);
+  }
+
+  /**
+   * The last records of a host's audit, by tenant, as the host stored them in Redis last: every minute, and when it stopped. Empty for a host of
+   * another namespace.
+   */
+  async auditHeads(host: { id: string; namespace: string }): Promise<Record<string, AuditHead>> {
+    const { redis, namespace } = this.#view;
+    if (host.namespace !== namespace) return {};
+    return Object.fromEntries(await readAuditHeads(redis, namespace, host.id));
   }
 
   /**

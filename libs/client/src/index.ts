@@ -5,6 +5,7 @@ export type {
   ApprovalRequestedData,
   ApprovalScope,
   ApprovalState,
+  AuditHead,
   BlockedOutput,
   BlockedResult,
   BubblewrapPolicy,

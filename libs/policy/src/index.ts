@@ -7,6 +7,7 @@ export { type Decision, type DecisionContext, decide, type Segment } from './exe
 export { answerFor, asksAfterDenial } from './exec/decision-table.ts';
 export { type DefaultRequirement, defaultRequirement } from './exec/default-requirement.ts';
 export { type Evaluation, type EvaluationContext, evaluate } from './exec/evaluate.ts';
+export { type SandboxDenial, sandboxDenial } from './exec/sandbox-denial.ts';
 export {
   type BubblewrapPlan,
   bubblewrapArguments,

@@ -24,6 +24,9 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   queue: ['shellfleet queue', 'shellfleet queue --json'],
   'hosts ls': ['shellfleet hosts ls', 'shellfleet hosts ls --json'],
   'hosts drain': ['shellfleet hosts drain host-7', 'shellfleet hosts drain host-7 --undo'],
+  'audit verify': ['shellfleet audit verify', 'shellfleet audit verify --heads heads.jsonl --json'],
+  'audit heads': ['shellfleet audit heads > heads.jsonl'],
+  'audit export': ['shellfleet audit export --state-dir /var/lib/shellfleet'],
   'batch run': [
     'shellfleet batch run tasks.jsonl --out results.jsonl --concurrency 20',
     'shellfleet batch run tasks.jsonl --out results.jsonl --resume',

@@ -243,6 +243,6 @@ test('docs/cli.md has every verb, flag and variable, and no other', () => {
   const flags = new Set(options.map(({ long }) => long));
   expect(isIn(/(?<![\w-])(--[a-z][a-z-]*)/g).filter((flag) => flag !== '--help')).toEqual([...flags].sort());
   const variables = new Set(options.map(({ envVar }) => envVar));
-  const ofClient = ['SHELLFLEET_SEAL_KEY', 'SHELLFLEET_STATE_DIR'];
+  const ofClient = ['SHELLFLEET_SEAL_KEY', 'SHELLFLEET_SIGNING_KEY'];
   expect(isIn(/(SHELLFLEET_[A-Z_]+)/g)).toEqual([...variables, ...ofClient].sort());
 });

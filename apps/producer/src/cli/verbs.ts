@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { registerApprovals } from './approvals/approvals.ts';
 import { registerAttach } from './attach.ts';
+import { registerAudit } from './audit.ts';
 import { registerBatch } from './batch.ts';
 import { registerCancel } from './cancel.ts';
 import { registerClose } from './close.ts';
@@ -29,6 +30,6 @@ export type RegisterVerb = (program: Command, context: Context) => void;
 export const verbs: Readonly<Record<string, readonly RegisterVerb[]>> = {
   'Sessions:': [registerExec, registerRun, registerAttach, registerPs, registerCp, registerRestart, registerClose],
   'Commands:': [registerLogs, registerWait, registerCancel, registerQueue, registerApprovals, registerBatch],
-  'The fleet:': [registerHosts, registerTools, registerPolicy, registerWorker],
+  'The fleet:': [registerHosts, registerAudit, registerTools, registerPolicy, registerWorker],
   'This machine:': [registerUp, registerDown, registerDoctor, registerCompletion],
 };

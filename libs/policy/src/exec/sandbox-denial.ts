@@ -1,0 +1,74 @@
+import type { ResolvedSandbox } from '../execution/sandbox-modes.ts';
+
+// Recognises that a failed command was denied something by its sandbox. Only programs report that, in text, so this is a guess: it may be
+// used to ask a person about a second attempt, never to start one. The exit code alone is no sign: grep's 1, and 2 and 127, are ordinary.
+
+interface FailedCommand {
+  exitCode: number | null;
+  /** What it printed, or the end of that. */
+  output: string;
+  sandbox: Pick<ResolvedSandbox, 'sandboxed' | 'network'>;
+}
+
+export interface SandboxDenial {
+  /** What the sandbox withheld. */
+  denied: 'files' | 'network' | 'system-call';
+  /** The line that reports it. */
+  line: string;
+}
+
+/** A program reports why it gave up in its last lines. An older line may be about something that it got over. */
+const LAST_LINES = 10;
+/** A line without an end is not searched as a whole. */
+const LINE_CHARACTERS = 1000;
+
+/** 126: the shell reports a file that may not be executed, with the words of a denial. */
+const NOT_EXECUTABLE = 126;
+/** 128 + SIGSYS. */
+const BAD_SYSTEM_CALL = 159;
+
+const FILES = [
+  /: (?:permission denied|operation not permitted|read-only file system)[\s'")\].]*$/i,
+  /\b(?:EACCES|EPERM|EROFS)\b/,
+  /\[Errno (?:1|13|30)\]/,
+];
+
+const NETWORK = [
+  /\b(?:ENETUNREACH|EHOSTUNREACH|EAI_AGAIN)\b/,
+  /\bnetwork is unreachable\b/i,
+  /\bno route to host\b/i,
+  /\bcould not resolve (?:host|proxy)\b/i,
+  /\b(?:temporary failure in name resolution|temporary failure resolving)\b/i,
+  /\bname or service not known\b/i,
+  /\bunable to resolve host address\b/i,
+  /\bgetaddrinfo ENOTFOUND\b/,
+  /\b(?:CONNECT tunnel failed, response|tunnel connection failed:|HTTP code) 403\b/i,
+];
+
+/** Undefined: nothing that it printed reports a denial, or it has no sandbox that could have denied it. */
+export function sandboxDenial({ exitCode, output, sandbox }: FailedCommand): SandboxDenial | undefined {
+  if (!sandbox.sandboxed || exitCode === null || exitCode === 0) return undefined;
+  for (const line of lastLines(output)) {
+    const denied = deniedIn(line, exitCode, sandbox.network);
+    if (denied !== undefined) return { denied, line };
+  }
+  return undefined;
+}
+
+/** The last one first. */
+function lastLines(output: string): string[] {
+  return output
+    .slice(-LAST_LINES * LINE_CHARACTERS)
+    .split(/[\r\n]+/)
+    .map((line) => line.trim().slice(-LINE_CHARACTERS))
+    .filter((line) => line !== '')
+    .slice(-LAST_LINES)
+    .reverse();
+}
+
+function deniedIn(line: string, exitCode: number, network: ResolvedSandbox['network']) {
+  if (network !== 'full' && NETWORK.some((sign) => sign.test(line))) return 'network';
+  if (exitCode !== NOT_EXECUTABLE && FILES.some((sign) => sign.test(line))) return 'files';
+  if (exitCode === BAD_SYSTEM_CALL && /\bbad system call\b/i.test(line)) return 'system-call';
+  return undefined;
+}
