@@ -180,3 +180,19 @@ describe('limited', () => {
     });
   });
 });
+
+test('two sessions with the network full have it, do not reach each other, and cannot do with less for one command', async () => {
+  const [one, other] = await Promise.all([open({ network: 'full' }), open({ network: 'full' })]);
+  const serve = await one.run(
+    `python3 -m http.server 8123 --bind 0.0.0.0 > /dev/null 2>&1 & until curl -s -o /dev/null http://127.0.0.1:8123/; do sleep 0.05; done; hostname -I`,
+  );
+  const address = serve.stdout.trim();
+  expect(address).toMatch(/^\d+\.\d+\.\d+\.\d+$/);
+  expect(await one.run(`curl -s -o /dev/null http://${address}:8123/`)).toMatchObject({ outcome: 'success' });
+  expect((await other.run(`curl -s --max-time 3 http://${address}:8123/; echo $?`)).stdout).toMatch(/^(?:7|28)\n$/);
+  expect((await other.run('tail -n +2 /proc/net/route | wc -l')).stdout).not.toBe('0\n');
+  expect(await one.run('true', { network: 'restricted' })).toMatchObject({
+    outcome: 'error',
+    error: { code: 'SANDBOX_UNAVAILABLE', context: { issues: [{ path: 'network' }] } },
+  });
+});
