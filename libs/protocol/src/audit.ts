@@ -95,5 +95,10 @@ export const auditRecordSchema = z.object({
 export type AuditRecord = z.infer<typeof auditRecordSchema>;
 
 /** The last record of a chain, and what authenticates it with everything before it. */
-export const auditHeadSchema = z.object({ n: count, mac: z.string() });
+export const auditHeadSchema = z.object({
+  /** The number of the record, from 1. */
+  n: count,
+  /** What authenticates it, with every record before it. */
+  mac: z.string(),
+});
 export type AuditHead = z.infer<typeof auditHeadSchema>;
