@@ -126,7 +126,7 @@ const options: [row: string, options: unknown, words: RegExp][] = [
     /cannot be read a second time/,
   ],
   ['a stream behind an idempotency key', { stdin: [], idempotencyKey: 'k' }, /options\.stdin: of unknown content/],
-  ['escalation, which is not there yet', { escalate: { justification: 'x' } }, /options\.escalate: unknown field/],
+  ['an escalation without a reason', { escalate: {} }, /options\.escalate\.justification: must be a string/],
 ];
 test.each(options)('refuses an option, case %s', async (_row, given, words) => {
   await refused(() => session.submit('true', any(given)), 'COMMAND_INVALID', words);

@@ -73,7 +73,7 @@ export interface RunOptionsInput extends ExecutionOptions {
    */
   startDeadlineMs?: number | undefined;
   /**
-   * Asks a person to let the command run outside the sandbox. Denied where the session's `approval` or its `sandbox.selection` rules that out.
+   * Asks to run outside the sandbox. No host has a wider sandbox yet: the outcome is `error` (SANDBOX_UNAVAILABLE), or `denial` where the rules forbid the command.
    * @default it runs inside
    * @limit a justification of 1 to 1,024 characters
    */

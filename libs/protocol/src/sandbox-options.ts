@@ -30,7 +30,7 @@ export interface SandboxOptions {
    */
   selection?: 'auto' | 'require' | 'forbid' | undefined;
   /**
-   * Whether a command that the sandbox has denied something may ask for a second attempt outside it, where `approval` asks.
+   * Whether a command that the sandbox has denied something may ask for a second attempt outside it. No host has a wider sandbox yet, so it has no effect.
    * @default true
    */
   escalateOnFailure?: boolean | undefined;

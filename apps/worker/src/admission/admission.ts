@@ -28,10 +28,9 @@ export interface SessionAdmission {
 /** The decision about one entry. `reason` is stored in the session's stream or in the Result, redacted. */
 export type Verdict =
   /**
-   * `outside`: an answer allows it outside the sandbox. `startBy`: an answer allows it, which may be revoked; after this time (ms, by the clock
-   * of Redis) it is judged again instead of started.
+   * `startBy`: an answer allows it, which may be revoked; after this time (ms, by the clock of Redis) it is judged again instead of started.
    */
-  | { type: 'admit'; outside?: true; startBy?: number }
+  | { type: 'admit'; startBy?: number }
   | { type: 'hold'; question: ApprovalQuestion }
   /** `by`: a person denied it. Else the rules did. */
   | { type: 'deny'; reason: string; by?: 'approver' };

@@ -61,11 +61,22 @@ test('an answer admits what was asked, and no answer lifts what is forbidden (JU
   const answers = { find: async () => ({ type: 'granted' as const }) };
   const asks = {
     ...NO_RULES,
-    decide: () => ({ type: 'asks' as const, question: { reason: 'r', outside: true as const } }),
+    decide: () => ({ type: 'asks' as const, question: { reason: 'r' } }),
   };
   const forbids = { ...NO_RULES, decide: () => ({ type: 'forbidden' as const, reason: 'no' }) };
-  expect(await admission({ rules: asks, answers }).judge(question())).toEqual({ type: 'admit', outside: true });
+  expect(await admission({ rules: asks, answers }).judge(question())).toEqual({ type: 'admit' });
   expect(await admission({ rules: forbids, answers }).judge(question())).toEqual({ type: 'deny', reason: 'no' });
+});
+
+test('what asks to leave its sandbox is refused before anybody is asked, since no host has a wider one (JUDGE-5)', async () => {
+  const decisions = [
+    { type: 'allowed', outside: true },
+    { type: 'asks', question: { reason: 'r', outside: true } },
+  ] as const;
+  for (const decision of decisions) {
+    const judged = admission({ rules: { ...NO_RULES, decide: () => decision } }).judge(question());
+    await expect(judged).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+  }
 });
 
 test('rules are not asked about an entry that nobody may have submitted', async () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { SessionRef } from '../sandbox/sandbox.ts';
 import type { Admission, AdmissionQuestion, ApprovalQuestion, SessionAdmission, Verdict } from './admission.ts';
+import { noWiderSandbox } from './no-wider-sandbox.ts';
 
 // The verdict about one entry, one step after another: who submitted it, what the rules say, what a person has answered.
 //
@@ -10,6 +11,7 @@ import type { Admission, AdmissionQuestion, ApprovalQuestion, SessionAdmission, 
 // JUDGE-3. The digest of a session is empty exactly when no step can refuse anything.
 // JUDGE-4. Startup and shutdown commands are part of the question about the entry for which the shell is opened. Shutdown commands that would
 //          ask run only under the rules under which that question was answered.
+// JUDGE-5. What asks to leave its sandbox is refused: it would run inside, though a person was told otherwise.
 
 /** Who may submit. */
 export interface Signatures {
@@ -102,11 +104,12 @@ export function createAdmission(steps: AdmissionSteps): Admission {
 async function judge(question: AdmissionQuestion, { signatures, rules, answers }: AdmissionSteps): Promise<Verdict> {
   await signatures.check(question);
   const decision = rules.decide(question);
+  if (leaves(decision)) throw noWiderSandbox();
   switch (decision.type) {
     case 'forbidden':
       return { type: 'deny', reason: decision.reason };
     case 'allowed':
-      return decision.outside ? { type: 'admit', outside: true } : { type: 'admit' };
+      return { type: 'admit' };
     case 'asks':
       return toVerdict(
         decision.question,
@@ -126,12 +129,11 @@ function toVerdict(asked: ApprovalQuestion, answer: Answer): Verdict {
     return { type: 'deny', reason: `${asked.reason}; ${answer.reason}`, ...(by === undefined ? {} : { by }) };
   }
   const { startBy } = answer;
-  return {
-    type: 'admit',
-    ...(asked.outside ? { outside: true } : {}),
-    ...(startBy === undefined ? {} : { startBy }),
-  };
+  return { type: 'admit', ...(startBy === undefined ? {} : { startBy }) };
 }
+
+const leaves = (decision: RuleDecision) =>
+  decision.type === 'asks' ? decision.question.outside : decision.type === 'allowed' && decision.outside;
 
 /** Empty for a session that asks for nothing that could refuse a command. */
 function digestOfSession({ approval, execPolicy }: ResolvedSessionSpec): string {

@@ -1,5 +1,7 @@
 import type { Fenced } from '@shellfleet/mailbox';
+import { resolveSandbox } from '@shellfleet/policy';
 import {
+  type CommandPayload,
   type EntryPayload,
   ensureShellfleetError,
   LIMITS,
@@ -7,6 +9,7 @@ import {
   ShellfleetError,
   type WireResult,
 } from '@shellfleet/protocol';
+import { noWiderSandbox } from '../admission/no-wider-sandbox.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import { toBegunId } from './begun-id.ts';
 import { networkOf } from './check-network.ts';
@@ -110,7 +113,7 @@ async function execute(run: EntryRun, session: SessionContext, shell: SessionShe
   let begun = run.from === 'resume';
   try {
     const payload = openPayload(run.entry, session);
-    if (payload.type === 'command') networkOf(payload, session.spec);
+    if (payload.type === 'command') checkRunnable(payload, session);
     begun = true;
     // Before its first byte reaches the shell.
     if (run.from === 'start') {
@@ -123,6 +126,12 @@ async function execute(run: EntryRun, session: SessionContext, shell: SessionShe
     if (begun) await shell.abandon();
     throw error;
   }
+}
+
+/** Throws SANDBOX_UNAVAILABLE for what a command asks of its sandbox and cannot have. */
+function checkRunnable(payload: CommandPayload, { spec }: SessionContext): void {
+  if (payload.escalate !== undefined && resolveSandbox(spec).sandboxed) throw noWiderSandbox();
+  networkOf(payload, spec);
 }
 
 function executePayload(run: EntryRun, payload: EntryPayload, session: SessionContext, shell: SessionShell) {

@@ -27,7 +27,6 @@ export async function auditVerdict(
     audit.note(tenant, () => ({
       ...{ type: 'decision', ...about, decision: type, digest },
       ...(reason === undefined ? {} : { reason }),
-      ...(type === 'admit' && verdict.outside ? { outside: true } : {}),
     }));
     return verdict;
   }
