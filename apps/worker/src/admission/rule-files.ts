@@ -1,4 +1,4 @@
-import { readFileSync, unwatchFile, watchFile } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { compileOperatorRules, type OperatorRules } from '@shellfleet/policy';
 import type { Logger } from 'pino';
 import { ConfigError } from '../config/config.ts';
@@ -8,16 +8,18 @@ import { ConfigError } from '../config/config.ts';
 // RULE-FILES-1. Rules hold only as a whole: all files are valid, or nothing changes. A worker whose files are not valid does not start.
 // RULE-FILES-2. While a changed file is not valid, the rules before it hold, the log has the reason, and so has `hosts ls`.
 
-/** Also where a file is reached by a link that changes, as a folder that is mounted into a container is. */
+/** The files are read each time: a change is seen whenever it was made, also where a link to a file changes, as in a folder of a container. */
 const POLL_MS = 1_000;
 
 export class RuleFiles {
   readonly #paths: readonly string[];
   readonly #logger: Logger;
   readonly #listeners = new Set<() => void>();
-  readonly #look = () => this.reload();
   #rules: OperatorRules;
   #problem: string | undefined;
+  /** Why the newest files do not hold. */
+  #refused: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #readAt = new Date();
 
   /** Throws ConfigError. */
@@ -42,16 +44,18 @@ export class RuleFiles {
   /** Calls `onChange` after each reload that changed the rules. */
   watch(onChange: () => void): void {
     this.#listeners.add(onChange);
-    for (const path of this.#paths) watchFile(path, { interval: POLL_MS, persistent: false }, this.#look);
+    this.#timer ??= setInterval(() => this.reload(), POLL_MS).unref();
   }
 
   close(): void {
-    for (const path of this.#paths) unwatchFile(path, this.#look);
+    clearInterval(this.#timer);
   }
 
   reload(): void {
     const read = tryRead(this.#paths);
     if (read instanceof Error) {
+      if (read.message === this.#refused) return;
+      this.#refused = read.message;
       this.#problem = `Rules were changed and are not valid, so those read at ${this.#readAt.toISOString()} hold: ${read.message}`;
       this.#logger.error({ problem: read.message }, 'rules.reload-failed');
       return;
@@ -59,6 +63,7 @@ export class RuleFiles {
     const isChanged = read.digest !== this.#rules.digest;
     if (!isChanged && this.#problem === undefined) return;
     this.#problem = undefined;
+    this.#refused = undefined;
     this.#readAt = new Date();
     this.#rules = read;
     this.#logger.info({ files: this.#paths, digest: read.digest }, 'rules.reloaded');

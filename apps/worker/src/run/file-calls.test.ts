@@ -27,10 +27,10 @@ function stage() {
     signal: new AbortController().signal,
     redaction: { value: (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll('/hush', '/[REDACTED]')) },
     sealer: {
-      open: (sealed: string, place: unknown) => {
+      openSigned: (sealed: string, place: unknown) => {
         const { place: sealedFor, operation } = JSON.parse(sealed);
         expect(place).toEqual(sealedFor);
-        return operation;
+        return { plain: operation, signature: undefined };
       },
     },
   };
