@@ -1,5 +1,5 @@
-import type { SessionSpec } from '@shellfleet/client';
-import { POLICY_NAMES, type PolicyName } from '@shellfleet/protocol';
+import type { ApprovalPolicy, NetworkAccess, SandboxMode, SessionSpec } from '@shellfleet/client';
+import { NETWORK_ACCESSES, POLICY_NAMES, type PolicyName, SANDBOX_MODES } from '@shellfleet/protocol';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { collectPair } from './pairs.ts';
 import { mergeSpecs, parseWorkspace, readSpecFile } from './session-spec.ts';
@@ -13,6 +13,10 @@ export interface SessionFlags {
   pids?: number;
   user?: string;
   workspace?: NonNullable<SessionSpec['workspace']>;
+  sandbox?: SandboxMode;
+  sandboxNetwork?: NetworkAccess;
+  allowHost?: string[];
+  approval?: Extract<ApprovalPolicy, string>;
   sessionEnv?: Record<string, string>;
   startup?: string[];
   shutdown?: string[];
@@ -41,6 +45,24 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
       new Option('--workspace <path>', 'folder of the host: PATH[:TARGET][:ro]; its place is /workspace')
         .argParser(parseWorkspace)
         .env('SHELLFLEET_WORKSPACE'),
+    )
+    .addOption(
+      new Option('--sandbox <mode>', 'what it may write').choices([...SANDBOX_MODES]).env('SHELLFLEET_SANDBOX'),
+    )
+    .addOption(
+      new Option('--sandbox-network <access>', 'what it may reach')
+        .choices([...NETWORK_ACCESSES])
+        .env('SHELLFLEET_SANDBOX_NETWORK'),
+    )
+    .addOption(
+      new Option('--allow-host <name>', 'a host that the network limited reaches *')
+        .argParser(collectText)
+        .env('SHELLFLEET_ALLOW_HOST'),
+    )
+    .addOption(
+      new Option('--approval <policy>', 'which commands wait for a person')
+        .choices(['never', 'on-failure', 'on-request', 'unless-trusted'])
+        .env('SHELLFLEET_APPROVAL'),
     )
     .addOption(
       new Option('--session-env <name=value>', 'variable of its shell *')
@@ -82,11 +104,18 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
 /** Undefined when no flag concerns the session: then an open session of any spec is used. */
 export function toSpec(flags: SessionFlags): SessionSpec | undefined {
   const { image, policy, memory, cpus, pids, user, workspace, idleTimeout } = flags;
-  const { sessionEnv, startup, shutdown, label, secret, redact, spec } = flags;
+  const { sessionEnv, startup, shutdown, label, secret, redact, spec, approval } = flags;
+  const sandbox = withoutUndefined({
+    mode: flags.sandbox,
+    network: flags.sandboxNetwork,
+    allowedHosts: flags.allowHost,
+  });
   const limits = withoutUndefined({ memoryBytes: memory, cpus, pids });
   const given: SessionSpec = withoutUndefined({
     ...{ image, policy, user, workspace, idleTimeoutMs: idleTimeout, env: sessionEnv, labels: label },
     ...{ startupCommands: startup, shutdownCommands: shutdown, secrets: secret, redaction: redact },
+    approval,
+    sandbox: Object.keys(sandbox).length === 0 ? undefined : sandbox,
     limits: Object.keys(limits).length === 0 ? undefined : limits,
   });
   if (spec === undefined && Object.keys(given).length === 0) return undefined;

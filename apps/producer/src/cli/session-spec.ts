@@ -12,7 +12,7 @@ export function readSpecFile(path: string): SessionSpec {
 /** Fields that hold names and values are merged; any other field of `flags` replaces that of the file. */
 export function mergeSpecs(file: SessionSpec = {}, flags: SessionSpec): SessionSpec {
   const merged = { ...file, ...flags };
-  for (const field of ['env', 'labels', 'secrets', 'limits'] as const) {
+  for (const field of ['env', 'labels', 'secrets', 'limits', 'sandbox'] as const) {
     if (file[field] !== undefined && flags[field] !== undefined) {
       Object.assign(merged, { [field]: { ...file[field], ...flags[field] } });
     }
