@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inspectFleet } from '../support/inspect-fleet.ts';
 import { newSubmission } from '../support/mailbox-session.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
 
 // Bad input that only a shell, a file system or a worker can judge. The numbers are the rows of the list of bad inputs.
 
@@ -144,11 +145,17 @@ test('case 74: a container that was renamed by hand keeps its session', async ()
   expect((await session.run('echo $kept')).stdout).toBe('yes\n');
 });
 
-test('case 75: a container runtime that the operator has not listed is refused, and none is fallen back to', async () => {
+test('case 75: a session with a container runtime that no host allows waits, with the reason, and none is fallen back to', async () => {
   const session = await stack.fleet.session('runtime', { policy: { type: 'docker', runtime: 'runsc' } });
-  const result = await session.run('echo never');
-  expect(result).toMatchObject({ outcome: 'error', stdout: '', error: { code: 'SANDBOX_UNAVAILABLE' } });
-  expect(result.error?.message).toContain('runsc is not among the runtimes that this host allows');
+  const command = await session.submit('echo never');
+  const { noHostReason } = await until(
+    () => session.info(),
+    (info) => info.noHostReason !== undefined,
+    20_000,
+  );
+  expect(noHostReason).toContain('runsc');
+  expect(await command.cancel()).toBe(true);
+  expect(await command.result()).toMatchObject({ outcome: 'cancellation', stdout: '' });
   await session.close();
 });
 

@@ -142,7 +142,7 @@ describe('Wrong usage', () => {
     ['a session id that is none', ['exec', 'a b', '--', 'true'], 2],
     ['an empty script', ['exec', 's', '--', ''], 2],
     ['an image that is no name', ['exec', 's', '--image', '--privileged', '--', 'true'], 2],
-    ['a policy that there is not', ['exec', 's', '--policy', 'codex', '--', 'true'], 2],
+    ['a policy that there is not', ['exec', 's', '--policy', 'podman', '--', 'true'], 2],
     ['an id that is none', ['wait', 'nonsense'], 2],
     ['an id that nothing is known of', ['wait', 'x.01ARZ3NDEKTSV4RRFFQ69G5FAV'], 125],
     ['a cursor that is none', ['logs', 'x', '--since', '$'], undefined],
