@@ -185,7 +185,7 @@ const specs: [row: string, spec: unknown, words: RegExp][] = [
   ['43 a billion cpus', { limits: { cpus: 1e9 } }, /spec\.limits\.cpus: must be at most/],
   ['44 an empty user', { user: '' }, /spec\.user: must be a non-empty string/],
   ['44 a user that is a command', { user: 'x;y' }, /spec\.user: is not a user/],
-  ['a policy that is not there yet', { policy: 'codex' }, /spec\.policy/],
+  ['a policy that there is not', { policy: 'podman' }, /spec\.policy/],
   [
     'a secret that is a variable as well',
     { env: { A: 'y' }, secrets: { A: 'x' } },
