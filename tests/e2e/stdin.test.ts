@@ -191,9 +191,9 @@ describe('An open stdin', () => {
     const session = await stack.fleet.session('full');
     const command = await session.submit('echo up; sleep 60', { stdin: { open: true }, timeoutMs: 60_000 });
     await untilPrinted(command, 'up');
-    const waits = command.write(new Uint8Array(8 * MB));
+    const waits = command.write(new Uint8Array(32 * MB));
     const leave = new AbortController();
-    const leaves = (await (await stack.connect()).command(command.id)).write(new Uint8Array(8 * MB), leave);
+    const leaves = (await (await stack.connect()).command(command.id)).write(new Uint8Array(32 * MB), leave);
     expect(await isPending(Promise.race([waits, leaves]), session)).toBe(true);
     leave.abort(new Error('enough'));
     await expect(leaves).rejects.toThrow('enough');

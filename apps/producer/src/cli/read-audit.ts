@@ -43,7 +43,7 @@ export function verifyFolder(
   sealKeys: readonly string[],
   heads: readonly AuditHead[],
   onRecord?: (record: AuditRecord) => void,
-) {
+): ReturnType<typeof verifyAudit> {
   return verifyAudit(segments, auditKeys(sealKeys, of), heads, onRecord);
 }
 
