@@ -8,8 +8,12 @@ export function durationSchema(minimum = 1, maximum: number = LIMITS.timeoutMs) 
     .number('must be a number of milliseconds')
     .int('must be a whole number of milliseconds')
     .min(minimum, `must be ${minimum} to ${maximum} ms`)
-    .max(maximum, `must be ${minimum} to ${maximum} ms`);
+    .max(maximum, `must be ${minimum} to ${maximum} ms`)
+    .overwrite(withoutSign);
 }
+
+/** JSON has no -0, so a stored 0 would differ from it. */
+export const withoutSign = (number: number): number => number + 0;
 
 /** Text that can be given to a shell: valid Unicode without NUL, at most `limitBytes` bytes in UTF-8. */
 export function shellTextSchema(limitBytes: number) {

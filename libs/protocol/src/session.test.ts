@@ -119,3 +119,8 @@ test.each(['w', { path: 'w' }, { path: '/w', target: '/etc' }, { path: '/w', wri
     expect(error?.issues.map(({ path }) => path[0])).toEqual(['workspace']);
   },
 );
+
+test('a zero is stored and compared as one, whatever its sign', () => {
+  const { hostGraceMs, priority } = sessionSpecSchema.parse({ hostGraceMs: -0, priority: -0 });
+  expect([hostGraceMs, priority]).toEqual([0, 0]);
+});

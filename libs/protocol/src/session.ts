@@ -3,7 +3,7 @@ import { approvalPolicySchema } from './approval.ts';
 import { DEFAULTS } from './defaults.ts';
 import { envSchema, secretsSchema } from './env.ts';
 import { executionPolicySchema } from './execution-policy.ts';
-import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema } from './field-schemas.ts';
+import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema, withoutSign } from './field-schemas.ts';
 import { labelsSchema } from './labels.ts';
 import { LIMITS } from './limits.ts';
 import { sessionRulesSchema } from './prefix-rule.ts';
@@ -85,7 +85,8 @@ export const prioritySchema = z
   .number('must be a number')
   .int('must be a whole number')
   .min(0, 'must be 0 to 2097152')
-  .max(2_097_152, 'must be 0 to 2097152');
+  .max(2_097_152, 'must be 0 to 2097152')
+  .overwrite(withoutSign);
 
 const scriptsSchema = z
   .array(scriptSchema, 'must be a list of scripts')
