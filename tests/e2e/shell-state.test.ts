@@ -29,7 +29,7 @@ describe.each(['socket', 'attach'] as const)('A session over %s', (transport) =>
     const session = await stack.fleet.session('background');
     await session.run('(while :; do echo tick >> ticks; echo tock; sleep 0.02; done) & echo $! > pid');
     const script =
-      'from=$(wc -l < ticks); until [ $(wc -l < ticks) -gt $((from + 2)) ]; do sleep 0.02; done; kill -0 $(cat pid) && echo alive';
+      'until [ -s ticks ]; do sleep 0.02; done; from=$(wc -l < ticks); until [ $(wc -l < ticks) -gt $((from + 2)) ]; do sleep 0.02; done; kill -0 $(cat pid) && echo alive';
     expect(await session.run(script)).toEqual(expectedResult('background', { stdout: 'alive\n' }));
     const ended = 'kill $(cat pid); wait $(cat pid) 2>/dev/null; kill -0 $(cat pid) 2>/dev/null || echo gone';
     expect(await session.run(ended)).toEqual(expectedResult('background', { stdout: 'gone\n' }));

@@ -54,6 +54,6 @@ test('into a pipe neither colours nor progress', async () => {
   await pause(1_500);
   child.kill('SIGINT');
   await end;
-  expect(output().stderr).toMatch(/^shellfleet: Cancelling /);
+  expect(output().stderr).toMatch(/^shellfleet: Cancelling /m);
   expect(output().stderr).not.toContain('\u001b');
 });
