@@ -121,7 +121,7 @@ export function checkSandbox(spec: AskedSandbox, allowances: SandboxAllowances):
   ];
 }
 
-const isSandboxed = (mode: SandboxMode) => mode === 'read-only' || mode === 'workspace-write';
+export const isSandboxed = (mode: SandboxMode) => mode === 'read-only' || mode === 'workspace-write';
 
 function checkSelection({ policy, sandbox }: AskedSandbox, { mode, sandboxed }: ResolvedSandbox): FieldIssue[] {
   const issue = (message: string) => [{ path: 'sandbox.selection', message }];
