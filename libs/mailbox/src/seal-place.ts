@@ -18,7 +18,7 @@ export interface SealPlace {
   readonly [built]: true;
 }
 
-type EntryKind = 'answer' | 'input';
+type EntryKind = 'answer' | 'input' | 'first-attempt';
 type TerminalKind = 'terminal-input' | 'terminal-output';
 type ToolKind = 'tool-args' | 'tool-result';
 /** They belong to a tenant. The entry is the id of the question. */

@@ -30,7 +30,7 @@ function question({ spec = {}, opens = false, attempt = { number: 1 }, ...comman
     ...command,
   });
   return {
-    ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', epoch: 1 },
+    ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', epoch: 1, stays: undefined },
     ...{ payload, opens, attempt, spec: sessionSpecSchema.parse(spec) },
   };
 }

@@ -19,6 +19,7 @@ function question(given: Partial<AdmissionQuestion> = {}): AdmissionQuestion {
       epoch: 1,
       attempt: { number: 1 as const },
       opens: false,
+      stays: undefined,
     },
     payload: payload(),
     spec: sessionSpecSchema.parse({ env: { A: '1' }, secrets: { S: 'secret' }, image: 'debian' }),

@@ -19,14 +19,16 @@ export async function auditVerdict(
   const { audit, redaction, owner } = context;
   const { tenant } = owner.keys;
   const { payload, signature } = openSignedPayload(entry, context);
-  noteSubmission(entry, payload, signature?.signer, context);
+  if (entry.first === undefined) noteSubmission(entry, payload, signature?.signer, context);
   const about = aboutOf(entry, context);
   if (verdict.type !== 'deny') {
     const { type } = verdict;
     const reason = type === 'hold' ? redaction.text(verdict.question.reason) : undefined;
+    const outside = type === 'hold' ? verdict.question.outside : verdict.outside;
     audit.note(tenant, () => ({
       ...{ type: 'decision', ...about, decision: type, digest },
       ...(reason === undefined ? {} : { reason }),
+      ...(outside && { outside }),
     }));
     return verdict;
   }

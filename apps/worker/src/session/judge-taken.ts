@@ -1,6 +1,7 @@
 import type { Entry } from '@shellfleet/mailbox';
 import { ATTRIBUTES, toCommandId } from '@shellfleet/protocol';
 import { toBegunId } from '../run/begun-id.ts';
+import { ranOutside } from '../run/runs-outside.ts';
 import type { SessionParts } from './session-parts.ts';
 
 /** `never-began`: no byte of it has reached a shell of this host. */
@@ -16,6 +17,8 @@ export async function judgeTaken(entry: Entry, { context, shell }: SessionParts)
   logger.warn({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.begun-before');
   // Only the hello of a new connection says what the keeper has now.
   const hello = await shell.reconnect();
+  // The wider sandbox of what ran outside ended with the process that had opened it.
+  if (ranOutside(entry, context)) return 'lost';
   if (hello?.entryId === entry.id) return 'runs-here';
   return entry.retry === 'idempotent' ? 'never-began' : 'lost';
 }
