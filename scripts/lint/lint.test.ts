@@ -75,6 +75,7 @@ const workerOrder = [
   ['worker.ts'],
   ['worker'],
   ['calls', 'session', 'tools', 'upkeep'],
+  ['outside'],
   ['run', 'terminals'],
   ['shell'],
   ['approvals'],

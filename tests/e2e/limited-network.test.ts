@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import type { Fleet, Session, SessionSpec } from '@shellfleet/client';
 import { ensureFullSessionImage, findDocker } from '@shellfleet/setup';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { isRoot } from '../support/host-leftovers.ts';
 import { type PackageRegistry, startPackageRegistry } from '../support/package-registry.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// Sessions with the networks `limited` and `full` on one host. The registry that they reach is this process, at a name that the worker
-// alone resolves.
+// Sessions with the networks `limited` and `full` on one host, in containers and behind bubblewrap. The registry that they reach is this
+// process, at a name that the worker alone resolves.
 
 const preload = new URL('../fixtures/resolves-names.ts', import.meta.url).href;
 const names = {
@@ -40,7 +41,10 @@ beforeAll(async () => {
   // JSON is YAML.
   await writeFile(join(folder, 'config.yaml'), JSON.stringify({ allow }));
   stack = await startFleet({
+    slots: 16,
     env: {
+      SHELLFLEET_POLICIES: isRoot ? 'docker,bubblewrap' : 'docker',
+      SHELLFLEET_HOST_USER: '4723',
       NODE_OPTIONS: `--import ${preload}`,
       SHELLFLEET_TEST_NAMES: JSON.stringify(names),
       SHELLFLEET_CONFIG: join(folder, 'config.yaml'),
@@ -58,19 +62,24 @@ afterAll(async () => {
 let count = 0;
 const open = (sandbox: SessionSpec['sandbox'], more: SessionSpec = {}): Promise<Session> =>
   fleet.session(`limited-${++count}`, { image, sandbox, ...more });
+const openBehindWall = (sandbox: SessionSpec['sandbox']): Promise<Session> =>
+  fleet.session(`limited-${++count}`, { policy: 'bubblewrap', sandbox });
+
+/** What a session asks for that reaches the registry. */
+const limited = () => ({
+  network: 'limited' as const,
+  allowedHosts: [
+    ...['registry', 'rebinding', 'inside'].map((name) => `${name}.test:${registry.port}`),
+    'registry.test',
+    'metadata.test',
+  ],
+});
 
 describe('limited', () => {
   let session: Session;
 
   beforeAll(async () => {
-    session = await open({
-      network: 'limited',
-      allowedHosts: [
-        ...['registry', 'rebinding', 'inside'].map((name) => `${name}.test:${registry.port}`),
-        'registry.test',
-        'metadata.test',
-      ],
-    });
+    session = await open(limited());
   });
 
   test('pip installs from an allowed registry, without any setting of its own', async () => {
@@ -123,15 +132,8 @@ describe('limited', () => {
     );
   });
 
-  test('a connection ends with its command, and what runs in the background reaches nothing until the next one', async () => {
-    const url = `http://registry.test:${registry.port}`;
-    await session.run(`rm -f /tmp/got /tmp/seen
-      (curl -sN ${url}/forever > /tmp/got; echo "ended $?" > /tmp/seen; until curl -sf -o /dev/null ${url}/; do sleep 0.05; done; echo again >> /tmp/seen) > /dev/null 2>&1 &
-      until grep -q begun /tmp/got; do sleep 0.05; done`);
-    // The files are read beside the commands, so nothing runs meanwhile.
-    await expect.poll(() => session.files.readText('/tmp/seen').catch(() => '')).toMatch(/^ended (?:18|56)\n$/);
-    await session.run('until grep -q again /tmp/seen; do sleep 0.05; done');
-  });
+  test('a connection ends with its command, and what runs in the background reaches nothing until the next one', () =>
+    endsWithItsCommand(session));
 
   test('a command can do without the network; one cannot have more than its session', async () => {
     const url = `http://registry.test:${registry.port}/`;
@@ -163,23 +165,62 @@ describe('limited', () => {
     expect(stdout).toBe('the registry\n');
     expect((await session.info()).background).toEqual([]);
   });
+});
 
-  test('a worker that is killed and comes back serves the network of the sessions that it adopts', async () => {
+describe.runIf(isRoot)('limited behind bubblewrap', () => {
+  let session: Session;
+
+  beforeAll(async () => {
+    session = await openBehindWall(limited());
+  });
+
+  test('an allowed name is reached through the proxy, by programs without any setting, and nothing else by no way', async () => {
     const url = `http://registry.test:${registry.port}/`;
-    const running = await session.submit(
-      `touch /tmp/runs; until curl -sf -o /dev/null ${url}after; do sleep 0.1; done`,
+    const { stdout } = await session.run(`curl -s ${url}; curl -s http://metadata.test/
+      python3 -c 'import urllib.request as r; print(r.urlopen("${url}").read().decode(), end="")'
+      curl -s http://elsewhere.example/
+      curl -s --noproxy '*' --max-time 5 http://198.51.100.1/; echo $?; curl -s --noproxy '*' http://127.0.0.1:${registry.port}/; echo $?
+      curl -s --noproxy '*' ${url}; echo $?; tail -n +2 /proc/net/route | wc -l`);
+    expect(stdout).toBe(
+      [
+        'the registry',
+        'Shellfleet does not let metadata.test through: it is at a private address, and the operator of the host does not list that.',
+        'the registry',
+        "Shellfleet does not let elsewhere.example through: it is not among the session's sandbox.allowedHosts.",
+        ...['7', '7', '6', '0', ''],
+      ].join('\n'),
     );
-    await expect.poll(() => session.files.stat('/tmp/runs').then(Boolean, () => false), { timeout: 20_000 }).toBe(true);
-    await stack.workers[0]?.kill();
-    await stack.workers[0]?.start();
-    await running.cancel();
-    await running.result();
-    expect(await session.run(`curl -s ${url}`)).toMatchObject({
-      stdout: 'the registry\n',
-      shell: { state: 'kept' },
-    });
+  });
+
+  test('a connection ends with its command, and what runs in the background reaches nothing until the next one', () =>
+    endsWithItsCommand(session));
+
+  test('a command can do without it, and a session that may only read has it as well', async () => {
+    const url = `http://registry.test:${registry.port}/`;
+    expect((await session.run(`curl -s ${url}`, { network: 'restricted' })).stdout).toContain(
+      'the command that runs has no network',
+    );
+    const reads = await openBehindWall({ ...limited(), mode: 'read-only' });
+    expect((await reads.run(`curl -s ${url}; touch f`)).output).toMatch(/^the registry\n.*Read-only file system\n$/);
+  });
+
+  test('with the network full it has that of the host', async () => {
+    const full = await openBehindWall({ network: 'full' });
+    expect((await full.run(`curl -s http://127.0.0.1:${registry.port}/; env | grep -ci proxy`)).stdout).toBe(
+      'the registry\n0\n',
+    );
   });
 });
+
+async function endsWithItsCommand(session: Session): Promise<void> {
+  const url = `http://registry.test:${registry.port}`;
+  await session.run(`rm -f /tmp/got /tmp/seen
+    (curl -sN ${url}/forever > /tmp/got; echo "ended $?" > /tmp/seen; until curl -sf -o /dev/null ${url}/; do sleep 0.05; done; echo again >> /tmp/seen) > /dev/null 2>&1 &
+    until grep -q begun /tmp/got; do sleep 0.05; done`);
+  // The files are read beside the commands, so nothing runs meanwhile.
+  await expect.poll(() => session.files.readText('/tmp/seen').catch(() => '')).toMatch(/^ended (?:18|56)\n$/);
+  await session.run('until grep -q again /tmp/seen; do sleep 0.05; done');
+}
 
 test('two sessions with the network full have it, do not reach each other, and cannot do with less for one command', async () => {
   const [one, other] = await Promise.all([open({ network: 'full' }), open({ network: 'full' })]);
@@ -195,4 +236,25 @@ test('two sessions with the network full have it, do not reach each other, and c
     outcome: 'error',
     error: { code: 'SANDBOX_UNAVAILABLE', context: { issues: [{ path: 'network' }] } },
   });
+});
+
+test('a worker that is killed and comes back serves the network of the sessions that it adopts', async () => {
+  const url = `http://registry.test:${registry.port}/`;
+  const sessions = [await open(limited()), ...(isRoot ? [await openBehindWall(limited())] : [])];
+  const running = await Promise.all(
+    sessions.map((session) =>
+      session.submit(`touch /tmp/runs; until curl -sf -o /dev/null ${url}after; do sleep 0.1; done`),
+    ),
+  );
+  for (const session of sessions)
+    await expect.poll(() => session.files.stat('/tmp/runs').then(Boolean, () => false), { timeout: 20_000 }).toBe(true);
+  await stack.workers[0]?.kill();
+  await stack.workers[0]?.start();
+  await Promise.all(running.map((command) => command.cancel()));
+  await Promise.all(running.map((command) => command.result()));
+  for (const session of sessions)
+    expect(await session.run(`curl -s ${url}`)).toMatchObject({
+      stdout: 'the registry\n',
+      shell: { state: 'kept' },
+    });
 });

@@ -8,6 +8,7 @@ import {
   readAuditHeads,
   refuseMissingPermissions,
 } from '@shellfleet/mailbox';
+import type { WiderSettings } from '@shellfleet/policy';
 import { ATTRIBUTES, ensureShellfleetError, type HostBeat, toCommandId } from '@shellfleet/protocol';
 import { type Logger, pino } from 'pino';
 import type { Admission } from './admission/admission.ts';
@@ -132,6 +133,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     retentionMs: config.retentionMs,
     readerStallMs: config.readerStallMs,
     egress: config.file.allow,
+    wider: widerOf(config),
     room: { stateFolder: config.stateFolder, least: config.leastFree },
     admission: (answers) => admission ?? createAdmission({ signatures: signing.signatures, rules, answers }),
     refuseTools: rules.refuseTools,
@@ -154,6 +156,10 @@ async function run(admission: Admission | undefined): Promise<void> {
   });
   // `up` and supervisors wait for this message; a signal may follow at once.
   process.send?.({ type: 'ready', hostId });
+}
+
+function widerOf({ file: { escalation, allow } }: WorkerConfig): WiderSettings | undefined {
+  return escalation && { escalation, allow };
 }
 
 /** What decides where sessions are placed. */

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import { type Connected, createSealer, recordRetention, type Verifier } from '@shellfleet/mailbox';
+import type { WiderSettings } from '@shellfleet/policy';
 import { fleetKeys, type HostBeat, LIMITS, PROTOCOL_VERSION, SCHEMA_VERSION } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
@@ -83,6 +84,8 @@ export interface WorkerDeps {
   readerStallMs: number;
   /** What the proxies of sessions may let through. Default: nothing. */
   egress?: EgressSettings;
+  /** What commands get that leave the sandbox of their session. Default: none leaves. */
+  wider?: WiderSettings | undefined;
   /** What this host admits; `answers` are what persons have answered. Default: everything. */
   admission?: (answers: Answers) => Admission;
   /** Who may answer, and how many questions of one tenant may be pending. */
@@ -153,6 +156,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       ...host,
       ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal, audit, readerStallMs: deps.readerStallMs },
       egress: deps.egress ?? { hosts: [], privateAddresses: [] },
+      wider: deps.wider,
       lockMs: FIRST_LOCK_MS,
       takesNew,
       limitOpening: pLimit(2 * availableParallelism()),

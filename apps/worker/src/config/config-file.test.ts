@@ -66,7 +66,7 @@ audit:
 test.each([
   [
     'rulez: []',
-    "line 1: must have only these sections: rules, allow, approvals, keys, audit; it has the unknown field 'rulez'",
+    "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit; it has the unknown field 'rulez'",
   ],
   ['rules: rules.yaml', 'line 1: rules must be a list of files'],
   ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],
@@ -84,4 +84,29 @@ test('a file that is not there is named', () => {
   expect(() => readConfig({ SHELLFLEET_CONFIG: join(folder, 'absent.yaml') })).toThrow(
     `SHELLFLEET_CONFIG: ${join(folder, 'absent.yaml')} cannot be read: ENOENT`,
   );
+});
+
+test('reads the wider sandbox, and refuses one that no session of this host could have (S3-25)', () => {
+  const read = (text: string, env: NodeJS.ProcessEnv = {}) => {
+    writeFileSync(path, text);
+    return readConfig({ SHELLFLEET_CONFIG: path, ...env }).file.escalation;
+  };
+  const mounting = { SHELLFLEET_WORKSPACES: '/srv/workspaces' };
+  expect(read('escalation:\n  network: full', mounting)).toEqual({ network: 'full' });
+  expect(read('escalation: {mode: workspace-write}', { SHELLFLEET_POLICIES: 'bubblewrap' })).toEqual({
+    mode: 'workspace-write',
+  });
+  const refused: [string, NodeJS.ProcessEnv, string][] = [
+    ['escalation: {}', mounting, 'line 1: escalation must name a mode, a network or both'],
+    ['escalation: {to: full}', mounting, 'line 1: escalation must have only these fields: mode, network'],
+    ['escalation: {network: all}', mounting, 'line 1: escalation.network must be one of restricted, limited, full'],
+    ['escalation: {mode: read-only}', mounting, 'SHELLFLEET_CONFIG: escalation: is not wider'],
+    ['escalation: {network: limited}', mounting, "SHELLFLEET_CONFIG: escalation: network 'limited' reaches only"],
+    // Without a workspace a container shares no files with another.
+    ['escalation: {network: full}', {}, 'SHELLFLEET_CONFIG: escalation: no policy of this host'],
+  ];
+  for (const [text, env, message] of refused) {
+    expect(() => read(text, env)).toThrow(ConfigError);
+    expect(() => read(text, env)).toThrow(message);
+  }
 });

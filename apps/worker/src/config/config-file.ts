@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { allowSchema } from './allow-section.ts';
 import { approvalsSchema } from './approvals-section.ts';
 import { auditSchema } from './audit-section.ts';
+import { escalationSchema } from './escalation-section.ts';
 import { keysSchema } from './keys-section.ts';
 
 // The file that SHELLFLEET_CONFIG names: what needs more structure than a variable has. One section a file; without the file each section has
@@ -13,11 +14,14 @@ const configFileSchema = z.strictObject(
   {
     rules: rulesSectionSchema.default([]).describe('Files with rules about commands; all hold together'),
     allow: allowSchema.prefault({}).describe('What sessions may ask for, beside the policies, users and workspaces'),
+    escalation: escalationSchema
+      .optional()
+      .describe('The wider sandbox of commands that leave that of their session; without it none does'),
     approvals: approvalsSchema.prefault({}).describe('The questions that wait for a person'),
     keys: keysSchema.optional().describe('Who may submit and who may answer; without it nothing has to be signed'),
     audit: auditSchema.prefault({}).describe('What this host writes down about commands and approvals'),
   },
-  'must have only these sections: rules, allow, approvals, keys, audit',
+  'must have only these sections: rules, allow, escalation, approvals, keys, audit',
 );
 export type ConfigFile = z.output<typeof configFileSchema>;
 

@@ -1,6 +1,6 @@
 import { cpus, homedir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
-import { DocumentError } from '@shellfleet/policy';
+import { checkEscalation, DocumentError } from '@shellfleet/policy';
 import {
   DEFAULT_POLICY,
   hostIdSchema,
@@ -245,15 +245,18 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
   const { SHELLFLEET_UIDS: uids, SHELLFLEET_SLOTS: slots } = values;
   if (uids !== undefined && uids.last - uids.first + 1 < slots)
     throw new ConfigError(`SHELLFLEET_UIDS must have at least as many uids as there are slots, ${slots}`);
+  const file = readFile(values.SHELLFLEET_CONFIG);
+  const { SHELLFLEET_POLICIES: policies, SHELLFLEET_WORKSPACES: workspaces } = values;
+  checkWider(file, policies, workspaces);
   return {
     redisUrl: values.SHELLFLEET_REDIS_URL,
     namespace: values.SHELLFLEET_NAMESPACE,
     hostId: values.SHELLFLEET_HOST_ID,
     slots: values.SHELLFLEET_SLOTS,
-    policies: values.SHELLFLEET_POLICIES,
+    policies,
     hostUser: { user: values.SHELLFLEET_HOST_USER, sharedUid: values.SHELLFLEET_HOST_SHARED_UID === '1' },
     codexProgram: values.SHELLFLEET_CODEX,
-    workspaces: values.SHELLFLEET_WORKSPACES,
+    workspaces,
     users: values.SHELLFLEET_USERS,
     uids,
     images: values.SHELLFLEET_IMAGES ?? 'any',
@@ -275,7 +278,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     readerStallMs: values.SHELLFLEET_READER_STALL,
     diskBytes: values.SHELLFLEET_DISK_BYTES,
     leastFree: { diskBytes: values.SHELLFLEET_MIN_FREE_DISK, memoryBytes: values.SHELLFLEET_MIN_FREE_MEMORY },
-    file: readFile(values.SHELLFLEET_CONFIG),
+    file,
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     hostMemoryBytes: totalmem(),
     hostCpus: cpus().length,
@@ -288,6 +291,14 @@ function readFile(path: string | undefined): ConfigFile {
   } catch (error) {
     throw error instanceof DocumentError ? new ConfigError(`SHELLFLEET_CONFIG: ${error.message}`) : error;
   }
+}
+
+/** Throws for a wider sandbox that no session of this host could ever have. */
+function checkWider({ escalation, allow }: ConfigFile, policies: readonly PolicyName[], workspaces: readonly string[]) {
+  if (escalation === undefined) return;
+  const sharing = policies.filter((policy) => policy !== 'docker' || workspaces.length > 0);
+  const problem = checkEscalation({ escalation, allow }, sharing);
+  if (problem !== undefined) throw new ConfigError(`SHELLFLEET_CONFIG: escalation: ${problem}`);
 }
 
 function isMountable(folder: string): boolean {

@@ -6,6 +6,7 @@ import type { SessionEgress } from '../egress/session-egress.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import type { Outside } from './outside.ts';
 import type { RunningEntries } from './running-entries.ts';
 
 /** Everything of a session that stays the same while this host owns it. */
@@ -28,6 +29,7 @@ export interface SessionContext {
   readonly readerStallMs: number;
   /** The proxy of its network, where that is limited. */
   readonly egress?: SessionEgress | undefined;
+  readonly outside: Outside;
   readonly logger: Logger;
   /** Aborts when this host lost the session: it must not write to it any more. */
   readonly signal: AbortSignal;

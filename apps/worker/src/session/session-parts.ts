@@ -6,6 +6,7 @@ import {
   toPlacement,
 } from '@shellfleet/admission';
 import { type Adopted, type Owner, type Sealer, sealMarkOf } from '@shellfleet/mailbox';
+import type { WiderSettings } from '@shellfleet/policy';
 import type { FleetKeys, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -17,6 +18,7 @@ import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
 import { createTerminalChain } from '../output/output-chains.ts';
+import { createOutside } from '../outside/create-outside.ts';
 import { createSessionRedaction, redactLog } from '../redaction/session-redaction.ts';
 import { FileCalls } from '../run/file-calls.ts';
 import { LateOutput } from '../run/late-output.ts';
@@ -55,6 +57,8 @@ export interface SessionDeps {
   readerStallMs: number;
   /** What the proxies of sessions may let through. */
   egress: EgressSettings;
+  /** What commands get that leave the sandbox of their session. Undefined: none leaves. */
+  wider?: WiderSettings | undefined;
   /** What the host admits. */
   admission: Admission;
   /** Of all sessions of the host. */
@@ -115,6 +119,7 @@ export function createSessionParts(
     stoppedUnstored: new Set<string>(),
     readerStallMs,
     egress,
+    outside: createOutside(spec, deps.wider),
   };
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },

@@ -53,7 +53,7 @@ describe('planBubblewrap', () => {
 
   test.each([
     ['no sandbox', { sandbox: { selection: 'forbid' } }, ['sandbox.mode', 'sandbox.mode']],
-    ['a proxy', { sandbox: { network: 'limited' } }, ['sandbox.network', 'sandbox.network']],
+    ['a proxy that nobody listed', { sandbox: { network: 'limited' } }, ['sandbox.network']],
     ['a network that nobody listed', { sandbox: { network: 'full' } }, ['sandbox.network']],
     [
       'what the host policy refuses',
@@ -86,5 +86,9 @@ describe('the arguments of bubblewrap', () => {
       /--unshare-all .*--share-net .*\/etc\/resolv\.conf /,
     );
     expect(of({ sandbox: { mode: 'read-only' } })).toContain('--ro-bind /workspace /workspace');
+  });
+
+  test('with the network limited share nothing of it: the way to the proxy is a file of the session', () => {
+    expect(of({ sandbox: { network: 'limited' } }, everything)).toBe(of({}));
   });
 });

@@ -25,7 +25,7 @@ const pathsOf = (policy: Policy, sandbox: object | undefined, allowances = EVERY
 const EXPECTED: Record<Policy, Record<(typeof SANDBOX_MODES)[number], string>> = {
   docker: { 'read-only': '+++', 'workspace-write': '+++', 'danger-full-access': '+++', external: '---' },
   host: { 'read-only': '---', 'workspace-write': '---', 'danger-full-access': '--+', external: '--+' },
-  bubblewrap: { 'read-only': '+-+', 'workspace-write': '+-+', 'danger-full-access': '---', external: '---' },
+  bubblewrap: { 'read-only': '+++', 'workspace-write': '+++', 'danger-full-access': '---', external: '---' },
   codex: { 'read-only': '+--', 'workspace-write': '+-+', 'danger-full-access': '---', external: '---' },
 };
 

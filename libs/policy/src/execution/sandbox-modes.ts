@@ -26,7 +26,6 @@ const HOST_HAS_NO_WALL = 'the host policy has no wall around files: use docker o
 const HOST_SHARES_NETWORK = "the host policy shares the host's network: use docker or bubblewrap";
 const IS_A_SANDBOX = (policy: string) => `the ${policy} policy makes a sandbox of its own: use the host policy`;
 const NO_SOCKETS = "nothing in Codex's sandbox can open a socket, so it cannot reach the proxy";
-const NO_PROXY = 'the bubblewrap policy has no egress proxy: use docker';
 const CODEX_READS_OFFLINE = "Codex's read-only sandbox has no network: use workspace-write";
 
 export const SANDBOX_TABLE: Record<PolicyName, PolicyTable> = {
@@ -54,8 +53,8 @@ export const SANDBOX_TABLE: Record<PolicyName, PolicyTable> = {
   bubblewrap: {
     usual: { mode: 'workspace-write', network: 'restricted' },
     modes: {
-      'read-only': enforced('/tmp, /dev/shm', { limited: NO_PROXY }),
-      'workspace-write': enforced('/workspace, /tmp, /dev/shm', { limited: NO_PROXY }),
+      'read-only': enforced('/tmp, /dev/shm'),
+      'workspace-write': enforced('/workspace, /tmp, /dev/shm'),
       'danger-full-access': refused(IS_A_SANDBOX('bubblewrap')),
       external: refused(IS_A_SANDBOX('bubblewrap')),
     },
@@ -122,7 +121,7 @@ export function checkSandbox(spec: AskedSandbox, allowances: SandboxAllowances):
   ];
 }
 
-const isSandboxed = (mode: SandboxMode) => mode === 'read-only' || mode === 'workspace-write';
+export const isSandboxed = (mode: SandboxMode) => mode === 'read-only' || mode === 'workspace-write';
 
 function checkSelection({ policy, sandbox }: AskedSandbox, { mode, sandboxed }: ResolvedSandbox): FieldIssue[] {
   const issue = (message: string) => [{ path: 'sandbox.selection', message }];

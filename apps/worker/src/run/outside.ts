@@ -1,0 +1,15 @@
+import type { CommandPayload } from '@shellfleet/protocol';
+import type { SessionShell } from '../shell/session-shell.ts';
+import type { EntryResult, EntryRun } from './entry-run.ts';
+import type { SessionContext } from './session-context.ts';
+
+/** The wider sandbox of a session's commands. What may leave, and when, is decided before. */
+export interface Outside {
+  /** Why none of them can leave the session's sandbox, the end of a sentence; undefined when they can. */
+  readonly refusal: string | undefined;
+  /**
+   * Runs one command in a shell of its own in the wider sandbox, which is removed afterwards. `shell`: the session's own; it has to be ready
+   * and idle. Throws what keeps the wider shell from starting: then nothing was run.
+   */
+  run(run: EntryRun, payload: CommandPayload, session: SessionContext, shell: SessionShell): Promise<EntryResult>;
+}

@@ -1,0 +1,142 @@
+import { sessionSpecSchema } from '@shellfleet/protocol';
+import { describe, expect, test } from 'vitest';
+import type { SandboxAllowances } from './sandbox-modes.ts';
+import { checkEscalation, type WiderSettings, widenSandbox } from './wider-sandbox.ts';
+
+const ALLOW: SandboxAllowances = { modes: ['read-only', 'workspace-write'], networks: ['restricted'], hosts: [] };
+const WITH_HOSTS: SandboxAllowances = { ...ALLOW, networks: ['limited'], hosts: ['*.example.org', 'pypi.org'] };
+
+type Escalation = WiderSettings['escalation'];
+const widen = (spec: object, escalation: Escalation, allow = ALLOW) =>
+  widenSandbox(sessionSpecSchema.parse({ workspace: '/srv/a', ...spec }), { escalation, allow });
+const sandboxOf = (...args: Parameters<typeof widen>) => {
+  const wider = widen(...args);
+  return 'refusal' in wider ? wider.refusal : wider.spec.sandbox;
+};
+
+describe('the wider sandbox of a session', () => {
+  const rest = { selection: 'auto', escalateOnFailure: false };
+
+  test.each<[string, object, Escalation, object]>([
+    ['the network that the operator named', {}, { network: 'full' }, { mode: 'workspace-write', network: 'full' }],
+    [
+      'the mode that the operator named',
+      { sandbox: { mode: 'read-only' } },
+      { mode: 'workspace-write' },
+      { mode: 'workspace-write', network: 'restricted' },
+    ],
+    [
+      'what it has already, where that is more',
+      { sandbox: { mode: 'workspace-write' } },
+      { mode: 'read-only', network: 'full' },
+      { mode: 'workspace-write', network: 'full' },
+    ],
+    [
+      'both under bubblewrap',
+      { policy: 'bubblewrap', sandbox: { mode: 'read-only' } },
+      { mode: 'workspace-write', network: 'full' },
+      { mode: 'workspace-write', network: 'full' },
+    ],
+  ])('has %s', (_what, spec, escalation, expected) => {
+    expect(sandboxOf(spec, escalation)).toEqual({ ...expected, ...rest });
+  });
+
+  test('keeps everything else of the session', () => {
+    const spec = sessionSpecSchema.parse({ workspace: '/srv/a', user: '1234:1234', secrets: { TOKEN: 'x' } });
+    const wider = widenSandbox(spec, { escalation: { network: 'full' }, allow: ALLOW });
+    expect(wider).toEqual({
+      spec: { ...spec, sandbox: { mode: 'workspace-write', network: 'full', ...rest } },
+      allowances: { ...ALLOW, modes: [...ALLOW.modes, 'workspace-write'], networks: ['restricted', 'full'] },
+    });
+  });
+
+  test('reaches under limited all that the operator lists, and that is wider than fewer names', () => {
+    const own = { sandbox: { network: 'limited', allowedHosts: ['pypi.org'] } };
+    const limited = { mode: 'workspace-write', network: 'limited', allowedHosts: WITH_HOSTS.hosts, ...rest };
+    expect(sandboxOf(own, { network: 'limited' }, WITH_HOSTS)).toEqual(limited);
+    expect(sandboxOf({}, { network: 'limited' }, WITH_HOSTS)).toEqual(limited);
+    const all = { sandbox: { network: 'limited', allowedHosts: [...WITH_HOSTS.hosts] } };
+    expect(sandboxOf(all, { network: 'limited' }, WITH_HOSTS)).toMatch('is not wider');
+  });
+
+  test('has the names of the session, where only the mode is wider', () => {
+    const own = { sandbox: { mode: 'read-only', network: 'limited', allowedHosts: ['pypi.org'] } };
+    const expected = { mode: 'workspace-write', network: 'limited', allowedHosts: ['pypi.org'], ...rest };
+    expect(sandboxOf(own, { mode: 'workspace-write' }, WITH_HOSTS)).toEqual(expected);
+  });
+
+  test("loses the settings of Codex that would narrow what is wider, and keeps the session's others", () => {
+    const configOverrides = {
+      sandbox_mode: 'read-only',
+      'sandbox_workspace_write.network_access': false,
+      'sandbox_workspace_write.exclude_slash_tmp': true,
+    };
+    const wider = widen({ policy: { type: 'codex', configOverrides } }, { network: 'full' });
+    const left = { sandbox_mode: 'read-only', 'sandbox_workspace_write.exclude_slash_tmp': true };
+    expect(wider).toMatchObject({ spec: { policy: { type: 'codex' } } });
+    expect('spec' in wider && wider.spec.policy).toEqual({ type: 'codex', configOverrides: left });
+  });
+});
+
+test.each<[string, object, WiderSettings['escalation'], string]>([
+  ['under host', { policy: 'host' }, { network: 'full' }, 'no sandbox to leave: its policy is host'],
+  [
+    'without a sandbox',
+    { sandbox: { mode: 'danger-full-access' } },
+    { network: 'full' },
+    'no sandbox to leave: its policy is docker',
+  ],
+  ['of docker without a workspace', { workspace: undefined }, { network: 'full' }, 'without a workspace'],
+  ['that has as much already', {}, { mode: 'workspace-write' }, 'is not wider than what the session has'],
+  // The same container: it would fail in the same way.
+  ['that only counted as unsandboxed outside', {}, { mode: 'danger-full-access' }, 'is not wider'],
+  [
+    'whose policy cannot have it',
+    { policy: 'bubblewrap', sandbox: { mode: 'read-only' } },
+    { mode: 'danger-full-access' },
+    'sandbox.mode: the bubblewrap policy makes a sandbox of its own',
+  ],
+  [
+    'that must have a sandbox',
+    { sandbox: { mode: 'read-only', selection: 'require' } },
+    { mode: 'danger-full-access' },
+    "sandbox.selection: 'require' asks for a sandbox",
+  ],
+])('a session %s cannot leave, for that reason (S3-25)', (_what, spec, escalation, reason) => {
+  expect(widen(spec, escalation)).toEqual({ refusal: expect.stringContaining(reason) });
+});
+
+test('without settings of the operator nothing leaves', () => {
+  const refusal = 'this host has no wider sandbox';
+  expect(widenSandbox(sessionSpecSchema.parse({ workspace: '/srv/a' }), undefined)).toEqual({ refusal });
+});
+
+describe('settings of the operator', () => {
+  const check = (escalation: Escalation, policies: Parameters<typeof checkEscalation>[1], allow = ALLOW) =>
+    checkEscalation({ escalation, allow }, policies);
+
+  test.each<[Escalation, Parameters<typeof checkEscalation>[1], SandboxAllowances?]>([
+    [{ network: 'full' }, ['docker']],
+    [{ mode: 'workspace-write' }, ['docker']],
+    [{ mode: 'danger-full-access' }, ['docker']],
+    [{ network: 'limited' }, ['docker'], WITH_HOSTS],
+    // One policy that can have it is enough.
+    [{ mode: 'danger-full-access' }, ['bubblewrap', 'docker']],
+    [{ mode: 'workspace-write', network: 'full' }, ['codex']],
+  ])('%j are accepted for %j', (...args) => {
+    expect(check(...args)).toBeUndefined();
+  });
+
+  test.each<[Escalation, Parameters<typeof checkEscalation>[1], string, SandboxAllowances?]>([
+    [{ mode: 'read-only' }, ['docker'], 'not wider than what every session here has'],
+    [{ network: 'restricted' }, ['docker', 'bubblewrap'], 'not wider than what every session here has'],
+    [{ mode: 'workspace-write' }, ['docker'], 'not wider', { ...ALLOW, modes: ['workspace-write'] }],
+    [{ mode: 'external' }, ['docker'], 'sandbox.mode: the docker policy makes a sandbox of its own'],
+    [{ mode: 'danger-full-access' }, ['bubblewrap'], 'sandbox.mode: the bubblewrap policy'],
+    [{ network: 'limited' }, ['docker'], 'allow.hosts'],
+    [{ network: 'full' }, ['host'], 'no policy of this host has a sandbox'],
+    [{ network: 'full' }, [], 'no policy of this host has a sandbox'],
+  ])('%j are refused for %j: %s', (escalation, policies, reason, allow) => {
+    expect(check(escalation, policies, allow)).toContain(reason);
+  });
+});

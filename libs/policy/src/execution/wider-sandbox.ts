@@ -1,0 +1,155 @@
+import {
+  type FieldIssue,
+  type NetworkAccess,
+  type PolicyName,
+  type ResolvedSessionSpec,
+  type SandboxMode,
+  workspaceOf,
+} from '@shellfleet/protocol';
+import { isWithinPatterns } from './host-patterns.ts';
+import {
+  checkSandbox,
+  isSandboxed,
+  type ResolvedSandbox,
+  resolveSandbox,
+  SANDBOX_TABLE,
+  type SandboxAllowances,
+} from './sandbox-modes.ts';
+
+// The sandbox of commands that leave that of their session: the same execution policy, with the mode and the network that the operator named.
+// What of the two a session has anyway stays as it is: no command gets less than its session.
+
+/** The operator's `escalation`. At least one of the two is given. */
+interface Escalation {
+  mode?: SandboxMode | undefined;
+  network?: NetworkAccess | undefined;
+}
+
+/** What the operator of a host says about sandboxes: what sessions may ask for, and what commands get that leave theirs. */
+export interface WiderSettings {
+  escalation: Escalation;
+  allow: SandboxAllowances;
+}
+
+interface WiderSandbox {
+  /** The session's, with the wider sandbox; everything else of it is the same. */
+  spec: ResolvedSessionSpec;
+  /** Under which it is planned. */
+  allowances: SandboxAllowances;
+}
+
+type Plannable = Pick<ResolvedSessionSpec, 'policy' | 'sandbox'>;
+
+const BREADTH_OF_MODE: Record<SandboxMode, number> = {
+  'read-only': 0,
+  'workspace-write': 1,
+  // Where a policy that makes a sandbox has it, it has the same walls.
+  'danger-full-access': 1,
+  external: 2,
+};
+const BREADTH_OF_NETWORK: Record<NetworkAccess, number> = { restricted: 0, limited: 1, full: 2 };
+
+const NOT_WIDER = 'what its operator allows outside is not wider than what the session has';
+const NOTHING_TO_LEAVE = (policy: PolicyName) => `the session has no sandbox to leave: its policy is ${policy}`;
+const NO_SHARED_FILES =
+  'the files of a docker session without a workspace are in its own container, and no other sandbox sees them';
+
+/**
+ * The wider sandbox of a session's commands. `refusal`, the end of a sentence: why they cannot leave. `settings`: undefined where the
+ * operator names none.
+ */
+export function widenSandbox(
+  spec: ResolvedSessionSpec,
+  settings: WiderSettings | undefined,
+): WiderSandbox | { refusal: string } {
+  if (settings === undefined) return { refusal: 'this host has no wider sandbox' };
+  const { type } = spec.policy;
+  if (type === 'host' || !resolveSandbox(spec).sandboxed) return { refusal: NOTHING_TO_LEAVE(type) };
+  if (type === 'docker' && workspaceOf(spec) === undefined) return { refusal: NO_SHARED_FILES };
+  const wider = widen(spec, settings);
+  if ('refusal' in wider) return wider;
+  return { spec: { ...withoutNarrowing(spec, wider.sandbox), sandbox: wider.sandbox }, allowances: wider.allowances };
+}
+
+/**
+ * Why no session of a host could ever leave its sandbox with these settings, the end of a sentence. `policies`: those of the host that have
+ * files to share.
+ */
+export function checkEscalation(settings: WiderSettings, policies: readonly PolicyName[]): string | undefined {
+  const { escalation, allow } = settings;
+  if (escalation.network === 'limited' && allow.hosts.length === 0)
+    return "network 'limited' reaches only what allow.hosts lists, and that is empty";
+  const makers = policies.filter((policy) => policy !== 'host');
+  if (makers.length === 0) return 'no policy of this host has a sandbox whose files another one can share';
+  const tried = makers.flatMap((policy) => sessionsOf(policy, allow).map((session) => widen(session, settings)));
+  const refusals = tried.map((wider) => ('refusal' in wider ? wider.refusal : undefined));
+  if (refusals.includes(undefined)) return undefined;
+  return refusals.find((refusal) => refusal !== NOT_WIDER) ?? 'is not wider than what every session here has anyway';
+}
+
+function widen(
+  session: Plannable,
+  { escalation, allow }: WiderSettings,
+): { sandbox: NonNullable<ResolvedSessionSpec['sandbox']>; allowances: SandboxAllowances } | { refusal: string } {
+  const own = resolveSandbox(session);
+  const { mode = own.mode, network = own.network } = escalation;
+  const writesMore = BREADTH_OF_MODE[mode] > BREADTH_OF_MODE[own.mode];
+  const reachesMore = escalation.network !== undefined && isBroader(network, own, allow.hosts);
+  if (!writesMore && !reachesMore) return { refusal: NOT_WIDER };
+  const reached = reachesMore ? network : own.network;
+  const hosts = reachesMore ? allow.hosts : own.allowedHosts;
+  const sandbox = {
+    mode: writesMore ? mode : own.mode,
+    network: reached,
+    ...(reached === 'limited' ? { allowedHosts: [...hosts] } : {}),
+    selection: session.sandbox?.selection ?? 'auto',
+    escalateOnFailure: false,
+  };
+  const allowances = {
+    modes: [...allow.modes, sandbox.mode],
+    networks: [...allow.networks, sandbox.network],
+    hosts: allow.hosts,
+  };
+  const issues = checkSandbox({ ...session, sandbox }, allowances);
+  return issues.length === 0 ? { sandbox, allowances } : { refusal: describe(issues) };
+}
+
+function isBroader(network: NetworkAccess, own: ResolvedSandbox, hosts: readonly string[]): boolean {
+  if (network !== 'limited' || own.network !== 'limited')
+    return BREADTH_OF_NETWORK[network] > BREADTH_OF_NETWORK[own.network];
+  return hosts.some((pattern) => !isWithinPatterns(pattern, own.allowedHosts));
+}
+
+/** Settings of Codex that would take from the wider sandbox what makes it wider. */
+function withoutNarrowing(
+  spec: ResolvedSessionSpec,
+  { mode, network }: NonNullable<ResolvedSessionSpec['sandbox']>,
+): ResolvedSessionSpec {
+  if (spec.policy.type !== 'codex') return spec;
+  const own = resolveSandbox(spec);
+  const configOverrides = { ...spec.policy.configOverrides };
+  if (mode !== own.mode) delete configOverrides.sandbox_mode;
+  if (network !== own.network) delete configOverrides['sandbox_workspace_write.network_access'];
+  return { ...spec, policy: { ...spec.policy, configOverrides } };
+}
+
+/** Every sandbox that a session of the policy may have. */
+function sessionsOf(type: PolicyName, { modes, networks }: SandboxAllowances): Plannable[] {
+  const { usual, modes: rows } = SANDBOX_TABLE[type];
+  const policy = { type } as ResolvedSessionSpec['policy'];
+  return [usual.mode, ...modes].filter(isSandboxed).flatMap((mode) =>
+    [usual.network, ...networks]
+      .filter((network) => rows[mode][network] === undefined)
+      .map((network) => ({
+        policy,
+        sandbox: {
+          ...{ mode, network, selection: 'auto' as const, escalateOnFailure: true },
+          ...(network === 'limited' ? { allowedHosts: [] } : {}),
+        },
+      })),
+  );
+}
+
+function describe(issues: readonly FieldIssue[]): string {
+  return issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
+}
