@@ -119,7 +119,11 @@ export function createSessionParts(
     stoppedUnstored: new Set<string>(),
     readerStallMs,
     egress,
-    outside: createOutside(spec, deps.wider),
+    outside: createOutside(spec, deps.wider, {
+      ...{ ref, sandboxes },
+      egress: deps.egress,
+      limitOpening: deps.limitOpening,
+    }),
   };
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
