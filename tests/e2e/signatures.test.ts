@@ -14,7 +14,14 @@ import {
   submit,
   verifyAudit,
 } from '@shellfleet/mailbox';
-import { type AuditEvent, commandPayloadSchema, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
+import {
+  type AuditEvent,
+  commandPayloadSchema,
+  encodeWakeUp,
+  recordKey,
+  sessionKeys,
+  sessionSpecSchema,
+} from '@shellfleet/protocol';
 import { ulid } from 'ulid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -171,5 +178,25 @@ test('only an approver answers, and not the key that submitted', async () => {
   expect(await pending()).toHaveLength(1);
   await ada.approvals.approve(id);
   expect(await command.result()).toMatchObject({ outcome: 'success' });
+  await session.close();
+});
+
+test('a command that waits for an approver does not run when its record is changed into one that has started', async () => {
+  const session = await signed.session(nextId(), { approval: 'unless-trusted' });
+  await session.run('true');
+  const command = await session.submit('touch /tmp/forged');
+  await until(
+    () => session.info(),
+    ({ heldCommandId }) => heldCommandId === command.id,
+  );
+  const keys = sessionKeys(stack.namespace, 'default', session.id);
+  const entryId = command.id.slice(session.id.length + 1);
+  const { fence = '', host = '' } = await redis.hgetall(keys.state);
+  await redis.hset(recordKey(keys, entryId), { state: 'running', fence, host, startedAt: Date.now() });
+  await redis.multi().lrem(keys.queue, 0, entryId).hset(keys.state, 'running', entryId).exec();
+  const wakeUp = encodeWakeUp({ type: 'session', tenant: 'default', session: session.id });
+  await redis.publish(`${keys.wakeUpsPrefix}${host}`, wakeUp);
+  expect(await command.result()).toMatchObject(UNAUTHORIZED);
+  expect(await session.run('ls /tmp')).toMatchObject({ outcome: 'success', stdout: '' });
   await session.close();
 });

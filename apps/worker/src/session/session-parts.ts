@@ -28,6 +28,7 @@ import type { Sandboxes } from '../sandbox/sandbox.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
 import { admitFile } from './admit-file.ts';
+import { AdmittedEntry } from './admitted-entry.ts';
 import { Announcements } from './announcements.ts';
 import { DriverWatch } from './driver-watch.ts';
 import { HeldHead } from './held-head.ts';
@@ -77,6 +78,7 @@ export interface SessionEvents {
 export interface SessionParts {
   readonly context: SessionContext;
   readonly admission: SessionAdmission;
+  readonly admitted: AdmittedEntry;
   readonly shell: SessionShell;
   readonly late: LateOutput;
   readonly terminals: SessionTerminals;
@@ -167,6 +169,7 @@ export function createSessionParts(
   return {
     context,
     admission,
+    admitted: new AdmittedEntry(),
     shell,
     late,
     terminals,
