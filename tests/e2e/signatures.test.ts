@@ -20,6 +20,7 @@ import {
   type AuditEvent,
   commandPayloadSchema,
   encodeWakeUp,
+  recordKey,
   sessionKeys,
   sessionSpecSchema,
 } from '@shellfleet/protocol';
@@ -253,6 +254,26 @@ test('terminals and tools are for producers alone', async () => {
 
   expect(await signed.tools.call('add', { a: 1, b: 2 })).toMatchObject({ ok: true });
   expect(await stack.fleet.tools.call('add', { a: 1, b: 2 })).toMatchObject({ ok: false });
+});
+
+test('a command that waits for an approver does not run when its record is changed into one that has started', async () => {
+  const session = await signed.session(nextId(), { approval: 'unless-trusted' });
+  await session.run('true');
+  const command = await session.submit('touch /tmp/forged');
+  await until(
+    () => session.info(),
+    ({ heldCommandId }) => heldCommandId === command.id,
+  );
+  const keys = sessionKeys(stack.namespace, 'default', session.id);
+  const entryId = command.id.slice(session.id.length + 1);
+  const { fence = '', host = '' } = await redis.hgetall(keys.state);
+  await redis.hset(recordKey(keys, entryId), { state: 'running', fence, host, startedAt: Date.now() });
+  await redis.multi().lrem(keys.queue, 0, entryId).hset(keys.state, 'running', entryId).exec();
+  const wakeUp = encodeWakeUp({ type: 'session', tenant: 'default', session: session.id });
+  await redis.publish(`${keys.wakeUpsPrefix}${host}`, wakeUp);
+  expect(await command.result()).toMatchObject(UNAUTHORIZED);
+  expect(await session.run('ls /tmp')).toMatchObject({ outcome: 'success', stdout: '' });
+  await session.close();
 });
 
 const begun = async (command: Command) => {

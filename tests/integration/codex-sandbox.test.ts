@@ -1,10 +1,14 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { launcherPath } from '@shellfleet/keeper';
+import { sessionSpecSchema } from '@shellfleet/protocol';
 import { createHostSandboxes, openCodex } from '@shellfleet/worker';
 import { ulid } from 'ulid';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { type BoxBehindWall, type BoxesBehindWall, openBoxesBehindWall } from '../support/boxes-behind-wall.ts';
 import { openOutside, promisesOf, tryToEscape } from '../support/escape-probes.ts';
 import { isRoot, processesOf } from '../support/host-leftovers.ts';
@@ -36,6 +40,26 @@ describe.runIf(isRoot)('the codex policy', () => {
     await expect(openCodex('/bin/true')).rejects.toMatchObject({
       message: expect.stringContaining('sandbox --help` names no way to run a command'),
     });
+  });
+
+  test('S0-28: a host whose kernel lacks what Codex needs does not offer it, with the words of Codex', async () => {
+    const folder = await mkdtemp(join(dirname(dirname(dirname(codex))), 'lacks-'));
+    const program = join(folder, 'codex');
+    const help = `Usage: codex sandbox [OPTIONS] [COMMAND]...`;
+    const refusal = 'error: the kernel has no Landlock';
+    await writeFile(program, `#!/bin/sh\n[ "$2" = --help ] && echo '${help}' && exit\necho '${refusal}' >&2; exit 1\n`);
+    await chmod(folder, 0o755);
+    await chmod(program, 0o755);
+    const lacking = await createHostSandboxes({ ...boxes.options, wall: await openCodex(program) });
+    try {
+      await expect(lacking.check()).rejects.toMatchObject({
+        code: 'SANDBOX_UNAVAILABLE',
+        message: expect.stringContaining(refusal),
+      });
+    } finally {
+      await lacking.close();
+      await rm(folder, { recursive: true });
+    }
   });
 
   describe('a shell behind it is a shell like any other', () => {
@@ -74,6 +98,14 @@ describe.runIf(isRoot)('the codex policy', () => {
       const { client } = await boxes.start({ sandbox: { mode: 'read-only' } });
       const reads = await client.run('touch /workspace/f; touch /tmp/f; cat /etc/hostname >/dev/null && echo read');
       expect([reads.out, reads.err.match(/Read-only file system/g)?.length]).toEqual(['read\n', 2]);
+    });
+
+    test('S0-27: the environment of the worker: there is nothing but what a session is given', async () => {
+      process.env.OF_THE_WORKER = 'x';
+      const { client } = await boxes.start();
+      delete process.env.OF_THE_WORKER;
+      const { out } = await client.run(`env | cut -d= -f1 | sort | tr '\\n' ' '`);
+      expect(out).toBe('CODEX_HOME CODEX_SANDBOX_NETWORK_DISABLED HOME PATH PWD SHLVL _ ');
     });
 
     test('S0-23: an override of the spec reaches Codex', async () => {
@@ -134,6 +166,32 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
     await restarted.close();
   });
 
+  test('a worker without root has it too, as its own user', async () => {
+    const place = await mkdtemp(join(tmpdir(), 'sf-launch-'));
+    const own = (name: string) => join(place, name);
+    await copyFile(await launcherPath(), own('launch'));
+    await mkdir(own('workspace'));
+    for (const path of [place, own('launch'), own('workspace')]) await chown(path, UID, UID);
+    const wall = await openCodex(codex);
+    const bounds = { memoryBytes: 2 ** 40, cpus: 64, pids: 4096, diskQuota: false };
+    const spec = sessionSpecSchema.parse({ policy: 'codex' });
+    const { program } = wall.plan(spec, { workspaces: [], bounds, controlGroups: false });
+    const files = ['--process', own('process'), '--ended', own('ended'), '--workspace', own('workspace')];
+    const user = ['--user', `${UID}:${UID}`, '--same-user', '--scratch-bytes', '8388608', '--show-errors'];
+    const script = `exec > out; id -u; grep -E '^(CapEff|Seccomp):' /proc/self/status | tr -d '\\t'; touch /usr/f || echo refused`;
+    const args = [...files, ...user, '--', ...program, '/bin/sh', '-c', script];
+    const env = { PATH: '/usr/bin:/bin', HOME: '/workspace', ...wall.env };
+    const child = spawn(own('launch'), args, { uid: UID, gid: UID, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    child.stderr.on('data', (data) => {
+      said += String(data);
+    });
+    await once(child, 'close');
+    expect(said).toMatch(/^touch: cannot touch '\/usr\/f': Read-only file system\n$/);
+    expect(await readFile(own('workspace/out'), 'utf8')).toBe(`${UID}\nCapEff:0000000000000000\nSeccomp:2\nrefused\n`);
+    await rm(place, { recursive: true });
+  });
+
   test('what a command prints while no worker is there is kept for the next one', async () => {
     const { sandbox, client } = await boxes.start();
     const entryId = ulid();
@@ -153,7 +211,11 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
   });
 
   test('of the ways out of a sandbox those fail of which the page says so', async () => {
-    await using outside = await openOutside({ processes: ['shellfleet-launch', 'vitest'] });
+    await using outside = await openOutside({
+      sockets: [inject('dockerHost').replace('unix://', '')],
+      processes: ['shellfleet-launch', 'vitest'],
+      secrets: ['NODE_COMPILE_CACHE='],
+    });
     const run = async (script: string, { stdin }: { stdin: string }) => {
       const { out, err, code } = await shared.client.run(script, { stdin: Buffer.from(stdin), timeoutMs: 60_000 });
       return { stdout: out, stderr: err, outcome: code === 0 ? 'success' : 'failure' };

@@ -18,6 +18,7 @@ import { becomeOwner } from './become-owner.ts';
 import { declareSession } from './declare-session.ts';
 import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers } from './end-session.ts';
 import { endIfUnused } from './idle-session.ts';
+import { judgeStarted } from './judge-started.ts';
 import { judgeTaken } from './judge-taken.ts';
 import { leaveUnopened } from './leave-unopened.ts';
 import { backgroundOf } from './list-background.ts';
@@ -164,7 +165,8 @@ export class HostedSession {
 
   async #serveUnder(lease: Lease, found: Sandbox | undefined): Promise<void> {
     const { signal } = this.#fenced;
-    const owner = await becomeOwner(this.job, this.#keys, { ...this.#deps, logger: this.#logger }, signal);
+    const deps = { ...this.#deps, logger: this.#logger };
+    const owner = await becomeOwner(this.job, this.#keys, deps, signal);
     if (owner === undefined) return found?.remove();
     const { placementClass, data } = this.job;
     const adopted = await retryWhileRedisIsDown(
@@ -179,20 +181,8 @@ export class HostedSession {
     const events = { onFenced: () => this.#become('fenced'), onShellGone: () => this.#wakeUps.notify() };
     const spec = tryOpenSpec(adopted, this.#keys, this.#deps.sealer);
     if (isShellfleetError(spec))
-      return leaveUnopened(spec, {
-        ...this.#deps,
-        job: this.job,
-        adopted,
-        found,
-        owner,
-        lease,
-        logger: this.#logger,
-        signal,
-      });
-    const parts = createSessionParts(this.job, adopted, spec, owner, lease, signal, events, {
-      ...this.#deps,
-      logger: this.#logger,
-    });
+      return leaveUnopened(spec, { ...deps, ...{ job: this.job, adopted, found, owner, lease, signal } });
+    const parts = createSessionParts(this.job, adopted, spec, owner, lease, signal, events, deps);
     this.#parts = parts;
     lease.own(owner.fence, LEASE_MS + parts.context.spec.hostGraceMs);
     if (this.#serves(this.#closedLife) || (adopted.life === 'closing' && (await askedToClose(parts.context))))
@@ -205,6 +195,7 @@ export class HostedSession {
     const next = await takeOver(adopted, found, parts, {
       serve: () => this.#become('serving'),
       makeReady: () => this.#makeReady(parts, this.#opening.signal),
+      mayRun: (entry) => this.#mayRunAgain(entry, parts),
       run: (entry, from) => this.#runEntry(entry, from, parts),
       finishLost: (entry, reason) => this.#finishLost(entry, reason, parts),
     });
@@ -302,19 +293,32 @@ export class HostedSession {
   /** Runs one entry and returns the entry that was started with its end. */
   async #runEntry(entry: Entry, from: 'start' | 'resume', parts: SessionParts): Promise<Taken> {
     const { context, shell } = parts;
-    if (from === 'start' && !(await untilHeld(parts.lease, this.#fenced.signal))) return EMPTY;
+    if (from === 'start') {
+      if (!(await untilHeld(parts.lease, this.#fenced.signal))) return EMPTY;
+      const refused = await judgeStarted(entry, parts, this.#deps.approvals);
+      if (refused !== undefined) return this.#finishUnrun(entry, refused, parts);
+    }
     const run = new EntryRun(entry, from, () => this.#mayTakeNext());
     this.#run = run;
     if (this.#cancelled.has(entry.id) || this.#state === 'shutting-down') run.cancel();
     const finished = await context.hostEntries.during(entry.id, () => runEntry(run, context, shell));
     this.#run = undefined;
     if (finished.type === 'shell-lost') {
-      const again = await startAgain(entry, context, () => this.#makeReady(parts, this.#opening.signal));
+      const again = await startAgain(entry, context, {
+        mayRun: () => this.#mayRunAgain(entry, parts),
+        makeReady: () => this.#makeReady(parts, this.#opening.signal),
+      });
       if (again !== undefined) return this.#runEntry(again, 'start', parts);
       return this.#finishUnrun(entry, (ending, ...of) => finishNotAgain(ending, finished.result, ...of), parts);
     }
     this.#cancelled.delete(entry.id);
     return this.#recordFinished(finished, shell);
+  }
+
+  /** Its shell is gone. What was admitted for that shell is judged again. */
+  async #mayRunAgain(entry: Entry, parts: SessionParts): Promise<boolean> {
+    parts.admitted.clear();
+    return (await judgeStarted(entry, parts, this.#deps.approvals)) === undefined;
   }
 
   #finishLost(entry: Entry, reason: LossReason, parts: SessionParts): Promise<Taken> {

@@ -29,6 +29,7 @@ import type { Sandboxes } from '../sandbox/sandbox.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
 import { admitFile } from './admit-file.ts';
+import { AdmittedEntry } from './admitted-entry.ts';
 import { Announcements } from './announcements.ts';
 import { DriverWatch } from './driver-watch.ts';
 import { HeldHead } from './held-head.ts';
@@ -78,6 +79,7 @@ export interface SessionEvents {
 export interface SessionParts {
   readonly context: SessionContext;
   readonly admission: SessionAdmission;
+  readonly admitted: AdmittedEntry;
   readonly shell: SessionShell;
   readonly late: LateOutput;
   readonly terminals: SessionTerminals;
@@ -120,7 +122,11 @@ export function createSessionParts(
     stoppedUnstored: new Set<string>(),
     readerStallMs,
     egress,
-    outside: createOutside(spec, deps.wider),
+    outside: createOutside(spec, deps.wider, {
+      ...{ ref, sandboxes },
+      egress: deps.egress,
+      limitOpening: deps.limitOpening,
+    }),
   };
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
@@ -168,6 +174,7 @@ export function createSessionParts(
   return {
     context,
     admission,
+    admitted: new AdmittedEntry(),
     shell,
     late,
     terminals,
