@@ -1,5 +1,5 @@
 import { Fleet, type Session, type SessionSpec } from '@shellfleet/client';
-import { approvalKeys, askersKey } from '@shellfleet/protocol';
+import { approvalKeys, askersKey, encodeWakeUp, recordKey, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
 import type { FakeSandbox } from '@shellfleet/worker/test-support';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
@@ -36,6 +36,21 @@ const asked = (script: string) =>
     async () => (await fleet.approvals.list()).find((approval) => approval.script === script),
     (found) => found !== undefined,
   ).then((found) => found!);
+/** What the hosts wrote down about it. */
+const endsOf = (commandId: string) =>
+  workers
+    .flatMap(({ audited }) => audited)
+    .flatMap((event) =>
+      event.type === 'end' && `${event.session}.${event.entry}` === commandId ? [[event.outcome, event.error]] : [],
+    );
+const decisionsOn = (commandId: string) =>
+  workers
+    .flatMap(({ audited }) => audited)
+    .flatMap((event) =>
+      event.type === 'decision' && `${event.session}.${event.entry}` === commandId
+        ? [[event.decision, event.question]]
+        : [],
+    );
 const eventsOf = async (session: Session) => {
   const types: string[] = [];
   const stop = AbortSignal.timeout(300);
@@ -257,7 +272,67 @@ test('questions of a session that were denied several times in a row are not sho
   const refused = await session.run('ask again 5');
   expect(refused).toMatchObject({ outcome: 'denial', reason: 'policy' });
   expect(refused.stderr).toContain('denied several times in a row');
+  expect(decisionsOn(refused.commandId)).toEqual([['deny', undefined]]);
 });
+
+test('the audit tells which question a command asked, and so who answered it, and how it ended without having started', async () => {
+  const session = await open();
+  const command = await session.submit('ask for the record');
+  const { id } = await asked('ask for the record');
+  await fleet.approvals.approve(id);
+  await command.result();
+  expect(decisionsOn(command.id)).toEqual([
+    ['hold', id],
+    ['admit', undefined],
+  ]);
+  const denied = await session.submit('ask for nothing');
+  await fleet.approvals.deny((await asked('ask for nothing')).id);
+  await denied.result();
+  const expired = await (await open({ approvalTimeoutMs: 100 })).submit('ask nobody');
+  await expired.result();
+  await expect.poll(() => endsOf(denied.id)).toEqual([['denial', undefined]]);
+  await expect.poll(() => endsOf(expired.id)).toEqual([['error', 'APPROVAL_EXPIRED']]);
+});
+
+test.each([
+  [
+    'cleared and held no more',
+    async (keys: SessionKeys, id: string) => {
+      const record = recordKey(keys, id);
+      await own.redis.hset(record, 'cleared', (await own.redis.hget(record, 'held')) ?? '');
+      await own.redis.hdel(keys.state, 'held');
+    },
+  ],
+  [
+    'started',
+    async (keys: SessionKeys, id: string) => {
+      const { fence = '', host = '' } = await own.redis.hgetall(keys.state);
+      await own.redis.hset(recordKey(keys, id), { state: 'running', fence, host, startedAt: Date.now() });
+      await own.redis.multi().lrem(keys.queue, 0, id).hset(keys.state, 'running', id).exec();
+    },
+  ],
+])(
+  'no byte of a held command reaches a shell when its record is changed by hand into one that is %s (ADMIT-8)',
+  async (_how, change) => {
+    const session = await open();
+    await session.run('true');
+    const begun = () => workers.reduce((sum, worker) => sum + worker.begun(), 0);
+    const before = begun();
+    const command = await session.submit('ask nobody');
+    await asked('ask nobody');
+    const keys = sessionKeys(of.namespace, 'default', session.id);
+    await change(keys, command.id.slice(session.id.length + 1));
+    const { hostId } = await session.info();
+    const wakeUp = encodeWakeUp({ type: 'session', tenant: 'default', session: session.id });
+    await own.redis.publish(`${keys.wakeUpsPrefix}${hostId}`, wakeUp);
+    expect(await command.result()).toMatchObject({
+      outcome: 'denial',
+      reason: 'policy',
+      stderr: 'Denied: it asks No answer allows it.\n',
+    });
+    expect(begun()).toBe(before);
+  },
+);
 
 test('an answer that no process of the fleet has sealed is refused', async () => {
   const command = await (await open()).submit('ask a forger');

@@ -5,7 +5,7 @@ import type { SessionApprovals } from '../approvals/host-approvals.ts';
 import type { EndingEntry } from '../run/entry-run.ts';
 import { openSignedPayload } from '../run/open-payload.ts';
 import { finishDenied, finishFailed } from '../run/run-entry.ts';
-import { auditVerdict } from './audit-verdict.ts';
+import { auditVerdict, noteHeld } from './audit-verdict.ts';
 import { aboutSession, type SessionParts } from './session-parts.ts';
 
 // The step between the head of the mailbox and its start.
@@ -17,6 +17,8 @@ import { aboutSession, type SessionParts } from './session-parts.ts';
 // ADMIT-5. A verdict holds under the digest under which it was asked for. When the rules change meanwhile, the entry is judged again.
 // ADMIT-6. An entry starts on the verdict that was asked for when its shell was ready.
 // ADMIT-7. A denial is in the audit before it takes effect.
+// ADMIT-8. Where entries are judged, the shell receives only what this process has admitted (AdmittedEntry). What counts as started in Redis
+//          and was not admitted here is judged again before its first byte (judge-started.ts).
 
 const EMPTY: Taken = { type: 'empty' };
 
@@ -61,7 +63,7 @@ export async function admitEntry(
   });
 }
 
-async function judge(entry: Entry, opens: boolean, parts: SessionParts): Promise<Verdict> {
+export async function judge(entry: Entry, opens: boolean, parts: SessionParts): Promise<Verdict> {
   return parts.admission.judge(questionOf(entry, opens, parts));
 }
 
@@ -81,7 +83,10 @@ async function start(
   // It starts the entry. The lease may have ended while the shell was opened.
   const mayStart = () => parts.lease.held() && digest === parts.admission.digest;
   const clearHeld = async () => (mayStart() ? clear(owner, entry.id, digest, startBy) : EMPTY);
+  // ADMIT-8: its reply may be lost, and the entry then be found as started.
+  parts.admitted.set(entry, digest);
   const cleared = await retryWhileRedisIsDown(clearHeld, signal);
+  if (cleared.type !== 'started' && cleared.type !== 'running') parts.admitted.clear();
   if (cleared.type !== 'not-head' && cleared.type !== 'too-late') return cleared;
   return cleared.type === 'too-late' ? { type: 'needs-admission', entry } : EMPTY;
 }
@@ -92,20 +97,25 @@ async function holdUntilAnswered(
   digest: string,
   question: AdmissionQuestion,
   asked: ApprovalQuestion,
-  { context, shell }: SessionParts,
+  parts: SessionParts,
   approvals: SessionApprovals,
 ): Promise<Taken | Fenced> {
+  const { context, shell } = parts;
   const { owner, signal } = context;
   const { entry } = ending;
   const added = await approvals.ask(question, asked, context.redaction);
   switch (added.type) {
     case 'answered':
       return { type: 'needs-admission', entry };
-    case 'refused':
+    case 'refused': {
+      const denial = await auditVerdict({ type: 'deny', reason: added.reason }, entry, digest, parts);
+      if (denial instanceof Error) return nextOf(await finishFailed(ending, denial, context, shell));
       return nextOf(await finishDenied(ending, added, context, shell));
+    }
     case 'failed':
       return nextOf(await finishFailed(ending, added.error, context, shell));
     case 'pending': {
+      noteHeld(entry, added.data, digest, parts);
       const held = await retryWhileRedisIsDown(() => hold(owner, entry.id, digest, added.data), signal);
       context.logger.info({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.held');
       if (held.type === 'fenced') return held;

@@ -20,14 +20,11 @@ export async function auditVerdict(
   const { tenant } = owner.keys;
   const { payload, signature } = openSignedPayload(entry, context);
   noteSubmission(entry, payload, signature?.signer, context);
+  // It is noted with the id of its question, which it does not have yet.
+  if (verdict.type === 'hold') return verdict;
   const about = aboutOf(entry, context);
-  if (verdict.type !== 'deny') {
-    const { type } = verdict;
-    const reason = type === 'hold' ? redaction.text(verdict.question.reason) : undefined;
-    audit.note(tenant, () => ({
-      ...{ type: 'decision', ...about, decision: type, digest },
-      ...(reason === undefined ? {} : { reason }),
-    }));
+  if (verdict.type === 'admit') {
+    audit.note(tenant, () => ({ type: 'decision', ...about, decision: 'admit', digest }));
     return verdict;
   }
   const { reason, by } = verdict;
@@ -38,4 +35,17 @@ export async function auditVerdict(
   } catch (error) {
     return ensureShellfleetError(error);
   }
+}
+
+/** `reason` is redacted. */
+export function noteHeld(
+  entry: Entry,
+  { id: question, reason }: { id: string; reason: string },
+  digest: string,
+  { context }: Pick<SessionParts, 'context'>,
+): void {
+  const about = aboutOf(entry, context);
+  context.audit.note(context.owner.keys.tenant, () => ({
+    ...{ type: 'decision', ...about, decision: 'hold', digest, question, reason },
+  }));
 }

@@ -2,15 +2,15 @@ import { type Entry, rerun, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import type { SessionContext } from '../run/session-context.ts';
 
 /**
- * Starts a running entry again whose shell was lost, if its submitter declared it idempotent and it has starts left. Undefined when it must not
- * run again, or when no other shell could be opened for it.
+ * Starts a running entry again whose shell was lost, if its submitter declared it idempotent, it has starts left, and `mayRun`: an answer was
+ * about the shell that is gone. Undefined when it must not run again, or when no other shell could be opened for it.
  */
 export async function startAgain(
   entry: Entry,
   { owner, signal }: SessionContext,
-  makeReady: () => Promise<boolean>,
+  { mayRun, makeReady }: { mayRun(): Promise<boolean>; makeReady(): Promise<boolean> },
 ): Promise<Entry | undefined> {
-  if (entry.retry !== 'idempotent') return undefined;
+  if (entry.retry !== 'idempotent' || !(await mayRun())) return undefined;
   const again = await retryWhileRedisIsDown(() => rerun(owner, entry), signal);
   if (again.type !== 'restarted' || !(await makeReady())) return undefined;
   const { fence, host } = owner;

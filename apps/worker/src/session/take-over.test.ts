@@ -63,6 +63,7 @@ function open({
     await takeOver(all as Adopted, found, parts, {
       serve: () => void steps.push('serve'),
       makeReady: async () => note('make ready') !== undefined,
+      mayRun: async () => true,
       run: async ({ id }, from) => note(`${from} ${id}`),
       finishLost: async ({ id }, reason) => note(`lost ${id}: ${reason}`),
     });

@@ -12,6 +12,8 @@ export interface TakeOverSteps {
   /** The living shell was adopted: entries may be started from here on. */
   serve(): void;
   makeReady(): Promise<boolean>;
+  /** Whether an entry may run on another shell than the one that is gone. */
+  mayRun(entry: Entry): Promise<boolean>;
   /** Runs one entry and returns the entry that was started with its end. */
   run(entry: Entry, from: 'start' | 'resume'): Promise<Taken>;
   finishLost(entry: Entry, reason: LossReason): Promise<Taken>;
@@ -93,6 +95,6 @@ async function recover(
   { context }: SessionParts,
   steps: TakeOverSteps,
 ): Promise<Taken> {
-  const again = await startAgain(entry, context, () => steps.makeReady());
+  const again = await startAgain(entry, context, { ...steps, mayRun: () => steps.mayRun(entry) });
   return again === undefined ? steps.finishLost(entry, reason) : steps.run(again, 'start');
 }

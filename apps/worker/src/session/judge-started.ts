@@ -1,0 +1,66 @@
+import { type Entry, type Fenced, unauthorized } from '@shellfleet/mailbox';
+import { ATTRIBUTES, ensureShellfleetError, type ShellfleetError, toCommandId } from '@shellfleet/protocol';
+import type { Verdict } from '../admission/admission.ts';
+import type { SessionApprovals } from '../approvals/host-approvals.ts';
+import type { EndingEntry } from '../run/entry-run.ts';
+import type { EntryFinished } from '../run/finish-entry.ts';
+import { finishDenied, finishFailed } from '../run/run-entry.ts';
+import type { SessionContext } from '../run/session-context.ts';
+import type { SessionShell } from '../shell/session-shell.ts';
+import { judge } from './admit-entry.ts';
+import { auditVerdict } from './audit-verdict.ts';
+import type { SessionParts } from './session-parts.ts';
+
+/** Ends an entry that may not run. */
+export type EndRefused = (
+  ending: EndingEntry,
+  context: SessionContext,
+  shell: SessionShell,
+) => Promise<EntryFinished | Fenced>;
+
+/**
+ * ADMIT-8: judges an entry that counts as started in Redis and that this process has not admitted: the worker was started again after it had
+ * cleared it, its shell was replaced, or somebody has changed the records. Returns how it ends, or undefined when it may run.
+ */
+export async function judgeStarted(
+  entry: Entry,
+  parts: SessionParts,
+  approvals: Pick<SessionApprovals, 'starts'>,
+): Promise<EndRefused | undefined> {
+  const { admission, admitted, context } = parts;
+  const { digest } = admission;
+  if (digest === '' || admitted.is(entry, digest)) return undefined;
+  const { owner, logger } = context;
+  logger.info({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.judged-again');
+  let unanswered = false;
+  const verdict = await approvals.starts.during(async () => {
+    const decided = await judgeAsAsked(entry, parts).catch(ensureShellfleetError);
+    unanswered = !(decided instanceof Error) && decided.type === 'hold';
+    return auditVerdict(withoutAsking(decided), entry, digest, parts);
+  });
+  if (verdict instanceof Error) return failing(verdict);
+  if (verdict.type === 'deny') {
+    // Only an answer that no approver has signed can have started it.
+    if (unanswered && context.sealer.verifies) return failing(unauthorized());
+    return (ending, ...of) => finishDenied(ending, verdict, ...of);
+  }
+  admitted.set(entry, digest);
+  return undefined;
+}
+
+/** The question may have been about the commands that opened its shell as well. */
+async function judgeAsAsked(entry: Entry, parts: SessionParts): Promise<Verdict> {
+  const verdict = await judge(entry, !parts.shell.ready, parts);
+  return verdict.type === 'hold' && parts.shell.ready ? judge(entry, true, parts) : verdict;
+}
+
+/** Nothing can be asked about an entry that counts as started. */
+function withoutAsking(verdict: Verdict | ShellfleetError): Exclude<Verdict, { type: 'hold' }> | ShellfleetError {
+  if (verdict instanceof Error || verdict.type !== 'hold') return verdict;
+  return { type: 'deny', reason: `${verdict.question.reason} No answer allows it.` };
+}
+
+const failing =
+  (error: ShellfleetError): EndRefused =>
+  (ending, ...of) =>
+    finishFailed(ending, error, ...of);
