@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { checkoutRoot } from '@shellfleet/setup';
 import { afterAll, beforeAll, test } from 'vitest';
+import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
 
 let testFleet: TestFleet;
 beforeAll(async () => {
@@ -25,6 +27,25 @@ async function runExample(name: string, args: string[] = []) {
     ({ code, stdout, stderr }) => ({ exitCode: code as number, stdout: stdout as string, stderr: stderr as string }),
   );
 }
+
+/** Each command of a session, how its question was answered, and its outcome, by the audit. */
+const storyOf = (session: string) => async () => {
+  const { stdout } = await new FleetCli(testFleet).text(['audit', 'export', '--state-dir', testFleet.stateFolder]);
+  const records: Record<string, string>[] = stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+  const own = records.filter((record) => record.session === session);
+  return own.flatMap(({ type, kind, entry, script }) => {
+    if (type !== 'submission' || kind !== 'command') return [];
+    const [held, end] = [{ decision: 'hold' }, { type: 'end' }].map((like) =>
+      own.find((record) => record.entry === entry && Object.entries(like).every(([field, is]) => record[field] === is)),
+    );
+    const answer = records.find((record) => record.type === 'answer' && record.question === held?.question);
+    const answered = answer && `${answer.decision} (${answer.scope ?? answer.reason})`;
+    return [[script, answered ?? 'not asked', end?.outcome]];
+  });
+};
 
 test.concurrent('the agent of the example asks its server, reads what it printed later, and mends it', async ({
   expect,
@@ -52,7 +73,7 @@ test.concurrent('every reader of the back end gets every line once, however ofte
   expect(exitCode).toBe(0);
 });
 
-test.concurrent('an agent’s commands wait for a person, who approves, denies, and is not asked the same twice', async ({
+test.concurrent('an agent’s commands wait for a person, who approves, denies, and is not asked the same twice; the audit tells the story', async ({
   expect,
 }) => {
   const { approvals } = testFleet.fleet;
@@ -77,4 +98,15 @@ test.concurrent('an agent’s commands wait for a person, who approves, denies, 
     'rm -rf /workspace/repo/build',
   ]);
   expect(exitCode).toBe(0);
+  const test = 'node --test /workspace/repo/sum.test.mjs';
+  // Ends are written down within a second.
+  expect(await until(storyOf('agent-with-approvals'), (story) => story.at(-1)?.at(-1) === 'success')).toEqual([
+    ['ls /workspace/repo', 'not asked', 'success'],
+    [test, 'approve (session)', 'failure'],
+    ['cat /workspace/repo/sum.mjs', 'not asked', 'success'],
+    [expect.stringContaining('sum.mjs'), 'approve (command)', 'success'],
+    [test, 'not asked', 'success'],
+    ['rm -rf /workspace/repo/build /workspace/repo/notes.txt', 'deny (the notes are needed)', 'denial'],
+    ['rm -rf /workspace/repo/build', 'approve (command)', 'success'],
+  ]);
 });

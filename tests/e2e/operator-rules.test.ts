@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
+import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -153,6 +154,32 @@ test('startup commands are decided like commands, and nothing goes to a shell th
     code: 'SANDBOX_UNAVAILABLE',
     message: expect.stringContaining('allow: { unjudged: [terminals] }'),
   });
+});
+
+test('a replay of the audit says what other rules would have done with what this host ran', async () => {
+  const id = nextId();
+  const session = await stack.fleet.session(id);
+  for (const script of ['echo one', 'true && git status || true', 'git push']) await session.run(script);
+  const others = join(folder, 'others.yaml');
+  writeFileSync(others, 'rules: [{ pattern: [echo], decision: forbid }, { pattern: [git], decision: prompt }]');
+  const cli = new FleetCli(stack);
+  const replay = async () => {
+    const env = { SHELLFLEET_STATE_DIR: stack.stateFolder };
+    const { stdout } = await cli.text(['policy', 'replay', '--since', '1h', '--json', '--file', others], { env });
+    const lines = stdout.trim().split('\n');
+    return lines.map((line) => JSON.parse(line)).filter((line) => line.session === id);
+  };
+  // Starts are written down within a second. The push was denied, so it did not start.
+  expect(await until(replay, ({ length }) => length === 2)).toEqual(
+    [
+      { script: 'echo one', requirement: 'forbidden', reason: 'The rule `echo` forbids `echo one`.' },
+      {
+        script: 'true && git status || true',
+        requirement: 'needs-approval',
+        reason: 'The rule `git` asks about `git status`.',
+      },
+    ].map((one) => ({ ...one, type: 'command', at: expect.any(String), tenant: 'default', session: id })),
+  );
 });
 
 test('a worker does not start with rules that are not valid, and says why', async () => {

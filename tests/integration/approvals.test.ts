@@ -36,6 +36,21 @@ const asked = (script: string) =>
     async () => (await fleet.approvals.list()).find((approval) => approval.script === script),
     (found) => found !== undefined,
   ).then((found) => found!);
+/** What the hosts wrote down about it. */
+const endsOf = (commandId: string) =>
+  workers
+    .flatMap(({ audited }) => audited)
+    .flatMap((event) =>
+      event.type === 'end' && `${event.session}.${event.entry}` === commandId ? [[event.outcome, event.error]] : [],
+    );
+const decisionsOn = (commandId: string) =>
+  workers
+    .flatMap(({ audited }) => audited)
+    .flatMap((event) =>
+      event.type === 'decision' && `${event.session}.${event.entry}` === commandId
+        ? [[event.decision, event.question]]
+        : [],
+    );
 const eventsOf = async (session: Session) => {
   const types: string[] = [];
   const stop = AbortSignal.timeout(300);
@@ -257,6 +272,26 @@ test('questions of a session that were denied several times in a row are not sho
   const refused = await session.run('ask again 5');
   expect(refused).toMatchObject({ outcome: 'denial', reason: 'policy' });
   expect(refused.stderr).toContain('denied several times in a row');
+  expect(decisionsOn(refused.commandId)).toEqual([['deny', undefined]]);
+});
+
+test('the audit tells which question a command asked, and so who answered it, and how it ended without having started', async () => {
+  const session = await open();
+  const command = await session.submit('ask for the record');
+  const { id } = await asked('ask for the record');
+  await fleet.approvals.approve(id);
+  await command.result();
+  expect(decisionsOn(command.id)).toEqual([
+    ['hold', id],
+    ['admit', undefined],
+  ]);
+  const denied = await session.submit('ask for nothing');
+  await fleet.approvals.deny((await asked('ask for nothing')).id);
+  await denied.result();
+  const expired = await (await open({ approvalTimeoutMs: 100 })).submit('ask nobody');
+  await expired.result();
+  await expect.poll(() => endsOf(denied.id)).toEqual([['denial', undefined]]);
+  await expect.poll(() => endsOf(expired.id)).toEqual([['error', 'APPROVAL_EXPIRED']]);
 });
 
 test.each([

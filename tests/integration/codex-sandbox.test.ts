@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { launcherPath } from '@shellfleet/keeper';
 import { sessionSpecSchema } from '@shellfleet/protocol';
 import { createHostSandboxes, openCodex } from '@shellfleet/worker';
@@ -42,6 +42,26 @@ describe.runIf(isRoot)('the codex policy', () => {
     });
   });
 
+  test('S0-28: a host whose kernel lacks what Codex needs does not offer it, with the words of Codex', async () => {
+    const folder = await mkdtemp(join(dirname(dirname(dirname(codex))), 'lacks-'));
+    const program = join(folder, 'codex');
+    const help = `Usage: codex sandbox [OPTIONS] [COMMAND]...`;
+    const refusal = 'error: the kernel has no Landlock';
+    await writeFile(program, `#!/bin/sh\n[ "$2" = --help ] && echo '${help}' && exit\necho '${refusal}' >&2; exit 1\n`);
+    await chmod(folder, 0o755);
+    await chmod(program, 0o755);
+    const lacking = await createHostSandboxes({ ...boxes.options, wall: await openCodex(program) });
+    try {
+      await expect(lacking.check()).rejects.toMatchObject({
+        code: 'SANDBOX_UNAVAILABLE',
+        message: expect.stringContaining(refusal),
+      });
+    } finally {
+      await lacking.close();
+      await rm(folder, { recursive: true });
+    }
+  });
+
   describe('a shell behind it is a shell like any other', () => {
     test('state, exit, input, files, a terminal and what runs in the background', async () => {
       const { client } = await boxes.start();
@@ -78,6 +98,14 @@ describe.runIf(isRoot)('the codex policy', () => {
       const { client } = await boxes.start({ sandbox: { mode: 'read-only' } });
       const reads = await client.run('touch /workspace/f; touch /tmp/f; cat /etc/hostname >/dev/null && echo read');
       expect([reads.out, reads.err.match(/Read-only file system/g)?.length]).toEqual(['read\n', 2]);
+    });
+
+    test('S0-27: the environment of the worker: there is nothing but what a session is given', async () => {
+      process.env.OF_THE_WORKER = 'x';
+      const { client } = await boxes.start();
+      delete process.env.OF_THE_WORKER;
+      const { out } = await client.run(`env | cut -d= -f1 | sort | tr '\\n' ' '`);
+      expect(out).toBe('CODEX_HOME CODEX_SANDBOX_NETWORK_DISABLED HOME PATH PWD SHLVL _ ');
     });
 
     test('S0-23: an override of the spec reaches Codex', async () => {

@@ -62,7 +62,10 @@ describe('an entry that is put back', () => {
     expect(await peek(owner)).toMatchObject({
       ...{ entry: { id: entry.id, first: 'sealed first', starts: 1 }, runnable: true, cleared: '' },
     });
-    expect(await take(owner)).toMatchObject({ type: 'needs-admission', entry: { id: entry.id, first: 'sealed first' } });
+    expect(await take(owner)).toMatchObject({
+      type: 'needs-admission',
+      entry: { id: entry.id, first: 'sealed first' },
+    });
     const events = await readEvents(redis, keys);
     expect(outputOf(events, entry.id).stderr.toString()).toBe('a line');
     expect(idsOf(events, 'command.completed')).toEqual([]);

@@ -98,7 +98,7 @@ describe('a broken worker', () => {
 });
 
 describe("the keeper's own log", () => {
-  test('a keeper that cannot start reports why before it ends, by a message and by its exit code', async () => {
+  test('a keeper that cannot start, as without a place for its pipes, reports why before it ends, by a message and by its exit code (S2-22)', async () => {
     await using box = await KeeperContainer.create({
       dockerHost: inject('dockerHost'),
       image: inject('sessionImage'),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { connectRedis } from '@shellfleet/mailbox';
-import type { PrefixRule } from '@shellfleet/protocol';
+import type { AuditEvent, PrefixRule } from '@shellfleet/protocol';
 import { createWorker, type Worker } from '@shellfleet/worker';
 import { ANYONE_SUBMITS, createAdmission, FakeSandboxes, type Rules, SILENT } from '@shellfleet/worker/test-support';
 import { ulid } from 'ulid';
@@ -12,6 +12,8 @@ export interface FakeShellWorker {
   readonly id: string;
   readonly worker: Worker;
   readonly sandboxes: FakeSandboxes;
+  /** What it has written down, in order. */
+  readonly audited: AuditEvent[];
   /** The commands that its shells have begun. */
   begun(): number;
 }
@@ -31,6 +33,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
   const sandboxes = new FakeSandboxes();
   const log = { append: async () => {}, async *restore() {} };
   const journal = new Set<string>();
+  const audited: AuditEvent[] = [];
   const worker = await createWorker({
     ...{ connected, namespace, hostId: id, machine: id, slots, policies: ['docker'], defaultImage: 'none' },
     version: '0.0.0',
@@ -45,11 +48,17 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
     retentionMs: 86_400_000,
     readerStallMs: 60_000,
     admission: (answers) => createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
+    audit: {
+      record: async (_tenant, event) => void audited.push(event),
+      note: (_tenant, describe) => void audited.push(describe()),
+      heads: () => new Map(),
+      close: async () => {},
+    },
     logger: SILENT,
     onReplaced: () => {},
   });
   return {
-    ...{ id, worker, sandboxes },
+    ...{ id, worker, sandboxes, audited },
     begun: () => sandboxes.made.reduce((sum, { keeper }) => sum + Math.max(0, keeper.begun.length - PREPARATION), 0),
   };
 }

@@ -146,7 +146,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const settling = new Settling({ redis, fleet, hostId, onSettled: () => wakeUps.notify() });
   const closed = new AbortController();
   const approvals = new HostApprovals({
-    ...{ ...host, namespace, jobs },
+    ...{ ...host, namespace, jobs, audit },
     check: deps.approvals?.check ?? ANYONE_ANSWERS,
     mostPending: deps.approvals?.pendingPerTenant ?? LIMITS.pendingApprovals,
     signal: closed.signal,
@@ -259,7 +259,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   };
   const upkeep = startUpkeep({ redis, fleet, jobs, logger, sealKeys: sealer.keyIds, ...upkeepTimes }, settling);
   const watch = watchHosts({ redis, fleet, retentionMs: deps.retentionMs, logger }, settling, WATCH_INTERVAL_MS);
-  const asking = lookAfterApprovals({ redis, fleet, approvals, jobs, logger }, settling);
+  const asking = lookAfterApprovals({ redis, fleet, approvals, jobs, audit, logger }, settling);
   const anchoring = anchorHeadsRegularly(audit, { ...host, namespace });
   const logSweeping = sweepLogsRegularly(hostLog, logger);
   const sandboxSweeping = sweepSandboxesRegularly({ sandboxes, redis, fleet, logger });

@@ -32,3 +32,9 @@ test('the type of an event tells the type of its data, and whether it is one of 
   expectTypeOf<Of<'session.closed'>['commandId']>().toEqualTypeOf<undefined>();
   expectTypeOf<sdk.Session>().toExtend<AsyncDisposable>();
 });
+
+test('the options of every policy are exported types (S0-51)', () => {
+  type Policy = sdk.DockerPolicy | sdk.HostPolicy | sdk.BubblewrapPolicy | sdk.CodexPolicy;
+  expectTypeOf<Policy>().toEqualTypeOf<sdk.ExecutionPolicy>();
+  expectTypeOf<Policy['type']>().toEqualTypeOf<sdk.PolicyName>();
+});

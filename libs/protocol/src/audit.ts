@@ -27,6 +27,8 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     decision: z.enum(['admit', 'hold', 'deny']),
     reason: z.string().optional(),
     by: z.string().optional(),
+    /** The id of what a person is asked, for `hold`; its `answer` has it too. */
+    question: z.string().optional(),
     outside: z.literal(true).optional(),
     /** Of the rules that decided. */
     digest: z.string(),

@@ -28,7 +28,7 @@ const timesOf = ({ commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs }: R
   ...{ commandTimeoutMs, startupTimeoutMs, terminationTimeoutMs },
 });
 
-test('a command has 10 minutes, starting 30 s and ending 10 s', () => {
+test('a command has 10 minutes, starting 30 s and ending 10 s (S2-03)', () => {
   expect(timesOf(sessionSpecSchema.parse({}))).toEqual({
     commandTimeoutMs: 600_000,
     startupTimeoutMs: 30_000,
@@ -119,6 +119,16 @@ test.each(['w', { path: 'w' }, { path: '/w', target: '/etc' }, { path: '/w', wri
     expect(error?.issues.map(({ path }) => path[0])).toEqual(['workspace']);
   },
 );
+
+test('what every policy has is checked before what one policy refuses (S0-12)', () => {
+  const refused = (spec: object) =>
+    sessionSpecSchema.safeParse({ policy: 'host', image: 'alpine', ...spec }).error?.issues.map(({ path }) => path);
+  expect(refused({ output: { maxLines: 0 }, limits: { memoryBytes: 0 } })).toEqual([
+    ['output', 'maxLines'],
+    ['limits', 'memoryBytes'],
+  ]);
+  expect(refused({})).toEqual([['image']]);
+});
 
 test('a zero is stored and compared as one, whatever its sign', () => {
   const { hostGraceMs, priority } = sessionSpecSchema.parse({ hostGraceMs: -0, priority: -0 });

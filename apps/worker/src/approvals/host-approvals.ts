@@ -25,6 +25,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { AdmissionQuestion, ApprovalQuestion } from '../admission/admission.ts';
 import type { Answer, Answers } from '../admission/create-admission.ts';
+import type { Audit } from '../audit/audit.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import { approvalExpired, describeDenial, tooManyPending } from './answer-texts.ts';
 import { type AnswerCheck, applyAnswers, isAnswered } from './apply-answers.ts';
@@ -49,6 +50,7 @@ export interface HostApprovalsDeps {
   hostId: string;
   sealer: Sealer;
   jobs: SessionJobsOfAnswers;
+  audit: Pick<Audit, 'note'>;
   logger: Logger;
   /** Who may answer. */
   check: AnswerCheck;

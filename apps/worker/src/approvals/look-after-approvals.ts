@@ -10,6 +10,7 @@ import {
 import { type ApprovalKeys, approvalKeys, type FleetKeys, sessionKeys, tenantIdSchema } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { Audit } from '../audit/audit.ts';
 import type { Settling } from '../lease/settling.ts';
 import type { HostApprovals } from './host-approvals.ts';
 import { type SessionJobsOfAnswers, tellDecided } from './tell-decided.ts';
@@ -30,6 +31,7 @@ interface LookDeps {
   fleet: FleetKeys;
   approvals: HostApprovals;
   jobs: SessionJobsOfAnswers;
+  audit: Pick<Audit, 'note'>;
   logger: Logger;
 }
 

@@ -18,6 +18,8 @@ import {
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { Audit } from '../audit/audit.ts';
+import { endEvent } from '../audit/session-events.ts';
 import { approvalExpired, describeDenial } from './answer-texts.ts';
 
 /** The part of the sessions queue that is needed to give a session a host. */
@@ -26,6 +28,7 @@ export type SessionJobsOfAnswers = Pick<SessionJobs, 'ensure'>;
 interface TellDeps {
   redis: Redis;
   jobs: SessionJobsOfAnswers;
+  audit: Pick<Audit, 'note'>;
   logger: Logger;
 }
 
@@ -56,11 +59,16 @@ export async function tellDecided(keys: ApprovalKeys, deps: TellDeps, before?: n
 }
 
 async function tellSession({ type, question, asker, end }: Decided, of: ApprovalKeys, deps: TellDeps): Promise<void> {
-  const { redis } = deps;
-  const { session, entryId } = asker;
+  const { redis, audit } = deps;
+  const { session, generation, entryId } = asker;
   const keys = sessionKeys(of.namespace, of.tenant, session);
-  const answered = await answerHeld(redis, keys, entryId, toHeldAnswer(type, end), toEventData(question, type, end));
+  const answer = toHeldAnswer(type, end);
+  const answered = await answerHeld(redis, keys, entryId, answer, toEventData(question, type, end));
   if (answered.type === 'denied') {
+    if (answer.type === 'deny') {
+      const about = { session, generation, entry: entryId };
+      audit.note(of.tenant, () => endEvent(about, answer.result, NOTHING_OF_THE_SESSION));
+    }
     const ended = [{ inbox: answered.inbox, entryId, event: answered.event }, ...answered.behind];
     const { tenant } = keys;
     const notices = ended.map(({ inbox, ...notice }) =>
@@ -72,6 +80,9 @@ async function tellSession({ type, question, asker, end }: Decided, of: Approval
   // Upkeep adds the job when this process ends here.
   if ('needsJob' in answered && answered.needsJob) await ensureJob(keys, deps);
 }
+
+/** The Result of such an entry holds no text of its session. */
+const NOTHING_OF_THE_SESSION = { text: (text: string) => text };
 
 function toHeldAnswer(type: Decided['type'], end: ApprovalEnd | undefined): HeldAnswer {
   if (type === 'approve') return { type: 'release' };

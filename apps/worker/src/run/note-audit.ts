@@ -6,6 +6,9 @@ import type { SessionContext } from './session-context.ts';
 
 // What a host writes down about its entries, when there is time: nothing here waits for a disk.
 
+/** By session: the entry that was noted last. One that a person was asked about is judged again, and is the same. */
+const submitted = new WeakMap<SessionContext, string>();
+
 /** This host sees an entry before it starts. */
 export function noteSubmission(
   entry: Entry,
@@ -13,6 +16,8 @@ export function noteSubmission(
   producer: string | undefined,
   session: SessionContext,
 ): void {
+  if (submitted.get(session) === entry.id) return;
+  submitted.set(session, entry.id);
   const { audit, spec, redaction } = session;
   const about = aboutOf(entry, session);
   audit.note(session.owner.keys.tenant, () => submissionEvent(about, entry, payload, spec, redaction, producer));

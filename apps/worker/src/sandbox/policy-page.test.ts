@@ -1,8 +1,9 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { POLICY_NAMES } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 
-const page = await readFile(new URL('../../../../docs/policy.md', import.meta.url), 'utf8');
+const docs = new URL('../../../../docs/', import.meta.url);
+const page = await readFile(new URL('policy.md', docs), 'utf8');
 const section = page.split('## Which policy')[1]?.split('\n## ')[0] ?? '';
 
 test('the page says whose commands each policy is for (S0-08)', () => {
@@ -13,4 +14,13 @@ test('the page says whose commands each policy is for (S0-08)', () => {
 test('the page says what the isolation of a container depends on (S0-49)', () => {
   for (const word of ['kernel', 'rootless', 'userns-remap', 'AppArmor', 'SELinux', 'runtime'])
     expect(section).toContain(word);
+});
+
+test('a sandbox that others made is named by its maker (S0-30)', async () => {
+  expect(page).toContain('the sandbox of the [Codex CLI](https://github.com/openai/codex)');
+  expect(page).toContain('[bubblewrap](https://github.com/containers/bubblewrap)');
+  for (const name of (await readdir(docs)).filter((file) => file.endsWith('.md')))
+    expect({ name, text: await readFile(new URL(name, docs), 'utf8') }).not.toMatchObject({
+      text: expect.stringMatching(/Anthropic|Seatbelt/),
+    });
 });

@@ -6,7 +6,7 @@ import type { EndingEntry } from '../run/entry-run.ts';
 import { openFirstAttempt } from '../run/first-attempt.ts';
 import { openSignedPayload } from '../run/open-payload.ts';
 import { finishDenied, finishFailed } from '../run/run-entry.ts';
-import { auditVerdict } from './audit-verdict.ts';
+import { auditVerdict, noteHeld } from './audit-verdict.ts';
 import { aboutSession, type SessionParts } from './session-parts.ts';
 
 // The step between the head of the mailbox and its start.
@@ -102,20 +102,25 @@ async function holdUntilAnswered(
   digest: string,
   question: AdmissionQuestion,
   asked: ApprovalQuestion,
-  { context, shell }: SessionParts,
+  parts: SessionParts,
   approvals: SessionApprovals,
 ): Promise<Taken | Fenced> {
+  const { context, shell } = parts;
   const { owner, signal } = context;
   const { entry } = ending;
   const added = await approvals.ask(question, asked, context.redaction);
   switch (added.type) {
     case 'answered':
       return { type: 'needs-admission', entry };
-    case 'refused':
+    case 'refused': {
+      const denial = await auditVerdict({ type: 'deny', reason: added.reason }, entry, digest, parts);
+      if (denial instanceof Error) return nextOf(await finishFailed(ending, denial, context, shell));
       return nextOf(await finishDenied(ending, added, context, shell));
+    }
     case 'failed':
       return nextOf(await finishFailed(ending, added.error, context, shell));
     case 'pending': {
+      noteHeld(entry, added.data, asked.outside, digest, parts);
       const held = await retryWhileRedisIsDown(() => hold(owner, entry.id, digest, added.data), signal);
       context.logger.info({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.held');
       if (held.type === 'fenced') return held;

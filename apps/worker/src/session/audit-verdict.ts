@@ -20,16 +20,12 @@ export async function auditVerdict(
   const { tenant } = owner.keys;
   const { payload, signature } = openSignedPayload(entry, context);
   if (entry.first === undefined) noteSubmission(entry, payload, signature?.signer, context);
+  // It is noted with the id of its question, which it does not have yet.
+  if (verdict.type === 'hold') return verdict;
   const about = aboutOf(entry, context);
-  if (verdict.type !== 'deny') {
-    const { type } = verdict;
-    const reason = type === 'hold' ? redaction.text(verdict.question.reason) : undefined;
-    const outside = type === 'hold' ? verdict.question.outside : verdict.outside;
-    audit.note(tenant, () => ({
-      ...{ type: 'decision', ...about, decision: type, digest },
-      ...(reason === undefined ? {} : { reason }),
-      ...(outside && { outside }),
-    }));
+  if (verdict.type === 'admit') {
+    const outside = verdict.outside && { outside: verdict.outside };
+    audit.note(tenant, () => ({ type: 'decision', ...about, decision: 'admit', digest, ...outside }));
     return verdict;
   }
   const { reason, by } = verdict;
@@ -40,4 +36,18 @@ export async function auditVerdict(
   } catch (error) {
     return ensureShellfleetError(error);
   }
+}
+
+/** `reason` is redacted. */
+export function noteHeld(
+  entry: Entry,
+  { id: question, reason }: { id: string; reason: string },
+  outside: true | undefined,
+  digest: string,
+  { context }: Pick<SessionParts, 'context'>,
+): void {
+  const about = aboutOf(entry, context);
+  context.audit.note(context.owner.keys.tenant, () => ({
+    ...{ type: 'decision', ...about, decision: 'hold', digest, question, reason, ...(outside && { outside }) },
+  }));
 }

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import { commandPayloadSchema, sessionSpecSchema } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import type { AdmissionQuestion } from '../admission/admission.ts';
+import { describeQuestion } from './describe-question.ts';
+
+const shown = {
+  value: <T>(value: T) => JSON.parse(JSON.stringify(value).replaceAll('hunter2', '[REDACTED_SECRET]')) as T,
+};
+const question: AdmissionQuestion = {
+  ...{ tenant: 't', session: 's', generation: 'g', entryId: '01J', epoch: 1, opens: false, attempt: { number: 1 } },
+  stays: undefined,
+  payload: commandPayloadSchema.parse({
+    ...{ type: 'command', script: 'login hunter2', timeoutMs: 1_000, encoding: 'utf8' },
+    ...{ env: { TOKEN: 'x' }, cwd: '/tmp', network: 'restricted', stdin: Buffer.from('abc').toString('base64') },
+  }),
+  spec: sessionSpecSchema.parse({ sandbox: { mode: 'read-only', network: 'full' }, image: 'debian' }),
+};
+const common = {
+  ...{ sessionId: 's', commandId: 's.01J', script: 'login [REDACTED_SECRET]', env: ['TOKEN'], cwd: '/tmp' },
+  stdin: { bytes: 3, sha256: createHash('sha256').update('abc').digest('hex') },
+  place: 'policy docker, mode read-only, network restricted, image debian',
+};
+
+test('a question names session and command, what runs where, and why it is asked; nothing of it unredacted', () => {
+  const asked = { reason: 'hunter2 is dangerous', justification: 'I need hunter2', outside: true as const };
+  expect(describeQuestion(question, asked, shown)).toEqual({
+    ...common,
+    ...{ reason: '[REDACTED_SECRET] is dangerous', justification: 'I need [REDACTED_SECRET]', outside: true },
+  });
+});
+
+test('the question about a second attempt shows why it is repeated: how the first one ended (S3-06)', () => {
+  const second = {
+    ...question,
+    attempt: { number: 2 as const, exitCode: 1, output: 'hunter2: Read-only file system' },
+  };
+  expect(describeQuestion(second, { reason: 'denied' }, shown)).toEqual({
+    ...{ ...common, reason: 'denied' },
+    firstAttempt: { exitCode: 1, output: '[REDACTED_SECRET]: Read-only file system' },
+  });
+});
+
+test('an amendment that redaction would change is not offered: it would allow something else than it shows', () => {
+  const amendment = (word: string) => ({ pattern: ['login', word], decision: 'allow' as const });
+  expect(describeQuestion(question, { reason: 'r', amendment: amendment('me') }, shown)).toHaveProperty('amendment');
+  expect(describeQuestion(question, { reason: 'r', amendment: amendment('hunter2') }, shown)).not.toHaveProperty(
+    'amendment',
+  );
+});
