@@ -20,6 +20,7 @@ export { digestOfQuestion } from './approvals/digest-question.ts';
 export { expireQuestions, forgetAskingTenant, isAsking, readAskers, withdrawAskers } from './approvals/expire.ts';
 export { type FoundAnswer, findAnswer } from './approvals/find.ts';
 export {
+  isGranted,
   type PendingQuestion,
   readApprovalEnd,
   readAskersOf,
