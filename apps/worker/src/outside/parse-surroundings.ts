@@ -34,7 +34,9 @@ function toVariable(pair: string | undefined): [string, string][] {
   if (pair === undefined) return [];
   const at = pair.indexOf('=');
   const name = pair.slice(0, at);
-  return !NAME.test(name) || isUnsafe(name) || OF_THE_SHELL.includes(name) ? [] : [[name, pair.slice(at + 1)]];
+  return at < 1 || !NAME.test(name) || isUnsafe(name) || OF_THE_SHELL.includes(name)
+    ? []
+    : [[name, pair.slice(at + 1)]];
 }
 
 /** Undefined for bytes that are not UTF-8. */
