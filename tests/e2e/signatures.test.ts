@@ -2,7 +2,8 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Fleet } from '@shellfleet/client';
+import { Readable } from 'node:stream';
+import type { Command, Fleet } from '@shellfleet/client';
 import {
   auditKeys,
   createSealer,
@@ -13,6 +14,7 @@ import {
   sealPlace,
   submit,
   verifyAudit,
+  writeInput,
 } from '@shellfleet/mailbox';
 import {
   type AuditEvent,
@@ -25,6 +27,7 @@ import {
 import { ulid } from 'ulid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { toolModules } from '../support/tool-modules.ts';
 import { until } from '../support/until.ts';
 
 // One host that runs only what is signed. Whoever forges has the seal key and may write anything to Redis.
@@ -57,7 +60,7 @@ beforeAll(async () => {
     - { id: ada, tenants: [default], publicKey: ${publicOf(approver)} }
 `,
   );
-  stack = await startFleet({ env: { SHELLFLEET_CONFIG: config } });
+  stack = await startFleet({ env: { SHELLFLEET_CONFIG: config, SHELLFLEET_TOOLS: toolModules('everyday') } });
   signed = await stack.connect({ signingKey: privateOf(producer) });
   redis = openRedis(parseRedisUrl(stack.redisUrl), 'producer', 'forger');
 });
@@ -93,6 +96,8 @@ test('commands, files, stdin and restarts of a known producer run, under each of
   await command.write('typed');
   await command.closeStdin();
   expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'typed' });
+  const streamed = session.run('cat', { stdin: Readable.from(['in ', 'two']) });
+  expect(await streamed).toMatchObject({ outcome: 'success', stdout: 'in two' });
   await session.files.write('/tmp/a', 'beside');
   await session.files.write('/tmp/b', 'in order', { ordered: true });
   expect(await session.run('cat /tmp/a /tmp/b')).toMatchObject({ stdout: 'besidein order' });
@@ -101,7 +106,7 @@ test('commands, files, stdin and restarts of a known producer run, under each of
   expect(await (await before.session(id)).run('echo again')).toMatchObject({ stdout: 'again\n' });
   const events = await until(
     () => audited(id),
-    (found) => found.filter(({ type }) => type === 'end').length === 6,
+    (found) => found.filter(({ type }) => type === 'end').length === 7,
   );
   expect(events.filter(({ type }) => type === 'unauthorized')).toEqual([]);
   expect(events.find(({ type }) => type === 'submission')).toMatchObject({ script: 'echo $A', producer: 'ci' });
@@ -181,6 +186,76 @@ test('only an approver answers, and not the key that submitted', async () => {
   await session.close();
 });
 
+test('a command that runs is stopped by a cancellation that a producer signed, and by no other', async () => {
+  const session = await signed.session(nextId());
+  const command = await session.submit('echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; echo unharmed');
+  await begun(command);
+  await (await stack.fleet.command(command.id)).cancel('forged');
+  await expect.poll(() => problemsOf(session.id)).toContain('cancel: it is not signed');
+  await session.files.write('/tmp/go', '');
+  expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'begun\nunharmed\n' });
+
+  const other = await session.submit('echo begun; sleep 600');
+  await begun(other);
+  await other.cancel('enough');
+  expect(await other.result()).toMatchObject({ outcome: 'cancellation', cancelReason: 'enough' });
+  await session.close();
+});
+
+test('a session is closed when a producer signed that; after any other close it goes on with the same shell', async () => {
+  const id = nextId();
+  const session = await signed.session(id);
+  const command = await session.submit('here=kept; echo begun; until [ -e /tmp/go ]; do sleep 0.05; done');
+  await begun(command);
+  await expect((await stack.fleet.session(id)).close()).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+  await session.files.write('/tmp/go', '');
+  expect(await command.result()).toMatchObject({ outcome: 'success' });
+  // Straight into the mailbox, while nothing runs.
+  const keys = sessionKeys(stack.namespace, 'default', id);
+  await redis.hset(keys.state, 'life', 'closing');
+  await redis.publish(`${keys.wakeUpsPrefix}h1`, encodeWakeUp({ type: 'session', tenant: 'default', session: id }));
+  await expect.poll(async () => (await session.info()).state, { timeout: 30_000 }).not.toBe('closing');
+  expect(await session.run('echo $here')).toMatchObject({ stdout: 'kept\n', shell: { state: 'kept', epoch: 1 } });
+  expect(problemsOf(id)).toContain('close: it is not signed');
+
+  const last = await session.submit('echo begun; sleep 600');
+  await begun(last);
+  await session.close();
+  expect(await last.result()).toMatchObject({ outcome: 'cancellation', cancelReason: 'session closed' });
+});
+
+test('a command does not take a stdin as complete when nobody signed its end', async () => {
+  const session = await signed.session(nextId());
+  const keys = sessionKeys(stack.namespace, 'default', session.id);
+  const command = await session.submit('echo begun; cat > /tmp/in; echo complete', { stdin: { open: true } });
+  await begun(command);
+  await command.write('half');
+  await writeInput(redis, keys, command.id.split('.')[1] ?? '', { writer: 'forger', number: 1, closes: 'end' });
+  expect(await command.result()).toMatchObject({ ...UNAUTHORIZED, stdout: 'begun\n' });
+  expect(problemsOf(session.id)).toContain('input-end: it is not signed');
+  await session.close();
+});
+
+test('terminals and tools are for producers alone', async () => {
+  const id = nextId();
+  const session = await signed.session(id);
+  expect(await session.run('true')).toMatchObject({ outcome: 'success' });
+  await expect((await stack.fleet.session(id)).attach()).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+  await expect.poll(() => problemsOf(id)).toContain('terminal-input: it is not signed');
+  const terminal = await session.attach();
+  let shown = '';
+  const ended = (async () => {
+    for await (const piece of terminal.output()) shown += Buffer.from(piece).toString();
+  })();
+  await terminal.write('echo si"gn"ed; exit\n');
+  await ended;
+  expect(shown).toContain('signed');
+  await session.close();
+
+  expect(await signed.tools.call('add', { a: 1, b: 2 })).toMatchObject({ ok: true });
+  expect(await stack.fleet.tools.call('add', { a: 1, b: 2 })).toMatchObject({ ok: false });
+});
+
 test('a command that waits for an approver does not run when its record is changed into one that has started', async () => {
   const session = await signed.session(nextId(), { approval: 'unless-trusted' });
   await session.run('true');
@@ -200,3 +275,7 @@ test('a command that waits for an approver does not run when its record is chang
   expect(await session.run('ls /tmp')).toMatchObject({ outcome: 'success', stdout: '' });
   await session.close();
 });
+
+const begun = async (command: Command) => {
+  for await (const _chunk of command.output()) return;
+};

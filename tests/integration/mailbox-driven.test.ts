@@ -31,7 +31,7 @@ test('a driven session without work is closed by its owner once its driver is go
   await redis.del(driverKey(keys));
   // Twice, as after a lost reply.
   expect(await closeUndriven(owner, 'close')).toEqual({ type: 'closing' });
-  expect(await closeUndriven(owner, 'close')).toEqual({ type: 'closing' });
+  expect(await closeUndriven(owner, 'close')).toEqual({ type: 'closing-before' });
   expect(await adopt(owner)).toMatchObject({ life: 'closing' });
   expect(await closeUndriven({ ...owner, host: 'other' }, 'close')).toEqual({ type: 'fenced' });
 });

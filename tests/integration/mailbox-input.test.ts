@@ -70,7 +70,7 @@ const write = (entryId: string, given: Partial<InputWrite> & { text?: string } =
 };
 const read = (entryId: string, taken = 0, from = taken, mostBytes = 1_000_000) =>
   readInput(owner, entryId, { taken, from, mostBytes });
-const nothing = { type: 'read', lapsedMs: 0, chunks: [] };
+const nothing = { type: 'read', lapsedMs: 0, chunks: [], signed: '' };
 
 describe('write', () => {
   test('keeps chunks in the order of their arrival, also before the entry starts', async () => {
@@ -127,6 +127,17 @@ describe('write', () => {
     await write(entryId, { text: 'abc', closes: 'end' });
     expect(await write(entryId, { text: 'd' })).toEqual({ type: 'closed' });
     expect(await write(entryId, { closes: 'end' })).toEqual({ type: 'closed' });
+  });
+
+  test('an end may name where it stands, so that what it was signed for is what is stored', async () => {
+    const entryId = await running();
+    await write(entryId, { text: 'abc' });
+    expect(await write(entryId, { closes: 'end', offset: 0, signed: 'at 0' })).toEqual({
+      type: 'misplaced',
+      offset: 3,
+    });
+    expect(await write(entryId, { closes: 'end', offset: 3, signed: 'at 3' })).toEqual({ type: 'written', offset: 3 });
+    expect(await read(entryId)).toMatchObject({ written: 3, closed: 'end', signed: 'at 3' });
     await finish(owner, entryId, finishAs('success'));
     expect(await write(entryId, { text: 'd' })).toEqual({ type: 'ended' });
     expect(await write(await accepted('none'), { text: 'd' })).toEqual({ type: 'not-open' });

@@ -61,6 +61,7 @@ export { type InputRead, readInput } from './host/input.ts';
 export { addLate, type LateAdded, type LatePosition } from './host/late.ts';
 export type { Fenced, Owner } from './host/owner.ts';
 export { type Head, peek } from './host/peek.ts';
+export { refuseRequest } from './host/refuse-request.ts';
 export { release } from './host/release.ts';
 export { rerun } from './host/rerun.ts';
 export { take } from './host/take.ts';
@@ -80,6 +81,7 @@ export { readSealedAnswer, storeAnswer, takeAnswer } from './read/answer.ts';
 export { hashIdempotencyKey, readIdempotencyKey } from './read/idempotency.ts';
 export { type Life, readLife, readSealedSpec } from './read/life.ts';
 export { type EntryRecord, readRecord } from './read/record.ts';
+export { readCancelRequest, readCloseRequest } from './read/requests.ts';
 export { readSessionState, type SessionState } from './read/session-state.ts';
 export { readStream, readStreamEntry, type StreamEntry } from './read/stream.ts';
 export { readTerminalInput, readTerminalOutput, readTerminalProgress, type TerminalMessage } from './read/terminal.ts';
@@ -90,6 +92,17 @@ export { type AvailabilityListener, retryWhileRedisIsDown } from './retry-while-
 export { isRedisFull, loadMailboxScripts, toQueueError } from './script.ts';
 export { createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';
+export {
+  checkInputEnd,
+  type InputEnd,
+  isSignedClose,
+  isSignedToolCancel,
+  signCancel,
+  signClose,
+  signedReason,
+  signInputEnd,
+  signToolCancel,
+} from './signatures/requests.ts';
 export type { Signature } from './signatures/signed-value.ts';
 export { createSigner } from './signatures/signer.ts';
 export { keyIdOf, parsePrivateKey, parsePublicKey } from './signatures/signing-keys.ts';

@@ -10,7 +10,7 @@ export interface SealPlace {
   readonly session: string;
   /** entry id, question id, id of a file operation, call id, `<terminal>.<message number>`, or empty for the session itself */
   readonly entry: string;
-  readonly kind: 'spec' | 'payload' | 'file' | EntryKind | TerminalKind | ToolKind | ApprovalKind;
+  readonly kind: 'spec' | 'close' | 'payload' | 'file' | EntryKind | TerminalKind | ToolKind | ApprovalKind;
   /** What else stands in clear beside the value and must be as its sealer had it: the generation, and how an entry runs. */
   readonly beside: readonly string[];
   /** Of the session, where a signature covers it. */
@@ -18,9 +18,11 @@ export interface SealPlace {
   readonly [built]: true;
 }
 
-type EntryKind = 'answer' | 'input';
+type EntryKind = 'answer' | 'input' | RequestKind;
+/** What a producer asks of the host that runs its entry: to stop it, and that its stdin ends here. */
+type RequestKind = 'cancel' | 'input-end';
 type TerminalKind = 'terminal-input' | 'terminal-output';
-type ToolKind = 'tool-args' | 'tool-result';
+type ToolKind = 'tool-args' | 'tool-cancel' | 'tool-result';
 /** They belong to a tenant. The entry is the id of the question. */
 type ApprovalKind = 'approval-question' | 'approval-grant' | 'approval-answer';
 /** A payload runs in its own life only, and only as its submitter asked. */
@@ -39,7 +41,8 @@ type SessionPlace = Pick<SessionKeys, 'namespace' | 'tenant' | 'session'>;
  *
  *     sealer.seal(JSON.stringify(payload), sealPlace('input', keys, entryId));
  */
-export function sealPlace(kind: 'spec', session: SessionPlace, life: { generation: string }): SealPlace;
+/** `close`: the end of this life. */
+export function sealPlace(kind: 'spec' | 'close', session: SessionPlace, life: { generation: string }): SealPlace;
 export function sealPlace(kind: 'payload', session: SessionPlace, entry: PayloadPlace): SealPlace;
 /** A step of a file operation beside the mailbox. */
 export function sealPlace(

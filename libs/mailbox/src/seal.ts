@@ -31,6 +31,8 @@ export interface Sealer {
   /** As `open`, with who signed it. UNAUTHORIZED, here and there, when known keys are configured and none of them signed it. */
   openSigned(sealed: string, place: SealPlace): { plain: string; signature: Signature | undefined };
   openBytes(sealed: string, place: SealPlace): Buffer;
+  /** Throws UNAUTHORIZED, where signatures are asked for: what is signed does not fit what it stands beside. */
+  refuse(place: SealPlace, problem: string): void;
   /** Keyed digest with the key's id: equal values give equal digests, and nothing else can be derived from it. */
   digest(value: string): string;
   /** Derives 32 bytes for another use: the same in every process with the same first key. The key cannot be derived from them. */
@@ -61,6 +63,8 @@ export function createSealer(keys: readonly string[], { signer, verifier }: Sign
       'No seal key is configured. Set SHELLFLEET_SEAL_KEY, or start the fleet with `shellfleet up`.',
     );
   const open = (sealed: string, place: SealPlace) => {
+    // Nobody has written anything that could be signed.
+    if (sealed === '' && isSignedKind(place)) verifier?.verify({ plain: Buffer.alloc(0), header: undefined }, place);
     const { bytes, isSigned } = openWith(parsed, sealed, place, () => {
       if (isSignedKind(place)) verifier?.refuse(place);
     });
@@ -82,6 +86,7 @@ export function createSealer(keys: readonly string[], { signer, verifier }: Sign
       return { plain: plain.toString('utf8'), signature };
     },
     openBytes: (sealed, place) => open(sealed, place).plain,
+    refuse: (place, problem) => verifier?.refuse(place, problem),
     deriveKey: (purpose) =>
       createHmac('sha256', current.secret)
         .update(`shellfleet derived key ${JSON.stringify(purpose)}`)

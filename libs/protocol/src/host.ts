@@ -70,6 +70,8 @@ const attachQuestionSchema = z.object({
   ...terminalSizeSchema.shape,
   /** TERM */
   term: z.string().regex(/^[A-Za-z0-9._+-]{1,64}$/),
+  /** The question as its producer signed it. */
+  signed: z.string().optional(),
 });
 export type AttachQuestion = z.infer<typeof attachQuestionSchema>;
 
@@ -133,12 +135,12 @@ const sessionCall = { tenant: z.string(), session: z.string(), generation: z.str
 
 /**
  * A message in the host's `calls` stream. It does not wait behind the entries of a mailbox. A host does nothing for a call that names another
- * generation of the session than the one that it serves: a call may be late, and arrive twice.
+ * generation of the session than the one that it serves: a call may be late, and arrive twice. `signed`: the request as its producer signed it.
  */
 export const hostCallSchema = z.discriminatedUnion('type', [
-  z.object({ ...sessionCall, type: z.literal('cancel'), entry: z.string() }),
-  z.object({ ...sessionCall, type: z.literal('close') }),
-  z.object({ type: z.literal('cancel-tool'), call: z.string() }),
+  z.object({ ...sessionCall, type: z.literal('cancel'), entry: z.string(), signed: z.string().optional() }),
+  z.object({ ...sessionCall, type: z.literal('close'), signed: z.string().optional() }),
+  z.object({ type: z.literal('cancel-tool'), call: z.string(), signed: z.string().optional() }),
   /** `hostKeys().drain` has changed. */
   z.object({ type: z.literal('drain') }),
   /** `id` identifies the question in the answer; `inbox` is the id of the producer that asks. */

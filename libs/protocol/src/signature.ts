@@ -9,4 +9,11 @@ export const signatureHeaderSchema = z.strictObject({
   /** base64url */
   signature: z.string(),
 });
+/** The plain text of the signed end of an open stdin. */
+export const inputEndSchema = z.strictObject({
+  closes: z.enum(['end', 'broken']),
+  /** Of the whole stdin. */
+  bytes: z.number().int().min(0),
+});
+
 export type SignatureHeader = z.infer<typeof signatureHeaderSchema>;

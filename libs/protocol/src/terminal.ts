@@ -16,6 +16,14 @@ const side = z.int('must be a whole number').min(1, 'must be at least 1').max(10
 export const terminalSizeSchema = z.object({ rows: side, columns: side });
 export type TerminalSize = z.infer<typeof terminalSizeSchema>;
 
+/** What the host is asked to open, as its producer signs it. It stands before the first message of the terminal. */
+export const terminalStartSchema = z.strictObject({
+  generation: z.string(),
+  ...terminalSizeSchema.shape,
+  term: z.string().regex(/^[A-Za-z0-9._+-]{1,64}$/),
+});
+export type TerminalStart = z.infer<typeof terminalStartSchema>;
+
 /** Bytes are encoded as the characters U+0000 to U+00FF. */
 const bytesSchema = z.string().max(TERMINAL_MESSAGE_BYTES);
 

@@ -1,13 +1,115 @@
 import { type WiderSettings, widenSandbox } from '@shellfleet/policy';
-import type { ResolvedSessionSpec } from '@shellfleet/protocol';
-import { noWiderSandbox } from '../admission/no-wider-sandbox.ts';
+import { type CommandPayload, ensureShellfleetError, type ResolvedSessionSpec } from '@shellfleet/protocol';
+import { createSessionEgress, type EgressSettings } from '../egress/create-session-egress.ts';
+import type { EntryResult, EntryRun } from '../run/entry-run.ts';
+import { OutputForgotten } from '../run/output-store.ts';
 import type { Outside } from '../run/outside.ts';
+import { failedEntry, lostEntry } from '../run/results.ts';
+import { runCommand } from '../run/run-command.ts';
+import type { SessionContext } from '../run/session-context.ts';
+import { withoutEgressEnv } from '../sandbox/egress-env.ts';
+import type { Beside, Sandboxes, SessionRef } from '../sandbox/sandbox.ts';
+import { describeShell } from '../shell/describe-shell.ts';
+import { SessionShell } from '../shell/session-shell.ts';
+import type { Surroundings } from './parse-surroundings.ts';
+import { readSurroundings } from './read-surroundings.ts';
+
+// A command that leaves the sandbox of its session: a shell of its own in a second sandbox, beside that of the session.
+//
+// OUTSIDE-1. Of the session it has the files of its workspace, the directory and the exported variables. No function, alias, trap or option of
+//            the session's shell is in it, and no startup command has run.
+// OUTSIDE-2. Its programs and libraries come from folders that the session cannot write to, and its shell reads no file before the command.
+// OUTSIDE-3. It runs one command. Its sandbox is removed with all processes in it before the Result is stored, however the command ended.
+// OUTSIDE-4. No worker takes its sandbox for that of the session: a worker that starts removes it.
+
+export interface OutsideDeps {
+  ref: SessionRef;
+  sandboxes: Sandboxes;
+  /** Of all hosts together: what the proxies of sessions may let through. */
+  egress: EgressSettings;
+  limitOpening<T>(open: () => Promise<T>): Promise<T>;
+}
 
 /** `settings`: undefined where the operator of this host lets nothing out. */
-export function createOutside(spec: ResolvedSessionSpec, settings: WiderSettings | undefined): Outside {
+export function createOutside(
+  spec: ResolvedSessionSpec,
+  settings: WiderSettings | undefined,
+  deps: OutsideDeps,
+): Outside {
   const wider = widenSandbox(spec, settings);
+  if ('refusal' in wider) {
+    const { refusal } = wider;
+    return { refusal, run: () => Promise.reject(new Error(`nothing may run outside: ${refusal}`)) };
+  }
   return {
-    refusal: 'refusal' in wider ? wider.refusal : 'this host has no wider sandbox',
-    run: () => Promise.reject(noWiderSandbox()),
+    refusal: undefined,
+    async run(run, payload, session, shell) {
+      try {
+        if (run.from === 'resume') return lostEntry(run.entry, 'container-removed', session, shell);
+        return await runOutside(run, payload, session, shell, wider, deps);
+      } catch (error) {
+        // Nothing runs any more (OUTSIDE-3). The session's own shell is as it was.
+        return error instanceof OutputForgotten
+          ? lostEntry(run.entry, 'begun-before', session, shell)
+          : failedEntry(run.entry, ensureShellfleetError(error), session, shell);
+      }
+    },
   };
+}
+
+async function runOutside(
+  run: EntryRun,
+  payload: CommandPayload,
+  session: SessionContext,
+  shell: SessionShell,
+  { spec, allowances }: { spec: ResolvedSessionSpec; allowances: Beside['allowances'] },
+  deps: OutsideDeps,
+): Promise<EntryResult> {
+  const { sandboxId } = shell;
+  if (sandboxId === undefined) throw new Error('the session has no sandbox');
+  const surroundings = await readSurroundings(shell, deps.ref.session);
+  const outside = {
+    ...session,
+    spec: toSpec(spec, surroundings),
+    egress: createSessionEgress(spec, deps.egress, session.logger),
+  };
+  const wide = openWide({ sandboxId, allowances }, outside, deps);
+  const discard = () => void wide.discard();
+  session.signal.addEventListener('abort', discard, { once: true });
+  try {
+    await wide.makeReady(session.signal);
+    const ended = await runCommand(run, { ...payload, cwd: payload.cwd ?? surroundings.cwd }, outside, wide);
+    return { ...ended, result: { ...ended.result, shell: describeShell(shell) } };
+  } finally {
+    session.signal.removeEventListener('abort', discard);
+    await wide.abandon();
+  }
+}
+
+/** OUTSIDE-1 */
+function toSpec(spec: ResolvedSessionSpec, { env }: Surroundings): ResolvedSessionSpec {
+  return { ...spec, env: withoutEgressEnv(env), secrets: {}, startupCommands: [], shutdownCommands: [] };
+}
+
+function openWide(
+  beside: Beside,
+  { spec, owner, redaction, egress, logger }: SessionContext,
+  { ref, sandboxes, limitOpening }: OutsideDeps,
+): SessionShell {
+  return new SessionShell(
+    {
+      ...{ ref, spec, redaction, egress, logger, limitOpening },
+      fence: owner.fence,
+      sandboxes: {
+        create: (session, of, options) => sandboxes.create(session, of, { ...options, beside }),
+        pull: (image, signal) => sandboxes.pull(image, signal),
+      },
+      // Its processes end with the command, and nobody reads what they print after it.
+      onLate() {},
+      onAbandoned() {},
+      onGone() {},
+      onConnected: async () => {},
+    },
+    { epoch: 0, reportedEpoch: 0, lossReason: 'it has not started' },
+  );
 }

@@ -12,6 +12,7 @@ import {
 import { ATTRIBUTES, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
 import { totalOf } from '../output/redactor.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
+import { askedToCancel } from './asked-requests.ts';
 import type { EndingEntry, EntryResult } from './entry-run.ts';
 import { noteEnd } from './note-audit.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
@@ -54,8 +55,10 @@ export async function finishEntry(
     };
     const finished = await retryWhileRedisIsDown(call, signal, { availability: pauseClocksWhileDown(shell) });
     if (finished.type === 'cancelled') {
+      const reason = await askedToCancel(entry.id, finished.reason, context);
+      if (reason === undefined) continue;
       cancelReason = finished.reason;
-      result = toCancelled(result, cancelReason);
+      result = toCancelled(result, reason);
     } else if (finished.type === 'misplaced') {
       // An append whose reply was lost had arrived: the output that it stored is not sent again.
       const rest = output.filter((piece) => piece.rawFrom >= finished.offsets[piece.stream]);

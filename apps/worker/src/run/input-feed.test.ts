@@ -8,7 +8,7 @@ type Answer = Extract<InputRead, { type: 'read' }>;
 
 /** A mailbox whose replies the test sets, and a shell that records its input. */
 function stage() {
-  let answer: Answer = { type: 'read', written: 0, lapsedMs: 0, chunks: [] };
+  let answer: Answer = { type: 'read', written: 0, lapsedMs: 0, chunks: [], signed: '' };
   let isAway = false;
   const positions: { taken: number; from: number; mostBytes: number }[] = [];
   const given: string[] = [];
@@ -32,6 +32,9 @@ function stage() {
     openChunk(sealed) {
       if (sealed === 'foreign') throw new ShellfleetError('SEAL_KEY_UNKNOWN', 'sealed by another');
       return Buffer.from(sealed);
+    },
+    checkEnd({ closes, bytes }, signed) {
+      if (signed === 'forged') throw new ShellfleetError('UNAUTHORIZED', `${closes} after ${bytes}`);
     },
     stop: () => stops.push('stop'),
   });
@@ -162,4 +165,14 @@ test('a write whose wake-up was lost is read about a second later', async () => 
   await vi.advanceTimersByTimeAsync(1_000);
   expect(given).toEqual(['0 abc']);
   feed.close();
+});
+
+test('a command never sees an end of its stdin that nobody signed: it is stopped', async () => {
+  const { feed, shell, say, given, stops } = stage();
+  feed.connected(shell, 'start');
+  await say({ written: 3, chunks: [{ end: 3, sealed: 'abc' }] });
+  await say({ closed: 'end', signed: 'forged' });
+  expect(given).toEqual(['0 abc']);
+  expect(stops).toEqual(['stop']);
+  expect(feed.failure).toMatchObject({ code: 'UNAUTHORIZED', message: 'end after 3' });
 });

@@ -1,6 +1,6 @@
 import { Notifier } from '@shellfleet/concurrency';
 import { INPUT_WINDOW_BYTES } from '@shellfleet/keeper';
-import type { Fenced, InputRead } from '@shellfleet/mailbox';
+import type { Fenced, InputEnd, InputRead } from '@shellfleet/mailbox';
 import { ensureShellfleetError, LIMITS, ShellfleetError } from '@shellfleet/protocol';
 import type { LiveShell } from '../shell/live-shell.ts';
 import type { InputListener } from './run-on-shell.ts';
@@ -25,6 +25,8 @@ interface InputFeedDeps {
   /** Retries while Redis is down, and calls `onAway` then. */
   read(position: { taken: number; from: number; mostBytes: number }, onAway: () => void): Promise<InputRead | Fenced>;
   openChunk(sealed: string): Uint8Array;
+  /** Throws when no producer has signed this end. */
+  checkEnd(end: InputEnd, signed: string): void;
   /** Ends the command, because its stdin will never be complete. */
   stop(): void;
 }
@@ -40,6 +42,7 @@ export class InputFeed implements InputListener {
   #endSent = false;
   #closed = false;
   #lapsedSince: number | undefined;
+  #checkedEnd: string | undefined;
   readonly #wakeUps = new Notifier();
 
   constructor(deps: InputFeedDeps) {
@@ -96,11 +99,19 @@ export class InputFeed implements InputListener {
     }
     // Input that the command will not read cannot be incomplete for it.
     if (this.#readerClosed) return false;
+    if (read.closed !== undefined) this.#checkEnd(read.closed, read);
     if (read.written < from) this.#fail(lostInput(this.#deps.commandId, read.written, from));
     else if (read.closed === 'broken') this.#fail(brokenInput(this.#deps.commandId, read.written));
     else if (this.#isGone(read.lapsedMs)) this.#fail(submitterGone(this.#deps.commandId, read.written));
     else return this.#send(read);
     return false;
+  }
+
+  /** Once for each end: it stands there until the command has taken what comes before it. */
+  #checkEnd(closes: 'end' | 'broken', { written, signed }: Extract<InputRead, { type: 'read' }>): void {
+    if (signed === this.#checkedEnd) return;
+    this.#deps.checkEnd({ closes, bytes: written }, signed);
+    this.#checkedEnd = signed;
   }
 
   #send({ chunks, closed, written }: Extract<InputRead, { type: 'read' }>): boolean {

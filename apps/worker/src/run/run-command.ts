@@ -1,4 +1,4 @@
-import { readInput, readRecord, retryWhileRedisIsDown, sealPlace } from '@shellfleet/mailbox';
+import { checkInputEnd, readInput, readRecord, retryWhileRedisIsDown, sealPlace } from '@shellfleet/mailbox';
 import { type CommandPayload, toCommandId, type WireResult } from '@shellfleet/protocol';
 import type { CleanOutput } from '../output/clean-output.ts';
 import { createCommandChain } from '../output/output-chains.ts';
@@ -117,6 +117,7 @@ function feedInput(run: EntryRun, killGraceMs: number, session: SessionContext, 
       return retryWhileRedisIsDown(() => readInput(owner, id, position), signal, { availability });
     },
     openChunk: (sealed) => sealer.openBytes(sealed, place),
+    checkEnd: (end, signed) => checkInputEnd(sealer, owner.keys, id, end, signed),
     stop: () => shell.live?.stop(id, { killGraceMs }),
   });
   run.onInput(() => feed.wakeUp());

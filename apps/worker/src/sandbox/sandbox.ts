@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import type { SandboxAllowances } from '@shellfleet/policy';
 import type { ResolvedSessionSpec } from '@shellfleet/protocol';
 
 // The environment of a shell. A sandbox outlives the worker, so the data for finding it again is stored with the sandbox itself.
@@ -6,6 +7,8 @@ import type { ResolvedSessionSpec } from '@shellfleet/protocol';
 // SANDBOX-1. A sandbox is hardened exactly as its policy's plan requires, or it is not created.
 // SANDBOX-2. No label, name or argument of a sandbox contains a secret or a script.
 // SANDBOX-3. The end of a started sandbox is reported with its reason within 2 s: see `died`.
+// SANDBOX-4. A sandbox beside that of a session has the session's files, by the identity of their folder, or it is not started. What it is
+//            for is stored with it, so that no worker takes it for the session's own.
 
 export interface SessionRef {
   namespace: string;
@@ -60,8 +63,8 @@ export interface Sandbox {
 
 export interface FoundSandbox {
   sandbox: Sandbox;
-  /** `created`: never started, because its worker died before. */
-  state: 'created' | 'running' | 'dead';
+  /** `created`: never started, because its worker died before. `beside`: it is not the session's own, and its worker has died. */
+  state: 'created' | 'running' | 'dead' | 'beside';
 }
 
 /** Thrown by `create` for an image that this host does not have: `pull` fetches it, then `create` is called again. */
@@ -74,10 +77,24 @@ export class MissingImage extends Error {
   }
 }
 
+export interface CreateOptions {
+  signal?: AbortSignal;
+  /** The new sandbox is a second one of a session, for commands that leave the first. */
+  beside?: Beside;
+}
+
+/** What a second sandbox of a session shares with the session's own. */
+export interface Beside {
+  /** Id of the session's own sandbox, which is running. */
+  sandboxId: string;
+  /** What its spec may ask for. */
+  allowances: SandboxAllowances;
+}
+
 /** Creates and finds the sandboxes of one or several policies on this host. */
 export interface Sandboxes {
   /** Checks the spec against the operator's settings, then creates the sandbox without starting it. Throws MissingImage. */
-  create(session: SessionRef, spec: ResolvedSessionSpec, options?: { signal?: AbortSignal }): Promise<Sandbox>;
+  create(session: SessionRef, spec: ResolvedSessionSpec, options?: CreateOptions): Promise<Sandbox>;
   /** All sandboxes of this host in its namespace, for adoption and removal after a restart. */
   list(): Promise<FoundSandbox[]>;
   /** Checks that this host can run the policies. Throws DOCKER_UNAVAILABLE, SANDBOX_UNAVAILABLE. */

@@ -31,8 +31,8 @@ export class DriverWatch {
     return this.#missingSince === undefined ? LOOK_EVERY_MS : MISSING_FOR_MS;
   }
 
-  /** Begins to close the session when its driver is gone. `activeAt`: when the session last had something to do, by `performance.now()`. */
-  async look(activeAt: number): Promise<'stays' | 'closing' | 'fenced'> {
+  /** Begins to close the session when its driver is gone. `closing-before`: somebody else has, it seems. `activeAt`: when the session last had something to do, by `performance.now()`. */
+  async look(activeAt: number): Promise<'stays' | 'closing' | 'closing-before' | 'fenced'> {
     const pauseMs = this.pauseMs;
     if (pauseMs === undefined) return 'stays';
     if (activeAt > (this.#missingSince ?? activeAt)) this.#missingSince = undefined;
@@ -42,8 +42,9 @@ export class DriverWatch {
     this.#lookedAt = performance.now();
     this.#missingSince = type === 'undriven' ? this.#lookedAt : undefined;
     if (type === 'fenced') return 'fenced';
-    if (type !== 'closing') return 'stays';
+    if (type !== 'closing' && type !== 'closing-before') return 'stays';
+    // A call whose reply was lost has begun it.
     this.#gone = how === 'close';
-    return 'closing';
+    return type;
   }
 }

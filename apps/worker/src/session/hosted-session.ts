@@ -6,6 +6,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Lease } from '../lease/leases.ts';
 import { LEASE_MS } from '../lease/leases.ts';
+import { askedToCancel, askedToClose } from '../run/asked-requests.ts';
 import { EntryRun } from '../run/entry-run.ts';
 import type { EntryFinished } from '../run/finish-entry.ts';
 import type { LossReason } from '../run/results.ts';
@@ -68,6 +69,8 @@ export class HostedSession {
   #activeAt = performance.now();
   /** True when the last finish() found the mailbox empty and no wake-up has arrived since: take() can be skipped. */
   #mailboxEmpty = false;
+  /** The mailbox has reported that the session is closing. */
+  #seemsClosed = false;
 
   constructor(job: SessionJob, deps: SessionDeps) {
     this.job = job;
@@ -96,10 +99,13 @@ export class HostedSession {
     if (this.#parts === undefined || this.#serves(generation)) this.#cancel(entryId);
   }
 
-  /** A caller closes one life of the session. */
-  closeLife(generation: string): void {
-    this.#closedLife = generation;
-    if (this.#serves(generation)) this.#close();
+  /** A caller closes one life of the session. `if-asked`: if the mailbox says that it may; else the close is taken back. */
+  closeLife(generation: string, how: 'now' | 'if-asked' = 'now'): void {
+    if (how === 'now') this.#closedLife = generation;
+    if (!this.#serves(generation)) return;
+    if (how === 'now') this.#close();
+    // Also while an entry runs: whoever closes waits for it.
+    else if (this.#parts !== undefined) void this.#closeIfAsked(this.#parts).catch(() => {});
   }
 
   /** The worker stops. `hand-over` leaves the entry that runs to the next worker, `end` cancels it. */
@@ -179,8 +185,11 @@ export class HostedSession {
     const parts = createSessionParts(this.job, adopted, spec, owner, lease, signal, events, deps);
     this.#parts = parts;
     lease.own(owner.fence, LEASE_MS + parts.context.spec.hostGraceMs);
-    if (adopted.life === 'closing' || this.#serves(this.#closedLife)) this.#become('closing');
-    if (adopted.running?.cancelReason !== undefined) this.#cancelled.add(adopted.running.id);
+    if (this.#serves(this.#closedLife) || (adopted.life === 'closing' && (await askedToClose(parts.context))))
+      this.#become('closing');
+    const { id = '', cancelReason } = adopted.running ?? {};
+    if (cancelReason !== undefined && (await askedToCancel(id, cancelReason, parts.context)) !== undefined)
+      this.#cancelled.add(id);
     const differing = differences(this.job, adopted.generation, parts.placement);
     if (differing.length > 0) return refuse(differing, adopted, found, parts);
     const next = await takeOver(adopted, found, parts, {
@@ -200,6 +209,7 @@ export class HostedSession {
   async #loop(first: Taken, parts: SessionParts): Promise<void> {
     let next = first;
     while (this.#state !== 'fenced') {
+      if (this.#seemsClosed) await this.#closeIfAsked(parts);
       switch (next.type) {
         case 'empty':
           if (this.#state !== 'serving') return this.#end(parts);
@@ -263,7 +273,7 @@ export class HostedSession {
 
   #checkTaken(taken: Taken | Fenced): Taken {
     // The call that announces a close may have been lost. The mailbox reports the close too.
-    if (taken.type === 'empty' && taken.closing === true) this.#close();
+    if (taken.type === 'empty' && taken.closing === true) this.#seemsClosed = true;
     if (taken.type !== 'fenced') return taken;
     this.#become('fenced');
     return EMPTY;
@@ -327,7 +337,7 @@ export class HostedSession {
     shell.recordReported();
     const { next, triedNext } = finished;
     this.#mailboxEmpty = triedNext && next.type === 'empty';
-    if (next.type === 'empty' && next.closing === true) this.#close();
+    if (next.type === 'empty' && next.closing === true) this.#seemsClosed = true;
     return next;
   }
 
@@ -339,10 +349,12 @@ export class HostedSession {
   /** An idle session is given up or closed, or waits. Returns whether it was given up. */
   async #waitOrGiveUp(parts: SessionParts): Promise<boolean> {
     if (this.#state !== 'serving') return false;
+    if (this.#seemsClosed) return this.#closeIfAsked(parts);
     if (parts.terminals.count > 0) this.#activeAt = performance.now();
     const idle = await endIfUnused(parts, Math.max(this.#activeAt, parts.files.usedAt), () => this.#isStopping());
     if (idle.type === 'given-up') return true;
     if (idle.type === 'closing') this.#close();
+    if (idle.type === 'closing-before') this.#seemsClosed = true;
     if (idle.type === 'fenced') this.#become('fenced');
     if (idle.type === 'waits') {
       this.asks = idle.asks;
@@ -365,6 +377,16 @@ export class HostedSession {
 
   #serves(generation: string | undefined): boolean {
     return this.#parts !== undefined && this.#parts.context.generation === generation;
+  }
+
+  /** The mailbox says that a caller has closed the session. Resolves to false. */
+  async #closeIfAsked({ context }: SessionParts): Promise<false> {
+    this.#seemsClosed = false;
+    if (this.#state === 'serving' && (await askedToClose(context))) this.#close();
+    this.#mailboxEmpty = false;
+    // Its life is open again.
+    this.wakeUp();
+    return false;
   }
 
   /** The entry that runs is cancelled. */

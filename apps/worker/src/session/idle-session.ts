@@ -8,8 +8,8 @@ const LEASE_POLL_MS = 100;
 
 export type Idle =
   | { type: 'given-up' }
-  /** Its driver is gone, or a caller closed it. */
-  | { type: 'closing' | 'fenced' }
+  /** Its driver is gone. Or somebody else closed it, as the mailbox says. */
+  | { type: 'closing' | 'closing-before' | 'fenced' }
   /** It waits for at most so long. `asks`: its next entry waits for an approval. */
   | { type: 'waits'; timeoutMs: number; asks: boolean };
 

@@ -20,6 +20,7 @@ import type { Lease, Leases } from '../lease/leases.ts';
 import { createTerminalChain } from '../output/output-chains.ts';
 import { createOutside } from '../outside/create-outside.ts';
 import { createSessionRedaction, redactLog } from '../redaction/session-redaction.ts';
+import { toBegunId } from '../run/begun-id.ts';
 import { FileCalls } from '../run/file-calls.ts';
 import { LateOutput } from '../run/late-output.ts';
 import type { RunningEntries } from '../run/running-entries.ts';
@@ -121,12 +122,20 @@ export function createSessionParts(
     stoppedUnstored: new Set<string>(),
     readerStallMs,
     egress,
-    outside: createOutside(spec, deps.wider),
+    outside: createOutside(spec, deps.wider, {
+      ...{ ref, sandboxes },
+      egress: deps.egress,
+      limitOpening: deps.limitOpening,
+    }),
   };
   const terminals = new SessionTerminals({
     ...{ owner, sealer, signal, logger, onFenced },
     env: { ...spec.env, ...spec.secrets },
     refusal: () => (admission.digest === '' ? undefined : admission.refuseTerminal()),
+    begun: {
+      knows: (terminal) => journal.knows(toBegunId({ id: terminal }, keys)),
+      record: (terminal) => journal.record(toBegunId({ id: terminal }, keys), generation),
+    },
     output: {
       createStage: (before) => createTerminalChain(redaction.createRedactor, before),
       secrets: Object.values(spec.secrets),

@@ -22,7 +22,7 @@ export interface SessionShellDeps {
   spec: ResolvedSessionSpec;
   redaction: SessionRedaction;
   fence: number;
-  sandboxes: Sandboxes;
+  sandboxes: Pick<Sandboxes, 'create' | 'pull'>;
   /** The proxy of its network, where that is limited. */
   egress?: SessionEgress | undefined;
   /** Limits how many sandboxes this host starts at a time: many at once make all of them late. */

@@ -1,6 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { readTerminalProgress } from '@shellfleet/mailbox';
-import { type AttachQuestion, type HostAnswer, ShellfleetError, type TerminalEnd } from '@shellfleet/protocol';
+import { isDeepStrictEqual } from 'node:util';
+import { readTerminalProgress, sealPlace } from '@shellfleet/mailbox';
+import {
+  type AttachQuestion,
+  type HostAnswer,
+  ShellfleetError,
+  type TerminalEnd,
+  terminalStartSchema,
+  tryJson,
+} from '@shellfleet/protocol';
 import type { ShellTerminals, TerminalStart } from '../shell/shell-terminals.ts';
 import { HostTerminal, type HostTerminalDeps, type TerminalProgress } from './host-terminal.ts';
 
@@ -9,12 +17,15 @@ import { HostTerminal, type HostTerminalDeps, type TerminalProgress } from './ho
 // TERMINALS-1. A terminal that was open under an earlier owner, or an earlier process of this worker, continues at the next wake-up from its
 //              user.
 // TERMINALS-2. When the sandbox ends, each terminal is reported as lost before the session is given up.
+// TERMINALS-3. Where keys are configured, a terminal is opened once, and only when a producer has signed that.
 
 /** Longest time to store the ends of terminals; after that their users detect the end by themselves. */
 const STORE_ENDS_MS = 1_000;
 const LOST: TerminalEnd = { reason: 'lost', exitCode: null, signal: null };
 
 export interface SessionTerminalsDeps extends HostTerminalDeps {
+  /** The terminals that this host has opened, also before this process, where keys are configured. */
+  begun: { knows(terminal: string): boolean; record(terminal: string): void };
   /** Variables of the session's shell. */
   env: Record<string, string>;
   /** So many are open from now on. */
@@ -59,8 +70,10 @@ export class SessionTerminals {
     this.#knowsShell = true;
   }
 
-  /** Throws QUOTA_EXCEEDED, SANDBOX_UNAVAILABLE. */
-  async open({ terminal: id, rows, columns, term }: AttachQuestion): Promise<HostAnswer<'attach'>> {
+  /** Throws QUOTA_EXCEEDED, SANDBOX_UNAVAILABLE, and UNAUTHORIZED. */
+  async open(question: AttachQuestion): Promise<HostAnswer<'attach'>> {
+    const { terminal: id, rows, columns, term } = question;
+    this.#checkSigned(question);
     this.#refuse();
     if (this.#terminals === undefined) return { state: 'no-shell' };
     const start = { id, rows, columns, env: { ...this.#deps.env, TERM: term }, from: 0, resumeOnly: false };
@@ -73,6 +86,18 @@ export class SessionTerminals {
         `Session ${session} has four open terminals, and that is the limit. Leave one of them.`,
       );
     throw new ShellfleetError('SANDBOX_UNAVAILABLE', `Session ${session} can have no terminal: ${opened.problem}.`);
+  }
+
+  /** TERMINALS-3 */
+  #checkSigned({ terminal, generation, rows, columns, term, signed = '' }: AttachQuestion): void {
+    const { sealer, owner, begun } = this.#deps;
+    if (!sealer.verifies) return;
+    const place = sealPlace('terminal-input', owner.keys, { terminal, number: 0 });
+    const start = terminalStartSchema.safeParse(tryJson(sealer.open(signed, place))).data;
+    if (!isDeepStrictEqual(start, { generation, rows, columns, term })) sealer.refuse(place, 'it is for another start');
+    if (this.#open.has(terminal)) return;
+    if (begun.knows(terminal)) sealer.refuse(place, 'this terminal was opened before');
+    begun.record(terminal);
   }
 
   #refuse(): void {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Notifier } from '@shellfleet/concurrency';
-import { REDIS_DEADLINE_MS, type Sealer } from '@shellfleet/mailbox';
+import { isSignedToolCancel, REDIS_DEADLINE_MS, type Sealer } from '@shellfleet/mailbox';
 import { ATTRIBUTES, type FleetKeys, type ToolJob } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -37,7 +37,8 @@ export interface ToolHostDeps {
 export interface ToolHost {
   /** A call of this tool was added. */
   wakeUp(tool: string): void;
-  cancel(call: string): void;
+  /** `signed`: the request as its producer signed it. Nothing is cancelled where a signature is asked for and this is none. */
+  cancel(call: string, signed: string): void;
   /** Takes no new call, and stops running ones after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
@@ -63,7 +64,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   const jobs = await createToolJobs({ redis, fleet, hostId, tools: [...byName.keys()] });
   const redact = createTokenRedactor();
-  const running = new Map<string, { stop: AbortController; done: Promise<void> }>();
+  const running = new Map<string, { stop: AbortController; done: Promise<void>; tenant: string; name: string }>();
   const wakeUps = new Notifier();
   const stopping = new AbortController();
   const abandoned = new AbortController();
@@ -80,8 +81,10 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
       noteWaiting(name);
       wakeUps.notify();
     },
-    cancel(call) {
-      running.get(call)?.stop.abort('cancelled' satisfies StopReason);
+    cancel(id, signed) {
+      const call = running.get(id);
+      if (call !== undefined && isSignedToolCancel(deps.sealer, signed, fleet, { ...call, id }))
+        call.stop.abort('cancelled' satisfies StopReason);
     },
     async close(graceMs) {
       stopping.abort();
@@ -138,7 +141,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
         running.delete(job.call);
         wakeUps.notify();
       });
-    running.set(job.call, { stop, done });
+    running.set(job.call, { stop, done, tenant: job.tenant, name: tool.name });
   }
 
   function noteWaiting(name: string): void {

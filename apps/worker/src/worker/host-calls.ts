@@ -1,4 +1,4 @@
-import type { Sealer } from '@shellfleet/mailbox';
+import { isSignedClose, type Sealer, signedReason } from '@shellfleet/mailbox';
 import {
   type AskCall,
   type HostCall,
@@ -44,13 +44,13 @@ function carryOut(call: HostCall, deps: HostCallDeps): void {
       deps.onDrain();
       break;
     case 'cancel-tool':
-      deps.tools.cancel(call.call);
+      deps.tools.cancel(call.call, call.signed ?? '');
       break;
     case 'close':
-      deps.sessions.find(call)?.closeLife(call.generation);
+      deps.sessions.find(call)?.closeLife(call.generation, isClosed(call, deps) ? 'now' : 'if-asked');
       break;
     case 'cancel':
-      deps.sessions.find(call)?.cancel(call.generation, call.entry);
+      if (isCancelled(call, deps)) deps.sessions.find(call)?.cancel(call.generation, call.entry);
       break;
     case 'ask':
       void answerQuestion(call, { ...deps, find: (asked) => find(asked, deps) }).catch((err: unknown) =>
@@ -58,6 +58,18 @@ function carryOut(call: HostCall, deps: HostCallDeps): void {
       );
       break;
   }
+}
+
+/** A request that no known producer has signed is not carried out, where keys are configured. The mailbox may hold another one. */
+function isClosed(call: Extract<HostCall, { type: 'close' }>, { namespace, sealer }: HostCallDeps): boolean {
+  const { tenant, session, generation, signed = '' } = call;
+  return isSignedClose(sealer, sessionKeys(namespace, tenant, session), generation, signed);
+}
+
+function isCancelled(call: Extract<HostCall, { type: 'cancel' }>, { namespace, sealer }: HostCallDeps): boolean {
+  const { tenant, session, entry, signed = '' } = call;
+  const keys = sessionKeys(namespace, tenant, session);
+  return signedReason(sealer, keys, entry, { reason: '', signed }) !== undefined;
 }
 
 /** The answer to a question about a session. Throws LEASE_LOST when the session is not here. */

@@ -1,5 +1,5 @@
 import type { Sealer } from '@shellfleet/mailbox';
-import { type InputWrite, type InputWritten, sealPlace, writeInput } from '@shellfleet/mailbox';
+import { type InputWrite, type InputWritten, sealPlace, signInputEnd, writeInput } from '@shellfleet/mailbox';
 import { isShellfleetError, LIMITS, type SessionKeys, ShellfleetError, toCommandId } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Feeds, Wake } from '../connection/feeds.ts';
@@ -28,7 +28,7 @@ export interface InputPlace {
 }
 
 /** `bytes`: at most LIMITS.inputWriteBytes. */
-export type InputCall = Omit<InputWrite, 'writer' | 'number' | 'chunks'> & { bytes?: Uint8Array };
+export type InputCall = Omit<InputWrite, 'writer' | 'number' | 'chunks' | 'signed'> & { bytes?: Uint8Array };
 
 /**
  * One call on an open stdin. It is retried under its number until Redis has answered and there is room, and is stored once. Calls on one entry
@@ -41,8 +41,11 @@ export async function sendInput(place: InputPlace, call: InputCall): Promise<Exc
     sealed: context.sealer.seal(plain, sealPlace('input', keys, entryId)),
     bytes: plain.byteLength,
   });
+  const { closes, offset = 0 } = rest;
+  const end = closes && { closes, bytes: offset + bytes.byteLength };
   const write: InputWrite = {
     ...rest,
+    ...(end === undefined ? {} : { signed: signInputEnd(context.sealer, keys, entryId, end) }),
     writer: context.id,
     number: context.nextInputNumber(),
     chunks: [...toPieces(bytes, LIMITS.inputChunkBytes)].map(seal),

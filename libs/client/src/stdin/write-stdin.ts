@@ -1,6 +1,7 @@
 import type { KeyedCallOrder } from '@shellfleet/concurrency';
+import type { InputWritten } from '@shellfleet/mailbox';
 import type { SessionKeys } from '@shellfleet/protocol';
-import type { InputContext } from './send-input.ts';
+import type { InputContext, InputPlace } from './send-input.ts';
 import { sendInput, toInputError, toWrites } from './send-input.ts';
 
 export interface WriteContext extends InputContext {
@@ -21,6 +22,8 @@ export class OpenStdin {
   readonly #context: WriteContext;
   readonly #keys: SessionKeys;
   readonly #entryId: string;
+  /** After the last write of this process. */
+  #offset = 0;
 
   constructor(context: WriteContext, keys: SessionKeys, entryId: string) {
     this.#context = context;
@@ -33,6 +36,7 @@ export class OpenStdin {
       for (const bytes of toWrites(data)) {
         const written = await sendInput({ ...place, signal }, { bytes });
         if (written.type !== 'written') throw toInputError(written, this.#keys, this.#entryId);
+        this.#offset = written.offset;
       }
     });
   }
@@ -40,15 +44,24 @@ export class OpenStdin {
   /** Has no effect on a closed stdin, or after the end of the command. */
   close(): Promise<void> {
     return this.#inOrder(async (place) => {
-      const written = await sendInput(place, { closes: 'end' });
+      const written = await this.#end(place);
       if (written.type === 'not-open' || written.type === 'unknown')
         throw toInputError(written, this.#keys, this.#entryId);
     });
   }
 
-  #inOrder(
-    send: (place: { context: WriteContext; keys: SessionKeys; entryId: string; retryMs: number }) => Promise<void>,
-  ): Promise<void> {
+  /** A signed end names the offset at which it stands, which the other writers may move meanwhile. */
+  async #end(place: InputPlace): Promise<Exclude<InputWritten, { type: 'full' }>> {
+    if (!place.context.sealer.signs) return sendInput(place, { closes: 'end' });
+    let offset = this.#offset;
+    for (;;) {
+      const written = await sendInput(place, { closes: 'end', offset });
+      if (written.type !== 'misplaced') return written;
+      offset = written.offset;
+    }
+  }
+
+  #inOrder(send: (place: InputPlace) => Promise<void>): Promise<void> {
     const [context, keys, entryId] = [this.#context, this.#keys, this.#entryId];
     const call = () => send({ context, keys, entryId, retryMs: RETRY_MS });
     return context.inputOrder.runExclusive(`${keys.session}\n${entryId}`, call);

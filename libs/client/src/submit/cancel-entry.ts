@@ -1,4 +1,4 @@
-import { callHost, cancel, notify } from '@shellfleet/mailbox';
+import { callHost, cancel, notify, type Sealer, signCancel } from '@shellfleet/mailbox';
 import { parseOrThrow, type SessionKeys } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { FleetContext } from '../connection/fleet-context.ts';
@@ -6,6 +6,7 @@ import { attachSession, type OpenContext, type OpenSession } from './open-sessio
 
 /** The part of a view that is needed to cancel an entry. */
 export interface CancelContext extends FleetContext, OpenContext {
+  readonly sealer: Sealer;
   ensureJob(session: OpenSession): Promise<void>;
 }
 
@@ -24,7 +25,8 @@ export async function cancelEntry(
     'COMMAND_INVALID',
     'The cancellation',
   );
-  const cancelled = await cancel(context.redis, keys, entryId, reason);
+  const signed = signCancel(context.sealer, keys, entryId, reason);
+  const cancelled = await cancel(context.redis, keys, entryId, reason, signed);
   switch (cancelled.type) {
     case 'ended': {
       const { event, inbox } = cancelled;
@@ -44,6 +46,7 @@ export async function cancelEntry(
           session,
           generation,
           entry: entryId,
+          signed,
         });
       return true;
     }

@@ -1,5 +1,5 @@
-import { type Closed, callHost, close, notify, readLife } from '@shellfleet/mailbox';
-import type { SessionKeys } from '@shellfleet/protocol';
+import { type Closed, callHost, close, notify, readLife, type Sealer, signClose } from '@shellfleet/mailbox';
+import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
 import type { Feeds } from '../connection/feeds.ts';
 import { isHostAlive } from '../hosts/is-host-alive.ts';
 import { type LeaveContext, leaveLine } from './leave-line.ts';
@@ -7,16 +7,20 @@ import { type LeaveContext, leaveLine } from './leave-line.ts';
 /** The part of a view that is needed to close a session. */
 export interface CloseContext extends LeaveContext {
   readonly feeds: Feeds;
+  readonly sealer: Sealer;
 }
 
-/** Closes a session. Resolves when it is closed, at once when no host has it or its host is unreachable. */
+/**
+ * Closes a session. Resolves when it is closed, at once when no host has it or its host is unreachable. Rejects with UNAUTHORIZED when its host
+ * asks for a signature that is not there.
+ */
 export async function closeSession(
   context: CloseContext,
   keys: SessionKeys,
   generation: string | undefined,
 ): Promise<void> {
-  const { type, host } = await beginClose(context, keys, generation);
-  if (type === 'closing') await untilClosed(context, keys, host);
+  const closed = await beginClose(context, keys, generation);
+  if (closed.type === 'closing') await untilClosed(context, keys, closed);
 }
 
 /** Begins to close a session. When it resolves, the session is closed by its host even if this process ends. */
@@ -27,7 +31,8 @@ export async function beginClose(
 ): Promise<Closed> {
   const { host = '' } = (await readLife(context.redis, keys)) ?? {};
   const outOfReach = host !== '' && !(await isHostAlive(context, host));
-  const closed = await close(context.redis, keys, generation, outOfReach);
+  const sign = (life: string) => signClose(context.sealer, keys, life);
+  const closed = await close(context.redis, keys, generation, outOfReach, sign);
   const { tenant, session } = keys;
   await Promise.all(
     closed.ended.map(({ inbox, entryId, event }) =>
@@ -36,17 +41,17 @@ export async function beginClose(
   );
   if (closed.type === 'closed' && host === '') await leaveLine(context, keys).catch(() => {});
   if (closed.type === 'closing') {
-    const call = { type: 'close', tenant, session, generation: closed.generation } as const;
+    const call = { type: 'close', tenant, session, generation: closed.generation, signed: closed.signed } as const;
     await callHost(context.redis, context.namespace, closed.host, call);
   }
   return closed;
 }
 
-async function untilClosed(context: CloseContext, keys: SessionKeys, host: string): Promise<void> {
+async function untilClosed(context: CloseContext, keys: SessionKeys, { host, generation }: Closed): Promise<void> {
   using wake = await context.feeds.follow(keys.feed);
-  const generation = (await readLife(context.redis, keys))?.generation;
   for (;;) {
     const now = await readLife(context.redis, keys);
+    if (now?.life === 'open' && now.generation === generation) throw refused(keys);
     if (now?.life !== 'closing' || now.generation !== generation) return;
     if (!(await isHostAlive(context, now.host || host))) {
       await beginClose(context, keys, generation);
@@ -54,4 +59,11 @@ async function untilClosed(context: CloseContext, keys: SessionKeys, host: strin
     }
     await wake.next();
   }
+}
+
+function refused({ session }: SessionKeys): ShellfleetError {
+  return new ShellfleetError(
+    'UNAUTHORIZED',
+    `Session ${session} is not closed: its host closes it only when a known key of the tenant has signed that, and that has not expired (SHELLFLEET_SIGNING_KEY). What waited in it has ended.`,
+  );
 }

@@ -1,7 +1,15 @@
 import type { CallOrder } from '@shellfleet/concurrency';
 import { abortable } from '@shellfleet/concurrency';
-import { appendTerminalInput } from '@shellfleet/mailbox';
-import { DEFAULTS, isShellfleetError, parseOrThrow, ShellfleetError, terminalSizeSchema } from '@shellfleet/protocol';
+import { appendTerminalInput, sealPlace } from '@shellfleet/mailbox';
+import {
+  DEFAULTS,
+  isShellfleetError,
+  parseOrThrow,
+  type SessionKeys,
+  ShellfleetError,
+  type TerminalStart,
+  terminalSizeSchema,
+} from '@shellfleet/protocol';
 import { z } from 'zod';
 import { sendOperation } from '../files/run-operation.ts';
 import { askHost } from '../hosts/ask-host.ts';
@@ -69,7 +77,8 @@ export async function openTerminal(
     if (begun.type === 'closed') throw sessionClosed(session.id);
     const host = begun.type === 'unknown' ? '' : begun.host;
     if (host !== '') {
-      const question = { type: 'attach', generation, terminal, rows, columns, term } as const;
+      const start = { generation, rows, columns, term };
+      const question = { type: 'attach', terminal, ...start, signed: sign(context, keys, terminal, start) } as const;
       const asked = askHost(context, host, keys, question, { timeoutMs: ANSWER_WITHIN_MS, signal });
       const { state } = await asked.catch(toNoShell);
       if (state === 'open') return new Terminal(context, session, terminal, { rows, cols: columns }, signal);
@@ -83,6 +92,12 @@ export async function openTerminal(
       sessionId: session.id,
     },
   );
+}
+
+/** It stands before the first message. */
+function sign({ sealer }: TerminalContext, keys: SessionKeys, terminal: string, start: TerminalStart): string {
+  if (!sealer.signs) return '';
+  return sealer.seal(JSON.stringify(start), sealPlace('terminal-input', keys, { terminal, number: 0 }));
 }
 
 /** The host has just released the session: try again. */

@@ -1,4 +1,12 @@
-import { beginToolCall, callHost, readToolCall, sealPlace, type ToolCallRef, toQueueError } from '@shellfleet/mailbox';
+import {
+  beginToolCall,
+  callHost,
+  readToolCall,
+  sealPlace,
+  signToolCancel,
+  type ToolCallRef,
+  toQueueError,
+} from '@shellfleet/mailbox';
 import {
   entryIdSchema,
   LIMITS,
@@ -139,5 +147,6 @@ async function cancel(context: ToolContext, call: ToolCallRef): Promise<void> {
   }
   const { begun } = await readToolCall(redis, fleet, call.id);
   const [host = ''] = begun?.split(' ') ?? [];
-  await callHost(context.redis, context.namespace, host, { type: 'cancel-tool', call: call.id });
+  const signed = signToolCancel(context.sealer, fleet, call);
+  await callHost(context.redis, context.namespace, host, { type: 'cancel-tool', call: call.id, signed });
 }

@@ -6,14 +6,15 @@ const script = defineMailboxScript('host/close-undriven');
 
 /**
  * Begins to close a driven session that has nothing to do and whose driver is gone; with `look` it changes nothing. `undriven`: the look found it
- * so. `stays`: its driver is alive, or it has work.
+ * so. `stays`: its driver is alive, or it has work. `closing-before`: this call changed nothing.
  */
 export async function closeUndriven(
   owner: Owner,
   how: 'close' | 'look',
-): Promise<{ type: 'closing' | 'undriven' | 'stays' } | Fenced> {
+): Promise<{ type: 'closing' | 'closing-before' | 'undriven' | 'stays' } | Fenced> {
   const args = [owner.fence, owner.host, how === 'close' ? '1' : '0'];
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
   if (reply[0] === -1) return FENCED;
+  if (reply[0] === 3) return { type: 'closing-before' };
   return { type: reply[0] === 1 ? 'closing' : reply[0] === 2 ? 'undriven' : 'stays' };
 }

@@ -1,14 +1,15 @@
 -- input: delete the part of the running entry's open stdin that the shell has received, and read the part that follows.
 -- ARGV 3 fence · 4 host · 5 entry · 6 bytes that the shell has received · 7 the offset to read from ·
 --      8 the most bytes to read (one chunk at least)
--- Returns {1, written, closed (end, broken) or '', lapsed, {end, chunk, …}}
+-- Returns {1, written, closed (end, broken) or '', lapsed, {end, chunk, …}, how it was closed as a producer signed it or ''}
 --         lapsed: ms since the lease of its streaming writer expired (0: the lease is valid, or there is none)
 --         {-1} fenced · {-2} not running, or its stdin is not open
 local id = ARGV[5]
 local fence, host, running = unpack(redis.call('HMGET', state, 'fence', 'host', 'running'))
 if fence ~= ARGV[3] or host ~= ARGV[4] then return {-1} end
 local record, chunks = record_key(id), input_key(id)
-local input, stored_written, stored_taken, closed, lease, full = unpack(redis.call('HMGET', record, 'input', 'written', 'taken', 'closed', 'lease', 'full'))
+local input, stored_written, stored_taken, closed, lease, full, signed =
+  unpack(redis.call('HMGET', record, 'input', 'written', 'taken', 'closed', 'lease', 'full', 'closeSigned'))
 if running ~= id or not input then return {-2} end
 local written = tonumber(stored_written or 0)
 local taken = math.min(tonumber(ARGV[6]), written)
@@ -32,4 +33,4 @@ while left > 0 and from < written and #found < 1024 do
   from = tonumber(chunk_end)
 end
 local lapsed = lease and not closed and math.max(0, now_ms() - lease) or 0
-return {1, string.format('%.0f', written), closed or '', string.format('%.0f', lapsed), found}
+return {1, string.format('%.0f', written), closed or '', string.format('%.0f', lapsed), found, signed or ''}

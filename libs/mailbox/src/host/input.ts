@@ -19,6 +19,8 @@ export type InputRead =
       /** Bytes written so far. */
       written: number;
       closed?: 'end' | 'broken';
+      /** How it was closed, as its producer signed it, or empty. */
+      signed: string;
       /** Time since the lease of the streaming submitter expired; 0 while the lease is valid, after the end, and when the stdin is not streamed. */
       lapsedMs: number;
       /** `end`: the offset at which the chunk ends. Its length is known only once it is opened. */
@@ -48,6 +50,7 @@ export async function readInput(
     written: asNumber(reply[1]),
     ...(closed === 'end' || closed === 'broken' ? { closed } : {}),
     lapsedMs: asNumber(reply[3]),
+    signed: asString(reply[5]),
     chunks,
   };
 }

@@ -1,6 +1,6 @@
 -- cancel: end a waiting entry at once; mark a running one, which its host then stops.
 -- ARGV 3 entry · 4 reason · 5 result JSON of an entry that never ran · 6 retention ms · 7 this call's own id
---      8 channel prefix of hosts' wake-ups · 9 wake-up
+--      8 channel prefix of hosts' wake-ups · 9 wake-up · 10 the request as a producer signed it, or ''
 -- Returns {1, event, inbox, 1 the session has work and needs a job · 0} ended while it waited (again, when it arrives twice) ·
 --         {2, host, generation} marked
 --         {0} it had ended before · {-1} unknown
@@ -13,6 +13,7 @@ if entry_state == 'ended' and not repeated then return {0} end
 if entry_state == 'running' then
   write_when_full()
   redis.call('HSETNX', record, 'cancel', ARGV[4])
+  if ARGV[10] ~= '' then redis.call('HSET', record, 'cancelSigned', ARGV[10]) end
   local host, generation = unpack(redis.call('HMGET', state, 'host', 'generation'))
   return {2, host or '', generation or ''}
 end

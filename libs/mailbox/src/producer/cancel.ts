@@ -25,8 +25,17 @@ export function cancelledUnstarted(cancelReason: string): string {
 
 export const CLOSED_UNSTARTED = cancelledUnstarted('session closed');
 
-/** Ends a waiting entry at once; marks a running one, which can then end only as a cancellation. */
-export async function cancel(redis: Redis, keys: SessionKeys, entryId: string, reason: string): Promise<Cancelled> {
+/**
+ * Ends a waiting entry at once; marks a running one, which can then end only as a cancellation. `signed`: the request, for hosts that ask for
+ * signatures.
+ */
+export async function cancel(
+  redis: Redis,
+  keys: SessionKeys,
+  entryId: string,
+  reason: string,
+  signed = '',
+): Promise<Cancelled> {
   const { tenant, session } = keys;
   const wakeUp = encodeWakeUp({ type: 'session', tenant, session });
   const args = [
@@ -37,6 +46,7 @@ export async function cancel(redis: Redis, keys: SessionKeys, entryId: string, r
     randomUUID(),
     keys.wakeUpsPrefix,
     wakeUp,
+    signed,
   ];
   const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
   if (reply[0] === 1) {

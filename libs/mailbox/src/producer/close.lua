@@ -3,6 +3,7 @@
 -- ARGV 3 generation · 4 result JSON of an entry that never ran · 5 '1' when the owner is out of reach ·
 --      6 result JSON of the running entry then
 --      7 retention ms · 8 the most entries that one call cancels · 9 channel prefix of hosts' wake-ups · 10 wake-up
+--      11 the request as a producer signed it, or ''
 -- Returns {state, host or '', {inbox, entry, event, …}}: state 0 closed before or unknown · 1 closed now · 2 closing, its owner ends it ·
 --         3 closing, call again
 local life, generation, host, running = unpack(redis.call('HMGET', state, 'life', 'generation', 'host', 'running'))
@@ -10,6 +11,7 @@ if not life or life == 'closed' or ARGV[3] ~= generation then return {0, '', {}}
 write_when_full()
 local ended = {}
 redis.call('HSET', state, 'life', 'closing')
+if ARGV[11] ~= '' then redis.call('HSET', state, 'closeSigned', ARGV[11]) end
 if running then redis.call('HSETNX', record_key(running), 'cancel', 'session closed') end
 cancel_waiting(tonumber(ARGV[8]), ARGV[4], ARGV[7], ended)
 local code = 2

@@ -13,6 +13,8 @@ export interface Closed {
   host: string;
   /** the life that this call ends */
   generation: string;
+  /** the request as this producer signed it, or empty */
+  signed: string;
   /** entries that this call ended, with the inboxes to notify */
   ended: { inbox: string; entryId: string; event: string }[];
 }
@@ -30,15 +32,18 @@ const CANCELLED_OUT_OF_REACH = JSON.stringify(
 
 /**
  * Ends a life of a session. Waiting entries end at once. The owner ends the rest; when it is out of reach, this call does. Without a
- * generation, the generation of the present life is read first, so that a call that arrives late never ends the next life.
+ * generation, the generation of the present life is read first, so that a call that arrives late never ends the next life. `sign` makes the
+ * request for hosts that ask for signatures.
  */
 export async function close(
   redis: Redis,
   keys: SessionKeys,
   generation: string | undefined,
   ownerOutOfReach: boolean,
+  sign: (generation: string) => string = () => '',
 ): Promise<Closed> {
   const life = generation ?? (await redis.hget(keys.state, 'generation').catch(throwQueueError));
+  const signed = life === null ? '' : sign(life);
   const args = [
     life ?? '',
     CLOSED_UNSTARTED,
@@ -48,6 +53,7 @@ export async function close(
     CANCELLED_IN_ONE_CALL,
     keys.wakeUpsPrefix,
     encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),
+    signed,
   ];
   const ended: Closed['ended'] = [];
   for (;;) {
@@ -55,7 +61,7 @@ export async function close(
     ended.push(...toEnded(asArray(reply[2], script.name)));
     if (reply[0] === 3) continue; // the loop ends when no entry waits: a closing life accepts none
     const type = reply[0] === 2 ? 'closing' : reply[0] === 1 ? 'closed' : 'closed-before';
-    return { type, host: asString(reply[1]), generation: life ?? '', ended };
+    return { type, host: asString(reply[1]), generation: life ?? '', signed, ended };
   }
 }
 

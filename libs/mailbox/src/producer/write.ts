@@ -14,7 +14,12 @@ export interface InputWrite {
   chunks?: readonly { sealed: string; bytes: number }[];
   /** `broken`: the rest of the stdin will never arrive, and the command is stopped. */
   closes?: 'end' | 'broken';
-  /** The offset at which the write must begin, else it is refused. A streaming submitter detects thereby that Redis has lost data. */
+  /** How it closes, as its producer signed it. */
+  signed?: string;
+  /**
+   * The offset at which the write must begin, else it is refused. A streaming submitter detects thereby that Redis has lost data. Other writers
+   * may give one only when they close it.
+   */
   offset?: number;
   /** Lease of a streaming submitter: it counts as gone when it does not call again within this time. */
   leaseMs?: number;
@@ -36,7 +41,7 @@ export async function writeInput(
   redis: Redis,
   keys: SessionKeys,
   entryId: string,
-  { writer, number, chunks = [], closes, offset, leaseMs }: InputWrite,
+  { writer, number, chunks = [], closes, signed, offset, leaseMs }: InputWrite,
 ): Promise<InputWritten> {
   const reply = asArray(
     await runOnSession(redis, script, keys, [
@@ -50,6 +55,7 @@ export async function writeInput(
       LIMITS.inputUnreadChunks,
       keys.wakeUpsPrefix,
       encodeWakeUp({ type: 'input', tenant: keys.tenant, session: keys.session }),
+      signed ?? '',
       ...chunks.flatMap(({ bytes, sealed }) => [bytes, sealed]),
     ]),
     script.name,

@@ -17,11 +17,15 @@ import type { SealPlace } from '../seal-place.ts';
 
 const SIGNED_KINDS: ReadonlySet<SealPlace['kind']> = new Set([
   'spec',
+  'close',
   'payload',
+  'cancel',
   'file',
   'input',
+  'input-end',
   'terminal-input',
   'tool-args',
+  'tool-cancel',
   'approval-answer',
 ]);
 

@@ -19,13 +19,25 @@ export interface KnownKeys {
 }
 
 export interface Verifier {
-  /** Throws UNAUTHORIZED unless a known key of the tenant signed exactly this value for this place. Its expiry is not looked at. */
+  /**
+   * Throws UNAUTHORIZED unless a known key of the tenant signed exactly this value for this place. Of what a host acts on when it opens it, the
+   * signature must not have expired; that of an entry, a session or an answer is looked at later.
+   */
   verify(value: SignedValue, place: SealPlace): Signature;
-  /** Throws UNAUTHORIZED: the value was sealed for another place, or altered. */
-  refuse(place: SealPlace): never;
+  /** Throws UNAUTHORIZED. Without a problem: the value was sealed for another place, or altered. */
+  refuse(place: SealPlace, problem?: string): never;
 }
 
 const ED25519_SIGNATURE_BYTES = 64;
+/** A host acts on them when it opens them. */
+const USED_AT_ONCE: ReadonlySet<SealPlace['kind']> = new Set([
+  'close',
+  'cancel',
+  'input-end',
+  'terminal-input',
+  'tool-args',
+  'tool-cancel',
+]);
 
 /** `onRefused`: what was refused, and which part of the check failed, for the audit and the log of the operator. */
 export function createVerifier(
@@ -39,7 +51,8 @@ export function createVerifier(
     throw unauthorized();
   };
   return {
-    refuse: (place) => refuse(place, 'it was altered, or stands in another place than the one it was made for'),
+    refuse: (place, problem = 'it was altered, or stands in another place than the one it was made for') =>
+      refuse(place, problem),
     verify(value, place) {
       const keys = place.kind === 'approval-answer' ? approversById : producersById;
       const verified = check(value, place, keys);
@@ -72,6 +85,7 @@ function check(
     signature.byteLength === ED25519_SIGNATURE_BYTES && signature.toString('base64url') === header.signature;
   if (!isExact || !verify(null, toStatement(plain, place, header), known.publicKey, signature))
     return `the signature by ${known.id} is not of this value in this place`;
+  if (USED_AT_ONCE.has(place.kind) && header.expiresAt <= Date.now()) return `the signature by ${known.id} has expired`;
   return { signer: known.id, key: header.key, expiresAt: header.expiresAt };
 }
 

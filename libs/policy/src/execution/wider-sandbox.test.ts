@@ -106,6 +106,31 @@ test.each<[string, object, WiderSettings['escalation'], string]>([
   expect(widen(spec, escalation)).toEqual({ refusal: expect.stringContaining(reason) });
 });
 
+const TARGET = { path: '/srv/a', target: '/srv/project' };
+test.each<[string[], (string | object)?]>([
+  [['bash', '--login']],
+  [['bash', '--rcfile', '/workspace/rc', '-i']],
+  [['sh', '/workspace/first.sh']],
+  [['zsh']],
+  [['env', 'bash']],
+  [['./bash']],
+  [['/usr/../workspace/bash']],
+  [['//workspace/bash']],
+  [['/workspace/bin/bash']],
+  [['/srv/project/bash'], TARGET],
+  [['busybox']],
+  [['busybox', 'sh', '-l']],
+])('a session with the shell %j cannot leave: it might read its files first', (shell, workspace = '/srv/a') => {
+  expect(widen({ shell, workspace }, { network: 'full' })).toEqual({ refusal: expect.stringContaining('its shell') });
+});
+
+test.each([[['bash']], [['/bin/bash', '--norc', '--noprofile']], [['/bin/dash']], [['/bin/busybox', 'ash']]])(
+  'a session with the shell %j can leave',
+  (shell) => {
+    expect(widen({ shell }, { network: 'full' })).toMatchObject({ spec: { shell } });
+  },
+);
+
 test('without settings of the operator nothing leaves', () => {
   const refusal = 'this host has no wider sandbox';
   expect(widenSandbox(sessionSpecSchema.parse({ workspace: '/srv/a' }), undefined)).toEqual({ refusal });

@@ -6,6 +6,7 @@ import {
   type SandboxMode,
   workspaceOf,
 } from '@shellfleet/protocol';
+import { WORKSPACE_PATH } from './folders.ts';
 import { isWithinPatterns } from './host-patterns.ts';
 import {
   checkSandbox,
@@ -54,6 +55,9 @@ const NOTHING_TO_LEAVE = (policy: PolicyName) => `the session has no sandbox to 
 const NO_SHARED_FILES =
   'the files of a docker session without a workspace are in its own container, and no other sandbox sees them';
 
+const READS_FILES =
+  'its shell is not plainly bash, dash, ash or sh of the system, and might read files of the session before the command';
+
 /**
  * The wider sandbox of a session's commands. `refusal`, the end of a sentence: why they cannot leave. `settings`: undefined where the
  * operator names none.
@@ -66,6 +70,8 @@ export function widenSandbox(
   const { type } = spec.policy;
   if (type === 'host' || !resolveSandbox(spec).sandboxed) return { refusal: NOTHING_TO_LEAVE(type) };
   if (type === 'docker' && workspaceOf(spec) === undefined) return { refusal: NO_SHARED_FILES };
+  const target = workspaceOf(spec)?.target ?? WORKSPACE_PATH;
+  if (!readsNoFile(spec.shell, [WORKSPACE_PATH, target])) return { refusal: READS_FILES };
   const wider = widen(spec, settings);
   if ('refusal' in wider) return wider;
   return { spec: { ...withoutNarrowing(spec, wider.sandbox), sandbox: wider.sandbox }, allowances: wider.allowances };
@@ -112,6 +118,23 @@ function widen(
   };
   const issues = checkSandbox({ ...session, sandbox }, allowances);
   return issues.length === 0 ? { sandbox, allowances } : { refusal: describe(issues) };
+}
+
+/** Shells that read no file when they run a script, if no variable names one. */
+const SHELLS = ['bash', 'dash', 'ash', 'sh'];
+const HARMLESS_OPTIONS = ['--norc', '--noprofile', '--posix', '-p'];
+
+/** Whether the shell of a session reads nothing that the session can write, its program included. `folders`: those of the session. */
+function readsNoFile(shell: readonly string[] | undefined, folders: readonly string[]): boolean {
+  if (shell === undefined) return true;
+  const [program = '', ...words] = shell;
+  const names = program.split('/');
+  const isRelative = names.length > 1 && names[0] !== '';
+  const isSessions = folders.some((folder) => program.startsWith(`${folder}/`));
+  if (isRelative || isSessions || names.slice(1).some((name) => name === '..' || name === '')) return false;
+  const name = names.at(-1) ?? '';
+  const applet = name === 'busybox' ? words.shift() : name;
+  return SHELLS.includes(applet ?? '') && words.every((word) => HARMLESS_OPTIONS.includes(word));
 }
 
 function isBroader(network: NetworkAccess, own: ResolvedSandbox, hosts: readonly string[]): boolean {

@@ -17,6 +17,9 @@ export const KEEPER_FOLDER = '/.shellfleet';
 /** The keeper's own folder, for scripts of commands and the FIFOs of their output. */
 const RUN_FOLDER = '/run/shellfleet';
 
+/** With the identity of the mounted folder, and where it is mounted; the keeper compares them. */
+export const WORKSPACE_VARIABLE = 'SF_WORKSPACE';
+
 const MIB = 1024 * 1024;
 /** A command, its input and a part of a file are at most 1 MiB each; a saved shell state may be larger. */
 const RUN_FOLDER_BYTES = 16 * MIB;
@@ -35,12 +38,14 @@ export interface ContainerRequest {
   hasPasswd: boolean;
   /** The shell that the session's spec names, if any. */
   shell: string[];
+  /** Further variables, `NAME=value`, which replace those of the image. Default: none. */
+  env?: string[] | undefined;
 }
 
 const SECCOMP = JSON.stringify(sessionSeccompProfile());
 
 export function toContainerOptions(request: ContainerRequest): ContainerCreateOptions {
-  const { plan, workspaceIdentity, transport, secrets, shell } = request;
+  const { plan, workspaceIdentity, transport, secrets, shell, env } = request;
   const overAttach = transport === 'attach';
   return {
     name: request.name,
@@ -48,10 +53,13 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
     Labels: request.labels,
     // Only these two are secrets, and they are only in the environment: the keeper wipes them before the shell starts (SANDBOX-2).
     Env: [
+      ...(env ?? []),
       `HOME=${WORKSPACE_PATH}`,
       `SF_TOKEN=${secrets.token}`,
       ...(overAttach ? [`SF_SYNC=${secrets.syncWord}`] : []),
-      ...(workspaceIdentity === undefined ? [] : [`SF_WORKSPACE=${workspaceIdentity}:${plan.workspace?.target}`]),
+      ...(workspaceIdentity === undefined
+        ? []
+        : [`${WORKSPACE_VARIABLE}=${workspaceIdentity}:${plan.workspace?.target}`]),
       ...(plan.network === 'limited' ? Object.entries(egressEnv(KEEPER_FOLDER)).map((pair) => pair.join('=')) : []),
     ],
     Entrypoint: [`${KEEPER_FOLDER}/keeper`, overAttach ? '-' : `${KEEPER_FOLDER}/socket`],

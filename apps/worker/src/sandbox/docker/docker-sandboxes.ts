@@ -5,13 +5,15 @@ import type { Duplex } from 'node:stream';
 import { abortable, withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from '@shellfleet/policy';
-import { type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import type { ResolvedSessionSpec } from '@shellfleet/protocol';
 import type Docker from 'dockerode';
 import type { Logger } from 'pino';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { makeWorkspace } from '../make-workspace.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
 import {
+  type Beside,
+  type CreateOptions,
   type FoundSandbox,
   type KeeperLink,
   MissingImage,
@@ -25,7 +27,8 @@ import { sandboxName } from '../sandbox-name.ts';
 import { openSessionFolders, type SessionFolders } from '../session-folder.ts';
 import { AttachStream } from './attach-stream.ts';
 import { ContainerDisks } from './container-disks.ts';
-import { HOSTS, HOSTS_FILE, KEEPER_FOLDER, PASSWD_FILE, toContainerOptions } from './container-options.ts';
+import { isMounted, listFiles } from './container-files.ts';
+import { HOSTS, HOSTS_FILE, PASSWD_FILE, toContainerOptions } from './container-options.ts';
 import { createContainer } from './create-container.ts';
 import { DeathWatch } from './death-watch.ts';
 import { readDiskQuota } from './disk-quota.ts';
@@ -42,10 +45,12 @@ import { Engine, type EngineTimes } from './engine.ts';
 import { ensureFullNetwork } from './full-network.ts';
 import { Images } from './images.ts';
 import { hostFilter, ofHost, ofNamespace, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
+import { checkSameWorkspace, type OwnContainer, readOwnContainer, safeEnv } from './own-container.ts';
 import { Runtimes } from './runtimes.ts';
 import { SessionPasswd } from './session-passwd.ts';
 import { SessionUids, type UidRange } from './session-uids.ts';
-import { createTar, type TarEntry } from './tar.ts';
+import { createTar } from './tar.ts';
+import { withoutSharedFolder, withoutUid } from './unavailable.ts';
 import { hasVolumes, openWorkspaceFolder } from './workspace-folder.ts';
 
 /** A removal that takes longer is left to the next sweep: nobody waits for it. */
@@ -115,44 +120,66 @@ class DockerSandboxes implements Sandboxes {
     if ((this.#options.allowances.runtimes ?? []).length > 0) await this.#runtimes.probe();
   }
 
-  async create(
-    session: SessionRef,
-    spec: ResolvedSessionSpec,
-    options: { signal?: AbortSignal } = {},
-  ): Promise<Sandbox> {
+  async create(session: SessionRef, spec: ResolvedSessionSpec, options: CreateOptions = {}): Promise<Sandbox> {
+    const { beside, signal } = options;
     const diskQuota = spec.limits?.diskBytes !== undefined && (await readDiskQuota(this.#engine));
     const { bounds, ...allowed } = this.#options.allowances;
-    const allowances = { ...allowed, ownUids: this.#uids !== undefined, bounds: { ...bounds, diskQuota } };
+    const allowances = {
+      ...{ ...allowed, ownUids: this.#uids !== undefined, bounds: { ...bounds, diskQuota } },
+      ...(beside === undefined ? {} : { sandbox: beside.allowances }),
+    };
     const plan = planDocker(await withRealWorkspace(spec), allowances);
     await this.#runtimes.require(plan.runtime);
     if (plan.network === 'full') await ensureFullNetwork(this.#engine);
     if (plan.network === 'limited' && this.#options.transport === 'attach') throw withoutSharedFolder();
-    const create = (image: string) => this.#create(session, spec, { ...plan, image }, options.signal);
+    if (beside !== undefined) return this.#createBeside(session, spec, plan, beside, signal);
+    const create = (image: string) => this.#create(session, spec, { ...plan, image }, signal);
     return create(plan.image).catch((error: unknown) => {
       if (!(error instanceof MissingImage) || plan.otherwiseImage === undefined) throw error;
       return create(plan.otherwiseImage);
     });
   }
 
+  /** SANDBOX-4 */
+  async #createBeside(
+    session: SessionRef,
+    spec: ResolvedSessionSpec,
+    plan: DockerPlan,
+    { sandboxId }: Beside,
+    signal: AbortSignal | undefined,
+  ): Promise<Sandbox> {
+    const name = `shellfleet-${sandboxName(session, sandboxId)}`;
+    const own = await readOwnContainer(this.#engine, name, plan.workspace?.target ?? WORKSPACE_PATH).catch(
+      (error: unknown) => {
+        throw toShellfleetError(error, "reading a session's own container");
+      },
+    );
+    return this.#create(session, spec, { ...plan, image: own.image }, signal, { ...own, sandboxId });
+  }
+
+  /** `own`: the container of the session beside which this one is made. */
   async #create(
     session: SessionRef,
     spec: ResolvedSessionSpec,
     planned: DockerPlan,
     signal: AbortSignal | undefined,
+    own?: OwnContainer & { sandboxId: string },
   ): Promise<Sandbox> {
     const { hostId, transport, allowances } = this.#options;
     const sandboxId = randomBytes(6).toString('hex');
-    const uid = spec.user === undefined ? this.#takeUid(sandboxId) : undefined;
+    const uid = spec.user === undefined ? (own?.uid ?? this.#takeUid(sandboxId)) : undefined;
     const plan = uid === undefined ? planned : { ...planned, user: `${uid}:${uid}`, owner: { uid, gid: uid } };
     const labels = {
       ...{ session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION },
       ...(uid === undefined ? {} : { uid }),
+      ...(own === undefined ? {} : { beside: own.sandboxId }),
     };
-    if (plan.workspace !== undefined && transport === 'socket')
+    if (plan.workspace !== undefined && transport === 'socket' && own === undefined)
       await makeWorkspace(plan.workspace.path, allowances.workspaces, plan.owner);
     const workspace = await openWorkspaceFolder(plan.workspace?.path, allowances.workspaces, transport);
     this.#used.set(sandboxId, nameOf(labels));
     try {
+      if (own !== undefined) checkSameWorkspace(own, plan, workspace);
       const folder = await this.#folders.create(nameOf(labels));
       const request = {
         plan,
@@ -161,6 +188,7 @@ class DockerSandboxes implements Sandboxes {
         labels,
         folder: folder.path,
         passwd: await this.#writePasswd(plan.image, labels, folder.path),
+        env: own && safeEnv(own, plan.workspace?.target ?? WORKSPACE_PATH),
       };
       const containerId = await this.#createContainer(request);
       const sandbox = this.#toSandbox(containerId, plan.image, labels, Date.now());
@@ -191,6 +219,8 @@ class DockerSandboxes implements Sandboxes {
     return own.map(({ labels, Id, Image, Created, State }) => {
       const state = toFoundState(State);
       this.#used.set(labels.sandboxId, nameOf(labels));
+      if (labels.beside !== undefined)
+        return { sandbox: this.#toSandbox(Id, Image, labels, Created * 1_000), state: 'beside' };
       if (labels.uid !== undefined) this.#uids?.keep(labels.sandboxId, labels.uid);
       return { sandbox: this.#toSandbox(Id, Image, labels, Created * 1_000, state === 'running'), state };
     });
@@ -254,10 +284,7 @@ class DockerSandboxes implements Sandboxes {
     if (this.#uids === undefined) return undefined;
     const uid = this.#uids.take(sandboxId);
     if (uid !== undefined) return uid;
-    const issues = [{ path: 'user', message: 'every uid of this host is in use' }];
-    throw new ShellfleetError('SANDBOX_UNAVAILABLE', 'Every uid of SHELLFLEET_UIDS is in use on this host.', {
-      issues,
-    });
+    throw withoutUid();
   }
 
   /** Undefined where all sessions have the same user. */
@@ -276,12 +303,14 @@ class DockerSandboxes implements Sandboxes {
     labels: SandboxLabels;
     folder: string;
     passwd: string | undefined;
+    env: string[] | undefined;
   }): Promise<string> {
-    const { plan, workspaceIdentity, shell, labels, folder, passwd } = made;
+    const { plan, workspaceIdentity, shell, labels, folder, passwd, env } = made;
     const request = toContainerOptions({
       plan,
       workspaceIdentity,
       shell,
+      env,
       transport: labels.transport,
       secrets: deriveKeeperSecrets(this.#options.hostKey, labels.session, labels.sandboxId),
       labels: toLabels(labels),
@@ -303,25 +332,12 @@ class DockerSandboxes implements Sandboxes {
     if (mounts.some(({ Type: type }) => type === 'volume')) throw hasVolumes(image);
   }
 
-  /** Files that the container needs before it starts: a workspace owned by its user, which the engine would create as root. */
   async #fill(
     containerId: string,
     { plan, passwd }: { plan: DockerPlan; passwd: string | undefined },
     transport: SandboxTransport,
   ): Promise<void> {
-    const entries: TarEntry[] = [];
-    if (!plan.readOnlyRootfs && plan.workspace?.target !== WORKSPACE_PATH) {
-      entries.push({ path: `${WORKSPACE_PATH.slice(1)}/`, mode: 0o755, ...plan.owner });
-    }
-    if (!isMounted(plan, transport)) {
-      const folder = `${KEEPER_FOLDER.slice(1)}/`;
-      const data = await this.#folders.keeper();
-      entries.push({ path: folder, mode: 0o755, uid: 0, gid: 0 });
-      entries.push({ path: `${folder}keeper`, mode: 0o555, uid: 0, gid: 0, data });
-      entries.push({ path: 'etc/hosts', mode: 0o644, uid: 0, gid: 0, data: Buffer.from(HOSTS) });
-      if (passwd !== undefined)
-        entries.push({ path: 'etc/passwd', mode: 0o644, uid: 0, gid: 0, data: Buffer.from(passwd) });
-    }
+    const entries = await listFiles(plan, passwd, transport, () => this.#folders.keeper());
     if (entries.length === 0) return;
     const archive = await createTar(entries);
     await this.#engine.call((docker, abortSignal) =>
@@ -380,22 +396,6 @@ class DockerSandboxes implements Sandboxes {
     const open = () => container.attach(streams).then((socket) => new AttachStream(socket as Duplex));
     return { type: 'attach', token, syncWord, open };
   }
-}
-
-/** Over attach no folder of the host is mounted, because the engine may be on another machine. A read-only root accepts no archive. */
-function isMounted(plan: DockerPlan, transport: SandboxTransport): boolean {
-  return transport === 'socket' || plan.readOnlyRootfs;
-}
-
-function withoutSharedFolder(): ShellfleetError {
-  const message = "this host reaches its containers over attach, so it cannot share the proxy's socket with one";
-  return new ShellfleetError(
-    'SANDBOX_UNAVAILABLE',
-    `The host cannot give a session the network 'limited': ${message}.`,
-    {
-      issues: [{ path: 'sandbox.network', message }],
-    },
-  );
 }
 
 function nameOf({ session, sandboxId }: SandboxLabels): string {

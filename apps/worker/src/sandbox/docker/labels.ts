@@ -13,6 +13,8 @@ export interface SandboxLabels {
   keeperProtocol: number;
   /** Of the session's processes, where each session has one of its own. */
   uid?: number;
+  /** Id of the sandbox of the session beside which this one is. */
+  beside?: string;
 }
 
 const schema = z.object({
@@ -27,13 +29,18 @@ const schema = z.object({
     .string()
     .regex(/^[0-9]{1,9}$/)
     .optional(),
+  beside: z
+    .string()
+    .regex(/^[0-9a-f]{12}$/)
+    .optional(),
 });
 
 export function toLabels(labels: SandboxLabels): Record<string, string> {
-  const { session, hostId, sandboxId, transport, keeperProtocol, uid } = labels;
+  const { session, hostId, sandboxId, transport, keeperProtocol, uid, beside } = labels;
   const values = {
     ...{ ...session, host: hostId, sandbox: sandboxId, transport, 'keeper-protocol': String(keeperProtocol) },
     ...(uid === undefined ? {} : { uid: String(uid) }),
+    ...(beside === undefined ? {} : { beside }),
   };
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [PREFIX + name, value]));
 }
@@ -53,6 +60,7 @@ export function parseLabels(labels: Record<string, string>): SandboxLabels | und
     transport,
     keeperProtocol: Number(values['keeper-protocol']),
     ...(values.uid === undefined ? {} : { uid: Number(values.uid) }),
+    ...(values.beside === undefined ? {} : { beside: values.beside }),
   };
 }
 

@@ -17,7 +17,16 @@ import { egressEnv } from '../egress-env.ts';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { makeWorkspace } from '../make-workspace.ts';
 import { withRealWorkspace } from '../real-workspace.ts';
-import type { FoundSandbox, KeeperLink, Sandbox, SandboxDeath, Sandboxes, SessionRef } from '../sandbox.ts';
+import type {
+  Beside,
+  CreateOptions,
+  FoundSandbox,
+  KeeperLink,
+  Sandbox,
+  SandboxDeath,
+  Sandboxes,
+  SessionRef,
+} from '../sandbox.ts';
 import { sandboxName } from '../sandbox-name.ts';
 import { openSessionFolders, type SessionFolders } from '../session-folder.ts';
 import type { ControlGroups } from './control-groups/control-groups.ts';
@@ -29,6 +38,7 @@ import { isAlive, killAndWait, type LiveProcess } from './live-process.ts';
 import { probe } from './probe.ts';
 import { ProcessWatch } from './process-watch.ts';
 import { type HostRecord, openRecords, type RecordFolder, type Records } from './records.ts';
+import { checkSameWorkspace } from './same-workspace.ts';
 import { openTemporaryWorkspaces, type TemporaryWorkspaces } from './temporary-workspaces.ts';
 import { unavailable } from './unavailable.ts';
 import { noWall, type Wall } from './wall.ts';
@@ -129,18 +139,24 @@ export class HostSandboxes implements Sandboxes {
     await probe({ ...request, ...none, ...opened, wall, wallProgram }, { records, workspaces, sockets, keys });
   }
 
-  async create(session: SessionRef, given: ResolvedSessionSpec): Promise<Sandbox> {
-    const { groups, records, folders, workspaces, wall } = this.#parts;
+  async create(
+    session: SessionRef,
+    given: ResolvedSessionSpec,
+    { beside }: Pick<CreateOptions, 'beside'> = {},
+  ): Promise<Sandbox> {
+    const { groups, records, folders, wall } = this.#parts;
     const spec = await withRealWorkspace(given);
-    const { plan, program } = wall.plan(spec, this.#allowances);
+    const { plan, program } = wall.plan(spec, this.#allowancesOf(beside));
     const sandboxId = randomBytes(6).toString('hex');
     const name = sandboxName(session, sandboxId);
-    const record: HostRecord = { session, sandboxId, keeperProtocol: KEEPER_PROTOCOL_VERSION, createdAt: Date.now() };
+    const record: HostRecord = {
+      ...{ session, sandboxId, keeperProtocol: KEEPER_PROTOCOL_VERSION, createdAt: Date.now() },
+      ...(beside === undefined ? {} : { beside: beside.sandboxId }),
+    };
     try {
       await records.at(name).write(record); // HOST-POLICY-1
       const folder = await folders.create(name);
-      if (plan.workspace !== undefined) await makeWorkspace(plan.workspace, this.#options.workspaces, this.#parts.user);
-      const workspace = plan.workspace ?? (await workspaces.create(name));
+      const workspace = await this.#workspaceOf(name, plan, record);
       const joined = plan.group === undefined ? [] : ((await groups?.create(name, plan.group)) ?? []);
       const start = () =>
         this.#launch(name, record, spec, plan, { folder: folder.path, workspace, joined, wall: program });
@@ -149,6 +165,14 @@ export class HostSandboxes implements Sandboxes {
       await this.#remove(name);
       throw error;
     }
+  }
+
+  /** Beside another sandbox it is that one's, and never made: SANDBOX-4. */
+  async #workspaceOf(name: string, plan: HostPlan, { session, beside }: HostRecord): Promise<string> {
+    const { workspaces, user } = this.#parts;
+    if (beside !== undefined) return plan.workspace ?? workspaces.at(sandboxName(session, beside));
+    if (plan.workspace !== undefined) await makeWorkspace(plan.workspace, this.#options.workspaces, user);
+    return plan.workspace ?? workspaces.create(name);
   }
 
   /** Sessions of this policy run no image. */
@@ -174,6 +198,10 @@ export class HostSandboxes implements Sandboxes {
         continue;
       }
       if (record.session.namespace !== this.#options.namespace) continue;
+      if (record.beside !== undefined) {
+        found.push({ sandbox: this.#toSandbox(name, record, {}), state: 'beside' });
+        continue;
+      }
       const process_ = await records.at(name).process();
       const isRunning = process_ !== undefined && (await isAlive(process_));
       const sandbox = this.#toSandbox(name, record, isRunning ? { running: process_ } : {});
@@ -192,7 +220,12 @@ export class HostSandboxes implements Sandboxes {
   }
 
   get #allowances(): HostAllowances {
-    const { workspaces, bounds, sandbox } = this.#options;
+    return this.#allowancesOf(undefined);
+  }
+
+  #allowancesOf(beside: Beside | undefined): HostAllowances {
+    const { workspaces, bounds } = this.#options;
+    const sandbox = beside?.allowances ?? this.#options.sandbox;
     return {
       workspaces,
       bounds: { ...bounds, diskQuota: false },
@@ -244,7 +277,7 @@ export class HostSandboxes implements Sandboxes {
 
   async #launch(
     name: string,
-    { session, sandboxId }: HostRecord,
+    { session, sandboxId, beside }: HostRecord,
     spec: ResolvedSessionSpec,
     plan: HostPlan,
     made: { folder: string; workspace: string; joined: string[]; wall: string[] },
@@ -286,6 +319,10 @@ export class HostSandboxes implements Sandboxes {
     });
     const process_ = await record.process();
     if (process_ === undefined) throw new Error(`the launcher of ${name} did not record its process`);
+    if (beside !== undefined) {
+      const own = await records.at(sandboxName(session, beside)).process();
+      await checkSameWorkspace(own, process_, wall.policy);
+    }
     return process_;
   }
 

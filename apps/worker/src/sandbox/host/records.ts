@@ -12,6 +12,8 @@ const recordSchema = z.object({
   sandboxId: z.string().regex(/^[0-9a-f]{12}$/),
   keeperProtocol: z.number().int(),
   createdAt: z.number(),
+  /** Id of the sandbox of the session beside which this one is. */
+  beside: z.string().optional(),
 });
 export type HostRecord = z.infer<typeof recordSchema>;
 

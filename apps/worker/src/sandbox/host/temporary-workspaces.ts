@@ -11,6 +11,7 @@ const PREFIX = 'shellfleet-';
 
 export interface TemporaryWorkspaces {
   create(name: string): Promise<string>;
+  at(name: string): string;
   /** Does nothing when it is missing. */
   remove(name: string): Promise<void>;
   /** The names of all folders. */
@@ -23,6 +24,7 @@ export async function openTemporaryWorkspaces(parent: string, user: HostUser): P
   const folder = await realpath(parent);
   const pathOf = (name: string) => join(folder, PREFIX + name);
   return {
+    at: pathOf,
     async create(name) {
       const path = pathOf(name);
       await mkdir(path, { mode: 0o700 });

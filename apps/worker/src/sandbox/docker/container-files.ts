@@ -1,0 +1,32 @@
+import { type DockerPlan, WORKSPACE_PATH } from '@shellfleet/policy';
+import type { SandboxTransport } from '../sandbox.ts';
+import { HOSTS, KEEPER_FOLDER } from './container-options.ts';
+import type { TarEntry } from './tar.ts';
+
+/** Files that the container needs before it starts: a workspace owned by its user, which the engine would create as root. */
+export async function listFiles(
+  plan: DockerPlan,
+  passwd: string | undefined,
+  transport: SandboxTransport,
+  readKeeper: () => Promise<Buffer>,
+): Promise<TarEntry[]> {
+  const entries: TarEntry[] = [];
+  if (!plan.readOnlyRootfs && plan.workspace?.target !== WORKSPACE_PATH) {
+    entries.push({ path: `${WORKSPACE_PATH.slice(1)}/`, mode: 0o755, ...plan.owner });
+  }
+  if (!isMounted(plan, transport)) {
+    const folder = `${KEEPER_FOLDER.slice(1)}/`;
+    const data = await readKeeper();
+    entries.push({ path: folder, mode: 0o755, uid: 0, gid: 0 });
+    entries.push({ path: `${folder}keeper`, mode: 0o555, uid: 0, gid: 0, data });
+    entries.push({ path: 'etc/hosts', mode: 0o644, uid: 0, gid: 0, data: Buffer.from(HOSTS) });
+    if (passwd !== undefined)
+      entries.push({ path: 'etc/passwd', mode: 0o644, uid: 0, gid: 0, data: Buffer.from(passwd) });
+  }
+  return entries;
+}
+
+/** Over attach no folder of the host is mounted, because the engine may be on another machine. A read-only root accepts no archive. */
+export function isMounted(plan: DockerPlan, transport: SandboxTransport): boolean {
+  return transport === 'socket' || plan.readOnlyRootfs;
+}

@@ -1,0 +1,79 @@
+import { posix } from 'node:path';
+import type { DockerPlan } from '@shellfleet/policy';
+import { ShellfleetError } from '@shellfleet/protocol';
+import type Docker from 'dockerode';
+import { WORKSPACE_VARIABLE } from './container-options.ts';
+import type { Engine } from './engine.ts';
+import { parseLabels } from './labels.ts';
+import type { WorkspaceFolder } from './workspace-folder.ts';
+
+// The container of a session, for a second one beside it (SANDBOX-4): the same image and the same folder, whatever their names mean by now.
+
+/** What runc gives a container whose image has no PATH. */
+const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+/** Folders of a container that its session can write to, wherever it is mounted. Links in an image are the image's own. */
+const WRITABLE = ['/workspace', '/tmp', '/var/tmp', '/dev', '/proc', '/run', '/var/run'];
+/** Files that a shell reads before its first command. */
+const READ_BY_SHELLS = ['BASH_ENV', 'ENV'];
+
+export interface OwnContainer {
+  /** By id: its name may mean another one by now. */
+  image: string;
+  /** The folder of the host that is mounted as its workspace, and the identity under which it was opened. */
+  workspace: { path: string; identity: string | undefined } | undefined;
+  env: readonly string[];
+  /** Of its processes, where each session has one of its own. */
+  uid: number | undefined;
+}
+
+/** `name`: of the container. Throws what the engine answers when it is gone. */
+export async function readOwnContainer(engine: Engine, name: string, target: string): Promise<OwnContainer> {
+  const inspect = (docker: Docker, abortSignal: AbortSignal) => docker.getContainer(name).inspect({ abortSignal });
+  const { Image: image, Config: config, Mounts: mounts } = await engine.call(inspect);
+  const env = config.Env ?? [];
+  const mounted = mounts.find(({ Destination: at }) => at === target);
+  const identity = variable(env, WORKSPACE_VARIABLE)?.split(':').slice(0, 2).join(':');
+  const workspace = mounted === undefined ? undefined : { path: mounted.Source, identity };
+  return { image, env, workspace, uid: parseLabels(config.Labels)?.uid };
+}
+
+/** Throws SANDBOX_UNAVAILABLE when the opened folder is another one than that of the session. */
+export function checkSameWorkspace(
+  { workspace: own }: OwnContainer,
+  { workspace }: DockerPlan,
+  { identity }: WorkspaceFolder,
+): void {
+  if (own !== undefined && own.path === workspace?.path && own.identity === identity) return;
+  const message = 'is another folder now than the one that the session has';
+  throw new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The folder ${workspace?.path} was replaced while the session has it, so no other sandbox can have the same. Nothing was run.`,
+    { issues: [{ path: 'workspace', message }] },
+  );
+}
+
+/**
+ * Variables that replace those of the image in a container beside another one, so that no program and no library comes from a folder of the
+ * session. `target`: where the workspace is mounted.
+ */
+export function safeEnv({ env }: Pick<OwnContainer, 'env'>, target: string): string[] {
+  const isSafe = (folder: string) => isOutside(folder, [target, ...WRITABLE]);
+  const path = (variable(env, 'PATH') ?? '').split(':').filter(isSafe).join(':');
+  const names = env.map((pair) => pair.slice(0, pair.indexOf('=')));
+  const emptied = names.filter(
+    (name) =>
+      READ_BY_SHELLS.includes(name) ||
+      (name.startsWith('LD_') && !(variable(env, name) ?? '').split(/[:\s]+/).every(isSafe)),
+  );
+  return [`PATH=${path === '' ? USUAL_PATH : path}`, ...emptied.map((name) => `${name}=`)];
+}
+
+function isOutside(folder: string, others: readonly string[]): boolean {
+  if (!folder.startsWith('/')) return false;
+  const path = posix.normalize(`${folder}/`);
+  return !others.some((other) => path.startsWith(`${other}/`));
+}
+
+function variable(env: readonly string[], name: string): string | undefined {
+  return env.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
+}

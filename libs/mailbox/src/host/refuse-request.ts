@@ -1,0 +1,19 @@
+import { asArray } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/refuse-request');
+
+/**
+ * Takes back a cancellation of the running entry, or without `entryId` the close of the life, that no known producer has signed. `changed`:
+ * another one has come since `signed` was read.
+ */
+export async function refuseRequest(
+  owner: Owner,
+  { entryId = '', signed }: { entryId?: string; signed: string },
+): Promise<{ type: 'taken-back' | 'changed' } | Fenced> {
+  const args = [owner.fence, owner.host, entryId, signed];
+  const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
+  if (reply[0] === -1) return FENCED;
+  return { type: reply[0] === 1 ? 'taken-back' : 'changed' };
+}

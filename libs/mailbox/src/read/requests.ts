@@ -1,0 +1,14 @@
+import { recordKey } from '@shellfleet/protocol';
+import type { Owner } from '../host/owner.ts';
+import { throwQueueError } from '../script.ts';
+
+/** The cancellation that an entry is marked with, as its producer signed it, or empty. Throws QUEUE_UNAVAILABLE. */
+export async function readCancelRequest({ redis, keys }: Owner, entryId: string): Promise<string> {
+  return (await redis.hget(recordKey(keys, entryId), 'cancelSigned').catch(throwQueueError)) ?? '';
+}
+
+/** Whether the life is closing, and the close as its producer signed it, or empty. Throws QUEUE_UNAVAILABLE. */
+export async function readCloseRequest({ redis, keys }: Owner): Promise<{ isClosing: boolean; signed: string }> {
+  const [life, signed] = await redis.hmget(keys.state, 'life', 'closeSigned').catch(throwQueueError);
+  return { isClosing: life === 'closing', signed: signed ?? '' };
+}

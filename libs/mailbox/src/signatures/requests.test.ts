@@ -1,0 +1,153 @@
+import { generateKeyPairSync, type KeyPairKeyObjectResult } from 'node:crypto';
+import { sessionKeys } from '@shellfleet/protocol';
+import { expect, test } from 'vitest';
+import { createSealer, createSealKey, type Sealer } from '../seal.ts';
+import {
+  checkInputEnd,
+  isSignedClose,
+  isSignedToolCancel,
+  signCancel,
+  signClose,
+  signedReason,
+  signInputEnd,
+  signToolCancel,
+} from './requests.ts';
+import { createSigner } from './signer.ts';
+import { createVerifier } from './verifier.ts';
+
+// What a producer asks of a host beside what it submits: every kind of it against everything that may be wrong with it.
+
+const sealKey = createSealKey();
+const [producer, stranger, removed, approver, foreign] = Array.from({ length: 5 }, () =>
+  generateKeyPairSync('ed25519'),
+);
+const keys = sessionKeys('n', 't', 's');
+const DAY_MS = 86_400_000;
+
+const signedBy = (pair: KeyPairKeyObjectResult | undefined, validForMs = DAY_MS) =>
+  createSealer([sealKey], pair && { signer: createSigner(pair.privateKey, () => validForMs) });
+
+function host() {
+  const problems: string[] = [];
+  const known = (pair: KeyPairKeyObjectResult | undefined, id: string, tenants = ['t']) =>
+    pair === undefined ? [] : [{ id, tenants, publicKey: pair.publicKey }];
+  const verifier = createVerifier(
+    {
+      producers: [...known(producer, 'ci'), ...known(foreign, 'elsewhere', ['other'])],
+      approvers: known(approver, 'ada'),
+    },
+    ({ kind, session, entry }, problem) => problems.push(`${kind} of ${session} ${entry}: ${problem}`),
+  );
+  return { sealer: createSealer([sealKey], { verifier }), problems };
+}
+
+const CALL = { tenant: 't', name: 'tool', id: 'e' };
+
+/** Each kind: how it is made, and whether a host acts on it. */
+const KINDS: Record<string, { sign(by: Sealer, at?: Place): string; accepts(by: Sealer, signed: string): boolean }> = {
+  cancel: {
+    sign: (by, { of = keys, entry = 'e' } = {}) => signCancel(by, of, entry, 'enough'),
+    accepts: (by, signed) => signedReason(by, keys, 'e', { reason: 'forged', signed }) === 'enough',
+  },
+  close: {
+    sign: (by, { of = keys, entry = 'e' } = {}) => signClose(by, of, entry),
+    accepts: (by, signed) => isSignedClose(by, keys, 'e', signed),
+  },
+  'input-end': {
+    sign: (by, { of = keys, entry = 'e' } = {}) => signInputEnd(by, of, entry, { closes: 'end', bytes: 3 }),
+    accepts: (by, signed) => ends(by, { closes: 'end', bytes: 3 }, signed),
+  },
+  'tool-cancel': {
+    sign: (by, { of = keys, entry = 'e' } = {}) =>
+      signToolCancel(by, of, { ...CALL, tenant: of.tenant, id: entry, name: of.session === 's' ? 'tool' : 'another' }),
+    accepts: (by, signed) => isSignedToolCancel(by, signed, keys, CALL),
+  },
+};
+interface Place {
+  of?: typeof keys;
+  entry?: string;
+}
+
+function ends(by: Sealer, end: Parameters<typeof checkInputEnd>[3], signed: string): boolean {
+  try {
+    checkInputEnd(by, keys, 'e', end, signed);
+    return true;
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'UNAUTHORIZED' });
+    return false;
+  }
+}
+
+const MOVED = 'it was altered, or stands in another place than the one it was made for';
+const WRONG: [string, (sign: (typeof KINDS)[string]['sign']) => string, RegExp | string][] = [
+  ['nothing', () => '', 'it is not signed'],
+  ['one by an unknown key', (sign) => sign(signedBy(stranger)), /is not known$/],
+  ['one by a key that was removed', (sign) => sign(signedBy(removed)), /is not known$/],
+  [
+    'one by a key of another tenant',
+    (sign) => sign(signedBy(foreign)),
+    'the key of elsewhere is not known for this tenant',
+  ],
+  ['one by an approver', (sign) => sign(signedBy(approver)), /is not known$/],
+  ['an expired one', (sign) => sign(signedBy(producer, -1)), 'the signature by ci has expired'],
+  ['one for another session', (sign) => sign(signedBy(producer), { of: sessionKeys('n', 't', 'x') }), MOVED],
+  ['one for another tenant', (sign) => sign(signedBy(producer), { of: sessionKeys('n', 'other', 's') }), MOVED],
+  ['one for another namespace', (sign) => sign(signedBy(producer), { of: sessionKeys('x', 't', 's') }), MOVED],
+  ['one for another entry or life', (sign) => sign(signedBy(producer), { entry: 'x' }), MOVED],
+  ['an altered one', (sign) => flip(sign(signedBy(producer))), MOVED],
+];
+
+/** Changes one character of the sealed text. */
+function flip(sealed: string): string {
+  const at = sealed.length - 40;
+  return `${sealed.slice(0, at)}${sealed[at] === 'A' ? 'B' : 'A'}${sealed.slice(at + 1)}`;
+}
+
+test.each(Object.keys(KINDS))('a host acts on a %s that a known producer signed for exactly that', (kind) => {
+  const { sign, accepts } = KINDS[kind] ?? fail();
+  const { sealer, problems } = host();
+  expect(accepts(sealer, sign(signedBy(producer)))).toBe(true);
+  expect(problems).toEqual([]);
+  // Nobody signs, and nobody asks for it.
+  expect(sign(signedBy(undefined))).toBe('');
+});
+
+test.each(Object.keys(KINDS))('refuses each wrong %s, and reports why', (kind) => {
+  const { sign, accepts } = KINDS[kind] ?? fail();
+  for (const [what, forge, problem] of WRONG) {
+    const { sealer, problems } = host();
+    expect([what, accepts(sealer, forge(sign))]).toEqual([what, false]);
+    expect([what, problems.map((text) => text.split(': ')[1])]).toEqual([
+      what,
+      [typeof problem === 'string' ? problem : expect.stringMatching(problem)],
+    ]);
+  }
+});
+
+test('a request of one kind is none of another', () => {
+  for (const [kind, { accepts }] of Object.entries(KINDS))
+    for (const [other, { sign }] of Object.entries(KINDS)) {
+      const { sealer } = host();
+      expect([kind, other, accepts(sealer, sign(signedBy(producer)))]).toEqual([kind, other, kind === other]);
+    }
+});
+
+test('an end of a stdin holds after exactly the bytes for which it was signed, and as it was meant', () => {
+  const signed = signInputEnd(signedBy(producer), keys, 'e', { closes: 'end', bytes: 3 });
+  const { sealer, problems } = host();
+  expect(ends(sealer, { closes: 'end', bytes: 2 }, signed)).toBe(false);
+  expect(ends(sealer, { closes: 'broken', bytes: 3 }, signed)).toBe(false);
+  expect(problems).toEqual(Array(2).fill('input-end of s e: it ends somewhere else'));
+});
+
+test('a host without keys acts on every request', () => {
+  const sealer = createSealer([sealKey]);
+  expect(signedReason(sealer, keys, 'e', { reason: 'why', signed: '' })).toBe('why');
+  expect(isSignedClose(sealer, keys, 'g', '')).toBe(true);
+  expect(isSignedToolCancel(sealer, '', keys, CALL)).toBe(true);
+  expect(() => checkInputEnd(sealer, keys, 'e', { closes: 'end', bytes: 9 }, '')).not.toThrow();
+});
+
+function fail(): never {
+  throw new Error('There is no such kind');
+}
