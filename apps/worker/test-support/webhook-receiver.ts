@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-export interface Received {
+interface Received {
   headers: IncomingHttpHeaders;
   path: string;
   body: string;
