@@ -27,6 +27,11 @@ local function text_of(number) return string.format('%.0f', number) end
 -- Readers receive the id of a question that has changed.
 local function publish(id) redis.call('PUBLISH', prefix .. 'feed', id) end
 
+-- The list of grants lasts as long as one that is in it may be used.
+local function keep_grants(retention)
+  if redis.call('EXISTS', prefixes) == 1 then redis.call('PERSIST', grants) else redis.call('PEXPIRE', grants, retention) end
+end
+
 local function split(text) return string.match(text or '', '^(%S+) (%S+)$') end
 
 -- Removes one entry from the question that it asks. Returns the id of the question, the entry's binding, and whether nobody asks it any more.

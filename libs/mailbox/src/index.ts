@@ -27,6 +27,7 @@ export { expireQuestions, forgetAskingTenant, isAsking, readAskers, withdrawAske
 export { type FoundAnswer, findAnswer } from './approvals/find.ts';
 export { openPending, openQuestion } from './approvals/open-question.ts';
 export {
+  isGranted,
   type PendingQuestion,
   readApprovalEnd,
   readAskersOf,

@@ -90,7 +90,7 @@ export function approvalKeys(namespace: string, tenant: string) {
     answers: `${prefix}answers`,
     /** sorted set: `<answer> <id> <session> <generation> <entry>` whose session has not been told → when it was decided (ms) */
     decided: `${prefix}decided`,
-    /** sorted set: id of a grant → when it was given (ms) */
+    /** sorted set: id of a grant → until when it is kept (ms, by the clock of Redis), or infinity */
     grants: `${prefix}grants`,
     /** set: ids of the grants that reach every command of the tenant */
     prefixes: `${prefix}prefixes`,

@@ -61,6 +61,11 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
   if (opened === undefined) return refuse('it is not an answer that a process of this fleet has written');
   const { answer, signature } = opened;
   const pending = answer.type === 'revoke' ? undefined : await readQuestion(redis, keys, answer.id);
+  // It was answered or has ended meanwhile; perhaps another host has applied this very answer.
+  if (answer.type !== 'revoke' && pending === undefined) {
+    await dropAnswer(redis, keys, id);
+    return false;
+  }
   const question = pending && openQuestion(sealer, keys, pending);
   const problem = await check(answer, { keys, question, signature });
   if (problem !== undefined) return refuse(problem);
@@ -68,7 +73,8 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
   const change = { id, question: questionId, type, end: toEnd(answer) };
   if (answer.type !== 'approve') return isApplied(await applyAnswer(redis, keys, change));
   const { scope, answeredBy } = answer;
-  if (pending === undefined || question === undefined) return refuse('its question is not pending');
+  if (pending === undefined || question === undefined)
+    return refuse('its question cannot be opened with the seal keys of this host');
   if (scope === 'prefix' && question.amendment === undefined) return refuse('its question offers no rule to allow');
   if (sealer.verifies && answer.asked !== digestOfQuestion(question))
     return refuse('it was given to another question than the one that is pending');

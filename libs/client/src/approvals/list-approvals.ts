@@ -77,13 +77,14 @@ export function openQuestion(
 
 async function listGrants(context: ApprovalsContext, keys: ApprovalKeys): Promise<Approval[]> {
   const grants = await readGrants(context.redis, keys);
-  return grants.flatMap(({ id, sealed }) => {
+  const opened = grants.flatMap(({ id, sealed }) => {
     const grant = open(context, sealed, sealPlace('approval-grant', keys, { question: id }), approvalGrantSchema);
     if (grant === undefined) return [];
     const { question, scope, answeredBy, askedAt, count } = grant;
     const asked = { ...toApproval(question), id, count, ...toTimes(askedAt, askedAt) };
     return [{ ...asked, state: 'approved' as const, scope, answeredBy }];
   });
+  return opened.sort(byTime);
 }
 
 /** A question that waited before and does not any more. */
