@@ -2,10 +2,13 @@ import {
   type Asker,
   applyAnswer,
   askApproval,
+  claimAnnouncement,
   expireQuestions,
   findAnswer,
+  forgetAnnouncement,
   forgetDecided,
   isAnswerWaiting,
+  putOffAnnouncement,
   readDecided,
   readQuestions,
   withdrawAskers,
@@ -197,4 +200,24 @@ test('a tenant has at most so many questions, and a session that was denied four
   }
   expect(await ask('s1', { id: idOf('5'), binding: 'b-5' })).toMatchObject({ type: 'quiet' });
   expect(await ask('s2', { id: idOf('5') })).toMatchObject({ type: 'pending' });
+});
+
+test('a question is claimed for its announcement by one at a time, until it was announced or nobody asks it any more', async () => {
+  const claim = (leaseMs = 60_000) => claimAnnouncement(redis, keys, leaseMs);
+  await ask('s1');
+  await ask('s2', { id: idOf('2') });
+  expect(await claim()).toEqual({ id: idOf('1'), attempt: 1 });
+  expect(await claim()).toBeUndefined();
+  await putOffAnnouncement(redis, keys, idOf('1'), 0);
+  // The claimer that does not come back loses its claim.
+  expect(await claim(0)).toEqual({ id: idOf('1'), attempt: 2 });
+  expect(await claim()).toEqual({ id: idOf('1'), attempt: 3 });
+  await forgetAnnouncement(redis, keys, idOf('1'));
+  await putOffAnnouncement(redis, keys, idOf('1'), 0);
+  expect(await claim()).toBeUndefined();
+  await ask('s3', { id: idOf('3', 'b'.repeat(20)) });
+  expect(await claim(0)).toEqual({ id: idOf('3', 'b'.repeat(20)), attempt: 1 });
+  await withdrawAskers(redis, keys, [askerOf('s3')], 0);
+  expect(await claim()).toBeUndefined();
+  expect(await redis.exists(keys.unannounced, keys.announcements)).toBe(0);
 });

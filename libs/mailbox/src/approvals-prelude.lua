@@ -10,6 +10,7 @@
 local prefix = ARGV[1]
 local questions, rounds, pending, asked = KEYS[1], prefix .. 'rounds', prefix .. 'pending', prefix .. 'asked'
 local answers, decided, grants, prefixes = prefix .. 'answers', prefix .. 'decided', prefix .. 'grants', prefix .. 'prefixes'
+local unannounced, announcements = prefix .. 'unannounced', prefix .. 'announcements'
 
 local function askers_key(id) return prefix .. 'askers:' .. id end
 local function grant_key(id) return prefix .. 'grant:' .. id end
@@ -44,6 +45,8 @@ local function leave(asker)
   if is_over then
     local hash = string.match(id, '^[^.]+')
     redis.call('HDEL', questions, id)
+    redis.call('ZREM', unannounced, id)
+    redis.call('HDEL', announcements, id)
     if redis.call('HGET', rounds, hash) == id then redis.call('HDEL', rounds, hash) end
   end
   return id, binding, is_over

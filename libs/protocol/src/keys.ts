@@ -94,6 +94,10 @@ export function approvalKeys(namespace: string, tenant: string) {
     grants: `${prefix}grants`,
     /** set: ids of the grants that reach every command of the tenant */
     prefixes: `${prefix}prefixes`,
+    /** sorted set: id of a pending question that no webhook has taken → when it is announced next (ms, by the clock of Redis) */
+    unannounced: `${prefix}unannounced`,
+    /** hash: id of such a question → how often it was sent */
+    announcements: `${prefix}announcements`,
     /** pub/sub: an id of a question that has changed */
     feed: `${prefix}feed`,
   };

@@ -2,7 +2,7 @@ import {
   applyAnswer,
   digestOfQuestion,
   dropAnswer,
-  type PendingQuestion,
+  openQuestion,
   readAnswers,
   readQuestion,
   type Sealer,
@@ -15,7 +15,6 @@ import {
   type ApprovalGrant,
   type ApprovalKeys,
   approvalAnswerSchema,
-  approvalQuestionSchema,
   type StoredQuestion,
   tryJson,
 } from '@shellfleet/protocol';
@@ -67,7 +66,7 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
     await dropAnswer(redis, keys, id);
     return false;
   }
-  const question = pending && openQuestion(pending, keys, sealer);
+  const question = pending && openQuestion(sealer, keys, pending);
   const problem = await check(answer, { keys, question, signature });
   if (problem !== undefined) return refuse(problem);
   const { id: questionId, type } = answer;
@@ -111,16 +110,6 @@ export function isAnswered(id: string, grant: ApprovalGrant, keys: ApprovalKeys,
     answer.scope === grant.scope &&
     answer.asked === digestOfQuestion(grant.question)
   );
-}
-
-function openQuestion({ id, sealed }: PendingQuestion, keys: ApprovalKeys, sealer: Sealer): StoredQuestion | undefined {
-  const hash = id.split('.', 1)[0] ?? '';
-  try {
-    const text = sealer.open(sealed, sealPlace('approval-question', keys, { question: hash }));
-    return approvalQuestionSchema.safeParse(tryJson(text)).data;
-  } catch {
-    return undefined;
-  }
 }
 
 function toEnd(answer: ApprovalAnswer): ApprovalEnd {

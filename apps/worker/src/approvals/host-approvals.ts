@@ -59,6 +59,8 @@ export interface HostApprovalsDeps {
   check: AnswerCheck;
   /** The most questions of one tenant that may be pending. */
   mostPending: number;
+  /** A session of this host has asked something new, or what others ask. */
+  onAsked?(tenant: string): void;
   signal: AbortSignal;
 }
 
@@ -138,6 +140,7 @@ export class HostApprovals implements Answers {
     if (added.type === 'answered' && (await this.#isOpen(question, asked))) added = await add(true);
     switch (added.type) {
       case 'pending': {
+        this.#deps.onAsked?.(question.tenant);
         const expiresAt = new Date(added.expiresAt).toISOString();
         return { type: 'pending', data: { id: added.id, reason: described.reason, expiresAt } };
       }

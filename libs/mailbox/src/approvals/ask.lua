@@ -26,6 +26,7 @@ if live then
 else
   redis.call('HSET', questions, id, ARGV[8])
   redis.call('HSET', rounds, hash, id)
+  redis.call('ZADD', unannounced, text_of(at), id)
 end
 local expires = text_of(at + ARGV[6])
 redis.call('HSET', asked, asker, id .. ' ' .. binding)
