@@ -5,4 +5,6 @@ export { judgeByRules } from '../src/admission/judge-by-rules.ts';
 export type { Outside } from '../src/run/outside.ts';
 export { DENIED } from './fake-keeper.ts';
 export { type FakeSandbox, FakeSandboxes } from './fake-sandbox.ts';
-export const SILENT = pino({ level: 'silent' });
+/** Keeps the lines of errors. */
+export const logErrorsInto = (lines: string[]) => pino({ level: 'error' }, { write: (line) => void lines.push(line) });
+export { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
