@@ -18,6 +18,7 @@ vi.mock('../../apps/worker/src/outside/create-outside.ts', () => ({
     get refusal() {
       return wider.refusal;
     },
+    sandbox: { mode: 'workspace-write', network: 'full', selection: 'auto', escalateOnFailure: false },
     async run({ entry }, { script }) {
       wider.ran.push(entry.id);
       const totals = { stdoutBytes: 0, stderrBytes: 0, stdoutLines: 0, stderrLines: 0 };
@@ -75,6 +76,7 @@ describe('S3-25: a command that its sandbox has denied something', () => {
     expect(question).toMatchObject({
       ...{ commandId: command.id, script: 'denied once', outside: true },
       reason: 'Its sandbox has denied its first attempt something. It would run once more, outside.',
+      place: 'policy docker, mode workspace-write, network full',
       firstAttempt: { exitCode: 1, output: DENIED },
     });
     expect(question).not.toHaveProperty('amendment');

@@ -52,8 +52,8 @@ export interface AdmissionQuestion {
   /** A shell is opened for it, which runs the startup commands first. */
   opens: boolean;
   attempt: Attempt;
-  /** Why it cannot leave its sandbox, the end of a sentence; undefined when it can. */
-  stays: string | undefined;
+  /** Why it cannot leave its sandbox, the end of a sentence, or undefined; and the wider sandbox in which it would run. */
+  outside: { refusal: string | undefined; sandbox: ResolvedSessionSpec['sandbox'] };
 }
 
 /** `2`: the sandbox denied the first attempt something. `output`: the end of what that attempt printed, at most 500 bytes, redacted. */

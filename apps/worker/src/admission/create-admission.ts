@@ -106,7 +106,7 @@ async function judge(question: AdmissionQuestion, { signatures, rules, answers }
   await signatures.check(question);
   const decision = rules.decide(question);
   const outside = leaves(decision);
-  if (outside && question.stays !== undefined) throw noWiderSandbox(question.stays);
+  if (outside && question.outside.refusal !== undefined) throw noWiderSandbox(question.outside.refusal);
   switch (decision.type) {
     case 'forbidden':
       return { type: 'deny', reason: decision.reason };

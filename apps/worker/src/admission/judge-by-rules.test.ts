@@ -30,7 +30,8 @@ function question({ spec = {}, opens = false, attempt = { number: 1 }, ...comman
     ...command,
   });
   return {
-    ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', epoch: 1, stays: undefined },
+    ...{ tenant: 't', session: 's', generation: 'g', entryId: 'e', epoch: 1 },
+    outside: { refusal: undefined, sandbox: undefined },
     ...{ payload, opens, attempt, spec: sessionSpecSchema.parse(spec) },
   };
 }

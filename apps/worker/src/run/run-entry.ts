@@ -130,8 +130,8 @@ async function execute(run: EntryRun, session: SessionContext, shell: SessionShe
   try {
     const payload = openPayload(run.entry, session);
     const outside = payload.type === 'command' && runsOutside(run.entry, payload, session);
-    if (payload.type === 'command') networkOf(payload, session.spec);
     if (outside) return await executeOutside(run, payload, session, shell);
+    if (payload.type === 'command') networkOf(payload, session.spec);
     begun = true;
     // Before its first byte reaches the shell.
     if (run.from === 'start') noteBegun(run, payload, false, session, shell);

@@ -208,7 +208,7 @@ export function aboutSession({
   const { tenant, session } = owner.keys;
   // A shell that is lost is replaced by another one.
   const epoch = shell.hasState ? shell.epoch : shell.epoch + 1;
-  return { tenant, session, generation, spec, epoch, stays: outside.refusal };
+  return { tenant, session, generation, spec, epoch, outside };
 }
 
 /** Why the shell of an earlier owner is gone, unless it is adopted. */
