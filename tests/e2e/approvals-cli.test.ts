@@ -55,6 +55,29 @@ test('a person sees what will run, approves it, and it runs; what is denied does
   await watch.end;
 });
 
+test('whoever runs a command at the command line is told that it waits for a person, and why it was denied', async () => {
+  const { end, output } = cli.start(['exec', 'told', '--approval', 'unless-trusted', '--', 'touch denied']);
+  const { id, commandId } = await onlyQuestion('touch denied').then((question) => question!);
+  const waits = `shellfleet: ${commandId} waits for an approval; \`shellfleet approvals watch\` shows why, and how to answer.\n`;
+  await until(
+    () => output().stderr,
+    (shown) => shown === waits,
+  );
+  await cli.run(['approvals', 'deny', id, '--reason', 'not now', '--by', 'a person']);
+  expect(await end).toMatchObject({
+    exitCode: 126,
+    stderr: `${waits}shellfleet: Denied: a person denied it: not now\n`,
+  });
+  // The session still asks.
+  expect(await it.fleet.session('told', spec)).toMatchObject({ id: 'told' });
+  const never = await cli.text(['exec', 'never', '--approval', 'never', '--', 'rm -rf /tmp/x']);
+  expect(never).toEqual({
+    exitCode: 126,
+    stdout: '',
+    stderr: 'shellfleet: Denied: `rm -rf /tmp/x` is dangerous, and nothing may be asked.\n',
+  });
+});
+
 test('an answer to a question that does not wait any more is refused, with a reason', async () => {
   expect(await cli.run(['approvals', 'approve', 'gone'])).toMatchObject({ exitCode: 2 });
 });

@@ -10,9 +10,11 @@ import type { Logger } from 'pino';
 import { ulid } from 'ulid';
 import { ADMIT_EVERYTHING, type Admission } from './admission/admission.ts';
 import type { Answers } from './admission/create-admission.ts';
+import { Announcer } from './approvals/announce-questions.ts';
 import { ANYONE_ANSWERS, type AnswerCheck } from './approvals/apply-answers.ts';
 import { HostApprovals } from './approvals/host-approvals.ts';
 import { lookAfterApprovals } from './approvals/look-after-approvals.ts';
+import type { Webhook } from './approvals/send-announcement.ts';
 import { anchorHeadsRegularly } from './audit/anchor-heads.ts';
 import { type Audit, NO_AUDIT } from './audit/audit.ts';
 import type { EgressSettings } from './egress/create-session-egress.ts';
@@ -91,8 +93,8 @@ export interface WorkerDeps {
   wider?: WiderSettings | undefined;
   /** What this host admits; `answers` are what persons have answered. Default: everything. */
   admission?: (answers: Answers) => Admission;
-  /** Who may answer, and how many questions of one tenant may be pending. */
-  approvals?: { check?: AnswerCheck; pendingPerTenant?: number };
+  /** Who may answer, how many questions of one tenant may be pending, and where they are announced. */
+  approvals?: { check?: AnswerCheck; pendingPerTenant?: number; webhook?: Webhook | undefined };
   /** Why no tool may be called, the end of a sentence. Default: they may. */
   refuseTools?(): string | undefined;
   /** What the operator of this host should mend. */
@@ -149,10 +151,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const takesNew = () => !isDraining() && problems().length === 0;
   const settling = new Settling({ redis, fleet, hostId, onSettled: () => wakeUps.notify() });
   const closed = new AbortController();
+  const webhook = deps.approvals?.webhook;
+  const announcer = webhook && new Announcer({ redis, fleet, sealer, logger, webhook });
   const approvals = new HostApprovals({
     ...{ ...host, namespace, jobs, audit },
     check: deps.approvals?.check ?? ANYONE_ANSWERS,
     mostPending: deps.approvals?.pendingPerTenant ?? LIMITS.pendingApprovals,
+    onAsked: (tenant) => announcer?.asked(tenant),
     signal: closed.signal,
   });
   const sessions = new HostedSessions(
@@ -199,7 +204,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       boot: claim.boot,
       draining: isDraining(),
       problems: problems(),
-      warnings: deps.warnings?.() ?? [],
+      warnings: [...(deps.warnings?.() ?? []), ...(announcer?.warnings ?? [])],
       defaultImage: deps.defaultImage,
       heldMs: heldTimes.median(),
       retentionMs: deps.retentionMs,
@@ -305,7 +310,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       room?.close();
       requeueing.close();
       drainRequest.close();
-      await Promise.all([upkeep.close(), watch.close(), asking.close()]);
+      await Promise.all([upkeep.close(), watch.close(), asking.close(), announcer?.close()]);
       closed.abort();
       await audit.close();
       await anchoring.close();

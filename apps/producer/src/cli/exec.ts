@@ -1,4 +1,4 @@
-import { checkCommand, type Fleet, type Session } from '@shellfleet/client';
+import { checkCommand, type Fleet, type Result, type Session } from '@shellfleet/client';
 import { type Command, Option } from 'commander';
 import { addCommandFlags, type CommandFlags, leaveStdin, toRunOptions } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -35,8 +35,13 @@ async function exec(
       const submit = () => session.submit(script, { ...options, attachReader: flags.detach !== true });
       const json = flags.json === true;
       if (!flags.detach) {
-        const shown = showOwnCommand(context, session, submit, { json });
-        return isNew ? shown.finally(() => closeUnlessOpened(session)) : shown;
+        let result: Result | undefined;
+        try {
+          result = await showOwnCommand(context, session, submit, { json });
+        } finally {
+          if (isNew && !wasRefused(result)) await closeUnlessOpened(session);
+        }
+        return;
       }
       const command = await submit();
       // After this the command no longer needs this process.
@@ -50,6 +55,11 @@ async function exec(
 async function isUnused(fleet: Fleet, id: string): Promise<boolean> {
   const known = await fleet.attach(id);
   return known === undefined || (await known.info()).state === 'closed';
+}
+
+/** Its session is as it should be: whoever runs the next command in it shall not get another one, which asks nobody. */
+function wasRefused(result: Result | undefined): boolean {
+  return result?.outcome === 'denial' || (result?.outcome === 'error' && result.error.code === 'APPROVAL_EXPIRED');
 }
 
 /** With a spec that no host can open, such as a misspelt image, every later command of the session would fail. So this call leaves no such session. */

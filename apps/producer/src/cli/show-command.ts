@@ -11,14 +11,14 @@ const READER_GONE = 'the reader of its output has gone';
 
 /**
  * Submits a command and shows it live to its end: its output on the same streams, progress for a person, and its exit code. The command is
- * throttled to stdout, so that all of its output comes; if any does not, the exit code is not the command's.
+ * throttled to stdout, so that all of its output comes; if any does not, the exit code is not the command's. Returns its Result.
  */
 export async function showOwnCommand(
   context: Context,
   session: Session,
   submit: () => Promise<Command>,
   options: { json: boolean },
-): Promise<void> {
+): Promise<Result> {
   const { terminal } = context;
   using signals = listenForSignals(terminal);
   const command = await submit();
@@ -40,9 +40,11 @@ export async function showOwnCommand(
   const result = await command.result();
   if (hopeless !== undefined && result.outcome === 'cancellation') throw hopeless;
   await showResult(context, result, options.json);
-  if (missingBytes === 0 || terminal.readerGone.aborted || !['success', 'failure'].includes(result.outcome)) return;
+  const isWhole = missingBytes === 0 || terminal.readerGone.aborted;
+  if (isWhole || !['success', 'failure'].includes(result.outcome)) return result;
   terminal.say(`${missingBytes} bytes of its output did not come, so the exit code is not that of ${command.id}.`);
   context.setExitCode(OURS);
+  return result;
 }
 
 export async function showChunk(
@@ -83,6 +85,7 @@ export async function showResult(context: Context, result: Result, json: boolean
   if (json) return terminal.json(result);
   if (result.blocked !== undefined) terminal.say(describeBlocked(result.blocked));
   if (result.error !== undefined) terminal.say(`${result.error.message} (${result.error.code})`);
+  else if (result.outcome === 'denial') terminal.say(result.stderr.trim());
   else if (result.reason === 'not-started')
     terminal.say(`${result.commandId} did not start in time, so it was not run.`);
   else if (result.outcome === 'timeout')

@@ -7,7 +7,7 @@ const LOOKS_BEFORE_WORDS = 3;
 
 /**
  * Shows the state of a session while its command prints nothing: progress for a person, and once, also without a terminal, why no host can
- * take it. It goes on waiting, because a host may come. Without the fleet's seal key it waits in vain: then `onHopeless` is called.
+ * take it, and that it waits for an approval. It goes on waiting, because a host may come. Without the fleet's seal key it waits in vain: then `onHopeless` is called.
  */
 export function watchWaiting(
   terminal: Terminal,
@@ -17,6 +17,7 @@ export function watchWaiting(
   const startedAt = Date.now();
   let reason: string | undefined;
   let looks = 0;
+  let held: string | undefined;
   let isWatched = true;
   const look = async () => {
     const info = await session.info();
@@ -27,6 +28,12 @@ export function watchWaiting(
       if (lacksSealKey(info) && onHopeless !== undefined) return onHopeless(toKeyError(session.id, reason));
       terminal.say(`${reason} ${session.id} waits until one can.`);
     }
+    const { heldCommandId } = info;
+    if (heldCommandId !== undefined && heldCommandId !== held)
+      terminal.say(
+        `${heldCommandId} waits for an approval; \`shellfleet approvals watch\` shows why, and how to answer.`,
+      );
+    held = heldCommandId;
     terminal.progress(describe(info, Date.now() - startedAt));
   };
   const timer = setInterval(() => void look().catch(() => {}), LOOK_EVERY_MS).unref();

@@ -41,7 +41,7 @@ export async function claimFleet(
       await delay(POLL_MS, undefined, { signal });
     } else if (record.version === VERSION && record.checkout === checkoutRoot && (await readFleetFile(env))) {
       report(
-        `A fleet runs already, since ${record.startedAt} (process ${record.supervisor.pid}); it is used as it is.`,
+        `A fleet runs already, since ${record.startedAt} (process ${record.supervisor.pid}); it is used as it is, with the settings that it was started with (\`shellfleet down\` ends it).`,
       );
       return 'reuse';
     } else {

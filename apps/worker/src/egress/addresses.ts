@@ -41,7 +41,7 @@ export function createAddressCheck(
     const family = isIPv6(address) ? 'ipv6' : 'ipv4';
     if (listed.check(address, family)) return true;
     if (family === 'ipv6' && !ROUTED_V6.check(address, family)) return false;
-    return !SPECIAL.check(address, family) && !ownAddresses().includes(address);
+    return !SPECIAL.check(address, family) && !toBlockList(ownAddresses().map(toRange)).check(address, family);
   };
 }
 
@@ -60,6 +60,8 @@ function toBlockList(ranges: readonly string[]): BlockList {
   return list;
 }
 
+const toRange = (address: string) => `${address}/${isIPv6(address) ? 128 : 32}`;
+
 function readOwn(): string[] {
-  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address.toLowerCase()));
+  return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
 }

@@ -3,7 +3,7 @@ import type { ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { createAddressCheck } from './addresses.ts';
 import { createEgressLog } from './egress-log.ts';
-import { type ResolveName, resolveName } from './resolve-name.ts';
+import { createResolveName, type ResolveName } from './resolve-name.ts';
 import { type RefusedEgress, SessionEgress } from './session-egress.ts';
 
 /** What the operator of this host lets through for all sessions together. */
@@ -26,7 +26,7 @@ export function createSessionEgress(
     allowedHosts,
     hosts: settings.hosts,
     mayConnectTo: createAddressCheck(settings.privateAddresses),
-    resolveName: settings.resolveName ?? resolveName,
+    resolveName: settings.resolveName ?? createResolveName(),
   };
   const log = createEgressLog(logger);
   return new SessionEgress({

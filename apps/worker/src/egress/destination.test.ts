@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
-import { checkDestination, parseDestination } from './destination.ts';
+import { checkDestination, isRefusal, parseDestination } from './destination.ts';
 
 test.each([
   ['example.org:443', { name: 'example.org', port: 443 }],
   ['EXAMPLE.org.:8443', { name: 'example.org', port: 8443 }],
   ['example.org', { name: 'example.org', port: 80 }],
+  ['XN--BCHER-KVA.example:443', { name: 'xn--bcher-kva.example', port: 443 }],
 ])('%s is a name and a port', (authority, expected) => {
   expect(parseDestination(authority, 80)).toEqual(expected);
 });
@@ -19,8 +20,19 @@ test.each([
   '0x7f.1:443',
   '017700000001:443',
   '10.0.0.1.:443',
-])('%s is an address, which is never let through', (authority) => {
-  expect(parseDestination(authority)).toEqual({ status: 403, reason: 'an address is not let through: name the host' });
+  '[FE80::1%25eth0]:443',
+  '1.2.3.4.:443',
+])('%s is an address, which is never let through, whatever is listed', (authority) => {
+  const destination = parseDestination(authority);
+  if (isRefusal(destination)) {
+    expect(destination.status).toBe(400);
+    return;
+  }
+  const everything = [destination.name, `${destination.name}:443`, '*.1', '*.4'];
+  expect(checkDestination(destination, { allowedHosts: everything, hosts: everything })).toEqual({
+    status: 403,
+    reason: 'an address is not let through: name the host',
+  });
 });
 
 test.each([
@@ -29,6 +41,11 @@ test.each([
   'example.org',
   'example.org:0',
   'example.org:65536',
+  'example.org:+443',
+  'example.org:0x1bb',
+  'example.org..:443',
+  '[::1:443',
+  '[::1]x:443',
   'example.org:443:80',
   'exa mple.org:443',
   'user@example.org:443',

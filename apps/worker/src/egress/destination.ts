@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { matchesPatterns } from '@shellfleet/policy';
 
-/** Where a request goes. The name is in lower case and has no dot at its end. */
+/** Where a request goes. The name is in lower case and has no dot at its end; an address is as it was written. */
 export interface Destination {
   name: string;
   port: number;
@@ -9,11 +9,12 @@ export interface Destination {
 
 /** Why the proxy does not pass a request on: an HTTP status, and the reason as the end of a sentence that begins with the destination. */
 export interface Refusal {
-  status: 400 | 403 | 502;
+  status: 400 | 403 | 408 | 502;
   reason: string;
 }
 
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
+const ADDRESS_V6 = /^\[[0-9a-f:.%]{2,64}\]$/;
 const NAME_BYTES = 253;
 
 export const isRefusal = (value: object): value is Refusal => 'status' in value;
@@ -23,9 +24,8 @@ export function parseDestination(authority: string, usualPort?: number): Destina
   const { host, port } = /^(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>[0-9]{1,5}))?$/.exec(authority)?.groups ?? {};
   const name = (host ?? '').toLowerCase().replace(/\.$/, '');
   const number = port === undefined ? usualPort : Number(port);
-  if (isAddress(name)) return { status: 403, reason: 'an address is not let through: name the host' };
   const isName = name.length <= NAME_BYTES && name.split('.').every((label) => LABEL.test(label));
-  if (!isName || number === undefined || number < 1 || number > 65_535)
+  if ((!isName && !ADDRESS_V6.test(name)) || number === undefined || number < 1 || number > 65_535)
     return { status: 400, reason: 'it is not a host name and a port' };
   return { name, port: number };
 }
@@ -35,6 +35,7 @@ export function checkDestination(
   { name, port }: Destination,
   { allowedHosts, hosts }: { allowedHosts: readonly string[]; hosts: readonly string[] },
 ): Refusal | undefined {
+  if (isAddress(name)) return { status: 403, reason: 'an address is not let through: name the host' };
   if (!matchesPatterns(name, port, allowedHosts))
     return { status: 403, reason: "it is not among the session's sandbox.allowedHosts" };
   if (!matchesPatterns(name, port, hosts)) return { status: 403, reason: 'the operator of the host does not list it' };
@@ -43,6 +44,5 @@ export function checkDestination(
 
 /** Also in the spellings that only a resolver takes for an address: 127.1, 0x7f000001, 2130706433. */
 function isAddress(name: string): boolean {
-  const bare = name.replace(/^\[|\]$/g, '');
-  return isIP(bare) !== 0 || name.startsWith('[') || /^(?:[0-9]+|0x[0-9a-f]*)$/.test(name.split('.').at(-1) ?? '');
+  return isIP(name) !== 0 || name.startsWith('[') || /^(?:[0-9]+|0x[0-9a-f]*)$/.test(name.split('.').at(-1) ?? '');
 }

@@ -8,10 +8,14 @@ import { type Destination, isRefusal, parseDestination, type Refusal } from './d
 //
 // EGRESS-HTTP-1. Nothing that arrives throws out of a listener, and each connection holds a bounded number of bytes.
 // EGRESS-HTTP-2. Every refusal has the destination and the reason in its status line and in its body.
+// EGRESS-HTTP-3. A connection has one request, so there are never more connections outward than inward. A client that sends a second one
+//                before its answer is cut off; no ordinary client does.
 
 const HEAD_BYTES = 16 * 1024;
 const HEAD_WITHIN_MS = 10_000;
 const IDLE_MS = 600_000;
+/** For a refused client to read its answer and close. */
+const LINGER_MS = 1_000;
 const CONNECTIONS = 128;
 /** Headers that belong to one connection and not to the request (RFC 9110, 7.6.1). */
 const HOP_BY_HOP = [
@@ -30,26 +34,38 @@ const HOP_BY_HOP = [
 /** Opens the way out for a request of a connection, or says why not. */
 export type OpenOutward = (destination: Destination, client: Socket) => Promise<Socket | Refusal>;
 
-export function createEgressServer(open: OpenOutward): Server {
+export function createEgressServer(open: OpenOutward, headWithinMs = HEAD_WITHIN_MS): Server {
   const options = {
     maxHeaderSize: HEAD_BYTES,
-    headersTimeout: HEAD_WITHIN_MS,
+    headersTimeout: headWithinMs,
     // Only the head has a time limit: an upload may take as long as its command.
     requestTimeout: 0,
-    connectionsCheckingInterval: 1_000,
+    connectionsCheckingInterval: Math.min(headWithinMs, 1_000),
     highWaterMark: BUFFER_BYTES,
   };
+  const asked = new WeakSet<Socket>();
+  /** EGRESS-HTTP-3. */
+  const isFirst = (client: Socket) => {
+    const isNew = !asked.has(client);
+    asked.add(client);
+    if (!isNew) client.destroy();
+    return isNew;
+  };
   const server = createServer(options, (incoming, answer) => {
-    forward(incoming, answer, open).catch(() => answer.destroy());
+    answer.shouldKeepAlive = false;
+    if (isFirst(incoming.socket)) forward(incoming, answer, open).catch(() => answer.destroy());
   });
   server.maxConnections = CONNECTIONS;
   server.on('connection', (client) => client.on('error', () => {}).setTimeout(IDLE_MS, () => client.destroy()));
   server.on('connect', (incoming: IncomingMessage, client: Socket, head: Buffer) => {
-    tunnel(incoming, client, head, open).catch(() => client.destroy());
+    if (isFirst(client)) tunnel(incoming, client, head, open).catch(() => client.destroy());
   });
-  server.on('clientError', (_error, client) => {
-    if (client.writable)
-      client.end(toText({ status: 400, reason: 'this is not a request for a proxy' }, 'the request'));
+  server.on('clientError', ({ code }: NodeJS.ErrnoException, client) => {
+    const refusal: Refusal =
+      code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? { status: 408, reason: 'its head took too long' }
+        : { status: 400, reason: 'this is not a request for a proxy' };
+    if (client.writable) client.end(toText(refusal, 'the request'));
     else client.destroy();
   });
   return server;
@@ -59,7 +75,9 @@ async function tunnel({ url = '' }: IncomingMessage, client: Socket, head: Buffe
   const destination = parseDestination(url);
   const outward = isRefusal(destination) ? destination : await open(destination, client);
   if (isRefusal(outward)) {
-    client.end(toText(outward, url));
+    // Its end is noticed only while it is read.
+    client.end(toText(outward, url)).resume();
+    setTimeout(() => client.destroy(), LINGER_MS).unref();
     return;
   }
   client.write('HTTP/1.1 200 Connection established\r\n\r\n');
@@ -128,7 +146,6 @@ function refuse(answer: ServerResponse, refusal: Refusal, what: string): void {
     answer.destroy();
     return;
   }
-  answer.shouldKeepAlive = false;
   answer.writeHead(refusal.status, toLine(refusal, what), { 'content-type': 'text/plain' });
   answer.end(`${toSentence(refusal, what)}\n`);
 }
@@ -150,5 +167,5 @@ function toLine({ reason }: Refusal, what: string): string {
 
 /** What the client sent may hold anything, and goes back to it. */
 function toPrintable(text: string): string {
-  return text.replace(/[^\x21-\x7e]/g, '?').slice(0, 260);
+  return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 260);
 }

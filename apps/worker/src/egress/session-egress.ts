@@ -28,6 +28,8 @@ export type RefusedEgress = EgressEvent & { refusal: string };
 export interface SessionEgressDeps {
   rules: OutwardRules;
   onRequest(event: EgressEvent): void;
+  /** How long the head of a request may take. */
+  headWithinMs?: number;
 }
 
 /** What runs. Its connections end with it. */
@@ -71,7 +73,10 @@ export class SessionEgress {
   async listen(path: string): Promise<void> {
     this.close();
     await rm(path, { force: true });
-    const server = createEgressServer((destination, client) => this.#open(destination, client));
+    const server = createEgressServer(
+      (destination, client) => this.#open(destination, client),
+      this.#deps.headWithinMs,
+    );
     server.on('connection', (client) => this.#admit(client));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
@@ -124,17 +129,19 @@ export class SessionEgress {
   }
 
   async #open(destination: Destination, client: Socket): Promise<Socket | Refusal> {
-    const opened = await this.#openFor(this.#uses.get(client), destination);
+    const opened = await this.#openFor(this.#uses.get(client), destination, client);
     const refusal = isRefusal(opened) ? { refusal: opened.reason } : {};
     this.#deps.onRequest({ ...destination, ...refusal });
     return opened;
   }
 
-  async #openFor(use: Use | undefined, destination: Destination): Promise<Socket | Refusal> {
+  async #openFor(use: Use | undefined, destination: Destination, client: Socket): Promise<Socket | Refusal> {
     if (use === undefined) return NOTHING_RUNS;
     if ((this.#command ?? use).network === 'restricted') return RESTRICTED;
     const outward = await connectOut(destination, this.#deps.rules, use.signal);
-    if (!isRefusal(outward)) use.add(outward);
+    if (isRefusal(outward)) return outward;
+    use.add(outward);
+    if (client.destroyed) outward.destroy();
     return outward;
   }
 }

@@ -1,0 +1,47 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { sessionSeccompProfile } from './seccomp.ts';
+import { syscallNumbers } from './syscall-numbers.ts';
+
+// The table against the headers of the kernel, as a machine for building C programs has them. The generic table is that of arm64, on every machine.
+
+const HEADERS = {
+  arm64: '/usr/include/asm-generic/unistd.h',
+  x64: '/usr/include/x86_64-linux-gnu/asm/unistd_64.h',
+} as const;
+/** From this one on, calls are added with one number for all architectures. */
+const FIRST_COMMON = 424;
+
+const names = [...new Set(sessionSeccompProfile().syscalls.flatMap((rule) => rule.names))];
+
+describe.each(['x64', 'arm64'] as const)('the numbers of system calls of %s', (architecture) => {
+  const numberOf = syscallNumbers(architecture);
+
+  test.runIf(existsSync(HEADERS[architecture]))('are those of the kernel, and what it lacks has none', () => {
+    const known = readHeader(HEADERS[architecture]);
+    const newest = Math.max(...known.values());
+    // A header that is older than a call knows neither its name nor its number.
+    const older = names.filter((name) => (numberOf(name) ?? 0) <= newest);
+    expect(Object.fromEntries(older.map((name) => [name, numberOf(name)]))).toEqual(
+      Object.fromEntries(older.map((name) => [name, known.get(name)])),
+    );
+    expect(older.length).toBeGreaterThan(200);
+  });
+
+  test('are common to all architectures where they are new', () => {
+    const other = syscallNumbers(architecture === 'x64' ? 'arm64' : 'x64');
+    const added = names.filter((name) => (numberOf(name) ?? 0) >= FIRST_COMMON);
+    expect(added.map((name) => [name, numberOf(name)])).toEqual(added.map((name) => [name, other(name)]));
+    expect(added.length).toBeGreaterThan(15);
+  });
+});
+
+/** `__NR3264_…`: of calls that have another name where words have 32 bits. `__NR_syscalls` is how many there are. */
+function readHeader(path: string): Map<string, number> {
+  const lines = readFileSync(path, 'utf8').matchAll(/^#define __NR(?:3264)?_(\w+)\s+(\d+)\s*$/gm);
+  const found = new Map([...lines].map(([, name = '', number]) => [name, Number(number)]));
+  found.delete('syscalls');
+  const fstatat = found.get('fstatat');
+  if (fstatat !== undefined) found.set('newfstatat', fstatat);
+  return found;
+}

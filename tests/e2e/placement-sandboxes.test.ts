@@ -1,0 +1,109 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { SessionSpec } from '@shellfleet/client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FleetCli } from '../support/fleet-cli.ts';
+import { isRoot } from '../support/host-leftovers.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Two hosts whose operators allow different sandboxes: h1 sessions without one and the network `limited`, h2 the network `full` and a
+// container runtime, and the policy bubblewrap where it can be had.
+
+const ALLOWED = {
+  h1: {
+    modes: ['workspace-write', 'danger-full-access'],
+    networks: ['restricted', 'limited'],
+    hosts: ['example.org'],
+  },
+  h2: { networks: ['restricted', 'full'], runtimes: ['runc'] },
+  'h2-later': { modes: ['danger-full-access'], networks: ['restricted', 'full'] },
+};
+
+let folder: string;
+let stack: TestFleet;
+const configOf = (name: keyof typeof ALLOWED) => ({ SHELLFLEET_CONFIG: join(folder, name) });
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sf-allowed-'));
+  for (const [name, allow] of Object.entries(ALLOWED)) await writeFile(join(folder, name), JSON.stringify({ allow }));
+  stack = await startFleet({
+    workers: 2,
+    env: { SHELLFLEET_HOST_USER: '4725' },
+    envs: [configOf('h1'), { ...configOf('h2'), SHELLFLEET_POLICIES: isRoot ? 'docker,bubblewrap' : 'docker' }],
+  });
+});
+afterAll(async () => {
+  await stack?.[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const open = (id: string, spec: SessionSpec) =>
+  stack.fleet.session(id, { ...spec, limits: { memoryBytes: 64 * 2 ** 20 } });
+
+test('each session runs on the host whose operator allows its mode, network and runtime', async () => {
+  const asked: Record<string, { spec: SessionSpec; host: string }> = {
+    'no-sandbox': { spec: { sandbox: { mode: 'danger-full-access' } }, host: 'h1' },
+    'forbids-one': { spec: { sandbox: { selection: 'forbid' } }, host: 'h1' },
+    limited: { spec: { sandbox: { network: 'limited', allowedHosts: ['example.org'] } }, host: 'h1' },
+    'both-of-h1': { spec: { sandbox: { mode: 'danger-full-access', network: 'limited' } }, host: 'h1' },
+    full: { spec: { sandbox: { network: 'full' } }, host: 'h2' },
+    runtime: { spec: { policy: { type: 'docker', runtime: 'runc' } }, host: 'h2' },
+    'full-and-runtime': {
+      spec: { policy: { type: 'docker', runtime: 'runc' }, sandbox: { network: 'full' } },
+      host: 'h2',
+    },
+    ...(isRoot ? { walled: { spec: { policy: 'bubblewrap', sandbox: { network: 'full' } }, host: 'h2' } } : {}),
+  };
+  const ran = await Promise.all(
+    Object.entries(asked).map(async ([id, { spec }]) => {
+      const session = await open(id, spec);
+      const { outcome, hostId } = await session.run('true');
+      await session.close();
+      return [id, outcome, hostId];
+    }),
+  );
+  expect(ran).toEqual(Object.entries(asked).map(([id, { host }]) => [id, 'success', host]));
+});
+
+test('to write less than its policy gives is allowed on every host, listed or not', async () => {
+  const ran = await Promise.all(
+    ['a', 'b', 'c', 'd'].map(async (id) => {
+      const session = await open(`reads-${id}`, { sandbox: { mode: 'read-only' } });
+      const { outcome, hostId } = await session.run('true');
+      await session.close();
+      return { outcome, hostId };
+    }),
+  );
+  expect(ran.map(({ outcome }) => outcome)).toEqual(ran.map(() => 'success'));
+});
+
+test('a name that the operator of its host does not list is refused there, with what is listed', async () => {
+  const session = await open('other-name', { sandbox: { network: 'limited', allowedHosts: ['elsewhere.net'] } });
+  expect(await session.run('echo never')).toMatchObject({
+    outcome: 'error',
+    stdout: '',
+    error: {
+      code: 'SANDBOX_UNAVAILABLE',
+      message: expect.stringContaining('elsewhere.net: this host does not allow it; it allows example.org'),
+    },
+  });
+  await session.close();
+});
+
+test('a session that no host allows waits with the reason, and runs when a host comes that does', async () => {
+  const session = await open('nowhere', { sandbox: { mode: 'danger-full-access', network: 'full' } });
+  const waits = await session.submit('echo here');
+  const reason = `No live host that offers the policy 'docker' allows the mode 'danger-full-access' and the network 'full'; they allow the modes 'danger-full-access', 'read-only', 'workspace-write' and the networks 'full', 'limited', 'restricted'.`;
+  const info = await until(
+    () => session.info(),
+    ({ noHostReason }) => noHostReason !== undefined,
+  );
+  expect(info).toMatchObject({ state: 'queued', noHostReason: expect.stringContaining(reason) });
+  expect((await new FleetCli(stack).run(['queue'])).stdout.toString()).toContain(reason);
+  await stack.workers[1]?.stop('SIGTERM');
+  await stack.workers[1]?.start(configOf('h2-later'));
+  expect(await waits.result()).toMatchObject({ outcome: 'success', stdout: 'here\n', hostId: 'h2' });
+  expect((await session.info()).noHostReason).toBeUndefined();
+});
