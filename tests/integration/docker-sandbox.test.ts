@@ -59,8 +59,8 @@ function containerOf({ containerId }: Sandbox): Docker.Container {
 }
 
 /** A started sandbox and what runs lines in it. */
-async function start(spec: SessionSpec = {}) {
-  const sandbox = await create(spec);
+async function start(spec: SessionSpec = {}, from = sandboxes) {
+  const sandbox = await create(spec, from);
   if (sandbox.link.type !== 'attach') throw new Error('these tests talk over attach');
   const stream: Duplex = await sandbox.link.open();
   await sandbox.start();
@@ -206,6 +206,65 @@ test('the program, the directory and the user of an image do not take the place 
     expect(await box.run('pwd; id -u; echo $FROM_IMAGE')).toBe('/workspace\n1000\nyes\n');
   } finally {
     await docker.getImage(image).remove({ force: true });
+  }
+});
+
+test('the user of an image is that of a session that asks for it, where the operator allows it; root only where that is allowed as well', async () => {
+  const { id } = await docker
+    .createContainer({
+      Image: inject('sessionImage'),
+      Entrypoint: [
+        '/bin/sh',
+        '-c',
+        'echo super:x:0:0::/:/bin/sh >> /etc/passwd; echo app:x:2001:2002::/:/bin/sh >> /etc/passwd',
+      ],
+      User: '0',
+      HostConfig: { NetworkMode: 'none' },
+    })
+    .then(async (container) => {
+      await container.start();
+      await container.wait();
+      return container;
+    });
+  const image = (user: string) => `shellfleet-test/user:${process.pid}-${user}`;
+  const users = ['2000', 'app', 'super'];
+  const { allowances, ...options } = optionsFor('users', 'attach');
+  const allowing = await createDockerSandboxes({ ...options, allowances: { ...allowances, users: ['image'] } });
+  try {
+    for (const user of users)
+      await docker.getContainer(id).commit({
+        repo: 'shellfleet-test/user',
+        tag: `${process.pid}-${user}`,
+        changes: `USER ${user}`,
+      });
+    const who = 'id -u; id -g; echo > /workspace/new && echo its own home';
+    for (const [of, expected] of [
+      [{ image: image('2000'), user: 'image' }, '2000\n2000\nits own home\n'],
+      [{ image: image('app'), user: 'image' }, '2001\n2002\nits own home\n'],
+      [{ image: image('2000'), user: 'app' }, '2001\n2002\nits own home\n'],
+    ] as const) {
+      await using box = await start(of, allowing);
+      expect(await box.run(who)).toBe(expected);
+    }
+    const refusal = (message: string) => ({
+      code: 'SANDBOX_UNAVAILABLE',
+      context: { issues: [{ path: 'user', message: expect.stringContaining(message) }] },
+    });
+    for (const [of, message] of [
+      [{ image: image('super'), user: 'image' }, 'the image runs as root in'],
+      [{ image: image('app'), user: 'super' }, 'super is root in'],
+      [{ user: 'image' }, 'this host does not allow root'],
+    ] as const)
+      await expect(create(of, allowing)).rejects.toMatchObject(refusal(message));
+    await expect(create({ image: image('app'), user: 'image' })).rejects.toMatchObject(refusal("the image's own"));
+  } finally {
+    await allowing.close();
+    await docker.getContainer(id).remove({ force: true });
+    for (const user of users)
+      await docker
+        .getImage(image(user))
+        .remove({ force: true })
+        .catch(() => {});
   }
 });
 

@@ -111,6 +111,23 @@ test('reads the wider sandbox, and refuses one that no session of this host coul
   }
 });
 
+test('policies and users are allowed in the file or by their variables, not by both', () => {
+  const text = 'allow: { policies: [docker, bubblewrap], users: [image] }';
+  writeFileSync(path, text);
+  expect(readConfig({ SHELLFLEET_CONFIG: path })).toMatchObject({
+    policies: ['docker', 'bubblewrap'],
+    users: ['image'],
+  });
+  expect(() => readConfig({ SHELLFLEET_CONFIG: path, SHELLFLEET_POLICIES: 'docker' })).toThrow(
+    'SHELLFLEET_POLICIES and allow.policies of SHELLFLEET_CONFIG are both set: keep one',
+  );
+  expect(() => readFile('allow: { policies: [docker, podman] }')).toThrow(
+    "line 1: allow.policies[1] knows 'docker', 'host'",
+  );
+  expect(() => readFile('allow: { policies: [] }')).toThrow('allow.policies must name a policy');
+  expect(() => readFile('allow: { users: [admin] }')).toThrow("allow.users[0] knows 'root' and 'image'");
+});
+
 test('reads where questions are announced, with the secret of the file, and names neither in a message', () => {
   const secret = 's3cret'.repeat(6);
   const secretFile = join(folder, 'secret');
