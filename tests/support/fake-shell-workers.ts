@@ -60,6 +60,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
     admission: (answers) => createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
     audit: {
       record: async (_tenant, event) => void audited.push(event),
+      recorded: async () => {},
       note: (_tenant, describe) => void audited.push(describe()),
       heads: () => new Map(),
       close: async () => {},

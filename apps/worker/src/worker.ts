@@ -20,6 +20,7 @@ import { type Audit, NO_AUDIT } from './audit/audit.ts';
 import type { EgressSettings } from './egress/create-session-egress.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
+import type { RedisLosses } from './journal/redis-losses.ts';
 import { claimHostId } from './lease/boot-claim.ts';
 import { refuseOtherProtocol } from './lease/fleet-protocol.ts';
 import { refuseOtherRetention } from './lease/fleet-retention.ts';
@@ -78,6 +79,8 @@ export interface WorkerDeps {
   hostLog: HostLog;
   /** The ids that this host began. */
   journal: Journal;
+  /** Default: as far as this process knows. */
+  redisLosses?: RedisLosses;
   /** Default: nothing is written down. */
   audit?: Audit;
   /** How long the fleet keeps what has ended. */
@@ -139,6 +142,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const heldTimes = createHeldTimes();
   const stopping = new AbortController();
   const wakeUps = new Notifier();
+  const { redisLosses = { mayHaveHappened: () => deps.connected.history.changes > 0 } } = deps;
   const room = deps.room && (await watchHostRoom({ ...deps.room, logger, onRoom: () => wakeUps.notify() }));
   /** Why this host takes no new session at present. */
   const problems = () => [sandboxes.problem(), room?.problem()].filter((problem) => problem !== undefined);
@@ -159,7 +163,17 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const sessions = new HostedSessions(
     {
       ...host,
-      ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal, audit, readerStallMs: deps.readerStallMs },
+      ...{
+        jobs,
+        leases,
+        offers,
+        sandboxes,
+        hostLog,
+        journal: deps.journal,
+        redisLosses,
+        audit,
+        readerStallMs: deps.readerStallMs,
+      },
       egress: deps.egress ?? { hosts: [], privateAddresses: [] },
       wider: deps.wider,
       lockMs: FIRST_LOCK_MS,
@@ -234,6 +248,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     ...host,
     boot: claim.boot,
     journal: deps.journal,
+    ...{ redisLosses, audit },
     tools: offered,
     slots: toolSlots,
     env: toolEnv,

@@ -79,7 +79,7 @@ async function runOutside(
   const outside = {
     ...session,
     spec: toSpec(spec, surroundings),
-    egress: createSessionEgress(spec, deps.egress, session.logger),
+    egress: createSessionEgress(spec, deps.egress, { logger: session.logger, onRefused: session.onEgressRefused }),
   };
   const wide = openWide({ sandboxId, allowances }, outside, deps);
   const discard = () => void wide.discard();
