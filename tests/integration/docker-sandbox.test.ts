@@ -209,6 +209,50 @@ test('the program, the directory and the user of an image do not take the place 
   }
 });
 
+describe('an image that declares volumes', () => {
+  const made: string[] = [];
+  afterAll(() => Promise.all(made.map((id) => docker.getImage(id).remove({ force: true }))));
+
+  async function withVolumes(...volumes: string[]): Promise<string> {
+    const base = await docker.createContainer({ Image: inject('sessionImage'), Cmd: ['true'] });
+    const name = { repo: 'shellfleet-test/volumes', tag: `${process.pid}-${made.length}` };
+    const { Id: id } = await base.commit({ ...name, changes: `VOLUME ${JSON.stringify(volumes)}` });
+    await base.remove();
+    made.push(id);
+    return `${name.repo}:${name.tag}`;
+  }
+
+  test('has a bounded folder of the session in place of each, and the engine makes none (VOLUME-1)', async () => {
+    const image = await withVolumes('/data', '/tmp', '/var/lib/own/');
+    await using box = await start({ image });
+    expect((await containerOf(box.sandbox).inspect()).Mounts.filter(({ Type }) => Type === 'volume')).toEqual([]);
+    const own = await box.run(
+      'for f in /data /var/lib/own; do stat -c "%n %u %a" $f; df -k $f | tail -n 1 | tr -s " " | cut -d " " -f 1,2; done; echo here > /tmp/f && cat /tmp/f',
+    );
+    const size = (32 * MIB) / 1024;
+    expect(own).toBe(`/data 1000 755\ntmpfs ${size}\n/var/lib/own 1000 755\ntmpfs ${size}\nhere\n`);
+    expect(await box.run('(head -c 40000000 /dev/zero > /data/f) 2>/dev/null || stat -c %s /data/f; rm /data/f')).toBe(
+      `${32 * MIB}\n`,
+    );
+  });
+
+  test.each([
+    [
+      'has files there',
+      '/var/lib',
+      /declares the volume \/var\/lib and has files there, which a session would not see/,
+    ],
+    ['means a folder of the system', '/etc/own', /declares the volume \/etc\/own, which is a folder of the system/],
+  ])('is refused where it %s (VOLUME-2)', async (_title, volume, message) => {
+    await expect(create({ image: await withVolumes(volume) })).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      message: expect.stringMatching(message),
+      context: { issues: [{ path: 'image', message: expect.any(String) }] },
+    });
+    expect((await sandboxes.list()).filter(({ state }) => state === 'created')).toEqual([]);
+  });
+});
+
 describe('a container runtime', () => {
   test('is the one that the spec names', async () => {
     const sandbox = await create({ policy: { type: 'docker', runtime: 'runc' } });
