@@ -15,6 +15,7 @@ const source = {
 
 /** Tests that compare times under load with times before it, and fork bombs, which take the processors from every other test: each runs alone. */
 const figures = [
+  'tests/integration/approvals-revoke.test.ts',
   'tests/integration/bench.test.ts',
   'tests/integration/shell-fork-bombs.test.ts',
   'tests/e2e/abuse.test.ts',

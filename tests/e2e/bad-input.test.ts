@@ -9,6 +9,8 @@ import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
+const LIMITED_TO = (name: string) => ({ network: 'limited', allowedHosts: [name] });
+
 let stack: TestFleet;
 let redis: Redis;
 let session: Session;
@@ -252,6 +254,24 @@ describe('A session spec', () => {
     [13, { redaction: [{ type: '-', strategy: 'mask' }] }, 'spec.redaction.0.type', 'must be 1 to 64 letters'],
     [13, { priority: -1 }, 'spec.priority', 'must be 0 to 2097152'],
     [13, { onHostLoss: 'retry' }, 'spec.onHostLoss', "must be 'fail' or 'recreate'"],
+    [13, { sandbox: 'read-only' }, 'spec.sandbox', 'must be an object of options: mode, network'],
+    [13, { sandbox: { mode: 'write' } }, 'spec.sandbox.mode', 'must be one of read-only, workspace-write'],
+    [13, { sandbox: { network: 'none' } }, 'spec.sandbox.network', 'must be one of restricted, limited, full'],
+    [13, { sandbox: { selection: 'no' } }, 'spec.sandbox.selection', "must be 'auto', 'require' or 'forbid'"],
+    [13, { sandbox: { networks: [] } }, 'spec.sandbox.networks', 'unknown field'],
+    [13, { sandbox: { allowedHosts: ['a.b'] } }, 'spec.sandbox.allowedHosts', "only with network: 'limited'"],
+    [13, { sandbox: LIMITED_TO('10.0.0.1') }, 'spec.sandbox.allowedHosts.0', 'must be a name, not an address'],
+    [13, { sandbox: LIMITED_TO('http://a.b/') }, 'spec.sandbox.allowedHosts.0', 'is not a host name'],
+    [13, { approval: 'sometimes' }, 'spec.approval', "must be 'never', 'on-failure', 'on-request'"],
+    [13, { approval: { reject: { all: true } } }, 'spec.approval.reject.all', 'unknown field'],
+    [15, { approvalTimeoutMs: 0 }, 'spec.approvalTimeoutMs', 'must be 1 to 86400000 ms'],
+    [66, { execPolicy: [{ pattern: [], decision: 'allow' }] }, 'spec.execPolicy.0.pattern', 'must hold a word'],
+    [66, { execPolicy: [{ pattern: ['a'], decision: 'maybe' }] }, 'spec.execPolicy.0.decision', "must be 'allow'"],
+    [42, { limits: { fileSizeBytes: 1 } }, 'spec.limits.fileSizeBytes', 'at least 16777216 bytes'],
+    [75, { policy: { type: 'docker', runtime: '--privileged' } }, 'spec.policy.runtime', 'the name of a runtime'],
+    [41, { policy: { type: 'codex', configOverrides: { 'a b': 1 } } }, 'spec.policy.configOverrides.a b', 'dotted key'],
+    [35, { workspace: { path: '/a', target: '/etc' } }, 'spec.workspace.target', 'is a folder of the system'],
+    [35, { workspace: { path: 'a' } }, 'spec.workspace.path', 'must be an absolute path'],
   ])('case %i: %o is refused (S0-32, S0-34, S0-35, S0-47)', async (_row, spec, path, words) => {
     await expectRefusal(() => stack.fleet.session('never', spec as SessionSpec), 'SESSION_SPEC_INVALID', [
       [path, words],

@@ -72,8 +72,13 @@ afterAll(async () => {
 
 const UNAUTHORIZED = { outcome: 'error', error: { code: 'UNAUTHORIZED', retryable: false } };
 
-/** The events that the host wrote down about one session, as whoever has the seal key verifies them. */
+/** The events that the host wrote down about one session. */
 function audited(session: string): AuditEvent[] {
+  return auditedAll().filter((event) => 'session' in event && event.session === session);
+}
+
+/** What the host wrote down, as whoever has the seal key verifies it. */
+function auditedAll(): AuditEvent[] {
   const events: AuditEvent[] = [];
   const [host = ''] = readdirSync(join(stack.stateFolder, 'hosts'));
   const audit = join(stack.stateFolder, 'hosts', host, 'audit');
@@ -83,7 +88,7 @@ function audited(session: string): AuditEvent[] {
   const segments = names.map((name) => ({ name, text: readFileSync(join(audit, 't-default', name), 'utf8') }));
   const keys = auditKeys([stack.sealKey], { namespace: stack.namespace, host: 'h1', tenant: 'default' });
   expect(verifyAudit(segments, keys, [], ({ event }) => events.push(event)).findings).toEqual([]);
-  return events.filter((event) => 'session' in event && event.session === session);
+  return events;
 }
 const problemsOf = (session: string) =>
   audited(session).flatMap((event) => (event.type === 'unauthorized' ? `${event.kind}: ${event.problem}` : []));
@@ -106,7 +111,7 @@ test('commands, files, stdin and restarts of a known producer run, under each of
   expect(await (await before.session(id)).run('echo again')).toMatchObject({ stdout: 'again\n' });
   const events = await until(
     () => audited(id),
-    (found) => found.filter(({ type }) => type === 'end').length === 7,
+    (found) => found.filter(({ type }) => type === 'end').length === 8,
   );
   expect(events.filter(({ type }) => type === 'unauthorized')).toEqual([]);
   expect(events.find(({ type }) => type === 'submission')).toMatchObject({ script: 'echo $A', producer: 'ci' });
@@ -118,7 +123,7 @@ test('a session that nobody signed runs nothing, and says what is missing', asyn
   const result = await (await stack.fleet.session(id)).run('echo no');
   expect(result).toMatchObject({ ...UNAUTHORIZED, stdout: '' });
   expect(result).toMatchObject({ error: { message: expect.stringContaining('SHELLFLEET_SIGNING_KEY') } });
-  await expect.poll(() => problemsOf(id)).toContain('spec: it is not signed');
+  expect(problemsOf(id)).toContain('spec: it is not signed');
 });
 
 test('what is written straight into the mailbox of a session runs only if a known producer signed it for that place', async () => {
@@ -166,7 +171,8 @@ test('what is written straight into the mailbox of a session runs only if a know
   ];
   for (const [entry, problem] of cases) {
     expect(await put(entry)).toMatchObject({ ...UNAUTHORIZED, stdout: '' });
-    await expect.poll(() => problemsOf(id).at(-1)).toContain(problem);
+    // In the audit before it is told.
+    expect(problemsOf(id).at(-1)).toContain(problem);
   }
   await session.close();
 });
@@ -183,6 +189,37 @@ test('only an approver answers, and not the key that submitted', async () => {
   expect(await pending()).toHaveLength(1);
   await ada.approvals.approve(id);
   expect(await command.result()).toMatchObject({ outcome: 'success' });
+  await session.close();
+});
+
+test('a signed command that is put into the mailbox again is refused, also by the next process of its host', async () => {
+  const id = nextId();
+  const keys = sessionKeys(stack.namespace, 'default', id);
+  const session = await signed.session(id);
+  const command = await session.submit('echo once >> /tmp/ran; until [ -e /tmp/go ]; do sleep 0.05; done');
+  const entryId = command.id.slice(id.length + 1);
+  const record = await until(
+    () => redis.hgetall(recordKey(keys, entryId)),
+    ({ state }) => state === 'running',
+  );
+  await session.files.write('/tmp/go', '');
+  expect(await command.result()).toMatchObject({ outcome: 'success' });
+  const { generation = '' } = (await readSealedSpec(redis, keys)) ?? {};
+  const replay = async (times: number) => {
+    await redis.del(recordKey(keys, entryId));
+    await submit(redis, keys, {
+      ...{ entryId, generation, kind: 'command', payload: record.payload ?? '', payloadHash: '' },
+      ...{ inbox: record.inbox ?? '', retry: 'never' },
+    });
+    // Behind it.
+    expect(await session.run('cat /tmp/ran')).toMatchObject({ stdout: 'once\n' });
+    expect(await redis.hget(recordKey(keys, entryId), 'outcome')).toBe('error');
+    expect(problemsOf(id)).toEqual(Array(times).fill('payload: this host began it before'));
+  };
+  await replay(1);
+  await stack.workers[0]?.kill();
+  await stack.workers[0]?.start();
+  await replay(2);
   await session.close();
 });
 
@@ -241,19 +278,35 @@ test('terminals and tools are for producers alone', async () => {
   const session = await signed.session(id);
   expect(await session.run('true')).toMatchObject({ outcome: 'success' });
   await expect((await stack.fleet.session(id)).attach()).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
-  await expect.poll(() => problemsOf(id)).toContain('terminal-input: it is not signed');
+  expect(problemsOf(id)).toContain('terminal-input: it is not signed');
   const terminal = await session.attach();
   let shown = '';
-  const ended = (async () => {
+  const reading = (async () => {
     for await (const piece of terminal.output()) shown += Buffer.from(piece).toString();
   })();
   await terminal.write('echo si"gn"ed; exit\n');
-  await ended;
+  await reading;
   expect(shown).toContain('signed');
+  const [ended] = await until(
+    () => audited(id).filter(({ type }) => type === 'terminal-end'),
+    (found) => found.length === 1,
+  );
+  expect(ended).toMatchObject({ reason: 'exited' });
+  expect(audited(id)).toContainEqual(expect.objectContaining({ type: 'terminal-start', producer: 'ci' }));
   await session.close();
 
   expect(await signed.tools.call('add', { a: 1, b: 2 })).toMatchObject({ ok: true });
-  expect(await stack.fleet.tools.call('add', { a: 1, b: 2 })).toMatchObject({ ok: false });
+  const refused = await stack.fleet.tools.call('add', { a: 1, b: 2 });
+  expect(refused).toMatchObject({ ok: false, error: { code: 'denied' } });
+  const calls = await until(
+    () => auditedAll().filter(({ type }) => type.startsWith('tool-')),
+    (found) => found.length === 3,
+  );
+  expect(calls).toEqual([
+    { type: 'tool-start', tool: 'add', call: expect.any(String), producer: 'ci' },
+    { type: 'tool-end', tool: 'add', call: expect.any(String), outcome: 'success' },
+    { type: 'tool-end', tool: 'add', call: refused.callId, outcome: 'denied' },
+  ]);
 });
 
 test('a command that waits for an approver does not run when its record is changed into one that has started', async () => {

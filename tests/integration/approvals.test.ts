@@ -281,9 +281,10 @@ test('the audit tells which question a command asked, and so who answered it, an
   const { id } = await asked('ask for the record');
   await fleet.approvals.approve(id);
   await command.result();
-  expect(decisionsOn(command.id)).toEqual([
-    ['hold', id],
+  // Each host has its own: it may have started on another one than the one that held it.
+  expect(decisionsOn(command.id).toSorted()).toEqual([
     ['admit', undefined],
+    ['hold', id],
   ]);
   const denied = await session.submit('ask for nothing');
   await fleet.approvals.deny((await asked('ask for nothing')).id);

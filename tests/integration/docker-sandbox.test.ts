@@ -59,8 +59,8 @@ function containerOf({ containerId }: Sandbox): Docker.Container {
 }
 
 /** A started sandbox and what runs lines in it. */
-async function start(spec: SessionSpec = {}) {
-  const sandbox = await create(spec);
+async function start(spec: SessionSpec = {}, from = sandboxes) {
+  const sandbox = await create(spec, from);
   if (sandbox.link.type !== 'attach') throw new Error('these tests talk over attach');
   const stream: Duplex = await sandbox.link.open();
   await sandbox.start();
@@ -209,48 +209,63 @@ test('the program, the directory and the user of an image do not take the place 
   }
 });
 
-describe('an image that declares volumes', () => {
-  const made: string[] = [];
-  afterAll(() => Promise.all(made.map((id) => docker.getImage(id).remove({ force: true }))));
-
-  async function withVolumes(...volumes: string[]): Promise<string> {
-    const base = await docker.createContainer({ Image: inject('sessionImage'), Cmd: ['true'] });
-    const name = { repo: 'shellfleet-test/volumes', tag: `${process.pid}-${made.length}` };
-    const { Id: id } = await base.commit({ ...name, changes: `VOLUME ${JSON.stringify(volumes)}` });
-    await base.remove();
-    made.push(id);
-    return `${name.repo}:${name.tag}`;
-  }
-
-  test('has a bounded folder of the session in place of each, and the engine makes none (VOLUME-1)', async () => {
-    const image = await withVolumes('/data', '/tmp', '/var/lib/own/');
-    await using box = await start({ image });
-    expect((await containerOf(box.sandbox).inspect()).Mounts.filter(({ Type }) => Type === 'volume')).toEqual([]);
-    const own = await box.run(
-      'for f in /data /var/lib/own; do stat -c "%n %u %a" $f; df -k $f | tail -n 1 | tr -s " " | cut -d " " -f 1,2; done; echo here > /tmp/f && cat /tmp/f',
-    );
-    const size = (32 * MIB) / 1024;
-    expect(own).toBe(`/data 1000 755\ntmpfs ${size}\n/var/lib/own 1000 755\ntmpfs ${size}\nhere\n`);
-    expect(await box.run('(head -c 40000000 /dev/zero > /data/f) 2>/dev/null || stat -c %s /data/f; rm /data/f')).toBe(
-      `${32 * MIB}\n`,
-    );
-  });
-
-  test.each([
-    [
-      'has files there',
-      '/var/lib',
-      /declares the volume \/var\/lib and has files there, which a session would not see/,
-    ],
-    ['means a folder of the system', '/etc/own', /declares the volume \/etc\/own, which is a folder of the system/],
-  ])('is refused where it %s (VOLUME-2)', async (_title, volume, message) => {
-    await expect(create({ image: await withVolumes(volume) })).rejects.toMatchObject({
-      code: 'SANDBOX_UNAVAILABLE',
-      message: expect.stringMatching(message),
-      context: { issues: [{ path: 'image', message: expect.any(String) }] },
+test('the user of an image is that of a session that asks for it, where the operator allows it; root only where that is allowed as well', async () => {
+  const { id } = await docker
+    .createContainer({
+      Image: inject('sessionImage'),
+      Entrypoint: [
+        '/bin/sh',
+        '-c',
+        'echo super:x:0:0::/:/bin/sh >> /etc/passwd; echo app:x:2001:2002::/:/bin/sh >> /etc/passwd',
+      ],
+      User: '0',
+      HostConfig: { NetworkMode: 'none' },
+    })
+    .then(async (container) => {
+      await container.start();
+      await container.wait();
+      return container;
     });
-    expect((await sandboxes.list()).filter(({ state }) => state === 'created')).toEqual([]);
-  });
+  const image = (user: string) => `shellfleet-test/user:${process.pid}-${user}`;
+  const users = ['2000', 'app', 'super'];
+  const { allowances, ...options } = optionsFor('users', 'attach');
+  const allowing = await createDockerSandboxes({ ...options, allowances: { ...allowances, users: ['image'] } });
+  try {
+    for (const user of users)
+      await docker.getContainer(id).commit({
+        repo: 'shellfleet-test/user',
+        tag: `${process.pid}-${user}`,
+        changes: `USER ${user}`,
+      });
+    const who = 'id -u; id -g; echo > /workspace/new && echo its own home';
+    for (const [of, expected] of [
+      [{ image: image('2000'), user: 'image' }, '2000\n2000\nits own home\n'],
+      [{ image: image('app'), user: 'image' }, '2001\n2002\nits own home\n'],
+      [{ image: image('2000'), user: 'app' }, '2001\n2002\nits own home\n'],
+    ] as const) {
+      await using box = await start(of, allowing);
+      expect(await box.run(who)).toBe(expected);
+    }
+    const refusal = (message: string) => ({
+      code: 'SANDBOX_UNAVAILABLE',
+      context: { issues: [{ path: 'user', message: expect.stringContaining(message) }] },
+    });
+    for (const [of, message] of [
+      [{ image: image('super'), user: 'image' }, 'the image runs as root in'],
+      [{ image: image('app'), user: 'super' }, 'super is root in'],
+      [{ user: 'image' }, 'this host does not allow root'],
+    ] as const)
+      await expect(create(of, allowing)).rejects.toMatchObject(refusal(message));
+    await expect(create({ image: image('app'), user: 'image' })).rejects.toMatchObject(refusal("the image's own"));
+  } finally {
+    await allowing.close();
+    await docker.getContainer(id).remove({ force: true });
+    for (const user of users)
+      await docker
+        .getImage(image(user))
+        .remove({ force: true })
+        .catch(() => {});
+  }
 });
 
 describe('a container runtime', () => {

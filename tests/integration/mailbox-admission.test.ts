@@ -219,6 +219,18 @@ describe('an answer', () => {
     );
   });
 
+  test('that denies cancels whatever waits behind the entry, however much it is; nothing of it is started meanwhile', async () => {
+    const id = await holdOne();
+    const more = await submitSome(redis, keys, generation, 2_100);
+    const answered = await answerHeld(redis, keys, id, { ...DENY, abort: true }, {});
+    expect(answered).toMatchObject({ type: 'denied', needsJob: false });
+    const behind = answered.type === 'denied' ? answered.behind.map(({ entryId }) => entryId) : [];
+    expect(behind).toEqual(more);
+    const outcomes = outcomesOf(await readEvents(redis, keys));
+    expect([outcomes.get(id), outcomes.size]).toEqual(['denial', 2_101]);
+    expect((await typesOf()).filter((type) => type === 'command.started')).toEqual([]);
+  });
+
   test('that releases counts once, and is repeated as it was even when the entry has ended since', async () => {
     const id = await holdOne();
     await release(owner, 'queued');

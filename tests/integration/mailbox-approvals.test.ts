@@ -2,15 +2,19 @@ import {
   type Asker,
   applyAnswer,
   askApproval,
+  claimAnnouncement,
   expireQuestions,
   findAnswer,
+  forgetAnnouncement,
+  forgetDecided,
   isAnswerWaiting,
+  putOffAnnouncement,
   readDecided,
   readQuestions,
   withdrawAskers,
   writeAnswer,
 } from '@shellfleet/mailbox';
-import { type ApprovalKeys, approvalKeys } from '@shellfleet/protocol';
+import { type ApprovalKeys, approvalGrantKey, approvalKeys } from '@shellfleet/protocol';
 import { beforeEach, expect, test } from 'vitest';
 import { newNamespace } from '../support/mailbox-session.ts';
 import { redis } from '../support/open-mailbox.ts';
@@ -80,7 +84,9 @@ test('an answer is applied once, holds for its binding, and is told later', asyn
 test('a grant of a session holds there for the same question, and one of a prefix is found by all, until they are revoked', async () => {
   await ask('s1');
   await answer('approve', idOf('1'), 'session');
-  expect((await find('s1', 'b-of the next entry')).grant).toEqual({ id: idOf('1'), sealed: 'sealed grant' });
+  expect((await find('s1', 'b-of the next entry')).grant).toEqual({
+    ...{ id: idOf('1'), sealed: 'sealed grant', ofSession: true },
+  });
   await answer('revoke', idOf('1'));
   expect((await find('s1', 'b-of the next entry')).grant).toBeUndefined();
   await ask('s2', { id: idOf('2') });
@@ -117,10 +123,72 @@ test('questions expire, and are withdrawn, each once', async () => {
   expect(await expireQuestions(redis, keys)).toBe(0);
   expect(await readDecided(redis, keys)).toMatchObject([{ type: 'expire', asker: askerOf('s1') }]);
   expect(await counts()).toEqual([{ id: idOf('1'), count: 1 }]);
-  await withdrawAskers(redis, keys, [askerOf('s2')]);
-  await withdrawAskers(redis, keys, [askerOf('s2')]);
+  await withdrawAskers(redis, keys, [askerOf('s2')], 60_000);
+  expect(await counts()).toEqual([{ id: idOf('1'), count: 1 }]);
+  await withdrawAskers(redis, keys, [askerOf('s2')], 0);
+  await withdrawAskers(redis, keys, [askerOf('s2')], 0);
   expect(await counts()).toEqual([]);
   expect(await redis.hlen(keys.rounds)).toBe(0);
+});
+
+test('an entry whose time is over has expired, though others ask its question on and it is approved then', async () => {
+  await ask('s1', { timeoutMs: 0 });
+  await ask('s2');
+  await expect.poll(() => expireQuestions(redis, keys)).toBe(1);
+  await answer('approve', idOf('1'), 'command');
+  expect(await find('s1')).toMatchObject({ grant: undefined, end: { state: 'expired' } });
+  expect(await ask('s1')).toEqual({ type: 'answered' });
+  expect(await find('s2')).toMatchObject({ grant: { id: idOf('1') }, end: { state: 'approved' } });
+});
+
+test('what was answered and cannot be used is asked again', async () => {
+  await ask('s1');
+  await answer('approve', idOf('1'), 'command');
+  expect(await ask('s1', { id: idOf('2') })).toEqual({ type: 'answered' });
+  expect(await ask('s1', { id: idOf('2'), unanswered: true })).toMatchObject({ type: 'pending', id: idOf('2') });
+});
+
+test('a session of the same id in its next life has no grant of the one before', async () => {
+  await ask('s1');
+  await answer('approve', idOf('1'), 'session');
+  const next = { ...askerOf('s1'), generation: 'h' };
+  const found = await findAnswer(redis, keys, next, { binding: 'b-next', hash: HASH, prefixes: true });
+  expect(found).toMatchObject({ grant: undefined, end: undefined, prefixes: [] });
+});
+
+test('nothing of approvals outlives the retention, but for those of a prefix that nobody has revoked', async () => {
+  const lasting = async () => {
+    const all = await redis.keys(`${keys.prefix}*`);
+    const times = await Promise.all(all.map((key) => redis.pttl(key)));
+    return all.filter((_key, index) => times[index] === -1).map((key) => key.slice(keys.prefix.length));
+  };
+  await ask('s1');
+  await answer('approve', idOf('1'), 'prefix');
+  for (const nonce of ['2', '3', '4']) {
+    await ask('s2', { id: idOf(nonce), binding: `b-${nonce}` });
+    await answer('approve', idOf(nonce), nonce === '2' ? 'session' : 'command');
+  }
+  await ask('s3', { id: idOf('5') });
+  await answer('deny', idOf('5'));
+  await ask('s4', { id: idOf('6') });
+  await withdrawAskers(redis, keys, [askerOf('s4')], 0);
+  const decided = (await readDecided(redis, keys)).map(({ member }) => member);
+  await forgetDecided(redis, keys, decided);
+  expect((await lasting()).sort()).toEqual(['answers', `grant:${idOf('1')}`, 'grants', 'prefixes']);
+  // A session that uses its approval keeps it.
+  const own = approvalGrantKey(keys, idOf('2'));
+  await redis.pexpire(own, 5_000);
+  const before = Number(await redis.zscore(keys.grants, idOf('2')));
+  expect((await find('s2', 'b-next')).grant?.ofSession).toBe(true);
+  expect(await redis.pttl(own)).toBeGreaterThan(5_000);
+  expect(Number(await redis.zscore(keys.grants, idOf('2')))).toBeGreaterThanOrEqual(before);
+  // The next approval clears the list of those that are gone.
+  await redis.zadd(keys.grants, 1, idOf('4'));
+  await ask('s5', { id: idOf('7'), binding: 'b-7' });
+  await answer('approve', idOf('7'), 'command');
+  expect((await redis.zrange(keys.grants, '0', '-1')).sort()).toEqual(['1', '2', '3', '7'].map((nonce) => idOf(nonce)));
+  await answer('revoke', idOf('1'));
+  expect((await lasting()).sort()).toEqual(['answers', 'decided']);
 });
 
 test('a tenant has at most so many questions, and a session that was denied four times in a row is not asked for a while', async () => {
@@ -132,4 +200,24 @@ test('a tenant has at most so many questions, and a session that was denied four
   }
   expect(await ask('s1', { id: idOf('5'), binding: 'b-5' })).toMatchObject({ type: 'quiet' });
   expect(await ask('s2', { id: idOf('5') })).toMatchObject({ type: 'pending' });
+});
+
+test('a question is claimed for its announcement by one at a time, until it was announced or nobody asks it any more', async () => {
+  const claim = (leaseMs = 60_000) => claimAnnouncement(redis, keys, leaseMs);
+  await ask('s1');
+  await ask('s2', { id: idOf('2') });
+  expect(await claim()).toEqual({ id: idOf('1'), attempt: 1 });
+  expect(await claim()).toBeUndefined();
+  await putOffAnnouncement(redis, keys, idOf('1'), 0);
+  // The claimer that does not come back loses its claim.
+  expect(await claim(0)).toEqual({ id: idOf('1'), attempt: 2 });
+  expect(await claim()).toEqual({ id: idOf('1'), attempt: 3 });
+  await forgetAnnouncement(redis, keys, idOf('1'));
+  await putOffAnnouncement(redis, keys, idOf('1'), 0);
+  expect(await claim()).toBeUndefined();
+  await ask('s3', { id: idOf('3', 'b'.repeat(20)) });
+  expect(await claim(0)).toEqual({ id: idOf('3', 'b'.repeat(20)), attempt: 1 });
+  await withdrawAskers(redis, keys, [askerOf('s3')], 0);
+  expect(await claim()).toBeUndefined();
+  expect(await redis.exists(keys.unannounced, keys.announcements)).toBe(0);
 });

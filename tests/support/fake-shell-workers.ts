@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { connectRedis } from '@shellfleet/mailbox';
 import type { AuditEvent, PrefixRule } from '@shellfleet/protocol';
 import { createWorker, type Worker } from '@shellfleet/worker';
-import { ANYONE_SUBMITS, createAdmission, FakeSandboxes, type Rules, SILENT } from '@shellfleet/worker/test-support';
+import {
+  ANYONE_SUBMITS,
+  createAdmission,
+  FakeSandboxes,
+  logErrorsInto,
+  type Rules,
+} from '@shellfleet/worker/test-support';
 import { ulid } from 'ulid';
 
 // Real workers in this process, on a real Redis, with shells in memory: for hundreds of sessions at once. A test that imports this mocks
@@ -14,6 +20,8 @@ export interface FakeShellWorker {
   readonly sandboxes: FakeSandboxes;
   /** What it has written down, in order. */
   readonly audited: AuditEvent[];
+  /** The errors that it has logged, as text. */
+  log(): string;
   /** The commands that its shells have begun. */
   begun(): number;
 }
@@ -25,14 +33,16 @@ interface Options {
   id: string;
   slots?: number;
   rules?: Rules;
+  webhook?: { url: URL; secret: string };
 }
 
 export async function startFakeShellWorker(options: Options): Promise<FakeShellWorker> {
-  const { redisUrl, namespace, sealKey, id, slots = 8, rules = ASKING } = options;
+  const { redisUrl, namespace, sealKey, id, slots = 8, rules = ASKING, webhook } = options;
   const connected = await connectRedis(redisUrl, 'host', `worker:${id}`);
   const sandboxes = new FakeSandboxes();
   const log = { append: async () => {}, async *restore() {} };
   const journal = new Set<string>();
+  const lines: string[] = [];
   const audited: AuditEvent[] = [];
   const worker = await createWorker({
     ...{ connected, namespace, hostId: id, machine: id, slots, policies: ['docker'], defaultImage: 'none' },
@@ -50,15 +60,18 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
     admission: (answers) => createAdmission({ signatures: ANYONE_SUBMITS, rules, answers }),
     audit: {
       record: async (_tenant, event) => void audited.push(event),
+      recorded: async () => {},
       note: (_tenant, describe) => void audited.push(describe()),
       heads: () => new Map(),
       close: async () => {},
     },
-    logger: SILENT,
+    approvals: { webhook },
+    logger: logErrorsInto(lines),
     onReplaced: () => {},
   });
   return {
     ...{ id, worker, sandboxes, audited },
+    log: () => lines.join(''),
     begun: () => sandboxes.made.reduce((sum, { keeper }) => sum + Math.max(0, keeper.begun.length - PREPARATION), 0),
   };
 }

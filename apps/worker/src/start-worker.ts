@@ -22,6 +22,7 @@ import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
 import { openJournal } from './journal/journal.ts';
+import { watchRedisLosses } from './journal/redis-losses.ts';
 import { openPolicies } from './sandbox/open-policies.ts';
 import type { Stop } from './session/hosted-session.ts';
 import { chooseTransport } from './shell/transport/choose-transport.ts';
@@ -105,6 +106,8 @@ async function run(admission: Admission | undefined): Promise<void> {
     noted: config.file.audit.commands,
     anchored: await readAuditHeads(connected.redis, config.namespace, hostId),
   });
+  // Before this process begins its own file of the journal.
+  const redisLosses = watchRedisLosses(folder.journal, connected.history, config.retentionMs);
   const signing = askForSignatures(config.file.keys, audit, logger);
   const { unjudged } = config.file.allow;
   const rules = judgeByRules(ruleFiles, { unjudged, onReported: noteReported(logger, audit) });
@@ -130,6 +133,7 @@ async function run(admission: Admission | undefined): Promise<void> {
       retentionMs: config.retentionMs,
       onWriteFailed: (err) => logger.error({ err }, 'journal.append-failed'),
     }),
+    redisLosses,
     retentionMs: config.retentionMs,
     readerStallMs: config.readerStallMs,
     egress: config.file.allow,

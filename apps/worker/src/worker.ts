@@ -10,14 +10,17 @@ import type { Logger } from 'pino';
 import { ulid } from 'ulid';
 import { ADMIT_EVERYTHING, type Admission } from './admission/admission.ts';
 import type { Answers } from './admission/create-admission.ts';
+import { Announcer } from './approvals/announce-questions.ts';
 import { ANYONE_ANSWERS, type AnswerCheck } from './approvals/apply-answers.ts';
 import { HostApprovals } from './approvals/host-approvals.ts';
 import { lookAfterApprovals } from './approvals/look-after-approvals.ts';
+import type { Webhook } from './approvals/send-announcement.ts';
 import { anchorHeadsRegularly } from './audit/anchor-heads.ts';
 import { type Audit, NO_AUDIT } from './audit/audit.ts';
 import type { EgressSettings } from './egress/create-session-egress.ts';
 import type { HostLog } from './host-log/host-log.ts';
 import type { Journal } from './journal/journal.ts';
+import type { RedisLosses } from './journal/redis-losses.ts';
 import { claimHostId } from './lease/boot-claim.ts';
 import { refuseOtherProtocol } from './lease/fleet-protocol.ts';
 import { refuseOtherRetention } from './lease/fleet-retention.ts';
@@ -76,6 +79,8 @@ export interface WorkerDeps {
   hostLog: HostLog;
   /** The ids that this host began. */
   journal: Journal;
+  /** Default: as far as this process knows. */
+  redisLosses?: RedisLosses;
   /** Default: nothing is written down. */
   audit?: Audit;
   /** How long the fleet keeps what has ended. */
@@ -88,8 +93,8 @@ export interface WorkerDeps {
   wider?: WiderSettings | undefined;
   /** What this host admits; `answers` are what persons have answered. Default: everything. */
   admission?: (answers: Answers) => Admission;
-  /** Who may answer, and how many questions of one tenant may be pending. */
-  approvals?: { check?: AnswerCheck; pendingPerTenant?: number };
+  /** Who may answer, how many questions of one tenant may be pending, and where they are announced. */
+  approvals?: { check?: AnswerCheck; pendingPerTenant?: number; webhook?: Webhook | undefined };
   /** Why no tool may be called, the end of a sentence. Default: they may. */
   refuseTools?(): string | undefined;
   /** What the operator of this host should mend. */
@@ -137,6 +142,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const heldTimes = createHeldTimes();
   const stopping = new AbortController();
   const wakeUps = new Notifier();
+  const { redisLosses = { mayHaveHappened: () => deps.connected.history.changes > 0 } } = deps;
   const room = deps.room && (await watchHostRoom({ ...deps.room, logger, onRoom: () => wakeUps.notify() }));
   /** Why this host takes no new session at present. */
   const problems = () => [sandboxes.problem(), room?.problem()].filter((problem) => problem !== undefined);
@@ -145,16 +151,29 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const takesNew = () => !isDraining() && problems().length === 0;
   const settling = new Settling({ redis, fleet, hostId, onSettled: () => wakeUps.notify() });
   const closed = new AbortController();
+  const webhook = deps.approvals?.webhook;
+  const announcer = webhook && new Announcer({ redis, fleet, sealer, logger, webhook });
   const approvals = new HostApprovals({
     ...{ ...host, namespace, jobs, audit },
     check: deps.approvals?.check ?? ANYONE_ANSWERS,
     mostPending: deps.approvals?.pendingPerTenant ?? LIMITS.pendingApprovals,
+    onAsked: (tenant) => announcer?.asked(tenant),
     signal: closed.signal,
   });
   const sessions = new HostedSessions(
     {
       ...host,
-      ...{ jobs, leases, offers, sandboxes, hostLog, journal: deps.journal, audit, readerStallMs: deps.readerStallMs },
+      ...{
+        jobs,
+        leases,
+        offers,
+        sandboxes,
+        hostLog,
+        journal: deps.journal,
+        redisLosses,
+        audit,
+        readerStallMs: deps.readerStallMs,
+      },
       egress: deps.egress ?? { hosts: [], privateAddresses: [] },
       wider: deps.wider,
       lockMs: FIRST_LOCK_MS,
@@ -185,7 +204,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       boot: claim.boot,
       draining: isDraining(),
       problems: problems(),
-      warnings: deps.warnings?.() ?? [],
+      warnings: [...(deps.warnings?.() ?? []), ...(announcer?.warnings ?? [])],
       defaultImage: deps.defaultImage,
       heldMs: heldTimes.median(),
       retentionMs: deps.retentionMs,
@@ -229,6 +248,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     ...host,
     boot: claim.boot,
     journal: deps.journal,
+    ...{ redisLosses, audit },
     tools: offered,
     slots: toolSlots,
     env: toolEnv,
@@ -290,7 +310,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       room?.close();
       requeueing.close();
       drainRequest.close();
-      await Promise.all([upkeep.close(), watch.close(), asking.close()]);
+      await Promise.all([upkeep.close(), watch.close(), asking.close(), announcer?.close()]);
       closed.abort();
       await audit.close();
       await anchoring.close();

@@ -2,4 +2,6 @@ import { pino } from 'pino';
 
 export { ANYONE_SUBMITS, createAdmission, type Rules } from '../src/admission/create-admission.ts';
 export { type FakeSandbox, FakeSandboxes } from './fake-sandbox.ts';
-export const SILENT = pino({ level: 'silent' });
+/** Keeps the lines of errors. */
+export const logErrorsInto = (lines: string[]) => pino({ level: 'error' }, { write: (line) => void lines.push(line) });
+export { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';

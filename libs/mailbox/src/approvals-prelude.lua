@@ -10,6 +10,7 @@
 local prefix = ARGV[1]
 local questions, rounds, pending, asked = KEYS[1], prefix .. 'rounds', prefix .. 'pending', prefix .. 'asked'
 local answers, decided, grants, prefixes = prefix .. 'answers', prefix .. 'decided', prefix .. 'grants', prefix .. 'prefixes'
+local unannounced, announcements = prefix .. 'unannounced', prefix .. 'announcements'
 
 local function askers_key(id) return prefix .. 'askers:' .. id end
 local function grant_key(id) return prefix .. 'grant:' .. id end
@@ -26,6 +27,11 @@ local function text_of(number) return string.format('%.0f', number) end
 -- Readers receive the id of a question that has changed.
 local function publish(id) redis.call('PUBLISH', prefix .. 'feed', id) end
 
+-- The list of grants lasts as long as one that is in it may be used.
+local function keep_grants(retention)
+  if redis.call('EXISTS', prefixes) == 1 then redis.call('PERSIST', grants) else redis.call('PEXPIRE', grants, retention) end
+end
+
 local function split(text) return string.match(text or '', '^(%S+) (%S+)$') end
 
 -- Removes one entry from the question that it asks. Returns the id of the question, the entry's binding, and whether nobody asks it any more.
@@ -39,6 +45,8 @@ local function leave(asker)
   if is_over then
     local hash = string.match(id, '^[^.]+')
     redis.call('HDEL', questions, id)
+    redis.call('ZREM', unannounced, id)
+    redis.call('HDEL', announcements, id)
     if redis.call('HGET', rounds, hash) == id then redis.call('HDEL', rounds, hash) end
   end
   return id, binding, is_over

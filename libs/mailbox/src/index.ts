@@ -5,6 +5,12 @@ export { postpone } from './admission/postpone.ts';
 export { type Lock, renew } from './admission/renew.ts';
 export { requeue } from './admission/requeue.ts';
 export {
+  type ClaimedAnnouncement,
+  claimAnnouncement,
+  forgetAnnouncement,
+  putOffAnnouncement,
+} from './approvals/announce.ts';
+export {
   type AppliedAnswer,
   applyAnswer,
   dropAnswer,
@@ -19,7 +25,9 @@ export { type Decided, forgetDecided, readDecided } from './approvals/decided.ts
 export { digestOfQuestion } from './approvals/digest-question.ts';
 export { expireQuestions, forgetAskingTenant, isAsking, readAskers, withdrawAskers } from './approvals/expire.ts';
 export { type FoundAnswer, findAnswer } from './approvals/find.ts';
+export { openPending, openQuestion } from './approvals/open-question.ts';
 export {
+  isGranted,
   type PendingQuestion,
   readApprovalEnd,
   readAskersOf,

@@ -4,6 +4,7 @@ import { z } from 'zod';
 
 const entry = { session: z.string(), generation: z.string(), entry: z.string() };
 const count = z.number().int().nonnegative();
+const terminal = { session: z.string(), generation: z.string(), terminal: z.string() };
 
 export const auditEventSchema = z.discriminatedUnion('type', [
   /** This host saw the entry for the first time. `producer`: who signed it, where keys are configured. */
@@ -63,7 +64,23 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     redactions: count,
     runMs: z.number(),
   }),
-  /** Something was not signed as it must be. `problem`: which part of the check failed. */
+  /** A tool was called. Its arguments are not written down. `producer`: who signed the call, where keys are configured. */
+  z.object({ type: z.literal('tool-start'), tool: z.string(), call: z.string(), producer: z.string().optional() }),
+  z.object({ type: z.literal('tool-end'), tool: z.string(), call: z.string(), outcome: z.string() }),
+  /** A terminal was opened, or ended. What is typed there is not written down. */
+  z.object({ type: z.literal('terminal-start'), ...terminal, producer: z.string().optional() }),
+  z.object({ type: z.literal('terminal-end'), ...terminal, reason: z.string() }),
+  /** The proxy of a session let its programs not reach this. `count` of them, of which only the first is written at once. */
+  z.object({
+    type: z.literal('egress-refused'),
+    session: z.string(),
+    generation: z.string(),
+    host: z.string().optional(),
+    port: z.number().optional(),
+    reason: z.string(),
+    count,
+  }),
+  /** Something was not signed as it must be. `problem`: which part of the check failed. `count`: more than once, when it is not 1. */
   z.object({
     type: z.literal('unauthorized'),
     kind: z.string(),
@@ -72,6 +89,7 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     entry: z.string().optional(),
     question: z.string().optional(),
     problem: z.string(),
+    count: count.optional(),
   }),
   /** The line before is incomplete: the process or its disk ended in the middle of it. */
   z.object({ type: z.literal('interrupted') }),

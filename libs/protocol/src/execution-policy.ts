@@ -48,11 +48,9 @@ const POLICY_SCHEMAS = [
   z.strictObject({
     type: z.literal('codex'),
     configOverrides: z
-      .record(
-        z.string().regex(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, 'must be a dotted key'),
-        z.json(),
-        'must be an object',
-      )
+      .record(z.string().regex(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, 'must be a dotted key'), z.json(), {
+        error: ({ code }) => (code === 'invalid_key' ? 'must be a dotted key' : 'must be an object'),
+      })
       .refine((overrides) => Object.keys(overrides).length <= 32, 'must hold at most 32 keys')
       .default({}),
   }),

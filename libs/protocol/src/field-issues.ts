@@ -9,9 +9,17 @@ export interface FieldIssue {
 /** A key is the caller's, and may be of any length. */
 const LONGEST_KEY_CHARS = 64;
 
-/** Converts an issue of zod. Each unknown key becomes an issue of its own. */
+/** Converts an issue of zod. Each unknown key becomes an issue of its own; of a value with several forms the form counts that it has, if only its fields are wrong. */
 export function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
   const toPath = (keys: readonly PropertyKey[]) => keys.map((key) => String(key).slice(0, LONGEST_KEY_CHARS)).join('.');
+  if (issue.code === 'invalid_union') {
+    const meant = issue.errors.filter((form) =>
+      form.every(({ code, path }) => path.length > 0 || code === 'unrecognized_keys'),
+    );
+    const [own, ...others] = meant;
+    if (own !== undefined && others.length === 0)
+      return own.flatMap((inner) => toFieldIssues({ ...inner, path: [...issue.path, ...inner.path] }));
+  }
   if (issue.code !== 'unrecognized_keys') return [{ path: toPath(issue.path), message: issue.message }];
   return issue.keys.map((key) => ({ path: toPath([...issue.path, key]), message: 'unknown field' }));
 }

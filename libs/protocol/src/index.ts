@@ -1,4 +1,5 @@
 export * from './approval.ts';
+export * from './approval-announcement.ts';
 export * from './approval-data.ts';
 export * from './audit.ts';
 export * from './canonical-json.ts';

@@ -90,10 +90,14 @@ export function approvalKeys(namespace: string, tenant: string) {
     answers: `${prefix}answers`,
     /** sorted set: `<answer> <id> <session> <generation> <entry>` whose session has not been told → when it was decided (ms) */
     decided: `${prefix}decided`,
-    /** sorted set: id of a grant → when it was given (ms) */
+    /** sorted set: id of a grant → until when it is kept (ms, by the clock of Redis), or infinity */
     grants: `${prefix}grants`,
     /** set: ids of the grants that reach every command of the tenant */
     prefixes: `${prefix}prefixes`,
+    /** sorted set: id of a pending question that no webhook has taken → when it is announced next (ms, by the clock of Redis) */
+    unannounced: `${prefix}unannounced`,
+    /** hash: id of such a question → how often it was sent */
+    announcements: `${prefix}announcements`,
     /** pub/sub: an id of a question that has changed */
     feed: `${prefix}feed`,
   };

@@ -100,7 +100,7 @@ const stdinSourceSchema = z.custom<StdinSource>(
 );
 type Stdin = NonNullable<RunOptionsInput['stdin']>;
 const stdinSchema: z.ZodType<Stdin, Stdin> = z.union(
-  [z.string(), z.instanceof(Uint8Array), z.strictObject({ open: z.literal(true) }), stdinSourceSchema],
+  [z.string(), z.instanceof(Uint8Array), z.strictObject({ open: z.literal(true, 'must be true') }), stdinSourceSchema],
   'must be a string, bytes, an iterable of them, or { open: true }',
 );
 

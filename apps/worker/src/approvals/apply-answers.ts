@@ -2,7 +2,7 @@ import {
   applyAnswer,
   digestOfQuestion,
   dropAnswer,
-  type PendingQuestion,
+  openQuestion,
   readAnswers,
   readQuestion,
   type Sealer,
@@ -15,7 +15,6 @@ import {
   type ApprovalGrant,
   type ApprovalKeys,
   approvalAnswerSchema,
-  approvalQuestionSchema,
   type StoredQuestion,
   tryJson,
 } from '@shellfleet/protocol';
@@ -62,14 +61,20 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
   if (opened === undefined) return refuse('it is not an answer that a process of this fleet has written');
   const { answer, signature } = opened;
   const pending = answer.type === 'revoke' ? undefined : await readQuestion(redis, keys, answer.id);
-  const question = pending && openQuestion(pending, keys, sealer);
+  // It was answered or has ended meanwhile; perhaps another host has applied this very answer.
+  if (answer.type !== 'revoke' && pending === undefined) {
+    await dropAnswer(redis, keys, id);
+    return false;
+  }
+  const question = pending && openQuestion(sealer, keys, pending);
   const problem = await check(answer, { keys, question, signature });
   if (problem !== undefined) return refuse(problem);
   const { id: questionId, type } = answer;
   const change = { id, question: questionId, type, end: toEnd(answer) };
   if (answer.type !== 'approve') return isApplied(await applyAnswer(redis, keys, change));
   const { scope, answeredBy } = answer;
-  if (pending === undefined || question === undefined) return refuse('its question is not pending');
+  if (pending === undefined || question === undefined)
+    return refuse('its question cannot be opened with the seal keys of this host');
   if (scope === 'prefix' && question.amendment === undefined) return refuse('its question offers no rule to allow');
   if (sealer.verifies && answer.asked !== digestOfQuestion(question))
     return refuse('it was given to another question than the one that is pending');
@@ -105,16 +110,6 @@ export function isAnswered(id: string, grant: ApprovalGrant, keys: ApprovalKeys,
     answer.scope === grant.scope &&
     answer.asked === digestOfQuestion(grant.question)
   );
-}
-
-function openQuestion({ id, sealed }: PendingQuestion, keys: ApprovalKeys, sealer: Sealer): StoredQuestion | undefined {
-  const hash = id.split('.', 1)[0] ?? '';
-  try {
-    const text = sealer.open(sealed, sealPlace('approval-question', keys, { question: hash }));
-    return approvalQuestionSchema.safeParse(tryJson(text)).data;
-  } catch {
-    return undefined;
-  }
 }
 
 function toEnd(answer: ApprovalAnswer): ApprovalEnd {

@@ -31,6 +31,7 @@ import { approvalExpired, describeDenial, tooManyPending } from './answer-texts.
 import { type AnswerCheck, applyAnswers, isAnswered } from './apply-answers.ts';
 import { bindQuestion } from './bind-question.ts';
 import { describeQuestion } from './describe-question.ts';
+import { SharedRounds } from './shared-rounds.ts';
 import { StartsUnderWay } from './starts-under-way.ts';
 import { type SessionJobsOfAnswers, tellDecided } from './tell-decided.ts';
 
@@ -40,6 +41,8 @@ import { type SessionJobsOfAnswers, tellDecided } from './tell-decided.ts';
 // HOST-APPROVALS-2. Answers that are written are applied before a grant is looked for. So a revocation holds from the moment in which it is
 //                   written, but for the starts that are under way then.
 // HOST-APPROVALS-3. A question is added to its tenant before its entry is held. An entry that is held and asks nothing is judged again.
+// HOST-APPROVALS-4. An approval that this host cannot use, because it does not know the key of its approver or cannot open it, answers
+//                   nothing: its question is asked again.
 
 /** A revocation waits for a host that does not confirm it for longer than this. */
 const START_WITHIN_MS = 1_500;
@@ -56,6 +59,8 @@ export interface HostApprovalsDeps {
   check: AnswerCheck;
   /** The most questions of one tenant that may be pending. */
   mostPending: number;
+  /** A session of this host has asked something new, or what others ask. */
+  onAsked?(tenant: string): void;
   signal: AbortSignal;
 }
 
@@ -72,8 +77,9 @@ export type SessionApprovals = Pick<HostApprovals, 'ask' | 'held' | 'starts'>;
 export class HostApprovals implements Answers {
   readonly starts = new StartsUnderWay();
   readonly #deps: HostApprovalsDeps;
-  /** By tenant: the answers that are being applied. */
-  readonly #applying = new Map<string, Promise<void>>();
+  /** By tenant. */
+  readonly #applying = new SharedRounds((tenant) => this.#apply(tenant));
+  readonly #telling = new SharedRounds((tenant) => this.#tell(tenant));
 
   constructor(deps: HostApprovalsDeps) {
     this.#deps = deps;
@@ -89,15 +95,21 @@ export class HostApprovals implements Answers {
     const bound = this.#bind(question, asked);
     if (bound === undefined) return { type: 'denied', reason: 'it cannot be written as a key for its answer' };
     const looked = { ...bound, prefixes: asked.amendment !== undefined };
-    const find = () => retryWhileRedisIsDown(() => findAnswer(redis, keys, question, looked), signal);
-    let found = await find();
+    const find = async () => {
+      const found = await retryWhileRedisIsDown(() => findAnswer(redis, keys, question, looked), signal);
+      return found.unapplied > 0
+        ? undefined
+        : toAnswer(found, bound.hash, (id, sealed) => openGrant(id, sealed, keys, sealer), allows);
+    };
+    const look = () => this.starts.look(question, find, (answer) => answer?.type === 'granted');
+    let answer = await look();
     // HOST-APPROVALS-2: each round applies what the one before has seen, and invalid answers are dropped.
-    while (found.unapplied > 0) {
+    while (answer === undefined) {
       signal.throwIfAborted();
       await this.apply(question.tenant);
-      found = await find();
+      answer = await look();
     }
-    return toAnswer(found, bound.hash, (id, sealed) => openGrant(id, sealed, keys, sealer), allows);
+    return answer;
   }
 
   /** Adds the question of the head of a mailbox. The caller then holds the head, and calls `held`. */
@@ -118,12 +130,17 @@ export class HostApprovals implements Answers {
     );
     const { binding } = bound;
     const timeoutMs = question.spec.approvalTimeoutMs;
-    const added = await retryWhileRedisIsDown(
-      () => askApproval(redis, keys, { id, asker: question, binding, timeoutMs, mostPending, sealed }),
-      signal,
-    );
+    const add = (unanswered: boolean) =>
+      retryWhileRedisIsDown(
+        () => askApproval(redis, keys, { id, asker: question, binding, timeoutMs, mostPending, sealed, unanswered }),
+        signal,
+      );
+    let added = await add(false);
+    // HOST-APPROVALS-4
+    if (added.type === 'answered' && (await this.#isOpen(question, asked))) added = await add(true);
     switch (added.type) {
       case 'pending': {
+        this.#deps.onAsked?.(question.tenant);
         const expiresAt = new Date(added.expiresAt).toISOString();
         return { type: 'pending', data: { id: added.id, reason: described.reason, expiresAt } };
       }
@@ -139,6 +156,13 @@ export class HostApprovals implements Answers {
     }
   }
 
+  /** Whether no answer to exactly this question can be used. */
+  async #isOpen(question: AdmissionQuestion, asked: ApprovalQuestion): Promise<boolean> {
+    // Its expiry is found as an error, when it is judged again.
+    const answer = await this.find(question, asked, () => false).catch(() => undefined);
+    return answer?.type === 'open';
+  }
+
   /** HOST-APPROVALS-3: its answer may have come between its question and its hold. */
   async held({ tenant, session, generation, entryId }: AdmissionQuestion): Promise<void> {
     const { redis, namespace, signal } = this.#deps;
@@ -152,33 +176,36 @@ export class HostApprovals implements Answers {
   /** Answers of a tenant wait. `confirm`: the id of a revocation whose writer waits. Never rejects. */
   async wakeUp(tenant: string, confirm: string | undefined): Promise<void> {
     const { redis, namespace, hostId, logger } = this.#deps;
-    try {
-      await this.apply(tenant);
+    const settled = this.starts.settled();
+    const confirmed = async () => {
       if (confirm === undefined) return;
-      await this.starts.settled();
+      await settled;
       await confirmAnswer(redis, approvalKeys(namespace, tenant), confirm, hostId);
+    };
+    try {
+      await Promise.all([confirmed(), this.apply(tenant)]);
     } catch (err) {
       logger.warn({ err }, 'approvals.failed');
     }
   }
 
-  /** Applies the answers of a tenant that wait, and begins to tell the sessions. */
-  async apply(tenant: string): Promise<void> {
-    const { namespace, logger, signal } = this.#deps;
+  /** Applies the answers of a tenant that have been written by now, and begins to tell the sessions. */
+  apply(tenant: string): Promise<void> {
+    return this.#applying.run(tenant);
+  }
+
+  async #apply(tenant: string): Promise<void> {
+    const { namespace, signal } = this.#deps;
     const keys = approvalKeys(namespace, tenant);
-    const under = this.#applying.get(tenant);
-    const applied = (under ?? Promise.resolve()).then(() =>
-      retryWhileRedisIsDown(() => applyAnswers(keys, this.#deps), signal),
+    const decided = await retryWhileRedisIsDown(() => applyAnswers(keys, this.#deps), signal);
+    if (decided) void this.#telling.run(tenant);
+  }
+
+  async #tell(tenant: string): Promise<void> {
+    const { namespace, logger } = this.#deps;
+    await tellDecided(approvalKeys(namespace, tenant), this.#deps).catch((err: unknown) =>
+      logger.warn({ err }, 'approvals.failed'),
     );
-    const settled = applied.then(
-      () => {},
-      () => {},
-    );
-    this.#applying.set(tenant, settled);
-    const decided = await applied.finally(() => {
-      if (this.#applying.get(tenant) === settled) this.#applying.delete(tenant);
-    });
-    if (decided) void tellDecided(keys, this.#deps).catch((err: unknown) => logger.warn({ err }, 'approvals.failed'));
   }
 
   /** Undefined when it cannot be written as a key. */
@@ -199,11 +226,13 @@ function toAnswer(
   allows: (rules: readonly PrefixRule[]) => boolean,
 ): Answer {
   const granted = { type: 'granted', startBy: at + START_WITHIN_MS } as const;
-  // The id begins with the hash of the question, whatever the keys of its asker hold.
-  if (grant?.id.startsWith(`${hash}.`) && open(grant.id, grant.sealed) !== undefined) return granted;
+  // The id begins with the hash of the question, and the grant has its scope, whatever the keys of its asker and its tenant hold.
+  const opened = grant?.id.startsWith(`${hash}.`) ? open(grant.id, grant.sealed) : undefined;
+  if (opened !== undefined && !(grant?.ofSession && opened.scope !== 'session')) return granted;
   if (end?.state === 'denied') return { type: 'denied', reason: describeDenial(end), by: 'approver' };
   if (end?.state === 'expired') throw approvalExpired();
-  const rules = prefixes.flatMap(({ id, sealed }) => open(id, sealed)?.question.amendment ?? []);
+  const wide = prefixes.map(({ id, sealed }) => open(id, sealed)).filter((one) => one?.scope === 'prefix');
+  const rules = wide.flatMap((one) => one?.question.amendment ?? []);
   return rules.length > 0 && allows(rules) ? granted : { type: 'open' };
 }
 

@@ -1,10 +1,10 @@
+import { randomInt } from 'node:crypto';
 import {
   type Asker,
   expireQuestions,
   forgetAskingTenant,
   readAskers,
   readSessionState,
-  toAsker,
   withdrawAskers,
 } from '@shellfleet/mailbox';
 import { type ApprovalKeys, approvalKeys, type FleetKeys, sessionKeys, tenantIdSchema } from '@shellfleet/protocol';
@@ -19,6 +19,8 @@ import { type SessionJobsOfAnswers, tellDecided } from './tell-decided.ts';
 // several workers from overlapping.
 
 const INTERVAL_MS = 1_000;
+/** An entry is held within this time after it has asked. One that is held later, and does not ask any more, is released (HOST-APPROVALS-3). */
+const HELD_WITHIN_MS = 2_000;
 /** What was decided this long ago and was not told has lost the process that decided it. */
 const TELL_AGAIN_AFTER_MS = 2_000;
 /** Entries that ask, looked at in one round. */
@@ -35,15 +37,11 @@ interface LookDeps {
   logger: Logger;
 }
 
-interface Memory {
-  /** By tenant: where the look at those that ask goes on. */
-  from: Map<string, number>;
-  /** Entries that asked and were not held in the look before: a host may be about to hold them. */
-  suspects: Set<string>;
-}
+/** By tenant: when it asked last, as the list has it, and since when this process has seen that there (ms, monotonic clock). */
+type Memory = Map<string, { score: string; since: number }>;
 
 export function lookAfterApprovals(deps: LookDeps, settling: Pick<Settling, 'settled'>): { close(): Promise<void> } {
-  const memory: Memory = { from: new Map(), suspects: new Set() };
+  const memory: Memory = new Map();
   let round: Promise<void> | undefined;
   const timer = setInterval(() => {
     if (!settling.settled) return;
@@ -69,10 +67,16 @@ async function runRound(deps: LookDeps, memory: Memory): Promise<void> {
   if ((await redis.set(`${fleet.admission}:asking-lock`, '1', 'PX', lockMs, 'NX')) === null) return;
   const [seconds = 0] = (await redis.time()).map(Number);
   const nowMs = seconds * 1_000;
-  for (let index = 0; index < pairs.length; index += 2) {
-    const [tenant = '', score = ''] = pairs.slice(index, index + 2);
+  const listed = new Map<string, string>();
+  for (let index = 0; index < pairs.length; index += 2) listed.set(pairs[index] ?? '', pairs[index + 1] ?? '');
+  for (const tenant of memory.keys()) if (!listed.has(tenant)) memory.delete(tenant);
+  for (const [tenant, score] of listed) {
     if (!tenantIdSchema.safeParse(tenant).success) await redis.zrem(fleet.asking, tenant);
-    else await lookAfterTenant(tenant, score, nowMs, deps, memory);
+    // What is wrong with one tenant stops no other.
+    else
+      await lookAfterTenant(tenant, score, nowMs, deps, memory).catch((err: unknown) =>
+        deps.logger.warn({ err }, 'approvals.failed'),
+      );
   }
 }
 
@@ -82,27 +86,24 @@ async function lookAfterTenant(tenant: string, score: string, nowMs: number, dep
   if ((await redis.xlen(keys.answers)) > 0) await approvals.apply(tenant);
   if ((await expireQuestions(redis, keys)) > 0) await tellDecided(keys, deps);
   else await tellDecided(keys, deps, nowMs - TELL_AGAIN_AFTER_MS);
-  await withdrawGone(keys, deps, memory);
   const [pending, decided] = await Promise.all([redis.zcard(keys.pending), redis.zcard(keys.decided)]);
-  if (pending === 0 && decided === 0 && Number(score) < nowMs - FORGET_AFTER_MS)
+  if (pending > 0) await withdrawGone(keys, pending, deps);
+  const known = memory.get(tenant);
+  const seen = known?.score === score ? known : { score, since: performance.now() };
+  memory.set(tenant, seen);
+  if (pending === 0 && decided === 0 && performance.now() - seen.since > FORGET_AFTER_MS)
     await forgetAskingTenant(redis, fleet.asking, tenant, score);
 }
 
-/** Removes the entries that ask and are not held: they were cancelled, overdue, or their session was closed. */
-async function withdrawGone(keys: ApprovalKeys, { redis }: LookDeps, { from, suspects }: Memory): Promise<void> {
-  const start = from.get(keys.tenant) ?? 0;
-  const askers = await readAskers(redis, keys, start, PAGE);
-  from.set(keys.tenant, askers.length < PAGE ? 0 : start + PAGE);
+/**
+ * Removes the entries that ask and are not held: they were cancelled, overdue, or their session was closed. A round looks at one page of them,
+ * whichever: rounds of other hosts come between those of this one.
+ */
+async function withdrawGone(keys: ApprovalKeys, pending: number, { redis }: LookDeps): Promise<void> {
+  const askers = await readAskers(redis, keys, randomInt(Math.ceil(pending / PAGE)) * PAGE, PAGE);
   const isHeld = await Promise.all(askers.map((asker) => holds(redis, keys, asker)));
   const loose = askers.filter((_asker, index) => !isHeld[index]);
-  const nameOf = (asker: Asker) => `${keys.tenant} ${toAsker(asker)}`;
-  await withdrawAskers(
-    redis,
-    keys,
-    loose.filter((asker) => suspects.has(nameOf(asker))),
-  );
-  for (const asker of askers) suspects.delete(nameOf(asker));
-  for (const asker of loose) suspects.add(nameOf(asker));
+  await withdrawAskers(redis, keys, loose, HELD_WITHIN_MS);
 }
 
 async function holds(redis: Redis, keys: ApprovalKeys, { session, generation, entryId }: Asker): Promise<boolean> {

@@ -9,6 +9,8 @@ import type { AuditEvent, AuditHead } from '@shellfleet/protocol';
 export interface Audit {
   /** Resolves when the event is on disk. Throws AUDIT_UNAVAILABLE: what it reports must not take effect then. */
   record(tenant: string, event: AuditEvent): Promise<void>;
+  /** Resolves when everything that was recorded before is on disk. Throws AUDIT_UNAVAILABLE when the last of it is not. */
+  recorded(tenant: string): Promise<void>;
   /**
    * Writes the event within a second, after those that were noted before it. `describe` is called then. An event that cannot be written is
    * counted, and the count is recorded later.
@@ -22,6 +24,7 @@ export interface Audit {
 
 export const NO_AUDIT: Audit = {
   record: async () => {},
+  recorded: async () => {},
   note: () => {},
   heads: () => new Map(),
   close: async () => {},

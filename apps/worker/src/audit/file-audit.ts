@@ -30,6 +30,8 @@ interface TenantAudit {
   chain: AuditChain;
   noted: (() => AuditEvent)[];
   lost: number;
+  /** The last event that somebody may wait for. */
+  recording: Promise<void>;
 }
 
 /** Opens the audit of this host. The chains of earlier processes go on. */
@@ -58,9 +60,21 @@ class FileAudit implements Audit {
       this.#options.logger.error({ tenant, anchored: anchored?.n }, 'audit.cut');
   }
 
-  async record(tenant: string, event: AuditEvent): Promise<void> {
+  record(tenant: string, event: AuditEvent): Promise<void> {
+    const of = this.#of(tenant);
+    const recording = this.#record(of, event);
+    of.recording = recording;
+    recording.catch(() => {});
+    return recording;
+  }
+
+  async recorded(tenant: string): Promise<void> {
+    await this.#of(tenant).recording;
+  }
+
+  async #record(of: TenantAudit, event: AuditEvent): Promise<void> {
     try {
-      await this.#flush(this.#of(tenant), [event], 'synced');
+      await this.#flush(of, [event], 'synced');
     } catch (cause) {
       throw new ShellfleetError(
         'AUDIT_UNAVAILABLE',
@@ -118,7 +132,7 @@ class FileAudit implements Audit {
     const [key] = keys;
     if (key === undefined) throw new Error('No seal key');
     const chain = new AuditChain({ folder: join(folder, `t-${tenant}`), key, keys, retentionMs });
-    const of = { chain, noted: [], lost: 0 };
+    const of = { chain, noted: [], lost: 0, recording: Promise.resolve() };
     this.#tenants.set(tenant, of);
     return of;
   }

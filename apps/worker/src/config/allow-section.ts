@@ -1,13 +1,20 @@
-import { hostNameSchema, NETWORK_ACCESSES, SANDBOX_MODES } from '@shellfleet/protocol';
+import { hostNameSchema, listPolicyNames, NETWORK_ACCESSES, POLICY_NAMES, SANDBOX_MODES } from '@shellfleet/protocol';
 import { z } from 'zod';
 
 /** What no rule can read: a stdin that is sent while the command runs, what is typed at a terminal, what a tool does. */
 const UNJUDGED = ['stdin', 'terminals', 'tools'] as const;
 export type Unjudged = (typeof UNJUDGED)[number];
 
+export const policiesSchema = z
+  .array(z.enum(POLICY_NAMES, `knows ${listPolicyNames('and')}`), 'must be a list of policies')
+  .min(1, 'must name a policy');
+export const usersSchema = z.array(z.enum(['root', 'image'], "knows 'root' and 'image'"), 'must be a list');
+
 /** `allow:`, what sessions may ask for on this host. What is not listed here is refused; the defaults need no risk taken. */
 export const allowSchema = z.strictObject(
   {
+    policies: policiesSchema.optional().describe('Execution policies, in place of SHELLFLEET_POLICIES'),
+    users: usersSchema.optional().describe('More users than the usual one, in place of SHELLFLEET_USERS'),
     modes: z
       .array(z.enum(SANDBOX_MODES, `must be one of ${SANDBOX_MODES.join(', ')}`), 'must be a list of modes')
       .default(['read-only', 'workspace-write'])
@@ -39,5 +46,5 @@ export const allowSchema = z.strictObject(
       .default([])
       .describe('What no rule can read, and is allowed where rules hold or a session asks persons all the same'),
   },
-  'must have only these fields: modes, networks, hosts, privateAddresses, runtimes, unjudged',
+  'must have only these fields: policies, users, modes, networks, hosts, privateAddresses, runtimes, unjudged',
 );

@@ -110,3 +110,52 @@ test('reads the wider sandbox, and refuses one that no session of this host coul
     expect(() => read(text, env)).toThrow(message);
   }
 });
+
+test('policies and users are allowed in the file or by their variables, not by both', () => {
+  const text = 'allow: { policies: [docker, bubblewrap], users: [image] }';
+  writeFileSync(path, text);
+  expect(readConfig({ SHELLFLEET_CONFIG: path })).toMatchObject({
+    policies: ['docker', 'bubblewrap'],
+    users: ['image'],
+  });
+  expect(() => readConfig({ SHELLFLEET_CONFIG: path, SHELLFLEET_POLICIES: 'docker' })).toThrow(
+    'SHELLFLEET_POLICIES and allow.policies of SHELLFLEET_CONFIG are both set: keep one',
+  );
+  expect(() => readFile('allow: { policies: [docker, podman] }')).toThrow(
+    "line 1: allow.policies[1] knows 'docker', 'host'",
+  );
+  expect(() => readFile('allow: { policies: [] }')).toThrow('allow.policies must name a policy');
+  expect(() => readFile('allow: { users: [admin] }')).toThrow("allow.users[0] knows 'root' and 'image'");
+});
+
+test('reads where questions are announced, with the secret of the file, and names neither in a message', () => {
+  const secret = 's3cret'.repeat(6);
+  const secretFile = join(folder, 'secret');
+  writeFileSync(secretFile, `${secret}\n`);
+  const short = join(folder, 'short');
+  writeFileSync(short, 's3cret\n');
+  const read = (url: string, file = secretFile, more = '') =>
+    readFile(`approvals:\n  webhook:\n    url: ${url}\n    secretFile: ${file}${more}`).approvals.webhook;
+  for (const url of ['https://u:p@hooks.example/T0KEN', 'http://localhost:8080/', 'http://127.0.0.1/', 'http://[::1]/'])
+    expect(read(url)).toEqual({ url: new URL(url), secret });
+  expect(read('http://hooks.internal/', secretFile, '\n    plainHosts: [hooks.internal]')).toEqual({
+    url: new URL('http://hooks.internal/'),
+    secret,
+  });
+  const refused: [string, string | undefined, string][] = [
+    [
+      'http://hooks.example/T0KEN',
+      undefined,
+      'line 3: approvals.webhook.url must be an https:// URL, or name a host of',
+    ],
+    ['ftp://hooks.example/T0KEN', undefined, 'line 3: approvals.webhook.url must be an https:// URL'],
+    ['T0KEN', undefined, 'line 3: approvals.webhook.url must be an https:// URL'],
+    ['https://hooks.example/T0KEN', short, 'line 4: approvals.webhook.secretFile must name a file with at least 32'],
+    ['https://hooks.example/T0KEN', '/absent', 'line 4: approvals.webhook.secretFile cannot be read: ENOENT'],
+    ['https://hooks.example/T0KEN', 's3cret', 'line 4: approvals.webhook.secretFile must be an absolute path'],
+  ];
+  for (const [url, file, message] of refused) {
+    expect(() => read(url, file)).toThrow(message);
+    expect(() => read(url, file)).not.toThrow(/T0KEN|s3cret/);
+  }
+});

@@ -5,13 +5,13 @@ import {
   DEFAULT_POLICY,
   hostIdSchema,
   LIMITS,
-  listPolicyNames,
   namespaceSchema,
   POLICY_NAMES,
   type PolicyName,
   parseDurationText,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
+import { policiesSchema, usersSchema } from './allow-section.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 
 // The only reader of the environment in this app. Each setting has a default, a unit, and a line of documentation (describe).
@@ -82,9 +82,11 @@ const environmentSchema = z.object({
     .default(Math.max(1, Math.min(32, Math.floor(totalmem() / SLOT_BYTES))))
     .describe('Open sessions at a time; default: 32, or memory / 64 MiB if that is less'),
   SHELLFLEET_POLICIES: list
-    .pipe(z.array(z.enum(POLICY_NAMES, `knows ${listPolicyNames('and')}`)).min(1, 'must name a policy'))
-    .default([DEFAULT_POLICY])
-    .describe(`Execution policies that sessions may ask for, comma-separated: ${POLICY_NAMES.join(', ')}`),
+    .pipe(policiesSchema)
+    .optional()
+    .describe(
+      `Execution policies that sessions may ask for, comma-separated: ${POLICY_NAMES.join(', ')}; default: docker`,
+    ),
   SHELLFLEET_HOST_USER: z
     .string()
     .regex(
@@ -111,8 +113,8 @@ const environmentSchema = z.object({
     .default([])
     .describe('Folders of this host below which a session may mount its workspace, comma-separated; default: none'),
   SHELLFLEET_USERS: list
-    .pipe(z.array(z.enum(['root', 'image'], "knows 'root' and 'image'")))
-    .default([])
+    .pipe(usersSchema)
+    .optional()
     .describe("More users that sessions may ask for: root, image (names, and the image's own); default: none"),
   SHELLFLEET_UIDS: z
     .string()
@@ -246,7 +248,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
   if (uids !== undefined && uids.last - uids.first + 1 < slots)
     throw new ConfigError(`SHELLFLEET_UIDS must have at least as many uids as there are slots, ${slots}`);
   const file = readFile(values.SHELLFLEET_CONFIG);
-  const { SHELLFLEET_POLICIES: policies, SHELLFLEET_WORKSPACES: workspaces } = values;
+  const policies = inOnePlace('policies', values.SHELLFLEET_POLICIES, file.allow.policies) ?? [DEFAULT_POLICY];
+  const users = inOnePlace('users', values.SHELLFLEET_USERS, file.allow.users) ?? [];
+  const { SHELLFLEET_WORKSPACES: workspaces } = values;
   checkWider(file, policies, workspaces);
   return {
     redisUrl: values.SHELLFLEET_REDIS_URL,
@@ -257,7 +261,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     hostUser: { user: values.SHELLFLEET_HOST_USER, sharedUid: values.SHELLFLEET_HOST_SHARED_UID === '1' },
     codexProgram: values.SHELLFLEET_CODEX,
     workspaces,
-    users: values.SHELLFLEET_USERS,
+    users,
     uids,
     images: values.SHELLFLEET_IMAGES ?? 'any',
     defaultImage: values.SHELLFLEET_DEFAULT_IMAGE,
@@ -291,6 +295,15 @@ function readFile(path: string | undefined): ConfigFile {
   } catch (error) {
     throw error instanceof DocumentError ? new ConfigError(`SHELLFLEET_CONFIG: ${error.message}`) : error;
   }
+}
+
+/** Whoever reads one of two places must not miss the other. */
+function inOnePlace<T>(field: 'policies' | 'users', ofVariable: T | undefined, ofFile: T | undefined): T | undefined {
+  if (ofVariable !== undefined && ofFile !== undefined)
+    throw new ConfigError(
+      `SHELLFLEET_${field.toUpperCase()} and allow.${field} of SHELLFLEET_CONFIG are both set: keep one`,
+    );
+  return ofVariable ?? ofFile;
 }
 
 /** Throws for a wider sandbox that no session of this host could ever have. */

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { createAddressCheck } from './addresses.ts';
 import { createEgressLog } from './egress-log.ts';
 import { createResolveName, type ResolveName } from './resolve-name.ts';
-import { SessionEgress } from './session-egress.ts';
+import { type RefusedEgress, SessionEgress } from './session-egress.ts';
 
 /** What the operator of this host lets through for all sessions together. */
 export interface EgressSettings {
@@ -18,7 +18,7 @@ export interface EgressSettings {
 export function createSessionEgress(
   spec: ResolvedSessionSpec,
   settings: EgressSettings,
-  logger: Logger,
+  { logger, onRefused }: { logger: Logger; onRefused(refused: RefusedEgress): void },
 ): SessionEgress | undefined {
   const { network, allowedHosts } = resolveSandbox(spec);
   if (network !== 'limited') return undefined;
@@ -28,5 +28,12 @@ export function createSessionEgress(
     mayConnectTo: createAddressCheck(settings.privateAddresses),
     resolveName: settings.resolveName ?? createResolveName(),
   };
-  return new SessionEgress({ rules, onRequest: createEgressLog(logger) });
+  const log = createEgressLog(logger);
+  return new SessionEgress({
+    rules,
+    onRequest({ refusal, ...request }) {
+      log({ ...request, ...(refusal === undefined ? {} : { refusal }) });
+      if (refusal !== undefined) onRefused({ ...request, refusal });
+    },
+  });
 }

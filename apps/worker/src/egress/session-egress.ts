@@ -23,6 +23,8 @@ export interface EgressEvent {
   refusal?: string;
 }
 
+export type RefusedEgress = EgressEvent & { refusal: string };
+
 export interface SessionEgressDeps {
   rules: OutwardRules;
   onRequest(event: EgressEvent): void;

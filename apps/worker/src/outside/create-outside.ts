@@ -1,5 +1,10 @@
 import { type WiderSettings, widenSandbox } from '@shellfleet/policy';
-import { type CommandPayload, ensureShellfleetError, type ResolvedSessionSpec } from '@shellfleet/protocol';
+import {
+  type CommandPayload,
+  ensureShellfleetError,
+  type ResolvedSessionSpec,
+  ShellfleetError,
+} from '@shellfleet/protocol';
 import { createSessionEgress, type EgressSettings } from '../egress/create-session-egress.ts';
 import type { EntryResult, EntryRun } from '../run/entry-run.ts';
 import { OutputForgotten } from '../run/output-store.ts';
@@ -13,6 +18,7 @@ import { describeShell } from '../shell/describe-shell.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import type { Surroundings } from './parse-surroundings.ts';
 import { readSurroundings } from './read-surroundings.ts';
+import { isUnsafe } from './unsafe-variables.ts';
 
 // A command that leaves the sandbox of its session: a shell of its own in a second sandbox, beside that of the session.
 //
@@ -39,10 +45,11 @@ export function createOutside(
   const wider = widenSandbox(spec, settings);
   if ('refusal' in wider) {
     const { refusal } = wider;
-    return { refusal, run: () => Promise.reject(new Error(`nothing may run outside: ${refusal}`)) };
+    return { refusal, sandbox: undefined, run: () => Promise.reject(new Error(`nothing may run outside: ${refusal}`)) };
   }
   return {
     refusal: undefined,
+    sandbox: wider.spec.sandbox,
     async run(run, payload, session, shell) {
       try {
         if (run.from === 'resume') return lostEntry(run.entry, 'container-removed', session, shell);
@@ -65,13 +72,14 @@ async function runOutside(
   { spec, allowances }: { spec: ResolvedSessionSpec; allowances: Beside['allowances'] },
   deps: OutsideDeps,
 ): Promise<EntryResult> {
+  refuseUnsafe(payload, deps.ref);
   const { sandboxId } = shell;
   if (sandboxId === undefined) throw new Error('the session has no sandbox');
   const surroundings = await readSurroundings(shell, deps.ref.session);
   const outside = {
     ...session,
     spec: toSpec(spec, surroundings),
-    egress: createSessionEgress(spec, deps.egress, session.logger),
+    egress: createSessionEgress(spec, deps.egress, { logger: session.logger, onRefused: session.onEgressRefused }),
   };
   const wide = openWide({ sandboxId, allowances }, outside, deps);
   const discard = () => void wide.discard();
@@ -84,6 +92,18 @@ async function runOutside(
     session.signal.removeEventListener('abort', discard);
     await wide.abandon();
   }
+}
+
+/** OUTSIDE-2: who submits a command may not choose its programs either. */
+function refuseUnsafe({ env = {} }: CommandPayload, { session }: SessionRef): void {
+  const names = Object.keys(env).filter(isUnsafe);
+  if (names.length === 0) return;
+  const message = `must not set ${names.join(', ')} outside the sandbox`;
+  throw new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The command was not run outside the sandbox of session ${session}: its own variables ${names.join(', ')} would choose its programs, its libraries or what its shell does. Leave them out.`,
+    { issues: [{ path: 'env', message }] },
+  );
 }
 
 /** OUTSIDE-1 */

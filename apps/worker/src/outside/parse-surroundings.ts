@@ -1,4 +1,4 @@
-import { DENIED_ENV_NAMES } from '@shellfleet/protocol';
+import { isUnsafe } from './unsafe-variables.ts';
 
 // What the session's shell says about itself. Whoever controls the session writes it, so it is parsed strictly, and nothing of it decides
 // which programs and libraries run outside.
@@ -12,15 +12,8 @@ export interface Surroundings {
 const LONGEST_PATH_BYTES = 4_096;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Where programs come from, what a shell does before and between its commands, and what it sets itself. */
-const DROPPED = new Set([
-  ...DENIED_ENV_NAMES,
-  ...['PATH', 'CDPATH', 'GLOBIGNORE', 'EXECIGNORE', 'FUNCNEST', 'TMOUT'],
-  ...['_', 'PWD', 'OLDPWD', 'SHLVL', 'PPID', 'UID', 'EUID'],
-  // Of the loader and of libraries that are loaded by name, as set-user-id programs ignore them.
-  ...['GCONV_PATH', 'GETCONF_DIR', 'GLIBC_TUNABLES'],
-]);
-const DROPPED_PREFIXES = ['LD_', 'BASH', '__sf_'];
+/** Set by every shell itself. */
+const OF_THE_SHELL = ['_', 'PWD', 'OLDPWD', 'SHLVL', 'PPID', 'UID', 'EUID'];
 
 /** Undefined when it is not what the script of readSurroundings prints. `mark`: what that printed around it. */
 export function parseSurroundings(printed: Buffer, mark: string): Surroundings | undefined {
@@ -41,8 +34,9 @@ function toVariable(pair: string | undefined): [string, string][] {
   if (pair === undefined) return [];
   const at = pair.indexOf('=');
   const name = pair.slice(0, at);
-  const isDropped = DROPPED.has(name) || DROPPED_PREFIXES.some((prefix) => name.startsWith(prefix));
-  return at < 1 || !NAME.test(name) || isDropped ? [] : [[name, pair.slice(at + 1)]];
+  return at < 1 || !NAME.test(name) || isUnsafe(name) || OF_THE_SHELL.includes(name)
+    ? []
+    : [[name, pair.slice(at + 1)]];
 }
 
 /** Undefined for bytes that are not UTF-8. */

@@ -2,6 +2,7 @@ import { sealPlace } from '@shellfleet/mailbox';
 import type { FileOperation } from '@shellfleet/protocol';
 import { sessionKeys } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
+import { NO_AUDIT } from '../audit/audit.ts';
 import type { FileCallEnd } from '../shell/shell-files.ts';
 import { FileCalls } from './file-calls.ts';
 
@@ -25,6 +26,7 @@ function stage() {
     owner: { keys },
     generation: 'g',
     signal: new AbortController().signal,
+    audit: NO_AUDIT,
     redaction: { value: (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll('/hush', '/[REDACTED]')) },
     sealer: {
       openSigned: (sealed: string, place: unknown) => {

@@ -7,6 +7,7 @@ import {
   fileOperationSchema,
   fromWireError,
   type HostAnswer,
+  isShellfleetError,
   parseOrThrow,
   ShellfleetError,
 } from '@shellfleet/protocol';
@@ -14,6 +15,7 @@ import pLimit from 'p-limit';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { FileCallEnd } from '../shell/shell-files.ts';
 import { fileTimeoutMs, onlyReads, toFileAnswer, toFileError, toKeeperOperation } from './keeper-file.ts';
+import { noteFileCall, noteFileEnd } from './note-audit.ts';
 import type { SessionContext } from './session-context.ts';
 
 // The file operations of one session beside the entries of its mailbox.
@@ -70,8 +72,10 @@ export class FileCalls {
     return answer;
   }
 
-  /** A path may hold a secret of the session. */
-  #throwRedacted(error: unknown): never {
+  /** A path may hold a secret of the session. What is refused for its signature is in the audit first. */
+  async #throwRedacted(error: unknown): Promise<never> {
+    const { audit, owner } = this.#deps.context;
+    if (isShellfleetError(error) && error.code === 'UNAUTHORIZED') await audit.recorded(owner.keys.tenant);
     throw fromWireError(this.#deps.context.redaction.value(ensureShellfleetError(error).toJSON()));
   }
 
@@ -81,7 +85,22 @@ export class FileCalls {
     const place = sealPlace('file', context.owner.keys, { operation: id, generation, spec });
     const { plain, signature } = context.sealer.openSigned(sealed, place);
     const operation = parseOrThrow(fileOperationSchema, JSON.parse(plain), 'INTERNAL', `The file operation ${id}`);
-    await admit(id, operation, signature);
+    noteFileCall(id, operation, signature, context);
+    const startedAt = performance.now();
+    return this.#doAdmitted(id, operation, () => admit(id, operation, signature)).then(
+      (answer) => {
+        noteFileEnd(id, undefined, startedAt, context);
+        return answer;
+      },
+      (error: unknown) => {
+        noteFileEnd(id, ensureShellfleetError(error), startedAt, context);
+        throw error;
+      },
+    );
+  }
+
+  async #doAdmitted(id: string, operation: FileOperation, admit: () => Promise<void>): Promise<Answer> {
+    await admit();
     for (;;) {
       const end = await this.#call(id, operation);
       if (end?.type !== 'busy') return this.#toAnswer(operation, end);

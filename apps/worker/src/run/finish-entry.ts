@@ -9,7 +9,7 @@ import {
   retryWhileRedisIsDown,
   sealPlace,
 } from '@shellfleet/mailbox';
-import { ATTRIBUTES, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
+import { ATTRIBUTES, ensureShellfleetError, SPANS, toCommandId, type WireResult } from '@shellfleet/protocol';
 import { totalOf } from '../output/redactor.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import { askedToCancel } from './asked-requests.ts';
@@ -31,6 +31,7 @@ export async function finishEntry(
 ): Promise<EntryFinished | Fenced> {
   const { owner, sealer, signal, redaction } = context;
   let { result, output } = ended;
+  result = await auditedFirst(result, context);
   const place = sealPlace('answer', owner.keys, entry.id);
   const answer = ended.answer === undefined ? {} : { answer: sealer.seal(ended.answer, place) };
   let triedNext = false;
@@ -76,6 +77,15 @@ export async function finishEntry(
       return finished.type === 'fenced' ? finished : { ...finished, triedNext };
     }
   }
+}
+
+/** That something is refused for its signature is in the audit before it is told, or it ends with AUDIT_UNAVAILABLE. */
+async function auditedFirst(result: WireResult, { audit, owner }: SessionContext): Promise<WireResult> {
+  if (result.outcome !== 'error' || result.error.code !== 'UNAUTHORIZED') return result;
+  return audit.recorded(owner.keys.tenant).then(
+    () => result,
+    (error: unknown) => ({ ...result, error: ensureShellfleetError(error).toJSON() }),
+  );
 }
 
 /** The texts of a Result beside its output. */

@@ -1,5 +1,5 @@
-import type { Entry } from '@shellfleet/mailbox';
-import type { EntryPayload, WireResult } from '@shellfleet/protocol';
+import type { Entry, Signature } from '@shellfleet/mailbox';
+import type { AuditEvent, EntryPayload, FileOperation, ShellfleetError, WireResult } from '@shellfleet/protocol';
 import { type AuditedEntry, endEvent, submissionEvent } from '../audit/session-events.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { SessionContext } from './session-context.ts';
@@ -36,6 +36,35 @@ export function noteStart(entry: Entry, payload: EntryPayload, session: SessionC
 export function noteEnd(entry: Entry, result: WireResult, session: SessionContext): void {
   const about = aboutOf(entry, session);
   session.audit.note(session.owner.keys.tenant, () => endEvent(about, result, session.redaction));
+}
+
+/** A file operation beside the mailbox is about to be judged and done. */
+export function noteFileCall(
+  id: string,
+  operation: FileOperation,
+  signature: Signature | undefined,
+  { owner, generation, audit, spec, redaction }: SessionContext,
+): void {
+  const about = { session: owner.keys.session, generation, entry: id };
+  const acceptedAt = Date.now();
+  audit.note(owner.keys.tenant, () =>
+    submissionEvent(about, { acceptedAt }, { type: 'file', operation }, spec, redaction, signature?.signer),
+  );
+}
+
+/** `error`: what it failed with. */
+export function noteFileEnd(
+  id: string,
+  error: ShellfleetError | undefined,
+  startedAt: number,
+  { owner, generation, audit }: SessionContext,
+): void {
+  const outcome = error === undefined ? { outcome: 'success' } : { outcome: 'error', error: error.code };
+  const event: AuditEvent = {
+    ...{ type: 'end', session: owner.keys.session, generation, entry: id, ...outcome, exitCode: null },
+    ...{ stdoutBytes: 0, stderrBytes: 0, redactions: 0, runMs: Math.round(performance.now() - startedAt) },
+  };
+  audit.note(owner.keys.tenant, () => event);
 }
 
 export function aboutOf(entry: Pick<Entry, 'id'>, { owner, generation }: SessionContext): AuditedEntry {

@@ -1,4 +1,4 @@
-import type { CommandPayload } from '@shellfleet/protocol';
+import type { CommandPayload, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
 import type { SessionContext } from './session-context.ts';
@@ -7,9 +7,11 @@ import type { SessionContext } from './session-context.ts';
 export interface Outside {
   /** Why none of them can leave the session's sandbox, the end of a sentence; undefined when they can. */
   readonly refusal: string | undefined;
+  /** The wider sandbox. Undefined: none of them can leave. */
+  readonly sandbox: ResolvedSessionSpec['sandbox'];
   /**
    * Runs one command in a shell of its own in the wider sandbox, which is removed afterwards. `shell`: the session's own; it has to be ready
-   * and idle. Throws what keeps the wider shell from starting: then nothing was run.
+   * and idle, and is kept. What keeps the wider one from starting is an error in the Result: then nothing was run.
    */
   run(run: EntryRun, payload: CommandPayload, session: SessionContext, shell: SessionShell): Promise<EntryResult>;
 }

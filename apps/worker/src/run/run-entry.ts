@@ -1,4 +1,4 @@
-import type { Fenced } from '@shellfleet/mailbox';
+import { type Fenced, unauthorized } from '@shellfleet/mailbox';
 import { resolveSandbox } from '@shellfleet/policy';
 import {
   type CommandPayload,
@@ -84,6 +84,11 @@ export function finishFailed(
 export function finishNeverBegun(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
   const message = `The shell of session ${session.owner.keys.session} ended before this command began, and no other could be opened, so nothing was run.`;
   return finishFailed(ending, new ShellfleetError('SESSION_START_FAILED', message), session, shell);
+}
+
+/** Ends an entry that may not run: why is in the audit. */
+export function finishUnauthorized(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
+  return finishFailed(ending, unauthorized(), session, shell);
 }
 
 /** Ends an entry as `timeout`: its start deadline passed while it waited. */

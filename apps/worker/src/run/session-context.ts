@@ -2,9 +2,10 @@ import type { Owner, Sealer } from '@shellfleet/mailbox';
 import type { ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
-import type { SessionEgress } from '../egress/session-egress.ts';
+import type { RefusedEgress, SessionEgress } from '../egress/session-egress.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
+import type { RedisLosses } from '../journal/redis-losses.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { Outside } from './outside.ts';
 import type { RunningEntries } from './running-entries.ts';
@@ -22,6 +23,7 @@ export interface SessionContext {
   readonly hostEntries: RunningEntries;
   /** The entries that this host began, also before Redis lost its record of them. */
   readonly journal: Journal;
+  readonly redisLosses: RedisLosses;
   readonly audit: Audit;
   /** Entries that this host stopped because nothing of them could be stored. Nobody asked for that, so they end as lost. */
   readonly stoppedUnstored: Set<string>;
@@ -29,6 +31,8 @@ export interface SessionContext {
   readonly readerStallMs: number;
   /** The proxy of its network, where that is limited. */
   readonly egress?: SessionEgress | undefined;
+  /** To be called with what a proxy of it refuses. */
+  onEgressRefused(refused: RefusedEgress): void;
   readonly outside: Outside;
   readonly logger: Logger;
   /** Aborts when this host lost the session: it must not write to it any more. */

@@ -46,7 +46,7 @@ export async function admitEntry(
       early = undefined;
     }
   }
-  return approvals.starts.during(async (): Promise<Taken | Fenced> => {
+  return approvals.starts.during({ ...aboutSession(parts), entryId: entry.id }, async (): Promise<Taken | Fenced> => {
     const decided = early ?? (await judged());
     if (digest !== admission.digest) return EMPTY;
     const verdict = await auditVerdict(decided, entry, digest, parts);

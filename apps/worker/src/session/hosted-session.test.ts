@@ -121,6 +121,7 @@ function open(
     hostLog: { ofCommand: () => log } as unknown as HostLog,
     hostEntries: new RunningEntries(),
     journal,
+    redisLosses: { mayHaveHappened: () => false },
     audit: NO_AUDIT,
     readerStallMs: 60_000,
     egress: { hosts: [], privateAddresses: [] },

@@ -10,7 +10,14 @@ import { askedToCancel, askedToClose } from '../run/asked-requests.ts';
 import { EntryRun } from '../run/entry-run.ts';
 import type { EntryFinished } from '../run/finish-entry.ts';
 import type { LossReason } from '../run/results.ts';
-import { finishLost, finishNeverBegun, finishNotAgain, finishOverdue, runEntry } from '../run/run-entry.ts';
+import {
+  finishLost,
+  finishNeverBegun,
+  finishNotAgain,
+  finishOverdue,
+  finishUnauthorized,
+  runEntry,
+} from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
@@ -284,6 +291,7 @@ export class HostedSession {
     const judgement = await judgeTaken(entry, parts);
     if (judgement === 'runs-here') return this.#runEntry(entry, 'resume', parts);
     if (judgement === 'lost') return this.#finishLost(entry, 'begun-before', parts);
+    if (judgement === 'replayed') return this.#finishUnrun(entry, finishUnauthorized, parts);
     // It was taken for a shell that has ended since.
     if (parts.shell.ready || (await this.#makeReady(parts, this.#opening.signal)))
       return this.#runEntry(entry, 'start', parts);

@@ -9,7 +9,7 @@ import type { SessionContext } from '../run/session-context.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import { judge } from './admit-entry.ts';
 import { auditVerdict } from './audit-verdict.ts';
-import type { SessionParts } from './session-parts.ts';
+import { aboutSession, type SessionParts } from './session-parts.ts';
 
 /** Ends an entry that may not run. */
 export type EndRefused = (
@@ -33,7 +33,7 @@ export async function judgeStarted(
   const { owner, logger } = context;
   logger.info({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.judged-again');
   let unanswered = false;
-  const verdict = await approvals.starts.during(async () => {
+  const verdict = await approvals.starts.during({ ...aboutSession(parts), entryId: entry.id }, async () => {
     const decided = await judgeAsAsked(entry, parts).catch(ensureShellfleetError);
     unanswered = !(decided instanceof Error) && decided.type === 'hold';
     return auditVerdict(withoutAsking(decided), entry, digest, parts);

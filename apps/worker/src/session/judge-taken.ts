@@ -1,21 +1,35 @@
-import type { Entry } from '@shellfleet/mailbox';
+import { type Entry, sealPlace } from '@shellfleet/mailbox';
 import { ATTRIBUTES, toCommandId } from '@shellfleet/protocol';
 import { toBegunId } from '../run/begun-id.ts';
+import type { SessionContext } from '../run/session-context.ts';
 import type { SessionParts } from './session-parts.ts';
 
-/** `never-began`: no byte of it has reached a shell of this host. */
-export type Judgement = 'never-began' | 'runs-here' | 'lost';
+/** `never-began`: no byte of it has reached a shell of this host. `replayed`: it is refused, and reported. */
+export type Judgement = 'never-began' | 'runs-here' | 'lost' | 'replayed';
 
 /**
  * What became of an entry that the mailbox gave to this host as not begun. The journal knows it when Redis came back with an older state: then
- * it is followed if the keeper still has it, and is lost otherwise, unless its submitter allowed another run.
+ * it is followed if the keeper still has it, and is lost otherwise, unless its submitter allowed another run. When Redis cannot have fallen
+ * back, and signatures are asked for, somebody has put the entry there again: its id may be used once.
  */
 export async function judgeTaken(entry: Entry, { context, shell }: SessionParts): Promise<Judgement> {
-  const { journal, owner, logger } = context;
+  const { journal, owner, logger, sealer, redisLosses } = context;
   if (!journal.knows(toBegunId(entry, owner.keys))) return 'never-began';
   logger.warn({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.begun-before');
+  if (sealer.verifies && !redisLosses.mayHaveHappened()) {
+    refuseReplay(entry, context);
+    return 'replayed';
+  }
   // Only the hello of a new connection says what the keeper has now.
   const hello = await shell.reconnect();
   if (hello?.entryId === entry.id) return 'runs-here';
   return entry.retry === 'idempotent' ? 'never-began' : 'lost';
+}
+
+function refuseReplay({ id, retry, inbox }: Entry, { sealer, owner, generation }: SessionContext): void {
+  try {
+    sealer.refuse(sealPlace('payload', owner.keys, { id, generation, retry, inbox }), 'this host began it before');
+  } catch {
+    // It is reported, and the entry ends with the same error.
+  }
 }

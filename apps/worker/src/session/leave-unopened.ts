@@ -2,6 +2,7 @@ import type { PlacementClass, SessionJob, SessionJobs } from '@shellfleet/admiss
 import { type Adopted, finish, type Owner, peek, release, retryWhileRedisIsDown } from '@shellfleet/mailbox';
 import { newResult, type ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
+import type { Audit } from '../audit/audit.ts';
 import type { Lease } from '../lease/leases.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 
@@ -14,6 +15,7 @@ interface UnopenedSession {
   jobs: SessionJobs;
   /** The placement classes that this host offers. */
   offers: readonly PlacementClass[];
+  audit: Pick<Audit, 'recorded'>;
   logger: Logger;
   signal: AbortSignal;
 }
@@ -28,6 +30,8 @@ export async function leaveUnopened(error: ShellfleetError, session: UnopenedSes
   const isForOthers = !session.offers.includes(job.placementClass);
   session.logger.error({ err: error, isForOthers }, 'session.refused');
   await found?.remove();
+  // What is refused for its signature is in the audit before it is told, if the disk takes it.
+  if (error.code === 'UNAUTHORIZED') await session.audit.recorded(owner.keys.tenant).catch(() => {});
   const shell = { state: 'lost', reason: 'its host could not open its spec', epoch: adopted.epoch } as const;
   if (adopted.running !== undefined) {
     const { id, inbox } = adopted.running;

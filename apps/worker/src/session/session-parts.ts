@@ -16,6 +16,7 @@ import type { Audit } from '../audit/audit.ts';
 import { createSessionEgress, type EgressSettings } from '../egress/create-session-egress.ts';
 import type { HostLog } from '../host-log/host-log.ts';
 import type { Journal } from '../journal/journal.ts';
+import type { RedisLosses } from '../journal/redis-losses.ts';
 import type { Lease, Leases } from '../lease/leases.ts';
 import { createTerminalChain } from '../output/output-chains.ts';
 import { createOutside } from '../outside/create-outside.ts';
@@ -28,9 +29,11 @@ import type { SessionContext } from '../run/session-context.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import { SessionTerminals } from '../terminals/session-terminals.ts';
+import { auditTerminals } from '../terminals/terminal-audit.ts';
 import { admitFile } from './admit-file.ts';
 import { AdmittedEntry } from './admitted-entry.ts';
 import { Announcements } from './announcements.ts';
+import { auditEgress } from './audit-egress.ts';
 import { DriverWatch } from './driver-watch.ts';
 import { HeldHead } from './held-head.ts';
 import { listWritten } from './list-written.ts';
@@ -55,6 +58,7 @@ export interface SessionDeps {
   hostLog: HostLog;
   hostEntries: RunningEntries;
   journal: Journal;
+  redisLosses: RedisLosses;
   audit: Audit;
   readerStallMs: number;
   /** What the proxies of sessions may let through. */
@@ -111,17 +115,32 @@ export function createSessionParts(
   const ref = { namespace: keys.namespace, tenant: keys.tenant, session: keys.session };
   const admission = deps.admission.forSession(spec, ref);
   const owner = underAdmission(granted, admission);
-  const { sealer, hostLog, hostEntries, journal, audit, readerStallMs, sandboxes, jobs } = deps;
+  const { sealer, hostLog, hostEntries, journal, redisLosses, audit, readerStallMs, sandboxes, jobs } = deps;
   const { generation } = adopted;
   const redaction = createSessionRedaction(spec, keys, sealer);
   const logger = redactLog(deps.logger, redaction);
   if (redaction.warnings.length > 0) logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
-  const egress = createSessionEgress(spec, deps.egress, logger);
+  const onEgressRefused = auditEgress(audit, { tenant: keys.tenant, session: keys.session, generation }, redaction);
+  const egress = createSessionEgress(spec, deps.egress, { logger, onRefused: onEgressRefused });
   const context: SessionContext = {
-    ...{ owner, generation, spec, sealer, redaction, hostLog, hostEntries, journal, audit, logger, signal, onFenced },
+    ...{
+      owner,
+      generation,
+      spec,
+      sealer,
+      redaction,
+      hostLog,
+      hostEntries,
+      journal,
+      redisLosses,
+      audit,
+      logger,
+      signal,
+      onFenced,
+    },
     stoppedUnstored: new Set<string>(),
     readerStallMs,
-    egress,
+    ...{ egress, onEgressRefused },
     outside: createOutside(spec, deps.wider, {
       ...{ ref, sandboxes },
       egress: deps.egress,
@@ -129,7 +148,7 @@ export function createSessionParts(
     }),
   };
   const terminals = new SessionTerminals({
-    ...{ owner, sealer, signal, logger, onFenced },
+    ...{ owner, sealer, signal, logger, onFenced, audit: auditTerminals(audit, keys, generation) },
     env: { ...spec.env, ...spec.secrets },
     refusal: () => (admission.digest === '' ? undefined : admission.refuseTerminal()),
     begun: {
@@ -163,7 +182,7 @@ export function createSessionParts(
     ...{ context, shell },
     isHeld: () => lease.held(),
     admit: async (entryId, operation, signature) => {
-      await admitFile(operation, admission, { ...aboutSession({ context, shell }), entryId, signature });
+      await admitFile(operation, admission, { ...aboutSession({ context, shell }), entryId, signature }, context);
       await listWritten(operation, admission, context);
     },
   });

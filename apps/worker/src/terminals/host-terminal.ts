@@ -93,6 +93,11 @@ export class HostTerminal {
     deps.signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
+  /** How it ended; undefined before, and when it was left to another host. */
+  get ending(): TerminalEnd | undefined {
+    return this.#end;
+  }
+
   /** A connection to the keeper was made, the first or a later one. */
   connect(terminals: ShellTerminals): void {
     if (this.#over || this.#end !== undefined) return;

@@ -11,6 +11,7 @@ import {
 } from '@shellfleet/protocol';
 import type { ShellTerminals, TerminalStart } from '../shell/shell-terminals.ts';
 import { HostTerminal, type HostTerminalDeps, type TerminalProgress } from './host-terminal.ts';
+import type { TerminalAudit } from './terminal-audit.ts';
 
 // The terminals of one session on this host, beside its mailbox.
 //
@@ -25,6 +26,7 @@ const LOST: TerminalEnd = { reason: 'lost', exitCode: null, signal: null };
 
 export interface SessionTerminalsDeps extends HostTerminalDeps {
   /** The terminals that this host has opened, also before this process, where keys are configured. */
+  audit: TerminalAudit;
   begun: { knows(terminal: string): boolean; record(terminal: string): void };
   /** Variables of the session's shell. */
   env: Record<string, string>;
@@ -73,12 +75,16 @@ export class SessionTerminals {
   /** Throws QUOTA_EXCEEDED, SANDBOX_UNAVAILABLE, and UNAUTHORIZED. */
   async open(question: AttachQuestion): Promise<HostAnswer<'attach'>> {
     const { terminal: id, rows, columns, term } = question;
-    this.#checkSigned(question);
-    this.#refuse();
+    const producer = await this.#checkSigned(question);
+    await this.#refuse(id);
     if (this.#terminals === undefined) return { state: 'no-shell' };
+    const isNew = !this.#open.has(id);
     const start = { id, rows, columns, env: { ...this.#deps.env, TERM: term }, from: 0, resumeOnly: false };
     const opened = await this.#follow(start, { shown: 0, rawTo: 0 }).opened;
-    if (opened.type !== 'refused') return { state: 'open' };
+    if (opened.type !== 'refused') {
+      if (isNew) this.#deps.audit.started(id, producer);
+      return { state: 'open' };
+    }
     const { session } = this.#deps.owner.keys;
     if (opened.reason === 'too-many')
       throw new ShellfleetError(
@@ -89,20 +95,33 @@ export class SessionTerminals {
   }
 
   /** TERMINALS-3 */
-  #checkSigned({ terminal, generation, rows, columns, term, signed = '' }: AttachQuestion): void {
-    const { sealer, owner, begun } = this.#deps;
-    if (!sealer.verifies) return;
-    const place = sealPlace('terminal-input', owner.keys, { terminal, number: 0 });
-    const start = terminalStartSchema.safeParse(tryJson(sealer.open(signed, place))).data;
-    if (!isDeepStrictEqual(start, { generation, rows, columns, term })) sealer.refuse(place, 'it is for another start');
-    if (this.#open.has(terminal)) return;
-    if (begun.knows(terminal)) sealer.refuse(place, 'this terminal was opened before');
-    begun.record(terminal);
+  async #checkSigned(question: AttachQuestion): Promise<string | undefined> {
+    try {
+      return this.#signerOf(question);
+    } catch (error) {
+      await this.#deps.audit.refused();
+      throw error;
+    }
   }
 
-  #refuse(): void {
+  #signerOf({ terminal, generation, rows, columns, term, signed = '' }: AttachQuestion): string | undefined {
+    const { sealer, owner, begun } = this.#deps;
+    if (!sealer.verifies) return undefined;
+    const place = sealPlace('terminal-input', owner.keys, { terminal, number: 0 });
+    const { plain, signature } = sealer.openSigned(signed, place);
+    const start = terminalStartSchema.safeParse(tryJson(plain)).data;
+    if (!isDeepStrictEqual(start, { generation, rows, columns, term })) sealer.refuse(place, 'it is for another start');
+    if (!this.#open.has(terminal)) {
+      if (begun.knows(terminal)) sealer.refuse(place, 'this terminal was opened before');
+      begun.record(terminal);
+    }
+    return signature?.signer;
+  }
+
+  async #refuse(terminal: string): Promise<void> {
     const refusal = this.#deps.refusal();
     if (refusal === undefined) return;
+    await this.#deps.audit.denied(terminal, refusal);
     const { session } = this.#deps.owner.keys;
     throw new ShellfleetError('SANDBOX_UNAVAILABLE', `Session ${session} can have no terminal: ${refusal}.`);
   }
@@ -143,6 +162,7 @@ export class SessionTerminals {
     this.#deps.onCount?.(this.#open.size);
     void terminal.done.then(() => {
       this.#open.delete(start.id);
+      if (terminal.ending !== undefined) this.#deps.audit.ended(start.id, terminal.ending);
       this.#deps.onCount?.(this.#open.size);
     });
     if (this.#terminals !== undefined) terminal.connect(this.#terminals);

@@ -8,11 +8,16 @@ import {
   sayToolEvent,
   sealPlace,
   type ToolCallRef,
+  unauthorized,
 } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
+  type AuditEvent,
+  ensureShellfleetError,
   type FleetKeys,
+  isShellfleetError,
   LIMITS,
+  type ShellfleetError,
   type ToolError,
   type ToolErrorCode,
   type ToolJob,
@@ -21,7 +26,9 @@ import {
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { Audit } from '../audit/audit.ts';
 import type { Journal } from '../journal/journal.ts';
+import type { RedisLosses } from '../journal/redis-losses.ts';
 import type { FoundToolJob } from '../queue/tool-jobs.ts';
 import type { Tool } from './load-tools.ts';
 import { redactJsonText } from './redact-json.ts';
@@ -35,6 +42,8 @@ export interface CallDeps {
   sealer: Sealer;
   /** The calls that this host began, also before Redis lost its record of them. */
   journal: Journal;
+  redisLosses: RedisLosses;
+  audit: Audit;
   logger: Logger;
   env: Record<string, string>;
   /** Mark of this process; calls append their ids. */
@@ -78,6 +87,7 @@ export async function runCall(
     logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed');
     return fail('error', `host ${hostId} failed to run the tool; its log says why`);
   });
+  deps.audit.note(job.tenant, () => toEndEvent(ref, outcome));
   await retryWhileRedisIsDown(() => endToolCall(redis, fleet, ref, toEnd(ref, outcome, deps)), deps.abandoned);
   logger.debug(
     {
@@ -100,6 +110,7 @@ async function runOnce(
 ): Promise<Outcome> {
   const begun = { namespace: deps.fleet.namespace, tenant: job.tenant, of: tool.name, id: job.call };
   if (deps.journal.knows(begun)) {
+    if (deps.sealer.verifies && !deps.redisLosses.mayHaveHappened()) return refused(replayed(ref, deps), ref, deps);
     return fail('lost', `host ${deps.hostId} began this call before; whether it took effect is not known`);
   }
   deps.journal.record(begun, deps.boot);
@@ -119,10 +130,16 @@ async function runBegun(
     return fail('not-started', `tool '${tool.name}' did not start in time`);
   }
   const refusal = deps.refusal();
-  if (refusal !== undefined) return fail('denied', `tool '${tool.name}' was not called: ${refusal}`);
-  const args = openArgs(job, ref, deps);
-  if (args === undefined)
-    return fail('error', `host ${hostId} cannot open the arguments: another seal key, or a changed call`);
+  if (refusal !== undefined) {
+    // A denial is in the audit before it takes effect. Its call ends with AUDIT_UNAVAILABLE otherwise.
+    await deps.audit.record(job.tenant, toEndEvent(ref, fail('denied', refusal)));
+    return fail('denied', `tool '${tool.name}' was not called: ${refusal}`);
+  }
+  const opened = openArgs(job, ref, deps);
+  if (isShellfleetError(opened)) return refused(opened, ref, deps);
+  const { plain: args, signature } = opened;
+  const producer = signature === undefined ? {} : { producer: signature.signer };
+  deps.audit.note(job.tenant, () => ({ type: 'tool-start', tool: ref.name, call: ref.id, ...producer }));
   const at = new Date().toISOString();
   await sayToolEvent(redis, fleet, job.tenant, {
     type: 'call.started',
@@ -206,13 +223,35 @@ function toEnd(ref: ToolCallRef, outcome: Outcome, { sealer, fleet, hostId }: Ca
   };
 }
 
-function openArgs(job: ToolJob, ref: ToolCallRef, { sealer, fleet, logger }: CallDeps): string | undefined {
+function openArgs(job: ToolJob, ref: ToolCallRef, { sealer, fleet, logger }: CallDeps) {
   try {
-    return sealer.open(job.args, sealPlace('tool-args', fleet, ref));
+    return sealer.openSigned(job.args, sealPlace('tool-args', fleet, ref));
   } catch (err) {
     logger.warn({ err, [ATTRIBUTES.toolName]: ref.name, [ATTRIBUTES.toolCall]: ref.id }, 'tool.arguments-unopened');
-    return undefined;
+    return ensureShellfleetError(err);
   }
+}
+
+/** Reports that the call was put into its queue again. */
+function replayed(ref: ToolCallRef, { sealer, fleet }: CallDeps): ShellfleetError {
+  try {
+    sealer.refuse(sealPlace('tool-args', fleet, ref), 'this host began it before');
+  } catch (error) {
+    return ensureShellfleetError(error);
+  }
+  return unauthorized();
+}
+
+/** What is refused for its signature is in the audit first. */
+async function refused({ code, message }: ShellfleetError, { tenant }: ToolCallRef, deps: CallDeps): Promise<Outcome> {
+  if (code !== 'UNAUTHORIZED')
+    return fail('error', `host ${deps.hostId} cannot open the arguments: another seal key, or a changed call`);
+  await deps.audit.recorded(tenant);
+  return fail('denied', message);
+}
+
+function toEndEvent({ name, id }: ToolCallRef, outcome: Outcome): AuditEvent {
+  return { type: 'tool-end', tool: name, call: id, outcome: outcome.ok ? 'success' : outcome.error.code };
 }
 
 /** The caller's timeout, limited by the tool's. */

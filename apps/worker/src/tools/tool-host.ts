@@ -4,7 +4,9 @@ import { isSignedToolCancel, REDIS_DEADLINE_MS, type Sealer } from '@shellfleet/
 import { ATTRIBUTES, type FleetKeys, type ToolJob } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { Audit } from '../audit/audit.ts';
 import type { Journal } from '../journal/journal.ts';
+import type { RedisLosses } from '../journal/redis-losses.ts';
 import { createToolJobs, type FoundToolJob } from '../queue/tool-jobs.ts';
 import type { Tool } from './load-tools.ts';
 import { offerTools } from './offer-tools.ts';
@@ -24,6 +26,8 @@ export interface ToolHostDeps {
   boot: string;
   sealer: Sealer;
   journal: Journal;
+  redisLosses: RedisLosses;
+  audit: Audit;
   logger: Logger;
   tools: readonly Tool[];
   slots: number;

@@ -1,8 +1,10 @@
 import { createVerifier, type SealPlace, type Verifier } from '@shellfleet/mailbox';
+import type { AuditEvent } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { ANYONE_SUBMITS, type Signatures } from '../admission/create-admission.ts';
 import { requireSignatures } from '../admission/require-signatures.ts';
 import type { Audit } from '../audit/audit.ts';
+import { CountedEvents } from '../audit/counted-events.ts';
 import { digestOfKeys, type KeysSection } from '../config/keys-section.ts';
 
 /** Why something is refused is in the audit and in the log, and nowhere else. Without keys nothing has to be signed. */
@@ -12,11 +14,14 @@ export function askForSignatures(
   logger: Logger,
 ): { verifier: Verifier | undefined; signatures: Signatures } {
   if (keys === undefined) return { verifier: undefined, signatures: ANYONE_SUBMITS };
+  const refusals = countRefusals(audit);
   const report = (about: Pick<SealPlace, 'tenant' | 'session' | 'entry' | 'kind'>, problem: string) => {
     const { tenant, session, entry, kind } = about;
     logger.warn({ tenant, session, entry, kind, problem }, 'signature.refused');
-    // Nothing takes effect, so nothing waits for it.
-    void audit.record(tenant, { type: 'unauthorized', kind, session, entry, problem }).catch(() => {});
+    refusals.add([tenant, session, entry, kind, problem].join('\n'), {
+      tenant,
+      event: { type: 'unauthorized', kind, session, entry, problem },
+    });
   };
   return {
     verifier: createVerifier(keys, report),
@@ -26,5 +31,32 @@ export function askForSignatures(
         signature === undefined ? 'it is not signed' : `the signature by ${signature.signer} has expired`,
       ),
     ),
+  };
+}
+
+/** Whoever can write to Redis can forge without end. What ends with UNAUTHORIZED waits until its record is on disk (`recorded`). */
+function countRefusals(audit: Pick<Audit, 'record'>) {
+  const record = (tenant: string, event: AuditEvent) => void audit.record(tenant, event).catch(() => {});
+  const byTenant = new Map<string, CountedEvents<Extract<AuditEvent, { type: 'unauthorized' }>>>();
+  return {
+    add(
+      key: string,
+      { tenant, event }: { tenant: string; event: Extract<AuditEvent, { type: 'unauthorized' }> },
+    ): void {
+      const counted =
+        byTenant.get(tenant) ??
+        new CountedEvents({
+          write: (refused, count) => record(tenant, { ...refused, ...(count === 1 ? {} : { count }) }),
+          writeOthers: (count) =>
+            record(tenant, {
+              type: 'unauthorized',
+              kind: 'any',
+              problem: 'further ones within the same minute',
+              count,
+            }),
+        });
+      byTenant.set(tenant, counted);
+      counted.add(key, event);
+    },
   };
 }

@@ -1,5 +1,12 @@
 import { hostname, userInfo } from 'node:os';
-import { digestOfQuestion, isAnswerWaiting, readQuestion, sealPlace, writeAnswer } from '@shellfleet/mailbox';
+import {
+  digestOfQuestion,
+  isAnswerWaiting,
+  readQuestion,
+  sealPlace,
+  wakeForAnswers,
+  writeAnswer,
+} from '@shellfleet/mailbox';
 import {
   type ApprovalAnswer,
   type ApprovalKeys,
@@ -9,7 +16,7 @@ import {
   ShellfleetError,
 } from '@shellfleet/protocol';
 import type { ApprovalsContext } from './approvals-context.ts';
-import { listApprovals, openQuestion } from './list-approvals.ts';
+import { openQuestion } from './list-approvals.ts';
 
 /** A host applies an answer within milliseconds. Without a host, the answer waits for one. */
 const APPLIED_WITHIN_MS = 2_000;
@@ -23,20 +30,21 @@ export async function answerApproval(
   const keys = approvalKeys(context.namespace, context.tenant);
   const pending = await readQuestion(context.redis, keys, checked.id);
   if (pending === undefined) throw approvalNotFound(checked.id);
-  const aboutQuestion = (given: ApprovalAnswer): ApprovalAnswer => {
-    const question = context.sealer.signs ? openQuestion(context, keys, pending) : undefined;
-    return given.type !== 'approve' || question === undefined ? given : { ...given, asked: digestOfQuestion(question) };
-  };
-  if (checked.type === 'approve' && checked.scope === 'prefix') await refuseWithoutAmendment(context, checked.id);
+  const question = openQuestion(context, keys, pending);
+  if (checked.type === 'approve' && checked.scope === 'prefix' && question?.amendment === undefined)
+    throw offersNoRule(checked.id);
+  const isAbout = checked.type === 'approve' && context.sealer.signs && question !== undefined;
+  const given = isAbout ? { ...checked, asked: digestOfQuestion(question) } : checked;
   using wake = await context.feeds.follow(keys.feed);
-  const written = await writeAnswer(context.redis, keys, sealAnswer(context, keys, aboutQuestion(checked)));
+  const written = await writeAnswer(context.redis, keys, sealAnswer(context, keys, given));
+  await wakeForAnswers(context.redis, keys);
   const deadline = AbortSignal.timeout(APPLIED_WITHIN_MS);
   while (!deadline.aborted && (await isAnswerWaiting(context.redis, keys, written)))
     await wake.next(deadline).catch((error: unknown) => {
       if (!deadline.aborted) throw error;
     });
   if (!deadline.aborted && (await readQuestion(context.redis, keys, checked.id)) !== undefined)
-    throw notAccepted(checked.id);
+    throw notAccepted(checked.id, 'so the question still waits');
 }
 
 export function checkAnswer(answer: { answeredBy?: string | undefined } & Record<string, unknown>): ApprovalAnswer {
@@ -48,10 +56,11 @@ export function sealAnswer({ sealer }: ApprovalsContext, keys: ApprovalKeys, ans
   return sealer.seal(JSON.stringify(answer), sealPlace('approval-answer', keys, { question: '' }));
 }
 
-function notAccepted(id: string): ShellfleetError {
+/** `consequence`: the end of a sentence. */
+export function notAccepted(id: string, consequence: string): ShellfleetError {
   return new ShellfleetError(
     'UNAUTHORIZED',
-    `No host accepted the answer to ${id}, so the question still waits. Where keys are configured, an answer is signed by an approver's key.`,
+    `No host accepted the answer to ${id}, ${consequence}. Where keys are configured, an answer is signed by an approver's key.`,
     { id },
   );
 }
@@ -64,11 +73,9 @@ export function approvalNotFound(id: string): ShellfleetError {
   );
 }
 
-async function refuseWithoutAmendment(context: ApprovalsContext, id: string): Promise<void> {
-  const all = await listApprovals(context, {});
-  if (all.find((approval) => approval.id === id)?.amendment !== undefined) return;
+function offersNoRule(id: string): ShellfleetError {
   const message = "offers no rule that the scope 'prefix' could allow; approve it with 'command' or 'session'";
-  throw new ShellfleetError('COMMAND_INVALID', `The question ${id} ${message}.`, {
+  return new ShellfleetError('COMMAND_INVALID', `The question ${id} ${message}.`, {
     issues: [{ path: 'scope', message }],
   });
 }

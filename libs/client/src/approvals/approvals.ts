@@ -69,8 +69,8 @@ export class Approvals {
 
   /**
    * Approves a question. Resolves when a host has applied the answer, or after 2 s while no host does: the next host applies it. Rules that
-   * forbid the command still forbid it. Rejects with APPROVAL_NOT_FOUND when the question does not wait any more, and with COMMAND_INVALID for
-   * the scope `prefix` of a question without amendment.
+   * forbid the command still forbid it. Rejects with APPROVAL_NOT_FOUND when the question does not wait any more, with COMMAND_INVALID for the
+   * scope `prefix` of a question without amendment, and with UNAUTHORIZED when no host accepted the answer.
    */
   approve(id: string, options: ApproveOptions = {}): Promise<void> {
     return answerApproval(this.#context, { ...options, type: 'approve', id, scope: options.scope ?? 'command' });
@@ -85,7 +85,7 @@ export class Approvals {
 
   /**
    * Takes an approval back. Resolves when no host can start another command on it: within 100 ms, or within 2 s when a host does not answer.
-   * What runs goes on. Rejects with APPROVAL_NOT_FOUND when no approval of this id holds.
+   * What runs goes on. Rejects with APPROVAL_NOT_FOUND when no approval of this id holds, and with UNAUTHORIZED when no host accepted it.
    */
   async revoke(id: string, options: { answeredBy?: string | undefined } = {}): Promise<void> {
     parseOrThrow(z.object({ id: approvalIdSchema }), { id }, 'COMMAND_INVALID', 'The approval');

@@ -1,4 +1,6 @@
 import {
+  openPending,
+  openQuestion as openStored,
   type PendingQuestion,
   readApprovalEnd,
   readAskersOf,
@@ -12,7 +14,6 @@ import {
   type ApprovalKeys,
   approvalGrantSchema,
   approvalKeys,
-  approvalQuestionSchema,
   parseOrThrow,
   type StoredQuestion,
   sessionIdSchema,
@@ -63,40 +64,27 @@ async function listPending(
     }),
   );
   const own = questions.filter((_question, index) => asked[index]);
-  return own.flatMap((question) => toPending(context, keys, question) ?? []).sort(byTime);
-}
-
-/** Undefined when it was not sealed with a key of this process. */
-function toPending(context: ApprovalsContext, keys: ApprovalKeys, pending: PendingQuestion): Approval | undefined {
-  const { id, written, count, askedAt, expiresAt } = pending;
-  const question = openQuestion(context, keys, pending);
-  if (question === undefined) return undefined;
-  const ofFiles = sealPlace('approval-question', keys, { question: id });
-  const filesWritten = written.flatMap((path) => open(context, path, ofFiles, z.string()) ?? []);
-  return {
-    ...{ ...toApproval(question), id, state: 'pending', count, ...toTimes(askedAt, expiresAt) },
-    ...(filesWritten.length === 0 ? {} : { filesWritten: [...new Set(filesWritten)] }),
-  };
+  return own.flatMap((question) => openPending(context.sealer, keys, question) ?? []).sort(byTime);
 }
 
 export function openQuestion(
-  context: ApprovalsContext,
+  { sealer }: ApprovalsContext,
   keys: ApprovalKeys,
-  { id, sealed }: Pick<PendingQuestion, 'id' | 'sealed'>,
+  pending: PendingQuestion,
 ): StoredQuestion | undefined {
-  const hash = id.split('.', 1)[0] ?? '';
-  return open(context, sealed, sealPlace('approval-question', keys, { question: hash }), approvalQuestionSchema);
+  return openStored(sealer, keys, pending);
 }
 
 async function listGrants(context: ApprovalsContext, keys: ApprovalKeys): Promise<Approval[]> {
   const grants = await readGrants(context.redis, keys);
-  return grants.flatMap(({ id, sealed }) => {
+  const opened = grants.flatMap(({ id, sealed }) => {
     const grant = open(context, sealed, sealPlace('approval-grant', keys, { question: id }), approvalGrantSchema);
     if (grant === undefined) return [];
     const { question, scope, answeredBy, askedAt, count } = grant;
     const asked = { ...toApproval(question), id, count, ...toTimes(askedAt, askedAt) };
     return [{ ...asked, state: 'approved' as const, scope, answeredBy }];
   });
+  return opened.sort(byTime);
 }
 
 /** A question that waited before and does not any more. */

@@ -1,7 +1,7 @@
-import { isAnswerWaiting, readConfirmed, readGrants, wakeForAnswers, writeAnswer } from '@shellfleet/mailbox';
-import { approvalKeys } from '@shellfleet/protocol';
+import { isAnswerWaiting, isGranted, readConfirmed, wakeForAnswers, writeAnswer } from '@shellfleet/mailbox';
+import { type ApprovalKeys, approvalKeys } from '@shellfleet/protocol';
 import { listHosts } from '../hosts/list-hosts.ts';
-import { approvalNotFound, checkAnswer, sealAnswer } from './answer-approval.ts';
+import { approvalNotFound, checkAnswer, notAccepted, sealAnswer } from './answer-approval.ts';
 import type { ApprovalsContext } from './approvals-context.ts';
 
 /**
@@ -18,22 +18,37 @@ export async function revokeApproval(
 ): Promise<void> {
   const { redis } = context;
   const keys = approvalKeys(context.namespace, context.tenant);
-  const grants = await readGrants(redis, keys);
-  if (!grants.some((grant) => grant.id === id)) throw approvalNotFound(id);
   const answer = checkAnswer({ type: 'revoke', id, answeredBy });
+  if (!(await isGranted(redis, keys, id))) throw approvalNotFound(id);
   using wake = await context.feeds.follow(keys.feed);
-  const written = await writeAnswer(redis, keys, sealAnswer(context, keys, answer), { confirm: true });
+  const written = await writeAnswer(redis, keys, sealAnswer(context, keys, answer));
   const holds = AbortSignal.timeout(HOLDS_AFTER_MS);
   while (!holds.aborted) {
-    const [confirmed, hosts] = await Promise.all([readConfirmed(redis, keys, written), listHosts(context)]);
-    const live = hosts.filter(({ state }) => state !== 'unreachable');
-    const isConfirmed = live.length > 0 && live.every((host) => confirmed.includes(host.id));
-    if (isConfirmed && !(await isAnswerWaiting(redis, keys, written))) return;
+    // A host that comes later finds the revocation.
+    const [hosts] = await Promise.all([listLiveHosts(context), wakeForAnswers(redis, keys, written)]);
     const again = AbortSignal.any([holds, AbortSignal.timeout(ASK_AGAIN_MS)]);
-    await wake.next(again).catch((error: unknown) => {
-      if (!again.aborted) throw error;
-    });
-    // The message may have been lost.
-    if (again.aborted && !holds.aborted) await wakeForAnswers(redis, keys, written);
+    while (!again.aborted) {
+      const { confirmed, isWaiting, holdsStill } = await look(context, keys, { id, written });
+      if (!isWaiting && holdsStill) throw notAccepted(id, 'so the approval still holds');
+      if (!isWaiting && hosts.length > 0 && hosts.every((host) => confirmed.includes(host))) return;
+      await wake.next(again).catch((error: unknown) => {
+        if (!again.aborted) throw error;
+      });
+    }
   }
+}
+
+async function listLiveHosts(context: ApprovalsContext): Promise<string[]> {
+  const hosts = await listHosts(context);
+  return hosts.filter(({ state }) => state !== 'unreachable').map((host) => host.id);
+}
+
+/** All of it is read in this order. */
+async function look({ redis }: ApprovalsContext, keys: ApprovalKeys, { id, written }: { id: string; written: string }) {
+  const [confirmed, isWaiting, holdsStill] = await Promise.all([
+    readConfirmed(redis, keys, written),
+    isAnswerWaiting(redis, keys, written),
+    isGranted(redis, keys, id),
+  ]);
+  return { confirmed, isWaiting, holdsStill };
 }

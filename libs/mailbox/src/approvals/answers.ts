@@ -15,24 +15,13 @@ const LONGEST_PAUSE_MS = 600_000;
 const ENTRIES_OF_ONE_CALL = 500;
 const PAGE = 100;
 
-/** Adds an answer and wakes the hosts, which apply it, and confirm it if asked to. Returns its id in the stream. Throws QUEUE_UNAVAILABLE. */
-export async function writeAnswer(
-  redis: Redis,
-  keys: ApprovalKeys,
-  sealed: string,
-  { confirm = false } = {},
-): Promise<string> {
-  try {
-    const id = (await redis.xadd(keys.answers, '*', 'd', sealed)) ?? '';
-    await wakeForAnswers(redis, keys, confirm ? id : undefined);
-    return id;
-  } catch (error) {
-    return throwQueueError(error);
-  }
+/** Adds an answer. The hosts are woken next. Returns its id in the stream. Throws QUEUE_UNAVAILABLE. */
+export async function writeAnswer(redis: Redis, keys: ApprovalKeys, sealed: string): Promise<string> {
+  return (await redis.xadd(keys.answers, '*', 'd', sealed).catch(throwQueueError)) ?? '';
 }
 
 /** Tells the hosts that answers wait. `confirm`: the id of the answer that each of them shall confirm. */
-export async function wakeForAnswers(redis: Redis, keys: ApprovalKeys, confirm: string | undefined): Promise<void> {
+export async function wakeForAnswers(redis: Redis, keys: ApprovalKeys, confirm?: string): Promise<void> {
   const { namespace, tenant } = keys;
   const wakeUp = encodeWakeUp({ type: 'answers', tenant, ...(confirm === undefined ? {} : { confirm }) });
   await redis.publish(fleetKeys(namespace).sessionsWakeUps, wakeUp).catch(throwQueueError);

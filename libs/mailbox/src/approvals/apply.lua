@@ -11,6 +11,7 @@ if type == 'revoke' then
   local existed = redis.call('DEL', grant_key(id))
   redis.call('ZREM', grants, id)
   redis.call('SREM', prefixes, id)
+  keep_grants(retention)
   if existed == 0 then return {-1} end
   redis.call('SET', end_key(id), ARGV[7], 'PX', retention)
   publish(id)
@@ -29,7 +30,9 @@ if type == 'approve' then
   else
     redis.call('SET', grant_key(id), ARGV[6], 'PX', retention)
   end
-  redis.call('ZADD', grants, text_of(at), id)
+  redis.call('ZREMRANGEBYSCORE', grants, '-inf', text_of(at))
+  redis.call('ZADD', grants, scope == 'prefix' and '+inf' or text_of(at + retention), id)
+  keep_grants(retention)
 end
 redis.call('SET', end_key(id), ARGV[7], 'PX', retention)
 

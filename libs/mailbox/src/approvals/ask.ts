@@ -29,6 +29,8 @@ export interface NewQuestion {
   timeoutMs: number;
   mostPending: number;
   sealed: string;
+  /** It was looked for, and no answer that was given before can be used. */
+  unanswered?: boolean;
 }
 
 export type Asked =
@@ -44,10 +46,10 @@ export type Asked =
  * happens next. Throws QUEUE_UNAVAILABLE.
  */
 export async function askApproval(redis: Redis, keys: ApprovalKeys, question: NewQuestion): Promise<Asked> {
-  const { id, asker, binding, timeoutMs, mostPending, sealed } = question;
+  const { id, asker, binding, timeoutMs, mostPending, sealed, unanswered = false } = question;
   await redis.zadd(fleetKeys(keys.namespace).asking, Date.now(), keys.tenant).catch(throwQueueError);
   const hash = id.split('.', 1)[0] ?? '';
-  const args = [keys.prefix, hash, id, toAsker(asker), binding, timeoutMs, mostPending, sealed];
+  const args = [keys.prefix, hash, id, toAsker(asker), binding, timeoutMs, mostPending, sealed, unanswered ? '1' : ''];
   const reply = asArray(await runScript(redis, script, [keys.questions], args), script.name);
   switch (reply[0]) {
     case 1:

@@ -24,10 +24,15 @@ export async function expireQuestions(redis: Redis, keys: ApprovalKeys): Promise
   }
 }
 
-/** Removes entries that ask and are not held any more. Throws QUEUE_UNAVAILABLE. */
-export async function withdrawAskers(redis: Redis, keys: ApprovalKeys, askers: readonly Asker[]): Promise<void> {
+/** Removes entries that ask and are not held any more. Those stay that asked less than `sinceMs` ago. Throws QUEUE_UNAVAILABLE. */
+export async function withdrawAskers(
+  redis: Redis,
+  keys: ApprovalKeys,
+  askers: readonly Asker[],
+  sinceMs: number,
+): Promise<void> {
   if (askers.length === 0) return;
-  const args = [keys.prefix, WITHDRAWN, retentionOf(redis, keys.namespace), ...askers.map(toAsker)];
+  const args = [keys.prefix, WITHDRAWN, retentionOf(redis, keys.namespace), sinceMs, ...askers.map(toAsker)];
   await runScript(redis, withdrawScript, [keys.questions], args);
 }
 

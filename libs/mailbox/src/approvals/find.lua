@@ -1,22 +1,28 @@
 -- find: look for an answer to exactly this question. Changes nothing, but for the time to live of a grant that a session uses.
 -- ARGV 2 `<session> <generation> <entry>` · 3 binding · 4 `<session> <generation> <hash of the question>` · 5 retention ms
 --      6 '1': read the grants that reach every command of the tenant
--- Returns {ms by the clock of Redis, answers that are not applied yet, grant, sealed or '', how it ended, JSON or '', {id, grant, …}}
-local found, ended = false, false
+-- Returns {ms by the clock of Redis, answers that are not applied yet, id, grant, sealed or '', 1 the grant is the session's · 0 the entry's,
+--          how it ended, JSON or '', {id, grant, …}}
+local at, retention = now_ms(), ARGV[5]
+local found, ended, of_session = false, false, 0
 local id, binding = split(redis.call('GET', answered_key(ARGV[2])))
 if id and binding == ARGV[3] then
-  found = redis.call('GET', grant_key(id))
-  ended = redis.call('GET', end_key(id))
+  if id == 'expired' then
+    ended = '{"state":"expired"}'
+  else
+    found = redis.call('GET', grant_key(id))
+    ended = redis.call('GET', end_key(id))
+  end
 end
 if not found then
-  local of_session = split(redis.call('GET', answered_key(ARGV[4])))
-  if of_session then
-    found = redis.call('GET', grant_key(of_session))
-    if found then
-      id = of_session
-      redis.call('PEXPIRE', grant_key(id), ARGV[5])
-      redis.call('PEXPIRE', answered_key(ARGV[4]), ARGV[5])
-    end
+  local shared = split(redis.call('GET', answered_key(ARGV[4])))
+  found = shared and redis.call('GET', grant_key(shared))
+  if found then
+    id, of_session = shared, 1
+    redis.call('PEXPIRE', grant_key(id), retention)
+    redis.call('PEXPIRE', answered_key(ARGV[4]), retention)
+    redis.call('ZADD', grants, 'XX', text_of(at + retention), id)
+    keep_grants(retention)
   end
 end
 local tenant_wide = {}
@@ -26,4 +32,4 @@ if ARGV[6] == '1' then
     tenant_wide[#tenant_wide + 1] = redis.call('GET', grant_key(of_prefix)) or ''
   end
 end
-return {text_of(now_ms()), redis.call('XLEN', answers), found and id or '', found or '', ended or '', tenant_wide}
+return {text_of(at), redis.call('XLEN', answers), found and id or '', found or '', of_session, ended or '', tenant_wide}

@@ -12,8 +12,8 @@ export interface FoundAnswer {
   at: number;
   /** Answers that nobody has applied yet: apply them and look again. */
   unapplied: number;
-  /** The grant for exactly this question, sealed. */
-  grant: { id: string; sealed: string } | undefined;
+  /** The grant for exactly this question, sealed. `ofSession`: it was given for whatever asks the same in the session. */
+  grant: { id: string; sealed: string; ofSession: boolean } | undefined;
   /** How the question of this entry ended. */
   end: ApprovalEnd | undefined;
   /** Grants that reach every command of the tenant, sealed. */
@@ -27,16 +27,16 @@ export async function findAnswer(
   asker: Asker,
   { binding, hash, prefixes }: { binding: string; hash: string; prefixes: boolean },
 ): Promise<FoundAnswer> {
-  const ofSession = `${asker.session} ${asker.generation} ${hash}`;
+  const sameOfSession = `${asker.session} ${asker.generation} ${hash}`;
   const retention = retentionOf(redis, keys.namespace);
-  const args = [keys.prefix, toAsker(asker), binding, ofSession, retention, prefixes ? '1' : '0'];
+  const args = [keys.prefix, toAsker(asker), binding, sameOfSession, retention, prefixes ? '1' : '0'];
   const reply = asArray(await runScript(redis, script, [keys.questions], args), script.name);
-  const [at, unapplied, id, sealed, end, tenantWide] = reply;
+  const [at, unapplied, id, sealed, ofSession, end, tenantWide] = reply;
   const list = asArray(tenantWide, script.name).map(asString);
   return {
     at: asNumber(at),
     unapplied: asNumber(unapplied),
-    grant: id ? { id: asString(id), sealed: asString(sealed) } : undefined,
+    grant: id ? { id: asString(id), sealed: asString(sealed), ofSession: ofSession === 1 } : undefined,
     end: approvalEndSchema.safeParse(tryJson(asString(end))).data,
     prefixes: list.flatMap((one, index) =>
       index % 2 === 0 && list[index + 1] ? [{ id: one, sealed: list[index + 1] as string }] : [],

@@ -77,3 +77,8 @@ export async function readApprovalEnd(redis: Redis, keys: ApprovalKeys, id: stri
   const text = await redis.get(approvalEndKey(keys, id)).catch(throwQueueError);
   return text === null ? undefined : approvalEndSchema.safeParse(tryJson(text)).data;
 }
+
+/** Whether an approval of this id holds. Throws QUEUE_UNAVAILABLE. */
+export async function isGranted(redis: Redis, keys: ApprovalKeys, id: string): Promise<boolean> {
+  return (await redis.exists(approvalGrantKey(keys, id)).catch(throwQueueError)) === 1;
+}

@@ -4,6 +4,7 @@
 --      10 wake-up · 11 result JSON of what waits behind it and is cancelled, or '' · 12 the most entries that one call cancels
 -- Returns {1, event or '', inbox, 1 the session has work and needs a job · 0, {inbox, entry, event, …} cancelled behind it} answered (again,
 --         when it arrives twice, without those)
+--         {2, {inbox, entry, event, …}} cancelled behind it, and more waits there: call again
 --         {0} it is not held · {-1} unknown
 local id, decision = ARGV[3], ARGV[4]
 local record = record_key(id)
@@ -15,6 +16,16 @@ local behind = {}
 if not repeated then
   if held ~= id or redis.call('LINDEX', queue, 0) ~= id then return {0} end
   write_when_full()
+  local most = tonumber(ARGV[12])
+  if ARGV[11] ~= '' and redis.call('LLEN', queue) - 1 > most then
+    -- The entry stays held meanwhile, so that nothing behind it is started.
+    redis.call('LPOP', queue)
+    cancel_waiting(most, ARGV[11], ARGV[7], behind)
+    redis.call('LPUSH', queue, id)
+    redis.call('HSET', state, 'held', id)
+    publish_newest()
+    return {2, behind}
+  end
   redis.call('HDEL', state, 'held')
   held = false
   if ARGV[6] ~= '' then emit('approval.answered', id, ARGV[6]) end
@@ -25,7 +36,7 @@ if not repeated then
     redis.call('LPOP', queue)
     event = complete(id, decision, ARGV[5], ARGV[7])
     redis.call('HSET', record, 'answeredBy', ARGV[8])
-    if ARGV[11] ~= '' then cancel_waiting(tonumber(ARGV[12]), ARGV[11], ARGV[7], behind) end
+    if ARGV[11] ~= '' then cancel_waiting(most, ARGV[11], ARGV[7], behind) end
   end
   publish_newest()
 end

@@ -52,16 +52,18 @@ export async function answerHeld(
     answer.type === 'deny' && answer.abort === true ? CANCELLED_BY_ABORT : '',
     CANCELLED_IN_ONE_CALL,
   ];
-  const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
-  if (reply[0] !== 1) return { type: reply[0] === 0 ? 'not-held' : 'unknown' };
-  const [, event, inbox, needs, behind] = reply;
-  const needsJob = needs === 1;
-  if (answer.type !== 'deny') return { type: 'released', needsJob };
-  return {
-    type: 'denied',
-    event: asString(event),
-    inbox: asString(inbox),
-    needsJob,
-    behind: toEnded(asArray(behind, script.name)),
-  };
+  const cancelled: Closed['ended'] = [];
+  for (;;) {
+    const reply = asArray(await runOnSession(redis, script, keys, args), script.name);
+    if (reply[0] === 2) {
+      cancelled.push(...toEnded(asArray(reply[1], script.name)));
+      continue; // ends when so little waits behind the entry that one call cancels it
+    }
+    if (reply[0] !== 1) return { type: reply[0] === 0 ? 'not-held' : 'unknown' };
+    const [, event, inbox, needs, behind] = reply;
+    const needsJob = needs === 1;
+    if (answer.type !== 'deny') return { type: 'released', needsJob };
+    cancelled.push(...toEnded(asArray(behind, script.name)));
+    return { type: 'denied', event: asString(event), inbox: asString(inbox), needsJob, behind: cancelled };
+  }
 }

@@ -43,6 +43,7 @@ import {
 } from './docker-errors.ts';
 import { Engine, type EngineTimes } from './engine.ts';
 import { ensureFullNetwork } from './full-network.ts';
+import { ImageUsers } from './image-users.ts';
 import { checkVolumes, readVolumes } from './image-volumes.ts';
 import { Images } from './images.ts';
 import { hostFilter, ofHost, ofNamespace, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
@@ -96,6 +97,7 @@ class DockerSandboxes implements Sandboxes {
   readonly #disks: ContainerDisks;
   readonly #uids: SessionUids | undefined;
   readonly #passwd: SessionPasswd;
+  readonly #imageUsers: ImageUsers;
   /** Ids and names of the sandboxes that this process creates or uses. Every other one is a leftover. */
   readonly #used = new Map<string, string>();
 
@@ -109,6 +111,7 @@ class DockerSandboxes implements Sandboxes {
     const usual = { limitBytes: undefined, leastFreeBytes: undefined };
     this.#uids = options.uids && new SessionUids(options.uids);
     this.#passwd = new SessionPasswd(engine);
+    this.#imageUsers = new ImageUsers(engine, this.#passwd, options.allowances.users);
     this.#disks = new ContainerDisks(engine, options.disk ?? usual, options.logger);
   }
 
@@ -169,12 +172,15 @@ class DockerSandboxes implements Sandboxes {
     const { hostId, transport, allowances } = this.#options;
     const sandboxId = randomBytes(6).toString('hex');
     const uid = spec.user === undefined ? (own?.uid ?? this.#takeUid(sandboxId)) : undefined;
-    const plan = uid === undefined ? planned : { ...planned, user: `${uid}:${uid}`, owner: { uid, gid: uid } };
     const labels = {
       ...{ session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION },
       ...(uid === undefined ? {} : { uid }),
       ...(own === undefined ? {} : { beside: own.sandboxId }),
     };
+    const plan =
+      uid === undefined
+        ? await this.#imageUsers.resolve(planned, toReader(labels))
+        : { ...planned, user: `${uid}:${uid}`, owner: { uid, gid: uid } };
     if (plan.workspace !== undefined && transport === 'socket' && own === undefined)
       await makeWorkspace(plan.workspace.path, allowances.workspaces, plan.owner);
     const workspace = await openWorkspaceFolder(plan.workspace?.path, allowances.workspaces, transport);
@@ -294,8 +300,7 @@ class DockerSandboxes implements Sandboxes {
   /** Undefined where all sessions have the same user. */
   async #writePasswd(image: string, labels: SandboxLabels, folder: string): Promise<string | undefined> {
     if (labels.uid === undefined) return undefined;
-    const ofReader = toLabels({ ...labels, sandboxId: randomBytes(6).toString('hex') });
-    const text = await this.#passwd.write(image, labels.uid, ofReader);
+    const text = await this.#passwd.write(image, labels.uid, toReader(labels));
     await writeFile(join(folder, PASSWD_FILE), text, { mode: 0o444 });
     return text;
   }
@@ -390,6 +395,11 @@ class DockerSandboxes implements Sandboxes {
     const open = () => container.attach(streams).then((socket) => new AttachStream(socket as Duplex));
     return { type: 'attach', token, syncWord, open };
   }
+}
+
+/** Labels of a container that is made for reading its image. */
+function toReader(labels: SandboxLabels): Record<string, string> {
+  return toLabels({ ...labels, sandboxId: randomBytes(6).toString('hex') });
 }
 
 function nameOf({ session, sandboxId }: SandboxLabels): string {

@@ -20,14 +20,18 @@ export class SessionPasswd {
 
   /** `labels`: of the container that is made for reading the image's, and removed. Throws what the engine answers for a missing image. */
   async write(image: string, uid: number, labels: Record<string, string>): Promise<string> {
+    return withUser(await this.ofImage(image, labels), uid);
+  }
+
+  /** The image's own; empty when it has none. Arguments and errors as for `write`. */
+  async ofImage(image: string, labels: Record<string, string>): Promise<string> {
     const { Id: id } = await this.#engine.call((docker) => docker.getImage(image).inspect());
     const known = this.#ofImages.get(id) ?? this.#read(id, labels);
     this.#ofImages.set(id, known);
-    const others = await known.catch((error: unknown) => {
+    return known.catch((error: unknown) => {
       this.#ofImages.delete(id);
       throw error;
     });
-    return withUser(others, uid);
   }
 
   async #read(image: string, labels: Record<string, string>): Promise<string> {

@@ -1,0 +1,175 @@
+import {
+  type ClaimedAnnouncement,
+  claimAnnouncement,
+  forgetAnnouncement,
+  openPending,
+  putOffAnnouncement,
+  readQuestion,
+  type Sealer,
+} from '@shellfleet/mailbox';
+import { type ApprovalKeys, approvalKeys, type FleetKeys, tenantIdSchema, toAnnouncement } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { sendAnnouncement, type Webhook } from './send-announcement.ts';
+
+// Sends each question to the webhook of the operator, beside everything else: no question waits for it, and none is answered by it.
+//
+// ANNOUNCE-1. A question is due for its announcement from the step in which it is asked, until the webhook has taken it or nobody asks it any
+//             more. So it is announced at least once, whatever ends meanwhile, if the webhook can be reached in time.
+// ANNOUNCE-2. Who sends a question has claimed it for longer than the request may take. So one host sends it at a time.
+// ANNOUNCE-3. A question is read at the moment in which it is sent: one that was answered is not announced any more.
+
+const INTERVAL_MS = 1_000;
+const REQUEST_MS = 10_000;
+/** ANNOUNCE-2 */
+const CLAIM_MS = REQUEST_MS + 5_000;
+const MOST_IN_FLIGHT = 4;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 300_000;
+/** More than four hours. */
+const MOST_ATTEMPTS = 60;
+/** While the webhook fails, it is reported this often. */
+const REPORT_EVERY_MS = 60_000;
+
+interface AnnouncerDeps {
+  redis: Redis;
+  fleet: FleetKeys;
+  sealer: Sealer;
+  logger: Logger;
+  webhook: Webhook;
+}
+
+export class Announcer {
+  readonly #deps: AnnouncerDeps;
+  readonly #closing = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  /** Requests, and searches for what is due. */
+  readonly #tasks = new Set<Promise<void>>();
+  #inFlight = 0;
+  #isLooking = false;
+  /** Requests that failed since the last report. */
+  #failures = 0;
+  #reportedAt = Number.NEGATIVE_INFINITY;
+  /** Why the last request failed, until one succeeds. */
+  #problem: string | undefined;
+
+  constructor(deps: AnnouncerDeps) {
+    this.#deps = deps;
+    this.#timer = setInterval(() => this.#look(), INTERVAL_MS);
+  }
+
+  /** What the operator should mend. */
+  get warnings(): string[] {
+    return this.#problem === undefined ? [] : [`The webhook for questions fails: ${this.#problem}.`];
+  }
+
+  /** A session of this host has asked something. */
+  asked(tenant: string): void {
+    this.#track(this.#announceDue(tenant));
+  }
+
+  /** Requests that are under way are given up; another host, or the next process, makes them again at once. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#closing.abort();
+    while (this.#tasks.size > 0) await Promise.all(this.#tasks);
+  }
+
+  #look(): void {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    const looked = this.#lookAtAll().finally(() => {
+      this.#isLooking = false;
+    });
+    this.#track(looked);
+  }
+
+  async #lookAtAll(): Promise<void> {
+    const { redis, fleet } = this.#deps;
+    const tenants = await redis.zrange(fleet.asking, '0', '-1');
+    if (tenants.length === 0) return;
+    // One host that has a webhook looks at a time.
+    const lock = `${fleet.admission}:announcing-lock`;
+    if ((await redis.set(lock, '1', 'PX', Math.floor(INTERVAL_MS * 0.9), 'NX')) === null) return;
+    for (const tenant of tenants) if (tenantIdSchema.safeParse(tenant).success) await this.#announceDue(tenant);
+  }
+
+  /** Ends when nothing of the tenant is due, or enough requests are under way: each of them looks here again when it has ended. */
+  async #announceDue(tenant: string): Promise<void> {
+    const { redis, fleet } = this.#deps;
+    const keys = approvalKeys(fleet.namespace, tenant);
+    while (!this.#closing.signal.aborted && this.#inFlight < MOST_IN_FLIGHT) {
+      this.#inFlight += 1;
+      const claimed = await claimAnnouncement(redis, keys, CLAIM_MS).finally(() => {
+        this.#inFlight -= 1;
+      });
+      if (claimed === undefined) return;
+      this.#inFlight += 1;
+      const sent = this.#announce(keys, claimed).finally(() => {
+        this.#inFlight -= 1;
+      });
+      this.#track(sent.then(() => this.#announceDue(tenant)));
+    }
+  }
+
+  async #announce(keys: ApprovalKeys, { id, attempt }: ClaimedAnnouncement): Promise<void> {
+    const { redis, sealer, logger, webhook } = this.#deps;
+    if (this.#closing.signal.aborted) return putOffAnnouncement(redis, keys, id, 0);
+    const pending = await readQuestion(redis, keys, id);
+    if (pending === undefined) return forgetAnnouncement(redis, keys, id);
+    const approval = openPending(sealer, keys, pending);
+    const problem =
+      approval === undefined
+        ? 'this host has no key that opens the question'
+        : await sendAnnouncement(
+            webhook,
+            JSON.stringify(toAnnouncement(keys.namespace, keys.tenant, approval)),
+            Date.now(),
+            AbortSignal.any([this.#closing.signal, AbortSignal.timeout(REQUEST_MS)]),
+          );
+    if (problem === undefined) {
+      await forgetAnnouncement(redis, keys, id);
+      this.#succeed();
+      return;
+    }
+    if (this.#closing.signal.aborted) return putOffAnnouncement(redis, keys, id, 0);
+    this.#fail(problem);
+    if (attempt < MOST_ATTEMPTS) return putOffAnnouncement(redis, keys, id, pauseAfter(attempt));
+    logger.error({ question: id, attempts: attempt, problem }, 'approvals.announce-given-up');
+    await forgetAnnouncement(redis, keys, id);
+  }
+
+  #succeed(): void {
+    if (this.#problem !== undefined) this.#deps.logger.info({}, 'approvals.announce-recovered');
+    this.#problem = undefined;
+    this.#failures = 0;
+    this.#reportedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  #fail(problem: string): void {
+    this.#problem = problem;
+    this.#failures += 1;
+    const now = performance.now();
+    if (now - this.#reportedAt < REPORT_EVERY_MS) return;
+    const { logger, webhook } = this.#deps;
+    logger.error({ webhook: webhook.url.host, problem, failures: this.#failures }, 'approvals.announce-failed');
+    this.#failures = 0;
+    this.#reportedAt = now;
+  }
+
+  /** A call to Redis that fails in it changes nothing: what was claimed is due again when its claim ends. */
+  #track(task: Promise<void>): void {
+    const tracked = task
+      .catch((err: unknown) => {
+        if (!this.#closing.signal.aborted) this.#deps.logger.warn({ err }, 'approvals.failed');
+      })
+      .finally(() => this.#tasks.delete(tracked));
+    this.#tasks.add(tracked);
+  }
+}
+
+/** Half of it at random, so that what failed together is not sent together again. */
+function pauseAfter(attempt: number): number {
+  const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
+  return Math.round(pauseMs * (0.5 + Math.random() / 2));
+}

@@ -1,0 +1,59 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { watchRedisLosses } from './redis-losses.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sf-losses-'));
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+  rmSync(folder, { recursive: true });
+});
+
+const RETENTION_MS = 60_000;
+const begin = () => writeFileSync(join(folder, '1.begun'), '');
+/** Another process of the host, on a Redis of this identity. */
+function start(runId: string | undefined) {
+  const history = {
+    identity: runId === undefined ? undefined : { runId, replicationId: 'r' },
+    changes: 0,
+    changedAt: undefined as number | undefined,
+  };
+  const { mayHaveHappened } = watchRedisLosses(folder, history, RETENTION_MS);
+  return { history, mayHaveHappened };
+}
+
+test('a Redis that is the same as before, over all processes of the host, has lost nothing', () => {
+  expect(start('a').mayHaveHappened()).toBe(false);
+  begin();
+  expect(start('a').mayHaveHappened()).toBe(false);
+});
+
+test('another Redis may lack what this host began, until the retention is over', () => {
+  start('a');
+  begin();
+  expect(start('b').mayHaveHappened()).toBe(true);
+  vi.advanceTimersByTime(RETENTION_MS / 2);
+  const later = start('b');
+  expect(later.mayHaveHappened()).toBe(true);
+  vi.advanceTimersByTime(RETENTION_MS / 2 + 1);
+  expect(later.mayHaveHappened()).toBe(false);
+});
+
+test('so may one that was replaced while this process runs, and one that does not say which it is', () => {
+  const { history, mayHaveHappened } = start('a');
+  history.changedAt = Date.now();
+  expect(mayHaveHappened()).toBe(true);
+  expect(start(undefined).mayHaveHappened()).toBe(true);
+});
+
+test('a host that lost that file, but not its journal, takes the Redis for another one', () => {
+  start('a');
+  begin();
+  rmSync(join(folder, 'redis.json'));
+  expect(start('a').mayHaveHappened()).toBe(true);
+});

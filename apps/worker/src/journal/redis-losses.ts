@@ -1,0 +1,48 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RedisHistory } from '@shellfleet/mailbox';
+import { tryJson } from '@shellfleet/protocol';
+import { z } from 'zod';
+
+// Whether Redis may have fallen back to an older state, so that it hands out, in good faith, what this host began. If it has not, whoever hands
+// that out again has written it there.
+
+export interface RedisLosses {
+  /** Within the retention, as far as this host knows. */
+  mayHaveHappened(): boolean;
+}
+
+const seenSchema = z.object({ runId: z.string(), replicationId: z.string(), changedAt: z.number() });
+
+/** `folder`: of the journal. What earlier processes of this host saw is kept there. */
+export function watchRedisLosses(folder: string, history: RedisHistory, retentionMs: number): RedisLosses {
+  const changedAt = lastChange(folder, history);
+  return {
+    mayHaveHappened: () => Math.max(changedAt, history.changedAt ?? 0) > Date.now() - retentionMs,
+  };
+}
+
+/** When Redis was replaced last, before this process: ms, 0 for never. */
+function lastChange(folder: string, { identity }: RedisHistory): number {
+  const path = join(folder, 'redis.json');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const seen = seenSchema.safeParse(tryJson(readIfThere(path))).data;
+  const hasBegun = readdirSync(folder).some((name) => name.endsWith('.begun'));
+  const isSame =
+    identity !== undefined && seen?.runId === identity.runId && seen.replicationId === identity.replicationId;
+  const changedAt = isSame ? seen.changedAt : hasBegun || identity === undefined ? Date.now() : 0;
+  try {
+    if (identity !== undefined) writeFileSync(path, JSON.stringify({ ...identity, changedAt }), { mode: 0o600 });
+  } catch {
+    // The next process takes every Redis for another one.
+  }
+  return changedAt;
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

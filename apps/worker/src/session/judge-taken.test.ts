@@ -1,0 +1,45 @@
+import { sessionKeys } from '@shellfleet/protocol';
+import { pino } from 'pino';
+import { expect, test, vi } from 'vitest';
+import { judgeTaken } from './judge-taken.ts';
+
+const ENTRY = { id: 'e', retry: 'never', inbox: '' };
+
+/** An entry that Redis hands out as not begun. */
+function taken(of: { known?: boolean; verifies?: boolean; lost?: boolean; runs?: string; retry?: string }) {
+  const { known = true, verifies = true, lost = false, runs = '', retry = 'never' } = of;
+  const refuse = vi.fn(() => {
+    throw new Error('UNAUTHORIZED');
+  });
+  const context = {
+    journal: { knows: () => known },
+    redisLosses: { mayHaveHappened: () => lost },
+    owner: { keys: sessionKeys('n', 't', 's') },
+    generation: 'g',
+    sealer: { verifies, refuse },
+    logger: pino({ level: 'silent' }),
+  };
+  const parts = { context, shell: { reconnect: async () => ({ entryId: runs }) } };
+  const judged = judgeTaken({ ...ENTRY, retry } as never, parts as never);
+  return judged.then((judgement) => ({
+    judgement,
+    reports: refuse.mock.calls.map(([, problem]: unknown[]) => problem),
+  }));
+}
+
+test.each([
+  ['an id that this host has not begun', { known: false }, 'never-began'],
+  ['one that it began, where nobody signs', { verifies: false }, 'lost'],
+  ['one that it began, and that the keeper still runs', { lost: true, runs: 'e' }, 'runs-here'],
+  ['one that it began, from a Redis that may have fallen back', { lost: true }, 'lost'],
+  ['the same, of an idempotent entry', { lost: true, retry: 'idempotent' }, 'never-began'],
+] as const)('%s is judged without a report', async (_title, of, judgement) => {
+  expect(await taken(of)).toEqual({ judgement, reports: [] });
+});
+
+test.each(['never', 'idempotent'])(
+  'an id that is used again in a Redis that has lost nothing is a replay: %s',
+  async (retry) => {
+    expect(await taken({ retry })).toEqual({ judgement: 'replayed', reports: ['this host began it before'] });
+  },
+);

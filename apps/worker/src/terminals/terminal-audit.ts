@@ -1,0 +1,27 @@
+import type { SessionKeys, TerminalEnd } from '@shellfleet/protocol';
+import type { Audit } from '../audit/audit.ts';
+
+/** Who opened terminals, and how they ended. */
+export interface TerminalAudit {
+  started(terminal: string, producer: string | undefined): void;
+  ended(terminal: string, end: TerminalEnd): void;
+  /** Resolves when it is on disk that nobody may open it, for this reason. */
+  denied(terminal: string, reason: string): Promise<void>;
+  /** Resolves when it is on disk that it was not signed. */
+  refused(): Promise<void>;
+}
+
+export function auditTerminals(audit: Audit, { tenant, session }: SessionKeys, generation: string): TerminalAudit {
+  const about = { session, generation };
+  return {
+    started: (terminal, producer) =>
+      audit.note(tenant, () => ({
+        ...{ type: 'terminal-start', ...about, terminal },
+        ...(producer === undefined ? {} : { producer }),
+      })),
+    ended: (terminal, { reason }) => audit.note(tenant, () => ({ type: 'terminal-end', ...about, terminal, reason })),
+    denied: (terminal, reason) =>
+      audit.record(tenant, { type: 'decision', ...about, entry: terminal, decision: 'deny', reason, digest: '' }),
+    refused: () => audit.recorded(tenant),
+  };
+}
