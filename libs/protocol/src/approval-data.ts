@@ -7,7 +7,7 @@ import { prefixRuleSchema } from './prefix-rule.ts';
 /** `<keyed hash of what is asked>.<nonce>`: a question that is asked again later has another id, so an old answer cannot answer it. */
 export const approvalIdSchema = z
   .string('must be a string')
-  .regex(/^[0-9a-f]{20}\.[0-9a-f]{12}$/, 'is not an id of an approval');
+  .regex(/^[0-9a-f]{20}\.[0-9a-f]{12}$/, 'must be the id of a question, as `approvals ls` shows it');
 
 /** How a first attempt ended: what a person is shown of it. */
 export const firstAttemptSchema = z.object({ exitCode: z.number().nullable(), output: z.string() });
