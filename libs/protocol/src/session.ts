@@ -3,7 +3,7 @@ import { approvalPolicySchema } from './approval.ts';
 import { DEFAULTS } from './defaults.ts';
 import { envSchema, secretsSchema } from './env.ts';
 import { executionPolicySchema } from './execution-policy.ts';
-import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema, withoutSign } from './field-schemas.ts';
+import { durationSchema, scriptSchema, shellTextSchema, withoutSign } from './field-schemas.ts';
 import { labelsSchema } from './labels.ts';
 import { LIMITS } from './limits.ts';
 import { sessionRulesSchema } from './prefix-rule.ts';
@@ -100,7 +100,9 @@ const fieldsSchema = z.strictObject({
   policy: executionPolicySchema.default(executionPolicySchema.parse(defaults.policy)),
   image: imageSchema.optional(),
   env: envSchema.default(defaults.env),
-  cwd: sandboxPathSchema.or(z.literal(IMAGE_CWD)).optional(),
+  cwd: shellTextSchema(LIMITS.pathBytes)
+    .refine((path) => path.startsWith('/') || path === IMAGE_CWD, 'must be an absolute path')
+    .optional(),
   workspace: workspaceSchema.optional(),
   shell: z
     .array(
