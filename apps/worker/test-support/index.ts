@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 
 export { ANYONE_SUBMITS, createAdmission, type Rules } from '../src/admission/create-admission.ts';
+export { openAudit } from '../src/audit/file-audit.ts';
 export { type FakeSandbox, FakeSandboxes } from './fake-sandbox.ts';
 /** Keeps the lines of errors. */
 export const logErrorsInto = (lines: string[]) => pino({ level: 'error' }, { write: (line) => void lines.push(line) });
