@@ -112,7 +112,8 @@ function footer(result: Result): string[] {
 function aboutSandbox({ denied, refused, outside, firstAttempt }: Result): string[] {
   const ask = 'To ask for it to run outside the sandbox, submit it again with escalate and a justification.';
   if (denied !== undefined) {
-    const next = refused === undefined ? (denied.mayAsk ? [ask] : []) : [`It did not run outside the sandbox: ${refused}`];
+    const next =
+      refused === undefined ? (denied.mayAsk ? [ask] : []) : [`It did not run outside the sandbox: ${refused}`];
     return [[describeDenied(denied), ...next].join('\n')];
   }
   if (outside === undefined) return [];
