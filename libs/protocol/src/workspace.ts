@@ -30,7 +30,7 @@ const targetSchema = sandboxPathSchema
     const refuse = (message: string) => context.addIssue({ code: 'custom', message });
     if (target.split('/').some((name, at) => name === '.' || name === '..' || (name === '' && at > 0)))
       refuse("must be a plain path, without '.', '..' and '//'");
-    else if (target === '/tmp' || target === '/' || PROTECTED_TARGETS.some((path) => areNested(path, target)))
+    else if (target === '/tmp' || isSystemFolder(target))
       refuse('is a folder of the system or of the keeper: nothing is mounted there');
     else if (target.startsWith(`${USUAL_TARGET}/`))
       refuse(`is below ${USUAL_TARGET}, which is the home of the session`);
@@ -67,6 +67,11 @@ export function workspaceOf({ workspace }: { workspace?: ParsedWorkspace | undef
     readOnly = false,
   } = typeof workspace === 'string' ? { path: workspace } : workspace;
   return { path, target, readOnly };
+}
+
+/** A folder of the system or of the keeper, one in it or one above it: nothing else may be mounted there. */
+export function isSystemFolder(path: string): boolean {
+  return path === '/' || PROTECTED_TARGETS.some((other) => areNested(other, path));
 }
 
 /** As the schema gives it. */

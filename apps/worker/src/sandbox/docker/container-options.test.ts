@@ -35,6 +35,7 @@ function optionsOf(spec: SessionSpec) {
     keeperSource: '/state/keeper',
     hasPasswd: true,
     shell: [],
+    volumes: ['/data', '/tmp', '/workspace'],
   });
   return host as Record<string, unknown>;
 }

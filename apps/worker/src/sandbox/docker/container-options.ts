@@ -38,6 +38,8 @@ export interface ContainerRequest {
   hasPasswd: boolean;
   /** The shell that the session's spec names, if any. */
   shell: string[];
+  /** Folders in place of the image's volumes. */
+  volumes: readonly string[];
   /** Further variables, `NAME=value`, which replace those of the image. Default: none. */
   env?: string[] | undefined;
 }
@@ -82,7 +84,7 @@ export function toContainerOptions(request: ContainerRequest): ContainerCreateOp
   };
 }
 
-function toHostConfig({ plan, keeperSource, hasPasswd }: ContainerRequest): HostConfig {
+function toHostConfig({ plan, keeperSource, hasPasswd, volumes }: ContainerRequest): HostConfig {
   return {
     // The keeper is PID 1 and reaps processes itself.
     Init: false,
@@ -114,7 +116,7 @@ function toHostConfig({ plan, keeperSource, hasPasswd }: ContainerRequest): Host
         : [{ Name: 'fsize', Soft: plan.limits.fileSizeBytes, Hard: plan.limits.fileSizeBytes }]),
     ],
     ReadonlyRootfs: plan.readOnlyRootfs,
-    Tmpfs: toTmpfs(plan),
+    Tmpfs: toTmpfs(plan, volumes),
     Mounts: [
       ...(keeperSource === undefined
         ? []
@@ -129,17 +131,22 @@ function toHostConfig({ plan, keeperSource, hasPasswd }: ContainerRequest): Host
   };
 }
 
-function toTmpfs({ readOnlyRootfs, readOnlyWorkspace, workspace, owner, limits }: DockerPlan): Record<string, string> {
+function toTmpfs(plan: DockerPlan, volumes: readonly string[]): Record<string, string> {
+  const { readOnlyRootfs, readOnlyWorkspace, workspace, owner, limits } = plan;
+  // Pages of a tmpfs count as memory of the container, so a session can hardly use more than half of the limit.
   const half = Math.floor(limits.memoryBytes / 2);
+  const owned = (access: 'ro' | 'rw') =>
+    `${access},nosuid,nodev,exec,size=${half},mode=0755,uid=${owner.uid},gid=${owner.gid}`;
+  const isReadOnly = readOnlyRootfs && readOnlyWorkspace;
   return {
-    [RUN_FOLDER]: `rw,nosuid,nodev,noexec,size=${RUN_FOLDER_BYTES},mode=1777`,
-    ...(readOnlyRootfs ? { '/tmp': `rw,nosuid,nodev,exec,size=${Math.min(half, 64 * MIB)},mode=1777` } : {}),
-    // Pages of a tmpfs count as memory of the container, so a session can hardly use more than half of the limit.
-    ...(readOnlyRootfs && workspace?.target !== WORKSPACE_PATH
-      ? {
-          [WORKSPACE_PATH]: `${readOnlyWorkspace ? 'ro' : 'rw'},nosuid,nodev,exec,size=${half},mode=0755,uid=${owner.uid},gid=${owner.gid}`,
-        }
+    ...Object.fromEntries(volumes.map((folder) => [folder, owned(isReadOnly ? 'ro' : 'rw')])),
+    ...(readOnlyRootfs || volumes.includes('/tmp')
+      ? { '/tmp': `rw,nosuid,nodev,exec,size=${Math.min(half, 64 * MIB)},mode=1777` }
       : {}),
+    ...(readOnlyRootfs && workspace?.target !== WORKSPACE_PATH
+      ? { [WORKSPACE_PATH]: owned(readOnlyWorkspace ? 'ro' : 'rw') }
+      : {}),
+    [RUN_FOLDER]: `rw,nosuid,nodev,noexec,size=${RUN_FOLDER_BYTES},mode=1777`,
   };
 }
 

@@ -44,6 +44,7 @@ import {
 import { Engine, type EngineTimes } from './engine.ts';
 import { ensureFullNetwork } from './full-network.ts';
 import { ImageUsers } from './image-users.ts';
+import { checkVolumes, readVolumes } from './image-volumes.ts';
 import { Images } from './images.ts';
 import { hostFilter, ofHost, ofNamespace, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
 import { checkSameWorkspace, type OwnContainer, readOwnContainer, safeEnv } from './own-container.ts';
@@ -52,7 +53,7 @@ import { SessionPasswd } from './session-passwd.ts';
 import { SessionUids, type UidRange } from './session-uids.ts';
 import { createTar } from './tar.ts';
 import { withoutSharedFolder, withoutUid } from './unavailable.ts';
-import { hasVolumes, openWorkspaceFolder } from './workspace-folder.ts';
+import { openWorkspaceFolder } from './workspace-folder.ts';
 
 /** A removal that takes longer is left to the next sweep: nobody waits for it. */
 const REMOVE_TIMEOUT_MS = 15_000;
@@ -186,6 +187,8 @@ class DockerSandboxes implements Sandboxes {
     this.#used.set(sandboxId, nameOf(labels));
     try {
       if (own !== undefined) checkSameWorkspace(own, plan, workspace);
+      const isCompared = workspace.identity !== undefined;
+      const volumes = await readVolumes(this.#engine, plan, isCompared);
       const folder = await this.#folders.create(nameOf(labels));
       const request = {
         plan,
@@ -195,11 +198,12 @@ class DockerSandboxes implements Sandboxes {
         folder: folder.path,
         passwd: await this.#writePasswd(plan.image, labels, folder.path),
         env: own && safeEnv(own, plan.workspace?.target ?? WORKSPACE_PATH),
+        volumes,
       };
       const containerId = await this.#createContainer(request);
       const sandbox = this.#toSandbox(containerId, plan.image, labels, Date.now());
       void sandbox.died.then(() => workspace.close());
-      await this.#checkVolumes(containerId, plan.image, workspace.identity)
+      await checkVolumes(this.#engine, containerId, plan.image, { folders: volumes, isCompared })
         .then(() => this.#fill(containerId, request, transport))
         .then(() => signal?.throwIfAborted())
         .catch(async (error: unknown) => {
@@ -309,13 +313,12 @@ class DockerSandboxes implements Sandboxes {
     folder: string;
     passwd: string | undefined;
     env: string[] | undefined;
+    volumes: string[];
   }): Promise<string> {
-    const { plan, workspaceIdentity, shell, labels, folder, passwd, env } = made;
+    const { plan, labels, folder, passwd, ...rest } = made;
     const request = toContainerOptions({
+      ...rest,
       plan,
-      workspaceIdentity,
-      shell,
-      env,
       transport: labels.transport,
       secrets: deriveKeeperSecrets(this.#options.hostKey, labels.session, labels.sandboxId),
       labels: toLabels(labels),
@@ -326,15 +329,6 @@ class DockerSandboxes implements Sandboxes {
     return createContainer(this.#engine, request).catch((error: unknown) => {
       throw isMissingImage(error) ? new MissingImage(plan.image) : error;
     });
-  }
-
-  /** WORKSPACE-2. */
-  async #checkVolumes(containerId: string, image: string, workspaceIdentity: string | undefined): Promise<void> {
-    if (workspaceIdentity === undefined) return;
-    const { Mounts: mounts } = await this.#engine.call((docker, abortSignal) =>
-      docker.getContainer(containerId).inspect({ abortSignal }),
-    );
-    if (mounts.some(({ Type: type }) => type === 'volume')) throw hasVolumes(image);
   }
 
   async #fill(

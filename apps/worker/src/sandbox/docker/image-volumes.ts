@@ -1,0 +1,95 @@
+import { posix } from 'node:path';
+import type { Readable } from 'node:stream';
+import type { DockerPlan } from '@shellfleet/policy';
+import { isSystemFolder, ShellfleetError } from '@shellfleet/protocol';
+import type Docker from 'dockerode';
+import { extract } from 'tar-stream';
+import { isNotFound } from './docker-errors.ts';
+import type { Engine } from './engine.ts';
+import { hasVolumes } from './workspace-folder.ts';
+
+// Volumes that an image declares. The engine would make each on its own disk, where nothing bounds it. A session has a folder in memory there.
+//
+// VOLUME-1. No container of a session has a volume of the engine.
+// VOLUME-2. No file of an image is hidden by such a folder: the image is refused.
+
+/**
+ * The folders in which a session gets a file system of its own, in place of the image's volumes. `isCompared`: the mounted workspace is compared
+ * before any program of the session runs (WORKSPACE-2). Throws SANDBOX_UNAVAILABLE.
+ */
+export async function readVolumes(
+  engine: Engine,
+  { image, workspace }: Pick<DockerPlan, 'image' | 'workspace'>,
+  isCompared: boolean,
+): Promise<string[]> {
+  // The call that creates the container reports that the engine lacks the image.
+  const found = await engine
+    .call((docker) => docker.getImage(image).inspect())
+    .catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+  const volumes = Object.keys(found?.Config?.Volumes ?? {});
+  if (volumes.length > 0 && isCompared) throw hasVolumes(image);
+  return planVolumes(image, volumes, workspace?.target);
+}
+
+/** `workspace`: where the session's folder is mounted, which takes the place of a volume. Throws SANDBOX_UNAVAILABLE where no folder can be. */
+export function planVolumes(image: string, volumes: readonly string[], workspace: string | undefined): string[] {
+  const folders = volumes.map((volume) => posix.normalize(volume).replace(/(?<=.)\/+$/, ''));
+  const isTaken = (folder: string) => workspace !== undefined && folder.startsWith(`${workspace}/`);
+  const refused = folders.find((folder) => !folder.startsWith('/') || isSystemFolder(folder) || isTaken(folder));
+  if (refused !== undefined)
+    throw refusal(image, `${refused}, which is a folder of the system or of the keeper, or in the workspace`);
+  return [...new Set(folders)].filter((folder) => folder !== workspace).sort();
+}
+
+/** VOLUME-1 and VOLUME-2 for a container that was created with these folders and has not started. */
+export async function checkVolumes(
+  engine: Engine,
+  containerId: string,
+  image: string,
+  { folders, isCompared }: { folders: readonly string[]; isCompared: boolean },
+): Promise<void> {
+  if (folders.length === 0 && !isCompared) return;
+  const { Mounts: mounts } = await engine.call((docker, abortSignal) =>
+    docker.getContainer(containerId).inspect({ abortSignal }),
+  );
+  const volume = mounts.find(({ Type: type }) => type === 'volume');
+  if (volume !== undefined) throw refusal(image, `${volume.Destination}, in place of which the engine takes no other`);
+  for (const folder of folders) {
+    if (await hasFiles(engine, containerId, folder))
+      throw refusal(image, `${folder} and has files there, which a session would not see`);
+  }
+}
+
+/** Reads the folder's archive no further than to the first file. */
+async function hasFiles(engine: Engine, containerId: string, folder: string): Promise<boolean> {
+  const read = (docker: Docker, abortSignal: AbortSignal) =>
+    docker.getContainer(containerId).getArchive({ path: folder, abortSignal });
+  const archive = await engine.call(read).catch((error: unknown) => {
+    if (!isNotFound(error)) throw error;
+  });
+  if (archive === undefined) return false;
+  let entries = 0;
+  try {
+    for await (const entry of archive.pipe(extract())) {
+      entry.resume();
+      entries += 1;
+      // The first one is the folder itself.
+      if (entries > 1) return true;
+    }
+    return false;
+  } finally {
+    // The engine holds the container for as long as somebody may read the rest.
+    (archive as Readable).destroy();
+  }
+}
+
+function refusal(image: string, what: string): ShellfleetError {
+  const message = `declares the volume ${what}`;
+  return new ShellfleetError(
+    'SANDBOX_UNAVAILABLE',
+    `The image ${image} ${message}. A session has an empty folder in memory in place of each volume. Choose another image, or make one without the volume (docker export, docker import).`,
+    { issues: [{ path: 'image', message }] },
+  );
+}
