@@ -1,10 +1,10 @@
-import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
-import { createDockerSandboxes, type DockerSandboxesOptions, type Sandbox, type Sandboxes } from '@shellfleet/worker';
+import { createDockerSandboxes, type DockerSandboxesOptions, type Sandboxes } from '@shellfleet/worker';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
@@ -27,10 +27,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function open({
-  workspaces = [],
-  ...changed
-}: Partial<DockerSandboxesOptions> & { workspaces?: string[] }): Promise<Sandboxes> {
+async function open(changed: Partial<DockerSandboxesOptions>): Promise<Sandboxes> {
   const sandboxes = await createDockerSandboxes({
     namespace: `test-uids-${process.pid}`,
     hostId: 'one',
@@ -43,7 +40,7 @@ async function open({
       images: 'any',
       defaultImage: inject('sessionImage'),
       users: [],
-      workspaces,
+      workspaces: [],
       bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 },
     },
     ...changed,
@@ -52,15 +49,11 @@ async function open({
   return sandboxes;
 }
 
-/** That of the session image. */
-const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 let sessions = 0;
 const refOf = () => ({ namespace: `test-uids-${process.pid}`, tenant: 'acme', session: `s${sessions++}` });
 
-async function start(sandboxes: Sandboxes, spec: SessionSpec = {}, own?: Sandbox) {
-  const beside = own && { sandboxId: own.id, allowances: { modes: [], networks: [], hosts: [] } };
-  const options = beside === undefined ? {} : { beside };
-  const sandbox = await sandboxes.create(own?.session ?? refOf(), sessionSpecSchema.parse(spec), options);
+async function start(sandboxes: Sandboxes, spec: SessionSpec = {}) {
+  const sandbox = await sandboxes.create(refOf(), sessionSpecSchema.parse(spec));
   if (sandbox.link.type !== 'attach') throw new Error('these tests talk over attach');
   const stream = await sandbox.link.open();
   await sandbox.start();
@@ -113,29 +106,6 @@ test('a uid of its own has a name, a home and a workspace; no spec chooses it, a
   expect(await next.list()).toHaveLength(2);
   await one.sandbox.remove();
   await expect(start(next)).rejects.toMatchObject(unavailable);
-});
-
-test('a container beside that of a session has its uid and its folder, programs of the image alone, and is found as such (S3-25)', async () => {
-  const workspace = join(folder, 'ws');
-  await mkdir(workspace, { mode: 0o755 });
-  await chown(workspace, 200_300, 200_300);
-  const sandboxes = await open({ uids: { first: 200_300, last: 200_301 }, workspaces: [workspace] });
-  const spec = { workspace, sandbox: { mode: 'read-only' as const } };
-  const own = await start(sandboxes, spec);
-  const wide = await start(sandboxes, { workspace }, own.sandbox);
-  const look = 'id -u; echo $PATH; touch /workspace/x 2>/dev/null && ls /workspace';
-  expect(await own.run(look)).toBe(`200300\n${USUAL_PATH}\n`);
-  expect(await wide.run(look)).toBe(`200300\n${USUAL_PATH}\nx\n`);
-  const states = (await (await open({ uids: { first: 200_300, last: 200_301 } })).list()).map(({ sandbox, state }) => [
-    sandbox.id,
-    state,
-  ]);
-  expect(states).toContainEqual([own.sandbox.id, 'running']);
-  expect(states).toContainEqual([wide.sandbox.id, 'beside']);
-  // Its end gives no uid away that the session still has.
-  await wide.sandbox.remove();
-  expect(await (await start(sandboxes)).run('id -u')).toBe('200301\n');
-  await expect(start(sandboxes)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
 });
 
 test('over a socket the file of users is mounted, read-only', async () => {

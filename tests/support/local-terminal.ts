@@ -32,7 +32,10 @@ export class LocalTerminal implements AsyncDisposable {
     this.#process = process;
   }
 
-  static start({ redisUrl, namespace, sealKey }: TestFleet, args: readonly string[]): LocalTerminal {
+  static start(
+    { redisUrl, namespace, sealKey }: Pick<TestFleet, 'redisUrl' | 'namespace' | 'sealKey'>,
+    args: readonly string[],
+  ): LocalTerminal {
     const env = {
       PATH: process.env.PATH,
       TERM: 'xterm-256color',

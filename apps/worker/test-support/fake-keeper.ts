@@ -11,10 +11,13 @@ import type {
 import type { ShellFiles } from '../src/shell/shell-files.ts';
 import type { ShellTerminals } from '../src/shell/shell-terminals.ts';
 
+/** What a command prints that its sandbox denies something. */
+export const DENIED = 'touch: /etc/a: Read-only file system\n';
+
 /**
  * A keeper with a shell in memory. It follows the rules of shell.ts over any number of connections: an id begins once, output stays until it
  * is acknowledged, and events arrive after the call that caused them. A script that begins with `hold` runs until the test ends or cancels
- * it; every other entry ends at once with exit code 0.
+ * it; one that begins with `denied` prints a denial by a sandbox and fails; every other entry ends at once with exit code 0.
  */
 export class FakeKeeper {
   readonly begun: string[] = [];
@@ -85,8 +88,11 @@ export class FakeKeeper {
       return;
     }
     this.begin(entry.entryId);
-    const holds = entry.type === 'command' && String(entry.script).startsWith('hold');
-    if (!holds) this.end();
+    const script = entry.type === 'command' ? String(entry.script) : '';
+    if (script.startsWith('denied')) {
+      this.print(DENIED);
+      this.end({ exitCode: 1 });
+    } else if (!script.startsWith('hold')) this.end();
   }
 
   resume(from: FakeConnection, entryId: string, { stdout }: StreamOffsets): void {

@@ -1,8 +1,9 @@
 import { pino } from 'pino';
 
 export { ANYONE_SUBMITS, createAdmission, type Rules } from '../src/admission/create-admission.ts';
-export { auditAnswers } from '../src/approvals/audit-answers.ts';
-export { HostApprovals } from '../src/approvals/host-approvals.ts';
+export { judgeByRules } from '../src/admission/judge-by-rules.ts';
+export type { Outside } from '../src/run/outside.ts';
+export { DENIED } from './fake-keeper.ts';
 export { type FakeSandbox, FakeSandboxes } from './fake-sandbox.ts';
 /** Keeps the lines of errors. */
 export const logErrorsInto = (lines: string[]) => pino({ level: 'error' }, { write: (line) => void lines.push(line) });

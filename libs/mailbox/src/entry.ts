@@ -28,6 +28,8 @@ export interface Entry {
   host: string;
   /** How often it was started, this time included. */
   starts: number;
+  /** Its first attempt, sealed, when this is its second one, or it waits for that. */
+  first?: string;
 }
 
 /** The reply of each script that starts the head of the mailbox. */
@@ -47,9 +49,26 @@ export function toTaken(reply: unknown[]): Taken {
 }
 
 function toEntry(reply: unknown[]): Entry {
-  const [, id, payload, kind, inbox, acceptedAt, startedAt, stdout, stderr, seq, retry, cancel, fence, host, starts] =
-    reply;
+  const [
+    ,
+    id,
+    payload,
+    kind,
+    inbox,
+    acceptedAt,
+    startedAt,
+    stdout,
+    stderr,
+    seq,
+    retry,
+    cancel,
+    fence,
+    host,
+    starts,
+    first,
+  ] = reply;
   const cancelReason = asString(cancel);
+  const attempted = asString(first);
   return {
     id: asString(id),
     payload: asString(payload),
@@ -64,5 +83,6 @@ function toEntry(reply: unknown[]): Entry {
     fence: asNumber(fence),
     host: asString(host),
     starts: asNumber(starts),
+    ...(attempted === '' ? {} : { first: attempted }),
   };
 }

@@ -6,6 +6,7 @@
 -- MAILBOX-2. A host writes only under the stored fence and host.
 -- MAILBOX-3. An entry gets exactly one terminal event: complete() writes it, and nothing else does.
 -- MAILBOX-4. An entry is started before the first byte of it reaches a shell, and once. Only an idempotent one is started again, by `rerun`.
+--              `put-back` ends a first attempt and makes the entry the head again: its second attempt is started like any head.
 -- MAILBOX-5. Only the head is ever started, checked for admission or held, and a held head is neither until an answer has released it.
 local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
 local prefix, feed = ARGV[1], ARGV[2]
@@ -42,14 +43,26 @@ end
 -- The time of an event in ms, from its id: the clock is read once for both.
 local function time_of(event) return string.match(event, '^%d+') end
 
+-- An entry that waits for its second attempt has run: its Result keeps what the first attempt printed. A cancellation keeps its outcome, any
+-- other end is that of the first attempt, with `refused`: why there was no second one. Of a name that stands twice in JSON, the later counts.
+local function after_first(outcome, result, first_end, first_fields)
+  if outcome == 'cancellation' then return outcome, string.sub(result, 1, -2) .. ',' .. string.sub(first_fields, 2) end
+  local given = cjson.decode(result)
+  local why = type(given.error) == 'table' and given.error.message or given.stderr or ''
+  why = string.match(why, '^Denied: (.-)\n?$') or why
+  return 'failure', string.sub(first_end, 1, -2) .. ',"refused":' .. cjson.encode(why) .. ',' .. string.sub(first_fields, 2)
+end
+
 -- MAILBOX-3: Ends an entry. The payload is deleted at once, before the first write, so that a full Redis accepts the script. Few fields of
 -- the record are kept.
 -- `kept`: fields of its record, from a caller that has read and deleted the record and the entry's input.
 local function complete(id, outcome, result, retention_ms, kept)
   local record = record_key(id)
   if not kept then
-    local kind, inbox, accepted_at, started_at, stdout, stderr, cancel, seq, key =
-      unpack(redis.call('HMGET', record, 'kind', 'inbox', 'acceptedAt', 'startedAt', 'stdout', 'stderr', 'cancel', 'seq', 'key'))
+    local kind, inbox, accepted_at, started_at, stdout, stderr, cancel, seq, key, entry_state, first_end, first_fields =
+      unpack(redis.call('HMGET', record, 'kind', 'inbox', 'acceptedAt', 'startedAt', 'stdout', 'stderr', 'cancel', 'seq', 'key', 'state',
+        'firstEnd', 'firstFields'))
+    if entry_state == 'waiting' and first_end then outcome, result = after_first(outcome, result, first_end, first_fields) end
     kept = {kind = kind, inbox = inbox, accepted_at = accepted_at, started_at = started_at, stdout = stdout, stderr = stderr, cancel = cancel,
       seq = seq, key = key}
     redis.call('DEL', record, input_key(id))
@@ -104,12 +117,12 @@ end
 
 -- The fields of an entry that a host needs. `deadline` and `cleared` are for waiting entries.
 local function read_entry(id)
-  local kind, inbox, accepted_at, started_at, stdout, stderr, seq, retry, cancel, fence, host, payload, deadline, cleared, starts =
+  local kind, inbox, accepted_at, started_at, stdout, stderr, seq, retry, cancel, fence, host, payload, deadline, cleared, starts, first =
     unpack(redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'startedAt', 'stdout', 'stderr', 'seq', 'retry', 'cancel',
-      'fence', 'host', 'payload', 'deadline', 'cleared', 'starts'))
+      'fence', 'host', 'payload', 'deadline', 'cleared', 'starts', 'first'))
   return {id = id, kind = kind, inbox = inbox, accepted_at = accepted_at, started_at = started_at, stdout = stdout, stderr = stderr, seq = seq,
     retry = retry, cancel = cancel, fence = fence, host = host, payload = payload, deadline = deadline, cleared = cleared,
-    starts = starts}
+    starts = starts, first = first}
 end
 
 -- An entry in the reply of a script. Codes: 1 started by this call · 2 running · 3 overdue, not started · 4 needs admission, not started.
@@ -117,13 +130,19 @@ end
 local function to_reply(code, entry)
   return {code, entry.id, entry.payload or '', entry.kind or '', entry.inbox or '', entry.accepted_at or '0', entry.started_at or '0',
     entry.stdout or '0', entry.stderr or '0', entry.seq or '0', entry.retry or '', entry.cancel or '', entry.fence or '0', entry.host or '',
-    entry.starts or '1'}
+    entry.starts or '1', entry.first or ''}
 end
 
 -- MAILBOX-4: record, event and payload in one step. The caller has removed the entry from the queue, and nothing else runs.
--- Adds to `changes` the fields that the caller writes into the state.
+-- Adds to `changes` the fields that the caller writes into the state. A second attempt begins with no output.
 local function start(entry, fence, host, changes)
-  local at = time_of(emit('command.started', entry.id, '{"hostId":"' .. host .. '"}'))
+  local again = ''
+  if entry.first then
+    entry.starts, entry.stdout, entry.stderr, entry.seq = (tonumber(entry.starts) or 1) + 1, '0', '0', '0'
+    again = ',"again":true,"attempt":' .. entry.starts
+    redis.call('HSET', record_key(entry.id), 'starts', entry.starts, 'stdout', 0, 'stderr', 0, 'seq', 0)
+  end
+  local at = time_of(emit('command.started', entry.id, '{"hostId":"' .. host .. '"' .. again .. '}'))
   redis.call('HSET', record_key(entry.id), 'state', 'running', 'fence', fence, 'host', host, 'startedAt', at)
   changes[#changes + 1] = 'running'
   changes[#changes + 1] = entry.id

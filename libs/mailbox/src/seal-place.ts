@@ -18,7 +18,7 @@ export interface SealPlace {
   readonly [built]: true;
 }
 
-type EntryKind = 'answer' | 'input' | RequestKind;
+type EntryKind = 'answer' | 'input' | 'first-attempt' | RequestKind;
 /** What a producer asks of the host that runs its entry: to stop it, and that its stdin ends here. */
 type RequestKind = 'cancel' | 'input-end';
 type TerminalKind = 'terminal-input' | 'terminal-output';

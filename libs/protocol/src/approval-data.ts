@@ -7,7 +7,10 @@ import { prefixRuleSchema } from './prefix-rule.ts';
 /** `<keyed hash of what is asked>.<nonce>`: a question that is asked again later has another id, so an old answer cannot answer it. */
 export const approvalIdSchema = z
   .string('must be a string')
-  .regex(/^[0-9a-f]{20}\.[0-9a-f]{12}$/, 'is not an id of an approval');
+  .regex(/^[0-9a-f]{20}\.[0-9a-f]{12}$/, 'must be the id of a question, as `approvals ls` shows it');
+
+/** How a first attempt ended: what a person is shown of it. */
+export const firstAttemptSchema = z.object({ exitCode: z.number().nullable(), output: z.string() });
 
 /** A question: what all sessions that ask it have in common, and the command that asked it first. */
 export const approvalQuestionSchema = z.object({
@@ -21,7 +24,7 @@ export const approvalQuestionSchema = z.object({
   cwd: z.string().optional(),
   env: z.array(z.string()),
   stdin: z.object({ bytes: z.number(), sha256: z.string() }).optional(),
-  firstAttempt: z.object({ exitCode: z.number().nullable(), output: z.string() }).optional(),
+  firstAttempt: firstAttemptSchema.optional(),
   amendment: prefixRuleSchema.optional(),
 });
 export type StoredQuestion = z.infer<typeof approvalQuestionSchema>;

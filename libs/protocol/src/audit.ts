@@ -51,7 +51,15 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     approver: z.string().optional(),
     reason: z.string().optional(),
   }),
-  z.object({ type: z.literal('start'), ...entry, fence: count, epoch: count }),
+  /** `attempt`: 2 when its sandbox has denied a first one something. `outside`: in the wider sandbox. */
+  z.object({
+    type: z.literal('start'),
+    ...entry,
+    fence: count,
+    epoch: count,
+    attempt: count.optional(),
+    outside: z.literal(true).optional(),
+  }),
   z.object({
     type: z.literal('end'),
     ...entry,

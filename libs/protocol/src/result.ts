@@ -57,10 +57,36 @@ export interface ResultFields {
   timings: { queuedMs: number; startMs: number; runMs: number; totalMs: number };
   /** The host that ran it. Null when none did. */
   hostId: string | null;
-  /** How often it was started, when more than once: only a command with `retry: 'idempotent'`. */
+  /** How often it was started, when more than once: with `retry: 'idempotent'`, or a second attempt outside its sandbox. */
   attempts?: number | undefined;
+  /** It ran outside the sandbox of its session. */
+  outside?: true | undefined;
+  /** What its sandbox seems to have denied it, judged by its output. Only of a `failure` inside the sandbox. */
+  denied?: SandboxDenied | undefined;
+  /** Why there was no second attempt outside the sandbox, in words, after one was asked for. */
+  refused?: string | undefined;
+  /** Of a second attempt: the exit code of the first one, and the end of its output, at most 500 bytes. The rest of the Result is about the second. */
+  firstAttempt?: FirstAttempt | undefined;
   /** The rule that withholds the output from some point on. Always there when the outcome is `blocked`; also of a command that was stopped or lost. */
   blocked?: BlockedOutput | undefined;
+}
+
+/** What a sandbox has denied a command. A guess from text: a program can print these lines, and can be denied something without one. */
+export interface SandboxDenied {
+  /** What the sandbox withheld. */
+  what: 'files' | 'network' | 'system-call';
+  /** The line of the output that reports it. */
+  line: string;
+  /** The same command with `escalate` would be asked about. */
+  mayAsk: boolean;
+}
+
+/** How the first attempt of a command ended. */
+export interface FirstAttempt {
+  /** Its exit code. */
+  exitCode: number | null;
+  /** The end of what it printed, redacted. */
+  output: string;
 }
 
 /** Why output is withheld. */
@@ -152,4 +178,10 @@ export function describeBlocked({ type, reason }: BlockedOutput): string {
   return reason === 'matched'
     ? `Output blocked: detected ${type}.`
     : `Output blocked: the rule for ${type} could not keep up with the output.`;
+}
+
+/** The sentence for a person about a denial by the sandbox. */
+export function describeDenied({ what, line }: SandboxDenied): string {
+  const withheld = { files: 'access to a file', network: 'the network', 'system-call': 'a system call' }[what];
+  return `The sandbox seems to have denied it ${withheld}: ${line}`;
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { firstAttemptSchema } from './approval-data.ts';
 import { wireErrorSchema } from './errors.ts';
 import type { Result } from './result.ts';
 
@@ -21,6 +22,12 @@ const fields = {
   timings: z.object({ queuedMs: z.number(), startMs: z.number(), runMs: z.number(), totalMs: z.number() }),
   hostId: z.string().nullable(),
   attempts: z.number().optional(),
+  outside: z.literal(true).optional(),
+  denied: z
+    .object({ what: z.enum(['files', 'network', 'system-call']), line: z.string(), mayAsk: z.boolean() })
+    .optional(),
+  refused: z.string().optional(),
+  firstAttempt: firstAttemptSchema.optional(),
 };
 const blockedSchema = z.object({ type: z.string(), reason: z.enum(['matched', 'too-slow']) });
 const mayBlock = { blocked: blockedSchema.optional() };
@@ -68,7 +75,9 @@ export type WireResult = z.infer<typeof wireResultSchema>;
 
 type Fields = { [field in keyof typeof fields]: z.infer<(typeof fields)[field]> };
 /** The fields of a WireResult that its outcome does not determine. */
-export type WireFields = Omit<Fields, 'output' | 'attempts'> & Partial<Pick<Fields, 'output' | 'attempts'>>;
+export type WireFields = Omit<Fields, Optional> & Partial<Pick<Fields, Optional>>;
+type Optional = 'output' | (typeof OPTIONAL)[number];
+const OPTIONAL = ['attempts', 'outside', 'denied', 'refused', 'firstAttempt'] as const;
 type OwnFields<T> = T extends unknown ? Omit<T, keyof Fields> : never;
 type WithoutNull<T> = T extends { exitCode: null } ? Omit<T, 'exitCode'> : T;
 /** What its outcome determines. An `exitCode` is given only where there is one. */
@@ -92,11 +101,12 @@ export function newResult(end: ResultEnd, rest: Partial<WireFields> = {}): WireR
 
 /** The part of a Result that its outcome does not determine, for a Result of another outcome. */
 export function fieldsOf(result: WireResult): WireFields {
-  const { signal, stdout, stderr, output, truncated, totals, redactions, shell, timings, hostId, attempts } = result;
+  const { signal, stdout, stderr, output, truncated, totals, redactions, shell, timings, hostId } = result;
+  const optional = OPTIONAL.filter((name) => result[name] !== undefined).map((name) => [name, result[name]]);
   return {
     ...{ signal, stdout, stderr, truncated, totals, redactions, shell, timings, hostId },
     ...(output !== undefined && { output }),
-    ...(attempts !== undefined && { attempts }),
+    ...Object.fromEntries(optional),
   };
 }
 

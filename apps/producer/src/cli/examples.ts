@@ -43,13 +43,13 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'shellfleet policy replay --since 1h --file rules.yaml --json',
   ],
   'approvals ls': ['shellfleet approvals ls', 'shellfleet approvals ls --approved --json'],
-  'approvals watch': ['shellfleet approvals watch'],
+  'approvals watch': ['shellfleet approvals watch --by ada', 'shellfleet approvals watch --json'],
   'approvals approve': [
-    'shellfleet approvals approve 3fQx0s1vTn2c',
-    'shellfleet approvals approve 3fQx0s1vTn2c --for session',
+    'shellfleet approvals approve 89a93b66081707f7612f.94b7faf1cf3c',
+    'shellfleet approvals approve 89a93b66081707f7612f.94b7faf1cf3c --for session',
   ],
-  'approvals deny': ["shellfleet approvals deny 3fQx0s1vTn2c --reason 'not on a Friday' --abort"],
-  'approvals revoke': ['shellfleet approvals revoke 3fQx0s1vTn2c'],
+  'approvals deny': ["shellfleet approvals deny 89a93b66081707f7612f.94b7faf1cf3c --reason 'not on a Friday' --abort"],
+  'approvals revoke': ['shellfleet approvals revoke 89a93b66081707f7612f.94b7faf1cf3c'],
   'tools ls': ['shellfleet tools ls', 'shellfleet tools ls --json'],
   'tools call': [
     'shellfleet tools call resize --args \'{"path": "/data/a.png", "width": 640}\'',

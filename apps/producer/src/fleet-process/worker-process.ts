@@ -2,12 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withResolvers } from '@shellfleet/concurrency';
-import { ShellfleetError } from '@shellfleet/protocol';
 import { type RecordedProcess, recordProcess } from '@shellfleet/setup';
 import { workerProgram } from './worker-program.ts';
 
-/** The exit code of a worker whose settings are not valid. */
-const WRONG_SETTING = 2;
 /** Exponential backoff of restarts: doubles up to the longest pause, and is reset when a worker has lived for the reset time. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
@@ -59,8 +56,8 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
   async function run(): Promise<void> {
     for (let pauseMs = FIRST_PAUSE_MS; !stopping; ) {
       const startedAt = Date.now();
-      const { reason, code } = await runOnce();
-      ready.reject(code === WRONG_SETTING ? new ShellfleetError('COMMAND_INVALID', reason) : new Error(reason));
+      const reason = await runOnce();
+      ready.reject(new Error(reason));
       // One that was never ready is not started again: the fleet's start fails with its reason.
       if (stopping || !wasReady) return;
       if (Date.now() - startedAt > RESET_AFTER_MS) pauseMs = FIRST_PAUSE_MS;
@@ -70,7 +67,7 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
     }
   }
 
-  async function runOnce(): Promise<{ reason: string; code: number | null }> {
+  async function runOnce(): Promise<string> {
     // Detached, so that a Ctrl-C in the terminal reaches the supervisor only. It decides which signal the worker gets.
     child = spawn(process.execPath, workerProgram('main'), {
       env,
@@ -92,6 +89,6 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
     });
     const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
     const said = Buffer.concat(errors).toString('utf8').trim().split('\n').at(-1);
-    return { reason: said || `it ended with ${signal ?? `exit code ${code}`}`, code };
+    return said || `it ended with ${signal ?? `exit code ${code}`}`;
   }
 }

@@ -29,8 +29,9 @@ export interface SessionAdmission {
 export type Verdict =
   /**
    * `startBy`: an answer allows it, which may be revoked; after this time (ms, by the clock of Redis) it is judged again instead of started.
+   * `outside`: it runs in the wider sandbox.
    */
-  | { type: 'admit'; startBy?: number }
+  | { type: 'admit'; startBy?: number; outside?: true }
   | { type: 'hold'; question: ApprovalQuestion }
   /** `by`: a person denied it. Else the rules did. */
   | { type: 'deny'; reason: string; by?: 'approver' };
@@ -51,6 +52,8 @@ export interface AdmissionQuestion {
   /** A shell is opened for it, which runs the startup commands first. */
   opens: boolean;
   attempt: Attempt;
+  /** Why it cannot leave its sandbox, the end of a sentence, or undefined; and the wider sandbox in which it would run. */
+  outside: { refusal: string | undefined; sandbox: ResolvedSessionSpec['sandbox'] };
 }
 
 /** `2`: the sandbox denied the first attempt something. `output`: the end of what that attempt printed, at most 500 bytes, redacted. */

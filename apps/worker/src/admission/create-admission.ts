@@ -11,7 +11,8 @@ import { noWiderSandbox } from './no-wider-sandbox.ts';
 // JUDGE-3. The digest of a session is empty exactly when no step can refuse anything.
 // JUDGE-4. Startup and shutdown commands are part of the question about the entry for which the shell is opened. Shutdown commands that would
 //          ask run only under the rules under which that question was answered.
-// JUDGE-5. What asks to leave its sandbox is refused: it would run inside, though a person was told otherwise.
+// JUDGE-5. What asks to leave its sandbox and cannot is refused before anybody is asked: it would run inside, though a person was told
+//          otherwise.
 
 /** Who may submit. */
 export interface Signatures {
@@ -104,12 +105,13 @@ export function createAdmission(steps: AdmissionSteps): Admission {
 async function judge(question: AdmissionQuestion, { signatures, rules, answers }: AdmissionSteps): Promise<Verdict> {
   await signatures.check(question);
   const decision = rules.decide(question);
-  if (leaves(decision)) throw noWiderSandbox();
+  const outside = leaves(decision);
+  if (outside && question.outside.refusal !== undefined) throw noWiderSandbox(question.outside.refusal);
   switch (decision.type) {
     case 'forbidden':
       return { type: 'deny', reason: decision.reason };
     case 'allowed':
-      return { type: 'admit' };
+      return { type: 'admit', ...(outside && { outside }) };
     case 'asks':
       return toVerdict(
         decision.question,
@@ -129,11 +131,13 @@ function toVerdict(asked: ApprovalQuestion, answer: Answer): Verdict {
     return { type: 'deny', reason: `${asked.reason}; ${answer.reason}`, ...(by === undefined ? {} : { by }) };
   }
   const { startBy } = answer;
-  return { type: 'admit', ...(startBy === undefined ? {} : { startBy }) };
+  return { type: 'admit', ...(startBy !== undefined && { startBy }), ...(asked.outside && { outside: true }) };
 }
 
-const leaves = (decision: RuleDecision) =>
-  decision.type === 'asks' ? decision.question.outside : decision.type === 'allowed' && decision.outside;
+function leaves(decision: RuleDecision): true | undefined {
+  if (decision.type === 'forbidden') return undefined;
+  return decision.type === 'asks' ? decision.question.outside : decision.outside;
+}
 
 /** Empty for a session that asks for nothing that could refuse a command. */
 function digestOfSession({ approval, execPolicy }: ResolvedSessionSpec): string {

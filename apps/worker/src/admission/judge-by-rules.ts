@@ -115,7 +115,8 @@ function findingOf(question: AdmissionQuestion, payload: CommandPayload, context
   if (decision.requirement === 'forbidden') return forbidden(decision);
   if (decision.requirement === 'skip' && question.attempt.number === 1)
     return leaves ? { type: 'allowed', outside: true } : { type: 'allowed' };
-  const { reason = 'Its sandbox has denied its first attempt something.', amendment, matchedRules } = decision;
+  const { amendment, matchedRules } = decision;
+  const reason = question.attempt.number === 1 ? (decision.reason ?? '') : reasonOfSecond(payload, context);
   const { escalate } = payload;
   return {
     type: 'asks',
@@ -126,6 +127,13 @@ function findingOf(question: AdmissionQuestion, payload: CommandPayload, context
       ...(leaves ? { outside: true as const } : {}),
     },
   };
+}
+
+/** What the rules alone would ask about is asked again, with it. */
+function reasonOfSecond({ script }: CommandPayload, context: Context): string {
+  const { requirement, reason = '' } = decide(script, { ...context, escalate: false });
+  const denied = 'Its sandbox has denied its first attempt something. It would run once more, outside.';
+  return requirement === 'needs-approval' ? `${denied} ${reason}` : denied;
 }
 
 /** The commands that a fresh shell runs, and those that run before it ends: they are decided before there is a shell. */

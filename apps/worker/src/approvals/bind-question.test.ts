@@ -19,6 +19,7 @@ function question(given: Partial<AdmissionQuestion> = {}): AdmissionQuestion {
       epoch: 1,
       attempt: { number: 1 as const },
       opens: false,
+      outside: { refusal: undefined, sandbox: undefined },
     },
     payload: payload(),
     spec: sessionSpecSchema.parse({ env: { A: '1' }, secrets: { S: 'secret' }, image: 'debian' }),
@@ -80,6 +81,16 @@ describe('BIND-2: an answer holds for nothing else', () => {
       bind(question(), asked, 'm'),
     ].map(({ hash }) => hash);
     expect(new Set([first.hash, ...others]).size).toBe(5);
+  });
+
+  test('another wider sandbox is another question, for what would run there', () => {
+    const wide = (network: 'limited' | 'full', outside?: true) =>
+      bind(
+        question({ outside: { refusal: undefined, sandbox: spec({ sandbox: { network } }).sandbox } }),
+        outside ? { ...asked, outside } : asked,
+      ).hash;
+    expect(wide('full', true)).not.toBe(wide('limited', true));
+    expect(wide('full')).toBe(wide('limited'));
   });
 });
 

@@ -24,11 +24,23 @@ export function bindQuestion(
   const { tenant, session, generation, entryId, payload, spec, epoch, attempt, opens } = question;
   // They do not change what runs.
   const { labels, priority, idleTimeoutMs, maxLifetimeMs, hostGraceMs, onHostLoss, approvalTimeoutMs, ...place } = spec;
-  const { matchedRules = [], outside = false, reason } = asked;
+  const { matchedRules = [], reason } = asked;
+  const outside = asked.outside && { sandbox: question.outside.sandbox };
   // An answer about a command in a shell that is there says nothing about the commands that open one.
   const opening = opens && spec.startupCommands.length + spec.shutdownCommands.length > 0;
   const digest = (of: unknown) => sealer.digest(toCanonicalJson(JSON.parse(JSON.stringify(of))));
-  const what = digest(['approval', namespace, tenant, payload, place, attempt, opening, matchedRules, outside, reason]);
+  const what = digest([
+    'approval',
+    namespace,
+    tenant,
+    payload,
+    place,
+    attempt,
+    opening,
+    matchedRules,
+    outside ?? null,
+    reason,
+  ]);
   const binding = digest(['approval of', what, session, generation, entryId, epoch]);
   return { hash: toHex(what).slice(0, 20), binding };
 }

@@ -9,6 +9,10 @@ const shown = {
 };
 const question: AdmissionQuestion = {
   ...{ tenant: 't', session: 's', generation: 'g', entryId: '01J', epoch: 1, opens: false, attempt: { number: 1 } },
+  outside: {
+    refusal: undefined,
+    sandbox: { mode: 'workspace-write', network: 'full', selection: 'auto', escalateOnFailure: false },
+  },
   payload: commandPayloadSchema.parse({
     ...{ type: 'command', script: 'login hunter2', timeoutMs: 1_000, encoding: 'utf8' },
     ...{ env: { TOKEN: 'x' }, cwd: '/tmp', network: 'restricted', stdin: Buffer.from('abc').toString('base64') },
@@ -25,6 +29,8 @@ test('a question names session and command, what runs where, and why it is asked
   const asked = { reason: 'hunter2 is dangerous', justification: 'I need hunter2', outside: true as const };
   expect(describeQuestion(question, asked, shown)).toEqual({
     ...common,
+    // Where it would run, and not where its session does.
+    place: 'policy docker, mode workspace-write, network restricted, image debian',
     ...{ reason: '[REDACTED_SECRET] is dangerous', justification: 'I need [REDACTED_SECRET]', outside: true },
   });
 });

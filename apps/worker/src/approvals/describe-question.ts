@@ -5,7 +5,7 @@ import type { SessionRedaction } from '../redaction/session-redaction.ts';
 
 /** What a person is shown. Every text of it is redacted. */
 export function describeQuestion(
-  { session, entryId, payload, spec, attempt }: AdmissionQuestion,
+  { session, entryId, payload, spec, attempt, outside: wider }: AdmissionQuestion,
   asked: ApprovalQuestion,
   redaction: Pick<SessionRedaction, 'value'>,
 ): StoredQuestion {
@@ -15,7 +15,7 @@ export function describeQuestion(
     sessionId: session,
     commandId: toCommandId(session, entryId),
     reason,
-    place: placeOf(spec, payload),
+    place: placeOf(outside ? { ...spec, sandbox: wider.sandbox } : spec, payload),
     ...describePayload(payload),
     ...(justification === undefined ? {} : { justification }),
     ...(outside === undefined ? {} : { outside }),

@@ -2,7 +2,10 @@ import type { Entry } from '@shellfleet/mailbox';
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { BegunId } from '../journal/journal.ts';
 
-/** The id of an entry in the host's journal. */
-export function toBegunId({ id }: Pick<Entry, 'id'>, { namespace, tenant, session }: SessionKeys): BegunId {
-  return { namespace, tenant, of: session, id };
+/** The id of an entry in the host's journal. A second attempt has one of its own. */
+export function toBegunId(
+  { id, first }: Pick<Entry, 'id' | 'first'>,
+  { namespace, tenant, session }: SessionKeys,
+): BegunId {
+  return { namespace, tenant, of: session, id: first === undefined ? id : `${id}.2` };
 }

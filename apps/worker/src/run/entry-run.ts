@@ -56,4 +56,6 @@ export interface EntryResult {
   output: OutputEntry[];
   /** the answer of a file operation, as JSON */
   answer?: string;
+  /** The audit has this end already. */
+  noted?: true;
 }

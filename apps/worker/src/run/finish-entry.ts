@@ -40,12 +40,7 @@ export async function finishEntry(
     const call = () => {
       triedNext = mayTakeNext();
       return finish(owner, entry.id, {
-        // Paths, scripts and messages of the shell may hold secrets as output does.
-        result: {
-          ...result,
-          ...(entry.starts > 1 && { attempts: entry.starts }),
-          ...redaction.value(textsOf(result)),
-        },
+        result: toStoredResult(entry, result, redaction),
         output,
         ...answer,
         epoch: result.shell.epoch,
@@ -71,12 +66,21 @@ export async function finishEntry(
         if (finished.endedBefore) notifyProducer(entry, finished.event, owner);
         else {
           describe(entry, result, context);
-          noteEnd(entry, result, context);
+          if (ended.noted !== true) noteEnd(entry, result, context);
         }
       }
       return finished.type === 'fenced' ? finished : { ...finished, triedNext };
     }
   }
+}
+
+/** Paths, scripts and messages of the shell may hold secrets as output does. */
+export function toStoredResult<R extends WireResult>(
+  { starts }: Pick<Entry, 'starts'>,
+  result: R,
+  redaction: Pick<SessionContext['redaction'], 'value'>,
+): R {
+  return { ...result, ...(starts > 1 && { attempts: starts }), ...redaction.value(textsOf(result)) };
 }
 
 /** That something is refused for its signature is in the audit before it is told, or it ends with AUDIT_UNAVAILABLE. */
@@ -90,10 +94,11 @@ async function auditedFirst(result: WireResult, { audit, owner }: SessionContext
 
 /** The texts of a Result beside its output. */
 function textsOf(result: WireResult) {
-  const { shell } = result;
-  if (result.outcome === 'error') return { shell, error: result.error };
-  if (result.outcome !== 'cancellation' || result.cancelReason === undefined) return { shell };
-  return { shell, cancelReason: result.cancelReason };
+  const { shell, refused } = result;
+  const texts = { shell, ...(refused !== undefined && { refused }) };
+  if (result.outcome === 'error') return { ...texts, error: result.error };
+  if (result.outcome !== 'cancellation' || result.cancelReason === undefined) return texts;
+  return { ...texts, cancelReason: result.cancelReason };
 }
 
 /** The call that ended the entry may have sent no notice. It is only a hint and is not awaited: the Result is in the session's stream. */

@@ -24,11 +24,18 @@ export function noteSubmission(
 }
 
 /** The step before the first byte of an entry reaches the shell. */
-export function noteStart(entry: Entry, payload: EntryPayload, session: SessionContext, shell: SessionShell): void {
+export function noteStart(
+  entry: Entry,
+  payload: EntryPayload,
+  outside: boolean,
+  session: SessionContext,
+  shell: SessionShell,
+): void {
   const { owner, audit } = session;
   // Where entries are judged, that step has seen it.
   if (owner.admission === undefined || owner.admission === '') noteSubmission(entry, payload, undefined, session);
-  const event = { type: 'start', ...aboutOf(entry, session), fence: owner.fence, epoch: shell.epoch } as const;
+  const how = { ...(entry.first !== undefined && { attempt: 2 }), ...(outside && { outside: true as const }) };
+  const event = { type: 'start', ...aboutOf(entry, session), fence: owner.fence, epoch: shell.epoch, ...how } as const;
   audit.note(owner.keys.tenant, () => event);
 }
 

@@ -44,6 +44,19 @@ export function failedEntry(
   return { result: toErrorResult(error, resultBase(entry, session, shell)), output: [] };
 }
 
+/** An entry that a rule or a person denied. `reason` is redacted. `by`: who denied it, if the rules did not. */
+export function deniedEntry(
+  entry: Entry,
+  { reason, by }: { reason: string; by?: 'approver' },
+  session: SessionContext,
+  shell: SessionShell,
+): EntryResult {
+  const { shell: shellState, timings, hostId } = resultBase(entry, session, shell);
+  const stderr = session.redaction.value(`Denied: ${reason}\n`);
+  const rest = { stderr, shell: shellState, timings, hostId };
+  return { result: newResult({ outcome: 'denial', reason: by ?? 'policy' }, rest), output: [] };
+}
+
 /** An entry that started and whose end is not known, without output or answer. */
 export function lostEntry(entry: Entry, reason: LossReason, session: SessionContext, shell: SessionShell): EntryResult {
   return { result: toLostResult(resultBase(entry, session, shell), reason), output: [] };

@@ -1,5 +1,4 @@
 import { type Fenced, unauthorized } from '@shellfleet/mailbox';
-import { resolveSandbox } from '@shellfleet/policy';
 import {
   type CommandPayload,
   type EntryPayload,
@@ -16,12 +15,14 @@ import { networkOf } from './check-network.ts';
 import type { EndingEntry, EntryResult, EntryRun } from './entry-run.ts';
 import { runFileOperation } from './file-operation.ts';
 import { type EntryFinished, finishEntry } from './finish-entry.ts';
+import { asksForSecond, endOfFirst, openFirstAttempt, putBackForSecond, withDenial } from './first-attempt.ts';
 import { noteStart } from './note-audit.ts';
 import { openPayload } from './open-payload.ts';
 import { OutputForgotten } from './output-store.ts';
-import { failedEntry, type LossReason, lostEntry, resultBase, toLostResult } from './results.ts';
+import { deniedEntry, failedEntry, type LossReason, lostEntry, resultBase, toLostResult } from './results.ts';
 import { runCommand } from './run-command.ts';
 import { runRestart } from './run-restart.ts';
+import { runsOutside } from './runs-outside.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** Its shell was lost while it ran, and its submitter allowed another run. Nothing is stored. */
@@ -31,18 +32,29 @@ export interface ShellLost {
   result: WireResult;
 }
 
+/** Its sandbox has denied it something: it is the head of its mailbox again, for a second attempt that a person is asked about. */
+export interface PutBack {
+  type: 'put-back';
+}
+
 /** Runs one entry of the mailbox that is durably started, and stores its Result unless it may run again. */
 export async function runEntry(
   run: EntryRun,
   session: SessionContext,
   shell: SessionShell,
-): Promise<EntryFinished | Fenced | ShellLost> {
-  const ended = await execute(run, session, shell).catch((error: unknown) =>
+): Promise<EntryFinished | Fenced | ShellLost | PutBack> {
+  const ended: Executed = await execute(run, session, shell).catch((error: unknown) =>
     error instanceof OutputForgotten
       ? lostEntry(run.entry, 'begun-before', session, shell)
       : failedEntry(run.entry, ensureShellfleetError(error), session, shell),
   );
-  if (mayRunAgain(run) && isShellLost(ended.result)) return { type: 'shell-lost', result: ended.result };
+  if (mayRunAgain(run) && !ended.outside && isShellLost(ended.result))
+    return { type: 'shell-lost', result: ended.result };
+  const { payload, result, output } = ended;
+  if (payload !== undefined && !run.cancelled.aborted && asksForSecond(run.entry, result, payload, session)) {
+    const put = await putBackForSecond(run.entry, { result, output }, payload, session);
+    if (put.type !== 'refused') return put;
+  }
   return finishEntry(run, ended, session, shell); // the only place where an entry that was started becomes terminal
 }
 
@@ -70,14 +82,15 @@ export function finishLost(ending: EndingEntry, reason: LossReason, session: Ses
   );
 }
 
-/** Ends an entry with an error of the fleet. Also for the head of the mailbox, unstarted. */
-export function finishFailed(
+/** Ends an entry of which nothing has run with an error of the fleet. Also for the head of the mailbox, unstarted. */
+export async function finishFailed(
   ending: EndingEntry,
   error: ShellfleetError,
   session: SessionContext,
   shell: SessionShell,
 ): Promise<EntryFinished | Fenced> {
-  return finishEntry(ending, failedEntry(ending.entry, error, session, shell), session, shell);
+  const first = await endOfFirst(ending.entry, error.message, session);
+  return finishEntry(ending, first ?? failedEntry(ending.entry, error, session, shell), session, shell);
 }
 
 /** Ends an entry whose shell ended before it began, and for which no other shell could be opened. */
@@ -99,33 +112,37 @@ export function finishOverdue(ending: EndingEntry, session: SessionContext, shel
 }
 
 /** Ends the unstarted head of the mailbox as `denial`. `reason` is redacted before it is stored. `by`: who denied it, if the rules did not. */
-export function finishDenied(
+export async function finishDenied(
   ending: EndingEntry,
-  { reason, by }: { reason: string; by?: 'approver' },
+  denial: { reason: string; by?: 'approver' },
   session: SessionContext,
   shell: SessionShell,
 ) {
-  const { shell: shellState, timings, hostId } = resultBase(ending.entry, session, shell);
-  const stderr = session.redaction.value(`Denied: ${reason}\n`);
-  const result = newResult(
-    { outcome: 'denial', reason: by ?? 'policy' },
-    { stderr, shell: shellState, timings, hostId },
-  );
-  return finishEntry(ending, { result, output: [] }, session, shell);
+  const first = await endOfFirst(ending.entry, denial.reason, session);
+  return finishEntry(ending, first ?? deniedEntry(ending.entry, denial, session, shell), session, shell);
 }
 
-async function execute(run: EntryRun, session: SessionContext, shell: SessionShell): Promise<EntryResult> {
+/** `outside`: it ran in the wider sandbox. `payload`: of a command that ran in the session's own. */
+interface Executed extends EntryResult {
+  outside?: true;
+  payload?: CommandPayload;
+}
+
+const NOBODY_TO_ASK = 'It asks to leave the sandbox, and nothing may be asked.';
+
+async function execute(run: EntryRun, session: SessionContext, shell: SessionShell): Promise<Executed> {
   let begun = run.from === 'resume';
   try {
     const payload = openPayload(run.entry, session);
-    if (payload.type === 'command') checkRunnable(payload, session);
+    const outside = payload.type === 'command' && runsOutside(run.entry, payload, session);
+    if (outside) return await executeOutside(run, payload, session, shell);
+    if (payload.type === 'command') networkOf(payload, session.spec);
     begun = true;
     // Before its first byte reaches the shell.
-    if (run.from === 'start') {
-      session.journal.record(toBegunId(run.entry, session.owner.keys), session.generation);
-      noteStart(run.entry, payload, session, shell);
-    }
-    return await executePayload(run, payload, session, shell);
+    if (run.from === 'start') noteBegun(run, payload, false, session, shell);
+    const ended = await executePayload(run, payload, session, shell);
+    if (payload.type !== 'command') return ended;
+    return { ...ended, result: withDenial(ended.result, payload, session), payload };
   } catch (error) {
     // It may still run on this shell, and the next entry must not run beside it.
     if (begun) await shell.abandon();
@@ -133,10 +150,32 @@ async function execute(run: EntryRun, session: SessionContext, shell: SessionShe
   }
 }
 
-/** Throws SANDBOX_UNAVAILABLE for what a command asks of its sandbox and cannot have. */
-function checkRunnable(payload: CommandPayload, { spec }: SessionContext): void {
-  if (payload.escalate !== undefined && resolveSandbox(spec).sandboxed) throw noWiderSandbox();
-  networkOf(payload, spec);
+function noteBegun(
+  { entry }: EntryRun,
+  payload: EntryPayload,
+  outside: boolean,
+  session: SessionContext,
+  shell: SessionShell,
+): void {
+  session.journal.record(toBegunId(entry, session.owner.keys), session.generation);
+  noteStart(entry, payload, outside, session, shell);
+}
+
+/** What leaves its sandbox was admitted for that: in a session whose entries nobody judges, nothing is. */
+async function executeOutside(
+  run: EntryRun,
+  payload: CommandPayload,
+  session: SessionContext,
+  shell: SessionShell,
+): Promise<Executed> {
+  const { entry } = run;
+  const { outside, owner } = session;
+  if (outside.refusal !== undefined) throw noWiderSandbox(outside.refusal);
+  if ((owner.admission ?? '') === '') return deniedEntry(entry, { reason: NOBODY_TO_ASK }, session, shell);
+  noteBegun(run, payload, true, session, shell);
+  const ended = await outside.run(run, payload, session, shell);
+  const firstAttempt = entry.first === undefined ? {} : { firstAttempt: openFirstAttempt(entry, entry.first, session) };
+  return { ...ended, outside: true, result: { ...ended.result, outside: true, ...firstAttempt } };
 }
 
 function executePayload(run: EntryRun, payload: EntryPayload, session: SessionContext, shell: SessionShell) {

@@ -3,6 +3,7 @@ import { ATTRIBUTES, ensureShellfleetError, type ShellfleetError, toCommandId } 
 import type { AdmissionQuestion, ApprovalQuestion, Verdict } from '../admission/admission.ts';
 import type { SessionApprovals } from '../approvals/host-approvals.ts';
 import type { EndingEntry } from '../run/entry-run.ts';
+import { openFirstAttempt } from '../run/first-attempt.ts';
 import { openSignedPayload } from '../run/open-payload.ts';
 import { finishDenied, finishFailed } from '../run/run-entry.ts';
 import { auditVerdict, noteHeld } from './audit-verdict.ts';
@@ -69,8 +70,12 @@ export async function judge(entry: Entry, opens: boolean, parts: SessionParts): 
 
 /** `opens`: as it was before the shell was made ready for the entry, so that both judgements are about the same question. */
 function questionOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionQuestion {
-  const { payload, signature } = openSignedPayload(entry, parts.context);
-  return { ...aboutSession(parts), entryId: entry.id, opens, payload, signature, attempt: { number: 1 } };
+  const { context } = parts;
+  const { payload, signature } = openSignedPayload(entry, context);
+  const { id: entryId, first } = entry;
+  const attempt =
+    first === undefined ? { number: 1 as const } : { number: 2 as const, ...openFirstAttempt(entry, first, context) };
+  return { ...aboutSession(parts), entryId, opens, payload, signature, attempt };
 }
 
 async function start(
@@ -115,7 +120,7 @@ async function holdUntilAnswered(
     case 'failed':
       return nextOf(await finishFailed(ending, added.error, context, shell));
     case 'pending': {
-      noteHeld(entry, added.data, digest, parts);
+      noteHeld(entry, added.data, asked.outside, digest, parts);
       const held = await retryWhileRedisIsDown(() => hold(owner, entry.id, digest, added.data), signal);
       context.logger.info({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.held');
       if (held.type === 'fenced') return held;

@@ -6,15 +6,18 @@ import type { Entry } from '@shellfleet/mailbox';
  */
 export class AdmittedEntry {
   #id: string | undefined;
+  #first: string | undefined;
   #digest: string | undefined;
 
-  set({ id }: Pick<Entry, 'id'>, digest: string): void {
+  set({ id, first }: Pick<Entry, 'id' | 'first'>, digest: string): void {
     this.#id = id;
+    this.#first = first;
     this.#digest = digest;
   }
 
-  is({ id }: Pick<Entry, 'id'>, digest: string): boolean {
-    return id === this.#id && digest === this.#digest;
+  /** In this attempt, which says whether it may leave its sandbox. */
+  is({ id, first }: Pick<Entry, 'id' | 'first'>, digest: string): boolean {
+    return id === this.#id && first === this.#first && digest === this.#digest;
   }
 
   clear(): void {

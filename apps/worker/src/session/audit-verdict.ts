@@ -19,12 +19,13 @@ export async function auditVerdict(
   const { audit, redaction, owner } = context;
   const { tenant } = owner.keys;
   const { payload, signature } = openSignedPayload(entry, context);
-  noteSubmission(entry, payload, signature?.signer, context);
+  if (entry.first === undefined) noteSubmission(entry, payload, signature?.signer, context);
   // It is noted with the id of its question, which it does not have yet.
   if (verdict.type === 'hold') return verdict;
   const about = aboutOf(entry, context);
   if (verdict.type === 'admit') {
-    audit.note(tenant, () => ({ type: 'decision', ...about, decision: 'admit', digest }));
+    const outside = verdict.outside && { outside: verdict.outside };
+    audit.note(tenant, () => ({ type: 'decision', ...about, decision: 'admit', digest, ...outside }));
     return verdict;
   }
   const { reason, by } = verdict;
@@ -41,11 +42,12 @@ export async function auditVerdict(
 export function noteHeld(
   entry: Entry,
   { id: question, reason }: { id: string; reason: string },
+  outside: true | undefined,
   digest: string,
   { context }: Pick<SessionParts, 'context'>,
 ): void {
   const about = aboutOf(entry, context);
   context.audit.note(context.owner.keys.tenant, () => ({
-    ...{ type: 'decision', ...about, decision: 'hold', digest, question, reason },
+    ...{ type: 'decision', ...about, decision: 'hold', digest, question, reason, ...(outside && { outside }) },
   }));
 }

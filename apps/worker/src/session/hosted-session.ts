@@ -311,6 +311,7 @@ export class HostedSession {
     if (this.#cancelled.has(entry.id) || this.#state === 'shutting-down') run.cancel();
     const finished = await context.hostEntries.during(entry.id, () => runEntry(run, context, shell));
     this.#run = undefined;
+    if (finished.type === 'put-back') return EMPTY;
     if (finished.type === 'shell-lost') {
       const again = await startAgain(entry, context, {
         mayRun: () => this.#mayRunAgain(entry, parts),

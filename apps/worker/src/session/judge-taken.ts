@@ -1,6 +1,7 @@
 import { type Entry, sealPlace } from '@shellfleet/mailbox';
 import { ATTRIBUTES, toCommandId } from '@shellfleet/protocol';
 import { toBegunId } from '../run/begun-id.ts';
+import { ranOutside } from '../run/runs-outside.ts';
 import type { SessionContext } from '../run/session-context.ts';
 import type { SessionParts } from './session-parts.ts';
 
@@ -22,6 +23,8 @@ export async function judgeTaken(entry: Entry, { context, shell }: SessionParts)
   }
   // Only the hello of a new connection says what the keeper has now.
   const hello = await shell.reconnect();
+  // The wider sandbox of what ran outside ended with the process that had opened it.
+  if (ranOutside(entry, context)) return 'lost';
   if (hello?.entryId === entry.id) return 'runs-here';
   return entry.retry === 'idempotent' ? 'never-began' : 'lost';
 }

@@ -221,12 +221,13 @@ function underAdmission(owner: Owner, admission: SessionAdmission): Owner {
 
 /** What a verdict about an entry of this session can depend on, beside the entry. */
 export function aboutSession({
-  context: { owner, generation, spec },
+  context: { owner, generation, spec, outside },
   shell,
 }: Pick<SessionParts, 'context' | 'shell'>): Omit<AdmissionQuestion, 'entryId' | 'opens' | 'payload' | 'attempt'> {
   const { tenant, session } = owner.keys;
   // A shell that is lost is replaced by another one.
-  return { tenant, session, generation, spec, epoch: shell.hasState ? shell.epoch : shell.epoch + 1 };
+  const epoch = shell.hasState ? shell.epoch : shell.epoch + 1;
+  return { tenant, session, generation, spec, epoch, outside };
 }
 
 /** Why the shell of an earlier owner is gone, unless it is adopted. */

@@ -1,4 +1,5 @@
 import { type Entry, rerun, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import { ranOutside } from '../run/runs-outside.ts';
 import type { SessionContext } from '../run/session-context.ts';
 
 /**
@@ -7,10 +8,11 @@ import type { SessionContext } from '../run/session-context.ts';
  */
 export async function startAgain(
   entry: Entry,
-  { owner, signal }: SessionContext,
+  context: SessionContext,
   { mayRun, makeReady }: { mayRun(): Promise<boolean>; makeReady(): Promise<boolean> },
 ): Promise<Entry | undefined> {
-  if (entry.retry !== 'idempotent' || !(await mayRun())) return undefined;
+  if (entry.retry !== 'idempotent' || ranOutside(entry, context) || !(await mayRun())) return undefined;
+  const { owner, signal } = context;
   const again = await retryWhileRedisIsDown(() => rerun(owner, entry), signal);
   if (again.type !== 'restarted' || !(await makeReady())) return undefined;
   const { fence, host } = owner;

@@ -31,8 +31,11 @@ beforeEach(() => {
 function open({
   keeperRan,
   onHostLoss = 'fail' as 'fail' | 'recreate',
+  began = [],
 }: {
   keeperRan?: string;
+  /** What the journal of the host knows. */
+  began?: string[];
   onHostLoss?: 'fail' | 'recreate';
 } = {}) {
   const steps: string[] = [];
@@ -53,6 +56,7 @@ function open({
   };
   const context = {
     owner: { keys, host: HERE, fence: 2 },
+    journal: { knows: ({ id }: { id: string }) => began.includes(id) },
     spec: sessionSpecSchema.parse({ onHostLoss }),
     logger: pino({ level: 'silent' }),
     signal: new AbortController().signal,
@@ -96,6 +100,17 @@ test.each([
   const { run } = open(keeperRan === undefined ? {} : { keeperRan });
   expect(await run({ shell: shellHere, ...running }, living())).toEqual(steps);
   expect(stage.failed).toEqual([]);
+});
+
+test.each([
+  ['that began there is lost', HERE, true, 'lost e: container-removed'],
+  ['that never began there is started', HERE, false, 'start e'],
+  ['that another host started is lost', AWAY, false, 'lost e: host-lost'],
+])('a living sandbox, and an entry outside it %s (ATTEMPT-1)', async (_title, host, began, step) => {
+  // The keeper of the session knows the first attempt.
+  const { run } = open({ keeperRan: 'e', began: began ? ['e.2'] : ['e'] });
+  const running = { ...entry(host, 'idempotent'), first: 'sealed' };
+  expect(await run({ shell: shellHere, running }, living())).toEqual(['announce adopted', 'serve', step]);
 });
 
 test('a keeper that does not answer: the sandbox is ended, what ran is lost, and what waits goes on', async () => {

@@ -1,6 +1,8 @@
 import type { Adopted, Entry, Taken } from '@shellfleet/mailbox';
 import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+import { toBegunId } from '../run/begun-id.ts';
 import type { LossReason } from '../run/results.ts';
+import { ranOutside } from '../run/runs-outside.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ShellHello } from '../shell/shell.ts';
 import { failWaiting } from './fail-waiting.ts';
@@ -38,6 +40,7 @@ export async function takeOver(
     await parts.announcements.adopted();
     steps.serve();
     if (running === undefined) return EMPTY;
+    if (ranOutside(running, parts.context)) return outsideAgain(running, parts, steps);
     if (hello.entryId === running.id) return steps.run(running, 'resume');
     // This host started it and its keeper never began it: the worker died in between. Started by another host, it may have run there.
     return running.host === owner.host ? steps.run(running, 'start') : recover(running, 'host-lost', parts, steps);
@@ -58,6 +61,14 @@ export async function takeOver(
     await failWaiting(parts, error, adopted.waiting);
   }
   return EMPTY;
+}
+
+/** The wider sandbox of an entry ended with the process that had opened it. The journal knows whether it began there. */
+async function outsideAgain(running: Entry, { context }: SessionParts, steps: TakeOverSteps): Promise<Taken> {
+  const { owner, journal } = context;
+  const neverBegan = running.host === owner.host && !journal.knows(toBegunId(running, owner.keys));
+  if (neverBegan) return steps.run(running, 'start');
+  return steps.finishLost(running, running.host === owner.host ? 'container-removed' : 'host-lost');
 }
 
 /** The keeper's hello when the living sandbox is the session's and could be adopted. Otherwise the sandbox is removed. */

@@ -2,6 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import {
   digestOfQuestion,
   isAnswerWaiting,
+  readApprovalEnd,
   readQuestion,
   sealPlace,
   wakeForAnswers,
@@ -9,6 +10,7 @@ import {
 } from '@shellfleet/mailbox';
 import {
   type ApprovalAnswer,
+  type ApprovalEnd,
   type ApprovalKeys,
   approvalAnswerSchema,
   approvalKeys,
@@ -29,7 +31,7 @@ export async function answerApproval(
   const checked = checkAnswer(answer);
   const keys = approvalKeys(context.namespace, context.tenant);
   const pending = await readQuestion(context.redis, keys, checked.id);
-  if (pending === undefined) throw approvalNotFound(checked.id);
+  if (pending === undefined) throw await questionIsOver(context, keys, checked.id);
   const question = openQuestion(context, keys, pending);
   if (checked.type === 'approve' && checked.scope === 'prefix' && question?.amendment === undefined)
     throw offersNoRule(checked.id);
@@ -43,8 +45,19 @@ export async function answerApproval(
     await wake.next(deadline).catch((error: unknown) => {
       if (!deadline.aborted) throw error;
     });
-  if (!deadline.aborted && (await readQuestion(context.redis, keys, checked.id)) !== undefined)
-    throw notAccepted(checked.id, 'so the question still waits');
+  if (deadline.aborted) return;
+  const [waits, end] = await Promise.all([
+    readQuestion(context.redis, keys, checked.id),
+    readApprovalEnd(context.redis, keys, checked.id),
+  ]);
+  if (waits !== undefined) throw notAccepted(checked.id, 'so the question still waits');
+  // Another answer was applied before this one.
+  if (end !== undefined && !isEndOf(checked, end)) throw await questionIsOver(context, keys, checked.id);
+}
+
+function isEndOf(answer: ApprovalAnswer, { state, scope, answeredBy }: ApprovalEnd): boolean {
+  if (answer.answeredBy !== answeredBy) return false;
+  return answer.type === 'approve' ? state === 'approved' && scope === answer.scope : state === 'denied';
 }
 
 export function checkAnswer(answer: { answeredBy?: string | undefined } & Record<string, unknown>): ApprovalAnswer {
@@ -65,12 +78,36 @@ export function notAccepted(id: string, consequence: string): ShellfleetError {
   );
 }
 
-export function approvalNotFound(id: string): ShellfleetError {
+async function questionIsOver(
+  { redis, tenant }: ApprovalsContext,
+  keys: ApprovalKeys,
+  id: string,
+): Promise<ShellfleetError> {
+  const end = await readApprovalEnd(redis, keys, id);
+  const why =
+    end === undefined
+      ? `in the tenant ${tenant}: it has ended, or was never asked there`
+      : `for an answer any more: ${describeEnd(end)}`;
   return new ShellfleetError(
     'APPROVAL_NOT_FOUND',
-    `The question ${id} does not wait for an answer: it was answered, has expired, or what asked it is gone.`,
+    `The question ${id} does not wait ${why}. List those that wait with \`shellfleet approvals ls\`.`,
     { id },
   );
+}
+
+function describeEnd({ state, answeredBy }: ApprovalEnd): string {
+  const by = answeredBy === undefined ? '' : ` by ${answeredBy}`;
+  switch (state) {
+    case 'approved':
+    case 'denied':
+      return `it was ${state}${by}`;
+    case 'revoked':
+      return `its approval was revoked${by}`;
+    case 'expired':
+      return 'it has expired';
+    case 'withdrawn':
+      return 'what asked it was cancelled, or its session was closed';
+  }
 }
 
 function offersNoRule(id: string): ShellfleetError {

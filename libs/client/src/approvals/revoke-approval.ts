@@ -1,7 +1,7 @@
 import { isAnswerWaiting, isGranted, readConfirmed, wakeForAnswers, writeAnswer } from '@shellfleet/mailbox';
-import { type ApprovalKeys, approvalKeys } from '@shellfleet/protocol';
+import { type ApprovalKeys, approvalKeys, ShellfleetError } from '@shellfleet/protocol';
 import { listHosts } from '../hosts/list-hosts.ts';
-import { approvalNotFound, checkAnswer, notAccepted, sealAnswer } from './answer-approval.ts';
+import { checkAnswer, notAccepted, sealAnswer } from './answer-approval.ts';
 import type { ApprovalsContext } from './approvals-context.ts';
 
 /**
@@ -19,7 +19,7 @@ export async function revokeApproval(
   const { redis } = context;
   const keys = approvalKeys(context.namespace, context.tenant);
   const answer = checkAnswer({ type: 'revoke', id, answeredBy });
-  if (!(await isGranted(redis, keys, id))) throw approvalNotFound(id);
+  if (!(await isGranted(redis, keys, id))) throw approvalNotFound(context, id);
   using wake = await context.feeds.follow(keys.feed);
   const written = await writeAnswer(redis, keys, sealAnswer(context, keys, answer));
   const holds = AbortSignal.timeout(HOLDS_AFTER_MS);
@@ -36,6 +36,14 @@ export async function revokeApproval(
       });
     }
   }
+}
+
+function approvalNotFound({ tenant }: ApprovalsContext, id: string): ShellfleetError {
+  return new ShellfleetError(
+    'APPROVAL_NOT_FOUND',
+    `No approval of the question ${id} holds in the tenant ${tenant}. List those that hold with \`shellfleet approvals ls --approved\`.`,
+    { id },
+  );
 }
 
 async function listLiveHosts(context: ApprovalsContext): Promise<string[]> {

@@ -22,10 +22,10 @@ export async function peek({ redis, keys }: Owner): Promise<Head | undefined> {
   );
   if (id === null) return undefined;
   const fields = await redis
-    .hmget(recordKey(keys, id), 'payload', 'kind', 'inbox', 'acceptedAt', 'cleared', 'retry', 'held')
+    .hmget(recordKey(keys, id), 'payload', 'kind', 'inbox', 'acceptedAt', 'cleared', 'retry', 'held', 'starts', 'first')
     .catch(throwQueueError);
-  const [payload, kind, inbox, acceptedAt, cleared, retry, heldUnder] = fields;
-  const taken = toTaken([1, id, payload, kind, inbox, acceptedAt, 0, 0, 0, 0, retry]);
+  const [payload, kind, inbox, acceptedAt, cleared, retry, heldUnder, starts, first] = fields;
+  const taken = toTaken([1, id, payload, kind, inbox, acceptedAt, 0, 0, 0, 0, retry, '', 0, '', starts ?? 1, first]);
   if (taken.type === 'empty') return undefined;
   return {
     entry: { ...taken.entry, startedAt: Date.now() },

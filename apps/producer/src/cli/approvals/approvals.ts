@@ -1,24 +1,28 @@
 import type { Approval, ApprovalScope } from '@shellfleet/client';
-import { APPROVAL_SCOPES } from '@shellfleet/protocol';
+import { APPROVAL_SCOPES, DEFAULTS } from '@shellfleet/protocol';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from '../command-flags.ts';
 import type { Context } from '../context.ts';
-import { describeQuestion } from './describe-question.ts';
+import { describePattern } from './describe-question.ts';
+import { printChanges } from './print-changes.ts';
+import { watchAtTerminal } from './watch-at-terminal.ts';
 
 export function registerApprovals(program: Command, context: Context): void {
   const approvals = program.command('approvals').description('commands that wait for the approval of a person');
+  const tenantOf = () => program.opts<{ tenant?: string }>().tenant || DEFAULTS.connection.tenant;
   const by = () => new Option('--by <name>', 'who answers, as everybody sees it').env('SHELLFLEET_ANSWERED_BY');
   approvals
     .command('ls')
     .description('list the questions that wait')
     .addOption(new Option('--approved', 'the approvals that hold').env('SHELLFLEET_APPROVED'))
     .addOption(jsonFlag())
-    .action((flags: { approved?: boolean; json?: boolean }) => list(context, flags));
+    .action((flags: { approved?: boolean; json?: boolean }) => list(context, flags, tenantOf()));
   approvals
     .command('watch')
-    .description('show each question, and what became of it, until Ctrl-C')
+    .description('answer questions at a terminal; elsewhere print each, and what became of it, until Ctrl-C')
     .addOption(jsonFlag())
-    .action((flags: { json?: boolean }) => watch(context, flags.json === true));
+    .addOption(by())
+    .action((flags: { json?: boolean; by?: string }) => watch(context, flags, tenantOf()));
   approvals
     .command('approve')
     .description('let a command run')
@@ -76,55 +80,58 @@ const named = ({ by }: { by?: string }) => (by === undefined ? {} : { answeredBy
 async function list(
   { terminal, withFleet }: Context,
   { approved, json }: { approved?: boolean; json?: boolean },
+  tenant: string,
 ): Promise<void> {
   await withFleet(async (fleet) => {
-    const questions = await fleet.approvals.list(approved ? { state: 'approved' } : {});
+    const listed = await fleet.approvals.list(approved ? { state: 'approved' } : {});
     if (json) {
-      for (const question of questions) await terminal.json(question);
+      for (const approval of listed) await terminal.json(approval);
       return;
     }
-    const rows = questions.map(({ id, sessionId, count, reason, script, scope = '', expiresAt }) => [
+    await terminal.table(approved ? toApprovedRows(listed) : toPendingRows(listed));
+    if (listed.length > 0) return;
+    terminal.say(`${approved ? 'No approval holds' : 'No question waits'} in the tenant ${tenant}.`);
+  });
+}
+
+const toPendingRows = (questions: readonly Approval[]) => [
+  ['QUESTION', 'SESSION', 'UNTIL', 'BECAUSE', 'SCRIPT, FIRST LINE'],
+  ...questions.map((question) => {
+    const { id, outside, reason, expiresAt } = question;
+    return [
       id,
-      count > 1 ? `${sessionId} +${count - 1}` : sessionId,
-      approved ? scope : expiresAt,
-      reason,
-      script.split('\n')[0] ?? '',
-    ]);
-    const header = ['QUESTION', 'SESSION', approved ? 'FOR' : 'UNTIL', 'BECAUSE', 'SCRIPT, FIRST LINE'];
-    await terminal.table([header, ...rows]);
-  });
-}
+      askersOf(question),
+      expiresAt,
+      `${outside ? 'leaves its sandbox: ' : ''}${reason}`,
+      firstLine(question),
+    ];
+  }),
+];
 
-/** Each question whole, with the commands that answer it; then a line for each change. */
-async function watch({ terminal, withFleet }: Context, json: boolean): Promise<void> {
-  await withFleet(async (fleet) => {
-    const shown = new Map<string, Approval>();
-    try {
-      for await (const approval of fleet.approvals.watch({ signal: terminal.readerGone })) {
-        if (json) await terminal.json(approval);
-        else await showChange(terminal, approval, shown.get(approval.id));
-        if (approval.state === 'pending') shown.set(approval.id, approval);
-        else shown.delete(approval.id);
-      }
-    } catch (error) {
-      if (!terminal.readerGone.aborted) throw error;
-    }
-  });
-}
+const toApprovedRows = (approvals: readonly Approval[]) => [
+  ['QUESTION', 'SESSION', 'FOR', 'BY', 'SCRIPT, FIRST LINE, OR RULE'],
+  ...approvals.map((approval) => {
+    const { id, scope = '', answeredBy = '', amendment } = approval;
+    const what = scope === 'prefix' && amendment !== undefined ? describePattern(amendment) : firstLine(approval);
+    return [id, askersOf(approval), scope, answeredBy, what];
+  }),
+];
 
-async function showChange(
-  terminal: Context['terminal'],
-  approval: Approval,
-  before: Approval | undefined,
+const askersOf = ({ sessionId, count }: Approval) => (count > 1 ? `${sessionId} +${count - 1}` : sessionId);
+const firstLine = ({ script }: Approval) => script.split('\n', 1)[0] ?? '';
+
+function watch(
+  context: Context,
+  { json = false, by: answeredBy }: { json?: boolean; by?: string },
+  tenant: string,
 ): Promise<void> {
-  const { id, state, count, answeredBy } = approval;
-  if (state === 'pending' && before === undefined) {
-    for (const line of describeQuestion(approval)) await terminal.line(line);
-    await terminal.line(`answer    shellfleet approvals approve ${id} [--for session|prefix]`);
-    await terminal.line(`          shellfleet approvals deny ${id} [--reason TEXT] [--abort]\n`);
-  } else if (state !== 'pending') {
-    await terminal.table([[id, state, answeredBy === undefined ? '' : `by ${answeredBy}`]]);
-  } else if (count !== before?.count) {
-    await terminal.table([[id, `${count} sessions ask it`]]);
-  }
+  return context.withFleet((fleet) =>
+    isForPerson(context) && !json
+      ? watchAtTerminal(context, fleet, { tenant, answeredBy })
+      : printChanges(context.terminal, fleet, json),
+  );
 }
+
+/** A terminal that can draw a screen, with a person at its keyboard. */
+const isForPerson = ({ config }: Context) =>
+  process.stdin.isTTY === true && process.stdout.isTTY === true && config.env.TERM !== 'dumb';

@@ -4,9 +4,9 @@ import { toPrintable } from '../printable.ts';
 
 /**
  * A question, for the person who answers it: what will run, whole, where, why it is asked, and what the widest answer would allow from then
- * on. Texts of the caller are printable, and marked as the caller's.
+ * on. Texts of the caller are printable, and marked as the caller's. `widest`: how the person names that answer.
  */
-export function describeQuestion(approval: Approval): string[] {
+export function describeQuestion(approval: Approval, widest = '--for prefix'): string[] {
   const { id, sessionId, commandId, script, reason, place, outside, cwd, env, stdin, expiresAt } = approval;
   const { justification, firstAttempt, amendment, count, filesWritten = [] } = approval;
   const others = count > 1 ? ` and ${count - 1} other ${count === 2 ? 'session' : 'sessions'}` : '';
@@ -26,7 +26,7 @@ export function describeQuestion(approval: Approval): string[] {
     'script',
     ...quote(script),
     ...(firstAttempt === undefined ? [] : describeFirstAttempt(firstAttempt)),
-    ...(amendment === undefined ? [] : [`--for prefix would allow from then on: ${describePattern(amendment)}`]),
+    ...(amendment === undefined ? [] : [`${widest} would allow from then on: ${describePattern(amendment)}`]),
   ];
 }
 
@@ -42,7 +42,7 @@ function quote(text: string): string[] {
 }
 
 /** `git [fetch|pull] …`: alternatives in brackets. */
-function describePattern({ pattern }: PrefixRule): string {
+export function describePattern({ pattern }: PrefixRule): string {
   const words = pattern.map((element) =>
     typeof element === 'string' ? quoteWord(element) : `[${element.map(quoteWord).join('|')}]`,
   );

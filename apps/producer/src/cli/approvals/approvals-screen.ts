@@ -1,0 +1,349 @@
+import type { Approval, ApprovalScope } from '@shellfleet/client';
+import { toCanonicalJson } from '@shellfleet/protocol';
+import { toPrintable } from '../printable.ts';
+import { describePattern, describeQuestion } from './describe-question.ts';
+import { cutText, type ScreenLine, wrapLines } from './wrap-lines.ts';
+
+// What a person sees and types who answers questions at a terminal. It does no I/O.
+//
+// SCREEN-1. Questions have numbers that are never given again, and the selection is one of a question, not of a place in the list. So nothing
+//           that comes or goes changes which question a key is about.
+// SCREEN-2. A question is approved only after all of its rows were drawn, and not when they have changed since: it is shown anew then.
+
+export interface Key {
+  /** `return`, `up`, `escape`, … of node:readline; absent for some characters. */
+  name?: string | undefined;
+  ctrl?: boolean | undefined;
+  /** The character, if it is one. */
+  text?: string | undefined;
+}
+
+export type Answer =
+  | { type: 'approve'; scope: ApprovalScope; approval: Approval }
+  | { type: 'deny'; reason: string; abort: boolean; approval: Approval };
+
+export type Action = { type: 'leave' } | { type: 'answer'; answer: Answer };
+
+type View =
+  | { type: 'list' }
+  | ({ type: 'question' } & Reading)
+  | ({ type: 'confirm'; scope: ApprovalScope } & Reading)
+  | ({ type: 'reason'; abort: boolean; text: string } & Reading);
+
+interface Reading {
+  id: string;
+  /** The first row that is shown. */
+  top: number;
+  /** All rows before this one were drawn, at this width. */
+  readTo: number;
+  columns: number;
+}
+type OpenView = Exclude<View, { type: 'list' }>;
+
+interface Listed {
+  number: number;
+  approval: Approval;
+}
+
+const MOST_EVENTS = 4;
+const REASON_CHARS = 1_024;
+
+export class ApprovalsScreen {
+  readonly #tenant: string;
+  readonly #questions = new Map<string, Listed>();
+  #lastNumber = 0;
+  /** What became of questions, the newest last. */
+  readonly #events: string[] = [];
+  #view: View = { type: 'list' };
+  #selected: string | undefined;
+  /** The beginning of the number of a question. */
+  #typed = '';
+  #notice = '';
+  #isSending = false;
+  /** Rows of the question that is open, and those of them that fit, as they were drawn last. */
+  #bodyLength = 0;
+  #bodyRows = 1;
+
+  constructor(tenant: string) {
+    this.#tenant = tenant;
+  }
+
+  /** A question was asked, has changed, or has ended. Returns whether it is new. */
+  show(approval: Approval): boolean {
+    const known = this.#questions.get(approval.id);
+    if (known === undefined) {
+      if (approval.state !== 'pending') return false;
+      this.#lastNumber += 1;
+      this.#questions.set(approval.id, { number: this.#lastNumber, approval });
+      if (this.#questions.size === 1 && this.#lastNumber === 1) this.#selected = approval.id;
+      return true;
+    }
+    const before = known.approval;
+    known.approval = approval;
+    if (approval.state === 'pending') {
+      if (isSame(before, approval)) return false;
+      this.#backToQuestion(approval.id, 'It has changed. Read it again before you approve it.');
+      return false;
+    }
+    this.#events.push(`#${known.number} ${describeEnd(approval)}: ${toPrintable(firstLineOf(approval))}`);
+    if (this.#events.length > MOST_EVENTS) this.#events.shift();
+    if (this.#selected === approval.id) this.#selected = undefined;
+    this.#backToQuestion(approval.id, '');
+    if (!this.#isOpen(approval.id)) this.#questions.delete(approval.id);
+    return false;
+  }
+
+  /** The answer was given, or was not. `notice`: what there is to say about it. */
+  sent(isGiven: boolean, notice: string): void {
+    this.#isSending = false;
+    this.#notice = toPrintable(notice);
+    if (isGiven) this.#backToList();
+  }
+
+  press(key: Key): Action | undefined {
+    if (key.ctrl && (key.name === 'c' || key.name === 'd')) return { type: 'leave' };
+    if (this.#isSending) return undefined;
+    this.#notice = '';
+    const view = this.#view;
+    const listed = view.type === 'list' ? undefined : this.#questions.get(view.id);
+    if (view.type === 'list' || listed === undefined) return this.#pressInList(key);
+    switch (view.type) {
+      case 'question':
+        this.#pressInQuestion(key, view, listed);
+        return undefined;
+      case 'confirm':
+        this.#view = { ...toReading(view), type: 'question' };
+        if (key.text !== 'y') return undefined;
+        return this.#send({ type: 'approve', scope: view.scope, approval: listed.approval });
+      case 'reason':
+        return this.#typeReason(key, view, listed);
+    }
+  }
+
+  /** At most `rows` rows of at most `columns` columns. Rows of a question that it has returned count as read. */
+  draw(rows: number, columns: number): string[] {
+    const view = this.#view;
+    const listed = view.type === 'list' ? undefined : this.#questions.get(view.id);
+    const drawn =
+      view.type === 'list' || listed === undefined
+        ? this.#drawList(rows, columns)
+        : this.#drawQuestion(view, listed, rows, columns);
+    return drawn.slice(0, rows);
+  }
+
+  #pressInList(key: Key): Action | undefined {
+    const { name, text = '' } = key;
+    if (text === 'q') return { type: 'leave' };
+    const typed = this.#typed;
+    this.#typed = '';
+    if (/^\d$/.test(text)) this.#typed = `${typed}${text}`.slice(-6);
+    else if (name === 'backspace') this.#typed = typed.slice(0, -1);
+    else if (name === 'up' || text === 'k') this.#select(-1);
+    else if (name === 'down' || text === 'j') this.#select(1);
+    else if (name === 'return' || name === 'enter') this.#open(typed);
+    return undefined;
+  }
+
+  #select(step: number): void {
+    const ids = [...this.#questions.keys()];
+    const at = this.#selected === undefined ? -1 : ids.indexOf(this.#selected);
+    if (at < 0) this.#selected = step > 0 ? ids[0] : ids.at(-1);
+    else this.#selected = ids[Math.min(ids.length - 1, Math.max(0, at + step))];
+  }
+
+  #open(typed: string): void {
+    const listed = [...this.#questions].find(([id, { number }]) =>
+      typed === '' ? id === this.#selected : number === Number(typed),
+    );
+    if (listed === undefined) {
+      this.#notice = typed === '' ? 'Select a question first.' : `No question #${Number(typed)} waits.`;
+      return;
+    }
+    const [id] = listed;
+    this.#selected = id;
+    this.#view = { type: 'question', id, top: 0, readTo: 0, columns: 0 };
+  }
+
+  #pressInQuestion(key: Key, view: View & { type: 'question' }, { approval }: Listed): void {
+    const { name, text } = key;
+    const page = Math.max(1, this.#bodyRows - 1);
+    const moves: Record<string, number> = { up: -1, down: 1, pageup: -page, pagedown: page, space: page };
+    const move = moves[name ?? ''] ?? { k: -1, j: 1 }[text ?? ''];
+    if (move !== undefined) this.#view = { ...view, top: this.#clampTop(view.top + move) };
+    else if (name === 'home') this.#view = { ...view, top: 0 };
+    else if (name === 'end') this.#view = { ...view, top: this.#clampTop(Number.MAX_SAFE_INTEGER) };
+    else if (name === 'escape' || name === 'backspace' || text === 'q') this.#backToList();
+    else if (approval.state !== 'pending') return;
+    else if (text === 'd' || text === 'x') this.#view = { ...view, type: 'reason', abort: text === 'x', text: '' };
+    else this.#chooseScope(text, view, approval);
+  }
+
+  #chooseScope(text: string | undefined, view: View & { type: 'question' }, { amendment }: Approval): void {
+    const scopes: Record<string, ApprovalScope> = { a: 'command', s: 'session', p: 'prefix' };
+    const scope = scopes[text ?? ''];
+    if (scope === undefined) return;
+    if (scope === 'prefix' && amendment === undefined) this.#notice = 'No rule is offered for it: use a or s.';
+    else if (view.readTo < this.#bodyLength) this.#notice = 'Read all of it first: Home, then PageDown.';
+    else this.#view = { ...view, type: 'confirm', scope };
+  }
+
+  #typeReason(key: Key, view: View & { type: 'reason' }, { approval }: Listed): Action | undefined {
+    const { name, text, ctrl } = key;
+    if (name === 'escape') this.#view = { ...toReading(view), type: 'question' };
+    else if (name === 'backspace') this.#view = { ...view, text: [...view.text].slice(0, -1).join('') };
+    else if (ctrl && name === 'u') this.#view = { ...view, text: '' };
+    else if (name === 'return' || name === 'enter') {
+      this.#view = { ...toReading(view), type: 'question' };
+      return this.#send({ type: 'deny', reason: view.text.trim(), abort: view.abort, approval });
+    } else if (text !== undefined && !ctrl && toPrintable(text) === text)
+      this.#view = { ...view, text: `${view.text}${text}`.slice(0, REASON_CHARS) };
+    return undefined;
+  }
+
+  #send(answer: Answer): Action {
+    this.#isSending = true;
+    this.#notice = 'Sending the answer…';
+    return { type: 'answer', answer };
+  }
+
+  #isOpen(id: string): boolean {
+    return this.#view.type !== 'list' && this.#view.id === id;
+  }
+
+  /** What was typed about the question that is open is dropped. */
+  #backToQuestion(id: string, notice: string): void {
+    const view = this.#view;
+    if (view.type === 'list' || view.id !== id) return;
+    this.#view = { ...toReading(view), type: 'question', readTo: 0 };
+    if (notice !== '') this.#notice = notice;
+  }
+
+  #backToList(): void {
+    const view = this.#view;
+    this.#view = { type: 'list' };
+    if (view.type !== 'list' && this.#questions.get(view.id)?.approval.state !== 'pending')
+      this.#questions.delete(view.id);
+  }
+
+  #drawList(rows: number, columns: number): string[] {
+    const all = [...this.#questions.values()];
+    const head = wrapLines([{ text: describeCount(all.length, this.#tenant) }], columns);
+    const typed = this.#typed === '' ? '' : ` #${this.#typed}_`;
+    const foot = wrapLines(
+      [
+        ...this.#events.map((text) => ({ text: cutText(text, columns) })),
+        { text: `${this.#notice}${typed}` },
+        { text: 'Up, Down or its number, then Enter: show a question   q: leave' },
+      ],
+      columns,
+    );
+    const room = Math.max(1, rows - head.length - foot.length - 1);
+    const at = Math.max(
+      0,
+      all.findIndex(({ approval }) => approval.id === this.#selected),
+    );
+    const first = Math.max(0, Math.min(at - Math.floor(room / 2), all.length - room));
+    const shown = all.slice(first, first + room).map((listed) => this.#drawRow(listed, columns));
+    return [...head, '', ...fill(shown, room), ...foot];
+  }
+
+  #drawRow({ number, approval }: Listed, columns: number): string {
+    const { id, sessionId, count, reason, outside, expiresAt } = approval;
+    const parts = [
+      `${id === this.#selected ? '>' : ' '} #${number}`,
+      `until ${expiresAt.slice(11, 19)}Z`,
+      count > 1 ? `${sessionId} +${count - 1}` : sessionId,
+      ...(outside ? ['OUTSIDE its sandbox'] : []),
+      reason,
+      firstLineOf(approval),
+    ];
+    return cutText(parts.map(toPrintable).join('  '), columns);
+  }
+
+  #clampTop(top: number): number {
+    return Math.max(0, Math.min(top, this.#bodyLength - this.#bodyRows));
+  }
+
+  #drawQuestion(view: OpenView, listed: Listed, rows: number, columns: number): string[] {
+    const { number, approval } = listed;
+    const state = approval.state === 'pending' ? 'waits' : describeEnd(approval);
+    const head = wrapLines([{ text: `Question #${number} ${state}.` }, { text: '' }], columns);
+    const body = wrapLines(describeQuestion(approval, 'The rule (p)').map(toScreenLine), columns);
+    const foot = wrapLines(
+      [{ text: '' }, ...this.#describeKeys(view, listed).map((text) => ({ text })), { text: this.#notice }],
+      columns,
+    );
+    const room = rows - head.length - foot.length - 1;
+    this.#bodyRows = Math.max(1, room);
+    this.#bodyLength = body.length;
+    const top = this.#clampTop(view.top);
+    const end = Math.min(body.length, top + this.#bodyRows);
+    if (view.columns !== columns) Object.assign(view, { columns, readTo: 0 });
+    view.top = top;
+    if (room > 0 && top <= view.readTo) view.readTo = Math.max(view.readTo, end);
+    const place = end < body.length || top > 0 ? `rows ${top + 1} to ${end} of ${body.length}: Up, Down, PageDown` : '';
+    return [...head, ...fill(body.slice(top, end), this.#bodyRows), place, ...foot];
+  }
+
+  #describeKeys(view: OpenView, { approval }: Listed): string[] {
+    if (this.#isSending) return [];
+    if (approval.state !== 'pending') return ['Esc: back'];
+    switch (view.type) {
+      case 'confirm':
+        return [describeScope(view.scope, approval), 'y: yes   any other key: no'];
+      case 'reason':
+        return [
+          `${view.abort ? 'Deny it, and cancel what waits behind it' : 'Deny it'}. Why (shown in its Result; may be empty): ${view.text}_`,
+          'Enter: deny   Esc: back',
+        ];
+      case 'question':
+        return [
+          `a: let it run   s: also when its sessions ask it again${approval.amendment === undefined ? '' : '   p: allow the rule'}`,
+          'd: deny   x: deny, and cancel what waits behind it   Esc: back',
+        ];
+    }
+  }
+}
+
+const toReading = ({ id, top, readTo, columns }: OpenView): Reading => ({ id, top, readTo, columns });
+
+function describeCount(count: number, tenant: string): string {
+  const of = `of the tenant ${tenant}`;
+  if (count === 0) return `No question ${of} waits. New ones appear here.`;
+  return `${count === 1 ? '1 question' : `${count} questions`} ${of} ${count === 1 ? 'waits' : 'wait'}:`;
+}
+
+function describeScope(scope: ApprovalScope, { count, amendment }: Approval): string {
+  const sessions = count === 1 ? '1 session' : `${count} sessions`;
+  if (scope === 'command') return `Let it run in the ${sessions} where it waits?`;
+  if (scope === 'session') return `Let it run in the ${sessions} where it waits, and whenever they ask the same again?`;
+  const pattern = amendment === undefined ? '' : describePattern(amendment);
+  return `Allow from now on, in every session of the tenant, until it is revoked: ${pattern} ?`;
+}
+
+function describeEnd({ state, answeredBy, scope, answer }: Approval): string {
+  const by = answeredBy === undefined ? '' : ` by ${toPrintable(answeredBy)}`;
+  const reach = scope === undefined || scope === 'command' ? '' : ` for ${scope}`;
+  const why = answer === undefined || answer === '' ? '' : ` (${toPrintable(answer)})`;
+  return `${state === 'withdrawn' || state === 'expired' ? 'has ended: ' : 'was '}${state}${reach}${by}${why}`;
+}
+
+const firstLineOf = ({ script }: Approval) => script.split('\n', 1)[0] ?? '';
+
+/** Rows of quoted text are continued by a mark of their own, so that they look like nothing else. */
+const toScreenLine = (text: string): ScreenLine => ({
+  text,
+  continued: text.startsWith('  | ') ? '  + ' : '    ',
+});
+
+const fill = (rows: readonly string[], count: number) => [
+  ...rows,
+  ...Array.from({ length: Math.max(0, count - rows.length) }, () => ''),
+];
+
+/** Whether a person who has read one has read the other. How many sessions ask it, and until when, may change. */
+export function isSame(one: Approval, other: Approval): boolean {
+  return textOf(one) === textOf(other);
+}
+
+const textOf = (question: Approval) => toCanonicalJson({ ...question, count: 0, askedAt: '', expiresAt: '' });

@@ -1,0 +1,115 @@
+import { emitKeypressEvents } from 'node:readline';
+import type { Fleet } from '@shellfleet/client';
+import { withResolvers } from '@shellfleet/concurrency';
+import { ensureShellfleetError } from '@shellfleet/protocol';
+import type { Context } from '../context.ts';
+import { exitCodeOfSignal } from '../exit-codes.ts';
+import { type Answer, ApprovalsScreen, isSame, type Key } from './approvals-screen.ts';
+
+// The other screen, and no cursor; and back.
+const ENTER = '\u001b[?1049h\u001b[?25l';
+const LEAVE = '\u001b[?25h\u001b[?1049l\r';
+const HOME = '\u001b[H';
+const CLEAR_TO_END_OF_ROW = '\u001b[K';
+const CLEAR_BELOW = '\u001b[J';
+const BELL = '\u0007';
+
+/**
+ * Shows questions on the terminal of this process and gives the answers of the person there, until they leave. The terminal is always restored.
+ * `answeredBy`: default: the user and the machine.
+ */
+export async function watchAtTerminal(
+  context: Context,
+  fleet: Fleet,
+  { tenant, answeredBy }: { tenant: string; answeredBy: string | undefined },
+): Promise<void> {
+  const screen = new ApprovalsScreen(tenant);
+  const left = withResolvers<number>();
+  const stopped = new AbortController();
+  let hasLeft = false;
+  let isDrawing = false;
+  let rings = false;
+  // Changes that come together are drawn together.
+  const draw = () => {
+    if (isDrawing) return;
+    isDrawing = true;
+    setImmediate(() => {
+      isDrawing = false;
+      if (hasLeft) return;
+      const { rows, columns } = localSize();
+      // A row that fills the last column would be cut by the clearing of its end.
+      const drawn = screen.draw(rows, columns - 1).map((row) => `${row}${CLEAR_TO_END_OF_ROW}`);
+      void context.terminal.write('stdout', `${HOME}${drawn.join('\r\n')}${CLEAR_BELOW}${rings ? BELL : ''}`);
+      rings = false;
+    });
+  };
+  const send = async (answer: Answer) => {
+    const problem = await give(fleet, answer, answeredBy).catch((error: unknown) => describeError(error));
+    screen.sent(problem === undefined, problem ?? (answer.type === 'deny' ? 'Denied.' : 'Approved.'));
+    draw();
+  };
+  const onKey = (text: string | undefined, { name, ctrl }: { name?: string; ctrl?: boolean } = {}) => {
+    const key: Key = { name, ctrl, text };
+    const action = screen.press(key);
+    if (action?.type === 'leave') left.resolve(0);
+    if (action?.type === 'answer') void send(action.answer);
+    draw();
+  };
+  const watching = (async () => {
+    for await (const approval of fleet.approvals.watch({ signal: stopped.signal })) {
+      rings = screen.show(approval) || rings;
+      draw();
+    }
+  })();
+  watching.catch(left.reject);
+  const leaveBySignal = (signal: NodeJS.Signals) => left.resolve(exitCodeOfSignal(signal));
+  const onEnd = () => leaveBySignal('SIGHUP');
+  const { stdin, stdout } = process;
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.on(signal, leaveBySignal);
+  context.terminal.readerGone.addEventListener('abort', onEnd);
+  stdout.on('resize', draw);
+  emitKeypressEvents(stdin);
+  stdin.on('keypress', onKey).on('end', onEnd).on('error', onEnd);
+  try {
+    stdin.setRawMode(true);
+    stdin.resume();
+    stdout.write(ENTER);
+    draw();
+    context.setExitCode(await left.promise);
+  } finally {
+    hasLeft = true;
+    stdin.off('keypress', onKey).pause();
+    stdout.off('resize', draw);
+    stdin.setRawMode(false);
+    stdout.write(LEAVE);
+    stopped.abort();
+    await watching.catch(() => {});
+    for (const signal of signals) process.off(signal, leaveBySignal);
+  }
+}
+
+/** Returns why it was not given, or undefined. What the person has read must still be what is asked. */
+async function give(fleet: Fleet, answer: Answer, answeredBy: string | undefined): Promise<string | undefined> {
+  const { approval } = answer;
+  const by = answeredBy === undefined ? {} : { answeredBy };
+  if (answer.type === 'deny') {
+    await fleet.approvals.deny(approval.id, answer.reason || undefined, { abort: answer.abort, ...by });
+    return undefined;
+  }
+  const pending = (await fleet.approvals.list()).find(({ id }) => id === approval.id);
+  if (pending !== undefined && !isSame(pending, approval))
+    return 'It has changed. Read it again before you approve it.';
+  await fleet.approvals.approve(approval.id, { scope: answer.scope, ...by });
+  return undefined;
+}
+
+function describeError(error: unknown): string {
+  const { message, code } = ensureShellfleetError(error);
+  return `${message} (${code})`;
+}
+
+/** 24 by 80 when the terminal does not report its size. */
+function localSize(): { rows: number; columns: number } {
+  return { rows: process.stdout.rows || 24, columns: process.stdout.columns || 80 };
+}

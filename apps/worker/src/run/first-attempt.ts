@@ -1,0 +1,125 @@
+import {
+  type Entry,
+  type Fenced,
+  type Owner,
+  putBack,
+  readFirstResult,
+  retryWhileRedisIsDown,
+  sealPlace,
+} from '@shellfleet/mailbox';
+import { answerFor, asksAfterDenial, resolveSandbox, sandboxDenial } from '@shellfleet/policy';
+import {
+  type CommandPayload,
+  type FirstAttempt,
+  firstAttemptSchema,
+  parseOrThrow,
+  type WireResult,
+} from '@shellfleet/protocol';
+import { networkOf } from './check-network.ts';
+import type { EntryResult } from './entry-run.ts';
+import { toStoredResult } from './finish-entry.ts';
+import { noteEnd } from './note-audit.ts';
+import type { SessionContext } from './session-context.ts';
+
+// A command that its sandbox has denied something may be attempted a second time, outside the sandbox, when a person says so.
+//
+// ATTEMPT-1. An attempt never runs twice. The first one is over before the second is asked about, and each has a begun id of its own.
+// ATTEMPT-2. Nobody but a person starts a second attempt, and only after the end of the first one was shown.
+// ATTEMPT-3. Without a second attempt the entry ends as its first attempt did, with its output.
+// ATTEMPT-4. There is no third.
+
+/** Most of its output that a person is shown, in bytes. */
+const SHOWN_BYTES = 500;
+
+type Failure = Extract<WireResult, { outcome: 'failure' }>;
+
+/** Adds to a failure inside the sandbox what the sandbox seems to have denied. */
+export function withDenial(result: WireResult, payload: CommandPayload, session: SessionContext): WireResult {
+  if (result.outcome !== 'failure' || result.reason !== 'exited') return result;
+  const { spec } = session;
+  const sandbox = { ...resolveSandbox(spec), network: networkOf(payload, spec) };
+  const { exitCode } = result;
+  const denial = sandboxDenial({ exitCode, output: printed(result, payload), sandbox });
+  if (denial === undefined) return result;
+  const mayAsk = mayLeave(session) && answerFor('escalation', spec.approval) === 'ask';
+  return { ...result, denied: { what: denial.denied, line: denial.line, mayAsk } };
+}
+
+/** Whether a person is to be asked about a second attempt. */
+export function asksForSecond(
+  entry: Entry,
+  result: WireResult,
+  payload: CommandPayload,
+  session: SessionContext,
+): result is Failure {
+  if (result.outcome !== 'failure' || result.denied === undefined || entry.first !== undefined) return false;
+  const { spec, owner } = session;
+  return (
+    payload.input === undefined &&
+    spec.sandbox?.escalateOnFailure !== false &&
+    asksAfterDenial(spec.approval) &&
+    (owner.admission ?? '') !== '' &&
+    mayLeave(session)
+  );
+}
+
+const mayLeave = ({ spec, outside }: SessionContext) =>
+  outside.refusal === undefined && spec.sandbox?.selection !== 'require';
+
+/** Ends the first attempt, and makes the entry the head of its mailbox again. `refused`: it was cancelled, or its life is ending. */
+export async function putBackForSecond(
+  entry: Entry,
+  { result, output }: { result: Failure; output: EntryResult['output'] },
+  payload: CommandPayload,
+  session: SessionContext,
+): Promise<{ type: 'put-back' } | { type: 'refused' } | Fenced> {
+  const { owner, sealer, redaction, signal } = session;
+  const { exitCode } = result;
+  const shown: FirstAttempt = { exitCode, output: endOf(printed(result, payload), SHOWN_BYTES) };
+  const sealed = sealer.seal(JSON.stringify(shown), sealPlace('first-attempt', owner.keys, entry.id));
+  const stored = toStoredResult(entry, result, redaction) as Failure;
+  let rest = output;
+  for (;;) {
+    const call = () => putBack(owner, entry.id, { sealed, result: stored, output: rest });
+    const put = await retryWhileRedisIsDown(call, signal);
+    if (put.type !== 'misplaced') {
+      if (put.type === 'put-back') noteEnd(entry, result, session);
+      return put;
+    }
+    // An append whose reply was lost had arrived.
+    const left = rest.filter((piece) => piece.rawFrom >= put.offsets[piece.stream]);
+    if (left.length === rest.length) return { type: 'refused' };
+    rest = left;
+  }
+}
+
+/** What a person is shown of the first attempt of an entry. Throws SEAL_KEY_UNKNOWN, and INTERNAL when no host has sealed it. */
+export function openFirstAttempt({ id }: Entry, first: string, { owner, sealer }: SessionContext): FirstAttempt {
+  const text = sealer.open(first, sealPlace('first-attempt', owner.keys, id));
+  return parseOrThrow(firstAttemptSchema, JSON.parse(text), 'INTERNAL', `The first attempt of ${id}`);
+}
+
+/** ATTEMPT-3: the end of an entry whose second attempt does not start. `refused`: why not. Undefined when it had no first one. */
+export async function endOfFirst(
+  { id, first }: Entry,
+  refused: string,
+  { owner, signal }: { owner: Owner; signal: AbortSignal },
+): Promise<EntryResult | undefined> {
+  if (first === undefined) return undefined;
+  const result = await retryWhileRedisIsDown(() => readFirstResult(owner, id, refused), signal);
+  return result && { result, output: [], noted: true };
+}
+
+function printed({ output, stdout, stderr }: WireResult, { encoding }: CommandPayload): string {
+  if (encoding === 'utf8') return output ?? stdout + stderr;
+  const texts = output === undefined ? [stdout, stderr] : [output];
+  return texts.map((text) => Buffer.from(text, 'base64').toString()).join('');
+}
+
+/** Whole characters. */
+function endOf(text: string, mostBytes: number): string {
+  const bytes = Buffer.from(text);
+  let from = Math.max(0, bytes.length - mostBytes);
+  while (from > 0 && ((bytes[from] ?? 0) & 0b1100_0000) === 0b1000_0000) from += 1;
+  return bytes.subarray(from).toString();
+}

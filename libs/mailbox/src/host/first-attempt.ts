@@ -1,0 +1,18 @@
+import { recordKey, tryJson, type WireResult, wireResultSchema } from '@shellfleet/protocol';
+import { throwQueueError } from '../script.ts';
+import type { Owner } from './owner.ts';
+
+/**
+ * The Result of the first attempt of an entry that waits for its second one; undefined when it has none. `refused`: why there is no second
+ * attempt. Throws QUEUE_UNAVAILABLE.
+ */
+export async function readFirstResult(
+  { redis, keys }: Pick<Owner, 'redis' | 'keys'>,
+  entryId: string,
+  refused: string,
+): Promise<WireResult | undefined> {
+  const [end, fields] = await redis.hmget(recordKey(keys, entryId), 'firstEnd', 'firstFields').catch(throwQueueError);
+  const [own, rest] = [tryJson(end ?? ''), tryJson(fields ?? '')];
+  if (typeof own !== 'object' || typeof rest !== 'object') return undefined;
+  return wireResultSchema.safeParse({ ...own, refused, ...rest }).data;
+}

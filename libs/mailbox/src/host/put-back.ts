@@ -1,0 +1,44 @@
+import { fieldsOf, type OutputEntry, toWireResult, type WireResult } from '@shellfleet/protocol';
+import { asArray, asNumber } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { toOutputArguments } from './output-arguments.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/put-back');
+
+/** The first attempt of an entry, which is to be attempted a second time. */
+export interface FirstAttempt {
+  /** What a person is shown of it, sealed. */
+  sealed: string;
+  /** Its Result: the entry ends with it when there is no second attempt. */
+  result: Extract<WireResult, { outcome: 'failure' }>;
+  /** output that was not appended yet */
+  output: readonly OutputEntry[];
+}
+
+/**
+ * Ends the first attempt of the running entry and makes the entry the head again, unstarted. `refused`: it was cancelled, has an open stdin or
+ * does not run, or its life is ending. An entry that is put back ends with the output of its first attempt, unless its second one starts.
+ */
+export async function putBack(
+  owner: Owner,
+  entryId: string,
+  { sealed, result, output }: FirstAttempt,
+): Promise<
+  | { type: 'put-back' }
+  | { type: 'refused' }
+  | { type: 'misplaced'; offsets: { stdout: number; stderr: number } }
+  | Fenced
+> {
+  const wire = toWireResult(result);
+  const end = { outcome: wire.outcome, exitCode: result.exitCode, reason: result.reason };
+  const args = [sealed, JSON.stringify(end), JSON.stringify(fieldsOf(wire)), ...toOutputArguments(output)];
+  const reply = asArray(
+    await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host, entryId, ...args]),
+    script.name,
+  );
+  if (reply[0] === -1) return FENCED;
+  if (reply[0] === -5)
+    return { type: 'misplaced', offsets: { stdout: asNumber(reply[1]), stderr: asNumber(reply[2]) } };
+  return { type: reply[0] === 1 ? 'put-back' : 'refused' };
+}

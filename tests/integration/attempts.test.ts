@@ -1,0 +1,254 @@
+import { Fleet, type Session, type SessionSpec } from '@shellfleet/client';
+import { compileOperatorRules } from '@shellfleet/policy';
+import { newResult } from '@shellfleet/protocol';
+import { DENIED, type FakeSandbox, judgeByRules, type Outside } from '@shellfleet/worker/test-support';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
+import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { until } from '../support/until.ts';
+
+// What leaves its sandbox: who is asked, when, and what the Result tells. Two real workers whose shells are in memory, and so is the wider one.
+
+const wider = vi.hoisted(() => ({ refusal: undefined as string | undefined, ran: [] as string[] }));
+vi.mock('../../apps/worker/src/shell/connect-shell.ts', () => ({
+  connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
+}));
+vi.mock('../../apps/worker/src/outside/create-outside.ts', () => ({
+  createOutside: (): Outside => ({
+    get refusal() {
+      return wider.refusal;
+    },
+    sandbox: { mode: 'workspace-write', network: 'full', selection: 'auto', escalateOnFailure: false },
+    async run({ entry }, { script }) {
+      wider.ran.push(entry.id);
+      const totals = { stdoutBytes: 0, stderrBytes: 0, stdoutLines: 0, stderrLines: 0 };
+      const result = newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, { stdout: script, totals });
+      return { result, output: [] };
+    },
+  }),
+}));
+
+let own: OwnRedis;
+let fleet: Fleet;
+let workers: FakeShellWorker[];
+const of = newFleet();
+let sessions = 0;
+const rules = judgeByRules(
+  {
+    rules: compileOperatorRules([{ name: '/rules', text: 'rules: [{ pattern: [denied, twice], decision: prompt }]' }]),
+  },
+  { unjudged: [], onReported: () => {} },
+);
+
+beforeAll(async () => {
+  own = await startOwnRedis();
+  const redisUrl = own.url;
+  workers = await Promise.all(['h1', 'h2'].map((id) => startFakeShellWorker({ redisUrl, ...of, id, rules })));
+  fleet = await Fleet.connect({ redisUrl, namespace: of.namespace, sealKeys: [of.sealKey] });
+});
+afterAll(async () => {
+  await fleet?.close();
+  await Promise.all(workers?.map(({ worker }) => worker.close('end', 1_000)));
+  await own?.[Symbol.asyncDispose]();
+});
+beforeEach(() => {
+  wider.refusal = undefined;
+  wider.ran.length = 0;
+});
+
+const open = (spec: SessionSpec = {}) => fleet.session(`s${++sessions}`, { approval: 'on-failure', ...spec });
+const asked = (session: Session, not?: string) =>
+  until(
+    async () => (await fleet.approvals.list({ sessionId: session.id })).find(({ id }) => id !== not),
+    (found) => found !== undefined,
+  ).then((found) => found!);
+const begun = () => workers.reduce((sum, worker) => sum + worker.begun(), 0);
+const FIRST = {
+  ...{ outcome: 'failure', exitCode: 1, stdout: DENIED },
+  denied: { what: 'files', line: DENIED.trim(), mayAsk: true },
+};
+
+describe('S3-25: a command that its sandbox has denied something', () => {
+  test('is asked about with the exit code and the end of its output, and runs once more, outside, when a person says so', async () => {
+    const session = await open();
+    const command = await session.submit('denied once');
+    const question = await asked(session);
+    expect(question).toMatchObject({
+      ...{ commandId: command.id, script: 'denied once', outside: true },
+      reason: 'Its sandbox has denied its first attempt something. It would run once more, outside.',
+      place: 'policy docker, mode workspace-write, network full',
+      firstAttempt: { exitCode: 1, output: DENIED },
+    });
+    expect(question).not.toHaveProperty('amendment');
+    expect([begun(), wider.ran]).toEqual([expect.any(Number), []]);
+    const before = begun();
+    await fleet.approvals.approve(question.id, { answeredBy: 'ada' });
+    expect(await command.result()).toMatchObject({
+      ...{ outcome: 'success', stdout: 'denied once', outside: true, attempts: 2 },
+      firstAttempt: { exitCode: 1, output: DENIED },
+    });
+    expect([begun() - before, wider.ran]).toEqual([0, [command.id.slice(session.id.length + 1)]]);
+    expect((await session.run('true')).shell).toEqual({ state: 'kept', epoch: 1 });
+  });
+
+  test.each([
+    ['denied', (id: string) => fleet.approvals.deny(id, 'no', { answeredBy: 'bob' }), 'bob denied it: no', 600_000],
+    ['not answered in time', async () => {}, /^Nobody answered its question in time/, 300],
+  ] as const)(
+    'ends with the failure of its first attempt when the second is %s',
+    async (_how, answer, refused, approvalTimeoutMs) => {
+      const session = await open({ approvalTimeoutMs });
+      const command = await session.submit('denied once');
+      await answer((await asked(session)).id);
+      const result = await command.result();
+      expect(result).toMatchObject({ ...FIRST, shell: { state: 'kept', epoch: 1 } });
+      expect(result.refused).toMatch(refused);
+      expect(result).not.toHaveProperty('attempts');
+      expect(wider.ran).toEqual([]);
+      expect(await session.run('true')).toMatchObject({ outcome: 'success' });
+    },
+  );
+
+  test('is a cancellation with the output of its first attempt when it is cancelled, or its session closed, meanwhile', async () => {
+    const session = await open();
+    const command = await session.submit('denied once');
+    await asked(session);
+    expect(await command.cancel('enough')).toBe(true);
+    expect(await command.result()).toMatchObject({
+      ...{ outcome: 'cancellation', cancelReason: 'enough', stdout: DENIED, exitCode: null },
+    });
+    const closed = await session.submit('denied once');
+    const { id } = await asked(session);
+    const behind = await session.submit('true');
+    await fleet.approvals.deny(id, undefined, { abort: true });
+    expect(await closed.result()).toMatchObject(FIRST);
+    expect(await behind.result()).toMatchObject({ outcome: 'cancellation', stdout: '' });
+    const last = await session.submit('denied once');
+    await asked(session);
+    await session.close();
+    expect(await last.result()).toMatchObject({ outcome: 'cancellation', stdout: DENIED });
+    expect(wider.ran).toEqual([]);
+  });
+
+  test('is asked about although its first attempt was approved: only exactly that question counts', async () => {
+    const session = await open();
+    const ask = async () => ({ command: await session.submit('denied twice'), first: await asked(session) });
+    const { command, first } = await ask();
+    expect(first).not.toHaveProperty('firstAttempt');
+    await fleet.approvals.approve(first.id, { scope: 'session' });
+    const second = await asked(session, first.id);
+    expect(second.reason).toBe(
+      'Its sandbox has denied its first attempt something. It would run once more, outside. The rule `denied twice` asks about `denied twice`.',
+    );
+    await fleet.approvals.approve(second.id, { scope: 'session' });
+    expect(await command.result()).toMatchObject({ outside: true });
+    // Both were approved for this session.
+    expect(await session.run('denied twice')).toMatchObject({ outside: true, attempts: 2 });
+    const other = await open();
+    const again = await other.submit('denied twice');
+    await fleet.approvals.approve((await asked(other)).id);
+    expect((await asked(other)).firstAttempt).toEqual({ exitCode: 1, output: DENIED });
+    await again.cancel();
+    expect(wider.ran).toHaveLength(2);
+  });
+
+  test('is asked about again by the next host, and its first attempt does not run again', async () => {
+    const session = await open({ idleTimeoutMs: 500 });
+    const command = await session.submit('denied once');
+    const { id } = await asked(session);
+    const before = begun();
+    // The shell is ended, and the question stays.
+    await until(
+      () => session.info(),
+      ({ hostId }) => hostId === null,
+    );
+    expect(await fleet.approvals.list({ sessionId: session.id })).toMatchObject([{ id, state: 'pending' }]);
+    await fleet.approvals.approve(id);
+    const again = await asked(session, id);
+    expect(again.firstAttempt).toEqual({ exitCode: 1, output: DENIED });
+    await fleet.approvals.approve(again.id);
+    expect(await command.result()).toMatchObject({ outside: true, attempts: 2, outcome: 'success' });
+    expect(begun()).toBe(before);
+  });
+
+  test.each([
+    ['never', { approval: 'never' }, false],
+    ['on-request', { approval: 'on-request' }, true],
+    ['reject sandbox questions', { approval: { reject: { sandboxApproval: true } } }, false],
+    ['escalateOnFailure: false', { sandbox: { escalateOnFailure: false } }, true],
+    ['selection: require', { sandbox: { selection: 'require' } }, false],
+  ] as const)(
+    'S3-08, S3-11: is a failure that tells of the denial, and nobody is asked, under %s',
+    async (_name, spec, mayAsk) => {
+      const session = await open(spec);
+      expect(await session.run('denied once')).toMatchObject({
+        ...FIRST,
+        denied: { ...FIRST.denied, mayAsk },
+      });
+      expect(await fleet.approvals.list({ sessionId: session.id })).toEqual([]);
+    },
+  );
+
+  test.each([
+    ['unless-trusted', 'unless-trusted'],
+    ['reject of other questions', { reject: { rules: false } }],
+  ] as const)('S3-11: is asked about a second time under %s', async (_name, approval) => {
+    const session = await open({ approval });
+    const command = await session.submit('denied once');
+    if (approval === 'unless-trusted') await fleet.approvals.approve((await asked(session)).id);
+    await until(
+      () => asked(session),
+      ({ firstAttempt }) => firstAttempt !== undefined,
+    );
+    await command.cancel();
+  });
+
+  test('is a failure where its host has no wider sandbox', async () => {
+    wider.refusal = 'this host has no wider sandbox';
+    const session = await open();
+    const result = await session.run('denied once');
+    expect(result).toMatchObject({ ...FIRST, denied: { ...FIRST.denied, mayAsk: false } });
+    expect(result).not.toHaveProperty('refused');
+  });
+});
+
+describe('S2-01: a command that asks to leave its sandbox', () => {
+  const escalate = { justification: 'it writes to /etc' };
+
+  test('is asked about before it starts, with its justification, and runs outside as its only attempt', async () => {
+    const session = await open({ approval: 'on-request' });
+    const before = begun();
+    const command = await session.submit('write', { escalate });
+    const question = await asked(session);
+    expect(question).toMatchObject({ outside: true, justification: 'it writes to /etc', script: 'write' });
+    expect(question).not.toHaveProperty('firstAttempt');
+    expect([begun(), wider.ran]).toEqual([before, []]);
+    await fleet.approvals.approve(question.id);
+    const result = await command.result();
+    expect(result).toMatchObject({ outcome: 'success', stdout: 'write', outside: true });
+    expect(result).not.toHaveProperty('attempts');
+    expect([begun(), wider.ran.length]).toEqual([before, 1]);
+  });
+
+  test('is a denial when a person says no, and where nothing may be asked', async () => {
+    const session = await open({ approval: 'on-request' });
+    const command = await session.submit('write', { escalate });
+    await fleet.approvals.deny((await asked(session)).id);
+    expect(await command.result()).toMatchObject({ outcome: 'denial', reason: 'approver' });
+    expect(await (await open({ approval: 'never' })).run('write', { escalate })).toMatchObject({ outcome: 'denial' });
+    expect(await (await fleet.session('omitted')).run('write', { escalate })).toMatchObject({
+      ...{ outcome: 'denial', reason: 'policy' },
+      stderr: 'Denied: It asks to leave the sandbox, and nothing may be asked.\n',
+    });
+    expect(wider.ran).toEqual([]);
+  });
+
+  test('S2-10: is refused before anybody is asked where its host has no wider sandbox', async () => {
+    wider.refusal = 'this host has no wider sandbox';
+    const session = await open({ approval: 'on-request' });
+    expect(await session.run('write', { escalate })).toMatchObject({
+      ...{ outcome: 'error', error: { code: 'SANDBOX_UNAVAILABLE' } },
+    });
+    expect(await fleet.approvals.list({ sessionId: session.id })).toEqual([]);
+  });
+});
