@@ -240,6 +240,10 @@ class DockerSandboxes implements Sandboxes {
     await abortable(this.#images.pull(image), signal);
   }
 
+  missingRuntimes(): string[] {
+    return this.#runtimes.lacking(this.#options.allowances.runtimes ?? []);
+  }
+
   problem(): string | undefined {
     return this.#engine.problem ?? this.#disks.problem;
   }
