@@ -108,6 +108,19 @@ test('a uid of its own has a name, a home and a workspace; no spec chooses it, a
   await expect(start(next)).rejects.toMatchObject(unavailable);
 });
 
+test('a session that is refused for its workspace or its image keeps no uid', async () => {
+  const uids = { first: 200_300, last: 200_300 };
+  const usual = { images: 'any' as const, defaultImage: inject('sessionImage'), users: [] };
+  const bounds = { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 };
+  const sandboxes = await open({ uids, allowances: { ...usual, bounds, workspaces: [folder] } });
+  await expect(start(sandboxes, { workspace: join(folder, 's') })).rejects.toMatchObject({
+    code: 'SANDBOX_UNAVAILABLE',
+    message: expect.stringContaining('list this very folder'),
+  });
+  await expect(start(sandboxes, { image: 'nowhere.invalid/nothing:1' })).rejects.toThrow('is not on this host');
+  expect(await (await start(sandboxes)).run('id -u')).toBe('200300\n');
+});
+
 test('over a socket the file of users is mounted, read-only', async () => {
   const sandboxes = await open({ transport: 'socket', uids: { first: 200_200, last: 200_201 } });
   const sandbox = await sandboxes.create(refOf(), sessionSpecSchema.parse({}));
