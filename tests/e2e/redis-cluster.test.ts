@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Session } from '@shellfleet/client';
+import type { Command, Session } from '@shellfleet/client';
 import { fleetKeys, sessionKeys } from '@shellfleet/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
@@ -79,6 +79,33 @@ test('a batch spreads over the nodes, each task once', async () => {
   const outputs: Record<string, string | undefined> = {};
   for await (const { id, results } of stack.fleet.batch(tasks, { concurrency: 8 })) outputs[id] = results[0]?.stdout;
   expect(outputs).toEqual(Object.fromEntries(tasks.map(({ id }, index) => [id, `${index}\n`])));
+});
+
+test('sessions on every node ask one question; its answer, its approval and the revocation reach all of them', async () => {
+  const ids = await Promise.all(own.nodes.map((node) => idOn(node, 'asking')));
+  const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id, { approval: 'unless-trusted' })));
+  const submit = () => Promise.all(sessions.map((session) => session.submit('touch asked')));
+  const outcomesOf = async (commands: Command[]) =>
+    (await Promise.all(commands.map((command) => command.result()))).map(({ outcome }) => outcome);
+  const untilAllAsk = async () => {
+    const [question] = await until(
+      () => stack.fleet.approvals.list(),
+      ([one]) => one?.count === ids.length,
+    );
+    return question?.id ?? '';
+  };
+  const first = await submit();
+  const id = await untilAllAsk();
+  await stack.fleet.approvals.approve(id, { scope: 'prefix' });
+  const all = (outcome: string) => ids.map(() => outcome);
+  expect(await outcomesOf(first)).toEqual(all('success'));
+  expect(await outcomesOf(await submit())).toEqual(all('success'));
+  await stack.fleet.approvals.revoke(id);
+  const last = await submit();
+  await stack.fleet.approvals.deny(await untilAllAsk());
+  expect(await outcomesOf(last)).toEqual(all('denial'));
+  expect((await Promise.all(ids.map((session) => inspect.broken(session)))).flat()).toEqual([]);
+  await Promise.all(sessions.map((session) => session.close()));
 });
 
 test('worker and producer have at most five connections each to every node', async () => {

@@ -119,10 +119,11 @@ test.each(['SIGINT', 'SIGKILL'] as const)(
   },
 );
 
-test('a worker that cannot start ends npm start with its reason, and nothing is left', async () => {
+test('a worker whose settings are not valid ends npm start with its reason and exit code 2, and nothing is left (case 76)', async () => {
   const wrong = { ...env, SHELLFLEET_WORKSPACES: 'not/absolute' };
-  const { stderr } = await run(shellfleet, ['up'], { env: wrong }).catch((error) => error);
+  const { stderr, code } = await run(shellfleet, ['up'], { env: wrong }).catch((error) => error);
   expect(stderr).toMatch(/SHELLFLEET_WORKSPACES/);
+  expect(code).toBe(2);
   expect(stderr).not.toContain('is started again');
   expect(await leftOver()).toEqual(NOTHING);
 });

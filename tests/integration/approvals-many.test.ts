@@ -53,7 +53,7 @@ const endsOf = async (commands: readonly Command[]) => {
 };
 const shown = async () => (await fleet.approvals.list()).map(({ script, count }) => `${script}: ${count}`).sort();
 
-test('1000 sessions ask one of two questions: both are shown, no slot is busy, and a kill of Redis and a restart of every worker change nothing; one answer lets 500 go on, another ends 500', {
+test('1000 sessions ask one of two questions: both are shown, no slot is busy, and a kill of Redis and a restart of every worker change nothing; one answer lets 500 go on, another ends 500, and once the first is revoked none of the 500 starts another', {
   timeout: 120_000,
 }, async () => {
   const [left, right] = [await open('left', 500), await open('right', 500)];
@@ -72,9 +72,13 @@ test('1000 sessions ask one of two questions: both are shown, no slot is busy, a
   expect(await fleet.approvals.list()).toEqual(before);
   expect(begun()).toBe(0);
   const idOf = (script: string) => before.find((approval) => approval.script === script)?.id ?? '';
-  await fleet.approvals.approve(idOf('ask left'));
+  await fleet.approvals.approve(idOf('ask left'), { scope: 'session' });
   await fleet.approvals.deny(idOf('ask right'));
   expect(await endsOf(commands[1])).toEqual(['denial']);
   expect(await endsOf(commands[0])).toEqual(['success']);
+  expect(begun()).toBe(500);
+  await fleet.approvals.revoke(idOf('ask left'));
+  await submitAll(left, 'ask left');
+  await until(shown, (list) => list.join() === 'ask left: 500', 60_000);
   expect(begun()).toBe(500);
 });

@@ -90,7 +90,8 @@ test('a question is announced once for the fleet, as `list` shows it, signed, ho
 });
 
 test('a receiver that fails gets the question again, and approvals go on without it', async () => {
-  receiver.status = 500;
+  // It never answers.
+  receiver.status = undefined;
   const session = await open('s');
   const answered = await session.submit('ask and be answered');
   const [question] = await untilPending(1);
@@ -100,6 +101,7 @@ test('a receiver that fails gets the question again, and approvals go on without
   // An answered question is announced no more.
   expect(await isDue()).toBe(false);
 
+  receiver.status = 500;
   const waits = await session.submit('ask and wait');
   await until(scripts, (all) => all.filter((script) => script === 'ask and wait').length >= 2);
   const warnings = (
@@ -129,6 +131,15 @@ test('a question is announced by the next worker, when there was no receiver and
   await until(scripts, ({ length }) => length > 0);
   await until(isDue, (due) => !due);
   expect(new Set(scripts())).toEqual(new Set(['ask before the restart']));
+});
+
+test('many questions are announced, a few at a time', async () => {
+  const asked = Array.from({ length: 24 }, (_, index) => `ask ${index}`);
+  await Promise.all(asked.map(async (script, index) => (await open(`s${index}`)).submit(script)));
+  await until(scripts, ({ length }) => length === asked.length);
+  expect(scripts().sort()).toEqual(asked.sort());
+  // Of two hosts.
+  expect(receiver.mostAtOnce).toBeLessThanOrEqual(8);
 });
 
 test('logs name the host of the webhook, and nothing else of its address', async () => {

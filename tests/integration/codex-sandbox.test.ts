@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { launcherPath } from '@shellfleet/keeper';
@@ -164,6 +164,37 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
     const next = await boxes.connect(found.sandbox, 2);
     expect((await next.run('echo $kept; fn here')).out).toBe('yes\nfn here\n');
     await restarted.close();
+  });
+
+  test('a sandbox beside that of a session has its workspace and a wider wall, and no worker takes it for its own (S3-25)', async () => {
+    const own = await boxes.start({ sandbox: { mode: 'read-only' } });
+    const outer = sessionSpecSchema.parse({ policy: 'codex', sandbox: { mode: 'workspace-write', network: 'full' } });
+    const allowances = { modes: ['workspace-write' as const], networks: ['full' as const], hosts: [] };
+    const beside = { sandboxId: own.sandbox.id, allowances };
+    const sandbox = await boxes.sandboxes.create(own.sandbox.session, outer, { beside });
+    try {
+      const wide = await boxes.connect(sandbox, 1, true);
+      expect((await own.client.run('touch here')).err).toMatch(/Read-only file system/);
+      expect(await wide.run('pwd; echo wide >here')).toMatchObject({ code: 0, out: '/workspace\n' });
+      expect((await own.client.run('cat here')).out).toBe('wide\n');
+      const server = createServer((client) => client.end('reached'));
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const reach = `exec 3<>/dev/tcp/127.0.0.1/${(server.address() as AddressInfo).port} && cat <&3`;
+      expect((await own.client.run(`(${reach})`)).code).not.toBe(0);
+      expect((await wide.run(`(${reach})`)).out).toBe('reached');
+      server.close();
+      // As the next worker looks for them.
+      const next = await createHostSandboxes(boxes.options);
+      const found = await next.list();
+      await next.close();
+      const states = found.map(({ sandbox: { id }, state }) => [id, state]);
+      expect(states).toContainEqual([own.sandbox.id, 'running']);
+      expect(states).toContainEqual([sandbox.id, 'beside']);
+    } finally {
+      await sandbox.remove();
+    }
+    expect(await boxes.filesOf(sandbox)).toEqual([]);
+    expect((await own.client.run('cat here')).out).toBe('wide\n');
   });
 
   test('a worker without root has it too, as its own user', async () => {

@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
-import { createDockerSandboxes, type DockerSandboxesOptions, type Sandboxes } from '@shellfleet/worker';
+import { createDockerSandboxes, type DockerSandboxesOptions, type Sandbox, type Sandboxes } from '@shellfleet/worker';
 import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
@@ -27,7 +27,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function open(changed: Partial<DockerSandboxesOptions>): Promise<Sandboxes> {
+async function open({
+  workspaces = [],
+  ...changed
+}: Partial<DockerSandboxesOptions> & { workspaces?: string[] }): Promise<Sandboxes> {
   const sandboxes = await createDockerSandboxes({
     namespace: `test-uids-${process.pid}`,
     hostId: 'one',
@@ -40,7 +43,7 @@ async function open(changed: Partial<DockerSandboxesOptions>): Promise<Sandboxes
       images: 'any',
       defaultImage: inject('sessionImage'),
       users: [],
-      workspaces: [],
+      workspaces,
       bounds: { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 },
     },
     ...changed,
@@ -49,11 +52,15 @@ async function open(changed: Partial<DockerSandboxesOptions>): Promise<Sandboxes
   return sandboxes;
 }
 
+/** That of the session image. */
+const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 let sessions = 0;
 const refOf = () => ({ namespace: `test-uids-${process.pid}`, tenant: 'acme', session: `s${sessions++}` });
 
-async function start(sandboxes: Sandboxes, spec: SessionSpec = {}) {
-  const sandbox = await sandboxes.create(refOf(), sessionSpecSchema.parse(spec));
+async function start(sandboxes: Sandboxes, spec: SessionSpec = {}, own?: Sandbox) {
+  const beside = own && { sandboxId: own.id, allowances: { modes: [], networks: [], hosts: [] } };
+  const options = beside === undefined ? {} : { beside };
+  const sandbox = await sandboxes.create(own?.session ?? refOf(), sessionSpecSchema.parse(spec), options);
   if (sandbox.link.type !== 'attach') throw new Error('these tests talk over attach');
   const stream = await sandbox.link.open();
   await sandbox.start();
@@ -108,17 +115,37 @@ test('a uid of its own has a name, a home and a workspace; no spec chooses it, a
   await expect(start(next)).rejects.toMatchObject(unavailable);
 });
 
+test('a container beside that of a session has its uid and its folder, programs of the image alone, and is found as such (S3-25)', async () => {
+  const workspace = join(folder, 'ws');
+  await mkdir(workspace, { mode: 0o755 });
+  await chown(workspace, 200_300, 200_300);
+  const sandboxes = await open({ uids: { first: 200_300, last: 200_301 }, workspaces: [workspace] });
+  const spec = { workspace, sandbox: { mode: 'read-only' as const } };
+  const own = await start(sandboxes, spec);
+  const wide = await start(sandboxes, { workspace }, own.sandbox);
+  const look = 'id -u; echo $PATH; touch /workspace/x 2>/dev/null && ls /workspace';
+  expect(await own.run(look)).toBe(`200300\n${USUAL_PATH}\n`);
+  expect(await wide.run(look)).toBe(`200300\n${USUAL_PATH}\nx\n`);
+  const states = (await (await open({ uids: { first: 200_300, last: 200_301 } })).list()).map(({ sandbox, state }) => [
+    sandbox.id,
+    state,
+  ]);
+  expect(states).toContainEqual([own.sandbox.id, 'running']);
+  expect(states).toContainEqual([wide.sandbox.id, 'beside']);
+  // Its end gives no uid away that the session still has.
+  await wide.sandbox.remove();
+  expect(await (await start(sandboxes)).run('id -u')).toBe('200301\n');
+  await expect(start(sandboxes)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+});
+
 test('a session that is refused for its workspace or its image keeps no uid', async () => {
-  const uids = { first: 200_300, last: 200_300 };
-  const usual = { images: 'any' as const, defaultImage: inject('sessionImage'), users: [] };
-  const bounds = { memoryBytes: 2 ** 40, cpus: 64, pids: 4096 };
-  const sandboxes = await open({ uids, allowances: { ...usual, bounds, workspaces: [folder] } });
+  const sandboxes = await open({ uids: { first: 200_400, last: 200_400 }, workspaces: [folder] });
   await expect(start(sandboxes, { workspace: join(folder, 's') })).rejects.toMatchObject({
     code: 'SANDBOX_UNAVAILABLE',
     message: expect.stringContaining('list this very folder'),
   });
   await expect(start(sandboxes, { image: 'nowhere.invalid/nothing:1' })).rejects.toThrow('is not on this host');
-  expect(await (await start(sandboxes)).run('id -u')).toBe('200300\n');
+  expect(await (await start(sandboxes)).run('id -u')).toBe('200400\n');
 });
 
 test('over a socket the file of users is mounted, read-only', async () => {

@@ -6,6 +6,7 @@ import {
   expireQuestions,
   findAnswer,
   forgetAnnouncement,
+  forgetAskingTenant,
   forgetDecided,
   isAnswerWaiting,
   putOffAnnouncement,
@@ -14,7 +15,7 @@ import {
   withdrawAskers,
   writeAnswer,
 } from '@shellfleet/mailbox';
-import { type ApprovalKeys, approvalGrantKey, approvalKeys } from '@shellfleet/protocol';
+import { type ApprovalKeys, approvalGrantKey, approvalKeys, fleetKeys } from '@shellfleet/protocol';
 import { beforeEach, expect, test } from 'vitest';
 import { newNamespace } from '../support/mailbox-session.ts';
 import { redis } from '../support/open-mailbox.ts';
@@ -189,6 +190,14 @@ test('nothing of approvals outlives the retention, but for those of a prefix tha
   expect((await redis.zrange(keys.grants, '0', '-1')).sort()).toEqual(['1', '2', '3', '7'].map((nonce) => idOf(nonce)));
   await answer('revoke', idOf('1'));
   expect((await lasting()).sort()).toEqual(['answers', 'decided']);
+  const { asking } = fleetKeys(keys.namespace);
+  const score = async () => (await redis.zscore(asking, keys.tenant)) ?? '';
+  await writeAnswer(redis, keys, 'sealed answer');
+  await forgetAskingTenant(redis, keys, await score());
+  expect([await redis.xlen(keys.answers), await score()]).toEqual([1, '']);
+  await redis.xtrim(keys.answers, 'MAXLEN', 0);
+  await forgetAskingTenant(redis, keys, await score());
+  expect(await lasting()).toEqual(['decided']);
 });
 
 test('a tenant has at most so many questions, and a session that was denied four times in a row is not asked for a while', async () => {

@@ -33,11 +33,12 @@ interface Options {
   id: string;
   slots?: number;
   rules?: Rules;
+  pendingPerTenant?: number;
   webhook?: { url: URL; secret: string };
 }
 
 export async function startFakeShellWorker(options: Options): Promise<FakeShellWorker> {
-  const { redisUrl, namespace, sealKey, id, slots = 8, rules = ASKING, webhook } = options;
+  const { redisUrl, namespace, sealKey, id, slots = 8, rules = ASKING, pendingPerTenant, webhook } = options;
   const connected = await connectRedis(redisUrl, 'host', `worker:${id}`);
   const sandboxes = new FakeSandboxes();
   const log = { append: async () => {}, async *restore() {} };
@@ -65,7 +66,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
       heads: () => new Map(),
       close: async () => {},
     },
-    approvals: { webhook },
+    approvals: { webhook, ...(pendingPerTenant === undefined ? {} : { pendingPerTenant }) },
     logger: logErrorsInto(lines),
     onReplaced: () => {},
   });
@@ -82,7 +83,7 @@ const PREPARATION = 1;
 export const newFleet = () => ({ namespace: `a-${ulid().toLowerCase()}`, sealKey: randomBytes(32).toString('base64') });
 
 /** Asks about every command that begins with `ask`, forbids `forbid`, and admits the rest. The amendment is the first two words. */
-const ASKING: Rules = {
+export const ASKING: Rules = {
   digest: 'asking',
   decideOpening: () => ({ type: 'allowed' }),
   refuseTerminal: () => undefined,

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 
 interface Received {
   headers: IncomingHttpHeaders;
@@ -15,6 +16,8 @@ export interface WebhookReceiver extends AsyncDisposable {
   received: Received[];
   status: number | undefined;
   headers: Record<string, string>;
+  /** The most requests that were not answered at a time. */
+  mostAtOnce: number;
 }
 
 /** `port`: default: a free one. */
@@ -23,16 +26,22 @@ export async function startWebhookReceiver(port = 0): Promise<WebhookReceiver> {
     received: [],
     status: 204,
     headers: {},
+    mostAtOnce: 0,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
     },
   };
+  let atOnce = 0;
   const server = createServer(async (request, response) => {
     const body = await text(request).catch(() => undefined);
     if (body === undefined) return;
+    atOnce += 1;
+    receiver.mostAtOnce = Math.max(receiver.mostAtOnce, atOnce);
     receiver.received.push({ headers: request.headers, path: request.url ?? '', body });
+    await delay(20);
+    atOnce -= 1;
     if (receiver.status !== undefined) response.writeHead(receiver.status, receiver.headers).end();
   });
   server.listen(port, '127.0.0.1');

@@ -54,6 +54,20 @@ test('without any of them, the error names the next step', async () => {
   });
 });
 
+test.each(['no key', '/absent/key.pem', 'SHA256:AAAA'])(
+  'the signing key %j is refused with how to make one, and is not repeated (case 67)',
+  async (signingKey) => {
+    const refused = resolveSettings({ redisUrl: 'redis://r', sealKeys: ['x'], signingKey }, env);
+    const error = (await refused.catch((thrown: unknown) => thrown)) as Error;
+    expect(error).toMatchObject({
+      code: 'COMMAND_INVALID',
+      message: expect.stringMatching(/signingKey must be an Ed25519 private key .*openssl genpkey/),
+      context: { issues: [{ path: 'signingKey', message: expect.any(String) }] },
+    });
+    expect(error.message).not.toContain(signingKey);
+  },
+);
+
 test('the file is for its user alone, and is read back as it was written', async () => {
   const path = await writeFleetFile(file, env);
   expect(path).toBe(fleetFilePath(env));

@@ -130,3 +130,28 @@ test('an error, a loss and a cancellation are named, with the output so far; los
   expect(toModelText(result('lost')).text).toMatch(/^Error: The host was lost/);
   expect(toModelText(result('denial')).text).toBe('Error: The command was not run.');
 });
+
+test('S2-01, S2-17: a denial by the sandbox is told apart from a failure of the command, with the way to ask for more', () => {
+  const line = 'touch: /etc/a: Read-only file system';
+  const denied = { what: 'files', line, mayAsk: true } as const;
+  const failure = { stderr: `${line}\n`, denied };
+  expect(toModelText(result('failure', failure)).text).toBe(
+    `[stderr] ${line}\n\nExit code: 1\n\nThe sandbox seems to have denied it access to a file: ${line}\nTo ask for it to run outside the sandbox, submit it again with escalate and a justification.`,
+  );
+  expect(toModelText(result('failure', { ...failure, denied: { ...denied, mayAsk: false } })).text).toBe(
+    `[stderr] ${line}\n\nExit code: 1\n\nThe sandbox seems to have denied it access to a file: ${line}`,
+  );
+  expect(toModelText(result('failure', { ...failure, refused: 'ada denied it' })).text).toMatch(
+    /\nIt did not run outside the sandbox: ada denied it$/,
+  );
+});
+
+test('S3-16: what ran outside the sandbox says so, with the first attempt inside', () => {
+  expect(toModelText(result('success', { stdout: 'ok\n', outside: true })).text).toBe(
+    'ok\n\nIt ran outside the sandbox.',
+  );
+  const firstAttempt = { exitCode: 2, output: 'Read-only file system\n' };
+  expect(toModelText(result('success', { stdout: 'ok\n', outside: true, attempts: 2, firstAttempt })).text).toBe(
+    'ok\n\nIt ran outside the sandbox. Its first attempt, inside, ended with exit code 2:\nRead-only file system',
+  );
+});

@@ -1,4 +1,4 @@
-import { describeBlocked, type OutputOptions, type Result } from '@shellfleet/protocol';
+import { describeBlocked, describeDenied, type OutputOptions, type Result } from '@shellfleet/protocol';
 
 /** What a text for a model says beyond the Result. */
 export interface ModelTextOptions {
@@ -97,13 +97,31 @@ function cuts(
   return [...(truncated.lines ? [lines] : []), ...(truncated.bytes ? [bytes] : [])];
 }
 
-function footer({ outcome, exitCode, signal, shell }: Result): string[] {
+function footer(result: Result): string[] {
+  const { outcome, exitCode, signal, shell } = result;
   const ended = signal === null ? `Exit code: ${exitCode}` : `Ended by ${signal}`;
   const state = shell.state === 'lost' ? 'was lost' : 'was kept in part';
   return [
     ...(outcome === 'failure' ? [ended] : []),
+    ...aboutSandbox(result),
     ...(shell.state === 'kept' ? [] : [`The state of the shell ${state}${shell.reason ? `: ${shell.reason}` : ''}.`]),
   ];
+}
+
+/** What the sandbox did to it, and how a model asks to leave it. */
+function aboutSandbox({ denied, refused, outside, firstAttempt }: Result): string[] {
+  const ask = 'To ask for it to run outside the sandbox, submit it again with escalate and a justification.';
+  if (denied !== undefined) {
+    const next =
+      refused === undefined ? (denied.mayAsk ? [ask] : []) : [`It did not run outside the sandbox: ${refused}`];
+    return [[describeDenied(denied), ...next].join('\n')];
+  }
+  if (outside === undefined) return [];
+  const first =
+    firstAttempt === undefined
+      ? []
+      : [`Its first attempt, inside, ended with exit code ${firstAttempt.exitCode}:\n${firstAttempt.output.trimEnd()}`];
+  return [['It ran outside the sandbox.', ...first].join(' ')];
 }
 
 /** Lines of both streams in the order in which they were received, those of stderr marked. When the order is not known: stdout, then stderr. */

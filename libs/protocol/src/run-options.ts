@@ -73,7 +73,8 @@ export interface RunOptionsInput extends ExecutionOptions {
    */
   startDeadlineMs?: number | undefined;
   /**
-   * Asks to run outside the sandbox. No host has a wider sandbox yet: the outcome is `error` (SANDBOX_UNAVAILABLE), or `denial` where the rules forbid the command.
+   * Asks to run outside the sandbox, once: in a shell of its own, in the wider sandbox that the operator of the host has named. A person is asked, unless the operator's rules
+   * allow it. Where nothing may be asked the outcome is `denial`; without a wider sandbox it is `error` (SANDBOX_UNAVAILABLE).
    * @default it runs inside
    * @limit a justification of 1 to 1,024 characters
    */

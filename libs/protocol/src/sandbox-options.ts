@@ -30,7 +30,7 @@ export interface SandboxOptions {
    */
   selection?: 'auto' | 'require' | 'forbid' | undefined;
   /**
-   * Whether a command that the sandbox has denied something may ask for a second attempt outside it. No host has a wider sandbox yet, so it has no effect.
+   * Whether a command that the sandbox has denied something may be attempted a second time outside it, when the session's `approval` asks and a person allows it.
    * @default true
    */
   escalateOnFailure?: boolean | undefined;

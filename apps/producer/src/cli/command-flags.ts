@@ -11,6 +11,7 @@ export interface CommandFlags extends SessionFlags {
   env?: Record<string, string>;
   cwd?: string;
   idempotencyKey?: string;
+  escalate?: string;
   json?: boolean;
 }
 
@@ -31,6 +32,9 @@ export function addCommandFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
       new Option('--idempotency-key <key>', "a second submit with this key gets the first one's Result").env(
         'SHELLFLEET_IDEMPOTENCY_KEY',
       ),
+    )
+    .addOption(
+      new Option('--escalate <why>', 'ask to run outside the sandbox of the session').env('SHELLFLEET_ESCALATE'),
     )
     .addOption(jsonFlag())
     .addOption(new Option('-t, --tty').hideHelp());
@@ -53,6 +57,7 @@ export function toRunOptions(flags: CommandFlags): RunOptions {
     ...(flags.env === undefined ? {} : { env: flags.env }),
     ...(flags.cwd === undefined ? {} : { cwd: flags.cwd }),
     ...(flags.idempotencyKey === undefined ? {} : { idempotencyKey: flags.idempotencyKey }),
+    ...(flags.escalate === undefined ? {} : { escalate: { justification: flags.escalate } }),
     ...(flags.stdin ? { stdin: process.stdin } : {}),
   };
 }

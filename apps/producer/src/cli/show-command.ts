@@ -1,5 +1,5 @@
 import type { Command, OmittedBecause, OutputChunk, Result, Session, ShellfleetError } from '@shellfleet/client';
-import { describeBlocked } from '@shellfleet/protocol';
+import { describeBlocked, describeDenied } from '@shellfleet/protocol';
 import type { Context } from './context.ts';
 import { CANCELLED, exitCodeOfResult, exitCodeOfSignal, OURS } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
@@ -94,6 +94,9 @@ export async function showResult(context: Context, result: Result, json: boolean
     terminal.say(`${result.commandId} was cancelled: ${result.cancelReason}.`);
   else if (result.outcome === 'lost')
     terminal.say(`${whatWasLost(result)}, so it is not known whether it took effect.`);
+  if (result.denied !== undefined) terminal.say(describeDenied(result.denied));
+  if (result.refused !== undefined) terminal.say(`It did not run outside the sandbox: ${result.refused}`);
+  if (result.outside) terminal.say(`${result.commandId} ran outside the sandbox of its session.`);
   if (result.shell.state !== 'kept' && result.outcome !== 'error') {
     const { state, reason } = result.shell;
     terminal.say(

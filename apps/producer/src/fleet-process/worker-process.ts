@@ -2,9 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withResolvers } from '@shellfleet/concurrency';
+import { ShellfleetError } from '@shellfleet/protocol';
 import { type RecordedProcess, recordProcess } from '@shellfleet/setup';
 import { workerProgram } from './worker-program.ts';
 
+/** The exit code of a worker whose settings are not valid. */
+const WRONG_SETTING = 2;
 /** Exponential backoff of restarts: doubles up to the longest pause, and is reset when a worker has lived for the reset time. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
@@ -56,8 +59,8 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
   async function run(): Promise<void> {
     for (let pauseMs = FIRST_PAUSE_MS; !stopping; ) {
       const startedAt = Date.now();
-      const reason = await runOnce();
-      ready.reject(new Error(reason));
+      const { reason, code } = await runOnce();
+      ready.reject(code === WRONG_SETTING ? new ShellfleetError('COMMAND_INVALID', reason) : new Error(reason));
       // One that was never ready is not started again: the fleet's start fails with its reason.
       if (stopping || !wasReady) return;
       if (Date.now() - startedAt > RESET_AFTER_MS) pauseMs = FIRST_PAUSE_MS;
@@ -67,7 +70,7 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
     }
   }
 
-  async function runOnce(): Promise<string> {
+  async function runOnce(): Promise<{ reason: string; code: number | null }> {
     // Detached, so that a Ctrl-C in the terminal reaches the supervisor only. It decides which signal the worker gets.
     child = spawn(process.execPath, workerProgram('main'), {
       env,
@@ -89,6 +92,6 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
     });
     const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
     const said = Buffer.concat(errors).toString('utf8').trim().split('\n').at(-1);
-    return said || `it ended with ${signal ?? `exit code ${code}`}`;
+    return { reason: said || `it ended with ${signal ?? `exit code ${code}`}`, code };
   }
 }

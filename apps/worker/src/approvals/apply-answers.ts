@@ -58,7 +58,10 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
     return false;
   };
   const opened = openAnswer(sealed, keys, sealer);
-  if (opened === undefined) return refuse('it is not an answer that a process of this fleet has written');
+  if (opened === undefined)
+    return refuse(
+      `it is not an answer that ${sealer.verifies ? 'an approver of the tenant' : 'a process of this fleet'} has written`,
+    );
   const { answer, signature } = opened;
   const pending = answer.type === 'revoke' ? undefined : await readQuestion(redis, keys, answer.id);
   // It was answered or has ended meanwhile; perhaps another host has applied this very answer.

@@ -86,13 +86,17 @@ async function lookAfterTenant(tenant: string, score: string, nowMs: number, dep
   if ((await redis.xlen(keys.answers)) > 0) await approvals.apply(tenant);
   if ((await expireQuestions(redis, keys)) > 0) await tellDecided(keys, deps);
   else await tellDecided(keys, deps, nowMs - TELL_AGAIN_AFTER_MS);
-  const [pending, decided] = await Promise.all([redis.zcard(keys.pending), redis.zcard(keys.decided)]);
+  const [pending, decided, answers] = await Promise.all([
+    redis.zcard(keys.pending),
+    redis.zcard(keys.decided),
+    redis.xlen(keys.answers),
+  ]);
   if (pending > 0) await withdrawGone(keys, pending, deps);
   const known = memory.get(tenant);
   const seen = known?.score === score ? known : { score, since: performance.now() };
   memory.set(tenant, seen);
-  if (pending === 0 && decided === 0 && performance.now() - seen.since > FORGET_AFTER_MS)
-    await forgetAskingTenant(redis, fleet.asking, tenant, score);
+  if (pending + decided + answers === 0 && performance.now() - seen.since > FORGET_AFTER_MS)
+    await forgetAskingTenant(redis, keys, score);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -78,6 +79,29 @@ test.each([
 ])('refuses %j with the file, the line, the field and what is allowed', (text, message) => {
   expect(() => readFile(text)).toThrow(ConfigError);
   expect(() => readFile(text)).toThrow(`SHELLFLEET_CONFIG: ${path}, ${message}`);
+});
+
+test('refuses keys that are none, without an owner, or of both a producer and an approver (case 67)', () => {
+  const publicKey = generateKeyPairSync('ed25519').publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
+  const ofRsa = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'der', type: 'spki' });
+  const read = (key: string, more = '') =>
+    readFile(`keys:\n  producers:\n    - { id: ci, tenants: [t], publicKey: ${key} }\n${more}`).keys;
+  expect(read(publicKey)).toMatchObject({ producers: [{ id: 'ci', tenants: ['t'] }], approvers: [] });
+  for (const wrong of ['none', ofRsa.toString('base64')])
+    expect(() => read(wrong)).toThrow(
+      'line 3: keys.producers[0].publicKey must be an Ed25519 public key as PEM or base64',
+    );
+  const approver = (fields: string) => `  approvers:\n    - { ${fields} }`;
+  expect(() => read(publicKey, approver(`id: ada, tenants: [t], publicKey: ${publicKey}`))).toThrow(
+    'line 5: keys.approvers[0].publicKey is listed twice; a key has one owner, and is either a producer’s or an approver’s',
+  );
+  expect(() => read(publicKey, approver(`id: ada, tenants: [], publicKey: ${publicKey}`))).toThrow(
+    "must name a tenant, or '*'",
+  );
+  expect(() => read(publicKey, approver(`tenants: [t], publicKey: ${publicKey}`))).toThrow(
+    'keys.approvers[0].id must be a string',
+  );
+  expect(() => read(publicKey, '  alg: none')).toThrow('it has the unknown field');
 });
 
 test('a file that is not there is named', () => {

@@ -27,8 +27,9 @@ test('leaves out what chooses programs and libraries, what a shell reads or does
     'SHELLOPTS',
   ];
   const shells = ['BASHOPTS', 'BASH_XTRACEFD', 'PROMPT_COMMAND', 'GCONV_PATH', '_', 'PWD', 'OLDPWD', 'UID', '__sf_dir'];
+  const own = ['CODEX_HOME', 'CODEX_SANDBOX', 'CODEX_SANDBOX_NETWORK_DISABLED'];
   const functions = ['BASH_FUNC_git%%=() { echo; }', 'BASH_FUNC_ls()=() { :; }', 'a-b=1', '1A=1', '=x', 'none'];
-  const given = [...dropped, ...shells].map((name) => `${name}=/workspace/x`);
+  const given = [...dropped, ...shells, ...own].map((name) => `${name}=/workspace/x`);
   expect(envOf(...given, ...functions, 'HOME=/workspace', 'PATHS=1')).toEqual({ HOME: '/workspace', PATHS: '1' });
 });
 

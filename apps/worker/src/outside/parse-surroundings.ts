@@ -12,8 +12,8 @@ export interface Surroundings {
 const LONGEST_PATH_BYTES = 4_096;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Set by every shell itself. */
-const OF_THE_SHELL = ['_', 'PWD', 'OLDPWD', 'SHLVL', 'PPID', 'UID', 'EUID'];
+/** Set by every shell and by every sandbox itself. */
+const ITS_OWN = ['_', 'PWD', 'OLDPWD', 'SHLVL', 'PPID', 'UID', 'EUID', 'CODEX_HOME'];
 
 /** Undefined when it is not what the script of readSurroundings prints. `mark`: what that printed around it. */
 export function parseSurroundings(printed: Buffer, mark: string): Surroundings | undefined {
@@ -34,9 +34,8 @@ function toVariable(pair: string | undefined): [string, string][] {
   if (pair === undefined) return [];
   const at = pair.indexOf('=');
   const name = pair.slice(0, at);
-  return at < 1 || !NAME.test(name) || isUnsafe(name) || OF_THE_SHELL.includes(name)
-    ? []
-    : [[name, pair.slice(at + 1)]];
+  const isItsOwn = ITS_OWN.includes(name) || name.startsWith('CODEX_SANDBOX');
+  return at < 1 || !NAME.test(name) || isUnsafe(name) || isItsOwn ? [] : [[name, pair.slice(at + 1)]];
 }
 
 /** Undefined for bytes that are not UTF-8. */

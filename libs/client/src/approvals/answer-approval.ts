@@ -73,7 +73,7 @@ export function sealAnswer({ sealer }: ApprovalsContext, keys: ApprovalKeys, ans
 export function notAccepted(id: string, consequence: string): ShellfleetError {
   return new ShellfleetError(
     'UNAUTHORIZED',
-    `No host accepted the answer to ${id}, ${consequence}. Where keys are configured, an answer is signed by an approver's key.`,
+    `No host accepted the answer to ${id}, ${consequence}. Where keys are configured, sign it with the key of an approver (SHELLFLEET_SIGNING_KEY).`,
     { id },
   );
 }

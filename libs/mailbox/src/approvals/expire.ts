@@ -1,4 +1,4 @@
-import type { ApprovalEnd, ApprovalKeys } from '@shellfleet/protocol';
+import { type ApprovalEnd, type ApprovalKeys, fleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asNumber } from '../reply.ts';
 import { retentionOf } from '../retention.ts';
@@ -8,6 +8,7 @@ import { type Asker, parseAsker, toAsker } from './ask.ts';
 const expireScript = defineApprovalsScript('expire');
 const withdrawScript = defineApprovalsScript('withdraw');
 const forgetScript = defineApprovalsScript('forget-tenant');
+const tidyScript = defineApprovalsScript('tidy');
 
 const ENTRIES_OF_ONE_CALL = 500;
 const EXPIRED = JSON.stringify({ state: 'expired' } satisfies ApprovalEnd);
@@ -47,7 +48,11 @@ export async function isAsking(redis: Redis, keys: ApprovalKeys, asker: Asker): 
   return (await redis.hexists(keys.asked, toAsker(asker)).catch(throwQueueError)) === 1;
 }
 
-/** Removes a tenant that asks nothing from `asking`, unless it has asked since `score` was read. Throws QUEUE_UNAVAILABLE. */
-export async function forgetAskingTenant(redis: Redis, asking: string, tenant: string, score: string): Promise<void> {
-  await runScript(redis, forgetScript, [asking], [tenant, score]);
+/**
+ * Removes a tenant that asks nothing from the list of those that ask, unless it has asked since its `score` was read, and what it has left in
+ * Redis for good. Throws QUEUE_UNAVAILABLE.
+ */
+export async function forgetAskingTenant(redis: Redis, keys: ApprovalKeys, score: string): Promise<void> {
+  await runScript(redis, tidyScript, [keys.questions], [keys.prefix]);
+  await runScript(redis, forgetScript, [fleetKeys(keys.namespace).asking], [keys.tenant, score]);
 }

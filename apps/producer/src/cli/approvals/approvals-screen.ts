@@ -254,8 +254,8 @@ export class ApprovalsScreen {
       `until ${expiresAt.slice(11, 19)}Z`,
       count > 1 ? `${sessionId} +${count - 1}` : sessionId,
       ...(outside ? ['OUTSIDE its sandbox'] : []),
-      reason,
       firstLineOf(approval),
+      reason,
     ];
     return cutText(parts.map(toPrintable).join('  '), columns);
   }

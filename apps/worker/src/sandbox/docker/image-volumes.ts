@@ -4,7 +4,7 @@ import type { DockerPlan } from '@shellfleet/policy';
 import { isSystemFolder, ShellfleetError } from '@shellfleet/protocol';
 import type Docker from 'dockerode';
 import { extract } from 'tar-stream';
-import { isNotFound } from './docker-errors.ts';
+import { isNotFound, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 
 // Volumes that an image declares. The engine would make each on its own disk, where nothing bounds it. A session has a folder in memory there.
@@ -21,7 +21,7 @@ export async function readVolumes(
   const found = await engine
     .call((docker) => docker.getImage(image).inspect())
     .catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
+      if (!isNotFound(error)) throw toShellfleetError(error, 'to look at an image');
     });
   return planVolumes(image, Object.keys(found?.Config?.Volumes ?? {}), workspace?.target);
 }

@@ -1,0 +1,264 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import {
+  createSealer,
+  createSealKey,
+  createSigner,
+  createVerifier,
+  digestOfQuestion,
+  sealPlace,
+  writeAnswer,
+} from '@shellfleet/mailbox';
+import {
+  type ApprovalAnswer,
+  type ApprovalKeys,
+  type AuditEvent,
+  answeredKey,
+  approvalGrantKey,
+  approvalKeys,
+  commandPayloadSchema,
+  type PrefixRule,
+  type StoredQuestion,
+  sessionSpecSchema,
+} from '@shellfleet/protocol';
+import { auditAnswers, HostApprovals, logErrorsInto } from '@shellfleet/worker/test-support';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { newNamespace } from '../support/mailbox-session.ts';
+import { redis } from '../support/open-mailbox.ts';
+
+// What a host makes of answers, of whatever stands in Redis.
+
+const sealKey = createSealKey();
+const [ada, earlier] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')];
+const HOUR_MS = 3_600_000;
+const RULE: PrefixRule = { pattern: ['make', 'all'], decision: 'allow' };
+const ASKED = { reason: 'it asks', amendment: RULE, matchedRules: [] };
+
+let namespace: string;
+let audited: AuditEvent[];
+beforeEach(() => {
+  namespace = newNamespace();
+  audited = [];
+});
+
+const keysOf = (tenant = 't1') => approvalKeys(namespace, tenant);
+const questionOf = (session: string, more: { generation?: string; entryId?: string; script?: string } = {}) => {
+  const { script = 'make all', ...rest } = more;
+  return {
+    ...{
+      tenant: 't1',
+      session,
+      generation: 'g',
+      entryId: 'e',
+      epoch: 1,
+      opens: false,
+      attempt: { number: 1 as const },
+    },
+    outside: { refusal: undefined, sandbox: undefined },
+    payload: commandPayloadSchema.parse({ type: 'command', script, timeoutMs: 1_000, encoding: 'utf8' }),
+    spec: sessionSpecSchema.parse({}),
+    ...rest,
+  };
+};
+
+interface Host {
+  approvals: HostApprovals;
+  ask(session: string, more?: Parameters<typeof questionOf>[1]): Promise<string>;
+  find(session: string, more?: Parameters<typeof questionOf>[1]): Promise<unknown>;
+}
+
+/** `approvers`: the keys that it knows; without them, it takes answers from anybody who has the seal key. */
+function startHost(approvers?: { publicKey: KeyObject }[]): Host {
+  const known = approvers?.map(({ publicKey }) => ({ id: 'ada', tenants: ['*'], publicKey }));
+  const verifier = known && createVerifier({ producers: [], approvers: known }, () => {});
+  const approvals = new HostApprovals({
+    ...{
+      redis,
+      namespace,
+      hostId: 'h1',
+      logger: logErrorsInto([]),
+      mostPending: 10,
+      signal: new AbortController().signal,
+    },
+    sealer: createSealer([sealKey], { verifier }),
+    jobs: { ensure: async () => {} } as never,
+    audit: { note: () => {} },
+    check: auditAnswers({ record: async (_tenant, event) => void audited.push(event) }),
+  });
+  return {
+    approvals,
+    async ask(session, more) {
+      const asked = await approvals.ask(questionOf(session, more), ASKED, { value: (value) => value });
+      if (asked.type !== 'pending') throw new Error(`it is ${asked.type}`);
+      return asked.data.id;
+    },
+    find: (session, more) =>
+      approvals.find(questionOf(session, more), ASKED, (rules) => rules.some(({ pattern }) => pattern[0] === 'make')),
+  };
+}
+
+const DESCRIBED: StoredQuestion = {
+  ...{ sessionId: 's1', commandId: 's1.e', script: 'make all', reason: 'it asks', place: 'policy docker', env: [] },
+  amendment: RULE,
+};
+
+/** Writes an answer as an approver whose clock is `ahead`. */
+async function answer(
+  given: Partial<ApprovalAnswer> & { id: string },
+  {
+    key = ada,
+    aheadMs = 0,
+    asked = DESCRIBED,
+    keys = keysOf(),
+  }: {
+    key?: { privateKey: KeyObject };
+    aheadMs?: number;
+    asked?: StoredQuestion;
+    keys?: ApprovalKeys;
+  } = {},
+): Promise<void> {
+  const signer = createSigner(key.privateKey, () => HOUR_MS + aheadMs);
+  const text = JSON.stringify({
+    ...{ type: 'approve', scope: 'command', answeredBy: 'ada', asked: digestOfQuestion(asked) },
+    ...given,
+  });
+  const sealed = createSealer([sealKey], { signer }).seal(text, sealPlace('approval-answer', keys, { question: '' }));
+  await writeAnswer(redis, keysOf(), sealed);
+}
+
+const GRANTED = { type: 'granted', startBy: expect.any(Number) };
+const OPEN = { type: 'open' };
+
+describe('an answer', () => {
+  test('of an approver is applied and written down, once on how many hosts ever', async () => {
+    const hosts = [startHost([ada]), startHost([ada]), startHost([ada])] as const;
+    const id = await hosts[0].ask('s1');
+    await answer({ id });
+    for (const { approvals } of hosts) await approvals.apply('t1');
+    expect(await hosts[1].find('s1')).toEqual(GRANTED);
+    expect(audited).toEqual([
+      { type: 'answer', question: id, decision: 'approve', answeredBy: 'ada', scope: 'command', approver: 'ada' },
+    ]);
+  });
+
+  test('to a question of one tenant answers none of another, though the question is the same', async () => {
+    const host = startHost([ada]);
+    const id = await host.ask('s1');
+    await answer({ id }, { keys: keysOf('t2') });
+    expect(await host.find('s1')).toEqual(OPEN);
+    expect(await redis.xlen(keysOf().answers)).toBe(0);
+  });
+
+  test('of an approver whose clock is behind by more than an answer is valid is refused, and the question waits on; by less, and ahead, it counts', async () => {
+    const host = startHost([ada]);
+    const id = await host.ask('s1');
+    await answer({ id }, { aheadMs: -2 * HOUR_MS });
+    expect(await host.find('s1')).toEqual(OPEN);
+    expect(audited).toEqual([
+      {
+        ...{ type: 'unauthorized', kind: 'approval-answer', question: id },
+        problem: 'the signature by ada has expired',
+      },
+    ]);
+    await answer({ id }, { aheadMs: -HOUR_MS / 2 });
+    expect(await host.find('s1')).toEqual(GRANTED);
+    const next = await host.ask('s2');
+    await answer(
+      { id: next },
+      { aheadMs: 1_000 * HOUR_MS, asked: { ...DESCRIBED, sessionId: 's2', commandId: 's2.e' } },
+    );
+    expect(await host.find('s2')).toEqual(GRANTED);
+  });
+
+  test('that was given to another question than the one that is pending is refused', async () => {
+    const host = startHost([ada]);
+    const id = await host.ask('s1');
+    await answer({ id }, { asked: { ...DESCRIBED, script: 'make clean' } });
+    expect(await host.find('s1')).toEqual(OPEN);
+  });
+
+  test('that comes again after its question has ended, or that is no answer, changes nothing', async () => {
+    const host = startHost();
+    const id = await host.ask('s1');
+    await answer({ id, type: 'deny' });
+    expect(await host.find('s1')).toMatchObject({ type: 'denied', by: 'approver' });
+    await answer({ id, scope: 'prefix' });
+    await redis.xadd(keysOf().answers, '*', 'other', 'field');
+    expect(await host.find('s1')).toMatchObject({ type: 'denied' });
+    expect(await host.find('s2')).toEqual(OPEN);
+    expect(await redis.xlen(keysOf().answers)).toBe(0);
+  });
+});
+
+describe('an approval', () => {
+  test('of a command, written by hand among those of a prefix or of its session, allows nothing more', async () => {
+    const host = startHost([ada]);
+    const id = await host.ask('s1');
+    await answer({ id });
+    expect(await host.find('s1')).toEqual(GRANTED);
+    await redis.sadd(keysOf().prefixes, id);
+    await redis.set(answeredKey(keysOf(), `s2 g ${id.split('.')[0]}`), `${id} session`);
+    expect(await host.find('s1', { script: 'make more' })).toEqual(OPEN);
+    expect(await host.find('s2')).toEqual(OPEN);
+  });
+
+  test('copied to another question is none', async () => {
+    const host = startHost();
+    const id = await host.ask('s1');
+    await answer({ id, scope: 'prefix' });
+    expect(await host.find('s3')).toEqual(GRANTED);
+    const forged = `${'b'.repeat(20)}.${'c'.repeat(12)}`;
+    await redis.rename(approvalGrantKey(keysOf(), id), approvalGrantKey(keysOf(), forged));
+    await redis.sadd(keysOf().prefixes, forged);
+    expect(await host.find('s3')).toEqual(OPEN);
+  });
+
+  test('of an approver whose key a host does not know any more is asked about anew there, and not looked for without end', async () => {
+    const before = startHost([ada, earlier]);
+    const id = await before.ask('s1');
+    await answer({ id }, { key: earlier });
+    expect(await before.find('s1')).toEqual(GRANTED);
+    const after = startHost([ada]);
+    expect(await after.find('s1')).toEqual(OPEN);
+    const again = await after.ask('s1');
+    expect(again).not.toBe(id);
+    await answer({ id: again });
+    expect(await after.find('s1')).toEqual(GRANTED);
+  });
+
+  test('of a session ends with the life of the session, though the next one has the same id', async () => {
+    const host = startHost();
+    const id = await host.ask('s1');
+    await answer({ id, scope: 'session' });
+    expect(await host.find('s1', { entryId: 'f' })).toEqual(GRANTED);
+    expect(await host.find('s1', { entryId: 'f', generation: 'h' })).toEqual(OPEN);
+  });
+});
+
+test('who revokes waits for the starts that have found the approval, and not for those that ask a person', async () => {
+  const host = startHost();
+  const { approvals } = host;
+  const id = await host.ask('s1');
+  await answer({ id, scope: 'prefix' });
+  const [found, cleared] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const starting = approvals.starts.during(questionOf('s2'), async () => {
+    await host.find('s2');
+    found.resolve();
+    await cleared.promise;
+  });
+  const held = Promise.withResolvers<void>();
+  const asking = approvals.starts.during(questionOf('s3', { script: 'other' }), async () => {
+    await approvals.find(questionOf('s3', { script: 'other' }), { reason: 'it asks' }, () => false);
+    await held.promise;
+  });
+  await found.promise;
+  await answer({ id, type: 'revoke' });
+  const confirming = approvals.wakeUp('t1', '1-1');
+  await expect.poll(() => redis.exists(approvalGrantKey(keysOf(), id))).toBe(0);
+  const confirmed = () => redis.smembers(`${keysOf().prefix}confirmed:1-1`);
+  expect(await confirmed()).toEqual([]);
+  cleared.resolve();
+  await confirming;
+  expect(await confirmed()).toEqual(['h1']);
+  held.resolve();
+  await Promise.all([starting, asking]);
+});

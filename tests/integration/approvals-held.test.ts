@@ -1,0 +1,205 @@
+import { type Command, Fleet, type Session, type SessionSpec } from '@shellfleet/client';
+import type { FakeSandbox, Rules } from '@shellfleet/worker/test-support';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { ASKING, type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
+import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { until } from '../support/until.ts';
+
+// What becomes of a command while it waits for a person: two real workers whose shells are in memory, and a Redis with an append-only file.
+
+vi.mock('../../apps/worker/src/shell/connect-shell.ts', () => ({
+  connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
+}));
+
+/** The rules of both hosts, which forbid these scripts since they were read again. */
+const forbidden: string[] = [];
+const rules: Rules = {
+  ...ASKING,
+  get digest() {
+    return `asking, and forbidding ${forbidden.length}`;
+  },
+  decide(question, granted) {
+    const { payload } = question;
+    const isForbidden = payload.type === 'command' && forbidden.includes(payload.script);
+    return isForbidden ? { type: 'forbidden', reason: 'it is forbidden now' } : ASKING.decide(question, granted);
+  },
+};
+
+let own: OwnRedis;
+let fleet: Fleet;
+let capped: Fleet;
+let workers: FakeShellWorker[];
+
+beforeAll(async () => {
+  own = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'everysec'); // a killed process loses nothing that it has written
+  const { namespace, sealKey } = newFleet();
+  const of = { redisUrl: own.url, namespace };
+  const start = (id: string) =>
+    startFakeShellWorker({ ...of, sealKey, id, slots: 30, rules, pendingPerTenant: MOST_PENDING });
+  workers = await Promise.all(['h1', 'h2'].map(start));
+  fleet = await Fleet.connect({ ...of, sealKeys: [sealKey] });
+  capped = await Fleet.connect({ ...of, sealKeys: [sealKey], tenant: 'capped' });
+});
+afterAll(async () => {
+  await Promise.all([fleet?.close(), capped?.close()]);
+  await Promise.all(workers?.map(({ worker }) => worker.close('end', 1_000)));
+  await own?.[Symbol.asyncDispose]();
+});
+
+/** More than the other tests ask at once. */
+const MOST_PENDING = 16;
+let sessions = 0;
+const open = (spec: SessionSpec = {}) => fleet.session(`s${++sessions}`, spec);
+const pending = async (script: string) => (await fleet.approvals.list()).filter((one) => one.script === script);
+const untilAsked = (script: string, count = 1) =>
+  until(
+    () => pending(script),
+    ([question]) => question?.count === count,
+  ).then(([question]) => question!);
+const untilGone = (script: string) =>
+  until(
+    () => pending(script),
+    (list) => list.length === 0,
+  );
+const hasBegun = ({ id, sessionId }: Command) => {
+  const keepers = workers.flatMap(({ sandboxes }) => sandboxes.made.map(({ keeper }) => keeper));
+  return keepers.some(({ begun }) => begun.includes(id.slice(sessionId.length + 1)));
+};
+/** A session whose shell is there. */
+async function openReady(): Promise<Session> {
+  const session = await open();
+  await session.run('true');
+  return session;
+}
+
+describe.concurrent('a command that waits for a person', () => {
+  test('is the same one for whoever submits it again under its idempotency key; another payload is a conflict', async () => {
+    const session = await open();
+    const key = { idempotencyKey: 'once' };
+    const command = await session.submit('ask once', key);
+    const { id } = await untilAsked('ask once');
+    expect((await session.submit('ask once', key)).id).toBe(command.id);
+    await expect(session.submit('ask twice', key)).rejects.toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
+    expect(await pending('ask once')).toMatchObject([{ id, count: 1 }]);
+    await fleet.approvals.approve(id);
+    expect(await command.result()).toMatchObject({ outcome: 'success' });
+    const again = await session.submit('ask once', key);
+    expect([again.id, (await again.result()).outcome]).toEqual([command.id, 'success']);
+    expect(await pending('ask once')).toEqual([]);
+  });
+
+  test.each([
+    ['without a shell', open],
+    ['with a shell', openReady],
+  ])(
+    'is not started after its start deadline in a session %s; its question goes, and what waits behind it runs',
+    async (how, openOne) => {
+      const session = await openOne();
+      const script = `ask until late ${how}`;
+      const command = await session.submit(script, { startDeadlineMs: 2_000 });
+      const behind = await session.submit('true');
+      const { id } = await untilAsked(script);
+      expect(await command.result()).toMatchObject({ outcome: 'timeout', reason: 'not-started' });
+      expect(await behind.result()).toMatchObject({ outcome: 'success' });
+      await untilGone(script);
+      await expect(fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
+      expect(hasBegun(command)).toBe(false);
+    },
+  );
+
+  test('leaves its question to those that ask the same when it is cancelled, or its session is closed', async () => {
+    const all = await Promise.all(['cancel', 'close', 'stay'].map(() => open()));
+    const commands = await Promise.all(all.map((session) => session.submit('ask together')));
+    const [cancelled, closed, stays] = commands as [Command, Command, Command];
+    const { id } = await untilAsked('ask together', 3);
+    await cancelled.cancel();
+    await all[1]?.close();
+    expect(await cancelled.result()).toMatchObject({ outcome: 'cancellation' });
+    expect(await closed.result()).toMatchObject({ outcome: 'cancellation' });
+    expect(await untilAsked('ask together')).toMatchObject({ id });
+    await fleet.approvals.approve(id, { scope: 'session' });
+    expect(await stays.result()).toMatchObject({ outcome: 'success' });
+    expect([hasBegun(cancelled), hasBegun(closed)]).toEqual([false, false]);
+  });
+
+  test('asks the same as others only with the same variables and secrets of its session, and anew in its next life', async () => {
+    const spec = { env: { STAGE: 'test' }, secrets: { TOKEN: 'a secret of one' } };
+    const other = { ...spec, secrets: { TOKEN: 'a secret of two' } };
+    const opened = await Promise.all([spec, spec, other, { ...spec, env: { STAGE: 'live' } }].map(open));
+    const commands = await Promise.all(opened.map((session) => session.submit('ask with secrets')));
+    const questions = await until(
+      () => pending('ask with secrets'),
+      (list) => list.reduce((sum, { count }) => sum + count, 0) === 4,
+    );
+    expect(questions.map(({ count }) => count).sort()).toEqual([1, 1, 2]);
+    for (const { id } of questions) await fleet.approvals.approve(id, { scope: 'session' });
+    for (const command of commands) expect(await command.result()).toMatchObject({ outcome: 'success' });
+    const [first] = opened as [Session];
+    expect(await first.run('ask with secrets')).toMatchObject({ outcome: 'success' });
+    await first.close();
+    const next = await fleet.session(first.id, spec);
+    const asksAnew = await next.submit('ask with secrets');
+    await fleet.approvals.deny((await untilAsked('ask with secrets')).id);
+    expect(await asksAnew.result()).toMatchObject({ outcome: 'denial' });
+  });
+
+  test.each([
+    ['without a shell, once it is approved', open, true],
+    ['with a shell, at once', openReady, false],
+  ])('is denied by rules that forbid it since, in a session %s', async (how, openOne, approves) => {
+    const session = await openOne();
+    const script = `ask before rules ${how}`;
+    const command = await session.submit(script);
+    const { id } = await untilAsked(script);
+    if (approves)
+      await until(
+        () => session.info(),
+        ({ hostId }) => hostId === null,
+      );
+    forbidden.push(script);
+    for (const { worker } of workers) worker.admissionChanged();
+    if (approves) await fleet.approvals.approve(id);
+    expect(await command.result()).toMatchObject({ outcome: 'denial', reason: 'policy' });
+    expect(hasBegun(command)).toBe(false);
+    await untilGone(script);
+  });
+
+  test('is not asked about when so many of its tenant wait; once one is answered there is room again', async () => {
+    const asking = await Promise.all(Array.from({ length: MOST_PENDING }, (_, index) => capped.session(`c${index}`)));
+    const commands = await Promise.all(asking.map((session) => session.submit('ask in a crowd')));
+    const question = await until(
+      () => capped.approvals.list(),
+      ([one]) => one?.count === MOST_PENDING,
+    );
+    const [session] = [await capped.session('one-more')];
+    expect(await session.run('ask another')).toMatchObject({
+      outcome: 'error',
+      error: { code: 'QUOTA_EXCEEDED', message: expect.stringContaining('approvals.pendingPerTenant') },
+    });
+    expect(await session.run('true')).toMatchObject({ outcome: 'success' });
+    await capped.approvals.approve(question[0]?.id ?? '');
+    await Promise.all(commands.map((command) => command.result()));
+    const asks = await session.submit('ask another');
+    const [next] = await until(
+      () => capped.approvals.list(),
+      (list) => list.length === 1,
+    );
+    await capped.approvals.deny(next?.id ?? '');
+    expect(await asks.result()).toMatchObject({ outcome: 'denial', reason: 'approver' });
+  });
+});
+
+test('a question whose time is over while Redis is away has expired when it is back, and one with time left waits on', async () => {
+  const [short, long] = await Promise.all([open({ approvalTimeoutMs: 3_000 }), open()]);
+  const [expires, waits] = await Promise.all([short.submit('ask for now'), long.submit('ask for later')]);
+  const [{ expiresAt }, { id }] = await Promise.all([untilAsked('ask for now'), untilAsked('ask for later')]);
+  await own.kill();
+  await until(Date.now, (now) => now > Date.parse(expiresAt));
+  await own.start();
+  expect(await expires.result()).toMatchObject({ outcome: 'error', error: { code: 'APPROVAL_EXPIRED' } });
+  expect(await untilAsked('ask for later')).toMatchObject({ id });
+  expect(await pending('ask for now')).toEqual([]);
+  await fleet.approvals.approve(id);
+  expect(await waits.result()).toMatchObject({ outcome: 'success' });
+  expect(hasBegun(expires)).toBe(false);
+});
