@@ -4,6 +4,7 @@ export { ANYONE_SUBMITS, createAdmission, type Rules } from '../src/admission/cr
 export { judgeByRules } from '../src/admission/judge-by-rules.ts';
 export { auditAnswers } from '../src/approvals/audit-answers.ts';
 export { HostApprovals } from '../src/approvals/host-approvals.ts';
+export { openAudit } from '../src/audit/file-audit.ts';
 export type { Outside } from '../src/run/outside.ts';
 export { DENIED } from './fake-keeper.ts';
 export { type FakeSandbox, FakeSandboxes } from './fake-sandbox.ts';

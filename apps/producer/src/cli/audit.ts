@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { type AuditFinding, isTampering } from '@shellfleet/mailbox';
 import { type AuditHead, auditHeadSchema, ShellfleetError, tryJson } from '@shellfleet/protocol';
 import { stateFolder } from '@shellfleet/setup';
@@ -6,7 +7,15 @@ import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
-import { type AuditFolder, readAuditFolders, readSealKeys, verifyFolder } from './read-audit.ts';
+import {
+  type AuditFolder,
+  findMissingAudits,
+  type HostAudit,
+  readAuditFolders,
+  readHostAudits,
+  readSealKeys,
+  verifyFolder,
+} from './read-audit.ts';
 
 const TAMPERED = 1;
 
@@ -46,44 +55,67 @@ export function registerAudit(program: Command, context: Context): void {
 }
 
 async function verify({ config, terminal, withFleet, setExitCode }: Context, flags: Flags): Promise<void> {
-  const folders = await readAuditFolders(folderOf(config.env, flags));
+  const audits = await readHostAudits(folderOf(config.env, flags));
   const sealKeys = await readSealKeys(folderOf(config.env, flags), config.env);
   const findings: (AuditFinding & { host: string; tenant: string })[] = [];
+  for (const where of await findMissingAudits(folderOf(config.env, flags)))
+    findings.push({
+      type: 'missing',
+      host: basename(dirname(where)),
+      tenant: '*',
+      where,
+      message: 'the audit is missing',
+    });
   let records = 0;
-  const check = async (headsOf: (folder: AuditFolder) => Promise<AuditHead[]>) => {
-    for (const folder of folders) {
-      const verified = verifyFolder(folder, sealKeys, await headsOf(folder));
-      records += verified.records;
-      const { host, tenant } = folder;
-      for (const finding of verified.findings) findings.push({ host, tenant, ...finding });
+  let chains = 0;
+  const check = async (headsOf: (audit: HostAudit) => Promise<KeptHeads>) => {
+    for (const audit of audits) {
+      const heads = await headsOf(audit);
+      for (const chain of withRemoved(audit, heads)) {
+        const verified = verifyFolder(chain, sealKeys, heads.get(chain.tenant) ?? []);
+        records += verified.records;
+        chains += 1;
+        const { host, tenant } = chain;
+        for (const { where, ...finding } of verified.findings)
+          findings.push({ host, tenant, where: where || join(audit.folder, `t-${tenant}`), ...finding });
+      }
     }
   };
   if (flags.heads === undefined)
     await withFleet((fleet) =>
-      check(async ({ host, tenant, namespace }) => {
-        const head = (await fleet.auditHeads({ id: host, namespace }))[tenant];
-        return head === undefined ? [] : [head];
+      check(async ({ host, namespace }) => {
+        const heads = Object.entries(await fleet.auditHeads({ id: host, namespace }));
+        return new Map(heads.map(([tenant, head]) => [tenant, [head]]));
       }),
     );
   else {
     const kept = await readKeptHeads(flags.heads);
-    await check(async (folder) =>
-      kept.filter(
-        ({ namespace, host, tenant }) =>
-          namespace === folder.namespace && host === folder.host && tenant === folder.tenant,
+    await check(async ({ namespace, host }) =>
+      Map.groupBy(
+        kept.filter((head) => head.namespace === namespace && head.host === host),
+        ({ tenant }) => tenant,
       ),
     );
   }
   for (const finding of findings) {
     const { type, host, tenant, where, message } = finding;
     if (flags.json) await terminal.json(finding);
-    else await terminal.line(`${type}: host ${host}, tenant ${tenant}${where && `, ${where}`}: ${message}`);
+    else await terminal.line(`${type}: host ${host}, tenant ${tenant}, ${where}: ${message}`);
   }
   const tampered = findings.filter(isTampering).length;
   if (tampered > 0) setExitCode(TAMPERED);
   terminal.say(
-    `${records} records of ${folders.length} chains were verified, and ${tampered} findings are signs of tampering.`,
+    `${records} records of ${chains} chains were verified, and ${tampered} findings are signs of tampering.`,
   );
+}
+
+/** The heads that were kept of a host's chains, by tenant. */
+type KeptHeads = ReadonlyMap<string, readonly AuditHead[]>;
+
+/** The chains of a host, and those of which only a head is left. */
+function withRemoved({ namespace, host, chains }: HostAudit, heads: KeptHeads): AuditFolder[] {
+  const removed = [...heads.keys()].filter((tenant) => !chains.some((chain) => chain.tenant === tenant));
+  return [...chains, ...removed.map((tenant) => ({ namespace, host, tenant, segments: [] }))];
 }
 
 async function printHeads({ config, terminal }: Context, flags: Flags): Promise<void> {

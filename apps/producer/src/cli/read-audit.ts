@@ -14,21 +14,47 @@ export interface AuditFolder {
 
 const chainOfSchema = z.object({ namespace: z.string(), host: z.string() });
 
-/** The chains of all hosts that have this state folder. */
-export async function readAuditFolders(stateFolder: string): Promise<AuditFolder[]> {
-  const hosts = await readdir(join(stateFolder, 'hosts')).catch(() => []);
-  const folders = await Promise.all(hosts.map((name) => readHost(join(stateFolder, 'hosts', name, 'audit'))));
-  return folders.flat();
+/** The audit of one host. */
+export interface HostAudit {
+  namespace: string;
+  host: string;
+  folder: string;
+  chains: AuditFolder[];
 }
 
-async function readHost(folder: string): Promise<AuditFolder[]> {
+/** The audits of all hosts that have this state folder. */
+export async function readHostAudits(stateFolder: string): Promise<HostAudit[]> {
+  const hosts = await readdir(join(stateFolder, 'hosts')).catch(() => []);
+  const audits = await Promise.all(hosts.sort().map((name) => readHost(join(stateFolder, 'hosts', name, 'audit'))));
+  return audits.flat();
+}
+
+/** The folders of hosts without an audit: each worker begins one when it starts. */
+export async function findMissingAudits(stateFolder: string): Promise<string[]> {
+  const hosts = await readdir(join(stateFolder, 'hosts')).catch(() => []);
+  const missing = await Promise.all(
+    hosts.sort().map(async (name) => {
+      const folder = join(stateFolder, 'hosts', name);
+      const isHost = (await readdir(folder).catch((): string[] => [])).includes('key');
+      return isHost && (await readHost(join(folder, 'audit'))).length === 0 ? [join(folder, 'audit')] : [];
+    }),
+  );
+  return missing.flat();
+}
+
+export async function readAuditFolders(stateFolder: string): Promise<AuditFolder[]> {
+  return (await readHostAudits(stateFolder)).flatMap(({ chains }) => chains);
+}
+
+async function readHost(folder: string): Promise<HostAudit[]> {
   const text = await readFile(join(folder, 'chain-of.json'), 'utf8').catch(() => undefined);
   const of = chainOfSchema.safeParse(tryJson(text)).data;
   if (of === undefined) return [];
   const names = (await readdir(folder)).filter((name) => name.startsWith('t-')).sort();
-  return Promise.all(
+  const chains = await Promise.all(
     names.map(async (name) => ({ ...of, tenant: name.slice(2), segments: await readSegments(join(folder, name)) })),
   );
+  return [{ ...of, folder, chains }];
 }
 
 async function readSegments(folder: string): Promise<AuditSegment[]> {

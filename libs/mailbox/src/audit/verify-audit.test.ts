@@ -53,7 +53,7 @@ test.each<[string, (lines: string[]) => string[], string[]]>([
   ],
   ['removed', ([a, _, ...rest]) => [a ?? '', ...rest], ['missing f:2 record 2 is missing before it']],
   ['removed at the beginning', (lines) => lines.slice(2), ['missing f:1 records 1 to 2 are missing']],
-  ['cut off', (lines) => lines.slice(0, 3), ['cut-off  records 4 to 5 are cut off: a head of record 5 was kept']],
+  ['cut off', (lines) => lines.slice(0, 3), ['cut-off f:3 records 4 to 5 are cut off: a head of record 5 was kept']],
   ['all cut off', () => [], ['cut-off  records 1 to 5 are cut off: a head of record 5 was kept']],
   [
     'repeated',
@@ -90,7 +90,9 @@ test('a record of another chain, host or key is found', () => {
 
 test('records that were cut off and written anew, with the key, differ from the head that was kept', () => {
   const anew = write([event('x'), event('y')], FIVE.heads[2]).lines;
-  expect(check([...FIVE.lines.slice(0, 3), ...anew])).toEqual(['altered  record 5 is not the one whose head was kept']);
+  expect(check([...FIVE.lines.slice(0, 3), ...anew])).toEqual([
+    'altered f:5 record 5 is not the one whose head was kept',
+  ]);
 });
 
 test('a key that replaced another one goes on with the chain', () => {

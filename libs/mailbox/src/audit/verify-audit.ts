@@ -56,11 +56,13 @@ class Verification {
   readonly #onRecord: (record: AuditRecord) => void;
   readonly #findings: AuditFinding[] = [];
   /** Codes of the records of which a head was kept. */
-  readonly #kept = new Map<number, string>();
+  readonly #kept = new Map<number, { mac: string; where: string }>();
   #records = 0;
   #head = CHAIN_START;
   #first: { n: number; where: string } | undefined;
   #prunedThrough = 0;
+  /** Of the last record. */
+  #last = '';
   /** A line that is no record, of which the next record may report that it is incomplete. */
   #unread: { where: string; isLast: boolean } | undefined;
 
@@ -68,7 +70,7 @@ class Verification {
     this.#keys = keys;
     this.#heads = heads;
     this.#onRecord = onRecord;
-    for (const { n } of heads) this.#kept.set(n, '');
+    for (const { n } of heads) this.#kept.set(n, { mac: '', where: '' });
   }
 
   read(line: string, where: string): void {
@@ -108,7 +110,8 @@ class Verification {
     }
     this.#endUnread();
     const { n = 1, where = '' } = this.#first ?? {};
-    if (n - 1 > this.#prunedThrough) this.#find('missing', where, `records 1 to ${n - 1} are missing`);
+    const from = this.#prunedThrough + 1;
+    if (n > from) this.#find('missing', where, `${rangeOf(from, n - 1)} missing`);
     for (const head of this.#heads) this.#compare(head, n);
     return { records: this.#records, head: this.#head, findings: this.#findings };
   }
@@ -122,8 +125,9 @@ class Verification {
     else if (authentic && previous !== before.mac)
       this.#find('altered', where, `record ${before.n} is not the one that record ${n} was written after`);
     this.#head = { n, mac };
+    this.#last = where;
     if (!authentic) return;
-    if (this.#kept.has(n)) this.#kept.set(n, mac);
+    if (this.#kept.has(n)) this.#kept.set(n, { mac, where });
     this.#records += 1;
     if (event.type === 'pruned') this.#prunedThrough = Math.max(this.#prunedThrough, event.through);
     if (event.type === 'lost')
@@ -133,11 +137,11 @@ class Verification {
   }
 
   #compare({ n, mac }: AuditHead, first: number): void {
-    const found = this.#kept.get(n);
+    const { mac: found = '', where = '' } = this.#kept.get(n) ?? {};
     if (n > this.#head.n)
-      this.#find('cut-off', '', `${rangeOf(this.#head.n + 1, n)} cut off: a head of record ${n} was kept`);
+      this.#find('cut-off', this.#last, `${rangeOf(this.#head.n + 1, n)} cut off: a head of record ${n} was kept`);
     else if (n >= first && found !== mac && found !== '')
-      this.#find('altered', '', `record ${n} is not the one whose head was kept`);
+      this.#find('altered', where, `record ${n} is not the one whose head was kept`);
   }
 
   #endUnread(): void {

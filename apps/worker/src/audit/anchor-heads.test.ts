@@ -1,0 +1,38 @@
+import type { AuditHead } from '@shellfleet/protocol';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { anchorHeadsRegularly } from './anchor-heads.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+test('the heads that have changed are stored every minute, those that Redis refused again, and all at the end', async () => {
+  const heads = new Map<string, AuditHead>([['empty', { n: 0, mac: '' }]]);
+  const stored: string[] = [];
+  let isDown = false;
+  const redis = {
+    async hset(key: string, ...fields: string[]) {
+      if (isDown) throw new Error('down');
+      stored.push(`${key} ${fields.join(' ')}`);
+    },
+  };
+  const logger = pino({ level: 'silent' });
+  const anchoring = anchorHeadsRegularly(
+    { heads: () => heads },
+    { redis: redis as never, namespace: 'n', hostId: 'h', logger },
+  );
+  heads.set('t', { n: 1, mac: 'a' });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(stored.splice(0)).toEqual(['n:{x0}:host:h:audit t {"n":1,"mac":"a"}']);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(stored).toEqual([]);
+  heads.set('t', { n: 2, mac: 'b' });
+  isDown = true;
+  await vi.advanceTimersByTimeAsync(60_000);
+  isDown = false;
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(stored.splice(0)).toEqual(['n:{x0}:host:h:audit t {"n":2,"mac":"b"}']);
+  heads.set('u', { n: 1, mac: 'c' });
+  await anchoring.close();
+  expect(stored).toEqual(['n:{x0}:host:h:audit u {"n":1,"mac":"c"}']);
+});

@@ -1,0 +1,335 @@
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Fleet } from '@shellfleet/client';
+import { openRedis, parseRedisUrl } from '@shellfleet/mailbox';
+import { hostKeys } from '@shellfleet/protocol';
+import { logErrorsInto, openAudit } from '@shellfleet/worker/test-support';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { FleetCli } from '../support/fleet-cli.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// The audit of real workers, looked through with the real command line: two hosts, two tenants, and a chain that is older than its retention.
+
+const HOUR_MS = 3_600_000;
+const folder = mkdtempSync(join(tmpdir(), 'sf-audit-'));
+const config = join(folder, 'config.yaml');
+
+let stack: TestFleet;
+let other: Fleet;
+let cli: FleetCli;
+let redis: ReturnType<typeof openRedis>;
+/** The state folder as it was when both hosts had stopped, with all heads in Redis. */
+let whole: string;
+/** The same, some commands earlier. */
+let older: string;
+let copies = 0;
+
+beforeAll(async () => {
+  writeFileSync(config, 'audit: { retention: 1h }\n');
+  stack = await startFleet({ workers: 2, env: { SHELLFLEET_CONFIG: config } });
+  const [first, second] = stack.workers;
+  if (first === undefined || second === undefined) throw new Error('There are two workers');
+  cli = new FleetCli(stack);
+  redis = openRedis(parseRedisUrl(stack.redisUrl), 'producer', 'attacker');
+  other = await stack.connect({ tenant: 'other' });
+  for (const name of readdirSync(join(stack.stateFolder, 'hosts'))) {
+    const of = JSON.parse(readFileSync(join(stack.stateFolder, 'hosts', name, 'audit', 'chain-of.json'), 'utf8'));
+    names[of.host] = name;
+  }
+  await second.stop('SIGTERM');
+  for (const [fleet, id] of [
+    [stack.fleet, 'a'],
+    [other, 'b'],
+  ] as const) {
+    const session = await fleet.session(id, { secrets: { TOKEN: 'hunter2hunter2' } });
+    for (const name of ['one', 'two', 'three', 'four']) await session.run(`echo ${name} # hunter2hunter2`);
+    await session.close();
+  }
+  await until(
+    () => existsSync(chainOf(stack.stateFolder, 'h1', 'default')),
+    (written) => written,
+  );
+  older = copy(stack.stateFolder);
+  const session = await stack.fleet.session('c');
+  for (const name of ['five', 'six']) await session.run(`echo ${name}`);
+  await session.close();
+  await writeAged();
+  await first.stop('SIGTERM');
+  await second.start();
+  await runAged();
+  await second.stop('SIGTERM');
+  whole = copy(stack.stateFolder);
+}, 120_000);
+afterAll(async () => {
+  redis?.disconnect();
+  await stack?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+/** What the second host wrote of the tenant `aged` long before, when its retention was a day: three files, of which two are older than an hour. */
+async function writeAged(): Promise<void> {
+  const now = Date.now();
+  vi.useFakeTimers({ toFake: ['Date'] });
+  try {
+    const audit = await openAudit({
+      ...{
+        folder: auditOf(stack.stateFolder, 'h2'),
+        namespace: stack.namespace,
+        hostId: 'h2',
+        sealKeys: [stack.sealKey],
+      },
+      ...{ retentionMs: 24 * HOUR_MS, noted: true, anchored: new Map(), logger: logErrorsInto([]) },
+    });
+    for (const agoMs of [20 * HOUR_MS, 10 * HOUR_MS, HOUR_MS / 2]) {
+      vi.setSystemTime(now - agoMs);
+      for (const entry of ['x', 'y'])
+        await audit.record('aged', { type: 'start', session: 's', generation: '1', entry, fence: 1, epoch: 1 });
+    }
+    await audit.close();
+  } finally {
+    vi.useRealTimers();
+  }
+}
+
+async function runAged(): Promise<void> {
+  const session = await (await stack.connect({ tenant: 'aged' })).session('d');
+  await session.run('echo now');
+  await session.close();
+}
+
+/** The names of the hosts' folders are derived from their ids. */
+const names: Record<string, string> = {};
+const auditOf = (stateFolder: string, host: string) => join(stateFolder, 'hosts', names[host] ?? '', 'audit');
+const chainOf = (stateFolder: string, host: string, tenant: string) => join(auditOf(stateFolder, host), `t-${tenant}`);
+const filesOf = (...of: Parameters<typeof chainOf>) =>
+  readdirSync(chainOf(...of))
+    .sort()
+    .map((name) => join(chainOf(...of), name));
+
+/** Only what the command line reads. */
+function copy(stateFolder: string): string {
+  const to = join(folder, `copy-${++copies}`);
+  for (const [host, name] of Object.entries(names)) {
+    cpSync(auditOf(stateFolder, host), auditOf(to, host), { recursive: true });
+    writeFileSync(join(to, 'hosts', name, 'key'), '');
+  }
+  return to;
+}
+
+/** Changes the lines of the only file that the first host has of a tenant. */
+function edit(stateFolder: string, tenant: string, change: (lines: string[]) => string[]): void {
+  const [path = ''] = filesOf(stateFolder, 'h1', tenant);
+  writeFileSync(
+    path,
+    change(readFileSync(path, 'utf8').trimEnd().split('\n'))
+      .map((line) => `${line}\n`)
+      .join(''),
+  );
+}
+
+async function verify(stateFolder: string, ...more: string[]) {
+  const args = ['audit', 'verify', '--json', '--state-dir', stateFolder, ...more];
+  const { exitCode, stdout, stderr } = await cli.text(args);
+  const findings = stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as { type: string; host: string; tenant: string; where: string; message: string })
+    .map(({ type, host, tenant, where, message }) =>
+      toNames(`${type} ${host} ${tenant} ${where.slice(stateFolder.length)}: ${message}`),
+    );
+  return { exitCode, findings, stderr };
+}
+
+const toNames = (text: string) =>
+  Object.entries(names).reduce((replaced, [host, name]) => replaced.replaceAll(name, host), text);
+
+test('what two hosts have written about three tenants is whole, also after files that were older than the retention went', async () => {
+  const { exitCode, findings, stderr } = await verify(whole);
+  expect({ exitCode, findings }).toEqual({ exitCode: 0, findings: [] });
+  expect(stderr).toContain('of 3 chains were verified, and 0 findings');
+  // Two of three files, and the one of this hour.
+  expect(filesOf(whole, 'h2', 'aged').map((path) => path.split('/').at(-1))).toEqual([
+    '000000000005.jsonl',
+    '000000000007.jsonl',
+  ]);
+});
+
+test('export prints every record, redacted, and heads are enough to verify without Redis', async () => {
+  const { stdout } = await cli.text(['audit', 'export', '--state-dir', whole]);
+  const records = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const scripts = records.flatMap(({ host, tenant, script }) =>
+    script === undefined ? [] : `${host} ${tenant} ${script}`,
+  );
+  expect(scripts).toContain('h1 default echo one # [REDACTED_SECRET]');
+  expect(scripts).toContain('h1 other echo four # [REDACTED_SECRET]');
+  expect(scripts).toContain('h2 aged echo now');
+  expect(stdout).not.toContain('hunter2');
+  expect(records.find(({ type }) => type === 'pruned')).toMatchObject({ host: 'h2', tenant: 'aged', through: 4 });
+
+  const heads = join(folder, 'heads.jsonl');
+  const nowhere = { env: { SHELLFLEET_REDIS_URL: 'redis://127.0.0.1:1' } };
+  writeFileSync(heads, (await cli.text(['audit', 'heads', '--state-dir', whole], nowhere)).stdout);
+  expect((await cli.text(['audit', 'verify', '--state-dir', whole, '--heads', heads], nowhere)).exitCode).toBe(0);
+  expect(await cli.text(['audit', 'verify', '--state-dir', older, '--heads', heads], nowhere)).toMatchObject({
+    exitCode: 1,
+    stdout: expect.stringContaining('cut-off: host h1, tenant default'),
+  });
+});
+
+/** What somebody does to the records, and what is found. */
+interface Tampering {
+  what: string;
+  /** Host and tenant. */
+  chain: string;
+  tamper(stateFolder: string): void;
+  findings: (string | RegExp)[];
+}
+
+const AT = '/hosts/h1/audit/t-default/000000000001.jsonl';
+const OTHER = '/hosts/h1/audit/t-other/000000000001.jsonl';
+
+// Three at a time, in chains of their own: the command line runs once for them.
+test.each<[Tampering[]]>([
+  [
+    [
+      {
+        what: 'an altered byte',
+        chain: 'h1 default',
+        tamper: (at) =>
+          edit(at, 'default', ([one = '', two = '', ...rest]) => [
+            one,
+            two.replace('"entry":"', '"entry":"0'),
+            ...rest,
+          ]),
+        findings: [`altered h1 default ${AT}:2: record 2 was altered`],
+      },
+      {
+        what: 'a deleted record',
+        chain: 'h1 other',
+        tamper: (at) => edit(at, 'other', ([one = '', two = '', _, ...rest]) => [one, two, ...rest]),
+        findings: [`missing h1 other ${OTHER}:3: record 3 is missing before it`],
+      },
+      {
+        what: 'a file removed between others',
+        chain: 'h2 aged',
+        tamper: (at) => rmSync(filesOf(at, 'h2', 'aged')[0] ?? ''),
+        findings: ['missing h2 aged /hosts/h2/audit/t-aged/000000000007.jsonl:1: records 5 to 6 are missing'],
+      },
+    ],
+  ],
+  [
+    [
+      {
+        what: 'two exchanged records',
+        chain: 'h1 default',
+        tamper: (at) => edit(at, 'default', ([one = '', two = '', three = '', ...rest]) => [one, three, two, ...rest]),
+        findings: [
+          `missing h1 default ${AT}:2: record 2 is missing before it`,
+          `altered h1 default ${AT}:3: record 2 is in the wrong place, after record 3`,
+          `missing h1 default ${AT}:4: record 3 is missing before it`,
+        ],
+      },
+      {
+        what: 'the end of a file cut off',
+        chain: 'h1 other',
+        tamper: (at) => edit(at, 'other', (lines) => lines.slice(0, -2)),
+        findings: [/^cut-off h1 other .*t-other\/000000000001\.jsonl:\d+: records \d+ to \d+ are cut off/],
+      },
+      {
+        what: 'the last file removed',
+        chain: 'h2 aged',
+        tamper: (at) => rmSync(filesOf(at, 'h2', 'aged')[1] ?? ''),
+        findings: [
+          'missing h2 aged /hosts/h2/audit/t-aged/000000000005.jsonl:1: records 1 to 4 are missing',
+          /^cut-off h2 aged .*t-aged\/000000000005\.jsonl:2: records 7 to \d+ are cut off/,
+        ],
+      },
+    ],
+  ],
+  [
+    [
+      {
+        what: 'an older copy in its place',
+        chain: 'h1 default',
+        tamper: (at) => cpSync(chainOf(older, 'h1', 'default'), chainOf(at, 'h1', 'default'), { recursive: true }),
+        findings: [/^cut-off h1 default .*t-default\/000000000001\.jsonl:\d+: records \d+ to \d+ are cut off/],
+      },
+      {
+        what: 'all records of a tenant removed',
+        chain: 'h1 other',
+        tamper: (at) => rmSync(chainOf(at, 'h1', 'other'), { recursive: true }),
+        findings: [/^cut-off h1 other \/hosts\/h1\/audit\/t-other: records 1 to \d+ are cut off/],
+      },
+      {
+        what: 'the audit of a host removed',
+        chain: 'h2 *',
+        tamper: (at) => rmSync(auditOf(at, 'h2'), { recursive: true }),
+        findings: ['missing h2 * /hosts/h2/audit: the audit is missing'],
+      },
+    ],
+  ],
+])('verify names file and record of each tampering, and exits with 1 (%#)', async (tamperings) => {
+  const at = copy(whole);
+  for (const { tamper } of tamperings) tamper(at);
+  const { exitCode, findings } = await verify(at);
+  expect(exitCode).toBe(1);
+  for (const { what, chain, findings: expected } of tamperings) {
+    const found = findings.filter((finding) => finding.split(' ').slice(1, 3).join(' ') === chain);
+    const wanted = expected.map((one) => (typeof one === 'string' ? one : expect.stringMatching(one)));
+    expect([what, found]).toEqual([what, wanted]);
+  }
+});
+
+test('a head that was changed in Redis differs from the records', async () => {
+  const key = hostKeys(stack.namespace, 'h1').audit;
+  const genuine = (await redis.hget(key, 'default')) ?? '';
+  const { n, mac } = JSON.parse(genuine) as { n: number; mac: string };
+  for (const [head, message] of [
+    [
+      { n, mac: `${mac.slice(0, -1)}${mac.endsWith('A') ? 'B' : 'A'}` },
+      `record ${n} is not the one whose head was kept`,
+    ],
+    [{ n: n + 3, mac }, `records ${n + 1} to ${n + 3} are cut off`],
+  ] as const) {
+    await redis.hset(key, 'default', JSON.stringify(head));
+    expect(await verify(whole)).toMatchObject({ exitCode: 1, findings: [expect.stringContaining(message)] });
+  }
+  await redis.hset(key, 'default', genuine);
+  expect(await verify(whole)).toMatchObject({ exitCode: 0 });
+});
+
+test('a worker that is killed while it writes leaves a chain that is whole: half a line is said, and is no tampering', async () => {
+  const [worker] = stack.workers;
+  await worker?.start();
+  const session = await stack.fleet.session('e');
+  const commands = await Promise.all(Array.from({ length: 50 }, (_, n) => session.submit(`echo ${n}`)));
+  await commands[25]?.result();
+  await worker?.kill();
+  // As if the kill had come in the middle of a write.
+  const [path = ''] = filesOf(stack.stateFolder, 'h1', 'default');
+  appendFileSync(path, '{"mac":"abc","rec');
+  const [torn] = (await verify(stack.stateFolder)).findings;
+  expect(torn).toMatch(/^torn h1 default .*: a crash or a full disk left this line incomplete$/);
+  await worker?.start();
+  await Promise.all(commands.map((command) => command.result()));
+  await until(
+    () => readFileSync(path, 'utf8'),
+    (text) => text.includes('"interrupted"'),
+  );
+  expect(await verify(stack.stateFolder)).toMatchObject({ exitCode: 0, findings: [torn] });
+  await session.close();
+});
