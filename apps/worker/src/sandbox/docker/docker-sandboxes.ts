@@ -43,6 +43,7 @@ import {
 } from './docker-errors.ts';
 import { Engine, type EngineTimes } from './engine.ts';
 import { ensureFullNetwork } from './full-network.ts';
+import { withImageFolder } from './image-folder.ts';
 import { ImageUsers } from './image-users.ts';
 import { checkVolumes, readVolumes } from './image-volumes.ts';
 import { Images } from './images.ts';
@@ -165,11 +166,12 @@ class DockerSandboxes implements Sandboxes {
   async #create(
     session: SessionRef,
     spec: ResolvedSessionSpec,
-    planned: DockerPlan,
+    asked: DockerPlan,
     signal: AbortSignal | undefined,
     own?: OwnContainer & { sandboxId: string },
   ): Promise<Sandbox> {
     const { hostId, transport, allowances } = this.#options;
+    const planned = await withImageFolder(asked, this.#engine);
     const sandboxId = randomBytes(6).toString('hex');
     const uid = spec.user === undefined ? (own?.uid ?? this.#takeUid(sandboxId)) : undefined;
     const labels = {
