@@ -7,14 +7,15 @@ import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
 const MOST_SLOWDOWN = 3;
 const ROUNDS = 2;
+const ROUND_MS = 1_200;
 let stack: TestFleet;
 beforeAll(async () => {
-  const policies = isRoot ? 'docker,host' : 'docker';
+  const policies = isRoot ? 'docker,bubblewrap,host' : 'docker';
   stack = await startFleet({ env: { SHELLFLEET_POLICIES: policies, SHELLFLEET_HOST_USER: '4722' } });
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
-test.each(isRoot ? (['docker', 'host'] as const) : (['docker'] as const))(
+test.each(isRoot ? (['docker', 'bubblewrap', 'host'] as const) : (['docker'] as const))(
   'a %s session that forks, computes and fills its memory slows commands of another one at most threefold',
   async (policy) => {
     const abuser = await stack.fleet.session(`abuser-${policy}`, { policy, limits: { pids: 128 } });
@@ -25,11 +26,11 @@ test.each(isRoot ? (['docker', 'host'] as const) : (['docker'] as const))(
     const during: number[] = [];
     // In turns, so that other work on the machine slows down both alike.
     for (let round = 0; round < ROUNDS; round += 1) {
-      beside.push(...(await timesWhile(other, abuser.run('sleep 1.2'))));
+      beside.push(...(await timesWhile(other, abuser.run(`sleep ${ROUND_MS / 1_000}`))));
       const abuse = abuser.run(
         `for i in 1 2 3 4; do sh -c 'while :; do :; done' & done; ${churn} & :(){ :|:& };:; wait`,
         {
-          timeoutMs: 1_200,
+          timeoutMs: ROUND_MS,
         },
       );
       during.push(...(await timesWhile(other, abuse)));

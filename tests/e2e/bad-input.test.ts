@@ -271,6 +271,8 @@ describe('A session spec', () => {
     [75, { policy: { type: 'docker', runtime: '--privileged' } }, 'spec.policy.runtime', 'the name of a runtime'],
     [41, { policy: { type: 'codex', configOverrides: { 'a b': 1 } } }, 'spec.policy.configOverrides.a b', 'dotted key'],
     [35, { workspace: { path: '/a', target: '/etc' } }, 'spec.workspace.target', 'is a folder of the system'],
+    [34, { cwd: 'image', workspace: '/srv/a' }, 'spec.cwd', 'where a workspace is mounted'],
+    [34, { cwd: 'image', policy: 'host' }, 'spec.cwd', 'runs no image'],
     [35, { workspace: { path: 'a' } }, 'spec.workspace.path', 'must be an absolute path'],
   ])('case %i: %o is refused (S0-32, S0-34, S0-35, S0-47)', async (_row, spec, path, words) => {
     await expectRefusal(() => stack.fleet.session('never', spec as SessionSpec), 'SESSION_SPEC_INVALID', [

@@ -24,7 +24,8 @@ describe.runIf(isRoot)('a fleet with the policy codex', () => {
     const program = await installCodex();
     folder = await mkdtemp(join(tmpdir(), 'sf-codex-policy-'));
     const allow = { networks: ['restricted', 'limited', 'full'], hosts: ['example.org'] };
-    await writeFile(join(folder, 'config.yaml'), JSON.stringify({ allow }));
+    const escalation = { mode: 'workspace-write', network: 'full' };
+    await writeFile(join(folder, 'config.yaml'), JSON.stringify({ allow, escalation }));
     stack = await startFleet({
       env: {
         DOCKER_HOST: 'unix:///nonexistent/docker.sock',
@@ -47,6 +48,22 @@ describe.runIf(isRoot)('a fleet with the policy codex', () => {
 
   let sessions = 0;
   const open = (spec: SessionSpec = {}) => stack.fleet.session(`codex-${sessions++}`, { policy: 'codex', ...spec });
+
+  test('a command that a person lets out writes what its session may not, and leaves nothing behind (S3-25)', async () => {
+    const asking = await open({ approval: 'on-request', sandbox: { mode: 'read-only' } });
+    await asking.run('cd /workspace');
+    const before = await filesOf(stack.stateFolder);
+    const left = asking.run('touch here', { escalate: { justification: 'the file is needed' } });
+    const [question] = await until(
+      () => stack.fleet.approvals.list(),
+      ({ length }) => length === 1,
+    );
+    await stack.fleet.approvals.approve(question?.id ?? '');
+    expect(await left).toMatchObject({ outcome: 'success', outside: true, shell: { state: 'kept', epoch: 1 } });
+    expect(await filesOf(stack.stateFolder)).toEqual(before);
+    expect(await asking.run('ls')).toMatchObject({ stdout: 'here\n' });
+    await asking.close();
+  });
 
   test('a shell keeps its state, takes input and reports exact output, as the user that the operator names', async () => {
     await session.run('kept=yes; fn() { echo "fn $1"; }; cd /tmp; echo text > /workspace/file', { env: { A: 'x' } });

@@ -16,6 +16,7 @@ const ALLOWED = {
     modes: ['workspace-write', 'danger-full-access'],
     networks: ['restricted', 'limited'],
     hosts: ['example.org'],
+    runtimes: ['runsc-that-is-not-there'],
   },
   h2: { networks: ['restricted', 'full'], runtimes: ['runc'] },
   'h2-later': { modes: ['danger-full-access'], networks: ['restricted', 'full'] },
@@ -89,6 +90,23 @@ test('a name that the operator of its host does not list is refused there, with 
       message: expect.stringContaining('elsewhere.net: this host does not allow it; it allows example.org'),
     },
   });
+  await session.close();
+});
+
+test('a host whose engine lacks a runtime that its operator lists does not offer it, and says so', async () => {
+  const session = await open('no-runtime', { policy: { type: 'docker', runtime: 'runsc-that-is-not-there' } });
+  await session.submit('echo never', { startDeadlineMs: 500 });
+  const { noHostReason } = await until(
+    () => session.info(),
+    (info) => info.noHostReason !== undefined,
+  );
+  expect(noHostReason).toContain("allows the runtime 'runsc-that-is-not-there'; they allow the");
+  expect(noHostReason).toContain("the runtimes 'runc'.");
+  const hosts = await stack.fleet.hosts();
+  expect(hosts.map(({ id, warnings }) => [id, warnings ?? []])).toEqual([
+    ['h1', [expect.stringContaining('does not have the runtime runsc-that-is-not-there')]],
+    ['h2', []],
+  ]);
   await session.close();
 });
 

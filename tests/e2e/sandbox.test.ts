@@ -56,6 +56,21 @@ describe('Images', () => {
     ]);
   });
 
+  test('the directory of an image, and an entry point that wraps the shell, are used by a session that names them', async () => {
+    const image = inject('testImages').busybox;
+    const spec: SessionSpec = { image, cwd: 'image', shell: ['env', 'ENTERED=yes', 'sh'] };
+    const session = await stack.fleet.session('image-own', spec);
+    // It has no WORKDIR.
+    const script = 'pwd; echo $ENTERED $HOME';
+    const there = '/\nyes /workspace\n';
+    expect(await session.run(script)).toMatchObject({ outcome: 'success', stdout: there });
+    expect(await session.run('cd /tmp; exit 3')).toMatchObject({ outcome: 'failure', exitCode: 3 });
+    expect((await session.run('pwd')).stdout).toBe('/tmp\n');
+    await session.restart();
+    expect((await session.run(script)).stdout).toBe(there);
+    await session.close();
+  });
+
   test.each(['busybox', 'dashOnly'] as const)('%s has all that a session needs', async (name) => {
     const session = await stack.fleet.session(`image-${name}`, {
       image: inject('testImages')[name],

@@ -177,7 +177,7 @@ test('what is written straight into the mailbox of a session runs only if a know
   await session.close();
 });
 
-test('only an approver answers, and not the key that submitted', async () => {
+test('only an approver answers and revokes, and not the key that submitted', async () => {
   const session = await signed.session(nextId(), { approval: 'unless-trusted' });
   const command = await session.submit('touch /tmp/approved');
   const pending = () => signed.approvals.list({ sessionId: session.id });
@@ -187,8 +187,15 @@ test('only an approver answers, and not the key that submitted', async () => {
   await expect(stack.fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
   await expect(signed.approvals.approve(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
   expect(await pending()).toHaveLength(1);
-  await ada.approvals.approve(id);
+  await ada.approvals.approve(id, { scope: 'session' });
   expect(await command.result()).toMatchObject({ outcome: 'success' });
+  await expect(signed.approvals.revoke(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+  expect(await session.run('touch /tmp/approved')).toMatchObject({ outcome: 'success' });
+  await ada.approvals.revoke(id);
+  await expect(ada.approvals.revoke(id)).rejects.toMatchObject({ code: 'APPROVAL_NOT_FOUND' });
+  const after = await session.submit('touch /tmp/approved');
+  expect(await until(pending, (found) => found.length === 1)).not.toMatchObject([{ id }]);
+  await after.cancel();
   await session.close();
 });
 

@@ -88,9 +88,9 @@ test('a person reads questions and answers them, and sees what others answer; Ct
   expect(local.shown.slice(local.shown.lastIndexOf('Question #3'))).toContain('\u001b[?25h\u001b[?1049l\r');
 });
 
-test('SIGTERM leaves a whole terminal', async () => {
-  await using local = LocalTerminal.start(place, ['approvals', 'watch']);
-  await local.sees('q: leave');
+test('a fleet without a host is reported, and SIGTERM leaves a whole terminal', async () => {
+  await using local = LocalTerminal.start({ ...place, ...newFleet() }, ['approvals', 'watch']);
+  await local.sees('! No host is up: answers wait for one.');
   await local.signal('SIGTERM');
   const { exitCode, before, after } = await local.left();
   expect([exitCode, after]).toEqual([143, before]);

@@ -1,6 +1,6 @@
 import { Fleet, type Session, type SessionSpec } from '@shellfleet/client';
 import { compileOperatorRules } from '@shellfleet/policy';
-import { newResult } from '@shellfleet/protocol';
+import { newResult, recordKey, sessionKeys } from '@shellfleet/protocol';
 import { DENIED, type FakeSandbox, judgeByRules, type Outside } from '@shellfleet/worker/test-support';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type FakeShellWorker, newFleet, startFakeShellWorker } from '../support/fake-shell-workers.ts';
@@ -130,7 +130,7 @@ describe('S3-25: a command that its sandbox has denied something', () => {
     expect(wider.ran).toEqual([]);
   });
 
-  test('is asked about although its first attempt was approved: only exactly that question counts', async () => {
+  test('S3-09: is asked about although its first attempt was approved: exactly that question counts, and is not asked again', async () => {
     const session = await open();
     const ask = async () => ({ command: await session.submit('denied twice'), first: await asked(session) });
     const { command, first } = await ask();
@@ -212,10 +212,23 @@ describe('S3-25: a command that its sandbox has denied something', () => {
   });
 });
 
+test('no record in Redis lets a command out of its sandbox: what a host has not sealed is no first attempt (ATTEMPT-2)', async () => {
+  const session = await open({ approval: 'unless-trusted' });
+  const command = await session.submit('write');
+  const { id } = await asked(session);
+  const before = begun();
+  const keys = sessionKeys(of.namespace, 'default', session.id);
+  const firstEnd = JSON.stringify({ outcome: 'failure', exitCode: 1, reason: 'exited' });
+  await own.redis.hset(recordKey(keys, command.id.slice(session.id.length + 1)), { first: 'forged', firstEnd });
+  await fleet.approvals.approve(id);
+  expect(await command.result()).toMatchObject({ outcome: 'error', stdout: '' });
+  expect([begun(), wider.ran]).toEqual([before, []]);
+});
+
 describe('S2-01: a command that asks to leave its sandbox', () => {
   const escalate = { justification: 'it writes to /etc' };
 
-  test('is asked about before it starts, with its justification, and runs outside as its only attempt', async () => {
+  test('S3-10: is asked about before it starts, with its justification, and runs outside as its only attempt', async () => {
     const session = await open({ approval: 'on-request' });
     const before = begun();
     const command = await session.submit('write', { escalate });
@@ -243,7 +256,7 @@ describe('S2-01: a command that asks to leave its sandbox', () => {
     expect(wider.ran).toEqual([]);
   });
 
-  test('S2-10: is refused before anybody is asked where its host has no wider sandbox', async () => {
+  test('S2-10, S3-19: is refused before anybody is asked where its host has no wider sandbox', async () => {
     wider.refusal = 'this host has no wider sandbox';
     const session = await open({ approval: 'on-request' });
     expect(await session.run('write', { escalate })).toMatchObject({

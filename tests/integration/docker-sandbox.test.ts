@@ -268,6 +268,31 @@ test('the user of an image is that of a session that asks for it, where the oper
   }
 });
 
+test('the directory of an image is that of a session that asks for it; one of the kernel is refused', async () => {
+  const plain = await create();
+  const image = (tag: string) => `shellfleet-test/cwd:${process.pid}-${tag}`;
+  const folders = { app: '/usr/lib', descriptor: '/proc/self/fd/8' };
+  for (const [name, folder] of Object.entries(folders)) {
+    const [repo = '', tag = ''] = image(name).split(':');
+    await containerOf(plain).commit({ repo, tag, changes: `WORKDIR ${folder}` });
+  }
+  await plain.remove();
+  try {
+    await using box = await start({ image: image('app'), cwd: 'image' });
+    expect(await box.run('pwd; echo $HOME')).toBe('/usr/lib\n/workspace\n');
+    await expect(create({ image: image('descriptor'), cwd: 'image' })).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      context: { issues: [{ path: 'cwd', message: expect.stringContaining('starts in /proc/self/fd/8') }] },
+    });
+  } finally {
+    for (const name of Object.keys(folders))
+      await docker
+        .getImage(image(name))
+        .remove({ force: true })
+        .catch(() => {});
+  }
+});
+
 describe('a container runtime', () => {
   test('is the one that the spec names', async () => {
     const sandbox = await create({ policy: { type: 'docker', runtime: 'runc' } });

@@ -138,6 +138,16 @@ test('a container beside that of a session has its uid and its folder, programs 
   await expect(start(sandboxes)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
 });
 
+test('a session that is refused for its workspace or its image keeps no uid', async () => {
+  const sandboxes = await open({ uids: { first: 200_400, last: 200_400 }, workspaces: [folder] });
+  await expect(start(sandboxes, { workspace: join(folder, 's') })).rejects.toMatchObject({
+    code: 'SANDBOX_UNAVAILABLE',
+    message: expect.stringContaining('list this very folder'),
+  });
+  await expect(start(sandboxes, { image: 'nowhere.invalid/nothing:1' })).rejects.toThrow('is not on this host');
+  expect(await (await start(sandboxes)).run('id -u')).toBe('200400\n');
+});
+
 test('over a socket the file of users is mounted, read-only', async () => {
   const sandboxes = await open({ transport: 'socket', uids: { first: 200_200, last: 200_201 } });
   const sandbox = await sandboxes.create(refOf(), sessionSpecSchema.parse({}));

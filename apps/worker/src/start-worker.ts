@@ -99,6 +99,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     chooseTransport(config, folder, logger).then((transport) => openPolicies({ ...config, transport }, folder, logger)),
     loadTools(config.tools, config.toolEnv, mark, logger),
   ]);
+  const missingRuntimes = sandboxes.missingRuntimes?.() ?? [];
   const sealKeys = config.sealKeys ?? [await readSealKey(config.stateFolder, createSealKey)];
   const audit = await openAudit({
     ...{ folder: folder.audit, namespace: config.namespace, hostId, sealKeys, logger },
@@ -118,7 +119,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     machine: createHash('sha256').update(hostKey).digest('hex').slice(0, 16),
     slots: config.slots,
     policies: config.policies,
-    allow: pickAllowed(config),
+    allow: pickAllowed(config, missingRuntimes),
     tools: { offered: tools, slots: config.toolSlots, env: config.toolEnv },
     defaultImage: config.defaultImage,
     version: VERSION,
@@ -141,7 +142,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     room: { stateFolder: config.stateFolder, least: config.leastFree },
     admission: (answers) => admission ?? createAdmission({ signatures: signing.signatures, rules, answers }),
     refuseTools: rules.refuseTools,
-    warnings: () => ruleFiles.warnings,
+    warnings: () => [...ruleFiles.warnings, ...missingRuntimes.map(describeMissing)],
     logger,
     onReplaced: () => {
       logger.fatal({ 'host.id': hostId }, 'worker.replaced');
@@ -167,10 +168,13 @@ function widerOf({ file: { escalation, allow } }: WorkerConfig): WiderSettings |
 }
 
 /** What decides where sessions are placed. */
-function pickAllowed({ file }: WorkerConfig): HostBeat['allow'] {
+function pickAllowed({ file }: WorkerConfig, missingRuntimes: readonly string[]): HostBeat['allow'] {
   const { modes, networks, runtimes } = file.allow;
-  return { modes, networks, runtimes };
+  return { modes, networks, runtimes: runtimes.filter((runtime) => !missingRuntimes.includes(runtime)) };
 }
+
+const describeMissing = (runtime: string) =>
+  `The Docker engine of this host does not have the runtime ${runtime}, which allow.runtimes lists: install it there and restart the worker.`;
 
 /** RULES-3 */
 function noteReported(logger: Logger, audit: Audit): (decision: ReportedDecision) => void {

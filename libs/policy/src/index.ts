@@ -19,7 +19,7 @@ export {
 } from './execution/bubblewrap.ts';
 export { type CodexForm, type CodexPlan, codexArguments, planCodex, readCodexForm } from './execution/codex.ts';
 export { type DockerAllowances, type DockerPlan, planDocker } from './execution/docker.ts';
-export { WORKSPACE_PATH } from './execution/folders.ts';
+export { checkCwd, WORKSPACE_PATH } from './execution/folders.ts';
 export { type HostAllowances, type HostPlan, planHost } from './execution/host.ts';
 export { isWithinPatterns, matchesPatterns } from './execution/host-patterns.ts';
 export {

@@ -24,7 +24,8 @@ export interface SessionSpec {
    */
   env?: Record<string, string> | undefined;
   /**
-   * Directory in which a fresh shell starts; of a session whose `workspace` has a `target`, that one.
+   * Directory in which a fresh shell starts; of a session whose `workspace` has a `target`, that one. `image`: the one that the image names
+   * (`WORKDIR`), under the policy `docker`.
    * @default /workspace
    * @limit an absolute path of at most 4,096 bytes
    */

@@ -3,7 +3,7 @@ import { approvalPolicySchema } from './approval.ts';
 import { DEFAULTS } from './defaults.ts';
 import { envSchema, secretsSchema } from './env.ts';
 import { executionPolicySchema } from './execution-policy.ts';
-import { durationSchema, sandboxPathSchema, scriptSchema, shellTextSchema, withoutSign } from './field-schemas.ts';
+import { durationSchema, scriptSchema, shellTextSchema, withoutSign } from './field-schemas.ts';
 import { labelsSchema } from './labels.ts';
 import { LIMITS } from './limits.ts';
 import { sessionRulesSchema } from './prefix-rule.ts';
@@ -93,11 +93,16 @@ const scriptsSchema = z
   .max(LIMITS.startupCommands, `must hold at most ${LIMITS.startupCommands} scripts`);
 
 const { session: defaults } = DEFAULTS;
+/** A `cwd`: the directory that the image names. */
+export const IMAGE_CWD = 'image';
+
 const fieldsSchema = z.strictObject({
   policy: executionPolicySchema.default(executionPolicySchema.parse(defaults.policy)),
   image: imageSchema.optional(),
   env: envSchema.default(defaults.env),
-  cwd: sandboxPathSchema.optional(),
+  cwd: shellTextSchema(LIMITS.pathBytes)
+    .refine((path) => path.startsWith('/') || path === IMAGE_CWD, 'must be an absolute path')
+    .optional(),
   workspace: workspaceSchema.optional(),
   shell: z
     .array(
@@ -137,11 +142,14 @@ function refuseDoubles({ env, secrets }: { env: object; secrets: object }, conte
 
 /** The spec of a session. Parsing fills in every default; two specs are the same when they are equal after that. */
 export const sessionSpecSchema = fieldsSchema
-  .check(({ value: { policy, image, user, workspace }, issues }) => {
-    if (policy.type === 'docker') return;
+  .check(({ value: { policy, image, user, cwd, workspace }, issues }) => {
     const refuse = (field: string, message: string) =>
       issues.push({ code: 'custom', path: [field], message, input: field });
+    if (cwd === IMAGE_CWD && workspace !== undefined)
+      refuse('cwd', 'must be an absolute path where a workspace is mounted');
+    if (policy.type === 'docker') return;
     if (image !== undefined) refuse('image', `has no meaning under the ${policy.type} policy, which runs no image`);
+    if (cwd === IMAGE_CWD) refuse('cwd', `is no absolute path; the ${policy.type} policy runs no image`);
     const mount = workspaceOf({ workspace });
     if (policy.type !== 'bubblewrap' && mount?.readOnly)
       refuse('workspace', `cannot be read-only under the ${policy.type} policy`);

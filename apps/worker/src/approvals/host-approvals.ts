@@ -12,14 +12,11 @@ import {
 } from '@shellfleet/mailbox';
 import {
   type ApprovalGrant,
-  type ApprovalKeys,
   type ApprovalRequestedData,
-  approvalGrantSchema,
   approvalKeys,
   type PrefixRule,
   type ShellfleetError,
   sessionKeys,
-  tryJson,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -28,9 +25,10 @@ import type { Answer, Answers } from '../admission/create-admission.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import { approvalExpired, describeDenial, tooManyPending } from './answer-texts.ts';
-import { type AnswerCheck, applyAnswers, isAnswered } from './apply-answers.ts';
+import { type AnswerCheck, applyAnswers } from './apply-answers.ts';
 import { bindQuestion } from './bind-question.ts';
 import { describeQuestion } from './describe-question.ts';
+import { OpenedGrants } from './opened-grants.ts';
 import { SharedRounds } from './shared-rounds.ts';
 import { StartsUnderWay } from './starts-under-way.ts';
 import { type SessionJobsOfAnswers, tellDecided } from './tell-decided.ts';
@@ -77,12 +75,14 @@ export type SessionApprovals = Pick<HostApprovals, 'ask' | 'held' | 'starts'>;
 export class HostApprovals implements Answers {
   readonly starts = new StartsUnderWay();
   readonly #deps: HostApprovalsDeps;
+  readonly #grants: OpenedGrants;
   /** By tenant. */
   readonly #applying = new SharedRounds((tenant) => this.#apply(tenant));
   readonly #telling = new SharedRounds((tenant) => this.#tell(tenant));
 
   constructor(deps: HostApprovalsDeps) {
     this.#deps = deps;
+    this.#grants = new OpenedGrants(deps.sealer);
   }
 
   async find(
@@ -90,7 +90,7 @@ export class HostApprovals implements Answers {
     asked: ApprovalQuestion,
     allows: (rules: readonly PrefixRule[]) => boolean,
   ): Promise<Answer> {
-    const { redis, namespace, sealer, signal } = this.#deps;
+    const { redis, namespace, signal } = this.#deps;
     const keys = approvalKeys(namespace, question.tenant);
     const bound = this.#bind(question, asked);
     if (bound === undefined) return { type: 'denied', reason: 'it cannot be written as a key for its answer' };
@@ -99,7 +99,7 @@ export class HostApprovals implements Answers {
       const found = await retryWhileRedisIsDown(() => findAnswer(redis, keys, question, looked), signal);
       return found.unapplied > 0
         ? undefined
-        : toAnswer(found, bound.hash, (id, sealed) => openGrant(id, sealed, keys, sealer), allows);
+        : toAnswer(found, bound.hash, (id, sealed) => this.#grants.open(id, sealed, keys), allows);
     };
     const look = () => this.starts.look(question, find, (answer) => answer?.type === 'granted');
     let answer = await look();
@@ -234,15 +234,4 @@ function toAnswer(
   const wide = prefixes.map(({ id, sealed }) => open(id, sealed)).filter((one) => one?.scope === 'prefix');
   const rules = wide.flatMap((one) => one?.question.amendment ?? []);
   return rules.length > 0 && allows(rules) ? granted : { type: 'open' };
-}
-
-/** Undefined when it was not sealed with a key of this fleet for this question. */
-function openGrant(id: string, sealed: string, keys: ApprovalKeys, sealer: Sealer): ApprovalGrant | undefined {
-  try {
-    const text = sealer.open(sealed, sealPlace('approval-grant', keys, { question: id }));
-    const grant = approvalGrantSchema.safeParse(tryJson(text)).data;
-    return grant && isAnswered(id, grant, keys, sealer) ? grant : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -4,6 +4,7 @@ import {
   ensureShellfleetError,
   type ResolvedSessionSpec,
   ShellfleetError,
+  type WireResult,
 } from '@shellfleet/protocol';
 import { createSessionEgress, type EgressSettings } from '../egress/create-session-egress.ts';
 import type { EntryResult, EntryRun } from '../run/entry-run.ts';
@@ -86,12 +87,25 @@ async function runOutside(
   session.signal.addEventListener('abort', discard, { once: true });
   try {
     await wide.makeReady(session.signal);
-    const ended = await runCommand(run, { ...payload, cwd: payload.cwd ?? surroundings.cwd }, outside, wide);
-    return { ...ended, result: { ...ended.result, shell: describeShell(shell) } };
+    const cwd = payload.cwd ?? surroundings.cwd;
+    const ended = await runCommand(run, { ...payload, cwd }, outside, wide);
+    return { ...ended, result: { ...explainCwd(ended.result, cwd, deps.ref), shell: describeShell(shell) } };
   } finally {
     session.signal.removeEventListener('abort', discard);
     await wide.abandon();
   }
+}
+
+/** The directory may well be there in the session. */
+function explainCwd(result: WireResult, cwd: string, { session }: SessionRef): WireResult {
+  if (result.outcome !== 'error' || result.error.code !== 'COMMAND_INVALID') return result;
+  const issues = [{ path: 'cwd', message: 'no such directory outside the sandbox' }];
+  const error = new ShellfleetError(
+    'COMMAND_INVALID',
+    `The directory ${cwd} does not exist outside the sandbox of session ${session}, or its user may not enter it, so nothing was run. Outside there are the files of its workspace; give a cwd there.`,
+    { issues },
+  );
+  return { ...result, error: error.toJSON() };
 }
 
 /** OUTSIDE-2: who submits a command may not choose its programs either. */

@@ -10,16 +10,15 @@ const TIMEOUT_MS = 10_000;
 /** Of what the shell prints; the script that sets the variables again is at most 1 MiB. */
 const MOST_BYTES = 512 * 1024;
 
-/** Prints the directory and the exported variables. A subshell leaves nothing in the shell, and `$?` is as it was. */
+/** Prints the directory and the exported variables. A subshell leaves nothing in the shell, and `$?` is as it was: `$1` here. */
 const scriptOf = (mark: string) => `(
-  __sf_kept=$?
-  \\command set +eux
+  \\command set +eux -- "$?"
   \\command printf '%s\\0' ${mark}
   \\command pwd -P
   \\command printf '\\0'
   \\command ${KEEPER} environment || \\command printf failed
   \\command printf '%s\\0' ${mark}
-  \\command exit "$__sf_kept"
+  \\command exit "$1"
 )`;
 
 /** Asks the session's own shell, which is ready and idle. Throws SANDBOX_UNAVAILABLE when it does not answer as asked. */

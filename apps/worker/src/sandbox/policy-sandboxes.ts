@@ -19,6 +19,9 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
     async pull(image, signal) {
       await offered.docker?.pull(image, signal);
     },
+    missingRuntimes() {
+      return all.flatMap((sandboxes) => sandboxes.missingRuntimes?.() ?? []);
+    },
     problem() {
       const problems = all.flatMap((sandboxes) => sandboxes.problem() ?? []);
       return problems.length === 0 ? undefined : problems.join(' ');

@@ -99,6 +99,8 @@ export interface Sandboxes {
   list(): Promise<FoundSandbox[]>;
   /** Checks that this host can run the policies. Throws DOCKER_UNAVAILABLE, SANDBOX_UNAVAILABLE. */
   check(): Promise<void>;
+  /** Container runtimes that the operator lists, and that this host did not have at its check. Default: none. */
+  missingRuntimes?(): string[];
   /** Fetches an image of a spec that was checked. May take minutes, so it is called outside every limit on opening. Throws IMAGE_UNAVAILABLE. */
   pull(image: string, signal?: AbortSignal): Promise<void>;
   /** Why no sandbox can be created at present, in a sentence; undefined when one can. */

@@ -1,4 +1,10 @@
-import { ensureShellfleetError, quoteWord, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import {
+  ensureShellfleetError,
+  IMAGE_CWD,
+  quoteWord,
+  type ResolvedSessionSpec,
+  ShellfleetError,
+} from '@shellfleet/protocol';
 import { ulid } from 'ulid';
 import { createOwnCommandChain } from '../output/output-chains.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
@@ -49,7 +55,9 @@ function toSetUp(spec: ResolvedSessionSpec): string {
     ([name, value]) => `export ${name}=${quoteWord(value)}`,
   );
   // A variable that cannot be set (readonly) fails the preparation.
-  return [...exports, `cd -- ${quoteWord(spec.cwd)}`].join(' &&\n');
+  // The keeper is in the directory of the image, and so is its shell.
+  const enter = spec.cwd === IMAGE_CWD ? ':' : `cd -- ${quoteWord(spec.cwd)}`;
+  return [...exports, enter].join(' &&\n');
 }
 
 /** Runs a startup or shutdown command, which is no entry of the mailbox. The signal stops it. */

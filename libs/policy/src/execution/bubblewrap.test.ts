@@ -68,7 +68,7 @@ describe('planBubblewrap', () => {
 describe('the arguments of bubblewrap', () => {
   const of = (spec: object, more?: object) => bubblewrapArguments(plan(spec, more as never), root).join(' ');
 
-  test('unshare everything, empty the root folder, and never bind more of the host than is listed', () => {
+  test('S2-09: unshare everything, empty the root folder, and never bind more of the host than is listed', () => {
     const words = of({});
     for (const part of ['--unshare-all --die-with-parent', '--cap-drop ALL', '--seccomp 10 --remount-ro /'])
       expect(words).toContain(part);

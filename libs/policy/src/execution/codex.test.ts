@@ -57,7 +57,7 @@ describe('how Codex is called', () => {
     expect(readCodexForm('error: unrecognized subcommand')).toBeUndefined();
   });
 
-  test('S0-22, S0-23, S0-25: settings are sorted by key, each as JSON, behind the platform that is named, unchecked', () => {
+  test('S0-22, S0-23, S0-25, S2-11: settings are sorted by key, each as JSON, behind the platform that is named, unchecked; -- ends them', () => {
     const config = { sandbox_mode: 'read-only', b: [1, 'two'], a: true };
     const settings = ['-c', 'a=true', '-c', 'b=[1,"two"]', '-c', 'sandbox_mode="read-only"', '--'];
     expect(codexArguments('plain', config)).toEqual(['sandbox', ...settings]);

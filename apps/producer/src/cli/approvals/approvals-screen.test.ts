@@ -201,6 +201,17 @@ test('q leaves the list, and Ctrl-C leaves from everywhere', () => {
   expect(at.press('Esc', 'Esc', 'q')).toEqual({ type: 'leave' });
 });
 
+test('what is wrong with the fleet is shown above everything, until it is mended', () => {
+  const at = createScreen(questionOf('a'));
+  expect(at.screen.warn('Redis cannot be reached.')).toBe(true);
+  expect(at.screen.warn('Redis cannot be reached.')).toBe(false);
+  expect(at.shown().slice(0, 2)).toEqual(['! Redis cannot be reached.', '1 question of the tenant t1 waits:']);
+  at.press('Enter');
+  expect(at.shown().slice(0, 2)).toEqual(['! Redis cannot be reached.', 'Question #1 waits.']);
+  expect(at.screen.warn('')).toBe(true);
+  expect(at.shown()[0]).toBe('Question #1 waits.');
+});
+
 test('any size is drawn with no more rows than there are', () => {
   const at = createScreen(questionOf('a'), questionOf('b'));
   for (const keys of [[], ['Enter'], ['a'], ['n', 'd']]) {

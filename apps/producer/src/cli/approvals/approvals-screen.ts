@@ -1,8 +1,9 @@
 import type { Approval, ApprovalScope } from '@shellfleet/client';
-import { toCanonicalJson } from '@shellfleet/protocol';
 import { toPrintable } from '../printable.ts';
-import { describePattern, describeQuestion } from './describe-question.ts';
-import { cutText, type ScreenLine, wrapLines } from './wrap-lines.ts';
+import { describeQuestion } from './describe-question.ts';
+import { drawList, fill, type Listed } from './draw-list.ts';
+import { describeEnd, describeScope, firstLineOf, isSame } from './screen-texts.ts';
+import { type ScreenLine, wrapLines } from './wrap-lines.ts';
 
 // What a person sees and types who answers questions at a terminal. It does no I/O.
 //
@@ -40,11 +41,6 @@ interface Reading {
 }
 type OpenView = Exclude<View, { type: 'list' }>;
 
-interface Listed {
-  number: number;
-  approval: Approval;
-}
-
 const MOST_EVENTS = 4;
 const REASON_CHARS = 1_024;
 
@@ -59,6 +55,7 @@ export class ApprovalsScreen {
   /** The beginning of the number of a question. */
   #typed = '';
   #notice = '';
+  #problem = '';
   #isSending = false;
   /** Rows of the question that is open, and those of them that fit, as they were drawn last. */
   #bodyLength = 0;
@@ -91,6 +88,14 @@ export class ApprovalsScreen {
     this.#backToQuestion(approval.id, '');
     if (!this.#isOpen(approval.id)) this.#questions.delete(approval.id);
     return false;
+  }
+
+  /** What is wrong with the fleet, so that what is shown may be old, or answers wait. Returns whether that is news. */
+  warn(problem: string): boolean {
+    const shown = toPrintable(problem);
+    const isNew = shown !== this.#problem;
+    this.#problem = shown;
+    return isNew;
   }
 
   /** The answer was given, or was not. `notice`: what there is to say about it. */
@@ -226,38 +231,15 @@ export class ApprovalsScreen {
   }
 
   #drawList(rows: number, columns: number): string[] {
-    const all = [...this.#questions.values()];
-    const head = wrapLines([{ text: describeCount(all.length, this.#tenant) }], columns);
-    const typed = this.#typed === '' ? '' : ` #${this.#typed}_`;
-    const foot = wrapLines(
-      [
-        ...this.#events.map((text) => ({ text: cutText(text, columns) })),
-        { text: `${this.#notice}${typed}` },
-        { text: 'Up, Down or its number, then Enter: show a question   q: leave' },
-      ],
-      columns,
-    );
-    const room = Math.max(1, rows - head.length - foot.length - 1);
-    const at = Math.max(
-      0,
-      all.findIndex(({ approval }) => approval.id === this.#selected),
-    );
-    const first = Math.max(0, Math.min(at - Math.floor(room / 2), all.length - room));
-    const shown = all.slice(first, first + room).map((listed) => this.#drawRow(listed, columns));
-    return [...head, '', ...fill(shown, room), ...foot];
+    const list = {
+      ...{ tenant: this.#tenant, questions: [...this.#questions.values()], selected: this.#selected },
+      ...{ events: this.#events, notice: `${this.#notice}${this.#typed === '' ? '' : ` #${this.#typed}_`}` },
+    };
+    return drawList({ ...list, head: this.#drawProblem() }, rows, columns);
   }
 
-  #drawRow({ number, approval }: Listed, columns: number): string {
-    const { id, sessionId, count, reason, outside, expiresAt } = approval;
-    const parts = [
-      `${id === this.#selected ? '>' : ' '} #${number}`,
-      `until ${expiresAt.slice(11, 19)}Z`,
-      count > 1 ? `${sessionId} +${count - 1}` : sessionId,
-      ...(outside ? ['OUTSIDE its sandbox'] : []),
-      firstLineOf(approval),
-      reason,
-    ];
-    return cutText(parts.map(toPrintable).join('  '), columns);
+  #drawProblem(): ScreenLine[] {
+    return this.#problem === '' ? [] : [{ text: `! ${this.#problem}` }];
   }
 
   #clampTop(top: number): number {
@@ -267,7 +249,7 @@ export class ApprovalsScreen {
   #drawQuestion(view: OpenView, listed: Listed, rows: number, columns: number): string[] {
     const { number, approval } = listed;
     const state = approval.state === 'pending' ? 'waits' : describeEnd(approval);
-    const head = wrapLines([{ text: `Question #${number} ${state}.` }, { text: '' }], columns);
+    const head = wrapLines([...this.#drawProblem(), { text: `Question #${number} ${state}.` }, { text: '' }], columns);
     const body = wrapLines(describeQuestion(approval, 'The rule (p)').map(toScreenLine), columns);
     const foot = wrapLines(
       [{ text: '' }, ...this.#describeKeys(view, listed).map((text) => ({ text })), { text: this.#notice }],
@@ -307,43 +289,8 @@ export class ApprovalsScreen {
 
 const toReading = ({ id, top, readTo, columns }: OpenView): Reading => ({ id, top, readTo, columns });
 
-function describeCount(count: number, tenant: string): string {
-  const of = `of the tenant ${tenant}`;
-  if (count === 0) return `No question ${of} waits. New ones appear here.`;
-  return `${count === 1 ? '1 question' : `${count} questions`} ${of} ${count === 1 ? 'waits' : 'wait'}:`;
-}
-
-function describeScope(scope: ApprovalScope, { count, amendment }: Approval): string {
-  const sessions = count === 1 ? '1 session' : `${count} sessions`;
-  if (scope === 'command') return `Let it run in the ${sessions} where it waits?`;
-  if (scope === 'session') return `Let it run in the ${sessions} where it waits, and whenever they ask the same again?`;
-  const pattern = amendment === undefined ? '' : describePattern(amendment);
-  return `Allow from now on, in every session of the tenant, until it is revoked: ${pattern} ?`;
-}
-
-function describeEnd({ state, answeredBy, scope, answer }: Approval): string {
-  const by = answeredBy === undefined ? '' : ` by ${toPrintable(answeredBy)}`;
-  const reach = scope === undefined || scope === 'command' ? '' : ` for ${scope}`;
-  const why = answer === undefined || answer === '' ? '' : ` (${toPrintable(answer)})`;
-  return `${state === 'withdrawn' || state === 'expired' ? 'has ended: ' : 'was '}${state}${reach}${by}${why}`;
-}
-
-const firstLineOf = ({ script }: Approval) => script.split('\n', 1)[0] ?? '';
-
 /** Rows of quoted text are continued by a mark of their own, so that they look like nothing else. */
 const toScreenLine = (text: string): ScreenLine => ({
   text,
   continued: text.startsWith('  | ') ? '  + ' : '    ',
 });
-
-const fill = (rows: readonly string[], count: number) => [
-  ...rows,
-  ...Array.from({ length: Math.max(0, count - rows.length) }, () => ''),
-];
-
-/** Whether a person who has read one has read the other. How many sessions ask it, and until when, may change. */
-export function isSame(one: Approval, other: Approval): boolean {
-  return textOf(one) === textOf(other);
-}
-
-const textOf = (question: Approval) => toCanonicalJson({ ...question, count: 0, askedAt: '', expiresAt: '' });

@@ -128,7 +128,7 @@ function watch(
   return context.withFleet((fleet) =>
     isForPerson(context) && !json
       ? watchAtTerminal(context, fleet, { tenant, answeredBy })
-      : printChanges(context.terminal, fleet, json),
+      : printChanges(context.terminal, fleet, { json, tenant }),
   );
 }
 

@@ -1,14 +1,20 @@
 import type { Approval, Fleet } from '@shellfleet/client';
+import { DEFAULTS } from '@shellfleet/protocol';
 import type { Terminal } from '../terminal.ts';
 import { describeQuestion } from './describe-question.ts';
 
 /** Each question whole, with the commands that answer it; then a line for each change. Ends when the reader of stdout has gone. */
-export async function printChanges(terminal: Terminal, fleet: Fleet, json: boolean): Promise<void> {
+export async function printChanges(
+  terminal: Terminal,
+  fleet: Fleet,
+  { json, tenant }: { json: boolean; tenant: string },
+): Promise<void> {
+  if (!json) terminal.say(`Questions of the tenant ${tenant} are printed here, until Ctrl-C.`);
   const shown = new Map<string, Approval>();
   try {
     for await (const approval of fleet.approvals.watch({ signal: terminal.readerGone })) {
       if (json) await terminal.json(approval);
-      else await showChange(terminal, approval, shown.get(approval.id));
+      else await showChange(terminal, approval, shown.get(approval.id), tenant);
       if (approval.state === 'pending') shown.set(approval.id, approval);
       else shown.delete(approval.id);
     }
@@ -17,14 +23,22 @@ export async function printChanges(terminal: Terminal, fleet: Fleet, json: boole
   }
 }
 
-async function showChange(terminal: Terminal, approval: Approval, before: Approval | undefined): Promise<void> {
-  const { id, state, count, answeredBy } = approval;
+async function showChange(
+  terminal: Terminal,
+  approval: Approval,
+  before: Approval | undefined,
+  tenant: string,
+): Promise<void> {
+  const { id, state, count, answeredBy, answer, amendment } = approval;
   if (state === 'pending' && before === undefined) {
+    const of = tenant === DEFAULTS.connection.tenant ? id : `${id} --tenant ${tenant}`;
     for (const line of describeQuestion(approval)) await terminal.line(line);
-    await terminal.line(`answer    shellfleet approvals approve ${id} [--for session|prefix]`);
-    await terminal.line(`          shellfleet approvals deny ${id} [--reason TEXT] [--abort]\n`);
+    await terminal.line(
+      `answer    shellfleet approvals approve ${of} [--for ${amendment ? 'session|prefix' : 'session'}]`,
+    );
+    await terminal.line(`          shellfleet approvals deny ${of} [--reason TEXT] [--abort]\n`);
   } else if (state !== 'pending') {
-    await terminal.table([[id, state, answeredBy === undefined ? '' : `by ${answeredBy}`]]);
+    await terminal.table([[id, state, answeredBy === undefined ? '' : `by ${answeredBy}`, answer ?? '']]);
   } else if (count !== before?.count) {
     await terminal.table([[id, `${count} sessions ask it`]]);
   }

@@ -1,10 +1,12 @@
 import { emitKeypressEvents } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Fleet } from '@shellfleet/client';
 import { withResolvers } from '@shellfleet/concurrency';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import type { Context } from '../context.ts';
 import { exitCodeOfSignal } from '../exit-codes.ts';
-import { type Answer, ApprovalsScreen, isSame, type Key } from './approvals-screen.ts';
+import { type Answer, ApprovalsScreen, type Key } from './approvals-screen.ts';
+import { isSame } from './screen-texts.ts';
 
 // The other screen, and no cursor; and back.
 const ENTER = '\u001b[?1049h\u001b[?25l';
@@ -13,6 +15,7 @@ const HOME = '\u001b[H';
 const CLEAR_TO_END_OF_ROW = '\u001b[K';
 const CLEAR_BELOW = '\u001b[J';
 const BELL = '\u0007';
+const LOOK_AT_FLEET_MS = 3_000;
 
 /**
  * Shows questions on the terminal of this process and gives the answers of the person there, until they leave. The terminal is always restored.
@@ -62,6 +65,12 @@ export async function watchAtTerminal(
     }
   })();
   watching.catch(left.reject);
+  const lookAtFleet = async () => {
+    while (!stopped.signal.aborted) {
+      if (screen.warn(await findProblem(fleet))) draw();
+      await delay(LOOK_AT_FLEET_MS, undefined, { signal: stopped.signal }).catch(() => {});
+    }
+  };
   const leaveBySignal = (signal: NodeJS.Signals) => left.resolve(exitCodeOfSignal(signal));
   const onEnd = () => leaveBySignal('SIGHUP');
   const { stdin, stdout } = process;
@@ -76,6 +85,7 @@ export async function watchAtTerminal(
     stdin.resume();
     stdout.write(ENTER);
     draw();
+    void lookAtFleet();
     context.setExitCode(await left.promise);
   } finally {
     hasLeft = true;
@@ -86,6 +96,16 @@ export async function watchAtTerminal(
     stopped.abort();
     await watching.catch(() => {});
     for (const signal of signals) process.off(signal, leaveBySignal);
+  }
+}
+
+/** Why what is shown may be old, or why answers wait; else empty. */
+async function findProblem(fleet: Fleet): Promise<string> {
+  try {
+    const hosts = await fleet.hosts();
+    return hosts.every(({ state }) => state === 'unreachable') ? 'No host is up: answers wait for one.' : '';
+  } catch (error) {
+    return ensureShellfleetError(error).message;
   }
 }
 

@@ -1,7 +1,8 @@
 import { type DockerPlan, WORKSPACE_PATH } from '@shellfleet/policy';
 import type { SandboxTransport } from '../sandbox.ts';
 import { HOSTS, KEEPER_FOLDER } from './container-options.ts';
-import type { TarEntry } from './tar.ts';
+import type { Engine } from './engine.ts';
+import { createTar, type TarEntry } from './tar.ts';
 
 /** Files that the container needs before it starts: a workspace owned by its user, which the engine would create as root. */
 export async function listFiles(
@@ -24,6 +25,15 @@ export async function listFiles(
       entries.push({ path: 'etc/passwd', mode: 0o644, uid: 0, gid: 0, data: Buffer.from(passwd) });
   }
   return entries;
+}
+
+/** Into a container that has not started. */
+export async function putFiles(engine: Engine, containerId: string, files: readonly TarEntry[]): Promise<void> {
+  if (files.length === 0) return;
+  const archive = await createTar(files);
+  await engine.call((docker, abortSignal) =>
+    docker.getContainer(containerId).putArchive(archive, { path: '/', abortSignal }),
+  );
 }
 
 /** Over attach no folder of the host is mounted, because the engine may be on another machine. A read-only root accepts no archive. */

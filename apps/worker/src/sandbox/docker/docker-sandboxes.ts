@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Duplex } from 'node:stream';
 import { abortable, withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from '@shellfleet/policy';
@@ -15,7 +14,6 @@ import {
   type Beside,
   type CreateOptions,
   type FoundSandbox,
-  type KeeperLink,
   MissingImage,
   type Sandbox,
   type SandboxDeath,
@@ -25,9 +23,8 @@ import {
 } from '../sandbox.ts';
 import { sandboxName } from '../sandbox-name.ts';
 import { openSessionFolders, type SessionFolders } from '../session-folder.ts';
-import { AttachStream } from './attach-stream.ts';
 import { ContainerDisks } from './container-disks.ts';
-import { isMounted, listFiles } from './container-files.ts';
+import { isMounted, listFiles, putFiles } from './container-files.ts';
 import { HOSTS, HOSTS_FILE, PASSWD_FILE, toContainerOptions } from './container-options.ts';
 import { createContainer } from './create-container.ts';
 import { DeathWatch } from './death-watch.ts';
@@ -43,17 +40,18 @@ import {
 } from './docker-errors.ts';
 import { Engine, type EngineTimes } from './engine.ts';
 import { ensureFullNetwork } from './full-network.ts';
+import { withImageFolder } from './image-folder.ts';
 import { ImageUsers } from './image-users.ts';
 import { checkVolumes, readVolumes } from './image-volumes.ts';
 import { Images } from './images.ts';
+import { toKeeperLink } from './keeper-link.ts';
 import { hostFilter, ofHost, ofNamespace, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
 import { checkSameWorkspace, type OwnContainer, readOwnContainer, safeEnv } from './own-container.ts';
 import { Runtimes } from './runtimes.ts';
 import { SessionPasswd } from './session-passwd.ts';
 import { SessionUids, type UidRange } from './session-uids.ts';
-import { createTar } from './tar.ts';
 import { withoutSharedFolder, withoutUid } from './unavailable.ts';
-import { openWorkspaceFolder } from './workspace-folder.ts';
+import { hasVolumes, openWorkspaceFolder } from './workspace-folder.ts';
 
 /** A removal that takes longer is left to the next sweep: nobody waits for it. */
 const REMOVE_TIMEOUT_MS = 15_000;
@@ -165,11 +163,12 @@ class DockerSandboxes implements Sandboxes {
   async #create(
     session: SessionRef,
     spec: ResolvedSessionSpec,
-    planned: DockerPlan,
+    asked: DockerPlan,
     signal: AbortSignal | undefined,
     own?: OwnContainer & { sandboxId: string },
   ): Promise<Sandbox> {
-    const { hostId, transport, allowances } = this.#options;
+    const { hostId, transport } = this.#options;
+    const planned = await withImageFolder(asked, this.#engine);
     const sandboxId = randomBytes(6).toString('hex');
     const uid = spec.user === undefined ? (own?.uid ?? this.#takeUid(sandboxId)) : undefined;
     const labels = {
@@ -177,18 +176,17 @@ class DockerSandboxes implements Sandboxes {
       ...(uid === undefined ? {} : { uid }),
       ...(own === undefined ? {} : { beside: own.sandboxId }),
     };
-    const plan =
-      uid === undefined
-        ? await this.#imageUsers.resolve(planned, toReader(labels))
-        : { ...planned, user: `${uid}:${uid}`, owner: { uid, gid: uid } };
-    if (plan.workspace !== undefined && transport === 'socket' && own === undefined)
-      await makeWorkspace(plan.workspace.path, allowances.workspaces, plan.owner);
-    const workspace = await openWorkspaceFolder(plan.workspace?.path, allowances.workspaces, transport);
+    const { plan, volumes, workspace } = await this.#prepare(planned, labels, own === undefined).catch(
+      (error: unknown) => {
+        this.#uids?.release(sandboxId);
+        throw error;
+      },
+    );
+    const isCompared = workspace.identity !== undefined;
     this.#used.set(sandboxId, nameOf(labels));
     try {
       if (own !== undefined) checkSameWorkspace(own, plan, workspace);
-      const isCompared = workspace.identity !== undefined;
-      const volumes = await readVolumes(this.#engine, plan, isCompared);
+      if (isCompared && volumes.length > 0) throw hasVolumes(plan.image);
       const folder = await this.#folders.create(nameOf(labels));
       const request = {
         plan,
@@ -204,7 +202,8 @@ class DockerSandboxes implements Sandboxes {
       const sandbox = this.#toSandbox(containerId, plan.image, labels, Date.now());
       void sandbox.died.then(() => workspace.close());
       await checkVolumes(this.#engine, containerId, plan.image, { folders: volumes, isCompared })
-        .then(() => this.#fill(containerId, request, transport))
+        .then(() => listFiles(plan, request.passwd, transport, () => this.#folders.keeper()))
+        .then((files) => putFiles(this.#engine, containerId, files))
         .then(() => signal?.throwIfAborted())
         .catch(async (error: unknown) => {
           await sandbox.remove();
@@ -219,6 +218,21 @@ class DockerSandboxes implements Sandboxes {
       if (isMissingImage(error)) throw new MissingImage(plan.image);
       throw error instanceof MissingImage ? error : toShellfleetError(error, 'to make a container', fromCreateAnswer);
     }
+  }
+
+  /** The folder comes last: what may be put in its place between here and its mount is found, but costs the session its start. */
+  async #prepare(planned: DockerPlan, labels: SandboxLabels, makesWorkspace: boolean) {
+    const { allowances } = this.#options;
+    const { uid, transport } = labels;
+    const plan =
+      uid === undefined
+        ? await this.#imageUsers.resolve(planned, toReader(labels))
+        : { ...planned, user: `${uid}:${uid}`, owner: { uid, gid: uid } };
+    const volumes = await readVolumes(this.#engine, plan);
+    if (plan.workspace !== undefined && transport === 'socket' && makesWorkspace)
+      await makeWorkspace(plan.workspace.path, allowances.workspaces, plan.owner);
+    const workspace = await openWorkspaceFolder(plan.workspace?.path, allowances.workspaces, transport);
+    return { plan, volumes, workspace };
   }
 
   async list(): Promise<FoundSandbox[]> {
@@ -238,6 +252,10 @@ class DockerSandboxes implements Sandboxes {
 
   async pull(image: string, signal?: AbortSignal): Promise<void> {
     await abortable(this.#images.pull(image), signal);
+  }
+
+  missingRuntimes(): string[] {
+    return this.#runtimes.lacking(this.#options.allowances.runtimes ?? []);
   }
 
   problem(): string | undefined {
@@ -331,19 +349,6 @@ class DockerSandboxes implements Sandboxes {
     });
   }
 
-  async #fill(
-    containerId: string,
-    { plan, passwd }: { plan: DockerPlan; passwd: string | undefined },
-    transport: SandboxTransport,
-  ): Promise<void> {
-    const entries = await listFiles(plan, passwd, transport, () => this.#folders.keeper());
-    if (entries.length === 0) return;
-    const archive = await createTar(entries);
-    await this.#engine.call((docker, abortSignal) =>
-      docker.getContainer(containerId).putArchive(archive, { path: '/', abortSignal }),
-    );
-  }
-
   #toSandbox(containerId: string, image: string, labels: SandboxLabels, createdAt: number, isRunning = false): Sandbox {
     const container = this.#engine.docker.getContainer(containerId);
     const folder = this.#folders.at(nameOf(labels));
@@ -364,7 +369,7 @@ class DockerSandboxes implements Sandboxes {
       description: `container ${containerId.slice(0, 12)} of the image ${image}`,
       createdAt,
       keeperProtocol: labels.keeperProtocol,
-      link: this.#toLink(container, folder.socketPath, labels),
+      link: toKeeperLink(container, folder.socketPath, this.#options.hostKey, labels),
       ...(labels.transport === 'socket' ? { egressPath: folder.egressPath } : {}),
       died: died.promise,
       start: async () => {
@@ -386,14 +391,6 @@ class DockerSandboxes implements Sandboxes {
         died.resolve({ reason: 'removed', exitCode: null });
       },
     };
-  }
-
-  #toLink(container: Docker.Container, path: string, labels: SandboxLabels): KeeperLink {
-    const { token, syncWord } = deriveKeeperSecrets(this.#options.hostKey, labels.session, labels.sandboxId);
-    if (labels.transport === 'socket') return { type: 'socket', path, token };
-    const streams = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
-    const open = () => container.attach(streams).then((socket) => new AttachStream(socket as Duplex));
-    return { type: 'attach', token, syncWord, open };
   }
 }
 

@@ -4,33 +4,26 @@ import type { DockerPlan } from '@shellfleet/policy';
 import { isSystemFolder, ShellfleetError } from '@shellfleet/protocol';
 import type Docker from 'dockerode';
 import { extract } from 'tar-stream';
-import { isNotFound } from './docker-errors.ts';
+import { isNotFound, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
-import { hasVolumes } from './workspace-folder.ts';
 
 // Volumes that an image declares. The engine would make each on its own disk, where nothing bounds it. A session has a folder in memory there.
 //
 // VOLUME-1. No container of a session has a volume of the engine.
 // VOLUME-2. No file of an image is hidden by such a folder: the image is refused.
 
-/**
- * The folders in which a session gets a file system of its own, in place of the image's volumes. `isCompared`: the mounted workspace is compared
- * before any program of the session runs (WORKSPACE-2). Throws SANDBOX_UNAVAILABLE.
- */
+/** The folders in which a session gets a file system of its own, in place of the image's volumes. Throws SANDBOX_UNAVAILABLE. */
 export async function readVolumes(
   engine: Engine,
   { image, workspace }: Pick<DockerPlan, 'image' | 'workspace'>,
-  isCompared: boolean,
 ): Promise<string[]> {
   // The call that creates the container reports that the engine lacks the image.
   const found = await engine
     .call((docker) => docker.getImage(image).inspect())
     .catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
+      if (!isNotFound(error)) throw toShellfleetError(error, 'to look at an image');
     });
-  const volumes = Object.keys(found?.Config?.Volumes ?? {});
-  if (volumes.length > 0 && isCompared) throw hasVolumes(image);
-  return planVolumes(image, volumes, workspace?.target);
+  return planVolumes(image, Object.keys(found?.Config?.Volumes ?? {}), workspace?.target);
 }
 
 /** `workspace`: where the session's folder is mounted, which takes the place of a volume. Throws SANDBOX_UNAVAILABLE where no folder can be. */
@@ -43,7 +36,10 @@ export function planVolumes(image: string, volumes: readonly string[], workspace
   return [...new Set(folders)].filter((folder) => folder !== workspace).sort();
 }
 
-/** VOLUME-1 and VOLUME-2 for a container that was created with these folders and has not started. */
+/**
+ * VOLUME-1 and VOLUME-2 for a container that was created with these folders and has not started. `isCompared`: its workspace is compared before any
+ * program of the session runs (WORKSPACE-2).
+ */
 export async function checkVolumes(
   engine: Engine,
   containerId: string,

@@ -29,9 +29,10 @@ export interface OwnContainer {
 /** `name`: of the container. Throws what the engine answers when it is gone. */
 export async function readOwnContainer(engine: Engine, name: string, target: string): Promise<OwnContainer> {
   const inspect = (docker: Docker, abortSignal: AbortSignal) => docker.getContainer(name).inspect({ abortSignal });
-  const { Image: image, Config: config, Mounts: mounts } = await engine.call(inspect);
+  const { Image: image, Config: config, HostConfig: host } = await engine.call(inspect);
   const env = config.Env ?? [];
-  const mounted = mounts.find(({ Destination: at }) => at === target);
+  // As it was asked for: an engine in a virtual machine reports another path.
+  const mounted = host.Mounts?.find(({ Target: at }) => at === target);
   const identity = variable(env, WORKSPACE_VARIABLE)?.split(':').slice(0, 2).join(':');
   const workspace = mounted === undefined ? undefined : { path: mounted.Source, identity };
   return { image, env, workspace, uid: parseLabels(config.Labels)?.uid };

@@ -15,6 +15,11 @@ export class Runtimes {
     this.#known = Object.keys(found ?? {}).sort();
   }
 
+  /** Those of a list that the engine did not have when it was asked. */
+  lacking(listed: readonly string[]): string[] {
+    return listed.filter((runtime) => !this.#known.includes(runtime));
+  }
+
   /** Throws SANDBOX_UNAVAILABLE when it is missing: a session never runs in another runtime than it asks for. */
   async require(runtime: string | undefined): Promise<void> {
     if (runtime === undefined || this.#known.includes(runtime)) return;

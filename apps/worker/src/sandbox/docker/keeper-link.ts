@@ -1,0 +1,20 @@
+import type { Duplex } from 'node:stream';
+import type Docker from 'dockerode';
+import { deriveKeeperSecrets } from '../keeper-secrets.ts';
+import type { KeeperLink } from '../sandbox.ts';
+import { AttachStream } from './attach-stream.ts';
+import type { SandboxLabels } from './labels.ts';
+
+/** `path`: of the socket of a container that was made for one. */
+export function toKeeperLink(
+  container: Docker.Container,
+  path: string,
+  hostKey: Buffer,
+  { session, sandboxId, transport }: SandboxLabels,
+): KeeperLink {
+  const { token, syncWord } = deriveKeeperSecrets(hostKey, session, sandboxId);
+  if (transport === 'socket') return { type: 'socket', path, token };
+  const streams = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
+  const open = () => container.attach(streams).then((socket) => new AttachStream(socket as Duplex));
+  return { type: 'attach', token, syncWord, open };
+}

@@ -1,0 +1,249 @@
+import { chmod, mkdir, mkdtemp, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Result, RunOptions, Session, SessionSpec } from '@shellfleet/client';
+import Docker from 'dockerode';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { filesOf, isRoot } from '../support/host-leftovers.ts';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Commands that leave the sandbox of their session. The operator's rules allow them without a question: who is asked, and when, is tested with
+// the approvals.
+
+const preload = new URL('../fixtures/resolves-names.ts', import.meta.url).href;
+const PROGRAMS = ['sh', 'ls', 'touch', 'cat', 'greet', 'll', 'cd', 'export', 'sleep', 'echo'];
+const escalate = { justification: 'the test needs it' };
+
+let folder: string;
+let server: Server;
+let stack: TestFleet;
+let docker: Docker;
+
+beforeAll(async () => {
+  docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'sf-outside-')));
+  await chmod(folder, 0o755);
+  await mkdir(join(folder, 'ws'));
+  server = createServer((_request, response) => response.end('reached\n'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const sections = {
+    rules: [join(folder, 'rules.yaml')],
+    allow: { hosts: [`server.test:${port}`], privateAddresses: ['127.0.0.1/32'] },
+  };
+  // JSON is YAML.
+  await writeFile(join(folder, 'rules.yaml'), JSON.stringify({ rules: [{ decision: 'allow', pattern: [PROGRAMS] }] }));
+  const configOf = async (name: string, escalation: object) => {
+    await writeFile(join(folder, name), JSON.stringify({ ...sections, escalation }));
+    return { SHELLFLEET_CONFIG: join(folder, name) };
+  };
+  stack = await startFleet({
+    workers: isRoot ? 2 : 1,
+    env: {
+      SHELLFLEET_WORKSPACES: join(folder, 'ws'),
+      SHELLFLEET_HOST_USER: '4726',
+      NODE_OPTIONS: `--import ${preload}`,
+      SHELLFLEET_TEST_NAMES: JSON.stringify({ 'server.test': [['127.0.0.1']] }),
+    },
+    envs: [
+      await configOf('docker.yaml', { mode: 'workspace-write', network: 'full' }),
+      {
+        ...(await configOf('bubblewrap.yaml', { mode: 'workspace-write', network: 'limited' })),
+        SHELLFLEET_POLICIES: 'bubblewrap',
+      },
+    ],
+  });
+}, 60_000);
+
+afterAll(async () => {
+  await stack?.[Symbol.asyncDispose]();
+  server?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+let sessions = 0;
+/** Of the session's own shell, in the Result of a command that left. */
+const KEPT = { state: 'kept', epoch: 1 };
+interface Opened {
+  session: Session;
+  /** On the host. */
+  workspace: string;
+  outside(script: string, options?: RunOptions): Promise<Result>;
+}
+async function open(spec: SessionSpec): Promise<Opened> {
+  const id = `outside-${++sessions}`;
+  const workspace = join(folder, 'ws', id);
+  await mkdir(workspace);
+  await chmod(workspace, 0o777);
+  const session = await stack.fleet.session(id, { workspace, ...spec });
+  return { session, workspace, outside: (script, options) => session.run(script, { escalate, ...options }) };
+}
+
+/** The sandboxes of this machine, by what they consist of. */
+async function sandboxes(): Promise<string[]> {
+  const filters = { label: [`shellfleet.namespace=${stack.namespace}`] };
+  const containers = await docker.listContainers({ all: true, filters });
+  return [...containers.map(({ Id }) => Id), ...(await filesOf(stack.stateFolder))].sort();
+}
+
+const exists = (path: string) =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+/** Everything of a shell that could follow it out of its sandbox. Builtins alone: one of the images has no program but its shell. */
+const SET_UP = `shopt -s expand_aliases 2>/dev/null
+cd sub
+export A="x y'z" PATH=/workspace/evil:$PATH BASH_ENV=~/.bashrc ENV=~/.shrc LD_LIBRARY_PATH=/workspace/evil CDPATH=/
+NOT_EXPORTED=1
+greet() { echo FUNCTION; }
+alias ll='echo ALIAS'
+trap 'echo TRAPPED' EXIT
+set -f
+sleep 1000 2>/dev/null &
+greet`;
+/** Anything may be in it: the rules allow sh. */
+const PROBE = `pwd
+read -r line <file
+echo "$line $A $HOME \${NOT_EXPORTED-}"
+echo "\${BASH_ENV-}\${ENV-}\${LD_LIBRARY_PATH-}\${CDPATH-}"
+case $PATH in *workspace*) echo "$PATH" ;; esac
+for process in /proc/[0-9]*; do
+  read -r name <$process/comm
+  case $name in sleep) echo "$process" ;; esac
+done
+evil`;
+const FILES = {
+  'probe.sh': PROBE,
+  'sub/file': 'data\n',
+  'evil/evil': '#!/bin/sh\necho EVIL\n',
+  ...Object.fromEntries(['.bashrc', '.profile', '.bash_profile', '.shrc'].map((name) => [name, 'echo SOURCED\n'])),
+};
+const REPORTED = `/workspace/sub\ndata x y'z /workspace \n\n`;
+
+const shells: [string, () => SessionSpec][] = [
+  ['bash in a container', () => ({})],
+  ['dash in a container', () => ({ image: inject('testImages').dashOnly })],
+  ['ash in a container', () => ({ image: inject('testImages').busybox })],
+  ...(isRoot ? [['bash behind bubblewrap', () => ({ policy: 'bubblewrap' })] as [string, () => SessionSpec]] : []),
+];
+
+test.concurrent.each(shells)(
+  'a command leaves %s with its files, directory and exported variables, and nothing else (S3-25)',
+  async (_, spec) => {
+    const { session, workspace, outside } = await open(spec());
+    for (const folder of ['sub', 'evil']) await mkdir(join(workspace, folder));
+    for (const [name, text] of Object.entries(FILES)) await writeFile(join(workspace, name), text, { mode: 0o755 });
+    expect(await session.run(SET_UP)).toMatchObject({
+      outcome: 'success',
+      stdout: expect.stringMatching(/FUNCTION\n$/),
+    });
+    const left = await outside('sh ../probe.sh; echo *; greet; ll');
+    expect(left).toMatchObject({ exitCode: 127, stdout: `${REPORTED}file\n`, outside: true, shell: KEPT });
+    expect(left.stderr).toMatch(/evil: .*not found\n.*greet: .*not found\n.*ll: .*not found\n$/);
+    expect(await outside('cd /')).toMatchObject({ outcome: 'success', shell: KEPT });
+    // What it left behind it is as it was, `$?` included.
+    await session.run('evil; false');
+    const kept = await session.run('echo "$? $PWD $A $NOT_EXPORTED"; greet; ll; echo *');
+    expect(kept).toMatchObject({ stdout: expect.stringContaining("1 /workspace/sub x y'z 1\nFUNCTION\nALIAS\n*\n") });
+  },
+);
+
+test('what cannot leave ends with the reason: nothing of it runs, and the session goes on', async () => {
+  const { session, workspace, outside } = await open({});
+  const refused = (code: string, reason: string) => ({
+    outcome: 'error',
+    error: { code, message: expect.stringContaining(reason) },
+    shell: KEPT,
+  });
+  await session.run('mkdir /tmp/own && cd /tmp/own && true');
+  expect(await outside('touch ran')).toMatchObject(refused('COMMAND_INVALID', '/tmp/own does not exist outside'));
+  // Where the rules can read the command all the same.
+  const unsafe = { cwd: '/workspace', env: { CDPATH: '/workspace', A: '1' } };
+  expect(await outside('touch ran', unsafe)).toMatchObject(refused('SANDBOX_UNAVAILABLE', 'CDPATH would'));
+  await session.run('cd /workspace; for n in 1 2 3 4 5 6; do export "A$n=$(printf %0100000d 0)"; done');
+  expect(await outside('touch ran')).toMatchObject(refused('SANDBOX_UNAVAILABLE', 'exports more than 524288 bytes'));
+  expect(await session.run('echo $(ls) $A6 | wc -c')).toMatchObject({ stdout: '100001\n' });
+  expect(await exists(join(workspace, 'ran'))).toBe(false);
+  const alone = await stack.fleet.session('outside-alone');
+  const left = await alone.run('touch ran', { escalate });
+  expect(left).toMatchObject({ outcome: 'error', error: { code: 'SANDBOX_UNAVAILABLE' } });
+  expect(left.outcome === 'error' && left.error.message).toContain('without a workspace');
+});
+
+const policies: ('docker' | 'bubblewrap')[] = isRoot ? ['docker', 'bubblewrap'] : ['docker'];
+
+describe.each(policies)('a command that leaves its sandbox under %s', (policy) => {
+  test('writes and reaches what its session may not, and leaves no sandbox behind', async () => {
+    const { session, workspace, outside } = await open({ policy, sandbox: { mode: 'read-only' } });
+    const name = `http://server.test:${(server.address() as AddressInfo).port}/`;
+    await writeFile(
+      join(workspace, 'reach.py'),
+      `import urllib.request\nprint(urllib.request.urlopen('${name}').read())`,
+    );
+    await writeFile(join(workspace, 'routes.sh'), 'wc -l </proc/net/route');
+    const reach = policy === 'docker' ? 'sh routes.sh' : 'sh -c "python3 reach.py"';
+    const inside = await session.run(`touch denied; ${reach}`);
+    expect(inside).toMatchObject({ stderr: expect.stringMatching(/denied.*: Read-only file system/) });
+    const before = await sandboxes();
+    const left = await outside(`touch allowed && ${reach}`);
+    // A container has routes where it has a network; bubblewrap's sandbox reaches the name through the proxy.
+    expect(left).toMatchObject({ outcome: 'success', stdout: policy === 'docker' ? '3\n' : "b'reached\\n'\n" });
+    expect(inside.stdout).not.toBe(left.stdout);
+    expect(await sandboxes()).toEqual(before);
+    expect(await session.run('ls')).toMatchObject({ stdout: expect.stringMatching(/^allowed\n/) });
+  });
+
+  test('is stopped, cancelled, fed and redacted as any other, and its background processes end with it', async () => {
+    const { session, workspace, outside } = await open({ policy, secrets: { TOKEN: 'correct-horse-battery' } });
+    await writeFile(join(workspace, 'tell.sh'), 'sleep 1000 &\necho "$TOKEN $OWN"');
+    await writeFile(join(workspace, 'run.sh'), 'echo >running; sleep 1000');
+    await session.run('true');
+    const before = await sandboxes();
+    expect(await outside('sleep 1000', { timeoutMs: 500 })).toMatchObject({ outcome: 'timeout', reason: 'wall' });
+    expect(await outside('cat', { stdin: 'fed\n' })).toMatchObject({ outcome: 'success', stdout: 'fed\n' });
+    const told = await outside('sh tell.sh', { env: { OWN: 'own' } });
+    expect(told).toMatchObject({ outcome: 'success', stdout: '[REDACTED_SECRET] own\n' });
+    const cancelled = await session.submit('sh run.sh', { escalate });
+    await until(() => exists(join(workspace, 'running')), Boolean);
+    await cancelled.cancel();
+    expect(await cancelled.result()).toMatchObject({ outcome: 'cancellation', shell: KEPT });
+    expect(await sandboxes()).toEqual(before);
+  });
+
+  test('does not run in a folder that took the place of its workspace (S0-43)', async () => {
+    const { session, workspace, outside } = await open({ policy });
+    await session.run('true');
+    await rename(workspace, `${workspace}-before`);
+    await mkdir(workspace);
+    const before = await sandboxes();
+    expect(await outside('touch here')).toMatchObject({
+      outcome: 'error',
+      error: { code: 'SANDBOX_UNAVAILABLE', message: expect.stringContaining('was replaced') },
+      shell: KEPT,
+    });
+    expect(await exists(join(workspace, 'here'))).toBe(false);
+    expect(await sandboxes()).toEqual(before);
+    expect(await session.run('echo on')).toMatchObject({ stdout: 'on\n' });
+  });
+
+  test('is lost with its worker and never run again; the next worker removes its sandbox and keeps the session', async () => {
+    const { session, workspace, outside } = await open({ policy });
+    await session.run('A=kept');
+    const before = await sandboxes();
+    await writeFile(join(workspace, 'run.sh'), 'echo ran >>runs; sleep 1000');
+    const lost = outside('sh run.sh');
+    await until(() => exists(join(workspace, 'runs')), Boolean);
+    expect((await sandboxes()).length).toBeGreaterThan(before.length);
+    const worker = stack.workers[policies.indexOf(policy)];
+    await worker?.kill();
+    await worker?.start();
+    expect(await lost).toMatchObject({ outcome: 'lost', shell: KEPT });
+    expect(await session.run('echo "$A"; cat runs')).toMatchObject({ stdout: 'kept\nran\n' });
+    await expect.poll(sandboxes, { timeout: 20_000 }).toEqual(before);
+  });
+});
