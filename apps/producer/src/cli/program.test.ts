@@ -126,6 +126,7 @@ test.each<[string[], string, Record<string, unknown>]>([
   [['exec', '-w', '/tmp', '-u', '0', '-i', 's', 'cat', '-u'], 'cat -u', { cwd: '/tmp', user: '0', stdin: true }],
   [['exec', '-ie', 'A=b', 's', 'cat', '-e'], 'cat -e', { stdin: true, env: { A: 'b' } }],
   [['exec', '-eA=b', '--cwd=/x', 's', 'a', '--', 'b'], 'a -- b', { env: { A: 'b' }, cwd: '/x' }],
+  [['exec', '--escalate', 'it needs /etc', 's', 'id'], 'id', { escalate: 'it needs /etc' }],
   [['--tenant', 'exec', 'exec', '--tenant', 'run', 's', 'make', '-j2'], 'make -j2', {}],
   [['exec', '--', 's', 'ls', '-l'], 'ls -l', {}],
   [['exec', 's', '-d', 'echo "$A" -n'], 'echo "$A" -n', { detach: true }],

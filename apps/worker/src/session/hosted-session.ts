@@ -1,11 +1,10 @@
 import { differences, type SessionJob } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
-import { adopt, type Entry, type Fenced, peek, retryWhileRedisIsDown, type Taken, take } from '@shellfleet/mailbox';
-import { ATTRIBUTES, isShellfleetError, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
+import { type Entry, type Fenced, peek, retryWhileRedisIsDown, type Taken, take } from '@shellfleet/mailbox';
+import { ATTRIBUTES, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Lease } from '../lease/leases.ts';
-import { LEASE_MS } from '../lease/leases.ts';
 import { askedToCancel, askedToClose } from '../run/asked-requests.ts';
 import { EntryRun } from '../run/entry-run.ts';
 import type { EntryFinished } from '../run/finish-entry.ts';
@@ -21,18 +20,16 @@ import {
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
-import { becomeOwner } from './become-owner.ts';
+import { adoptSession } from './adopt-session.ts';
 import { declareSession } from './declare-session.ts';
 import { abandon, endClosing, giveUp, handOver, leaveInLine, leaveToOthers } from './end-session.ts';
 import { endIfUnused } from './idle-session.ts';
-import { judgeStarted } from './judge-started.ts';
+import { judgeStarted, mayRunAgain } from './judge-started.ts';
 import { judgeTaken } from './judge-taken.ts';
-import { leaveUnopened } from './leave-unopened.ts';
 import { backgroundOf } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
-import { tryOpenSpec } from './open-spec.ts';
 import { refuse } from './refuse-session.ts';
-import { createSessionParts, type SessionDeps, type SessionParts } from './session-parts.ts';
+import type { SessionDeps, SessionParts } from './session-parts.ts';
 import { RANK, type SessionState } from './session-state.ts';
 import { startAgain } from './start-again.ts';
 import { takeOver } from './take-over.ts';
@@ -173,25 +170,11 @@ export class HostedSession {
   async #serveUnder(lease: Lease, found: Sandbox | undefined): Promise<void> {
     const { signal } = this.#fenced;
     const deps = { ...this.#deps, logger: this.#logger };
-    const owner = await becomeOwner(this.job, this.#keys, deps, signal);
-    if (owner === undefined) return found?.remove();
-    const { placementClass, data } = this.job;
-    const adopted = await retryWhileRedisIsDown(
-      () => adopt(owner, { placementClass, generation: data?.generation }),
-      signal,
-    );
-    if (adopted.type !== 'adopted') {
-      await found?.remove();
-      if (adopted.type !== 'fenced') await retryWhileRedisIsDown(() => this.#deps.jobs.remove(this.job), signal);
-      return;
-    }
     const events = { onFenced: () => this.#become('fenced'), onShellGone: () => this.#wakeUps.notify() };
-    const spec = tryOpenSpec(adopted, this.#keys, this.#deps.sealer);
-    if (isShellfleetError(spec))
-      return leaveUnopened(spec, { ...deps, ...{ job: this.job, adopted, found, owner, lease, signal } });
-    const parts = createSessionParts(this.job, adopted, spec, owner, lease, signal, events, deps);
+    const owned = await adoptSession(this.job, this.#keys, found, lease, signal, events, deps);
+    if (owned === undefined) return;
+    const { adopted, parts } = owned;
     this.#parts = parts;
-    lease.own(owner.fence, LEASE_MS + parts.context.spec.hostGraceMs);
     if (this.#serves(this.#closedLife) || (adopted.life === 'closing' && (await askedToClose(parts.context))))
       this.#become('closing');
     const { id = '', cancelReason } = adopted.running ?? {};
@@ -202,12 +185,12 @@ export class HostedSession {
     const next = await takeOver(adopted, found, parts, {
       serve: () => this.#become('serving'),
       makeReady: () => this.#makeReady(parts, this.#opening.signal),
-      mayRun: (entry) => this.#mayRunAgain(entry, parts),
+      mayRun: (entry) => mayRunAgain(entry, parts, this.#deps.approvals),
       run: (entry, from) => this.#runEntry(entry, from, parts),
       finishLost: (entry, reason) => this.#finishLost(entry, reason, parts),
     });
     parts.terminals.settle();
-    if (!this.#deps.offers.includes(placementClass)) return leaveToOthers(parts);
+    if (!this.#deps.offers.includes(this.job.placementClass)) return leaveToOthers(parts);
     this.#become('serving');
     await this.#loop(next, parts);
   }
@@ -314,7 +297,7 @@ export class HostedSession {
     if (finished.type === 'put-back') return EMPTY;
     if (finished.type === 'shell-lost') {
       const again = await startAgain(entry, context, {
-        mayRun: () => this.#mayRunAgain(entry, parts),
+        mayRun: () => mayRunAgain(entry, parts, this.#deps.approvals),
         makeReady: () => this.#makeReady(parts, this.#opening.signal),
       });
       if (again !== undefined) return this.#runEntry(again, 'start', parts);
@@ -322,12 +305,6 @@ export class HostedSession {
     }
     this.#cancelled.delete(entry.id);
     return this.#recordFinished(finished, shell);
-  }
-
-  /** Its shell is gone. What was admitted for that shell is judged again. */
-  async #mayRunAgain(entry: Entry, parts: SessionParts): Promise<boolean> {
-    parts.admitted.clear();
-    return (await judgeStarted(entry, parts, this.#deps.approvals)) === undefined;
   }
 
   #finishLost(entry: Entry, reason: LossReason, parts: SessionParts): Promise<Taken> {

@@ -48,6 +48,16 @@ export async function judgeStarted(
   return undefined;
 }
 
+/** Whether an entry may run on another shell than the one that is gone. What was admitted for that shell is judged again. */
+export async function mayRunAgain(
+  entry: Entry,
+  parts: SessionParts,
+  approvals: Pick<SessionApprovals, 'starts'>,
+): Promise<boolean> {
+  parts.admitted.clear();
+  return (await judgeStarted(entry, parts, approvals)) === undefined;
+}
+
 /** The question may have been about the commands that opened its shell as well. */
 async function judgeAsAsked(entry: Entry, parts: SessionParts): Promise<Verdict> {
   const verdict = await judge(entry, !parts.shell.ready, parts);

@@ -1,0 +1,50 @@
+import type { SessionJob } from '@shellfleet/admission';
+import { type Adopted, adopt, retryWhileRedisIsDown } from '@shellfleet/mailbox';
+import { isShellfleetError, type SessionKeys } from '@shellfleet/protocol';
+import { LEASE_MS, type Lease } from '../lease/leases.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+import { becomeOwner } from './become-owner.ts';
+import { leaveUnopened } from './leave-unopened.ts';
+import { tryOpenSpec } from './open-spec.ts';
+import { createSessionParts, type SessionDeps, type SessionEvents, type SessionParts } from './session-parts.ts';
+
+interface AdoptedSession {
+  adopted: Adopted;
+  parts: SessionParts;
+}
+
+/**
+ * Becomes the owner of the session of a job that this host has locked. `found`: its sandbox, when one is alive. Undefined when the session is
+ * another host's, has ended, or cannot be opened here: then its sandbox is removed and its job is where it belongs.
+ */
+export async function adoptSession(
+  job: SessionJob,
+  keys: SessionKeys,
+  found: Sandbox | undefined,
+  lease: Lease,
+  signal: AbortSignal,
+  events: SessionEvents,
+  deps: SessionDeps,
+): Promise<AdoptedSession | undefined> {
+  const owner = await becomeOwner(job, keys, deps, signal);
+  if (owner === undefined) {
+    await found?.remove();
+    return undefined;
+  }
+  const { placementClass, data } = job;
+  const asked = { placementClass, generation: data?.generation };
+  const adopted = await retryWhileRedisIsDown(() => adopt(owner, asked), signal);
+  if (adopted.type !== 'adopted') {
+    await found?.remove();
+    if (adopted.type !== 'fenced') await retryWhileRedisIsDown(() => deps.jobs.remove(job), signal);
+    return undefined;
+  }
+  const spec = tryOpenSpec(adopted, keys, deps.sealer);
+  if (isShellfleetError(spec)) {
+    await leaveUnopened(spec, { ...deps, ...{ job, adopted, found, owner, lease, signal } });
+    return undefined;
+  }
+  const parts = createSessionParts(job, adopted, spec, owner, lease, signal, events, deps);
+  lease.own(owner.fence, LEASE_MS + spec.hostGraceMs);
+  return { adopted, parts };
+}
