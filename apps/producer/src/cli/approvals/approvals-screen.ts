@@ -1,8 +1,9 @@
 import type { Approval, ApprovalScope } from '@shellfleet/client';
 import { toPrintable } from '../printable.ts';
 import { describeQuestion } from './describe-question.ts';
-import { describeCount, describeEnd, describeScope, firstLineOf, isSame } from './screen-texts.ts';
-import { cutText, type ScreenLine, wrapLines } from './wrap-lines.ts';
+import { drawList, fill, type Listed } from './draw-list.ts';
+import { describeEnd, describeScope, firstLineOf, isSame } from './screen-texts.ts';
+import { type ScreenLine, wrapLines } from './wrap-lines.ts';
 
 // What a person sees and types who answers questions at a terminal. It does no I/O.
 //
@@ -39,11 +40,6 @@ interface Reading {
   columns: number;
 }
 type OpenView = Exclude<View, { type: 'list' }>;
-
-interface Listed {
-  number: number;
-  approval: Approval;
-}
 
 const MOST_EVENTS = 4;
 const REASON_CHARS = 1_024;
@@ -235,42 +231,15 @@ export class ApprovalsScreen {
   }
 
   #drawList(rows: number, columns: number): string[] {
-    const all = [...this.#questions.values()];
-    const head = wrapLines([...this.#drawProblem(), { text: describeCount(all.length, this.#tenant) }], columns);
-    const typed = this.#typed === '' ? '' : ` #${this.#typed}_`;
-    const foot = wrapLines(
-      [
-        ...this.#events.map((text) => ({ text: cutText(text, columns) })),
-        { text: `${this.#notice}${typed}` },
-        { text: 'Up, Down or its number, then Enter: show a question   q: leave' },
-      ],
-      columns,
-    );
-    const room = Math.max(1, rows - head.length - foot.length - 1);
-    const at = Math.max(
-      0,
-      all.findIndex(({ approval }) => approval.id === this.#selected),
-    );
-    const first = Math.max(0, Math.min(at - Math.floor(room / 2), all.length - room));
-    const shown = all.slice(first, first + room).map((listed) => this.#drawRow(listed, columns));
-    return [...head, '', ...fill(shown, room), ...foot];
+    const list = {
+      ...{ tenant: this.#tenant, questions: [...this.#questions.values()], selected: this.#selected },
+      ...{ events: this.#events, notice: `${this.#notice}${this.#typed === '' ? '' : ` #${this.#typed}_`}` },
+    };
+    return drawList({ ...list, head: this.#drawProblem() }, rows, columns);
   }
 
   #drawProblem(): ScreenLine[] {
     return this.#problem === '' ? [] : [{ text: `! ${this.#problem}` }];
-  }
-
-  #drawRow({ number, approval }: Listed, columns: number): string {
-    const { id, sessionId, count, reason, outside, expiresAt } = approval;
-    const parts = [
-      `${id === this.#selected ? '>' : ' '} #${number}`,
-      `until ${expiresAt.slice(11, 19)}Z`,
-      count > 1 ? `${sessionId} +${count - 1}` : sessionId,
-      ...(outside ? ['OUTSIDE its sandbox'] : []),
-      firstLineOf(approval),
-      reason,
-    ];
-    return cutText(parts.map(toPrintable).join('  '), columns);
   }
 
   #clampTop(top: number): number {
@@ -325,8 +294,3 @@ const toScreenLine = (text: string): ScreenLine => ({
   text,
   continued: text.startsWith('  | ') ? '  + ' : '    ',
 });
-
-const fill = (rows: readonly string[], count: number) => [
-  ...rows,
-  ...Array.from({ length: Math.max(0, count - rows.length) }, () => ''),
-];

@@ -1,0 +1,65 @@
+import type { Approval } from '@shellfleet/client';
+import { toPrintable } from '../printable.ts';
+import { describeCount, firstLineOf } from './screen-texts.ts';
+import { cutText, type ScreenLine, wrapLines } from './wrap-lines.ts';
+
+export interface Listed {
+  /** Never given again. */
+  number: number;
+  approval: Approval;
+}
+
+export interface QuestionList {
+  tenant: string;
+  questions: readonly Listed[];
+  /** Id of a question. */
+  selected: string | undefined;
+  /** What became of the last questions. */
+  events: readonly string[];
+  notice: string;
+  /** Above everything. */
+  head: readonly ScreenLine[];
+}
+
+/** The questions around the selected one, as many as there is room for. */
+export function drawList(list: QuestionList, rows: number, columns: number): string[] {
+  const { tenant, questions, selected, events, notice } = list;
+  const head = wrapLines([...list.head, { text: describeCount(questions.length, tenant) }], columns);
+  const foot = wrapLines(
+    [
+      ...events.map((text) => ({ text: cutText(text, columns) })),
+      { text: notice },
+      { text: 'Up, Down or its number, then Enter: show a question   q: leave' },
+    ],
+    columns,
+  );
+  const room = Math.max(1, rows - head.length - foot.length - 1);
+  const at = Math.max(
+    0,
+    questions.findIndex(({ approval }) => approval.id === selected),
+  );
+  const first = Math.max(0, Math.min(at - Math.floor(room / 2), questions.length - room));
+  const shown = questions
+    .slice(first, first + room)
+    .map((listed) => drawRow(listed, listed.approval.id === selected, columns));
+  return [...head, '', ...fill(shown, room), ...foot];
+}
+
+function drawRow({ number, approval }: Listed, isSelected: boolean, columns: number): string {
+  const { sessionId, count, reason, outside, expiresAt } = approval;
+  const parts = [
+    `${isSelected ? '>' : ' '} #${number}`,
+    `until ${expiresAt.slice(11, 19)}Z`,
+    count > 1 ? `${sessionId} +${count - 1}` : sessionId,
+    ...(outside ? ['OUTSIDE its sandbox'] : []),
+    firstLineOf(approval),
+    reason,
+  ];
+  return cutText(parts.map(toPrintable).join('  '), columns);
+}
+
+/** With empty rows up to `count`. */
+export const fill = (rows: readonly string[], count: number) => [
+  ...rows,
+  ...Array.from({ length: Math.max(0, count - rows.length) }, () => ''),
+];
