@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { glob, readFile } from 'node:fs/promises';
 
 // Processes and files that sessions of the host policy leave on this machine, read from the machine and not from the worker.
@@ -25,15 +26,21 @@ export async function keeperOf(uid: number): Promise<number> {
 /** Only root starts shells as another user. Without root the tests of that are reported as skipped. */
 export const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
 
-/** All files of a fleet's hosts that are named after sandboxes: records, folders, workspaces and control groups. */
-export function filesOf(stateFolder: string): Promise<string[]> {
-  return filesIn(`${stateFolder}/hosts/*`, 'shellfleet/*');
+/** All files of a fleet's hosts that are named after sandboxes: records, folders, workspaces and control groups. Of no other fleet, which runs beside it. */
+export async function filesOf(stateFolder: string): Promise<string[]> {
+  const groups: string[] = [];
+  for await (const path of glob(`${stateFolder}/hosts/*/key`)) {
+    const key = Buffer.from((await readFile(path, 'utf8')).trim(), 'hex');
+    groups.push(`shellfleet/${createHash('sha256').update(key).digest('hex').slice(0, 12)}*`);
+  }
+  return filesIn(`${stateFolder}/hosts/*`, ...groups);
 }
 
-/** As filesOf(), for a folder with one folder per host. `groups`: path below the top of the control groups, of either version. */
-export async function filesIn(hosts: string, groups = 'none'): Promise<string[]> {
+/** As filesOf(), for a folder with one folder per host. `groups`: paths below the top of the control groups, of either version. */
+export async function filesIn(hosts: string, ...groups: string[]): Promise<string[]> {
   const found: string[] = [];
   const tops = ['/sys/fs/cgroup', '/sys/fs/cgroup/*'];
-  for await (const path of glob([`${hosts}/*/[rsw]/*`, ...tops.map((top) => `${top}/${groups}/*-*`)])) found.push(path);
+  const groupsOf = (top: string) => groups.map((group) => `${top}/${group}/*-*`);
+  for await (const path of glob([`${hosts}/*/[rsw]/*`, ...tops.flatMap(groupsOf)])) found.push(path);
   return found.filter((path) => !path.endsWith('/.keeper')).sort();
 }
