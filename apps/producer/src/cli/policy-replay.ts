@@ -73,7 +73,8 @@ async function* replay(
     const id = `${tenant} ${event.session} ${event.entry}`;
     if (event.type === 'submission') submitted.set(id, event);
     if (event.type === 'end') submitted.delete(id);
-    if (event.type !== 'start' || Date.parse(at) < since) continue;
+    // A second attempt is of a command that was counted with its first.
+    if (event.type !== 'start' || event.attempt !== undefined || Date.parse(at) < since) continue;
     const submission = submitted.get(id);
     if (submission !== undefined && submission.kind !== 'command') continue;
     tally.commands += 1;

@@ -65,7 +65,8 @@ async function tellSession({ type, question, asker, end }: Decided, of: Approval
   const answer = toHeldAnswer(type, end);
   const answered = await answerHeld(redis, keys, entryId, answer, toEventData(question, type, end));
   if (answered.type === 'denied') {
-    if (answer.type === 'deny') {
+    // The end of its first attempt was noted by the host that ran it.
+    if (answer.type === 'deny' && !answered.asFirst) {
       const about = { session, generation, entry: entryId };
       audit.note(of.tenant, () => endEvent(about, answer.result, NOTHING_OF_THE_SESSION));
     }

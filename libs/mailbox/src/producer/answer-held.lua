@@ -2,13 +2,13 @@
 -- ARGV 3 entry · 4 'release', or the outcome with which it ends · 5 result JSON of that end, or '' ·
 --      6 data of the event approval.answered, JSON, or '' · 7 retention ms · 8 this call's own id · 9 channel prefix of hosts' wake-ups ·
 --      10 wake-up · 11 result JSON of what waits behind it and is cancelled, or '' · 12 the most entries that one call cancels
--- Returns {1, event or '', inbox, 1 the session has work and needs a job · 0, {inbox, entry, event, …} cancelled behind it} answered (again,
---         when it arrives twice, without those)
+-- Returns {1, event or '', inbox, 1 the session has work and needs a job · 0, {inbox, entry, event, …} cancelled behind it, 1 it ended as its
+--         first attempt did · 0} answered (again, when it arrives twice, without the last two)
 --         {2, {inbox, entry, event, …}} cancelled behind it, and more waits there: call again
 --         {0} it is not held · {-1} unknown
 local id, decision = ARGV[3], ARGV[4]
 local record = record_key(id)
-local entry_state, inbox, event, answered_by = unpack(redis.call('HMGET', record, 'state', 'inbox', 'event', 'answeredBy'))
+local entry_state, inbox, event, answered_by, first = unpack(redis.call('HMGET', record, 'state', 'inbox', 'event', 'answeredBy', 'first'))
 if not entry_state then return {-1} end
 local host, held, running = unpack(redis.call('HMGET', state, 'host', 'held', 'running'))
 local repeated = answered_by == ARGV[8]
@@ -42,4 +42,4 @@ if not repeated then
 end
 local has_work = not running and runnable(held)
 if has_work and host then redis.call('PUBLISH', ARGV[9] .. host, ARGV[10]) end
-return {1, event or '', inbox or '', has_work and not host and 1 or 0, behind}
+return {1, event or '', inbox or '', has_work and not host and 1 or 0, behind, first and 1 or 0}

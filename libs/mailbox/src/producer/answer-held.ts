@@ -20,8 +20,11 @@ export type HeldAnswer =
 export type AnsweredHeld =
   /** The head is judged next. `needsJob`: the session has work and no host, so the caller has to ensure its job. */
   | { type: 'released'; needsJob: boolean }
-  /** It has ended, unstarted. The caller notifies `inbox` of `event`, and the inboxes of those that were cancelled `behind` it. */
-  | { type: 'denied'; event: string; inbox: string; needsJob: boolean; behind: Closed['ended'] }
+  /**
+   * It has ended, unstarted. The caller notifies `inbox` of `event`, and the inboxes of those that were cancelled `behind` it.
+   * `asFirst`: it had a first attempt, and ended as that did.
+   */
+  | { type: 'denied'; event: string; inbox: string; asFirst: boolean; needsJob: boolean; behind: Closed['ended'] }
   /** It is not held: another answer, a cancellation or its start deadline came first. */
   | { type: 'not-held' }
   | { type: 'unknown' };
@@ -60,10 +63,11 @@ export async function answerHeld(
       continue; // ends when so little waits behind the entry that one call cancels it
     }
     if (reply[0] !== 1) return { type: reply[0] === 0 ? 'not-held' : 'unknown' };
-    const [, event, inbox, needs, behind] = reply;
+    const [, event, inbox, needs, behind, first] = reply;
     const needsJob = needs === 1;
     if (answer.type !== 'deny') return { type: 'released', needsJob };
     cancelled.push(...toEnded(asArray(behind, script.name)));
-    return { type: 'denied', event: asString(event), inbox: asString(inbox), needsJob, behind: cancelled };
+    const ended = { event: asString(event), inbox: asString(inbox), asFirst: first === 1 };
+    return { type: 'denied', ...ended, needsJob, behind: cancelled };
   }
 }
