@@ -33,10 +33,19 @@ export function submissionEvent(
     kind: payload.type,
     acceptedAt: new Date(acceptedAt).toISOString(),
     policy: policy.type,
-    ...(image === undefined ? {} : { image: redaction.text(image) }),
+    ...(image === undefined ? {} : { image: redactedImageOf(spec, image, redaction) }),
     ...contentOf(payload, redaction),
     ...(producer === undefined ? {} : { producer }),
   };
+}
+
+/** One spec belongs to one session, whose redaction does not change. */
+const images = new WeakMap<ResolvedSessionSpec, string>();
+
+function redactedImageOf(spec: ResolvedSessionSpec, image: string, redaction: Pick<Redaction, 'text'>): string {
+  const redacted = images.get(spec) ?? redaction.text(image);
+  images.set(spec, redacted);
+  return redacted;
 }
 
 function contentOf(payload: EntryPayload, redaction: Pick<Redaction, 'text'>) {
@@ -55,11 +64,17 @@ export function endEvent(about: AuditedEntry, result: WireResult, redaction: Pic
     ...about,
     outcome: result.outcome,
     exitCode: result.exitCode,
-    ...(result.reason === undefined ? {} : { reason: redaction.text(result.reason) }),
+    ...reasonOf(result, redaction),
     ...(result.outcome === 'error' ? { error: result.error.code } : {}),
     stdoutBytes: totals.stdoutBytes,
     stderrBytes: totals.stderrBytes,
     redactions: Object.values(redactions).reduce((sum, count) => sum + count, 0),
     runMs: timings.runMs,
   };
+}
+
+/** But for errors it is one of a few words of ours. */
+function reasonOf({ outcome, reason }: WireResult, redaction: Pick<Redaction, 'text'>): { reason?: string } {
+  if (reason === undefined) return {};
+  return { reason: outcome === 'error' ? redaction.text(reason) : reason };
 }
