@@ -26,7 +26,8 @@ import { isUnsafe } from './unsafe-variables.ts';
 // OUTSIDE-1. Of the session it has the files of its workspace, the directory and the exported variables. No function, alias, trap or option of
 //            the session's shell is in it, and no startup command has run.
 // OUTSIDE-2. Its programs and libraries come from folders that the session cannot write to, and its shell reads no file before the command.
-// OUTSIDE-3. It runs one command. Its sandbox is removed with all processes in it before the Result is stored, however the command ended.
+// OUTSIDE-3. It runs one command. Its sandbox is removed with all processes in it before the Result is stored, however the command ended. A
+//            removal that the engine does not make then is made by the next sweep.
 // OUTSIDE-4. No worker takes its sandbox for that of the session: a worker that starts removes it.
 
 export interface OutsideDeps {
