@@ -55,7 +55,7 @@ test('the commands of the documents that are not run are these', () => {
 
 test.concurrent('the programs of the documents compile', async ({ expect }) => {
   expect(await reader.compile()).toBe('');
-});
+}, 240_000);
 
 const pagesThatRun = pages.filter((page) => runs.some(({ place }) => place.startsWith(`${page}:`)));
 test.concurrent.each(pagesThatRun)(

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Fleet, Session, SessionSpec } from '@shellfleet/client';
@@ -62,6 +62,12 @@ afterAll(async () => {
 let count = 0;
 const open = (sandbox: SessionSpec['sandbox'], more: SessionSpec = {}): Promise<Session> =>
   fleet.session(`limited-${++count}`, { image, sandbox, ...more });
+/** What the only host has written down. */
+async function audited(): Promise<string> {
+  const names = await readdir(stack.stateFolder, { recursive: true });
+  const records = names.filter((name) => name.endsWith('.jsonl')).map((name) => join(stack.stateFolder, name));
+  return (await Promise.all(records.map((path) => readFile(path, 'utf8')))).join('');
+}
 const openBehindWall = (sandbox: SessionSpec['sandbox']): Promise<Session> =>
   fleet.session(`limited-${++count}`, { policy: 'bubblewrap', sandbox });
 
@@ -122,6 +128,12 @@ describe('limited', () => {
       `curl -s --noproxy '*' --max-time 5 http://198.51.100.1/; echo $?; curl -s --noproxy '*' http://registry.test:${registry.port}/; echo $?`,
     );
     expect(direct.stdout).toMatch(/^7\n6\n$/);
+    // What is refused is in the audit of the host, with its reason.
+    await expect
+      .poll(audited)
+      .toContain(
+        `"host":"elsewhere.example","port":80,"reason":"it is not among the session's sandbox.allowedHosts","count":1`,
+      );
   });
 
   test('a name that resolves to something else a moment later changes nothing: it is resolved once for a connection', async () => {

@@ -72,7 +72,7 @@ async function openReady(): Promise<Session> {
   return session;
 }
 
-describe.concurrent('a command that waits for a person', () => {
+describe.concurrent('a command that waits for a person', { timeout: 60_000 }, () => {
   test('is the same one for whoever submits it again under its idempotency key; another payload is a conflict', async () => {
     const session = await open();
     const key = { idempotencyKey: 'once' };
@@ -96,7 +96,7 @@ describe.concurrent('a command that waits for a person', () => {
     async (how, openOne) => {
       const session = await openOne();
       const script = `ask until late ${how}`;
-      const command = await session.submit(script, { startDeadlineMs: 2_000 });
+      const command = await session.submit(script, { startDeadlineMs: 5_000 });
       const behind = await session.submit('true');
       const { id } = await untilAsked(script);
       expect(await command.result()).toMatchObject({ outcome: 'timeout', reason: 'not-started' });
@@ -189,8 +189,10 @@ describe.concurrent('a command that waits for a person', () => {
   });
 });
 
-test('a question whose time is over while Redis is away has expired when it is back, and one with time left waits on', async () => {
-  const [short, long] = await Promise.all([open({ approvalTimeoutMs: 3_000 }), open()]);
+test('a question whose time is over while Redis is away has expired when it is back, and one with time left waits on', {
+  timeout: 60_000,
+}, async () => {
+  const [short, long] = await Promise.all([open({ approvalTimeoutMs: 5_000 }), open()]);
   const [expires, waits] = await Promise.all([short.submit('ask for now'), long.submit('ask for later')]);
   const [{ expiresAt }, { id }] = await Promise.all([untilAsked('ask for now'), untilAsked('ask for later')]);
   await own.kill();

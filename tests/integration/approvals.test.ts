@@ -110,6 +110,20 @@ describe('a question', () => {
     expect(await cancelled.result()).toMatchObject({ outcome: 'cancellation' });
   });
 
+  test('that two persons answer at the same time takes one answer, and the other one learns which', async () => {
+    const command = await (await open()).submit('ask both');
+    const { id } = await asked('ask both');
+    const [approved, denied] = await Promise.allSettled([
+      fleet.approvals.approve(id, { answeredBy: 'ada' }),
+      fleet.approvals.deny(id, undefined, { answeredBy: 'bob' }),
+    ]);
+    expect([approved.status, denied.status].sort()).toEqual(['fulfilled', 'rejected']);
+    const refused = approved.status === 'rejected' ? approved.reason : (denied as PromiseRejectedResult).reason;
+    const by = approved.status === 'rejected' ? 'denied by bob' : 'approved by ada';
+    expect(refused).toMatchObject({ code: 'APPROVAL_NOT_FOUND', message: expect.stringContaining(`it was ${by}`) });
+    expect((await command.result()).outcome).toBe(approved.status === 'fulfilled' ? 'success' : 'denial');
+  });
+
   test('that nobody answers ends its command with an error, which is no denial', async () => {
     const session = await open({ approvalTimeoutMs: 300 });
     const command = await session.submit('ask in time');

@@ -283,6 +283,7 @@ describe('close', () => {
       type: 'closed-before',
       generation: '1',
       host: '',
+      signed: '',
       ended: [],
     });
     expect((await close(redis, keys, generation, true)).type).toBe('closed');
