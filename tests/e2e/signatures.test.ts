@@ -186,6 +186,13 @@ test('only an approver answers and revokes, and not the key that submitted', asy
   await using ada = await stack.connect({ signingKey: privateOf(approver) });
   await expect(stack.fleet.approvals.approve(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
   await expect(signed.approvals.approve(id)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+  // On disk before it was told.
+  expect(auditedAll().flatMap((event) => ('kind' in event && event.kind === 'approval-answer' ? [event] : []))).toEqual(
+    [
+      expect.objectContaining({ type: 'unauthorized', problem: 'it is not signed' }),
+      expect.objectContaining({ type: 'unauthorized', problem: expect.stringMatching(/is not known$/) }),
+    ],
+  );
   expect(await pending()).toHaveLength(1);
   await ada.approvals.approve(id, { scope: 'session' });
   expect(await command.result()).toMatchObject({ outcome: 'success' });

@@ -81,7 +81,7 @@ function startHost(approvers?: { publicKey: KeyObject }[]): Host {
     },
     sealer: createSealer([sealKey], { verifier }),
     jobs: { ensure: async () => {} } as never,
-    audit: { note: () => {} },
+    audit: { note: () => {}, recorded: async () => {} },
     check: auditAnswers({ record: async (_tenant, event) => void audited.push(event) }),
   });
   return {

@@ -20,6 +20,7 @@ import {
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { Audit } from '../audit/audit.ts';
 
 /**
  * Whether an answer may be given by who gives it. `question`: the question, while it is pending. Returns why not, in words, or undefined. An
@@ -36,6 +37,7 @@ interface ApplyDeps {
   redis: Redis;
   sealer: Sealer;
   check: AnswerCheck;
+  audit: Pick<Audit, 'recorded'>;
   logger: Logger;
 }
 
@@ -54,6 +56,8 @@ async function applyOne(keys: ApprovalKeys, id: string, sealed: string, deps: Ap
   const { redis, sealer, check, logger } = deps;
   const refuse = async (problem: string) => {
     logger.warn({ problem }, 'approvals.answer-refused');
+    // Whoever gave it is told once it is gone. That it was not signed is on disk then, if the disk takes it.
+    await deps.audit.recorded(keys.tenant).catch(() => {});
     await dropAnswer(redis, keys, id);
     return false;
   };

@@ -51,7 +51,7 @@ export interface HostApprovalsDeps {
   hostId: string;
   sealer: Sealer;
   jobs: SessionJobsOfAnswers;
-  audit: Pick<Audit, 'note'>;
+  audit: Pick<Audit, 'note' | 'recorded'>;
   logger: Logger;
   /** Who may answer. */
   check: AnswerCheck;

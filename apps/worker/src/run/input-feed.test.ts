@@ -176,3 +176,18 @@ test('a command never sees an end of its stdin that nobody signed: it is stopped
   expect(stops).toEqual(['stop']);
   expect(feed.failure).toMatchObject({ code: 'UNAUTHORIZED', message: 'end after 3' });
 });
+
+test('a command is stopped where a chunk of its stdin is missing, whatever comes after it', async () => {
+  const { feed, shell, say, given, stops } = stage();
+  feed.connected(shell, 'start');
+  await say({
+    written: 9,
+    chunks: [
+      { end: 3, sealed: 'abc' },
+      { end: 9, sealed: 'ghi' },
+    ],
+  });
+  expect(given).toEqual(['0 abc']);
+  expect(stops).toEqual(['stop']);
+  expect(feed.failure).toMatchObject({ code: 'STDIN_INCOMPLETE' });
+});

@@ -120,6 +120,10 @@ export class InputFeed implements InputListener {
     if (place === undefined) return true;
     for (const { end, sealed } of chunks) {
       const bytes = openChunk(sealed);
+      if (bytes.byteLength < end - place.sent) {
+        this.#fail(lostInput(this.#deps.commandId, place.sent, place.sent));
+        return false;
+      }
       const missing = bytes.subarray(bytes.byteLength - (end - place.sent));
       this.#shell?.input(entryId, place.sent, missing, false);
       place.sent = end;
