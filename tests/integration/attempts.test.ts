@@ -225,6 +225,30 @@ test('no record in Redis lets a command out of its sandbox: what a host has not 
   expect([begun(), wider.ran]).toEqual([before, []]);
 });
 
+test.each([
+  ['command', 'is not run again: it ends as its lost run did', { outcome: 'error', error: { code: 'CONTAINER_LOST' } }],
+  ['session', 'runs again there', { outcome: 'success', attempts: 2 }],
+] as const)(
+  'what was approved for its %s, and lost its shell, %s, also when it is idempotent',
+  async (scope, _what, expected) => {
+    const session = await open({ approval: 'unless-trusted' });
+    const command = await session.submit('hold on', { retry: 'idempotent' });
+    await fleet.approvals.approve((await asked(session)).id, { scope });
+    const entry = command.id.slice(session.id.length + 1);
+    // The sandboxes in which it began.
+    const ranIn = (count: number) =>
+      until(
+        async () =>
+          workers.flatMap(({ sandboxes }) => sandboxes.made).filter(({ keeper }) => keeper.begun.includes(entry)),
+        ({ length }) => length === count,
+      );
+    (await ranIn(1))[0]?.die('removed');
+    if (scope === 'session') (await ranIn(2)).at(-1)?.keeper.end();
+    expect(await command.result()).toMatchObject(expected);
+    expect(await fleet.approvals.list({ sessionId: session.id })).toEqual([]);
+  },
+);
+
 describe('S2-01: a command that asks to leave its sandbox', () => {
   const escalate = { justification: 'it writes to /etc' };
 

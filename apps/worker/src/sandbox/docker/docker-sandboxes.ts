@@ -5,7 +5,6 @@ import { abortable, withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from '@shellfleet/policy';
 import type { ResolvedSessionSpec } from '@shellfleet/protocol';
-import type Docker from 'dockerode';
 import type { Logger } from 'pino';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { makeWorkspace } from '../make-workspace.ts';
@@ -30,31 +29,22 @@ import { createContainer } from './create-container.ts';
 import { DeathWatch } from './death-watch.ts';
 import { readDiskQuota } from './disk-quota.ts';
 import type { DiskBounds } from './disk-watch.ts';
-import {
-  fromCreateAnswer,
-  fromStartAnswer,
-  isConflict,
-  isMissingImage,
-  isNotFound,
-  toShellfleetError,
-} from './docker-errors.ts';
+import { fromCreateAnswer, fromStartAnswer, isMissingImage, toShellfleetError } from './docker-errors.ts';
 import { Engine, type EngineTimes } from './engine.ts';
+import { type FoundContainer, listContainers, removeContainer } from './found-containers.ts';
 import { ensureFullNetwork } from './full-network.ts';
 import { withImageFolder } from './image-folder.ts';
 import { ImageUsers } from './image-users.ts';
 import { checkVolumes, readVolumes } from './image-volumes.ts';
 import { Images } from './images.ts';
 import { toKeeperLink } from './keeper-link.ts';
-import { hostFilter, ofHost, ofNamespace, parseLabels, type SandboxLabels, toLabels } from './labels.ts';
+import { hostFilter, ofHost, ofNamespace, type SandboxLabels, toLabels } from './labels.ts';
 import { checkSameWorkspace, type OwnContainer, readOwnContainer, safeEnv } from './own-container.ts';
 import { Runtimes } from './runtimes.ts';
 import { SessionPasswd } from './session-passwd.ts';
 import { SessionUids, type UidRange } from './session-uids.ts';
 import { withoutSharedFolder, withoutUid } from './unavailable.ts';
 import { hasVolumes, openWorkspaceFolder } from './workspace-folder.ts';
-
-/** A removal that takes longer is left to the next sweep: nobody waits for it. */
-const REMOVE_TIMEOUT_MS = 15_000;
 
 export interface DockerSandboxesOptions {
   namespace: string;
@@ -82,8 +72,6 @@ export async function createDockerSandboxes(options: DockerSandboxesOptions): Pr
   const folders = await openSessionFolders(options.folder, options.keeperPath, { [HOSTS_FILE]: HOSTS });
   return new DockerSandboxes(engine, folders, options);
 }
-
-type FoundContainer = Docker.ContainerInfo & { labels: SandboxLabels };
 
 class DockerSandboxes implements Sandboxes {
   readonly #engine: Engine;
@@ -236,7 +224,7 @@ class DockerSandboxes implements Sandboxes {
   }
 
   async list(): Promise<FoundSandbox[]> {
-    const containers = await this.#containers(ofHost(this.#options.hostId));
+    const containers = await listContainers(this.#engine, ofHost(this.#options.hostId));
     // The folders of this host are shared by all namespaces under which it was ever started.
     await this.#folders.sweep(new Set(containers.map(({ labels }) => nameOf(labels))));
     const own = containers.filter(({ labels }) => labels.session.namespace === this.#options.namespace);
@@ -264,7 +252,7 @@ class DockerSandboxes implements Sandboxes {
 
   async sweep(isGone: (hostId: string) => Promise<boolean>): Promise<number> {
     const { namespace, hostId } = this.#options;
-    const containers = await this.#containers(ofNamespace(namespace));
+    const containers = await listContainers(this.#engine, ofNamespace(namespace));
     const goneHosts = new Map<string, boolean>();
     for (const { labels } of containers) {
       if (labels.hostId === hostId || goneHosts.has(labels.hostId)) continue;
@@ -273,33 +261,10 @@ class DockerSandboxes implements Sandboxes {
     const isLeftover = ({ labels }: FoundContainer) =>
       labels.hostId === hostId ? !this.#used.has(labels.sandboxId) : goneHosts.get(labels.hostId) === true;
     const leftovers = containers.filter(isLeftover);
-    for (const { Id } of leftovers) await this.#removeContainer(Id);
-    const staying = (await this.#containers(ofHost(hostId))).map(({ labels }) => nameOf(labels));
+    for (const { Id } of leftovers) await removeContainer(this.#engine, Id, this.#options.engineTimes?.callTimeoutMs);
+    const staying = (await listContainers(this.#engine, ofHost(hostId))).map(({ labels }) => nameOf(labels));
     await this.#folders.sweep(new Set([...staying, ...this.#used.values()]));
     return leftovers.length;
-  }
-
-  async #containers(label: string): Promise<FoundContainer[]> {
-    const all = await this.#engine
-      .call((docker, abortSignal) => docker.listContainers({ all: true, filters: { label: [label] }, abortSignal }))
-      .catch((error: unknown) => {
-        throw toShellfleetError(error, 'listing containers');
-      });
-    return all.flatMap((container) => {
-      const labels = parseLabels(container.Labels);
-      return labels === undefined ? [] : [{ ...container, labels }];
-    });
-  }
-
-  async #removeContainer(id: string): Promise<void> {
-    await this.#engine
-      .call(
-        (docker, abortSignal) => docker.getContainer(id).remove({ force: true, v: true, abortSignal }),
-        Math.min(REMOVE_TIMEOUT_MS, this.#options.engineTimes?.callTimeoutMs ?? REMOVE_TIMEOUT_MS),
-      )
-      .catch((error: unknown) => {
-        if (!isNotFound(error) && !isConflict(error)) throw toShellfleetError(error, 'removing a container');
-      });
   }
 
   async close(): Promise<void> {
@@ -386,7 +351,7 @@ class DockerSandboxes implements Sandboxes {
         // Should the engine not remove it now, the next sweep does.
         this.#used.delete(labels.sandboxId);
         this.#uids?.release(labels.sandboxId);
-        await this.#removeContainer(containerId);
+        await removeContainer(this.#engine, containerId, this.#options.engineTimes?.callTimeoutMs);
         await folder.remove();
         died.resolve({ reason: 'removed', exitCode: null });
       },
