@@ -399,22 +399,22 @@ __sf_stop() {
       esac
       command trap '{ __sf_leave "$@"; } 2>/dev/null' EXIT
       command trap '__sf_stop "$@"' 23
-      case $__sf_token in
-        ?*)
-          command printf '%s %s %s\n' "$__sf_token" "$__sf_rc" "$__sf_notes"
-          __sf_seen=''
-          ;;
-      esac
-      __sf_token='' __sf_stopped='' __sf_notes=same __sf_input=/dev/null __sf_wants='' __sf_denied=''
-      command read -r __sf_line || {
+      {
+        case $__sf_token in
+          ?*) command printf '%s %s %s\n' "$__sf_token" "$__sf_rc" "$__sf_notes" && __sf_seen='' ;;
+        esac &&
+          __sf_token='' __sf_stopped='' __sf_notes=same __sf_input=/dev/null __sf_wants='' __sf_denied='' &&
+          command read -r __sf_line
+      } || {
         __sf_missed=x$__sf_missed
         case $__sf_missed in
           x) ;; # a signal that came late
           xxxxxx*) command kill -9 $$ ;;
           *) # `enable -n`
+            enable command
             command enable alias compgen declare eval exec exit export printf read return set shopt
             command enable test trap true unset .
-            __sf_seen=builtins
+            __sf_seen=builtins __sf_notes=same,builtins
             ;;
         esac
         continue

@@ -76,6 +76,16 @@ export const names: Case[] = [
     ],
   },
   {
+    title: 'the builtin that names builtins comes back when it is switched off, and so does the one that reports',
+    in: ['bash'],
+    steps: [
+      V,
+      { run: 'enable -n command printf; PATH=/none', gives: { state: 'partial' }, withinMs: 1_000 },
+      { run: 'echo "$V"', gives: { out: '1\n' }, withinMs: 1_000 },
+      ...works,
+    ],
+  },
+  {
     title: "IFS is the user's, also after exit",
     steps: [
       prints('V=1; IFS=:', ''),
