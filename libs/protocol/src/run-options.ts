@@ -99,9 +99,13 @@ const stdinSourceSchema = z.custom<StdinSource>(
     !ArrayBuffer.isView(value) &&
     (Symbol.asyncIterator in value || Symbol.iterator in value),
 );
+/** A wrong kind of bytes is no object with wrong fields. */
+const openStdinSchema = z
+  .custom<{ open: true }>((value) => !ArrayBuffer.isView(value))
+  .pipe(z.strictObject({ open: z.literal(true, 'must be true') }));
 type Stdin = NonNullable<RunOptionsInput['stdin']>;
 const stdinSchema: z.ZodType<Stdin, Stdin> = z.union(
-  [z.string(), z.instanceof(Uint8Array), z.strictObject({ open: z.literal(true, 'must be true') }), stdinSourceSchema],
+  [z.string(), z.instanceof(Uint8Array), openStdinSchema, stdinSourceSchema],
   'must be a string, bytes, an iterable of them, or { open: true }',
 );
 
