@@ -90,12 +90,10 @@ async function verify({ config, terminal, withFleet, setExitCode }: Context, fla
     );
   else {
     const kept = await readKeptHeads(flags.heads);
-    await check(async ({ namespace, host }) =>
-      Map.groupBy(
-        kept.filter((head) => head.namespace === namespace && head.host === host),
-        ({ tenant }) => tenant,
-      ),
-    );
+    await check(async ({ namespace, host }) => {
+      const own = kept.filter((head) => head.namespace === namespace && head.host === host);
+      return new Map(own.map(({ tenant }) => [tenant, own.filter((head) => head.tenant === tenant)]));
+    });
   }
   for (const finding of findings) {
     const { type, host, tenant, where, message } = finding;
