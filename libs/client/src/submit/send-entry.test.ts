@@ -63,8 +63,7 @@ function contextWith(
     interceptors: new Interceptors(options.interceptors ?? []),
     nextId: createIds(),
     ensureJob,
-    openInbox: () => {},
-    keepInbox: () => {},
+    openInbox: async () => {},
   } satisfies Partial<SubmitContext>;
   return context as unknown as SubmitContext;
 }
