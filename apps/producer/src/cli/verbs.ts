@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Context } from './context.ts';
 
 /** Adds one verb to the program. Each verb is a file of its own, and is in the list below. */
-export type RegisterVerb = (program: Command, context: Context) => void;
+type RegisterVerb = (program: Command, context: Context) => void;
 
 /** Verbs under the title of their group. */
 export type VerbGroups = readonly (readonly [title: string, readonly RegisterVerb[]])[];
