@@ -8,9 +8,13 @@ import { Cluster, Redis } from 'ioredis';
 //         this process has written and Redis has not received is discarded: it neither piles up here nor arrives late.
 // CALL-3. The deadline does not count time in which this process is busy (see `wait`).
 // CALL-4. The error of a call does not carry its arguments: those of AUTH are the password.
+// CALL-5. After a reconnection ioredis selects the database and subscribes again without handling a failure, which would end the process. The
+//         connection breaks then, and becomes ready again.
 
 /** What is used of ioredis' Command, whose own deadline is one timer. */
 interface Call {
+  name: string;
+  promise: Promise<unknown>;
   isSettled: boolean;
   reject(error: Error): void;
   setTimeout(ms: number): void;
@@ -50,6 +54,7 @@ export function applyClusterCallRules(cluster: Cluster, deadlineMs: number | und
 function prepare(call: Call): void {
   // ioredis sends a command of its queues again.
   if (Object.hasOwn(call, 'setTimeout')) return;
+  if (call.name === 'subscribe' || call.name === 'select') call.promise.catch(() => {});
   const { reject } = call;
   call.reject = (error) => {
     if (error instanceof Error && 'command' in error) delete error.command;
