@@ -218,8 +218,5 @@ export const hostKeys = (namespace: string, host: string) => ({
 
 const hostPrefix = (namespace: string, host: string) => `${fleetKeys(namespace).admission}:host:${host}`;
 
-/**
- * stream, expires after its producer has stopped: hints that a command ended. The inboxes of a producer in all namespaces share one Cluster
- * slot, because it waits for all of them in one call.
- */
-export const inboxKey = (namespace: string, producer: string) => `${namespace}:inbox:{${producer}}`;
+/** pub/sub: hints for one producer that its entries ended, and answers to its questions */
+export const inboxChannel = (namespace: string, producer: string) => `${namespace}:inbox:${producer}`;

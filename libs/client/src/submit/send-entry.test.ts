@@ -35,6 +35,7 @@ beforeEach(() => {
     generation: '1-0',
     spec: sessionSpecSchema.parse({}),
     driven: false,
+    created: false,
     sealedWith: '',
     indexedAt: Date.now(),
   };
@@ -62,8 +63,7 @@ function contextWith(
     interceptors: new Interceptors(options.interceptors ?? []),
     nextId: createIds(),
     ensureJob,
-    openInbox: () => {},
-    keepInbox: () => {},
+    openInbox: async () => {},
   } satisfies Partial<SubmitContext>;
   return context as unknown as SubmitContext;
 }
