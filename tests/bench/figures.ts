@@ -6,9 +6,9 @@ import type { RowName, Script } from './rows/row.ts';
 export interface RowFigures {
   /** milliseconds, one command at a time */
   idle: Record<Script, { p50: Spread; p99: Spread }>;
-  /** `echo hi` queued for a few sessions, and for many */
-  few: LoadSpreads;
-  many: LoadSpreads;
+  /** `echo hi` in a few sessions, and in many; undefined where the row is not measured so */
+  few: LoadSpreads | undefined;
+  many: LoadSpreads | undefined;
 }
 
 /** `undefined` where there is nothing to measure: no Redis, or no worker process of the row. */
@@ -26,6 +26,7 @@ interface SessionFigures {
 }
 
 export interface Figures {
-  rows: Record<RowName, RowFigures>;
+  /** without the rows that were not measured */
+  rows: Partial<Record<RowName, RowFigures>>;
   sessions: SessionFigures;
 }

@@ -6,17 +6,26 @@ import type { Target } from './targets.ts';
 
 /** The figures as Markdown tables: median [min–max] over the rounds. */
 export function renderFigures({ rows, sessions }: Figures, plan: Plan): string {
-  const idle = ROW_NAMES.map((name) => {
-    const { true: quiet, 'echo hi': hi } = rows[name].idle;
+  const measured = ROW_NAMES.flatMap((name) => {
+    const row = rows[name];
+    return row ? [{ name, row }] : [];
+  });
+  const idle = measured.map(({ name, row }) => {
+    const { true: quiet, 'echo hi': hi } = row.idle;
     return [name, spread(quiet.p50, 2), spread(quiet.p99, 2), spread(hi.p50, 2), spread(hi.p99, 2)];
   });
   const load = (pick: 'few' | 'many') =>
-    ROW_NAMES.map((name) => {
-      const { commandsPerSecond, redisCpuUs, workerCpuUs, producerCpuUs }: LoadSpreads = rows[name][pick];
-      return [name, ...[commandsPerSecond, redisCpuUs, workerCpuUs, producerCpuUs].map((each) => spread(each, 0))];
+    measured.flatMap(({ name, row }) => {
+      if (row[pick] === undefined) return [];
+      const { commandsPerSecond, redisCpuUs, workerCpuUs, producerCpuUs }: LoadSpreads = row[pick];
+      return [[name, ...[commandsPerSecond, redisCpuUs, workerCpuUs, producerCpuUs].map((each) => spread(each, 0))]];
     });
   const loadHead = ['commands/s', 'Redis µs/command', 'worker µs/command', 'producer µs/command'];
   const { worker, producer, unnamed } = sessions.connections;
+  const warm = measured.map(({ name }) => {
+    const { perSession, idle } = plan.warmUp[name];
+    return [name, String(perSession * plan.few.sessions), String(idle)];
+  });
   return [
     table(['one at a time, ms', '`true` p50', 'p99', '`echo hi` p50', 'p99'], idle),
     table([`${plan.few.sessions} sessions`, ...loadHead], load('few')),
@@ -32,16 +41,21 @@ export function renderFigures({ rows, sessions }: Figures, plan: Plan): string {
         ['worker RSS, MB', sessions.workerRssBytes === undefined ? '–' : (sessions.workerRssBytes / 1e6).toFixed(0)],
       ],
     ),
+    table(
+      [`warm-up commands before ${plan.rounds} measured rounds`, `in ${plan.few.sessions} sessions`, 'one at a time'],
+      warm,
+    ),
   ].join('\n\n');
 }
 
 export function renderTargets(targets: Target[]): string {
   return table(
-    ['target', 'wanted', 'found', ''],
-    targets.map(({ name, value, limit, bound, unit, passed }) => [
+    ['target', 'wanted', 'found', 'rounds', ''],
+    targets.map(({ name, value, range, limit, bound, unit, passed }) => [
       name,
       `${bound} ${limit} ${unit}`.trim(),
       `${value.toFixed(2)} ${unit}`.trim(),
+      range === undefined ? '' : `${range.min.toFixed(2)}–${range.max.toFixed(2)}`,
       passed ? 'pass' : 'FAIL',
     ]),
   );

@@ -141,7 +141,7 @@ describe('submit', () => {
     await submit(redis, keys, last);
     const bytesTo = () => redis.hget(recordKey(keys, last.entryId), 'bytesTo');
     expect(await bytesTo()).toBe(String(first.payload.length + last.payload.length));
-    await redis.hset(recordKey(keys, last.entryId), 'bytesTo', 268_435_456);
+    for (const key of [keys.state, recordKey(keys, last.entryId)]) await redis.hset(key, 'bytesTo', 268_435_456);
     const refused = { type: 'too-large', waiting: 2, bytes: 268_435_456 };
     expect(await submit(redis, keys, newSubmission(generation))).toEqual(refused);
     expect(await redis.llen(keys.queue)).toBe(2);

@@ -64,7 +64,7 @@ test('a tarball holds programs, types, what they read, a README and the licence,
   const programs = ['keeper', 'launch'].map((name) => `prebuilt/linux-${process.arch}/${name}`);
   const images = ['full.Dockerfile', 'full.txt', 'slim.txt'].map((name) => `dist/infra/images/session/${name}`);
   expect(Object.fromEntries(others)).toEqual({
-    shellfleet: always,
+    shellfleet: [...always, 'THIRD-PARTY-NOTICES.txt'].sort(),
     'shellfleet-admission': always,
     'shellfleet-client': always,
     'shellfleet-concurrency': always,

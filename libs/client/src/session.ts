@@ -26,6 +26,8 @@ import type { View } from './view.ts';
 export class Session implements AsyncDisposable {
   /** The caller's name of it. */
   readonly id: string;
+  /** @internal Whether this object's call opened it; else it was open already. */
+  readonly isNew: boolean;
   /** Its files. */
   readonly files: Files;
   readonly #view: View;
@@ -40,6 +42,7 @@ export class Session implements AsyncDisposable {
     this.#open = open;
     this.#driving = driving;
     this.id = open.id;
+    this.isNew = open.created;
     this.files = new SessionFiles(view, open, this.#order);
   }
 

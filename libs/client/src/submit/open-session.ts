@@ -1,6 +1,5 @@
 import { placementClass, toPlacement } from '@shellfleet/admission';
 import { open, readSealedSpec, type Sealer, sealMarkOf, sealPlace } from '@shellfleet/mailbox';
-import { unmaskedSecrets, validateRedaction } from '@shellfleet/policy';
 import {
   parseOrThrow,
   type ResolvedSessionSpec,
@@ -28,6 +27,8 @@ export interface OpenSession extends IndexedSession {
   sealedWith: string;
   /** This process drives it. */
   driven: boolean;
+  /** This call recorded it; else it was open already. */
+  created: boolean;
 }
 
 /** The part of a view that is needed to open a session. */
@@ -63,8 +64,7 @@ export async function openSession(
   const request = parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
   const keys = context.keysOf(request.id);
   const wanted = request.spec ?? sessionSpecSchema.parse({});
-  validateRedaction(wanted);
-  for (const { secret, message } of unmaskedSecrets(wanted.secrets)) warn(`The secret ${secret} ${message}.`);
+  await checkSecrets(wanted);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined && !driven) {
       const living = await findLife(context, keys, ['open']);
@@ -73,6 +73,14 @@ export async function openSession(
     return record(context, keys, wanted, request.spec !== undefined, driven);
   };
   return (await tryOpen()) ?? afterTheLifeBefore(context, keys, tryOpen);
+}
+
+/** Rules and secrets are compiled by a package that is large to load, so a spec with neither does without it. */
+async function checkSecrets(spec: ResolvedSessionSpec): Promise<void> {
+  if (spec.redaction.length === 0 && Object.keys(spec.secrets).length === 0) return;
+  const { unmaskedSecrets, validateRedaction } = await import('@shellfleet/policy');
+  validateRedaction(spec);
+  for (const { secret, message } of unmaskedSecrets(spec.secrets)) warn(`The secret ${secret} ${message}.`);
 }
 
 /** The newest generation of a session, closed or not; undefined when there is none. Writes nothing. */
@@ -113,6 +121,7 @@ async function record(
         spec,
         sealedWith,
         driven: driven && opened.driven,
+        created: opened.type === 'created',
         indexedAt: 0,
       };
       noteInIndex(context, session);
@@ -148,7 +157,8 @@ async function findLife(
   const place = sealPlace('spec', keys, { generation: found.generation });
   const open = () => sessionSpecSchema.parse(JSON.parse(context.sealer.open(found.spec, place)));
   const sealedWith = sealMarkOf(found.spec);
-  const known = { id: keys.session, keys, generation: found.generation, sealedWith, driven: false, indexedAt: 0 };
+  const { generation } = found;
+  const known = { id: keys.session, keys, generation, sealedWith, driven: false, created: false, indexedAt: 0 };
   if (needs === 'spec') return { ...known, spec: open() };
   // Without the key a session can still be looked at and closed. What needs its spec throws.
   const opened = once(open);

@@ -35,6 +35,7 @@ beforeEach(() => {
     generation: '1-0',
     spec: sessionSpecSchema.parse({}),
     driven: false,
+    created: false,
     sealedWith: '',
     indexedAt: Date.now(),
   };

@@ -1,5 +1,5 @@
 import { recordKey } from '@shellfleet/protocol';
-import { type Entry, toTaken } from '../entry.ts';
+import { type Entry, toEntry } from '../entry.ts';
 import { isRunnable } from '../read/session-state.ts';
 import { throwQueueError } from '../script.ts';
 import type { Owner } from './owner.ts';
@@ -22,13 +22,11 @@ export async function peek({ redis, keys }: Owner): Promise<Head | undefined> {
   );
   if (id === null) return undefined;
   const fields = await redis
-    .hmget(recordKey(keys, id), 'payload', 'kind', 'inbox', 'acceptedAt', 'cleared', 'retry', 'held', 'starts', 'first')
+    .hmget(recordKey(keys, id), 'payload', 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first', 'cleared', 'held')
     .catch(throwQueueError);
-  const [payload, kind, inbox, acceptedAt, cleared, retry, heldUnder, starts, first] = fields;
-  const taken = toTaken([1, id, payload, kind, inbox, acceptedAt, 0, 0, 0, 0, retry, '', 0, '', starts ?? 1, first]);
-  if (taken.type === 'empty') return undefined;
+  const [cleared, heldUnder] = fields.slice(7);
   return {
-    entry: { ...taken.entry, startedAt: Date.now() },
+    entry: { ...toEntry(id, fields.slice(0, 7)), startedAt: Date.now() },
     runnable: isRunnable(id, held),
     cleared: cleared ?? '',
     heldUnder: heldUnder ?? '',
