@@ -1,16 +1,22 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkoutRoot, ensureMachine, stopDocker } from '@shellfleet/setup';
+import { compare, readHistory } from './history.ts';
 import { readMachine } from './machine.ts';
 import { type Plan, readPlan } from './plan.ts';
+import { HISTORY, record } from './report/record.ts';
+import { renderComparisons, renderFigures, renderTargets } from './report/table.ts';
 import { startRows } from './start-rows.ts';
-import { renderFigures, renderTargets } from './table.ts';
 import { takeFigures } from './take-figures.ts';
 import { judge } from './targets.ts';
 
-// `npm run bench -- [--quick] [--no-gate] [--only PART,…]`: every row in one run, figures to bench-results/ and stdout, then the targets.
+// `npm run bench -- [--quick] [--no-gate] [--record] [--only PART,…]`: every row in one run, figures to bench-results/ and stdout, then the
+// targets and the comparison with the runs that were recorded.
+
+const docs = join(checkoutRoot, 'docs');
 
 async function main(plan: Plan, cleanup: AsyncDisposableStack): Promise<number> {
+  const history = await readHistory(join(docs, HISTORY)); // a file that cannot be read fails before the minutes of measuring
   const machine = await ensureMachine(process.env, report);
   if (machine.engine.startedHere) cleanup.defer(async () => void (await stopDocker(process.env)));
   const bench = await startRows(plan, machine, cleanup, report);
@@ -19,11 +25,17 @@ async function main(plan: Plan, cleanup: AsyncDisposableStack): Promise<number> 
 
   const at = new Date().toISOString();
   const facts = await readMachine({ redis: await bench.probe.version(), docker: machine.engine.version });
+  const comparisons = compare(targets, history, facts.cpus);
   const path = join(checkoutRoot, 'bench-results', `${at.replaceAll(':', '-')}.json`);
   await mkdir(join(checkoutRoot, 'bench-results'), { recursive: true });
-  await writeFile(path, `${JSON.stringify({ at, machine: facts, plan, ...figures, targets }, undefined, 2)}\n`);
-  console.log(`${renderFigures(figures, plan)}\n\n${renderTargets(targets)}\n\n${path}`);
-  return plan.gate && targets.some(({ passed }) => !passed) ? 1 : 0;
+  const all = { at, machine: facts, plan, ...figures, targets, comparisons };
+  await writeFile(path, `${JSON.stringify(all, undefined, 2)}\n`);
+  const tables = [renderFigures(figures, plan), renderTargets(targets), renderComparisons(comparisons)].join('\n\n');
+  console.log(`${tables}\n\n${path}`);
+  if (plan.record)
+    for (const written of await record({ at, machine: facts, plan, figures, targets, tables }, history, docs))
+      report(`Recorded in ${written}`);
+  return plan.gate && [...targets, ...comparisons].some(({ passed }) => !passed) ? 1 : 0;
 }
 
 function report(line: string): void {

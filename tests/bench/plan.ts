@@ -4,8 +4,10 @@ import { ROW_NAMES, type RowName } from './rows/row.ts';
 /** The amount of measuring. */
 export interface Plan {
   quick: boolean;
-  /** Whether a missed target is a failure. */
+  /** Whether a missed target, or a ratio that is worse than the recorded ones, is a failure. */
   gate: boolean;
+  /** Whether the run is written to docs/. */
+  record: boolean;
   /** What is measured. The row of Shellfleet always is. */
   parts: readonly Part[];
   rounds: number;
@@ -28,7 +30,7 @@ export interface Load {
 export const PARTS = ROW_NAMES.filter((name) => name !== 'shellfleet');
 export type Part = (typeof PARTS)[number];
 
-type Amounts = Omit<Plan, 'quick' | 'gate' | 'parts'>;
+type Amounts = Omit<Plan, 'quick' | 'gate' | 'record' | 'parts'>;
 
 /** In its first 15,000 commands a worker is slower by up to a half, because V8 still compiles it. The rows with Redis get equal numbers. */
 const compiled = { perSession: 950, idle: 2_000 };
@@ -116,14 +118,18 @@ export function readPlan(args: string[]): Plan {
   const options = {
     quick: { type: 'boolean', default: false },
     'no-gate': { type: 'boolean', default: false },
+    record: { type: 'boolean', default: false },
     only: { type: 'string' },
   } as const;
   const { values } = parseArgs({ args, options });
-  const { quick: isQuick, only } = values;
+  const { quick: isQuick, only, record } = values;
+  if (record && (isQuick || only !== undefined))
+    throw new Error('--record is for whole runs: leave out --quick and --only');
   return {
     ...(isQuick ? quick : full),
     quick: isQuick,
     gate: !values['no-gate'],
+    record,
     parts: only === undefined ? PARTS : readParts(only),
   };
 }

@@ -58,12 +58,13 @@ end
 local function write_end(record, id, outcome, result, retention_ms, stdout, stderr, seq, key, kept)
   local event = emit('command.completed', id, result)
   if seq and seq ~= '0' then
-    redis.call('HSET', record, 'state', 'ended', 'event', event, 'outcome', outcome, 'stdout', stdout, 'stderr', stderr, 'seq', seq, unpack(kept))
+    redis.call('HSET', record, 'state', 'ended', 'event', event, 'outcome', outcome, 'stdout', stdout or 0, 'stderr', stderr or 0, 'seq', seq,
+      unpack(kept))
   else
     redis.call('HSET', record, 'state', 'ended', 'event', event, 'outcome', outcome, unpack(kept))
   end
   redis.call('PEXPIRE', record, retention_ms)
-  if key then redis.call('PEXPIRE', idempotency_key(key), retention_ms) end
+  if key then redis.call('PEXPIRE', prefix .. 'key:' .. key, retention_ms) end
   return event
 end
 
@@ -74,7 +75,7 @@ local function complete(id, outcome, result, retention_ms)
     'startedAt', 'stdout', 'stderr', 'seq', 'key', 'state', 'firstEnd', 'firstFields'))
   if entry_state == 'waiting' and first_end then outcome, result = after_first(outcome, result, first_end, first_fields) end
   redis.call('DEL', record, input_key(id))
-  return write_end(record, id, outcome, result, retention_ms, stdout or '0', stderr or '0', seq, key,
+  return write_end(record, id, outcome, result, retention_ms, stdout, stderr, seq, key,
     {'inbox', inbox or '', 'startedAt', started_at or ''})
 end
 
@@ -124,7 +125,7 @@ local function read_entry(id)
     'host', 'stdout', 'stderr', 'seq', 'cancel')
 end
 
--- Those of a waiting entry. The caller replaces the last two, `deadline` and `cleared`, with those of a running one.
+-- Those of a waiting entry: `deadline` and `cleared` stand where a running one has other fields.
 local function read_waiting(id)
   return redis.call('HMGET', prefix .. 'record:' .. id, 'payload', 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first', 'deadline', 'cleared')
 end
@@ -144,8 +145,6 @@ local function start(id, entry, fence, host)
   return at
 end
 
-local function is_overdue(deadline) return tonumber(deadline) < now_ms() end
-
 -- Starts the head. `admission`: digest of the host's admission rules, or '' when it admits everything.
 -- Returns an entry's reply (codes 1, 3, 4), or {0, life}: nothing can be started, or the life is ending; and its id and time if it was started:
 -- the caller writes `running` and `activeAt` into the state.
@@ -157,7 +156,11 @@ local function start_next(fence, host, life, held, admission)
   if not id then return {0, life} end
   local entry = read_waiting(id)
   local deadline, cleared = entry[8], entry[9]
-  local code = deadline and is_overdue(deadline) and 3 or admission ~= '' and cleared ~= admission and 4
+  local code = admission ~= '' and cleared ~= admission and 4
+  if deadline then
+    local time = redis.call('TIME')
+    if tonumber(deadline) < time[1] * 1000 + math.floor(time[2] / 1000) then code = 3 end
+  end
   if code then
     if takes_any then redis.call('LPUSH', queue, id) end
     entry[8], entry[9] = false, false
@@ -181,7 +184,7 @@ local function follows(first, stdout, stderr, seq)
     local s = ARGV[i]
     if ARGV[i + 1] ~= next_seq or ARGV[i + 2] ~= after[s] then return false, before, next_seq end
     after[s] = ARGV[i + 3]
-    next_seq = string.format('%.0f', next_seq + 1)
+    next_seq = string.format('%d', next_seq + 1)
   end
   return true, {after['1'], after['2']}, next_seq
 end

@@ -60,6 +60,6 @@ if ARGV[8] ~= '' then
   redis.call('HSET', record, 'key', ARGV[8])
 end
 if not host and waiting == 0 then emit('session.queued', '', '{}') end
-publish_newest()
+redis.call('PUBLISH', feed, newest)
 if host and not running and waiting == 0 then redis.call('PUBLISH', ARGV[13] .. host, ARGV[14]) end
 return {1, waiting, not host and (not held or runnable(held)) and 1 or 0}

@@ -1,8 +1,9 @@
-import type { Figures, LoadSpreads } from './figures.ts';
-import type { Spread } from './measure/spread.ts';
-import type { Plan } from './plan.ts';
-import { ROW_NAMES } from './rows/row.ts';
-import type { Target } from './targets.ts';
+import type { Figures, LoadSpreads } from '../figures.ts';
+import type { Comparison } from '../history.ts';
+import type { Spread } from '../measure/spread.ts';
+import type { Plan } from '../plan.ts';
+import { ROW_NAMES } from '../rows/row.ts';
+import type { Target } from '../targets.ts';
 
 /** The figures as Markdown tables: median [min–max] over the rounds. */
 export function renderFigures({ rows, sessions }: Figures, plan: Plan): string {
@@ -48,7 +49,7 @@ export function renderFigures({ rows, sessions }: Figures, plan: Plan): string {
   ].join('\n\n');
 }
 
-export function renderTargets(targets: Target[]): string {
+export function renderTargets(targets: readonly Target[]): string {
   return table(
     ['target', 'wanted', 'found', 'rounds', ''],
     targets.map(({ name, value, range, limit, bound, unit, passed }) => [
@@ -57,6 +58,21 @@ export function renderTargets(targets: Target[]): string {
       `${value.toFixed(2)} ${unit}`.trim(),
       range === undefined ? '' : `${range.min.toFixed(2)}–${range.max.toFixed(2)}`,
       passed ? 'pass' : 'FAIL',
+    ]),
+  );
+}
+
+export function renderComparisons(comparisons: readonly Comparison[]): string {
+  if (comparisons.length === 0)
+    return 'No run on as many processors was recorded, so there is nothing to compare with.';
+  return table(
+    ['ratio', 'recorded before', 'found', 'change', ''],
+    comparisons.map(({ name, value, reference, passed }) => [
+      name,
+      reference.toFixed(2),
+      value.toFixed(2),
+      `${value >= reference ? '+' : '−'}${Math.abs((value / reference - 1) * 100).toFixed(0)} %`,
+      passed ? 'pass' : 'FAIL: worse by a quarter',
     ]),
   );
 }
