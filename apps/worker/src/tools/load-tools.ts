@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { dirname } from 'node:path';
 import { LIMITS } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { DescribedTool } from './child/request.ts';
+import { startProcess } from './start-process.ts';
 import { runToolProcess, type ToolProcessEnd } from './tool-process.ts';
 
 /** A tool of this host. */
 export interface Tool extends DescribedTool {
   module: string;
-  /** Memory that the runtime uses in the process of a call, before the module is loaded. */
+  /** Memory that the runtime uses in the process of a call, before the module is loaded. The same for all tools of a host. */
   dataBytes: number;
+  /** URLs of what its process can load before the call is known. */
+  preload: string[];
 }
 
 /** A module that has not reported its tools in this time is broken. */
@@ -47,7 +49,9 @@ export async function loadTools(
     logger.error({ name, modules: alike.map(({ module }) => module) }, 'tools.duplicate-refused');
     byName.delete(name);
   }
-  return [...byName.values()].flat();
+  const tools = [...byName.values()].flat();
+  const dataBytes = Math.max(...tools.map((tool) => tool.dataBytes));
+  return tools.map((tool) => ({ ...tool, dataBytes }));
 }
 
 async function describe(
@@ -55,21 +59,18 @@ async function describe(
   env: Record<string, string>,
   mark: string,
 ): Promise<{ tools: Tool[] } | { module: string; refused: string }> {
-  const end = await runToolProcess({
+  const limits = { memoryBytes: DESCRIBE_MEMORY_BYTES, dataBytes: DESCRIBE_MEMORY_BYTES };
+  // A mark of its own: all processes with a call's mark end with the call.
+  const started = startProcess({ ...limits, env, mark: `${mark}${randomUUID()}` });
+  const end = await runToolProcess(started, {
     request: { type: 'describe', module },
     timeoutMs: DESCRIBE_WITHIN_MS,
-    memoryBytes: DESCRIBE_MEMORY_BYTES,
-    dataBytes: DESCRIBE_MEMORY_BYTES,
     outputBytes: LIMITS.toolOutputBytes,
-    env,
-    // A mark of its own: all processes with a call's mark end with the call.
-    mark: `${mark}${randomUUID()}`,
-    cwd: dirname(module),
     signal: new AbortController().signal,
   });
   if (end.type === 'reported' && end.report.type === 'described') {
-    const { tools, dataBytes } = end.report;
-    return { tools: tools.map((tool) => ({ ...tool, module, dataBytes })) };
+    const { tools, dataBytes, preload } = end.report;
+    return { tools: tools.map((tool) => ({ ...tool, module, dataBytes, preload })) };
   }
   return { module, refused: reasonOf(end) };
 }

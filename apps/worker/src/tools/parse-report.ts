@@ -1,6 +1,6 @@
 import { toolErrorSchema, toolOfferSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
-import type { ChildReport } from './child/request.ts';
+import { BEGUN, type ChildReport } from './child/request.ts';
 
 /** Limit of a report, which may describe a whole module. The output of a call follows the report and has its own limit. */
 export const REPORT_BYTES = 4_194_304;
@@ -12,18 +12,20 @@ const reportSchema: z.ZodType<ChildReport> = z.discriminatedUnion('type', [
       toolOfferSchema.extend({ exported: z.string(), memoryBytes: z.number(), timeoutIsMost: z.boolean() }),
     ),
     dataBytes: z.number(),
+    preload: z.array(z.string()),
   }),
   z.object({ type: z.literal('refused'), message: z.string() }),
   z.object({ type: z.literal('output'), redacted: z.boolean() }),
   z.object({ type: z.literal('failed'), error: toolErrorSchema }),
 ]);
 
-/** The report of a process; undefined when it is invalid, since the process runs foreign code. */
+/** The report of a process, after the byte that it begins with; undefined when it is invalid, since the process runs foreign code. */
 export function parseReport(bytes: Buffer): { report: ChildReport; body: Buffer } | undefined {
+  if (bytes[0] !== BEGUN.charCodeAt(0)) return undefined;
   const end = bytes.indexOf(0x0a);
   if (end < 0 || end > REPORT_BYTES) return undefined;
   try {
-    const report = reportSchema.parse(JSON.parse(bytes.toString('utf8', 0, end)));
+    const report = reportSchema.parse(JSON.parse(bytes.toString('utf8', 1, end)));
     return { report, body: bytes.subarray(end + 1) };
   } catch {
     return undefined;

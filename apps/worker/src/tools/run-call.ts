@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { dirname } from 'node:path';
 import {
   beginToolCall,
   endToolCall,
@@ -31,8 +30,9 @@ import type { Journal } from '../journal/journal.ts';
 import type { RedisLosses } from '../journal/redis-losses.ts';
 import type { FoundToolJob } from '../queue/tool-jobs.ts';
 import type { Tool } from './load-tools.ts';
+import type { PreparedProcesses } from './prepared-processes.ts';
 import { redactJsonText } from './redact-json.ts';
-import { runToolProcess, type ToolProcessEnd } from './tool-process.ts';
+import type { ToolProcessEnd } from './tool-process.ts';
 
 export interface CallDeps {
   redis: Redis;
@@ -45,9 +45,7 @@ export interface CallDeps {
   redisLosses: RedisLosses;
   audit: Audit;
   logger: Logger;
-  env: Record<string, string>;
-  /** Mark of this process; calls append their ids. */
-  mark: string;
+  processes: PreparedProcesses;
   redact(text: string): string;
   /** Why no tool may be called; undefined when they may. */
   refusal(): string | undefined;
@@ -148,7 +146,7 @@ async function runBegun(
     name: tool.name,
     hostId,
   }).catch((err: unknown) => deps.logger.warn({ err }, 'tool.event-failed'));
-  const end = await runToolProcess({
+  const end = await deps.processes.run(tool, {
     request: {
       type: 'call',
       module: tool.module,
@@ -158,12 +156,7 @@ async function runBegun(
     },
     args,
     timeoutMs,
-    memoryBytes: tool.memoryBytes,
-    dataBytes: tool.dataBytes,
     outputBytes: LIMITS.toolOutputBytes,
-    env: deps.env,
-    mark: `${deps.mark}${job.call}`,
-    cwd: dirname(tool.module),
     signal: stop,
   });
   return toOutcome(tool, end, timeoutMs, stop, deps);

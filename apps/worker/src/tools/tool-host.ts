@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Notifier } from '@shellfleet/concurrency';
 import { isSignedToolCancel, REDIS_DEADLINE_MS, type Sealer } from '@shellfleet/mailbox';
-import { ATTRIBUTES, type FleetKeys, type ToolJob } from '@shellfleet/protocol';
+import { ATTRIBUTES, type FleetKeys, LIMITS, type ToolJob } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
@@ -10,6 +10,7 @@ import type { RedisLosses } from '../journal/redis-losses.ts';
 import { createToolJobs, type FoundToolJob } from '../queue/tool-jobs.ts';
 import type { Tool } from './load-tools.ts';
 import { offerTools } from './offer-tools.ts';
+import { PreparedProcesses } from './prepared-processes.ts';
 import { createTokenRedactor } from './redact-tokens.ts';
 import { parseToolJob, runCall, type StopReason } from './run-call.ts';
 import { endStrays } from './stray-processes.ts';
@@ -60,7 +61,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   const mark = toolMark(fleet.namespace, hostId, boot);
   // Processes that an earlier worker left: their results cannot be stored any more.
   // Nobody waits for it: the sessions of this host go on meanwhile.
-  void endStrays(toolMark(fleet.namespace, hostId), (found) => found.startsWith(mark)).then((strays) => {
+  void endStrays(toolMark(fleet.namespace, hostId), { spare: (found) => found.startsWith(mark) }).then((strays) => {
     if (strays > 0) logger.warn({ processes: strays }, 'tools.strays-ended');
   });
   if (tools.length === 0) return { wakeUp() {}, cancel() {}, close: async () => {} };
@@ -69,6 +70,8 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   const jobs = await createToolJobs({ redis, fleet, hostId, tools: [...byName.keys()] });
   const redact = createTokenRedactor();
   const running = new Map<string, { stop: AbortController; done: Promise<void>; tenant: string; name: string }>();
+  const preload = [...new Set(tools.flatMap((tool) => tool.preload))];
+  const processes = new PreparedProcesses({ slots, env: deps.env, mark, preload, logger });
   const wakeUps = new Notifier();
   const stopping = new AbortController();
   const abandoned = new AbortController();
@@ -76,6 +79,8 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   const waiting = [...byName.keys()];
 
   const offered = await offerTools(redis, fleet, hostId, tools, logger);
+  // Most calls are of tools with the default limit, or the host has few tools.
+  processes.prepare(tools.find((tool) => tool.memoryBytes === LIMITS.toolMemoryBytes) ?? (tools[0] as Tool));
   const serving = serve();
   logger.info({ tools: [...byName.keys()], slots }, 'tools.offered');
 
@@ -92,6 +97,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
     },
     async close(graceMs) {
       stopping.abort();
+      processes.close();
       wakeUps.notify();
       await Promise.all([serving, offered.close()]);
       const all = [...running.values()];
@@ -106,6 +112,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   // Resolves when the worker stops.
   async function serve(): Promise<void> {
     while (!stopping.signal.aborted) {
+      if (deps.isDraining()) processes.clear();
       if (!deps.isDraining() && running.size < slots && (await takeNext())) continue;
       const notified = await wakeUps.wait({ timeoutMs: POLL_MS });
       if (!notified) for (const name of byName.keys()) noteWaiting(name);
@@ -137,7 +144,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
 
   function begin(tool: Tool, found: FoundToolJob, job: ToolJob): void {
     const stop = new AbortController();
-    const done = runCall(tool, found, job, stop.signal, { ...deps, mark, redact, abandoned: abandoned.signal })
+    const done = runCall(tool, found, job, stop.signal, { ...deps, processes, redact, abandoned: abandoned.signal })
       .catch((err: unknown) =>
         logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed'),
       )

@@ -1,12 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { ChildReport, ChildRequest } from './child/request.ts';
-import { compileCache, runsFromSource } from './compile-cache.ts';
 import { parseReport, REPORT_BYTES } from './parse-report.ts';
-import { endStrays } from './stray-processes.ts';
+import { type StartedProcess, sendRequest, signalGroup } from './start-process.ts';
+import { endStrays, lastPid } from './stray-processes.ts';
 
 // One process for each call.
 //
@@ -16,24 +13,13 @@ import { endStrays } from './stray-processes.ts';
 
 /** Time between SIGTERM and SIGKILL, and again until SIGKILL takes effect. */
 const STEP_MS = 1_000;
-const TAIL_BYTES = 4_096;
-
-const main = fileURLToPath(new URL(`./child/main.${runsFromSource ? 'ts' : 'js'}`, import.meta.url));
-const nodeArguments = [...(runsFromSource ? ['--conditions=@shellfleet/source'] : []), '--no-warnings'];
 
 export interface ToolProcessOptions {
   request: ChildRequest;
   /** JSON, for a call. */
   args?: string;
   timeoutMs: number;
-  memoryBytes: number;
-  /** Memory of the runtime itself. */
-  dataBytes: number;
   outputBytes: number;
-  env: Record<string, string>;
-  /** Identifies the call in the environment of every process that it starts. */
-  mark: string;
-  cwd: string;
   /** Aborts when the call is stopped early. */
   signal: AbortSignal;
 }
@@ -42,13 +28,16 @@ export type ToolProcessEnd = { stdout: string; stderr: string } & (
   | { type: 'reported'; report: ChildReport; body: Buffer }
   | { type: 'timeout' | 'stopped' }
   | { type: 'too-large'; bytes: number }
-  | { type: 'died'; exitCode: number | null; signal: string | null; outOfMemory: boolean }
+  /** `begun`: the process had read its request. */
+  | { type: 'died'; begun: boolean; exitCode: number | null; signal: string | null; outOfMemory: boolean }
 );
 
-export async function runToolProcess(options: ToolProcessOptions): Promise<ToolProcessEnd> {
-  const child = start(options);
-  const tails = { stdout: keepTail(child.stdout as Readable), stderr: keepTail(child.stderr as Readable) };
-  const exited = waitForExit(child);
+/** Gives a process its one request, and ends it. */
+export async function runToolProcess(process: StartedProcess, options: ToolProcessOptions): Promise<ToolProcessEnd> {
+  const { child, exited, mark } = process;
+  const before = lastPid();
+  const startedAt = performance.now();
+  sendRequest(process, options.request, options.args ?? '');
   const reading = readReport(child.stdio[3] as Readable, options.outputBytes + REPORT_BYTES);
   const patience = new AbortController();
   const outOfTime = delay(options.timeoutMs, 'timeout' as const, { signal: patience.signal });
@@ -58,17 +47,18 @@ export async function runToolProcess(options: ToolProcessOptions): Promise<ToolP
   });
   try {
     const first = await Promise.race([reading, outOfTime, stopped]);
-    if (typeof first === 'string' || 'tooLarge' in first) await terminate(child, exited);
+    if (typeof first === 'string' || 'tooLarge' in first) await terminate(process);
     else await Promise.race([exited, delay(STEP_MS, undefined, { ref: false })]);
-    signalGroup(child, 'SIGKILL');
-    await endStrays(options.mark);
+    signalGroup(process, 'SIGKILL');
+    await endStrays(mark, { since: { pid: before, at: startedAt } });
     const { exitCode, signal } = await exited;
-    const said = { stdout: await tails.stdout.end(), stderr: await tails.stderr.end() };
+    const said = { stdout: await process.stdout.end(), stderr: await process.stderr.end() };
     if (typeof first === 'string') return { type: first, ...said };
     if ('tooLarge' in first) return { type: 'too-large', bytes: first.tooLarge, ...said };
     const report = parseReport(first.bytes);
     if (report !== undefined) return { type: 'reported', ...report, ...said };
-    return { type: 'died', exitCode, signal, outOfMemory: /out of memory/i.test(said.stderr), ...said };
+    const begun = first.bytes.byteLength > 0;
+    return { type: 'died', begun, exitCode, signal, outOfMemory: /out of memory/i.test(said.stderr), ...said };
   } finally {
     patience.abort();
     outOfTime.catch(() => {});
@@ -76,46 +66,10 @@ export async function runToolProcess(options: ToolProcessOptions): Promise<ToolP
   }
 }
 
-/** Ends with the worker, writes no core file, and has a memory limit of the kernel. The heap limit of Node gives a better message. */
-function start({ request, args = '', memoryBytes, dataBytes, env, mark, cwd }: ToolProcessOptions): ChildProcess {
-  const limits = [`--data=${dataBytes + memoryBytes}`, '--core=0'];
-  const heap = `--max-old-space-size=${Math.floor(memoryBytes / 1_048_576)}`;
-  const program = ['prlimit', ...limits, '--', process.execPath, heap, ...nodeArguments, main];
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...program], {
-    cwd,
-    // No variable of the worker's own: neither its Redis nor its keys. Most of the time of a short call is compilation, so the compile cache of
-    // the worker is used; the process removes NODE_COMPILE_CACHE before the tool is loaded.
-    env: { ...env, NODE_COMPILE_CACHE: compileCache, SHELLFLEET_TOOL_CALL: mark },
-    detached: true,
-    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
-  });
-  // A process that does not read its input is no error.
-  for (const stream of child.stdio) stream?.on('error', () => {});
-  child.stdin?.end(`${JSON.stringify(request)}\n${args}`);
-  return child;
-}
-
-/** Resolves also when the process could not be started. */
-function waitForExit(child: ChildProcess): Promise<{ exitCode: number | null; signal: string | null }> {
-  return new Promise((resolve) => {
-    child.once('error', () => resolve({ exitCode: 127, signal: null }));
-    child.once('exit', (exitCode, signal) => resolve({ exitCode, signal }));
-  });
-}
-
 /** SIGTERM, then SIGKILL (S4-15). */
-async function terminate(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
-  signalGroup(child, 'SIGTERM');
-  await Promise.race([exited, delay(STEP_MS, undefined, { ref: false })]);
-}
-
-function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
-  if (child.pid === undefined) return;
-  try {
-    process.kill(-child.pid, signal);
-  } catch {
-    // The group is empty.
-  }
+async function terminate(process: StartedProcess): Promise<void> {
+  signalGroup(process, 'SIGTERM');
+  await Promise.race([process.exited, delay(STEP_MS, undefined, { ref: false })]);
 }
 
 async function readReport(stream: Readable, most: number): Promise<{ bytes: Buffer } | { tooLarge: number }> {
@@ -131,20 +85,4 @@ async function readReport(stream: Readable, most: number): Promise<{ bytes: Buff
     // Incomplete: not a report.
   }
   return { bytes: Buffer.concat(chunks) };
-}
-
-/** The last bytes that it printed. */
-function keepTail(stream: Readable): { end(): Promise<string> } {
-  let tail = Buffer.alloc(0);
-  stream.on('data', (chunk: Buffer) => {
-    tail = Buffer.concat([tail, chunk]).subarray(-TAIL_BYTES);
-  });
-  const closed = once(stream, 'close').catch(() => {});
-  return {
-    async end() {
-      // Its writers are gone, so this is the rest of the pipe.
-      await Promise.race([closed, delay(STEP_MS, undefined, { ref: false })]);
-      return tail.toString('utf8');
-    },
-  };
 }

@@ -1,10 +1,11 @@
 import { closeSync, writeSync } from 'node:fs';
-import { text } from 'node:stream/consumers';
+import { dirname } from 'node:path';
 import { REDACTED_BY_WORKER_BYTES, redactJsonText } from '../redact-json.ts';
 import { callTool } from './call-tool.ts';
 import { describeThrown } from './describe-thrown.ts';
 import { readDataBytes } from './read-data-bytes.ts';
-import { type ChildReport, type ChildRequest, REPORT_DESCRIPTOR } from './request.ts';
+import { readInput } from './read-input.ts';
+import { BEGUN, type ChildReport, REPORT_DESCRIPTOR } from './request.ts';
 
 const dataBytes = readDataBytes();
 const abort = new AbortController();
@@ -18,19 +19,22 @@ process.on('beforeExit', () =>
   report(failed('died', 'subprocess exited without producing a result: its promise never settles')),
 );
 
-const input = await text(process.stdin);
-const end = input.indexOf('\n');
-const request = JSON.parse(input.slice(0, end)) as ChildRequest;
+const { request, args: argsText } = await readInput(process.stdin);
+// Until here nothing of a tool has run: a process that ends without this byte has done nothing of its call.
+writeSync(REPORT_DESCRIPTOR, BEGUN);
+process.chdir(dirname(request.module));
 
 if (request.type === 'describe') {
   // Loads modules that a call does not need.
+  const { watchZod } = await import('./watch-zod.ts');
   const { describeModule } = await import('./describe-module.ts');
+  const found = watchZod();
   await describeModule(request.module).then(
-    (tools) => report({ type: 'described', tools, dataBytes }),
+    (tools) => report({ type: 'described', tools, dataBytes, preload: found() }),
     (error: unknown) => report({ type: 'refused', message: describeThrown(error) }),
   );
 } else {
-  const args: unknown = JSON.parse(input.slice(end + 1));
+  const args: unknown = JSON.parse(argsText);
   await callTool(request, args, abort.signal).then(
     async (done) => {
       if (typeof done !== 'string') return report({ type: 'failed', error: done });

@@ -1,0 +1,84 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { afterEach, expect, test } from 'vitest';
+import { PreparedProcesses } from './prepared-processes.ts';
+import type { ToolProcessEnd } from './tool-process.ts';
+
+const module = fileURLToPath(new URL('../../../../tests/fixtures/tools/everyday.ts', import.meta.url));
+const MIB = 1_048_576;
+const limits = { memoryBytes: 512 * MIB, dataBytes: 512 * MIB };
+const EXITS_MS = 20_000;
+
+let processes: PreparedProcesses;
+afterEach(() => processes.close());
+
+function create(slots: number): PreparedProcesses {
+  processes = new PreparedProcesses({
+    ...{ slots, env: { PATH: process.env.PATH ?? '' }, mark: 'test:prepared:' },
+    ...{ preload: [], logger: pino({ level: 'silent' }) },
+  });
+  processes.prepare(limits);
+  return processes;
+}
+
+function call(exported: string, args: unknown, of = limits): Promise<ToolProcessEnd> {
+  return processes.run(of, {
+    request: { type: 'call', module, exported, name: exported, outputBytes: MIB },
+    args: JSON.stringify(args),
+    timeoutMs: 60_000,
+    outputBytes: MIB,
+    signal: new AbortController().signal,
+  });
+}
+
+const output = (end: ToolProcessEnd) => (end.type === 'reported' ? JSON.parse(end.body.toString()) : end);
+const isGone = (pid: number | undefined) => () => !existsSync(`/proc/${pid}`);
+
+test('PREPARED-1, PREPARED-3: each call has another process, and there are never more than slots', async () => {
+  create(1);
+  const [first] = processes.pids;
+  processes.prepare(limits);
+  expect(processes.pids).toEqual([first]);
+  const calling = call('environment', {});
+  processes.prepare(limits);
+  expect(processes.pids).toEqual([]);
+  const environment = output(await calling);
+  expect(environment).toEqual({
+    PATH: process.env.PATH,
+    SHELLFLEET_TOOL_CALL: expect.stringMatching(/^test:prepared:[0-9a-f-]{36}$/),
+  });
+  expect(processes.pids).toEqual([expect.any(Number)]);
+  expect(processes.pids).not.toEqual([first]);
+  expect(output(await call('environment', {}))).not.toEqual(environment);
+});
+
+test('PREPARED-4: a process that is killed while it waits costs no call', async () => {
+  create(1);
+  process.kill(processes.pids[0] as number, 'SIGKILL');
+  // Its end is not known here yet.
+  expect(output(await call('add', { a: 1, b: 2 }))).toEqual({ sum: 3 });
+});
+
+test('PREPARED-4: a process that died before costs no call either', async () => {
+  create(1);
+  process.kill(processes.pids[0] as number, 'SIGKILL');
+  await expect.poll(() => processes.pids, { timeout: EXITS_MS, interval: 1 }).toEqual([]);
+  expect(output(await call('add', { a: 1, b: 2 }))).toEqual({ sum: 3 });
+});
+
+test('a call with other limits has a process with those, and the one that waits makes room', async () => {
+  create(1);
+  const [first] = processes.pids;
+  expect(output(await call('add', { a: 2, b: 2 }, { ...limits, memoryBytes: 256 * MIB }))).toEqual({ sum: 4 });
+  await expect.poll(isGone(first), { timeout: EXITS_MS }).toBe(true);
+});
+
+test('processes that wait end with their host', async () => {
+  create(1);
+  const [first] = processes.pids;
+  processes.close();
+  await expect.poll(isGone(first), { timeout: EXITS_MS }).toBe(true);
+  processes.prepare(limits);
+  expect(processes.pids).toEqual([]);
+});

@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { type StartedProcess, signalGroup, startProcess } from './start-process.ts';
+import { runToolProcess, type ToolProcessEnd, type ToolProcessOptions } from './tool-process.ts';
+
+// Processes that were started before their call is known.
+//
+// PREPARED-1. A process has one call. It ends with that call and is never used again.
+// PREPARED-2. No code of a tool's module runs in it before it has a call. It has loaded Node, our own code and zod.
+// PREPARED-3. There are at most as many processes as slots, those that wait and those that run a call together. The memory of the host is
+//             therefore bounded by what the slots may use anyway.
+// PREPARED-4. A process that ends while it waits costs no call: the call gets a new one.
+
+/** What is fixed when a process starts. Only a call with the same limits can use it. */
+export interface ProcessLimits {
+  memoryBytes: number;
+  dataBytes: number;
+}
+
+export interface PreparedOptions {
+  slots: number;
+  env: Record<string, string>;
+  /** The beginning of the mark of every process. */
+  mark: string;
+  preload: readonly string[];
+  logger: Logger;
+}
+
+/** All but one end when they were not used for so long. */
+const IDLE_MS = 60_000;
+const LEAST_PAUSE_MS = 1_000;
+const MOST_PAUSE_MS = 60_000;
+
+interface Waiting extends ProcessLimits {
+  started: StartedProcess;
+  idle: NodeJS.Timeout;
+}
+
+export class PreparedProcesses {
+  readonly #options: PreparedOptions;
+  #waiting: Waiting[] = [];
+  #running = 0;
+  /** How many have died in a row while they waited. */
+  #deaths = 0;
+  #retry: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: PreparedOptions) {
+    this.#options = options;
+  }
+
+  /** Ids of the processes that wait. */
+  get pids(): number[] {
+    return this.#waiting.flatMap(({ started }) => started.child.pid ?? []);
+  }
+
+  /** Starts a process for a later call, if there is room. */
+  prepare(limits: ProcessLimits): void {
+    const isPausing = this.#retry !== undefined;
+    if (this.#isClosed || isPausing || this.#waiting.length + this.#running >= this.#options.slots) return;
+    const waiting: Waiting = { ...limits, started: this.#start(limits), idle: this.#endWhenIdle(() => waiting) };
+    this.#waiting.push(waiting);
+    void waiting.started.exited.then((end) => {
+      if (!this.#remove(waiting)) return;
+      this.#options.logger.warn({ ...end, pid: waiting.started.child.pid }, 'tools.prepared-died');
+      this.#prepareLater(limits);
+    });
+  }
+
+  /** Runs one call in a process that waits, or in a new one. */
+  async run(limits: ProcessLimits, options: ToolProcessOptions): Promise<ToolProcessEnd> {
+    this.#running += 1;
+    try {
+      const ready = this.#take(limits);
+      if (ready !== undefined) {
+        const end = await runToolProcess(ready, options);
+        // PREPARED-4.
+        if (end.type !== 'died' || end.begun) {
+          this.#deaths = 0;
+          return end;
+        }
+      }
+      while (this.#waiting.length > 0 && this.#waiting.length + this.#running > this.#options.slots) this.#end();
+      return await runToolProcess(this.#start(limits), options);
+    } finally {
+      this.#running -= 1;
+      this.prepare(limits);
+    }
+  }
+
+  /** Ends the processes that wait. The next call starts a new one. */
+  clear(): void {
+    while (this.#waiting.length > 0) this.#end();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
+    this.clear();
+  }
+
+  #start(limits: ProcessLimits): StartedProcess {
+    const { env, mark, preload } = this.#options;
+    return startProcess({ ...limits, env, preload, mark: `${mark}${randomUUID()}` });
+  }
+
+  #take({ memoryBytes, dataBytes }: ProcessLimits): StartedProcess | undefined {
+    const found = this.#waiting.find(
+      (waiting) => waiting.memoryBytes === memoryBytes && waiting.dataBytes === dataBytes,
+    );
+    if (found !== undefined) this.#remove(found);
+    return found?.started;
+  }
+
+  /** Ends the one that has waited longest. */
+  #end(): void {
+    const [oldest] = this.#waiting;
+    if (oldest === undefined) return;
+    this.#remove(oldest);
+    signalGroup(oldest.started, 'SIGKILL');
+    for (const stream of oldest.started.child.stdio) stream?.destroy();
+  }
+
+  #remove(waiting: Waiting): boolean {
+    clearTimeout(waiting.idle);
+    const before = this.#waiting.length;
+    this.#waiting = this.#waiting.filter((other) => other !== waiting);
+    return this.#waiting.length < before;
+  }
+
+  #endWhenIdle(which: () => Waiting): NodeJS.Timeout {
+    const end = () => {
+      if (this.#waiting.length > 1 && this.#waiting[0] === which()) this.#end();
+    };
+    return setTimeout(end, IDLE_MS).unref();
+  }
+
+  #prepareLater(limits: ProcessLimits): void {
+    const pauseMs = Math.min(MOST_PAUSE_MS, LEAST_PAUSE_MS * 2 ** this.#deaths);
+    this.#deaths += 1;
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.prepare(limits);
+    }, pauseMs).unref();
+  }
+}
