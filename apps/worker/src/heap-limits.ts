@@ -1,16 +1,14 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
-// V8 sizes its heap for one program on a large machine: its young generation grows to 128 MiB, all of which stays resident, and garbage of
-// the old generation may wait until it is as large as what lives. A worker shares its host with sandboxes. Its commands leave little behind,
-// so a smaller heap costs it nothing that can be measured (docs/adr/0023-a-worker-does-little-per-command.md).
+// V8 sizes its heap for one program on a large machine: its young generation grows to 128 MiB, all of which stays resident. A worker shares
+// its host with sandboxes, and its commands leave little behind, so a smaller one costs it nothing that can be measured
+// (docs/adr/0023-a-worker-does-little-per-command.md).
 //
 // The maximum of the young generation can only be set on the command line, and a worker is started in several ways. Its growth can be set
 // at any time.
 
 /** Both halves of the young generation. */
 export const YOUNG_GENERATION_BYTES = 32 * 1024 * 1024;
-/** How far the old generation may grow beyond what lives in it, before it is collected. */
-const OLD_GROWTH_PERCENT = 30;
 /** From the size at which V8 begins to this one in one step. */
 const GROWTH_FACTOR = 16;
 /** V8 shrinks the young generation of a process that does little. */
@@ -19,7 +17,6 @@ const MOST_ROUNDS = 100;
 
 /** For the whole life of the process. */
 export function limitHeap(): void {
-  setFlagsFromString(`--heap-growing-percent=${OLD_GROWTH_PERCENT}`);
   setFlagsFromString(`--semi-space-growth-factor=${GROWTH_FACTOR}`);
   // It grows when much of it survives.
   const surviving: object[] = [];
