@@ -4,9 +4,12 @@ import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { root } from '../steps.ts';
+import { bundleCli } from './bundle-cli.ts';
 import { type Manifest, toPublished } from './published-manifest.ts';
 
 const run = promisify(execFile);
+/** The one package that is published as a bundle. */
+const CLI = 'shellfleet';
 
 /** A package that is ready for a registry. */
 export interface PackedPackage {
@@ -38,6 +41,18 @@ export async function packPackages(to: string): Promise<PackedPackage[]> {
     const { filename = '' } = packed.find((one) => one.name === name) ?? {};
     return { name, version, folder: staged[index] ?? '', tarball: join(to, 'tarballs', filename) };
   });
+}
+
+/**
+ * Compiles the command line and bundles it as it is published, without packing it. What is not in the bundle resolves from `to`, so that
+ * must be in the checkout. Returns the program.
+ */
+export async function stageCli(to: string): Promise<string> {
+  const folder = join(root, 'apps/producer');
+  await run('tsc', ['-b', folder], { cwd: root });
+  const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest;
+  await rm(to, { recursive: true, force: true });
+  return join(await stage({ folder, manifest }, to), 'dist/main.js');
 }
 
 interface PublicPackage {
@@ -72,15 +87,21 @@ function inOrder(packages: readonly PublicPackage[]): PublicPackage[] {
 /** Copies what the package publishes to a folder of its own, because its package.json in the checkout also serves development. */
 async function stage({ folder, manifest }: PublicPackage, to: string): Promise<string> {
   await mkdir(to, { recursive: true });
-  for (const name of new Set(manifest.files.map((pattern) => pattern.split('/')[0] ?? ''))) {
-    await cp(join(folder, name), join(to, name), { recursive: true, filter: (path) => !isLeftover(path, folder) });
-  }
+  const published = toPublished(manifest);
+  if (manifest.name === CLI) published.dependencies = await bundleCli(manifest, join(folder, 'dist'), to);
+  else await copyFiles(folder, manifest, to);
   await cp(join(folder, 'README.md'), join(to, 'README.md'));
   await cp(join(root, 'LICENSE'), join(to, 'LICENSE'));
   const { repository } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { repository?: object };
   const place = repository && { repository: { ...repository, directory: relative(root, folder) } };
-  await writeFile(join(to, 'package.json'), `${JSON.stringify({ ...toPublished(manifest), ...place }, null, 2)}\n`);
+  await writeFile(join(to, 'package.json'), `${JSON.stringify({ ...published, ...place }, null, 2)}\n`);
   return to;
+}
+
+async function copyFiles(folder: string, manifest: Manifest, to: string): Promise<void> {
+  for (const name of new Set(manifest.files.map((pattern) => pattern.split('/')[0] ?? ''))) {
+    await cp(join(folder, name), join(to, name), { recursive: true, filter: (path) => !isLeftover(path, folder) });
+  }
 }
 
 /** The compiler does not remove what it made of a module that is gone. */

@@ -27,7 +27,7 @@ test('the primary is killed under load: sessions go on with the promoted replica
     (count) => count > 12,
   );
   const clients = ((await own.primary.redis.client('LIST')) as string).split('\n');
-  for (const name of [/name=shellfleet-worker/, /name=shellfleet-(producer|feeds|inbox)/])
+  for (const name of [/name=shellfleet-worker/, /name=shellfleet-(producer|feeds)/])
     expect(clients.filter((line) => name.test(line)).length).toBeLessThanOrEqual(5);
   const killedAt = performance.now();
   await own.primary.kill();

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Fleet, isShellfleetError } from '@shellfleet/client';
 import { openRedis, parseRedisUrl } from '@shellfleet/mailbox';
-import { approvalKeys, fleetKeys, hostKeys, inboxKey, sessionKeys } from '@shellfleet/protocol';
+import { approvalKeys, fleetKeys, hostKeys, inboxChannel, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RedisProcess, startRedisProcess } from '../support/redis-process.ts';
@@ -132,7 +132,8 @@ test('no user can do the part of another one, or anything outside of the namespa
     ['reader', 'DEL', keys.state],
     ['reader', 'EVAL', 'return 1', '0'],
     ['reader', 'PUBLISH', keys.feed, '1'],
-    ['reader', 'XADD', inboxKey(namespace, 'p'), '*', 'a', 'b'],
+    ['reader', 'PUBLISH', inboxChannel(namespace, 'p'), 'a b c'],
+    ['reader', 'SUBSCRIBE', inboxChannel(namespace, 'p')],
     ['approver', 'SET', `${keys.prefix}x`, '1'],
     ['approver', 'HSET', approvalKeys(namespace, 'default').decided, 'a', 'b'],
     ['approver', 'DEL', approvalKeys(namespace, 'default').answers],

@@ -111,7 +111,7 @@ test('sessions on every node ask one question; its answer, its approval and the 
 test('worker and producer have at most five connections each to every node', async () => {
   for (const { redis } of own.nodes) {
     const lines = ((await redis.client('LIST')) as string).split('\n');
-    for (const name of [/name=\S*shellfleet-worker/, /name=\S*shellfleet-(producer|feeds|inbox)/])
+    for (const name of [/name=\S*shellfleet-worker/, /name=\S*shellfleet-(producer|feeds)/])
       expect(lines.filter((line) => name.test(line)).length).toBeLessThanOrEqual(5);
   }
 });

@@ -31,20 +31,14 @@ async function nextMessage(child: ChildProcess): Promise<string> {
 async function cutOff({ redis }: ClientStage): Promise<void> {
   const clients = String(await redis.client('LIST')).split('\n');
   const ids = clients
-    .filter((line) => / name=shellfleet-(producer|inbox)-/.test(line))
+    .filter((line) => / name=shellfleet-(producer|feeds)-/.test(line))
     .map((line) => /id=(\d+)/.exec(line)?.[1]);
   await Promise.all(ids.map((id) => redis.client('KILL', 'ID', id as string)));
 }
 
 test.each([
-  [
-    'its record is gone',
-    (keys: string[], record: string) => keys.filter((key) => key === record || key.includes(':inbox:')),
-  ],
-  [
-    'the session is gone too',
-    (keys: string[]) => keys.filter((key) => key.includes('default:s}') || key.includes(':inbox:')),
-  ],
+  ['its record is gone', (keys: string[], record: string) => keys.filter((key) => key === record)],
+  ['the session is gone too', (keys: string[]) => keys.filter((key) => key.includes('default:s}'))],
 ])('a producer that slept until %s gets RESULT_EXPIRED, and its command runs once', async (_what, choose) => {
   await using stage = await setClientStage(own);
   const host = await stage.startHost({ paused: true });

@@ -326,6 +326,6 @@ test('a process with 100 sessions, and a reader on each, has at most five connec
   const sessions = await Promise.all(Array.from({ length: 100 }, (_, index) => fleet.session(`many-${index}`)));
   await Promise.all(sessions.map((session) => session.run('true', { onOutput: () => {} })));
   const clients = (await stage.redis.client('LIST')) as string;
-  const ours = clients.split('\n').filter((line) => /name=shellfleet-(producer|inbox|feeds)/.test(line));
+  const ours = clients.split('\n').filter((line) => /name=shellfleet-(producer|feeds)/.test(line));
   expect(ours.length).toBeLessThanOrEqual(5);
 });

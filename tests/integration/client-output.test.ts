@@ -4,7 +4,6 @@ import { sessionKeys } from '@shellfleet/protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { setClientStage } from '../support/client-stage.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
-import { untilFound } from '../support/until.ts';
 
 let own: OwnRedis;
 beforeAll(async () => {
@@ -145,7 +144,7 @@ test('hints that are lost cost time, not output: without pub/sub readers and res
   const command = await session.submit('sleep 0.3; echo late');
   const reading = readAll(command);
   const clients = ((await stage.redis.client('LIST')) as string).split('\n');
-  const deaf = clients.filter((line) => /name=shellfleet-(feeds|inbox)/.test(line));
+  const deaf = clients.filter((line) => /name=shellfleet-feeds/.test(line));
   for (const line of deaf) await stage.redis.client('KILL', 'ID', /id=(\d+)/.exec(line)?.[1] ?? '');
   expect(bytesOf(await reading, 'stdout').toString()).toBe('late\n');
   expect((await command.result()).stdout).toBe('late\n');
@@ -187,19 +186,6 @@ test('a large result is read from the session, not from the hint', async () => {
   const session = await (await stage.connect()).session('s');
   const { stdout } = await session.run('head -c 200000 /dev/zero | tr "\\0" x');
   expect(stdout).toBe('x'.repeat(200_000));
-});
-
-test('an inbox that Redis lost costs no result', async () => {
-  await using stage = await setClientStage(own);
-  const host = await stage.startHost({ paused: true });
-  const session = await (await stage.connect()).session('s');
-  const command = await session.submit('echo found');
-  const inbox = await untilFound('the inbox is there', async () =>
-    (await stage.keys()).find((key) => key.startsWith(`${stage.namespace}:inbox:`)),
-  );
-  await stage.redis.del(inbox);
-  host.resume();
-  expect((await command.result()).stdout).toBe('found\n');
 });
 
 test('a Redis URL that is none, or a Redis that drops keys, is refused by name', async () => {

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import {
   append,
   cancel,
@@ -5,6 +7,8 @@ import {
   connectRedis,
   describeRedis,
   finish,
+  openRedis,
+  parseRedisUrl,
   REDIS_DEADLINE_MS,
   release,
   submit,
@@ -126,6 +130,25 @@ test('a full Redis takes nothing new, says so, and still lets everything come to
   const outcomes = outcomesOf(await readEvents(redis, keys));
   expect([...outcomes.values()].sort()).toEqual(['cancellation', 'cancellation', 'success']);
   redis.disconnect();
+});
+
+test('a subscription that is being made again when its connection is closed leaves no unhandled rejection (CALL-5)', async () => {
+  await using server = await startOwnRedis();
+  const redis = openRedis(parseRedisUrl(server.url), 'subscriber', 'test');
+  await redis.subscribe('a');
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  const ended = once(redis, 'end');
+  redis.once('ready', () => {
+    redis.disconnect();
+    (redis as unknown as { stream: Socket }).stream.destroy();
+  });
+  await server.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await ended;
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off('unhandledRejection', note);
+  expect(unhandled).toEqual([]);
 });
 
 test('entries stay in the order of their calls when a restarted Redis has forgotten the scripts', async () => {

@@ -1,5 +1,5 @@
-import { finish, keepInbox, submit, take } from '@shellfleet/mailbox';
-import { inboxKey, type SessionKeys } from '@shellfleet/protocol';
+import { finish, parseInboxMessage, submit, take } from '@shellfleet/mailbox';
+import { inboxChannel, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
@@ -16,18 +16,31 @@ import {
 let connected: TestRedis;
 let redis: Redis;
 let keys: SessionKeys;
+let subscriber: Redis;
+let messages: string[] = [];
 
 beforeAll(async () => {
   connected = await connectTestRedis();
   redis = connected.redis;
+  subscriber = redis.duplicate();
+  subscriber.on('message', (_channel: string, message: string) => messages.push(message));
 });
-afterAll(() => connected[Symbol.asyncDispose]());
-beforeEach(() => {
+afterAll(() => {
+  subscriber.disconnect();
+  return connected[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
   keys = newKeys();
+  messages = [];
+  await subscriber.subscribe(inboxChannel(keys.namespace, 'p1'));
 });
 
-const inbox = () => inboxKey(keys.namespace, 'p1');
-const noticesOf = async () => (await redis.xrange(inbox(), '-', '+')).slice(1).map(([, fields]) => fields);
+/** The notices of every step that has ended. The last message is sent from here. */
+async function readNotices() {
+  await redis.publish(inboxChannel(keys.namespace, 'p1'), 'a last ');
+  await expect.poll(() => messages.at(-1)).toBe('a last ');
+  return messages.slice(0, -1).map(parseInboxMessage);
+}
 
 async function startOne() {
   const generation = await openSession(redis, keys);
@@ -40,45 +53,52 @@ async function startOne() {
 
 describe('the notice of an end', () => {
   test('reaches the inbox with the step that ends the entry, once, also when the call arrives twice', async () => {
-    await keepInbox(redis, keys.namespace, 'p1');
     const { owner, id } = await startOne();
     const end = { ...finishAs('success'), inbox: 'p1' };
     const finished = await finish(owner, id, end);
     await finish(owner, id, end);
     if (finished.type !== 'finished') throw new Error(finished.type);
-    const [t, tenant, s, session, e, entry, v, event, r, json] = (await noticesOf())[0] ?? [];
-    expect([t, tenant, s, session, e, entry, v, event]).toEqual(['t', 't1', 's', 's1', 'e', id, 'v', finished.event]);
-    expect([r, JSON.parse(json ?? '')]).toEqual(['r', expect.objectContaining({ outcome: 'success', exitCode: 0 })]);
-    expect(await noticesOf()).toHaveLength(1);
+    const [notice, ...more] = await readNotices();
+    if (notice?.type !== 'notice') throw new Error('there is no notice');
+    const { result, ...rest } = notice;
+    expect(rest).toEqual({ type: 'notice', tenant: 't1', session: 's1', entryId: id, event: finished.event });
+    expect(JSON.parse(result)).toMatchObject({ outcome: 'success', exitCode: 0 });
+    expect(more).toEqual([]);
   });
 
   test('follows the fence: what a host that was replaced ends is told to nobody (invariant 1)', async () => {
-    await keepInbox(redis, keys.namespace, 'p1');
     const { owner, id } = await startOne();
     await own(redis, keys, 'h2');
     expect(await finish(owner, id, { ...finishAs('success'), inbox: 'p1' })).toEqual({ type: 'fenced' });
-    expect(await noticesOf()).toEqual([]);
+    expect(await readNotices()).toEqual([]);
   });
 
   test('carries no Result that is long: that is read from the session', async () => {
-    await keepInbox(redis, keys.namespace, 'p1');
     const { owner, id } = await startOne();
-    const result = resultOf('success', { stdout: 'x'.repeat(5_000) });
+    // More bytes than characters.
+    const result = resultOf('success', { stdout: 'é'.repeat(2_000) });
     await finish(owner, id, { result, epoch: 1, takeNext: false, inbox: 'p1' });
-    expect((await noticesOf())[0]?.slice(8)).toEqual(['r', '']);
+    expect(await readNotices()).toMatchObject([{ entryId: id, result: '' }]);
   });
 
-  test('makes no inbox for a producer that is gone, and one that is broken keeps nothing from ending', async () => {
-    const gone = await startOne();
-    expect(await finish(gone.owner, gone.id, { ...finishAs('success'), inbox: 'p1' })).toMatchObject({
-      type: 'finished',
-    });
-    expect(await redis.exists(inbox())).toBe(0);
+  test('leaves nothing in Redis for a producer that is gone', async () => {
+    const { owner, id } = await startOne();
+    const end = { ...finishAs('success'), inbox: 'p2' };
+    expect(await finish(owner, id, end)).toMatchObject({ type: 'finished' });
+    expect(await redis.keys(`${keys.namespace}:inbox:*`)).toEqual([]);
+  });
 
-    keys = newKeys();
-    await redis.set(inbox(), 'no stream');
-    const broken = await startOne();
-    const finished = await finish(broken.owner, broken.id, { ...finishAs('success'), inbox: 'p1' });
-    expect(finished).toMatchObject({ type: 'finished' });
+  test('is left out where the user of the host may not publish it, and the entry ends all the same', async () => {
+    await redis.acl('SETUSER', 'mute', 'on', '>hush', '~*', '+@all', '&*:feed:*');
+    const mute = redis.duplicate({ username: 'mute', password: 'hush' });
+    try {
+      const { owner, id } = await startOne();
+      const end = { ...finishAs('success'), inbox: 'p1' };
+      expect(await finish({ ...owner, redis: mute }, id, end)).toMatchObject({ type: 'finished' });
+      expect(await readNotices()).toEqual([]);
+    } finally {
+      mute.disconnect();
+      await redis.acl('DELUSER', 'mute');
+    }
   });
 });

@@ -1,5 +1,5 @@
 import { cancel, close, finish, open, release, submit, take } from '@shellfleet/mailbox';
-import { encodeWakeUp, hostKeys, idempotencyKey, recordKey } from '@shellfleet/protocol';
+import { encodeWakeUp, hostKeys, idempotencyKey, payloadKey, recordKey } from '@shellfleet/protocol';
 
 import { describe, expect, test } from 'vitest';
 import { idsOf, keysWithoutExpiry, leftovers, outcomesOf, readEvents } from '../support/invariants.ts';
@@ -141,7 +141,7 @@ describe('submit', () => {
     await submit(redis, keys, last);
     const bytesTo = () => redis.hget(recordKey(keys, last.entryId), 'bytesTo');
     expect(await bytesTo()).toBe(String(first.payload.length + last.payload.length));
-    await redis.hset(recordKey(keys, last.entryId), 'bytesTo', 268_435_456);
+    for (const key of [keys.state, recordKey(keys, last.entryId)]) await redis.hset(key, 'bytesTo', 268_435_456);
     const refused = { type: 'too-large', waiting: 2, bytes: 268_435_456 };
     expect(await submit(redis, keys, newSubmission(generation))).toEqual(refused);
     expect(await redis.llen(keys.queue)).toBe(2);
@@ -186,7 +186,7 @@ describe('cancel', () => {
     expect(cancelled).toEqual({ type: 'ended', event: event?.id, inbox: 'p1', needsJob: false });
     expect(await cancel(redis, keys, a, 'no')).toEqual({ type: 'ended-before' });
     expect(await redis.lrange(keys.queue, 0, -1)).toEqual([b]);
-    expect(await redis.hget(recordKey(keys, a), 'payload')).toBeNull();
+    expect(await redis.get(payloadKey(keys, a))).toBeNull();
   });
 
   test('marks a running entry, which then can end only as a cancellation, whatever becomes of its host', async () => {

@@ -1,5 +1,5 @@
 import { isOn } from '@shellfleet/protocol';
-import { VERSION } from './version.ts';
+import { VERSION } from './program-file.ts';
 
 /** Settings of the command line itself. Flags read their own variables; the client reads those that name the fleet. */
 export interface Config {

@@ -1,5 +1,5 @@
 import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
-import { createRedisBackend, Worker } from 'bullmq';
+import type { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { fetchOrder, type QueueHead } from './fetch-order.ts';
 import type { PlacementClass } from './placement.ts';
@@ -22,6 +22,8 @@ export interface Fetcher {
 /** Takes jobs from the queues of the offered classes. */
 export async function createFetcher(options: FetcherOptions, queues: SessionQueues): Promise<Fetcher> {
   const { hostId, offers } = options;
+  // A producer imports this package too, and takes no job.
+  const { createRedisBackend, Worker } = await import('bullmq');
   const workers = new Map<PlacementClass, Worker>();
   await Promise.all(offers.map((name) => workerOf(name).waitUntilReady()));
 
@@ -47,7 +49,7 @@ export async function createFetcher(options: FetcherOptions, queues: SessionQueu
 
   async function readHead(name: PlacementClass): Promise<QueueHead | undefined> {
     const [id] = await queues.waiting(name, 1);
-    const job = id === undefined ? undefined : await queues.of(name).getJob(id);
+    const job = id === undefined ? undefined : await (await queues.of(name)).getJob(id);
     return job === undefined ? undefined : { priority: job.priority, addedAt: job.timestamp };
   }
 

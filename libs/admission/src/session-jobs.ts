@@ -107,7 +107,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
     async remove(job) {
       try {
-        const stored = await queues.of(job.placementClass).getJob(jobIdOf(job));
+        const stored = await (await queues.of(job.placementClass)).getJob(jobIdOf(job));
         await stored?.moveToCompleted(null, hostId, false);
       } catch (error) {
         // The job is gone, or another host has it: in both cases this host has nothing to end.
@@ -117,7 +117,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
     async putBack(job) {
       try {
-        const stored = await queues.of(job.placementClass).getJob(jobIdOf(job));
+        const stored = await (await queues.of(job.placementClass)).getJob(jobIdOf(job));
         await stored?.moveToWait(hostId);
         await queues.wakeHosts(job.placementClass);
       } catch (error) {
@@ -141,7 +141,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
   };
 
   async function listActive(name: PlacementClass): Promise<SessionJob[]> {
-    const jobs = await queues.of(name).getActive();
+    const jobs = await (await queues.of(name)).getActive();
     return jobs.flatMap((job) => parseSessionJob(job, name) ?? []);
   }
 

@@ -1,14 +1,14 @@
 import { encodeWakeUp, type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { PlacementClass } from './placement.ts';
 import { classOf, jobIdOf, type NewSessionJob, type SessionJob } from './session-job.ts';
 
-/** The BullMQ queues of sessions, one for each placement class, opened on first use. They share the given connection. */
+/** The BullMQ queues of sessions, one for each placement class, opened on first use, as BullMQ is loaded. They share the given connection. */
 export class SessionQueues {
   readonly #redis: Redis;
   readonly #fleet: FleetKeys;
-  readonly #opened = new Map<PlacementClass, Queue>();
+  readonly #opened = new Map<PlacementClass, Promise<Queue>>();
 
   constructor(redis: Redis, fleet: FleetKeys) {
     this.#redis = redis;
@@ -25,7 +25,7 @@ export class SessionQueues {
     const placementClass = classOf(job);
     // Before the job, so that every job is found by the classes.
     await this.noteClasses([placementClass]);
-    await this.of(placementClass).add('session', job.data, options);
+    await (await this.of(placementClass)).add('session', job.data, options);
     // The wake-up must follow the job, and `add` does work of its own before it writes.
     await this.wakeHosts(placementClass);
   }
@@ -45,21 +45,27 @@ export class SessionQueues {
 
   /** Removes a job that waits. One that a host holds stays. */
   async removeWaiting(name: PlacementClass, jobId: string): Promise<void> {
-    await this.of(name).remove(jobId);
+    await (await this.of(name)).remove(jobId);
   }
 
   async has(job: SessionJob | NewSessionJob): Promise<boolean> {
-    return (await this.of(classOf(job)).getJob(jobIdOf(job))) !== undefined;
+    return (await (await this.of(classOf(job))).getJob(jobIdOf(job))) !== undefined;
   }
 
   /** Job ids in the order in which hosts take them, at most `most`. */
-  waiting(name: PlacementClass, most: number): Promise<string[]> {
-    return this.of(name).getRanges(['waiting', 'prioritized'], 0, most - 1, true);
+  async waiting(name: PlacementClass, most: number): Promise<string[]> {
+    return (await this.of(name)).getRanges(['waiting', 'prioritized'], 0, most - 1, true);
   }
 
-  of(name: PlacementClass): Queue {
-    const known = this.#opened.get(name);
-    if (known !== undefined) return known;
+  of(name: PlacementClass): Promise<Queue> {
+    const opening = this.#opened.get(name) ?? this.#open(name);
+    this.#opened.set(name, opening);
+    return opening;
+  }
+
+  /** Most processes that submit commands never need a queue: their sessions are open. */
+  async #open(name: PlacementClass): Promise<Queue> {
+    const { Queue } = await import('bullmq');
     const queue = new Queue(sessionsQueue(name), {
       connection: this.#redis,
       prefix: this.#fleet.admission,
@@ -67,11 +73,10 @@ export class SessionQueues {
     });
     // A failure rejects the call that met it.
     queue.on('error', () => {});
-    this.#opened.set(name, queue);
     return queue;
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled([...this.#opened.values()].map((queue) => queue.close()));
+    await Promise.allSettled([...this.#opened.values()].map(async (queue) => (await queue).close()));
   }
 }

@@ -26,6 +26,8 @@ import type { View } from './view.ts';
 export class Session implements AsyncDisposable {
   /** The caller's name of it. */
   readonly id: string;
+  /** @internal Whether this object's call opened it; else it was open already. */
+  readonly isNew: boolean;
   /** Its files. */
   readonly files: Files;
   readonly #view: View;
@@ -40,6 +42,7 @@ export class Session implements AsyncDisposable {
     this.#open = open;
     this.#driving = driving;
     this.id = open.id;
+    this.isNew = open.created;
     this.files = new SessionFiles(view, open, this.#order);
   }
 
@@ -61,7 +64,7 @@ export class Session implements AsyncDisposable {
    */
   async submit(script: string, options: RunOptions = {}): Promise<Command> {
     options.signal?.throwIfAborted();
-    const { payload, stream, options: parsed } = parseCommand(script, options, this.#open.spec);
+    const { payload, stream, options: parsed } = parseCommand(script, options, this.#open.bounds);
     const { pending, deduplicated } = await this.#order.run(() =>
       sendEntry(this.#view, this.#open, payload, {
         durable: parsed.durable,
@@ -79,7 +82,7 @@ export class Session implements AsyncDisposable {
       onOutput: options.onOutput,
       attached: parsed.attachReader
         ? // A command that was submitted before is throttled to its own reader, if it has one.
-          { reportAfterBytes: deduplicated ? Number.POSITIVE_INFINITY : this.#open.spec.output.streamBytes / 4 }
+          { reportAfterBytes: deduplicated ? Number.POSITIVE_INFINITY : this.#open.bounds.output.streamBytes / 4 }
         : undefined,
     });
   }

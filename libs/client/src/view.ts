@@ -68,8 +68,9 @@ export class View {
       tenant: settings.tenant,
       onEnded: (notice) => void this.pending.notice(notice),
       onAnswer: (questionId, sealed) => this.answers.settle(questionId, sealed),
+      onGap: () => void this.pending.lookAfterGap().catch(() => {}),
       onReconnected: () => {
-        void this.pending.look().catch(() => {});
+        void this.pending.lookAfterGap().catch(() => {});
         void this.durability.refresh().catch(() => {});
         this.feeds.wakeAll();
         this.driven.renew();
@@ -87,14 +88,9 @@ export class View {
     return this.#connection.redis;
   }
 
-  /** Reads the inbox from now on. To be called before any request whose result comes as a notice. */
-  openInbox(): void {
-    this.#connection.openInbox(this.namespace);
-  }
-
-  /** Creates the inbox again if Redis lost it. */
-  keepInbox(): void {
-    this.#connection.inboxes.keep(this.namespace);
+  /** Opens the inbox. To be called before any request whose result comes as a notice; a question waits until it is open. */
+  openInbox(): Promise<void> {
+    return this.#connection.openInbox(this.namespace);
   }
 
   /** Adds a job for the session unless it has one. */

@@ -29,7 +29,7 @@ export interface Connected {
 }
 
 /**
- * Connects, rejects a Redis that could lose accepted commands, and loads the mailbox scripts.
+ * Connects, rejects a Redis that could lose accepted commands, and for a host loads the mailbox scripts.
  * Throws QUEUE_UNAVAILABLE (out of reach), REDIS_UNSUITABLE (named setting or version).
  */
 export async function connectRedis(url: string, role: ConnectionRole, name: string): Promise<Connected> {
@@ -50,7 +50,9 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   try {
     await connectOnce(redis);
     const { persistent } = await refuseUnsuitable(redis, place);
-    const [aheadMs] = await Promise.all([readClockAhead(redis), loadMailboxScripts(redis)]);
+    // A producer may end after few calls. Hosts have loaded what it needs, or its first call finds that out.
+    const loaded = role === 'host' ? loadMailboxScripts(redis) : undefined;
+    const [aheadMs] = await Promise.all([readClockAhead(redis), loaded]);
     return {
       redis,
       history,

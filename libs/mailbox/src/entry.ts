@@ -41,36 +41,20 @@ export type Taken =
 
 const TAKEN_TYPES = { 1: 'started', 2: 'running', 3: 'overdue', 4: 'needs-admission' } as const;
 
-/** The only parser of the replies that the prelude's `to_reply` builds, and of `{0, life}`. */
+/** The only parser of the replies `{code, id, payload, fields}`, whose fields the prelude lists at `running_entry`, and of `{0, life}`. */
 export function toTaken(reply: unknown[]): Taken {
   const type = TAKEN_TYPES[reply[0] as keyof typeof TAKEN_TYPES];
-  if (type !== undefined) return { type, entry: toEntry(reply) };
+  if (type !== undefined) return { type, entry: toEntry(asString(reply[1]), reply[2], reply[3] as unknown[]) };
   return asString(reply[1]) === 'closing' ? { type: 'empty', closing: true } : { type: 'empty' };
 }
 
-function toEntry(reply: unknown[]): Entry {
-  const [
-    ,
-    id,
-    payload,
-    kind,
-    inbox,
-    acceptedAt,
-    startedAt,
-    stdout,
-    stderr,
-    seq,
-    retry,
-    cancel,
-    fence,
-    host,
-    starts,
-    first,
-  ] = reply;
+/** `fields`: as the prelude's `running_entry` has them; absent ones at the end may be left out. */
+export function toEntry(id: string, payload: unknown, fields: unknown[]): Entry {
+  const [kind, inbox, acceptedAt, retry, starts, first, startedAt, fence, host, stdout, stderr, seq, cancel] = fields;
   const cancelReason = asString(cancel);
   const attempted = asString(first);
   return {
-    id: asString(id),
+    id,
     payload: asString(payload),
     kind: asString(kind) as EntryKind,
     inbox: asString(inbox),
@@ -82,7 +66,7 @@ function toEntry(reply: unknown[]): Entry {
     ...(cancelReason === '' ? {} : { cancelReason }),
     fence: asNumber(fence),
     host: asString(host),
-    starts: asNumber(starts),
+    starts: asNumber(starts) || 1,
     ...(attempted === '' ? {} : { first: attempted }),
   };
 }

@@ -68,7 +68,7 @@ export { refuseRequest } from './host/refuse-request.ts';
 export { release } from './host/release.ts';
 export { rerun } from './host/rerun.ts';
 export { take } from './host/take.ts';
-export { type InboxNotice, keepInbox, notify, parseInboxEntry, sendAnswer } from './inbox.ts';
+export { type InboxNotice, notify, parseInboxMessage, sendAnswer } from './inbox.ts';
 export { type ConnectionRole, isCluster, mastersOf, openRedis } from './open-redis.ts';
 export { refuseMissingPermissions } from './permissions.ts';
 export { type AnsweredHeld, answerHeld, type HeldAnswer } from './producer/answer-held.ts';

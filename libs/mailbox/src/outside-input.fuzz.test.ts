@@ -1,6 +1,6 @@
-import { fuzz, fuzzText, refusalOf } from '@shellfleet/protocol/test-support';
+import { fuzzText, refusalOf } from '@shellfleet/protocol/test-support';
 import { expect, test } from 'vitest';
-import { parseInboxEntry } from './inbox.ts';
+import { parseInboxMessage } from './inbox.ts';
 import { describeRedis, parseRedisUrl } from './redis-address.ts';
 import { createSealer, createSealKey } from './seal.ts';
 import { sealPlace } from './seal-place.ts';
@@ -42,15 +42,13 @@ test('the address of Redis is parsed, or refused by an error without its passwor
   });
 });
 
-test('the fields of an inbox entry are a notice or an answer, whatever they hold', () => {
-  const valid = [
-    ['t', 'tenant', 's', 'session', 'e', 'entry', 'v', '1-0', 'r', '{}'],
-    ['a', 'id', 'd', 'sealed'],
-  ];
-  fuzz(valid, (value) => {
-    const fields = Array.isArray(value) ? value.filter((field) => typeof field === 'string') : [];
-    const entry = parseInboxEntry(fields);
-    const texts = Object.values(entry.type === 'notice' ? entry.notice : { id: entry.id, sealed: entry.sealed });
-    for (const text of texts) expect(typeof text).toBe('string');
+test('a message of an inbox is a notice, an answer or nothing, whatever it holds', () => {
+  fuzzText(['e tenant:session entry 1-0 {}', 'a id sealed'], (text) => {
+    const message = parseInboxMessage(text);
+    if (message === undefined) return;
+    for (const value of Object.values(message)) expect(typeof value).toBe('string');
+    const { type, ...rest } = message;
+    if (type === 'notice') expect(Object.keys(rest)).toEqual(['tenant', 'session', 'entryId', 'event', 'result']);
+    else expect(Object.keys(rest)).toEqual(['id', 'sealed']);
   });
 });

@@ -12,6 +12,7 @@ local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
 local prefix, feed = ARGV[1], ARGV[2]
 
 local function record_key(id) return prefix .. 'record:' .. id end
+local function payload_key(id) return prefix .. 'payload:' .. id end
 local function answer_key(id) return prefix .. 'answer:' .. id end
 local function idempotency_key(hash) return prefix .. 'key:' .. hash end
 local function input_key(id) return prefix .. 'input:' .. id end
@@ -40,8 +41,8 @@ local function owns(fence, host)
   return owner[1] == fence and owner[2] == host
 end
 
--- The time of an event in ms, from its id: the clock is read once for both.
-local function time_of(event) return string.match(event, '^%d+') end
+-- The time of an event in ms, from its id: the clock is read once for both. Until the year 2286 it has 13 digits.
+local function time_of(event) return string.sub(event, 1, 13) end
 
 -- An entry that waits for its second attempt has run: its Result keeps what the first attempt printed. A cancellation keeps its outcome, any
 -- other end is that of the first attempt, with `refused`: why there was no second one. Of a name that stands twice in JSON, the later counts.
@@ -53,27 +54,30 @@ local function after_first(outcome, result, first_end, first_fields)
   return 'failure', string.sub(first_end, 1, -2) .. ',"refused":' .. cjson.encode(why) .. ',' .. string.sub(first_fields, 2)
 end
 
--- MAILBOX-3: Ends an entry. The payload is deleted at once, before the first write, so that a full Redis accepts the script. Few fields of
--- the record are kept.
--- `kept`: fields of its record, from a caller that has read and deleted the record and the entry's input.
-local function complete(id, outcome, result, retention_ms, kept)
-  local record = record_key(id)
-  if not kept then
-    local kind, inbox, accepted_at, started_at, stdout, stderr, cancel, seq, key, entry_state, first_end, first_fields =
-      unpack(redis.call('HMGET', record, 'kind', 'inbox', 'acceptedAt', 'startedAt', 'stdout', 'stderr', 'cancel', 'seq', 'key', 'state',
-        'firstEnd', 'firstFields'))
-    if entry_state == 'waiting' and first_end then outcome, result = after_first(outcome, result, first_end, first_fields) end
-    kept = {kind = kind, inbox = inbox, accepted_at = accepted_at, started_at = started_at, stdout = stdout, stderr = stderr, cancel = cancel,
-      seq = seq, key = key}
-    redis.call('DEL', record, input_key(id))
-  end
+-- MAILBOX-3: the one place where an entry becomes terminal. The caller has read its record and deleted it, with its payload, before the first
+-- write, so that a full Redis accepts the script. What is kept of it: the offsets, if it has any output, and what `kept` lists.
+local function write_end(record, id, outcome, result, retention_ms, stdout, stderr, seq, key, kept)
   local event = emit('command.completed', id, result)
-  redis.call('HSET', record, 'state', 'ended', 'event', event, 'outcome', outcome, 'kind', kept.kind or '', 'inbox', kept.inbox or '',
-    'acceptedAt', kept.accepted_at or '', 'startedAt', kept.started_at or '', 'stdout', kept.stdout or 0, 'stderr', kept.stderr or 0,
-    'cancel', kept.cancel or '', 'seq', kept.seq or 0)
+  if seq and seq ~= '0' then
+    redis.call('HSET', record, 'state', 'ended', 'event', event, 'outcome', outcome, 'stdout', stdout or 0, 'stderr', stderr or 0, 'seq', seq,
+      unpack(kept))
+  else
+    redis.call('HSET', record, 'state', 'ended', 'event', event, 'outcome', outcome, unpack(kept))
+  end
   redis.call('PEXPIRE', record, retention_ms)
-  if kept.key then redis.call('PEXPIRE', idempotency_key(kept.key), retention_ms) end
+  if key then redis.call('PEXPIRE', prefix .. 'key:' .. key, retention_ms) end
   return event
+end
+
+-- MAILBOX-3: Ends an entry whose output is stored.
+local function complete(id, outcome, result, retention_ms)
+  local record = record_key(id)
+  local inbox, started_at, stdout, stderr, seq, key, entry_state, first_end, first_fields = unpack(redis.call('HMGET', record, 'inbox',
+    'startedAt', 'stdout', 'stderr', 'seq', 'key', 'state', 'firstEnd', 'firstFields'))
+  if entry_state == 'waiting' and first_end then outcome, result = after_first(outcome, result, first_end, first_fields) end
+  redis.call('DEL', record, payload_key(id), input_key(id))
+  return write_end(record, id, outcome, result, retention_ms, stdout, stderr, seq, key,
+    {'inbox', inbox or '', 'startedAt', started_at or ''})
 end
 
 -- Ends an entry, and adds its inbox, id and event to `ended`. The caller has removed it from the queue.
@@ -115,77 +119,73 @@ local function runnable(held)
   return head and head ~= held and head
 end
 
--- The fields of an entry that a host needs. `deadline` and `cleared` are for waiting entries.
-local function read_entry(id)
-  local kind, inbox, accepted_at, started_at, stdout, stderr, seq, retry, cancel, fence, host, payload, deadline, cleared, starts, first =
-    unpack(redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'startedAt', 'stdout', 'stderr', 'seq', 'retry', 'cancel',
-      'fence', 'host', 'payload', 'deadline', 'cleared', 'starts', 'first'))
-  return {id = id, kind = kind, inbox = inbox, accepted_at = accepted_at, started_at = started_at, stdout = stdout, stderr = stderr, seq = seq,
-    retry = retry, cancel = cancel, fence = fence, host = host, payload = payload, deadline = deadline, cleared = cleared,
-    starts = starts, first = first}
+-- A running entry in the reply of a script: `{code, id, payload, fields}`. Its only parser is toTaken() in entry.ts.
+-- Codes: 1 started by this call · 2 running · 3 overdue, not started · 4 needs admission, not started.
+-- The payload is in a key of its own: Redis keeps a hash compact, which has short values only.
+local function running_entry(id)
+  return {2, id, redis.call('GET', payload_key(id)), redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first',
+    'startedAt', 'fence', 'host', 'stdout', 'stderr', 'seq', 'cancel')}
 end
 
--- An entry in the reply of a script. Codes: 1 started by this call · 2 running · 3 overdue, not started · 4 needs admission, not started.
--- Its only parser is toTaken() in entry.ts.
-local function to_reply(code, entry)
-  return {code, entry.id, entry.payload or '', entry.kind or '', entry.inbox or '', entry.accepted_at or '0', entry.started_at or '0',
-    entry.stdout or '0', entry.stderr or '0', entry.seq or '0', entry.retry or '', entry.cancel or '', entry.fence or '0', entry.host or '',
-    entry.starts or '1', entry.first or ''}
-end
-
--- MAILBOX-4: record, event and payload in one step. The caller has removed the entry from the queue, and nothing else runs.
--- Adds to `changes` the fields that the caller writes into the state. A second attempt begins with no output.
-local function start(entry, fence, host, changes)
+-- MAILBOX-4: record, event and payload in one step. The caller has removed the entry from the queue, nothing else runs, and it writes `running`
+-- and `activeAt`, the time that this returns, into the state. A second attempt begins with no output.
+-- `fields`: those of a reply, up to `first`; this adds those of the start.
+local function start(id, fields, fence, host)
   local again = ''
-  if entry.first then
-    entry.starts, entry.stdout, entry.stderr, entry.seq = (tonumber(entry.starts) or 1) + 1, '0', '0', '0'
-    again = ',"again":true,"attempt":' .. entry.starts
-    redis.call('HSET', record_key(entry.id), 'starts', entry.starts, 'stdout', 0, 'stderr', 0, 'seq', 0)
+  if fields[6] then
+    fields[5] = (tonumber(fields[5]) or 1) + 1
+    again = ',"again":true,"attempt":' .. fields[5]
+    redis.call('HSET', record_key(id), 'starts', fields[5], 'stdout', 0, 'stderr', 0, 'seq', 0)
   end
-  local at = time_of(emit('command.started', entry.id, '{"hostId":"' .. host .. '"' .. again .. '}'))
-  redis.call('HSET', record_key(entry.id), 'state', 'running', 'fence', fence, 'host', host, 'startedAt', at)
-  changes[#changes + 1] = 'running'
-  changes[#changes + 1] = entry.id
-  changes[#changes + 1] = 'activeAt'
-  changes[#changes + 1] = at
-  entry.started_at, entry.fence, entry.host = at, fence, host
-  return to_reply(1, entry)
+  local at = time_of(emit('command.started', id, '{"hostId":"' .. host .. '"' .. again .. '}'))
+  redis.call('HSET', record_key(id), 'state', 'running', 'fence', fence, 'host', host, 'startedAt', at)
+  fields[7], fields[8], fields[9] = at, fence, host
+  return at
 end
-
-local function is_overdue(entry) return entry.deadline and tonumber(entry.deadline) < now_ms() end
 
 -- Starts the head. `admission`: digest of the host's admission rules, or '' when it admits everything.
--- Returns an entry's reply (codes 1, 3, 4), or {0, life}: nothing can be started, or the life is ending.
-local function start_next(fence, host, life, held, admission, changes)
+-- Returns an entry's reply (codes 1, 3, 4), or {0, life}: nothing can be started, or the life is ending; and its id and time if it was started:
+-- the caller writes `running` and `activeAt` into the state.
+local function start_next(fence, host, life, held, admission)
   if life ~= 'open' then return {0, life or ''} end
+  local takes_any = admission == '' and not held
   local id
-  if admission == '' and not held then id = redis.call('LPOP', queue) else id = runnable(held) end
+  if takes_any then id = redis.call('LPOP', queue) else id = runnable(held) end
   if not id then return {0, life} end
-  local entry = read_entry(id)
-  local code = is_overdue(entry) and 3 or admission ~= '' and entry.cleared ~= admission and 4
-  if code then
-    if admission == '' and not held then redis.call('LPUSH', queue, id) end
-    return to_reply(code, entry)
+  local payload = redis.call('GET', payload_key(id))
+  local fields = redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first', 'deadline', 'cleared')
+  local deadline, cleared = fields[7], fields[8]
+  fields[7], fields[8] = false, false
+  local code = admission ~= '' and cleared ~= admission and 4
+  if deadline then
+    local time = redis.call('TIME')
+    if tonumber(deadline) < time[1] * 1000 + math.floor(time[2] / 1000) then code = 3 end
   end
-  if admission ~= '' or held then redis.call('LPOP', queue) end
-  return start(entry, fence, host, changes)
+  if code then
+    if takes_any then redis.call('LPUSH', queue, id) end
+    return {code, id, payload, fields}
+  end
+  if not takes_any then redis.call('LPOP', queue) end
+  local at = start(id, fields, fence, host)
+  return {1, id, payload, fields}, id, at
 end
 
 -- Checks the output entries from ARGV[first] on, in groups of five: stream (1, 2) · seq · raw from · raw to ·
 -- entry. All are stored, or none:
 -- each must begin at the offset that is stored for its stream, and have the next seq (an entry may cover no raw byte at all).
--- `stdout`, `stderr`, `seq` are the stored values. Returns whether the entries follow, both offsets and the seq after them.
+-- `stdout`, `stderr`, `seq` are the stored values; all numbers are compared and returned as the texts that they are stored as.
+-- Returns whether the entries follow, both offsets and the seq after them.
 local function follows(first, stdout, stderr, seq)
-  local after = {tonumber(stdout or 0), tonumber(stderr or 0)}
-  local before = {after[1], after[2]}
-  seq = tonumber(seq or 0)
+  local after = {['1'] = stdout or '0', ['2'] = stderr or '0'}
+  local before = {after['1'], after['2']}
+  local next_seq = seq or '0'
   for i = first, #ARGV, 5 do
-    local s = tonumber(ARGV[i])
-    if tonumber(ARGV[i + 1]) ~= seq or tonumber(ARGV[i + 2]) ~= after[s] then return false, before, seq end
-    after[s] = tonumber(ARGV[i + 3])
-    seq = seq + 1
+    local s = ARGV[i]
+    if ARGV[i + 1] ~= next_seq or ARGV[i + 2] ~= after[s] then return false, before, next_seq end
+    after[s] = ARGV[i + 3]
+    next_seq = string.format('%d', next_seq + 1)
   end
-  return true, after, seq
+  return true, {after['1'], after['2']}, next_seq
 end
 
 local function emit_output(id, first)

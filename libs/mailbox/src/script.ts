@@ -7,34 +7,70 @@ import { mastersOf } from './open-redis.ts';
 
 /** A Lua script. It is called by its hash; its source is sent only when Redis does not have it. */
 export interface Script {
-  name: string;
-  source: string;
-  sha: string;
+  readonly name: string;
+  readonly source: string;
+  readonly sha: string;
 }
 
-const PRELUDE = readLua('./prelude.lua');
-const APPROVALS_PRELUDE = readLua('./approvals-prelude.lua');
+const prelude = readOnce('prelude');
+const approvalsPrelude = readOnce('approvals-prelude');
 const scripts: Script[] = [];
 
 function readLua(path: string): string {
-  return readFileSync(new URL(path, import.meta.url), 'utf8');
+  return readFileSync(new URL(`./${path}.lua`, import.meta.url), 'utf8');
 }
 
-export function defineScript(name: string, source: string): Script {
-  const script = { name, source, sha: createHash('sha1').update(source).digest('hex') };
+function readOnce(path: string): () => string {
+  let text: string | undefined;
+  return () => {
+    text ??= readLua(path);
+    return text;
+  };
+}
+
+/** Read, composed and hashed at the first call: most processes call few of the scripts. */
+class LazyScript implements Script {
+  readonly name: string;
+  readonly #compose: () => string;
+  #source?: string;
+  #sha?: string;
+
+  constructor(name: string, compose: () => string) {
+    this.name = name;
+    this.#compose = compose;
+  }
+
+  get source(): string {
+    this.#source ??= this.#compose();
+    return this.#source;
+  }
+
+  get sha(): string {
+    this.#sha ??= createHash('sha1').update(this.source).digest('hex');
+    return this.#sha;
+  }
+}
+
+function define(name: string, compose: () => string): Script {
+  const script = new LazyScript(name, compose);
   scripts.push(script);
   return script;
 }
 
+/** A script that uses no prelude: `<path>.lua` beside its caller. */
+export function defineScript(path: string): Script {
+  return define(path, () => readLua(path));
+}
+
 /** A script on one session's keys: what it uses of the prelude, then `<path>.lua` beside its caller. */
 export function defineMailboxScript(path: string): Script {
-  return defineScript(path, composeScript(PRELUDE, readLua(`./${path}.lua`)));
+  return define(path, () => composeScript(prelude(), readLua(path)));
 }
 
 /** A script on the approvals of one tenant: what it uses of their prelude, then `approvals/<name>.lua`. */
 export function defineApprovalsScript(name: string): Script {
   const path = `approvals/${name}`;
-  return defineScript(path, composeScript(APPROVALS_PRELUDE, readLua(`./${path}.lua`)));
+  return define(path, () => composeScript(approvalsPrelude(), readLua(path)));
 }
 
 /** Loads every script into Redis, of a Cluster into each node that it reaches. A call whose script is missing in Redis does so, too. */

@@ -1,4 +1,4 @@
-import { Fleet } from '@shellfleet/client';
+import type { Fleet } from '@shellfleet/client';
 import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import type { Terminal } from './terminal.ts';
@@ -28,6 +28,7 @@ export function createContext(
         namespace?: string;
         tenant?: string;
       }>();
+      const { Fleet } = await import('@shellfleet/client');
       const fleet = await Fleet.connect({
         // An empty variable counts as unset.
         ...(redisUrl ? { redisUrl } : {}),

@@ -1,4 +1,4 @@
-import { checkCommand, type Fleet, type Result, type Session } from '@shellfleet/client';
+import { checkCommand, type Result, type Session } from '@shellfleet/client';
 import { type Command, Option } from 'commander';
 import { addCommandFlags, type CommandFlags, leaveStdin, toRunOptions } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -30,7 +30,6 @@ async function exec(
   checkCommand(script, options);
   await context
     .withFleet(async (fleet) => {
-      const isNew = await isUnused(fleet, sessionId);
       const session = await fleet.session(sessionId, toSpec(flags));
       const submit = () => session.submit(script, { ...options, attachReader: flags.detach !== true });
       const json = flags.json === true;
@@ -39,7 +38,7 @@ async function exec(
         try {
           result = await showOwnCommand(context, session, submit, { json });
         } finally {
-          if (isNew && !wasRefused(result)) await closeUnlessOpened(session);
+          if (session.isNew && !wasRefused(result)) await closeUnlessOpened(session);
         }
         return;
       }
@@ -50,11 +49,6 @@ async function exec(
       return context.terminal.line(command.id);
     })
     .finally(() => leaveStdin(flags));
-}
-
-async function isUnused(fleet: Fleet, id: string): Promise<boolean> {
-  const known = await fleet.attach(id);
-  return known === undefined || (await known.info()).state === 'closed';
 }
 
 /** Its session is as it should be: whoever runs the next command in it shall not get another one, which asks nobody. */

@@ -12,6 +12,7 @@ import { createProgram } from './program.ts';
 import { endOptionsAtScript, toScript } from './script-words.ts';
 import { toSpec } from './session-flags.ts';
 import { Terminal } from './terminal.ts';
+import { loadVerbs } from './verbs.ts';
 
 // What is understood of a command line. No verb runs.
 
@@ -19,6 +20,8 @@ const folder = mkdtempSync(join(tmpdir(), 'shellfleet-arguments-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const terminal = new Terminal(readConfig({}, false));
+
+const verbs = await loadVerbs();
 
 let said = '';
 beforeEach(() => {
@@ -28,7 +31,7 @@ beforeEach(() => {
 
 function newProgram(env: NodeJS.ProcessEnv = {}): Command {
   const config = readConfig(env, false);
-  const program = createProgram(config, terminal, () => {});
+  const program = createProgram(config, terminal, verbs, () => {});
   const say = (text: string) => {
     said += text;
   };

@@ -5,17 +5,18 @@ import { createContext } from './context.ts';
 import { exitCodeOfError, USAGE } from './exit-codes.ts';
 import { addExamples, configureHelp, leafVerbs } from './help.ts';
 import { toPrintable } from './printable.ts';
-import { endOptionsAtScript, takesScript } from './script-words.ts';
+import { endOptionsAtScript, firstWord, takesScript } from './script-words.ts';
 import { showWarnings } from './show-warnings.ts';
 import { Terminal } from './terminal.ts';
-import { verbs } from './verbs.ts';
+import { loadVerbs, type VerbGroups } from './verbs.ts';
 
 /** Runs one command line and returns its exit code. The only place where an error becomes a line on stderr. */
 export async function runCli(args: readonly string[], config: Config): Promise<number> {
   const terminal = new Terminal(config);
   showWarnings(terminal);
   let exitCode = 0;
-  const program = createProgram(config, terminal, (code) => {
+  const verbs = await loadVerbs(firstWord(args, settings()));
+  const program = createProgram(config, terminal, verbs, (code) => {
     exitCode = code;
   });
   let flags: { json?: unknown } | undefined;
@@ -53,19 +54,31 @@ function toErrorLine({ code, message, retryable }: ShellfleetError) {
   return { type: 'error', code, message, retryable };
 }
 
-/** The program with all of its verbs. */
-export function createProgram(config: Config, terminal: Terminal, setExitCode: (code: number) => void): Command {
+/** Options that may stand before the verb. */
+function settings(): Option[] {
+  return [
+    new Option('--redis-url <url>', 'Redis of the fleet').env('SHELLFLEET_REDIS_URL'),
+    new Option('--namespace <name>', 'namespace of the fleet').env('SHELLFLEET_NAMESPACE'),
+    new Option('--tenant <name>', 'tenant of the sessions').env('SHELLFLEET_TENANT'),
+  ];
+}
+
+/** The program with these verbs. */
+export function createProgram(
+  config: Config,
+  terminal: Terminal,
+  verbs: VerbGroups,
+  setExitCode: (code: number) => void,
+): Command {
   const program = new Command('shellfleet')
     .description('A fleet of hosts, used as one shell service.')
     .version(config.version)
-    .addOption(new Option('--redis-url <url>', 'Redis of the fleet').env('SHELLFLEET_REDIS_URL'))
-    .addOption(new Option('--namespace <name>', 'namespace of the fleet').env('SHELLFLEET_NAMESPACE'))
-    .addOption(new Option('--tenant <name>', 'tenant of the sessions').env('SHELLFLEET_TENANT'))
     .configureOutput({ outputError: (text, write) => write(toUsageLine(text)) })
     .exitOverride();
+  for (const setting of settings()) program.addOption(setting);
   configureHelp(program);
   const context = createContext(program, config, terminal, setExitCode);
-  for (const [group, registers] of Object.entries(verbs)) {
+  for (const [group, registers] of verbs) {
     program.commandsGroup(group);
     for (const register of registers) register(program, context);
   }

@@ -28,6 +28,11 @@ export function endOptionsAtScript(program: Command, args: readonly string[]): s
   return at < 0 ? [...args] : [...args.slice(0, at), '--', ...args.slice(at)];
 }
 
+/** The first word that is neither an option nor the value of one. */
+export function firstWord(args: readonly string[], options: readonly Option[]): string | undefined {
+  return args[nextOperand(args, 0, options)];
+}
+
 /** The verb that is called, and the place of its name: `check` of `policy check`. */
 function findVerb(program: Command, args: readonly string[]): { verb: Command | undefined; verbAt: number } {
   let [verb, verbAt]: [Command | undefined, number] = [program, -1];

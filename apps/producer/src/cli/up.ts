@@ -2,13 +2,13 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Fleet } from '@shellfleet/client';
 import { DEFAULT_POLICY, POLICY_NAMES, type PolicyName } from '@shellfleet/protocol';
 import { isCheckout, makeStateFolder, SetupError } from '@shellfleet/setup';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { runFirstCommand } from '../fleet-process/first-command.ts';
 import { type RunningFleet, startFleet, type UpOptions } from '../fleet-process/up.ts';
+import { PROGRAM } from '../program-file.ts';
 import type { Context } from './context.ts';
 import { CANCELLED } from './exit-codes.ts';
 import { policiesFlag, slotsFlag } from './worker-flags.ts';
@@ -119,10 +119,9 @@ function policyFor(offered: readonly string[]): PolicyName {
 /** Runs `up` in a process of its own, and shows its progress until it is ready. */
 async function upDetached({ config, terminal, setExitCode }: Context): Promise<void> {
   const log = openSync(join(await makeStateFolder(config.env), 'up.log'), 'a', 0o600);
-  const main = fileURLToPath(new URL(`../main.${isCheckout ? 'ts' : 'js'}`, import.meta.url));
   const args = process.argv.slice(2).filter((argument) => argument !== '--detach' && argument !== '-d');
   const { SHELLFLEET_UP_DETACH: _, ...env } = config.env;
-  const child = fork(main, args, { env, detached: true, stdio: ['ignore', log, log, 'ipc'] });
+  const child = fork(PROGRAM, args, { env, detached: true, stdio: ['ignore', log, log, 'ipc'] });
   // It does not belong to the terminal, so signals for this process are passed on to it. This process ends after it.
   const passOn = () => void child.kill('SIGTERM');
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, passOn);

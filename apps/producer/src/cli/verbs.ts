@@ -1,35 +1,55 @@
 import type { Command } from 'commander';
-import { registerApprovals } from './approvals/approvals.ts';
-import { registerAttach } from './attach.ts';
-import { registerAudit } from './audit.ts';
-import { registerBatch } from './batch.ts';
-import { registerCancel } from './cancel.ts';
-import { registerClose } from './close.ts';
-import { registerCompletion } from './completion/completion.ts';
 import type { Context } from './context.ts';
-import { registerCp } from './cp.ts';
-import { registerDoctor } from './doctor.ts';
-import { registerDown } from './down.ts';
-import { registerExec } from './exec.ts';
-import { registerHosts } from './hosts.ts';
-import { registerLogs } from './logs.ts';
-import { registerPolicy } from './policy.ts';
-import { registerPs } from './ps.ts';
-import { registerQueue } from './queue.ts';
-import { registerRestart } from './restart.ts';
-import { registerRun } from './run.ts';
-import { registerTools } from './tools.ts';
-import { registerUp } from './up.ts';
-import { registerWait } from './wait.ts';
-import { registerWorker } from './worker.ts';
 
 /** Adds one verb to the program. Each verb is a file of its own, and is in the list below. */
-export type RegisterVerb = (program: Command, context: Context) => void;
+type RegisterVerb = (program: Command, context: Context) => void;
 
-/** In the order and groups of the help. */
-export const verbs: Readonly<Record<string, readonly RegisterVerb[]>> = {
-  'Sessions:': [registerExec, registerRun, registerAttach, registerPs, registerCp, registerRestart, registerClose],
-  'Commands:': [registerLogs, registerWait, registerCancel, registerQueue, registerApprovals, registerBatch],
-  'The fleet:': [registerHosts, registerAudit, registerTools, registerPolicy, registerWorker],
-  'This machine:': [registerUp, registerDown, registerDoctor, registerCompletion],
+/** Verbs under the title of their group. */
+export type VerbGroups = readonly (readonly [title: string, readonly RegisterVerb[]])[];
+
+/** In the order and groups of the help. A verb is loaded when it is called: most of the time of a short call would go into loading all of them. */
+const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<RegisterVerb>>>>> = {
+  'Sessions:': {
+    exec: async () => (await import('./exec.ts')).registerExec,
+    run: async () => (await import('./run.ts')).registerRun,
+    attach: async () => (await import('./attach.ts')).registerAttach,
+    ps: async () => (await import('./ps.ts')).registerPs,
+    cp: async () => (await import('./cp.ts')).registerCp,
+    restart: async () => (await import('./restart.ts')).registerRestart,
+    close: async () => (await import('./close.ts')).registerClose,
+  },
+  'Commands:': {
+    logs: async () => (await import('./logs.ts')).registerLogs,
+    wait: async () => (await import('./wait.ts')).registerWait,
+    cancel: async () => (await import('./cancel.ts')).registerCancel,
+    queue: async () => (await import('./queue.ts')).registerQueue,
+    approvals: async () => (await import('./approvals/approvals.ts')).registerApprovals,
+    batch: async () => (await import('./batch.ts')).registerBatch,
+  },
+  'The fleet:': {
+    hosts: async () => (await import('./hosts.ts')).registerHosts,
+    audit: async () => (await import('./audit.ts')).registerAudit,
+    tools: async () => (await import('./tools.ts')).registerTools,
+    policy: async () => (await import('./policy.ts')).registerPolicy,
+    worker: async () => (await import('./worker.ts')).registerWorker,
+  },
+  'This machine:': {
+    up: async () => (await import('./up.ts')).registerUp,
+    down: async () => (await import('./down.ts')).registerDown,
+    doctor: async () => (await import('./doctor.ts')).registerDoctor,
+    completion: async () => (await import('./completion/completion.ts')).registerCompletion,
+  },
 };
+
+/** The verb of this name alone. Without one, or for a word that is no verb, all verbs: help, completion and corrections need them. */
+export function loadVerbs(name?: string): Promise<VerbGroups> {
+  for (const [title, group] of Object.entries(verbs)) {
+    const load = name !== undefined && Object.hasOwn(group, name) ? group[name] : undefined;
+    if (load !== undefined) return Promise.all([loadGroup(title, [load])]);
+  }
+  return Promise.all(Object.entries(verbs).map(([title, group]) => loadGroup(title, Object.values(group))));
+}
+
+async function loadGroup(title: string, loads: readonly (() => Promise<RegisterVerb>)[]) {
+  return [title, await Promise.all(loads.map((load) => load()))] as const;
+}

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFleetFile } from '@shellfleet/client';
 import { checkoutRoot, findDocker, makeStateFolder, recordProcess } from '@shellfleet/setup';
-import { VERSION } from '../version.ts';
+import { VERSION } from '../program-file.ts';
 import { endFleet } from './down.ts';
 import {
   claimFleetRecord,

@@ -2,7 +2,7 @@ import { readFleetFile } from '@shellfleet/client';
 import { connectRedis, describeRedis } from '@shellfleet/mailbox';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { diagnose, type Finding } from '@shellfleet/setup';
-import { VERSION } from '../version.ts';
+import { VERSION } from '../program-file.ts';
 import { examinePolicies } from './examine-policies.ts';
 import { isSupervisorRunning, readFleetRecord } from './fleet-record.ts';
 

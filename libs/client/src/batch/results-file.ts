@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, readFile, rename, stat } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import { OUTCOMES, ShellfleetError, tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { TaskResult } from './task.ts';
@@ -114,6 +113,7 @@ async function endsWithNewline(path: string): Promise<boolean> {
 async function eachLine(path: string, use: (line: string) => void | Promise<void>): Promise<void> {
   try {
     const input = createReadStream(path);
+    const { createInterface } = await import('node:readline');
     for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) await use(line);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw toFileError(path, cause);

@@ -5,9 +5,9 @@ import type { Redis } from 'ioredis';
 import { SendWindow } from '../queue/send-window.ts';
 import { ToolsQueue } from '../queue/tools-queue.ts';
 import { warn } from '../warn.ts';
-import { FeedSubscriber } from './feed-subscriber.ts';
 import { createIds } from './ids.ts';
-import { InboxReader, type NoticeReceiver } from './inbox-reader.ts';
+import { Inboxes, type NoticeReceiver } from './inboxes.ts';
+import { Subscriber } from './subscriber.ts';
 
 /** Calls that may be in flight on the main connection. Even a slow Redis replies to this many well within the deadline of a call. */
 const CALLS_IN_FLIGHT = 1_000;
@@ -17,7 +17,7 @@ const JOBS_IN_FLIGHT = 200;
 /** The part of a view that its connection uses. */
 export interface ConnectionUser extends NoticeReceiver {
   tenant: string;
-  /** Redis is back after it was down: notices and hints may have been lost. */
+  /** Redis is back after it was down. */
   onReconnected(): void;
 }
 
@@ -32,7 +32,7 @@ export interface NamespaceLink {
   readonly users: Set<ConnectionUser>;
 }
 
-/** Three Redis connections: the main one, a blocking one for inboxes, a subscriber for feeds. The last two are made when they are needed. */
+/** Two Redis connections: the main one, and a subscriber for inboxes and feeds, which is made when it is needed. */
 export class Connection {
   /** Names the inboxes of this process. */
   readonly id: string;
@@ -40,8 +40,8 @@ export class Connection {
   readonly history: RedisHistory;
   readonly nextId: () => string;
   readonly window = new SendWindow(CALLS_IN_FLIGHT);
-  readonly subscriber: FeedSubscriber;
-  readonly inboxes: InboxReader;
+  readonly subscriber: Subscriber;
+  readonly #inboxes: Inboxes;
   readonly #namespaces = new Map<string, NamespaceLink>();
   readonly #readingRetention: NodeJS.Timeout;
 
@@ -60,14 +60,14 @@ export class Connection {
     nextId: () => string,
     redis: Redis,
     history: RedisHistory,
-    duplicate: (role: 'blocking' | 'subscriber', name: string) => Redis,
+    duplicate: (role: 'subscriber', name: string) => Redis,
   ) {
     this.id = id;
     this.nextId = nextId;
     this.redis = redis;
     this.history = history;
-    this.subscriber = new FeedSubscriber(() => duplicate('subscriber', `shellfleet-feeds-${id}`));
-    this.inboxes = new InboxReader(() => duplicate('blocking', `shellfleet-inbox-${id}`), redis, id);
+    this.subscriber = new Subscriber(() => duplicate('subscriber', `shellfleet-feeds-${id}`));
+    this.#inboxes = new Inboxes(this.subscriber, id);
     // Every queue of every namespace listens on it.
     redis.setMaxListeners(0);
     redis.on('ready', () => this.#reconnected());
@@ -86,25 +86,27 @@ export class Connection {
     const link = this.#namespaces.get(namespace);
     if (!link?.users.delete(user) || link.users.size > 0) return;
     this.#namespaces.delete(namespace);
-    this.inboxes.remove(namespace);
+    this.#inboxes.remove(namespace);
     await link.sessions.settled();
   }
 
-  /** Reads the inbox of a namespace from now on. */
-  openInbox(namespace: string): void {
-    this.inboxes.open(namespace, {
+  /** Receives what comes to the inbox of a namespace from now on. Resolves when no answer is missed. */
+  openInbox(namespace: string): Promise<void> {
+    return this.#inboxes.open(namespace, {
       onEnded: (notice) => {
         for (const user of this.#usersOf(namespace)) if (user.tenant === notice.tenant) user.onEnded(notice);
       },
       onAnswer: (id, sealed) => {
         for (const user of this.#usersOf(namespace)) user.onAnswer(id, sealed);
       },
+      onGap: () => {
+        for (const user of this.#usersOf(namespace)) user.onGap();
+      },
     });
   }
 
   async close(): Promise<void> {
     clearInterval(this.#readingRetention);
-    this.inboxes.close();
     this.subscriber.close();
     await this.redis.quit().catch(() => this.redis.disconnect());
   }

@@ -1,5 +1,8 @@
 import { Notifier } from '@shellfleet/concurrency';
-import type { FeedSubscriber } from './feed-subscriber.ts';
+import type { Receiver, Subscriber } from './subscriber.ts';
+
+/** A hint may be lost, so every reader is woken this often as well. */
+const WAKE_AGAIN_MS = 1_500;
 
 /** Wakes one reader when its stream may have grown: a hint to read the stream. Disposing it ends the subscription. */
 export interface Wake extends Disposable {
@@ -11,11 +14,12 @@ export interface Wake extends Disposable {
 
 /** The readers of one view, on the subscriptions of its connection. */
 export class Feeds {
-  readonly #subscriber: FeedSubscriber;
+  readonly #subscriber: Subscriber;
   readonly #readers = new Set<Reader>();
+  #timer: NodeJS.Timeout | undefined;
   #closed?: Error;
 
-  constructor(subscriber: FeedSubscriber) {
+  constructor(subscriber: Subscriber) {
     this.#subscriber = subscriber;
   }
 
@@ -24,10 +28,12 @@ export class Feeds {
     if (this.#closed !== undefined) throw this.#closed;
     const reader = new Reader(() => {
       this.#readers.delete(reader);
-      this.#subscriber.remove(channel, reader.hint);
+      this.#subscriber.remove(channel, reader);
+      if (this.#readers.size === 0) this.#stopTimer();
     });
     this.#readers.add(reader);
-    await this.#subscriber.add(channel, reader.hint);
+    this.#timer ??= setInterval(() => this.wakeAll(), WAKE_AGAIN_MS).unref();
+    await this.#subscriber.add(channel, reader);
     return reader;
   }
 
@@ -38,11 +44,17 @@ export class Feeds {
   /** Readers that wait now or later are rejected with the error. */
   close(error: Error): void {
     this.#closed = error;
+    this.#stopTimer();
     for (const reader of this.#readers) reader.fail(error);
+  }
+
+  #stopTimer(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 }
 
-class Reader implements Wake {
+class Reader implements Wake, Receiver {
   readonly #leave: () => void;
   readonly #hints = new Notifier();
   #failed?: Error;
@@ -51,9 +63,17 @@ class Reader implements Wake {
     this.#leave = leave;
   }
 
-  readonly hint = (): void => {
+  hint(): void {
     this.#hints.notify();
-  };
+  }
+
+  onMessage(): void {
+    this.#hints.notify();
+  }
+
+  onGap(): void {
+    this.#hints.notify();
+  }
 
   fail(error: Error): void {
     this.#failed = error;

@@ -21,7 +21,7 @@ export interface AskContext extends FleetContext {
   readonly inboxId: string;
   readonly answers: Answers;
   nextId(): string;
-  openInbox(): void;
+  openInbox(): Promise<void>;
 }
 
 const ANSWER_WITHIN_MS = 5_000;
@@ -42,7 +42,7 @@ export async function askHost<Q extends HostQuestion>(
   if (!(await isHostAlive(context, host))) throw unreachable(host, keys);
   const { tenant, session } = keys;
   const id = context.nextId();
-  context.openInbox();
+  await context.openInbox();
   const late = AbortSignal.timeout(timeoutMs);
   const answer = context.answers.expect(id, signal === undefined ? late : AbortSignal.any([late, signal]));
   try {

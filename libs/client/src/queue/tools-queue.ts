@@ -1,6 +1,6 @@
 import { toQueueError } from '@shellfleet/mailbox';
 import { encodeWakeUp, type FleetKeys, type ToolJob, toolJobId, toolQueue } from '@shellfleet/protocol';
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { SendWindow } from './send-window.ts';
 
@@ -11,7 +11,7 @@ const JOBS_UNDER_WAY = 200;
 export class ToolsQueue {
   readonly #redis: Redis;
   readonly #fleet: FleetKeys;
-  readonly #queues = new Map<string, Queue>();
+  readonly #queues = new Map<string, Promise<Queue>>();
   readonly #window = new SendWindow(JOBS_UNDER_WAY);
 
   constructor(redis: Redis, fleet: FleetKeys) {
@@ -29,24 +29,29 @@ export class ToolsQueue {
   }
 
   async has(name: string, call: string): Promise<boolean> {
-    return (await this.#queue(name).getJob(toolJobId(call))) !== undefined;
+    return (await (await this.#queue(name)).getJob(toolJobId(call))) !== undefined;
   }
 
   /** Removes the job of a call that needs no host any more. */
   async remove(name: string, call: string): Promise<void> {
-    await this.#queue(name).remove(toolJobId(call));
+    await (await this.#queue(name)).remove(toolJobId(call));
   }
 
   async #add(name: string, job: ToolJob): Promise<void> {
     const options = { jobId: toolJobId(job.call), attempts: 1, removeOnComplete: true, removeOnFail: true };
-    await this.#queue(name).add('call', job, options);
+    await (await this.#queue(name)).add('call', job, options);
     // The wake-up must follow the job.
     await this.#redis.publish(this.#fleet.toolsWakeUps, encodeWakeUp({ type: 'tool', name }));
   }
 
-  #queue(name: string): Queue {
-    const known = this.#queues.get(name);
-    if (known !== undefined) return known;
+  #queue(name: string): Promise<Queue> {
+    const opening = this.#queues.get(name) ?? this.#open(name);
+    this.#queues.set(name, opening);
+    return opening;
+  }
+
+  async #open(name: string): Promise<Queue> {
+    const { Queue } = await import('bullmq');
     const queue = new Queue(toolQueue(name), {
       connection: this.#redis,
       prefix: this.#fleet.tools,
@@ -54,7 +59,6 @@ export class ToolsQueue {
     });
     // A failure rejects the call in which it occurred.
     queue.on('error', () => {});
-    this.#queues.set(name, queue);
     return queue;
   }
 }

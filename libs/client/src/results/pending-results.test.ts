@@ -15,7 +15,7 @@ const redis = {} as Redis;
 const keys = sessionKeys('ns', 'tenant', 's');
 const wire = newResult({ outcome: 'success', exitCode: 0, reason: 'exited' });
 const ended = { state: 'ended', event: '5-0' } as Awaited<ReturnType<typeof readRecord>>;
-const running = { state: 'running', event: '' } as Awaited<ReturnType<typeof readRecord>>;
+const running = { state: 'running', event: '' } as NonNullable<Awaited<ReturnType<typeof readRecord>>>;
 const HOUR_MS = 3_600_000;
 const noticeOf = (entryId: string, result = '') => ({ tenant: 'tenant', session: 's', entryId, event: '5-0', result });
 
@@ -142,6 +142,35 @@ test('each look reads the oldest entry of every session, and of the others the n
   expect(looked.map((ids) => ids.slice(0, 2))).toEqual(Array.from({ length: 4 }, () => ['e0', 'x']));
   expect(looked.map((ids) => ids.slice(2).length)).toEqual([100, 100, 50, 100]);
   expect(new Set(looked.slice(0, 3).flat()).size).toBe(252);
+});
+
+test('RESULTS-2: after a gap one look finds every end whose notice was lost, however many there are, and reads little beyond them', async () => {
+  const entries = Array.from({ length: 700 }, (_, index) => expectEntry(`e${index}`).entry);
+  const quiet = pending.expect(sessionKeys('ns', 'tenant', 'quiet'), 'q0');
+  quiet.accepted = true;
+  vi.mocked(readRecord).mockImplementation(async (_redis, _keys, id) =>
+    /^e[0-5]?\d?\d$/.test(id) ? { ...running, state: 'ended', event: `1-${id.slice(1)}` } : running,
+  );
+  vi.mocked(readStreamEntry).mockImplementation(async (_redis, _keys, id) => ({
+    ...{ id, type: 'command.completed', entryId: `e${id.slice(2)}`, data: Buffer.from(JSON.stringify(wire)) },
+  }));
+  await pending.lookAfterGap();
+  expect(entries.filter(({ settled }) => settled !== undefined)).toHaveLength(600);
+  expect(vi.mocked(readRecord).mock.calls.filter(([, , id]) => id === 'q0')).toHaveLength(1);
+});
+
+test('RESULTS-2: a look that is under way when notices were lost is followed by another one', async () => {
+  const { entry } = expectEntry('a');
+  let answer: (record: typeof running) => void = () => {};
+  vi.mocked(readRecord).mockReturnValueOnce(new Promise((resolve) => (answer = resolve)));
+  const looking = pending.look();
+  vi.mocked(readRecord).mockResolvedValue(ended);
+  const event = { id: '5-0', type: 'command.completed', entryId: 'a', data: Buffer.from(JSON.stringify(wire)) };
+  vi.mocked(readStreamEntry).mockResolvedValue(event);
+  await pending.lookAfterGap();
+  answer(running);
+  await looking;
+  expect(await entry.result()).toEqual(wire);
 });
 
 test('the timer runs while something is pending, and not longer', () => {

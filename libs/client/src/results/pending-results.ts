@@ -25,6 +25,8 @@ const LOOK_AGAIN_MS = 3_000;
  * each look reads the next so many of them.
  */
 const OTHERS_PER_LOOK = 100;
+/** Records that are read at once. */
+const MOST_AT_ONCE = 500;
 /** The share of the retention up to which a record cannot have expired, however far the clocks differ. */
 const YOUNG_SHARE = 0.5;
 
@@ -89,6 +91,7 @@ export class PendingResults {
   readonly #pending = new Map<string, Pending>();
   #timer: NodeJS.Timeout | undefined;
   #looking = false;
+  #lookAgain = false;
   #nextOther = 0;
   #closed?: ShellfleetError;
 
@@ -130,15 +133,27 @@ export class PendingResults {
     );
   }
 
-  /** Reads the records of some accepted entries, and settles or resubmits the entries accordingly. One look at a time. */
+  /**
+   * Reads the records of some accepted entries, and settles or resubmits the entries accordingly. Where entries of a session have ended without
+   * a notice, goes on with those behind them. One look at a time.
+   */
   async look(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
     try {
-      await this.lookAt(this.#choose());
+      do {
+        this.#lookAgain = false;
+        await this.#lookOnce();
+      } while (this.#lookAgain);
     } finally {
       this.#looking = false;
     }
+  }
+
+  /** As look(). A look that is under way may have read records before the notices were dropped, so another one follows it. */
+  async lookAfterGap(): Promise<void> {
+    this.#lookAgain = true;
+    await this.look();
   }
 
   /** As look(), for the given entries. */
@@ -187,18 +202,34 @@ export class PendingResults {
     this.forget(pending);
   }
 
-  #choose(): Pending[] {
-    const oldest = new Map<string, Pending>();
-    const others: Pending[] = [];
+  async #lookOnce(): Promise<void> {
+    let lines = this.#acceptedBySession();
+    let others = this.#nextOthers(lines);
+    for (let from = 0, to = 1; lines.length > 0; [from, to] = [to, Math.min(2 * to, to + MOST_AT_ONCE)]) {
+      const some = lines.flatMap((line) => line.slice(from, to)).concat(others);
+      for (let at = 0; at < some.length; at += MOST_AT_ONCE) await this.lookAt(some.slice(at, at + MOST_AT_ONCE));
+      lines = lines.filter((line) => line.length > to && line[to - 1]?.settled !== undefined);
+      others = [];
+    }
+  }
+
+  #acceptedBySession(): Pending[][] {
+    const lines = new Map<string, Pending[]>();
     for (const pending of this.#pending.values()) {
       if (!pending.accepted) continue;
-      if (oldest.has(pending.keys.session)) others.push(pending);
-      else oldest.set(pending.keys.session, pending);
+      const line = lines.get(pending.keys.session);
+      if (line === undefined) lines.set(pending.keys.session, [pending]);
+      else line.push(pending);
     }
+    return [...lines.values()];
+  }
+
+  #nextOthers(lines: readonly Pending[][]): Pending[] {
+    const others = lines.flatMap((line) => line.slice(1));
     if (this.#nextOther >= others.length) this.#nextOther = 0;
     const some = others.slice(this.#nextOther, this.#nextOther + OTHERS_PER_LOOK);
     this.#nextOther += OTHERS_PER_LOOK;
-    return [...oldest.values(), ...some];
+    return some;
   }
 }
 

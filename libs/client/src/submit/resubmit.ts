@@ -6,8 +6,6 @@ import { type OpenContext, type OpenSession, reopenAfterLoss } from './open-sess
 
 export interface ResubmitContext extends IndexContext, OpenContext {
   readonly pending: PendingResults;
-  /** Creates the inbox again if Redis lost it. */
-  keepInbox(): void;
   ensureJob(session: OpenSession): Promise<void>;
 }
 
@@ -20,9 +18,8 @@ export async function resubmit(
   pending: Pending,
   seal: () => Submission,
 ): Promise<void> {
-  // Redis may have lost the index and the inbox as well.
+  // Redis may have lost the index as well.
   session.indexedAt = 0;
-  context.keepInbox();
   noteInIndex(context, session);
   let submitted = await submit(context.redis, session.keys, seal());
   if (submitted.type === 'unknown-session') {

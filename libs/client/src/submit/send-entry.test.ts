@@ -29,12 +29,15 @@ let ensureJob: ReturnType<typeof vi.fn<SubmitContext['ensureJob']>>;
 beforeEach(() => {
   vi.useFakeTimers();
   pending = new PendingResults({} as Redis, { changes: 0 });
+  const spec = sessionSpecSchema.parse({});
   session = {
     id: 's',
     keys,
     generation: '1-0',
-    spec: sessionSpecSchema.parse({}),
+    spec,
+    bounds: spec,
     driven: false,
+    created: false,
     sealedWith: '',
     indexedAt: Date.now(),
   };
@@ -62,8 +65,7 @@ function contextWith(
     interceptors: new Interceptors(options.interceptors ?? []),
     nextId: createIds(),
     ensureJob,
-    openInbox: () => {},
-    keepInbox: () => {},
+    openInbox: async () => {},
   } satisfies Partial<SubmitContext>;
   return context as unknown as SubmitContext;
 }

@@ -23,7 +23,7 @@ export interface SubmitContext extends ResubmitContext {
   readonly durability: Pick<DurabilityOfRedis, 'mode' | 'readAt' | 'confirm'>;
   readonly interceptors: Interceptors;
   nextId(): string;
-  openInbox(): void;
+  openInbox(): Promise<void>;
 }
 
 /** Puts an entry into the session's mailbox. Rejects when nothing was written, or when Redis did not accept it. */
@@ -70,7 +70,8 @@ async function sendNow(
 ): Promise<Sent> {
   const { keys } = session;
   const pending = context.pending.expect(keys, entryId);
-  context.openInbox();
+  // It need not be open yet: once it is, the entries that were submitted before are looked up.
+  void context.openInbox();
   let onDisk: Promise<void> | undefined;
   const { readAt } = context.durability;
   const sending = context.window.enter(() => {

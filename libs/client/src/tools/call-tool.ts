@@ -68,7 +68,7 @@ export async function callTool(
   const text = toArguments(name, args);
   if (typeof text !== 'string') return fail(text.code, text.message);
 
-  context.openInbox();
+  await context.openInbox();
   const ended = new AbortController();
   const nextHint = () => {
     const next = context.answers.expect(call.id, ended.signal);

@@ -14,5 +14,5 @@ export interface ToolContext extends FleetContext {
   readonly feeds: Feeds;
   readonly tools: ToolsQueue;
   nextId(): string;
-  openInbox(): void;
+  openInbox(): Promise<void>;
 }

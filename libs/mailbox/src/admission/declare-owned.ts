@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { type FleetKeys, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asString } from '../reply.ts';
 import { defineScript, runScript } from '../script.ts';
 import type { Lock } from './renew.ts';
 
-const script = defineScript('admission/declare', readFileSync(new URL('./declare.lua', import.meta.url), 'utf8'));
+const script = defineScript('admission/declare');
 
 const MOST_IN_CALL = 100;
 

@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { type FleetKeys, LIMITS } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { defineScript, runScript } from '../script.ts';
 
-const script = defineScript('admission/forget', readFileSync(new URL('./forget.lua', import.meta.url), 'utf8'));
+const script = defineScript('admission/forget');
 
 /**
  * Removes a session whose life is over (closed, or nothing is left of it) from the index. `score`: its score in the index, as text, from

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { type FleetKeys, sessionJobId, sessionJobLockKey } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asNumber, asString } from '../reply.ts';
 import { defineScript, runScript } from '../script.ts';
 
-const script = defineScript('admission/grant', readFileSync(new URL('./grant.lua', import.meta.url), 'utf8'));
+const script = defineScript('admission/grant');
 
 export type Granted =
   | { type: 'granted'; fence: number }

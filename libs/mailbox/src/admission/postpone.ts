@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { defineScript, runScript } from '../script.ts';
 
-const script = defineScript('admission/postpone', readFileSync(new URL('./postpone.lua', import.meta.url), 'utf8'));
+const script = defineScript('admission/postpone');
 
 /**
  * Sets when upkeep looks at a session next. `score`: its score in the index, as text, from before the caller read the session. Returns false

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { type FleetKeys, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { asArray, asNumber, asString } from '../reply.ts';
 import { defineScript, runScript } from '../script.ts';
 
-const script = defineScript('admission/renew', readFileSync(new URL('./renew.lua', import.meta.url), 'utf8'));
+const script = defineScript('admission/renew');
 
 /** The most locks that one call extends: a script blocks Redis for everybody. */
 const MOST_IN_CALL = 200;

@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { REDIS_DEADLINE_MS } from '../call-rules.ts';
 import { asNumber } from '../reply.ts';
 import { defineScript, runScript } from '../script.ts';
 
-const script = defineScript('admission/requeue', readFileSync(new URL('./requeue.lua', import.meta.url), 'utf8'));
+const script = defineScript('admission/requeue');
 
 /**
  * Hands out the jobs of these classes again whose lock has run out, in each class at most once per interval over all hosts. Returns how

@@ -7,13 +7,12 @@
 local fence, host, id, admission = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local owner_fence, owner_host, running, life, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'life', 'held'))
 if owner_fence ~= fence or owner_host ~= host then return {-1} end
-if running then return running == id and to_reply(2, read_entry(running)) or {-2} end
+if running then return running == id and running_entry(running) or {-2} end
 if life ~= 'open' then return {0, life or ''} end
 if runnable(held) ~= id then return {-2} end
 if ARGV[7] ~= '' and now_ms() > tonumber(ARGV[7]) then return {-3} end
 redis.call('HSET', record_key(id), 'cleared', admission)
-local changes = {}
-local reply = start_next(fence, host, life, held, admission, changes)
-if #changes > 0 then redis.call('HSET', state, unpack(changes)) end
+local reply, started, at = start_next(fence, host, life, held, admission)
+if started then redis.call('HSET', state, 'running', started, 'activeAt', at) end
 publish_newest()
 return reply

@@ -1,10 +1,9 @@
-import { inboxKey, type OutputEntry, toWireResult, type WireResult } from '@shellfleet/protocol';
+import { inboxChannel, type OutputEntry, toWireResult, type WireResult } from '@shellfleet/protocol';
 import { type Taken, toTaken } from '../entry.ts';
-import { INBOX_LENGTH, INLINE_RESULT_CHARS, notify } from '../inbox.ts';
-import { isCluster } from '../open-redis.ts';
+import { INLINE_RESULT_BYTES } from '../inbox.ts';
 import { asArray, asNumber, asString } from '../reply.ts';
 import { retentionOf } from '../retention.ts';
-import { defineMailboxScript, runScript } from '../script.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
 import { toOutputArguments } from './output-arguments.ts';
 import { FENCED, type Fenced, type Owner } from './owner.ts';
 
@@ -23,8 +22,8 @@ export interface FinishOptions {
   /** the answer of a file operation, sealed */
   answer?: string;
   /**
-   * The inbox to notify in the same step: under the fence, and without the extra round trip of notify(). In a Cluster the inbox is on
-   * another slot, so the notice follows the step. When the entry had ended before, no notice is sent.
+   * The inbox to notify in the same step: under the fence, and without the extra round trip of notify(). When the entry had ended before, no
+   * notice is sent.
    */
   inbox?: string;
 }
@@ -45,32 +44,24 @@ export type Finished =
 export async function finish(owner: Owner, entryId: string, options: FinishOptions): Promise<Finished | Fenced> {
   const { keys, redis } = owner;
   const result = JSON.stringify(toWireResult(options.result));
-  const inOneStep = options.inbox && !isCluster(redis);
-  const inbox = inOneStep ? [inboxKey(keys.namespace, options.inbox ?? '')] : [];
   const reply = asArray(
-    await runScript(
-      redis,
-      script,
-      [keys.queue, keys.state, keys.stream, ...inbox],
-      [
-        keys.prefix,
-        keys.feed,
-        owner.fence,
-        owner.host,
-        entryId,
-        options.result.outcome,
-        result,
-        options.epoch,
-        options.takeNext ? '1' : '0',
-        retentionOf(redis, keys.namespace),
-        options.answer ?? '',
-        INBOX_LENGTH,
-        result.length <= INLINE_RESULT_CHARS ? '1' : '0',
-        owner.admission ?? '',
-        options.cancelReason ?? '',
-        ...toOutputArguments(options.output ?? []),
-      ],
-    ),
+    await runOnSession(redis, script, keys, [
+      owner.fence,
+      owner.host,
+      entryId,
+      options.result.outcome,
+      result,
+      options.epoch,
+      options.takeNext ? '1' : '0',
+      retentionOf(redis, keys.namespace),
+      options.answer ?? '',
+      options.inbox ? inboxChannel(keys.namespace, options.inbox) : '',
+      INLINE_RESULT_BYTES,
+      owner.admission ?? '',
+      options.cancelReason ?? '',
+      keys.member,
+      ...toOutputArguments(options.output ?? []),
+    ]),
     script.name,
   );
   if (reply[0] === -1) return FENCED;
@@ -79,11 +70,6 @@ export async function finish(owner: Owner, entryId: string, options: FinishOptio
     return { type: 'misplaced', offsets: { stdout: asNumber(reply[1]), stderr: asNumber(reply[2]) } };
   if (typeof reply[0] === 'number') return { type: 'not-running' };
   const [event, next, endedBefore] = reply;
-  if (options.inbox && !inOneStep && endedBefore !== 1) {
-    const { namespace, tenant, session } = keys;
-    const notice = { tenant, session, entryId, event: asString(event), result };
-    void notify(redis, namespace, options.inbox, notice).catch(() => {});
-  }
   return {
     type: 'finished',
     event: asString(event),

@@ -1,5 +1,5 @@
-import { recordKey } from '@shellfleet/protocol';
-import { type Entry, toTaken } from '../entry.ts';
+import { payloadKey, recordKey } from '@shellfleet/protocol';
+import { type Entry, toEntry } from '../entry.ts';
 import { isRunnable } from '../read/session-state.ts';
 import { throwQueueError } from '../script.ts';
 import type { Owner } from './owner.ts';
@@ -21,14 +21,13 @@ export async function peek({ redis, keys }: Owner): Promise<Head | undefined> {
     throwQueueError,
   );
   if (id === null) return undefined;
-  const fields = await redis
-    .hmget(recordKey(keys, id), 'payload', 'kind', 'inbox', 'acceptedAt', 'cleared', 'retry', 'held', 'starts', 'first')
-    .catch(throwQueueError);
-  const [payload, kind, inbox, acceptedAt, cleared, retry, heldUnder, starts, first] = fields;
-  const taken = toTaken([1, id, payload, kind, inbox, acceptedAt, 0, 0, 0, 0, retry, '', 0, '', starts ?? 1, first]);
-  if (taken.type === 'empty') return undefined;
+  const [payload, fields] = await Promise.all([
+    redis.get(payloadKey(keys, id)),
+    redis.hmget(recordKey(keys, id), 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first', 'cleared', 'held'),
+  ]).catch(throwQueueError);
+  const [cleared, heldUnder] = fields.slice(6);
   return {
-    entry: { ...taken.entry, startedAt: Date.now() },
+    entry: { ...toEntry(id, payload, fields.slice(0, 6)), startedAt: Date.now() },
     runnable: isRunnable(id, held),
     cleared: cleared ?? '',
     heldUnder: heldUnder ?? '',

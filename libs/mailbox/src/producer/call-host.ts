@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { encodeWakeUp, type HostCall, hostKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { defineScript, runScript } from '../script.ts';
 
-const script = defineScript('producer/call-host', readFileSync(new URL('./call-host.lua', import.meta.url), 'utf8'));
+const script = defineScript('producer/call-host');
 const CALLS_LENGTH = 10_000;
 
 /**

@@ -7,10 +7,11 @@
 --         {-1} closed · {-2} unknown session · {-3, entry} the key was used for another payload · {-4, waiting} too many wait ·
 --         {-5, waiting, bytes} the payloads that wait are too large
 local id = ARGV[3]
-local life, generation, host, running, unused, held =
-  unpack(redis.call('HMGET', state, 'life', 'generation', 'host', 'running', 'unused', 'held'))
+local record = prefix .. 'record:' .. id
+local life, generation, host, running, unused, held, bytes_to =
+  unpack(redis.call('HMGET', state, 'life', 'generation', 'host', 'running', 'unused', 'held', 'bytesTo'))
 if not life then return {-2} end
-if redis.call('EXISTS', record_key(id)) == 1 then
+if redis.call('EXISTS', record) == 1 then
   return {2, redis.call('LLEN', queue), not host and (not held or runnable(held)) and 1 or 0}
 end
 if life ~= 'open' or generation ~= ARGV[4] then return {-1} end
@@ -22,32 +23,35 @@ if ARGV[8] ~= '' then
     return {-3, entry}
   end
 end
--- Each record has the bytes of all payloads up to its own. So the bytes that wait follow from the first and the last entry alone, however
--- many wait; entries that were cancelled between these count until the head has passed them.
-local bytes_before = 0
-local first, last = redis.call('LINDEX', queue, 0), redis.call('LINDEX', queue, -1)
-if first then
-  local start = (tonumber(redis.call('HGET', record_key(first), 'bytesTo')) or 0) - redis.call('HSTRLEN', record_key(first), 'payload')
-  bytes_before = (tonumber(redis.call('HGET', record_key(last), 'bytesTo')) or 0)
-  if bytes_before - start + #ARGV[6] > tonumber(ARGV[17]) then
-    return {-5, redis.call('LLEN', queue), string.format('%.0f', bytes_before - start)}
-  end
-end
 local length = redis.call('RPUSH', queue, id)
 local waiting = length - 1
 if length > tonumber(ARGV[12]) then
   redis.call('RPOP', queue)
   return {-4, waiting}
 end
+-- The state has the bytes of all payloads since the mailbox was last empty, each record those up to its own. Where they are too many, the bytes
+-- that wait follow from the head alone, however many entries wait; entries that were cancelled behind it count until it has passed them.
+local bytes_before = waiting > 0 and tonumber(bytes_to) or 0
+bytes_to = bytes_before + #ARGV[6]
+if waiting > 0 and bytes_to > tonumber(ARGV[17]) then
+  local head = redis.call('LINDEX', queue, 0)
+  local before_head = (tonumber(redis.call('HGET', record_key(head), 'bytesTo')) or 0) - redis.call('STRLEN', payload_key(head))
+  if bytes_to - before_head > tonumber(ARGV[17]) then
+    redis.call('RPOP', queue)
+    return {-5, waiting, string.format('%.0f', bytes_before - before_head)}
+  end
+end
+bytes_to = string.format('%.0f', bytes_to)
+redis.call('HSET', state, 'bytesTo', bytes_to)
 if unused then
   redis.call('HDEL', state, 'unused')
   redis.call('PERSIST', state)
   redis.call('PERSIST', stream)
 end
 local at = time_of(emit('command.accepted', id, '{"kind":"' .. ARGV[5] .. '"}'))
-local record = record_key(id)
-redis.call('HSET', record, 'kind', ARGV[5], 'state', 'waiting', 'inbox', ARGV[9], 'retry', ARGV[10], 'acceptedAt', at, 'payload', ARGV[6],
-  'bytesTo', string.format('%.0f', bytes_before + #ARGV[6]))
+redis.call('SET', payload_key(id), ARGV[6])
+redis.call('HSET', record, 'kind', ARGV[5], 'state', 'waiting', 'inbox', ARGV[9], 'retry', ARGV[10], 'acceptedAt', at,
+  'bytesTo', bytes_to)
 if ARGV[11] ~= '' then redis.call('HSET', record, 'deadline', string.format('%.0f', at + tonumber(ARGV[11]))) end
 if ARGV[15] ~= '' then redis.call('HSET', record, 'input', ARGV[15]) end
 if ARGV[15] == 'streamed' then redis.call('HSET', record, 'lease', string.format('%.0f', at + tonumber(ARGV[16]))) end
@@ -57,6 +61,6 @@ if ARGV[8] ~= '' then
   redis.call('HSET', record, 'key', ARGV[8])
 end
 if not host and waiting == 0 then emit('session.queued', '', '{}') end
-publish_newest()
+redis.call('PUBLISH', feed, newest)
 if host and not running and waiting == 0 then redis.call('PUBLISH', ARGV[13] .. host, ARGV[14]) end
 return {1, waiting, not host and (not held or runnable(held)) and 1 or 0}

@@ -1,5 +1,6 @@
 import type { ByteSet } from './bytes.ts';
 import type { Findings, Rule, Source, View } from './source.ts';
+import type { PairTable } from './spots.ts';
 
 /** A text that is searched for literally, and the check that then decides whether there is a finding. */
 export interface Anchor {
@@ -24,6 +25,7 @@ const MOST_BITS = 15;
  */
 export class AnchorScan implements Source {
   readonly #anchors: readonly Anchor[];
+  readonly #spot: number;
   readonly #readsLeft: boolean;
   readonly #shift: number;
   /** By hash of three bytes: the index in #chains, 0 for none. */
@@ -32,8 +34,10 @@ export class AnchorScan implements Source {
   /** Anchors by their first byte and by their first two bytes, for the end of the text. */
   readonly #byPrefix = new Map<number, Anchor[]>();
 
-  constructor(anchors: readonly Anchor[]) {
+  /** `spot`: its bit of SPOT. */
+  constructor(anchors: readonly Anchor[], spot: number) {
     this.#anchors = anchors;
+    this.#spot = spot;
     this.#readsLeft = anchors.some(({ notAfter }) => notAfter !== undefined);
     const bits = Math.min(MOST_BITS, Math.max(12, 6 + Math.ceil(Math.log2(anchors.length + 1))));
     this.#shift = 32 - bits;
@@ -55,17 +59,24 @@ export class AnchorScan implements Source {
     }
   }
 
+  /** The first two bytes of each anchor where it begins at an even offset, and the next two where it begins at an odd one. */
+  mark(pairs: PairTable): void {
+    for (const { trigram } of this.#chains.flat()) {
+      pairs.add(trigram >> 16, (trigram >> 8) & 0xff, this.#spot);
+      pairs.add((trigram >> 8) & 0xff, trigram & 0xff, this.#spot);
+    }
+  }
+
   scan(view: View, findings: Findings): void {
     if (this.#anchors.length === 0) return;
-    const { bytes, from, to, end } = view;
-    const heads = this.#heads;
-    const shift = this.#shift;
+    const { from, to, end, spots } = view;
     const last = Math.min(to, end - 2);
-    let trigram = from + 1 < end ? (bytes[from]! << 8) | bytes[from + 1]! : 0;
-    for (let at = from; at < last; at += 1) {
-      trigram = ((trigram << 8) | bytes[at + 2]!) & 0xffffff;
-      const head = heads[Math.imul(trigram, HASH_FACTOR) >>> shift]!;
-      if (head !== 0) this.#judge(head, trigram, view, at, findings);
+    for (let index = spots.next(0, this.#spot); index < spots.count; index = spots.next(index + 1, this.#spot)) {
+      const at = spots.at[index]!;
+      if (at - 1 >= from && at - 1 < last) this.#look(view, at - 1, findings);
+      if (at >= from && at < last) this.#look(view, at, findings);
+      // Text after an open start is searched again once that start is decided.
+      if (at > findings.openAt) break;
     }
     if (!view.complete) this.#openAtEnd(view, findings);
   }
@@ -73,13 +84,19 @@ export class AnchorScan implements Source {
   mayReadLeftOf(bytes: Buffer, at: number, end: number): boolean {
     if (!this.#readsLeft || at + 2 >= end) return this.#readsLeft;
     const trigram = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
-    return this.#heads[Math.imul(trigram, HASH_FACTOR) >>> this.#shift] !== 0;
+    const head = this.#heads[Math.imul(trigram, HASH_FACTOR) >>> this.#shift]!;
+    if (head === 0) return false;
+    const same = this.#chains[head]!.find((entry) => entry.trigram === trigram);
+    return same?.anchors.some(({ notAfter }) => notAfter !== undefined) ?? false;
   }
 
-  #judge(head: number, trigram: number, view: View, at: number, findings: Findings): void {
+  #look(view: View, at: number, findings: Findings): void {
+    const { bytes } = view;
+    const trigram = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
+    const head = this.#heads[Math.imul(trigram, HASH_FACTOR) >>> this.#shift]!;
+    if (head === 0) return;
     for (const entry of this.#chains[head]!) {
       if (entry.trigram !== trigram) continue;
-      // Text after an open start is searched again once that start is decided.
       if (at > findings.openAt) return;
       for (const anchor of entry.anchors) judgeAnchor(anchor, view, at, findings);
     }

@@ -7,6 +7,8 @@ export function byteSet(ranges: string): ByteSet {
   return Uint8Array.from({ length: 256 }, (_, byte) => (byte < 128 && pattern.test(String.fromCharCode(byte)) ? 1 : 0));
 }
 
+/** Every byte. */
+export const ANY: ByteSet = new Uint8Array(256).fill(1);
 export const DIGITS = byteSet('0-9');
 export const LETTERS = byteSet('A-Za-z');
 export const ALPHANUMERICS = byteSet('A-Za-z0-9');

@@ -7,6 +7,7 @@ import { TimeBudget } from './patterns/time-budget.ts';
 import { type RedactionBlock, type Redactor, StreamRedactor } from './redactor.ts';
 import { knownSecrets, type RedactionWarning } from './secrets/known-secrets.ts';
 import type { Rule, Source } from './source.ts';
+import { PairTable } from './spots.ts';
 import { TOKEN_TYPES, tokens } from './tokens/tokens.ts';
 
 export interface RedactionOptions {
@@ -43,11 +44,17 @@ export function compileRedaction(options: RedactionOptions): Redaction {
   const tokenSources = tokens(rules.tokens, options.tokens === false ? 'not' : 'too');
   const shared = [...secrets.sources, ...tokenSources, ...rules.detectors];
 
+  let table: PairTable | undefined;
+  const pairs = (): PairTable => {
+    table ??= pairsOf(shared);
+    return table;
+  };
+
   const createRedactor = (before?: Uint8Array): Redactor => {
     const budget = new TimeBudget(options.now);
     const custom = rules.patterns.map(({ rule, pattern }) => customPattern(rule, pattern, budget));
     const sources = [...shared, ...custom];
-    return new StreamRedactor({ sources, budget, hashKey: options.hashKey, before });
+    return new StreamRedactor({ sources, pairs, budget, hashKey: options.hashKey, before });
   };
   return {
     redactor: ({ before } = {}) => createRedactor(before),
@@ -68,6 +75,12 @@ export function validateRedaction(spec: {
 /** Creates a redactor from rules alone. It finds tokens too, and has a hash key of its own, so its hashes differ from all others. */
 export function createRedactor(rules: readonly RedactionRule[]): Redactor {
   return compileRedaction({ rules, hashKey: crypto.getRandomValues(new Uint8Array(32)) }).redactor();
+}
+
+function pairsOf(sources: readonly Source[]): PairTable {
+  const pairs = new PairTable();
+  for (const source of sources) source.mark?.(pairs);
+  return pairs;
 }
 
 function redactText(redactor: Redactor, text: string): RedactedText {

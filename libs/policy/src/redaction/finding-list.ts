@@ -1,6 +1,7 @@
-import type { Findings, Rule } from './source.ts';
+import type { Findings, Rule, Source, View } from './source.ts';
 
 export interface Finding {
+  source: Source | undefined;
   rule: Rule;
   from: number;
   start: number;
@@ -20,6 +21,13 @@ export class FindingList implements Findings {
   readonly #lastEnds = new Map<Rule, number>();
   openAt = Number.POSITIVE_INFINITY;
   openRule: Rule | undefined;
+  #source: Source | undefined;
+
+  /** Adds the findings of one source. */
+  search(source: Source, view: View): void {
+    this.#source = source;
+    source.scan(view, this);
+  }
 
   clear(): void {
     if (this.#findings.length > 0) {
@@ -31,7 +39,10 @@ export class FindingList implements Findings {
   }
 
   found(rule: Rule, from: number, start: number, end: number): void {
-    this.#findings.push({ rule, from, start, end });
+    // A secret has many written forms, and more than one of them may match.
+    const last = this.#findings.at(-1);
+    if (last?.rule === rule && last.from === from && last.start === start && last.end === end) return;
+    this.#findings.push({ source: this.#source, rule, from, start, end });
     this.#lastEnds.set(rule, end);
   }
 
@@ -43,6 +54,17 @@ export class FindingList implements Findings {
     if (at > this.openAt) return;
     if (at < this.openAt || this.openRule === undefined || rule.rank < this.openRule.rank) this.openRule = rule;
     this.openAt = at;
+  }
+
+  /** Whether these are all findings, in the order in which they were found. */
+  areSame(others: readonly Finding[]): boolean {
+    return (
+      others.length === this.#findings.length &&
+      others.every((other, index) => {
+        const { rule, from, start, end } = this.#findings[index]!;
+        return other.rule === rule && other.from === from && other.start === start && other.end === end;
+      })
+    );
   }
 
   /** The spans in order of position, whatever the order in which they were found. */
@@ -64,6 +86,7 @@ export class FindingList implements Findings {
 
 /** The findings of a span, grouped: findings that overlap become one replacement. */
 export function placesOf({ findings }: Span): Finding[][] {
+  if (findings.length === 1) return [findings];
   const places: Finding[][] = [];
   let end = -1;
   for (const finding of findings.toSorted((a, b) => a.start - b.start)) {
@@ -75,5 +98,6 @@ export function placesOf({ findings }: Span): Finding[][] {
 }
 
 export function strongest<T extends { rule: Rule }>(candidates: readonly T[]): T {
+  if (candidates.length === 1) return candidates[0]!;
   return candidates.reduce((best, next) => (next.rule.rank < best.rule.rank ? next : best));
 }

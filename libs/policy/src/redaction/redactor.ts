@@ -1,7 +1,10 @@
 import { wholeCharacters } from './bytes.ts';
-import { FindingList, placesOf, type Span, strongest } from './finding-list.ts';
+import { type Finding, FindingList, placesOf, type Span, strongest } from './finding-list.ts';
+import { ReleasedBytes } from './released-bytes.ts';
 import type { Rule, Source } from './source.ts';
+import type { PairTable } from './spots.ts';
 import { redacted, replacementOf } from './strategies.ts';
+import { HeldView } from './view.ts';
 
 // Redacts one stream of bytes. Text is "settled" when no later input can change what is found in it.
 //
@@ -38,6 +41,8 @@ export interface Redactor {
 
 export interface RedactorOptions {
   sources: readonly Source[];
+  /** Has the pairs that `sources` mark. Called when they are searched for first. */
+  pairs(): PairTable;
   budget: { receive(bytes: number): void };
   hashKey: Uint8Array;
   before?: Uint8Array | undefined;
@@ -62,10 +67,13 @@ const NARROW_WINDOW_BYTES = 1;
 export class StreamRedactor implements Redactor {
   readonly #options: RedactorOptions;
   readonly #findings = new FindingList();
+  /** What is found at one byte, with the end of a replacement on its left. */
+  readonly #again = new FindingList();
+  readonly #view = new HeldView();
   readonly #counts = new Map<string, number>();
   #blocked: RedactionBlock | undefined;
   /** [leftFrom, at): the last released bytes. [at, end): the held bytes. */
-  #bytes: Buffer = Buffer.alloc(0);
+  #bytes: Buffer;
   #leftFrom: number;
   #at: number;
   #end: number;
@@ -73,16 +81,19 @@ export class StreamRedactor implements Redactor {
   #windowBytes = MOST_HELD_BYTES;
   /** The next search waits until so many bytes are held. */
   #tryAgainAt = 0;
-  #released: Buffer[] = [];
+  readonly #released = new ReleasedBytes();
 
   constructor(options: RedactorOptions) {
     this.#options = options;
     const left = (options.before ?? NOTHING).subarray(-REDACTION_CONTEXT_BYTES);
     // For a pattern the beginning of a stream is the beginning of a line.
-    this.#bytes = Buffer.from([NEWLINE, ...left]);
+    this.#bytes = evenBuffer(1 + left.length);
+    this.#bytes[0] = NEWLINE;
+    this.#bytes.set(left, 1);
     this.#leftFrom = 1;
-    this.#at = this.#bytes.length;
+    this.#at = 1 + left.length;
     this.#end = this.#at;
+    this.#view.setBytes(this.#bytes);
   }
 
   get heldBytes(): number {
@@ -104,32 +115,28 @@ export class StreamRedactor implements Redactor {
       this.#append(slice);
       if (this.heldBytes >= this.#tryAgainAt || slice.includes(NEWLINE)) this.#settle(false);
     }
-    return this.#takeReleased();
+    return this.#released.take();
   }
 
   end(): Buffer {
     this.#settle(true);
-    return this.#takeReleased();
-  }
-
-  #takeReleased(): Buffer {
-    const released = this.#released.length === 1 ? this.#released[0]! : Buffer.concat(this.#released);
-    this.#released = [];
-    return released;
+    return this.#released.take();
   }
 
   #append(bytes: Uint8Array): void {
     if (this.#end + bytes.length > this.#bytes.length) this.#makeRoom(bytes.length);
     this.#bytes.set(bytes, this.#end);
     this.#end += bytes.length;
+    this.#view.forgetText();
   }
 
   #makeRoom(bytes: number): void {
     // One byte more than is read, so that the first byte of a stream has a left neighbour too.
     const keepFrom = Math.max(this.#leftFrom, this.#at - REDACTION_CONTEXT_BYTES) - 1;
     const needed = this.#end - keepFrom + bytes;
-    const roomier = needed <= this.#bytes.length * 0.75 ? this.#bytes : Buffer.allocUnsafe(2 * needed);
+    const roomier = needed <= this.#bytes.length * 0.75 ? this.#bytes : evenBuffer(2 * needed);
     this.#bytes.copy(roomier, 0, keepFrom, this.#end);
+    if (roomier !== this.#bytes) this.#view.setBytes(roomier);
     this.#bytes = roomier;
     this.#leftFrom = 1;
     this.#at -= keepFrom;
@@ -174,15 +181,18 @@ export class StreamRedactor implements Redactor {
   }
 
   #scan(to: number, end: number, complete: boolean): void {
+    const { sources, pairs } = this.#options;
+    this.#view.look(this.#at, to, end, complete, this.#leftFrom);
+    this.#view.collectSpots(pairs());
     this.#findings.clear();
-    const view = { bytes: this.#bytes, from: this.#at, to, end, complete, leftFrom: this.#leftFrom };
-    for (const source of this.#options.sources) source.scan(view, this.#findings);
+    for (const source of sources) this.#findings.search(source, this.#view);
   }
 
-  /** Returns true when a replacement ends where another finding may start: that start must be searched with the replacement on its left. */
+  /** Returns true when a replacement ends where its last byte changes what is found: the text from there must be searched again. */
   #releaseSettled(to: number, end: number): boolean {
     let settledTo = Math.min(this.#findings.openAt, to);
-    for (const span of this.#findings.spans()) {
+    const spans = this.#findings.spans();
+    for (const [index, span] of spans.entries()) {
       if (span.from >= settledTo) break;
       if (span.end > settledTo) {
         settledTo = span.from;
@@ -192,23 +202,38 @@ export class StreamRedactor implements Redactor {
       if (this.#blocked) return false;
       if (last === undefined) continue;
       this.#bytes[span.end - 1] = last;
-      if (span.end < end && this.#mayReadLeftOf(span.end, end)) return true;
+      const next = spans[index + 1];
+      const foundThere = next?.from === span.end ? next.findings : [];
+      if (span.end < end && this.#changesAt(span.end, settledTo, end, foundThere)) return true;
     }
     this.#releaseVerbatim(settledTo);
     return false;
   }
 
-  #mayReadLeftOf(at: number, end: number): boolean {
-    return this.#options.sources.some((source) => source.mayReadLeftOf(this.#bytes, at, end));
+  /** Whether the byte before `at`, which is now the last one of a replacement, changes what is found at `at`. */
+  #changesAt(at: number, settledTo: number, end: number, foundThere: readonly Finding[]): boolean {
+    const sources = this.#options.sources.filter((source) => source.mayReadLeftOf(this.#bytes, at, end));
+    if (sources.length === 0) return false;
+    // What may be open there is decided by a search of all that follows.
+    if (at >= settledTo) return true;
+    this.#view.look(at, at + 1, end, this.#view.complete, this.#leftFrom);
+    this.#view.collectSpots(this.#options.pairs());
+    this.#again.clear();
+    for (const source of sources) this.#again.search(source, this.#view);
+    if (this.#again.openAt <= at) return true;
+    const before = foundThere.filter(
+      ({ from, source }) => from === at && source !== undefined && sources.includes(source),
+    );
+    return !this.#again.areSame(before);
   }
 
   /** Returns the last byte of the replacement if the span ends with one. */
   #releaseSpan(span: Span): number | undefined {
     let last: number | undefined;
     for (const place of placesOf(span)) {
-      const start = place[0]!.start;
-      const end = place.reduce((most, finding) => Math.max(most, finding.end), 0);
       const finding = strongest(place);
+      const start = place[0]!.start;
+      const end = place.length === 1 ? finding.end : place.reduce((most, { end }) => Math.max(most, end), 0);
       this.#releaseVerbatim(start);
       this.#count(finding.rule);
       if (finding.rule.strategy === 'block') {
@@ -220,7 +245,7 @@ export class StreamRedactor implements Redactor {
       const replacement = mayShow
         ? replacementOf(finding.rule, this.#bytes.subarray(finding.start, finding.end), this.#options.hashKey)
         : redacted(finding.rule);
-      this.#released.push(replacement);
+      this.#release(replacement);
       this.#at = end;
       last = end === span.end ? replacement.at(-1) : undefined;
     }
@@ -230,8 +255,12 @@ export class StreamRedactor implements Redactor {
 
   #releaseVerbatim(to: number): void {
     if (to <= this.#at) return;
-    this.#released.push(Buffer.from(this.#bytes.subarray(this.#at, to)));
+    this.#released.add(this.#bytes, this.#at, to, this.#end - to);
     this.#at = to;
+  }
+
+  #release(replacement: Buffer): void {
+    this.#released.add(replacement, 0, replacement.length, this.#end - this.#at);
   }
 
   /** As much is held as may be, and none of it is settled: replaces all of it (REDACTION-3). */
@@ -245,7 +274,7 @@ export class StreamRedactor implements Redactor {
       return;
     }
     const replacement = redacted(rule);
-    this.#released.push(replacement);
+    this.#release(replacement);
     this.#at = end;
     this.#bytes[end - 1] = replacement.at(-1)!;
   }
@@ -258,4 +287,9 @@ export class StreamRedactor implements Redactor {
     this.#blocked = { type, reason };
     this.#at = this.#end;
   }
+}
+
+/** Of its own memory and of an even length, so that it can be read two bytes at a time. */
+function evenBuffer(bytes: number): Buffer {
+  return Buffer.allocUnsafeSlow(bytes + (bytes & 1));
 }

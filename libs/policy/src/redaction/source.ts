@@ -1,3 +1,5 @@
+import type { PairTable, Spots } from './spots.ts';
+
 /** How the findings of one type are replaced. Where findings overlap, the rule with the lowest rank names the replacement. */
 export interface Rule {
   type: string;
@@ -17,6 +19,12 @@ export interface View {
   complete: boolean;
   /** Where the released text before `from` begins. Equal to `from` at the beginning of a stream. */
   leftFrom: number;
+  /** Another number for each scan, also of other redactors. */
+  scan: number;
+  /** The places of the pairs of bytes that the sources have marked, up to 256 bytes after `to`. */
+  spots: Spots;
+  /** The bytes [start, end) as a string of latin1. */
+  latin1(start: number, end: number): string;
 }
 
 /** Collects the findings of all sources. Positions are offsets in `View.bytes`. */
@@ -36,6 +44,8 @@ export interface Findings {
  * byte before it. So a search can restart at any byte that no finding and no open start spans.
  */
 export interface Source {
+  /** Marks the pairs of bytes that lead to its matches. Without it the source reads the whole text. */
+  mark?(pairs: PairTable): void;
   scan(view: View, findings: Findings): void;
   /** Whether a match that depends on the byte before `at` may start at `at`. The text is known up to `end`. */
   mayReadLeftOf(bytes: Buffer, at: number, end: number): boolean;

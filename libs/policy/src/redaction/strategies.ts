@@ -9,9 +9,16 @@ export function replacementOf(rule: Rule, found: Uint8Array, hashKey: Uint8Array
 }
 
 /** A replacement that shows nothing of the finding. */
-export function redacted({ type }: Rule): Buffer {
-  return Buffer.from(`[REDACTED_${type.toUpperCase()}]`);
+export function redacted(rule: Rule): Buffer {
+  let replacement = REDACTED.get(rule);
+  if (replacement === undefined) {
+    replacement = Buffer.from(`[REDACTED_${rule.type.toUpperCase()}]`);
+    REDACTED.set(rule, replacement);
+  }
+  return replacement;
 }
+
+const REDACTED = new WeakMap<Rule, Buffer>();
 
 /** Keyed, so that a card number cannot be recovered by hashing every possible one. */
 function shortHash(found: Uint8Array, hashKey: Uint8Array): string {

@@ -7,6 +7,7 @@ const NUMBER = byteSet('0-9 -');
 const LEAST_DIGITS = 13;
 const MOST_DIGITS = 19;
 const STRIDE = 12;
+const ZERO = 0x30;
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 const DOT = 0x2e;
@@ -28,7 +29,7 @@ export function creditCards(rule: Rule): Source {
       // A card that begins before `to` begins with a digit before `to`.
       const limit = Math.min(view.end, view.to + STRIDE);
       for (let at = view.from; at < view.to; ) {
-        const digit = nextDigit(view.bytes, at, limit);
+        const digit = nextDigit(view.bytes, at + STRIDE - 1, limit);
         const start = runStart(view.bytes, digit, at, NUMBER);
         at = scanNumbers(rule, view, start, findings);
         if (digit >= limit) return;
@@ -40,7 +41,7 @@ export function creditCards(rule: Rule): Source {
 
 /**
  * The offset of a digit of the next card, or `limit`. A card has at least 13 characters, and at least one of two neighbours is
- * a digit. So it is enough to read two of every twelve characters.
+ * a digit. So it is enough to read two of every twelve characters, from the last two that all possible cards contain.
  */
 function nextDigit(bytes: Uint8Array, from: number, limit: number): number {
   for (let at = from; at < limit; at += STRIDE) {
@@ -50,18 +51,18 @@ function nextDigit(bytes: Uint8Array, from: number, limit: number): number {
   return limit;
 }
 
-/** Reports the cards among the numbers that follow each other from `from` on. Returns their end. */
+/** Reports the cards among the numbers that follow each other from `from` on. Returns where the next one may begin. */
 function scanNumbers(rule: Rule, view: View, from: number, findings: Findings): number {
   const { bytes, to, end } = view;
-  let at = from;
   const runOut = runEnd(bytes, from, end, NUMBER);
-  if (runOut < end && !hasDigits(bytes, from, runOut, LEAST_DIGITS)) return runOut + 1;
-  while (at < to && NUMBER[bytes[at]!] === 1) {
+  const last = runOut < end ? lastStart(bytes, from, runOut) : end - 1;
+  let at = from;
+  while (at < to && at <= last) {
     if (DIGITS[bytes[at]!] === 0) {
       at += 1;
       continue;
     }
-    const groups = NOT_AFTER[bytes[at - 1]!] === 1 ? [] : readGroups(view, at);
+    const groups = NOT_AFTER[bytes[at - 1]!] === 1 ? 0 : readGroups(view, at);
     if (groups === 'open') {
       findings.open(rule, at);
       return end;
@@ -70,33 +71,40 @@ function scanNumbers(rule: Rule, view: View, from: number, findings: Findings): 
     if (cardEnd !== undefined) findings.found(rule, at, at, cardEnd);
     at = cardEnd ?? runEnd(bytes, at, end, ALPHANUMERICS);
   }
-  return Math.max(at, from + 1);
+  return Math.max(at, runOut + 1);
 }
 
-function hasDigits(bytes: Uint8Array, from: number, to: number, wanted: number): boolean {
-  let missing = wanted;
-  for (let at = from; at < to && missing > 0; at += 1) missing -= DIGITS[bytes[at]!]!;
-  return missing <= 0;
+/** The last offset from which on there are enough digits for a card, or `from - 1`. */
+function lastStart(bytes: Uint8Array, from: number, to: number): number {
+  let missing = LEAST_DIGITS;
+  let at = to;
+  while (missing > 0 && at - from >= missing) {
+    at -= 1;
+    missing -= DIGITS[bytes[at]!]!;
+  }
+  return missing > 0 ? from - 1 : at;
 }
 
-interface Group {
-  digits: number;
-  end: number;
-}
+/** The groups that were read last: scans are synchronous. */
+const MOST_GROUPS = 6;
+const GROUP_DIGITS = new Int32Array(MOST_GROUPS);
+const GROUP_ENDS = new Int32Array(MOST_GROUPS);
 
-/** Runs of digits with the same separator between them, as many as are needed to decide. */
-function readGroups({ bytes, end, complete }: View, from: number): Group[] | 'open' {
-  const groups: Group[] = [];
+/** Reads runs of digits with the same separator between them, as many as are needed to decide. Returns their number. */
+function readGroups({ bytes, end, complete }: View, from: number): number | 'open' {
+  let groups = 0;
   let separator: number | undefined;
   let at = from;
-  for (let digits = 0; digits <= MOST_DIGITS && groups.length < 6; ) {
+  for (let digits = 0; digits <= MOST_DIGITS && groups < MOST_GROUPS; ) {
     const start = at;
     while (at < end && at - start <= MOST_DIGITS && DIGITS[bytes[at]!] === 1) at += 1;
     if (at === start) break;
     // Whether digits follow a full stop or a separator is known only from the byte after it.
     if (at + 1 >= end && !complete) return 'open';
     digits += at - start;
-    groups.push({ digits: at - start, end: at });
+    GROUP_DIGITS[groups] = at - start;
+    GROUP_ENDS[groups] = at;
+    groups += 1;
     const next = at < end ? bytes[at]! : 0;
     if (next !== (separator ?? (next === HYPHEN ? HYPHEN : SPACE))) break;
     separator = next;
@@ -105,34 +113,39 @@ function readGroups({ bytes, end, complete }: View, from: number): Group[] | 'op
   return groups;
 }
 
-function endOfCard(view: View, at: number, groups: readonly Group[]): number | undefined {
-  const candidates = GROUPINGS.filter((grouping) =>
-    grouping.every((digits, index) => groups[index]?.digits === digits),
-  );
-  const ends = candidates.map((grouping) => groups[grouping.length - 1]!.end);
-  if (groups[0] && isCardLength(groups[0].digits)) ends.push(groups[0].end);
-  return ends.find((end) => isCard(view, at, end));
+function endOfCard(view: View, at: number, groups: number): number | undefined {
+  if (groups === 0) return undefined;
+  for (const grouping of GROUPINGS) {
+    if (!isGroupedAs(grouping, groups)) continue;
+    const end = GROUP_ENDS[grouping.length - 1]!;
+    if (isCard(view, at, end)) return end;
+  }
+  const digits = GROUP_DIGITS[0]!;
+  const isWhole = digits >= LEAST_DIGITS && digits <= MOST_DIGITS && isCard(view, at, GROUP_ENDS[0]!);
+  return isWhole ? GROUP_ENDS[0] : undefined;
 }
 
-function isCardLength(digits: number): boolean {
-  return digits >= LEAST_DIGITS && digits <= MOST_DIGITS;
+function isGroupedAs(grouping: readonly number[], groups: number): boolean {
+  if (grouping.length > groups) return false;
+  for (let index = 0; index < grouping.length; index += 1) if (GROUP_DIGITS[index] !== grouping[index]) return false;
+  return true;
 }
 
 function isCard({ bytes, end: viewEnd }: View, at: number, end: number): boolean {
   const next = end < viewEnd ? bytes[end]! : SPACE;
   const afterNext = end + 1 < viewEnd ? bytes[end + 1]! : SPACE;
   if (WORD[next] === 1 || ((next === DOT || next === HYPHEN) && DIGITS[afterNext] === 1)) return false;
-  const digits = [...bytes.subarray(at, end)].filter((byte) => DIGITS[byte] === 1).map((byte) => byte - 0x30);
+  let digits = 0;
+  let sum = 0;
+  for (let index = end - 1; index >= at; index -= 1) {
+    if (DIGITS[bytes[index]!] === 0) continue;
+    const digit = bytes[index]! - ZERO;
+    digits += 1;
+    // Luhn's checksum: every second digit from the end is doubled, and the digits of the result are added.
+    sum += digits % 2 === 1 ? digit : digit > 4 ? 2 * digit - 9 : 2 * digit;
+  }
   // Numbers of 16 digits may begin with any digit but 0. Those of other lengths are mostly timestamps.
-  const first = digits[0]!;
-  const issued = digits.length === 16 ? first !== 0 : first >= 2 && first <= 6;
-  return issued && passesLuhn(digits);
-}
-
-function passesLuhn(digits: readonly number[]): boolean {
-  const sum = digits.reduceRight((total, digit, index) => {
-    const doubled = (digits.length - index) % 2 === 0 ? digit * 2 : digit;
-    return total + (doubled > 9 ? doubled - 9 : doubled);
-  }, 0);
-  return sum % 10 === 0;
+  const first = bytes[at]! - ZERO;
+  const issued = digits === 16 ? first !== 0 : first >= 2 && first <= 6;
+  return issued && sum % 10 === 0;
 }

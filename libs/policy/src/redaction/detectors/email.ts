@@ -1,5 +1,6 @@
-import { ALPHANUMERICS, byteSet, indexOfByte, LETTERS, runEnd, runStart } from '../bytes.ts';
-import type { Rule, Source, View } from '../source.ts';
+import { ALPHANUMERICS, ANY, byteSet, LETTERS, runEnd, runStart } from '../bytes.ts';
+import type { Findings, Rule, Source, View } from '../source.ts';
+import { SPOT } from '../spots.ts';
 
 const LOCAL = byteSet('A-Za-z0-9._%+-');
 const LOCAL_FIRST = byteSet('A-Za-z0-9_');
@@ -10,28 +11,24 @@ const MOST_LOCAL = 64;
 const MOST_DOMAIN = 255;
 const AT = 0x40;
 const HYPHEN = 0x2d;
+const AT_SIGN = byteSet('@');
 
 /** name@host.tld. Characters that are not ASCII end an address, so it is found next to CJK text too. */
 export function emails(rule: Rule): Source {
   return {
+    mark(pairs) {
+      pairs.addAll(AT_SIGN, ANY, SPOT.email);
+      pairs.addAll(ANY, AT_SIGN, SPOT.email);
+    },
     scan(view, findings) {
-      const { bytes, to, end } = view;
+      const { bytes, from, to, end, spots } = view;
       const lastAt = Math.min(end, to + MOST_LOCAL + 1);
-      for (
-        let at = indexOfByte(bytes, AT, view.from, lastAt);
-        at < lastAt;
-        at = indexOfByte(bytes, AT, at + 1, lastAt)
-      ) {
-        const start = localStart(view, at);
-        if (start === at || start >= to) continue;
-        const domainMost = Math.min(end, at + 1 + MOST_DOMAIN);
-        const domainRun = runEnd(bytes, at + 1, domainMost, DOMAIN);
-        if (domainRun === end && !view.complete) {
-          findings.open(rule, start);
-          return;
+      for (let index = spots.next(0, SPOT.email); index < spots.count; index = spots.next(index + 1, SPOT.email)) {
+        const first = Math.max(from, spots.at[index]!);
+        const last = Math.min(lastAt, spots.at[index]! + 2);
+        for (let at = first; at < last; at += 1) {
+          if (bytes[at] === AT && judge(rule, view, at, findings) === 'open') return;
         }
-        const domainEnd = endOfDomain(bytes, at + 1, domainRun);
-        if (domainEnd !== undefined) findings.found(rule, start, start, domainEnd);
       }
       if (view.complete) return;
       const start = localStart(view, end);
@@ -39,6 +36,21 @@ export function emails(rule: Rule): Source {
     },
     mayReadLeftOf: () => false,
   };
+}
+
+function judge(rule: Rule, view: View, at: number, findings: Findings): 'open' | undefined {
+  const { bytes, to, end } = view;
+  const start = localStart(view, at);
+  if (start === at || start >= to) return undefined;
+  const domainMost = Math.min(end, at + 1 + MOST_DOMAIN);
+  const domainRun = runEnd(bytes, at + 1, domainMost, DOMAIN);
+  if (domainRun === end && !view.complete) {
+    findings.open(rule, start);
+    return 'open';
+  }
+  const domainEnd = endOfDomain(bytes, at + 1, domainRun);
+  if (domainEnd !== undefined) findings.found(rule, start, start, domainEnd);
+  return undefined;
 }
 
 /** The beginning of the local part that ends at `end`, or `end` if there is none. */

@@ -1,5 +1,6 @@
-import { byteSet, DIGITS, HEX, indexOfByte, runEnd, runStart, WORD } from '../bytes.ts';
+import { byteSet, DIGITS, HEX, runEnd, runStart, WORD } from '../bytes.ts';
 import type { Findings, Rule, Source, View } from '../source.ts';
+import { SPOT } from '../spots.ts';
 
 const NOT_AFTER_V4 = byteSet('A-Za-z0-9_.');
 const NOT_AFTER_V6 = byteSet('A-Za-z0-9_.:');
@@ -12,56 +13,68 @@ const LEAST_V4 = 7;
 const LEAST_WHOLE_V6 = 15;
 const DOT = 0x2e;
 const COLON = 0x3a;
+const ZERO = 0x30;
+const DOTS = byteSet('.');
+const COLONS = byteSet(':');
 
 /** IPv4 with four octets, and IPv6 in every form. Times, MAC addresses, versions of five parts and C++ names are not found. */
 export function ipAddresses(rule: Rule): Source {
   return {
+    /** The first dot is between two digits. The first colon is before a digit of hex, or another colon. */
+    mark(pairs) {
+      pairs.addAll(DIGITS, DOTS, SPOT.ip);
+      pairs.addAll(DOTS, DIGITS, SPOT.ip);
+      pairs.addAll(HEX, COLONS, SPOT.ip);
+      pairs.addAll(COLONS, V6_FIRST, SPOT.ip);
+    },
     scan(view, findings) {
-      scanV4(rule, view, findings);
-      scanV6(rule, view, findings);
+      const { bytes, spots } = view;
+      for (let index = spots.next(0, SPOT.ip); index < spots.count; index = spots.next(index + 1, SPOT.ip)) {
+        const at = spots.at[index]!;
+        const byte = bytes[at];
+        const next = bytes[at + 1];
+        if (byte === DOT) judgeV4(rule, view, at, findings);
+        else if (next === DOT) judgeV4(rule, view, at + 1, findings);
+        else if (byte === COLON) {
+          // An address that begins with `::` at an odd offset: only its second colon is in a pair that is marked.
+          if (bytes[at - 1] === COLON && HEX[bytes[at - 2]!] !== 1) judgeV6(rule, view, at - 1, findings);
+          judgeV6(rule, view, at, findings);
+        } else if (next === COLON) judgeV6(rule, view, at + 1, findings);
+      }
       if (!view.complete) openAtEnd(rule, view, findings);
     },
-    mayReadLeftOf: (bytes, at) => V6_FIRST[bytes[at]!] === 1,
+    mayReadLeftOf(bytes, at, end) {
+      const digits = runEnd(bytes, at, Math.min(end, at + 3), DIGITS);
+      const hex = runEnd(bytes, at, Math.min(end, at + 4), HEX);
+      return digits === end || hex === end || (digits > at && bytes[digits] === DOT) || bytes[hex] === COLON;
+    },
   };
 }
 
-function scanV4(rule: Rule, view: View, findings: Findings): void {
+function judgeV4(rule: Rule, view: View, dot: number, findings: Findings): void {
   const { bytes, from, to, end } = view;
-  const lastDot = Math.min(end, to + 4);
-  for (
-    let dot = indexOfByte(bytes, DOT, from + 1, lastDot);
-    dot < lastDot;
-    dot = indexOfByte(bytes, DOT, dot + 1, lastDot)
-  ) {
-    if (DIGITS[bytes[dot - 1]!] === 0) continue;
-    const start = runStart(bytes, dot, Math.max(from, dot - 3), DIGITS);
-    if (start >= to || NOT_AFTER_V4[bytes[start - 1]!] === 1) continue;
-    const run = runEnd(bytes, start, Math.min(end, start + 16), V4);
-    if (run === end && !view.complete) continue;
-    const last = bytes[run - 1] === DOT ? run - 1 : run;
-    if (run - start > 15 + (run - last) || WORD[byteAt(view, last)] === 1) continue;
-    if (last - start < LEAST_V4) continue;
-    if (isV4(bytes.toString('latin1', start, last))) findings.found(rule, start, start, last);
-  }
+  if (dot <= from || dot >= Math.min(end, to + 4) || DIGITS[bytes[dot - 1]!] === 0) return;
+  const start = runStart(bytes, dot, Math.max(from, dot - 3), DIGITS);
+  if (start >= to || NOT_AFTER_V4[bytes[start - 1]!] === 1) return;
+  const run = runEnd(bytes, start, Math.min(end, start + 16), V4);
+  if (run === end && !view.complete) return;
+  const last = bytes[run - 1] === DOT ? run - 1 : run;
+  if (run - start > 15 + (run - last) || WORD[byteAt(view, last)] === 1) return;
+  if (last - start < LEAST_V4) return;
+  if (isV4(bytes, start, last)) findings.found(rule, start, start, last);
 }
 
-function scanV6(rule: Rule, view: View, findings: Findings): void {
+function judgeV6(rule: Rule, view: View, colon: number, findings: Findings): void {
   const { bytes, from, to, end } = view;
-  const lastColon = Math.min(end, to + 5);
-  for (
-    let colon = indexOfByte(bytes, COLON, from, lastColon);
-    colon < lastColon;
-    colon = indexOfByte(bytes, COLON, colon + 1, lastColon)
-  ) {
-    const start = runStart(bytes, colon, Math.max(from, colon - 4), HEX);
-    if (start >= to || NOT_AFTER_V6[bytes[start - 1]!] === 1) continue;
-    const run = runEnd(bytes, start, Math.min(end, start + MOST_V6 + 1), V6);
-    if (run === end && !view.complete) continue;
-    const last = trimPunctuation(bytes, start, run);
-    if (last - start > MOST_V6 || WORD[byteAt(view, last)] === 1) continue;
-    if (last - start < LEAST_WHOLE_V6 && !hasDoubleColon(bytes, start, last)) continue;
-    if (isV6(bytes.toString('latin1', start, last))) findings.found(rule, start, start, last);
-  }
+  if (colon < from || colon >= Math.min(end, to + 5)) return;
+  const start = runStart(bytes, colon, Math.max(from, colon - 4), HEX);
+  if (start >= to || NOT_AFTER_V6[bytes[start - 1]!] === 1) return;
+  const run = runEnd(bytes, start, Math.min(end, start + MOST_V6 + 1), V6);
+  if (run === end && !view.complete) return;
+  const last = trimPunctuation(bytes, start, run);
+  if (last - start > MOST_V6 || WORD[byteAt(view, last)] === 1) return;
+  if (last - start < LEAST_WHOLE_V6 && !hasDoubleColon(bytes, start, last)) return;
+  if (isV6(bytes, start, last)) findings.found(rule, start, start, last);
 }
 
 function hasDoubleColon(bytes: Uint8Array, from: number, to: number): boolean {
@@ -90,22 +103,50 @@ function openAtEnd(rule: Rule, { bytes, from, to, end }: View, findings: Finding
   }
 }
 
-function isV4(text: string): boolean {
-  const octets = text.split('.');
-  return octets.length === 4 && octets.every((octet) => /^(?:0|[1-9][0-9]{0,2})$/.test(octet) && Number(octet) <= 255);
+/** Four numbers of at most 255, without leading zeros. */
+function isV4(bytes: Uint8Array, from: number, to: number): boolean {
+  let at = from;
+  for (let octet = 0; octet < 4; octet += 1) {
+    const start = at;
+    let number = 0;
+    for (; at < to && at - start < 4 && DIGITS[bytes[at]!] === 1; at += 1) number = number * 10 + bytes[at]! - ZERO;
+    if (at === start || number > 255 || (bytes[start] === ZERO && at > start + 1)) return false;
+    if (octet < 3 && (at >= to || bytes[at] !== DOT)) return false;
+    at += octet < 3 ? 1 : 0;
+  }
+  return at === to;
 }
 
-function isV6(text: string): boolean {
+/** Groups of up to four digits of hex, at most one `::`, and perhaps an address of IPv4 at the end. */
+function isV6(bytes: Uint8Array, from: number, to: number): boolean {
   // A C++ name such as `a::b` has the form of an address, but no digit.
-  if (!/[0-9]/.test(text)) return false;
-  const halves = text.split('::');
-  if (halves.length > 2) return false;
-  const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')));
-  const last = groups.at(-1) ?? '';
-  const dotted = last.includes('.');
-  if (dotted && (!isV4(last) || text.endsWith('::'))) return false;
-  const hextets = dotted ? groups.slice(0, -1) : groups;
-  if (!hextets.every((hextet) => /^[0-9A-Fa-f]{1,4}$/.test(hextet))) return false;
-  const length = hextets.length + (dotted ? 2 : 0);
-  return halves.length === 2 ? length <= 7 : length === 8;
+  if (!hasDigit(bytes, from, to)) return false;
+  const beginsWithGap = isDoubleColon(bytes, from, to);
+  let hasGap = beginsWithGap;
+  let groups = 0;
+  for (let at = beginsWithGap ? from + 2 : from; at < to; ) {
+    const end = runEnd(bytes, at, to, HEX);
+    if (bytes[end] === DOT && end < to) return isV4(bytes, at, to) && isWhole(groups + 2, hasGap);
+    if (end === at || end - at > 4) return false;
+    groups += 1;
+    if (end === to) break;
+    const isGap = isDoubleColon(bytes, end, to);
+    if (isGap ? hasGap : bytes[end] !== COLON || end + 1 === to) return false;
+    hasGap ||= isGap;
+    at = end + (isGap ? 2 : 1);
+  }
+  return isWhole(groups, hasGap);
+}
+
+function isWhole(groups: number, hasGap: boolean): boolean {
+  return hasGap ? groups <= 7 : groups === 8;
+}
+
+function isDoubleColon(bytes: Uint8Array, at: number, to: number): boolean {
+  return at + 1 < to && bytes[at] === COLON && bytes[at + 1] === COLON;
+}
+
+function hasDigit(bytes: Uint8Array, from: number, to: number): boolean {
+  for (let at = from; at < to; at += 1) if (DIGITS[bytes[at]!] === 1) return true;
+  return false;
 }

@@ -1,42 +1,42 @@
-import { byteSet, HEX, indexOfByte, runStart } from '../bytes.ts';
-import type { Rule, Source, View } from '../source.ts';
+import { byteSet, HEX, runStart } from '../bytes.ts';
+import type { Findings, Rule, Source, View } from '../source.ts';
+import { SPOT } from '../spots.ts';
 
 const NOT_AFTER = byteSet('A-Za-z0-9_:-');
 const PART = byteSet('0-9A-Fa-f:-');
-const COLON = 0x3a;
-const HYPHEN = 0x2d;
+const SEPARATOR = byteSet(':-');
 const LENGTH = 17;
 
 /** Six pairs of hex digits with the same separator. Parts of a longer fingerprint are not found. */
 export function macAddresses(rule: Rule): Source {
   return {
+    /** Of the first two separators one is at an odd offset: the second byte of its pair. */
+    mark: (pairs) => pairs.addAll(HEX, SEPARATOR, SPOT.mac),
     scan(view, findings) {
-      const { bytes, from, to, end } = view;
-      for (const separator of [COLON, HYPHEN]) {
-        const last = Math.min(end, to + 2);
-        for (
-          let at = indexOfByte(bytes, separator, from + 2, last);
-          at < last;
-          at = indexOfByte(bytes, separator, at + 1, last)
-        ) {
-          const start = at - 2;
-          if (NOT_AFTER[bytes[start - 1]!] === 1 || !isMac(bytes, start, end, separator)) continue;
-          // The byte after it tells whether it is part of a longer fingerprint. openAtEnd reports shorter text as open.
-          if (start + LENGTH < end || view.complete) {
-            if (start + LENGTH === end || NOT_AFTER[bytes[start + LENGTH]!] === 0) {
-              findings.found(rule, start, start, start + LENGTH);
-            }
-          }
-        }
+      const { bytes, spots } = view;
+      for (let index = spots.next(0, SPOT.mac); index < spots.count; index = spots.next(index + 1, SPOT.mac)) {
+        const at = spots.at[index]! + 1;
+        if (bytes[at + 3] !== bytes[at]) continue;
+        judge(rule, view, at - 5, findings);
+        judge(rule, view, at - 2, findings);
       }
       if (!view.complete) openAtEnd(view, (at) => findings.open(rule, at));
     },
-    mayReadLeftOf: (bytes, at) => HEX[bytes[at]!] === 1,
+    mayReadLeftOf: (bytes, at, end) => isBeginning(bytes, at, Math.min(end, at + 3)),
   };
 }
 
-function isMac(bytes: Uint8Array, start: number, end: number, separator: number): boolean {
-  if (start + LENGTH > end) return false;
+function judge(rule: Rule, { bytes, from, to, end, complete }: View, start: number, findings: Findings): void {
+  if (start < from || start >= to || NOT_AFTER[bytes[start - 1]!] === 1 || !isMac(bytes, start, end)) return;
+  // The byte after it tells whether it is part of a longer fingerprint. openAtEnd reports shorter text as open.
+  const after = start + LENGTH;
+  if (after === end ? !complete : NOT_AFTER[bytes[after]!] === 1) return;
+  findings.found(rule, start, start, after);
+}
+
+function isMac(bytes: Uint8Array, start: number, end: number): boolean {
+  const separator = bytes[start + 2]!;
+  if (start + LENGTH > end || SEPARATOR[separator] === 0) return false;
   for (let index = 0; index < LENGTH; index += 1) {
     const byte = bytes[start + index]!;
     if (index % 3 === 2 ? byte !== separator : HEX[byte] === 0) return false;

@@ -1,7 +1,9 @@
-import { ALPHANUMERICS, byteSet, indexOfByte, LETTERS, runEnd, runStart } from '../bytes.ts';
+import { ALPHANUMERICS, ANY, byteSet, indexOfByte, LETTERS, runEnd, runStart } from '../bytes.ts';
+import { KnownRun } from '../known-run.ts';
 import type { Findings, Rule, Source, View } from '../source.ts';
+import { SPOT } from '../spots.ts';
 
-const SCHEMES = new Set(['http', 'https', 'ftp', 'ftps', 'ws', 'wss']);
+const SCHEMES = codesOf('http https ftp ftps ws wss');
 const SCHEME_CHARS = byteSet('A-Za-z');
 const MOST_SCHEME = 6;
 const HOST = byteSet('A-Za-z0-9.-');
@@ -9,66 +11,121 @@ const MOST_HOST = 253;
 const NOT_BEFORE_HOST = byteSet('A-Za-z0-9_.@/:%-');
 /** The characters of RFC 3986. An address ends at blanks, quotes, angle brackets and characters that are not ASCII. */
 const URL_CHARS = byteSet(String.raw`A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%`);
+/** However many addresses begin in one run of these characters, it is read once. */
+const URL_RUN = new KnownRun(URL_CHARS);
 const TRAILING = byteSet(`.,;:!?'*`);
-const OPENING = new Map([
-  [0x29, 0x28],
-  [0x5d, 0x5b],
-]);
+const [OPENING_ROUND, CLOSING_ROUND, OPENING_SQUARE, CLOSING_SQUARE] = [0x28, 0x29, 0x5b, 0x5d];
 const MOST_URL = 8192;
 const COLON = 0x3a;
 const SLASH = 0x2f;
 const W = 0x77;
+const DOT = 0x2e;
+const SLASHES = byteSet('/');
 /** Top-level domains that tell an address without a scheme from a path. Country codes that are also file extensions are left out. */
-const TOP_LEVELS = new Set(
-  'com org net io dev app info biz edu gov mil int ai co uk de fr nl eu us ca au jp cn in br ru ch at be se no fi dk pl es it cz cloud tech online site xyz'.split(
-    ' ',
-  ),
+const TOP_LEVELS = codesOf(
+  'com org net io dev app info biz edu gov mil int ai co uk de fr nl eu us ca au jp cn in br ru ch at be se no fi dk pl es it cz cloud tech online site xyz',
 );
+const MOST_TOP_LEVEL = 6;
 
 /** http(s), ftp and ws addresses. Without a scheme: those that begin with `www.`, and hosts with a path. */
 export function urls(rule: Rule): Source {
   return {
+    /** Of `://` and `www.` the first two bytes, and the next two; a slash after a letter as the first byte, and as the second. */
+    mark(pairs) {
+      pairs.add(COLON, SLASH, SPOT.url);
+      pairs.addAll(LETTERS, SLASHES, SPOT.url);
+      pairs.addAll(SLASHES, ANY, SPOT.url);
+      pairs.add(W, W, SPOT.url);
+    },
     scan(view, findings) {
-      scanSchemes(rule, view, findings);
-      scanHosts(rule, view, findings);
+      const { spots } = view;
+      const search = new Search(rule, view, findings);
+      for (let index = spots.next(0, SPOT.url); index < spots.count; index = spots.next(index + 1, SPOT.url))
+        search.look(spots.at[index]!);
       if (!view.complete) openAtEnd(rule, view, findings);
     },
-    mayReadLeftOf: (bytes, at) => ALPHANUMERICS[bytes[at]!] === 1,
+    mayReadLeftOf(bytes, at, end) {
+      if (ALPHANUMERICS[bytes[at]!] === 0) return false;
+      const host = runEnd(bytes, at, Math.min(end, at + MOST_HOST + 1), HOST);
+      return host === end || bytes[host] === COLON || bytes[host] === SLASH || bytes[at] === W;
+    },
   };
 }
 
-function scanSchemes(rule: Rule, view: View, findings: Findings): void {
-  const { bytes, from, to, end } = view;
-  const last = Math.min(end, to + MOST_SCHEME);
-  for (let at = indexOfByte(bytes, COLON, from, last); at < last; at = indexOfByte(bytes, COLON, at + 1, last)) {
-    if (bytes[at + 1] !== SLASH || bytes[at + 2] !== SLASH || at + 3 > end) continue;
-    const start = runStart(bytes, at, Math.max(from, at - MOST_SCHEME), SCHEME_CHARS);
-    if (start >= to || ALPHANUMERICS[bytes[start - 1]!] === 1) continue;
-    if (!SCHEMES.has(bytes.toString('latin1', start, at).toLowerCase())) continue;
-    at = report(rule, view, start, at + 3, findings) - 1;
+/** One search of one view. */
+class Search {
+  readonly #rule: Rule;
+  readonly #view: View;
+  readonly #findings: Findings;
+  readonly #lastSlash: number;
+  /** The ends of the last addresses that began with a scheme, and with `www.`. */
+  #schemeEnd = 0;
+  #wwwEnd = 0;
+  constructor(rule: Rule, view: View, findings: Findings) {
+    const { bytes, to, end } = view;
+    this.#rule = rule;
+    this.#view = view;
+    this.#findings = findings;
+    // Of the slashes from `to` on only the first can end a host that begins before `to`.
+    this.#lastSlash = to >= end ? end : Math.min(end, indexOfByte(bytes, SLASH, to, Math.min(end, to + MOST_HOST)) + 1);
   }
-}
 
-/** Addresses without a scheme: `host/` or `www.host`. */
-function scanHosts(rule: Rule, view: View, findings: Findings): void {
-  const { bytes, from, to, end } = view;
-  // Of the slashes from `to` on only the first can end a host that begins before `to`.
-  const lastSlash = Math.min(end, indexOfByte(bytes, SLASH, to, Math.min(end, to + MOST_HOST)) + 1);
-  for (
-    let slash = indexOfByte(bytes, SLASH, from, lastSlash);
-    slash < lastSlash;
-    slash = indexOfByte(bytes, SLASH, slash + 1, lastSlash)
-  ) {
-    if (slash === from || LETTERS[bytes[slash - 1]!] === 0) continue;
-    const start = runStart(bytes, slash, Math.max(from, slash - MOST_HOST - 1), HOST);
-    if (start >= to || !isHostStart(bytes, start) || slash - start > MOST_HOST) continue;
-    const host = bytes.toString('latin1', start, slash).toLowerCase();
-    if (host.includes('.') && TOP_LEVELS.has(host.slice(host.lastIndexOf('.') + 1)))
-      report(rule, view, start, slash, findings);
+  /** Looks at the pair of bytes at `at`. */
+  look(at: number): void {
+    const { bytes } = this.#view;
+    const first = bytes[at];
+    const second = bytes[at + 1];
+    if (first === W && second === W) {
+      if (bytes[at - 1] === W) this.#lookAtWww(at - 1);
+      this.#lookAtWww(at);
+      return;
+    }
+    if (second === SLASH) {
+      if (first === COLON) this.#lookAtScheme(at);
+      else if (first === SLASH && bytes[at - 1] === COLON) this.#lookAtScheme(at - 1);
+      else if (LETTERS[first!] === 1) this.#lookAtHost(at + 1);
+    }
+    if (first === SLASH && LETTERS[bytes[at - 1]!] === 1) this.#lookAtHost(at);
   }
-  for (let at = indexOfByte(bytes, W, from, to); at < to; at = indexOfByte(bytes, W, at + 1, to)) {
-    if (!isHostStart(bytes, at) || at + 4 > end || bytes.toString('latin1', at, at + 4) !== 'www.') continue;
-    at = report(rule, view, at, at + 4, findings) - 1;
+
+  #lookAtScheme(at: number): void {
+    const { bytes, from, to, end } = this.#view;
+    if (at < Math.max(from, this.#schemeEnd) || at >= Math.min(end, to + MOST_SCHEME)) return;
+    if (bytes[at + 1] !== SLASH || bytes[at + 2] !== SLASH || at + 3 > end) return;
+    const start = runStart(bytes, at, Math.max(from, at - MOST_SCHEME), SCHEME_CHARS);
+    if (start >= to || ALPHANUMERICS[bytes[start - 1]!] === 1) return;
+    if (SCHEMES.has(codeOf(bytes, start, at))) this.#schemeEnd = this.#report(start, at + 3);
+  }
+
+  #lookAtWww(at: number): void {
+    const { bytes, from, to, end } = this.#view;
+    if (at < Math.max(from, this.#wwwEnd) || at >= to || at + 4 > end) return;
+    if (bytes[at + 2] !== W || bytes[at + 3] !== DOT || !isHostStart(bytes, at)) return;
+    this.#wwwEnd = this.#report(at, at + 4);
+  }
+
+  /** An address without a scheme: `host/`, where the slash is at `slash`. */
+  #lookAtHost(slash: number): void {
+    const { bytes, from, to } = this.#view;
+    if (slash <= from || slash >= this.#lastSlash) return;
+    const name = runStart(bytes, slash, Math.max(from, slash - MOST_TOP_LEVEL), LETTERS);
+    if (name <= from || bytes[name - 1] !== DOT || !TOP_LEVELS.has(codeOf(bytes, name, slash))) return;
+    const start = runStart(bytes, slash, Math.max(from, slash - MOST_HOST - 1), HOST);
+    if (start >= to || !isHostStart(bytes, start) || slash - start > MOST_HOST) return;
+    this.#report(start, slash);
+  }
+
+  /** Reports the address that begins at `start`. It must extend beyond `minimum`. Returns its end. */
+  #report(start: number, minimum: number): number {
+    const { bytes, end, complete } = this.#view;
+    const run = URL_RUN.end(this.#view, minimum, Math.min(end, start + MOST_URL));
+    if (run === end && !complete) {
+      this.#findings.open(this.#rule, start);
+      return end;
+    }
+    const last = trim(bytes, minimum, run);
+    if (last > minimum) this.#findings.found(this.#rule, start, start, last);
+    return last;
   }
 }
 
@@ -76,43 +133,42 @@ function isHostStart(bytes: Uint8Array, at: number): boolean {
   return ALPHANUMERICS[bytes[at]!] === 1 && NOT_BEFORE_HOST[bytes[at - 1]!] === 0;
 }
 
-/** Reports the address that begins at `start`. It must extend beyond `minimum`. Returns its end. */
-function report(
-  rule: Rule,
-  { bytes, end, complete }: View,
-  start: number,
-  minimum: number,
-  findings: Findings,
-): number {
-  const run = runEnd(bytes, minimum, Math.min(end, start + MOST_URL), URL_CHARS);
-  if (run === end && !complete) {
-    findings.open(rule, start);
-    return end;
-  }
-  const last = trim(bytes, minimum, run);
-  if (last > minimum) findings.found(rule, start, start, last);
-  return last;
-}
-
 /** A comma, a full stop or an unmatched closing bracket at the end belongs to the sentence around the address. */
-function trim(bytes: Buffer, from: number, end: number): number {
+function trim(bytes: Uint8Array, from: number, end: number): number {
   // For each kind of bracket: how many more are closed than opened.
-  const extra = new Map<number, number>();
+  let extra: Map<number, number> | undefined;
   let last = end;
   for (; last > from; last -= 1) {
     const byte = bytes[last - 1]!;
     if (TRAILING[byte] === 1) continue;
-    const opening = OPENING.get(byte);
-    if (opening === undefined) break;
-    const surplus = extra.get(byte) ?? unopened(bytes.toString('latin1', from, last), byte, opening);
+    if (byte !== CLOSING_ROUND && byte !== CLOSING_SQUARE) break;
+    const surplus = extra?.get(byte) ?? unopened(bytes, from, last, byte);
     if (surplus <= 0) break;
+    extra ??= new Map();
     extra.set(byte, surplus - 1);
   }
   return last;
 }
 
-function unopened(text: string, closing: number, opening: number): number {
-  return text.split(String.fromCharCode(closing)).length - text.split(String.fromCharCode(opening)).length;
+function unopened(bytes: Uint8Array, from: number, to: number, closing: number): number {
+  const opening = closing === CLOSING_ROUND ? OPENING_ROUND : OPENING_SQUARE;
+  let surplus = 0;
+  for (let at = from; at < to; at += 1) {
+    const byte = bytes[at];
+    surplus += (byte === closing ? 1 : 0) - (byte === opening ? 1 : 0);
+  }
+  return surplus;
+}
+
+/** A number for each word of at most six letters, in either case. */
+function codeOf(bytes: Uint8Array, from: number, to: number): number {
+  let code = 0;
+  for (let at = from; at < to; at += 1) code = (code << 5) | (bytes[at]! & 0x1f);
+  return code;
+}
+
+function codesOf(words: string): ReadonlySet<number> {
+  return new Set(words.split(' ').map((word) => codeOf(Buffer.from(word), 0, word.length)));
 }
 
 /** Reports as open a last word that may be a host, or a scheme with a part of `://`. */

@@ -1,11 +1,22 @@
 import type { Anchor } from '../anchor-scan.ts';
 import type { Findings, Rule, View } from '../source.ts';
 
-/** The ways in which one byte of a value may be written. A longer one comes before its own prefixes. */
-type Forms = (byte: number, isFirst: boolean) => readonly Buffer[];
+/** The ways in which one byte of a value may be written. */
+interface Written {
+  /** A longer one comes before its own prefixes. */
+  forms: readonly Buffer[];
+  /** Where the byte itself is, no other form begins. */
+  isItself: boolean;
+}
+
+/** For each byte. The first one of a value may have other forms than the later ones. */
+interface Forms {
+  first: readonly Written[];
+  later: readonly Written[];
+}
 
 /** Percent-encoding. Paths, queries, forms and names encode different sets of bytes; any mixture is found. */
-export const percentForms: Forms = byTable((byte) => {
+export const percentForms = byTable((byte) => {
   const character = Buffer.of(byte);
   const digits = byte.toString(16).padStart(2, '0');
   const encoded = [
@@ -19,7 +30,7 @@ export const percentForms: Forms = byTable((byte) => {
 });
 
 /** base64 and hex, in lines of any length. */
-export const wrappedForms: Forms = byTable((byte, isFirst) =>
+export const wrappedForms = byTable((byte, isFirst) =>
   isFirst ? [Buffer.of(byte)] : [Buffer.of(byte), Buffer.of(0x0a, byte), Buffer.of(0x0d, 0x0a, byte)],
 );
 
@@ -30,7 +41,7 @@ const HEX_SEPARATORS = [':', '-', ' 0x', ' ', ', 0x', ',0x', ',\n  0x', '\n  0x'
 export const SEPARATED_HEX_ANCHOR_BYTES = 5;
 
 /** Hex with something between the bytes, in either case. */
-export const separatedHexForms: Forms = byTable((byte, isFirst) => {
+export const separatedHexForms = byTable((byte, isFirst) => {
   const digits = byte.toString(16).padStart(2, '0');
   const cases = [...new Set([digits, digits.toUpperCase()])];
   const before = isFirst ? [''] : HEX_SEPARATORS;
@@ -52,7 +63,7 @@ const LETTER_ESCAPES: Record<number, string> = {
  * Escapes with a backslash, as shells, JSON, C, Go, Perl and Python write them. Each of them escapes another set of bytes. In
  * the locale C, bash writes every byte that is not ASCII as an octal number.
  */
-export const escapedForms: Forms = byTable((byte) => {
+export const escapedForms = byTable((byte) => {
   const character = Buffer.of(byte);
   if (isAlphanumeric(byte)) return [character];
   const hex = byte.toString(16).padStart(2, '0');
@@ -67,11 +78,15 @@ function isAlphanumeric(byte: number): boolean {
   return /[A-Za-z0-9]/.test(String.fromCharCode(byte));
 }
 
-function byTable(formsOf: Forms): Forms {
+function byTable(formsOf: (byte: number, isFirst: boolean) => readonly Buffer[]): Forms {
   const [first, later] = [true, false].map((isFirst) =>
-    Array.from({ length: 256 }, (_, byte) => formsOf(byte, isFirst)),
+    Array.from({ length: 256 }, (_, byte) => {
+      const forms = formsOf(byte, isFirst);
+      const there = forms.filter((form) => form[0] === byte);
+      return { forms, isItself: there.length === 1 && there[0]!.length === 1 };
+    }),
   );
-  return (byte, isFirst) => (isFirst ? first : later)![byte]!;
+  return { first: first!, later: later! };
 }
 
 /**
@@ -87,10 +102,17 @@ export function tolerantAnchors(rule: Rule, value: Buffer, forms: Forms, anchorB
   return beginningsOf(value, forms, anchorBytes).map((bytes) => ({ rule, bytes, judge }));
 }
 
-function matchEnd(value: Buffer, forms: Forms, view: View, from: number): number | 'open' | undefined {
+function matchEnd(value: Buffer, { first, later }: Forms, view: View, from: number): number | 'open' | undefined {
+  const { bytes, end } = view;
   let at = from;
   for (let index = 0; index < value.length; index += 1) {
-    const length = formLength(forms(value[index]!, index === 0), view, at);
+    const byte = value[index]!;
+    const { forms, isItself } = (index === 0 ? first : later)[byte]!;
+    if (isItself && at < end && bytes[at] === byte) {
+      at += 1;
+      continue;
+    }
+    const length = formLength(forms, view, at);
     if (length === 0) return undefined;
     if (length === 'open') return 'open';
     at += length;
@@ -112,10 +134,10 @@ function formLength(forms: readonly Buffer[], { bytes, end, complete }: View, at
 
 /** All ways to write the beginning, up to `most` bytes. Every way to write three bytes of the value has at least that many. */
 function beginningsOf(value: Buffer, forms: Forms, most: number): Buffer[] {
-  let beginnings: readonly Buffer[] = forms(value[0]!, true);
+  let beginnings = forms.first[value[0]!]!.forms;
   for (const byte of value.subarray(1, 3)) {
     beginnings = beginnings.flatMap((text) =>
-      text.length >= most ? [text] : forms(byte, false).map((form) => Buffer.concat([text, form])),
+      text.length >= most ? [text] : forms.later[byte]!.forms.map((form) => Buffer.concat([text, form])),
     );
   }
   const unique = new Map(beginnings.map((text) => [text.toString('latin1', 0, most), text.subarray(0, most)]));

@@ -1,6 +1,7 @@
 import type { Findings, Rule, View } from '../source.ts';
 
 export const PRIVATE_KEY_ANCHOR = '-----BEGIN ';
+const ANCHOR_BYTES = Buffer.from(PRIVATE_KEY_ANCHOR);
 
 const BEGIN = /^-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/;
 const END = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/;
@@ -16,7 +17,7 @@ const HEADER_LINE = /^[\s"'>|+]{0,40}(?:[A-Za-z-]{1,40}: .{0,200})?[\s"'+,;\\|]{
 /** A private key in PEM, from its first line to its last. Where the last is missing: as far as lines of a key follow. */
 export function judgePrivateKey(rule: Rule, view: View, at: number, findings: Findings): void {
   if (findings.covers(rule, at)) return;
-  const text = view.bytes.toString('latin1', at, Math.min(view.end, at + MOST_BEGIN_BYTES));
+  const text = view.latin1(at, Math.min(view.end, at + MOST_BEGIN_BYTES));
   const begin = BEGIN.exec(text);
   if (begin) {
     const end = findEnd(view, at, begin[0].length);
@@ -28,10 +29,11 @@ export function judgePrivateKey(rule: Rule, view: View, at: number, findings: Fi
 }
 
 /** The search ends where another key begins, so a flood of first lines takes linear time. */
-function findEnd({ bytes, end, complete }: View, at: number, bodyAt: number): number | 'open' | undefined {
-  const next = bytes.subarray(at + bodyAt, end).indexOf(PRIVATE_KEY_ANCHOR);
+function findEnd(view: View, at: number, bodyAt: number): number | 'open' | undefined {
+  const { bytes, end, complete } = view;
+  const next = bytes.subarray(at + bodyAt, end).indexOf(ANCHOR_BYTES);
   const last = next === -1 ? end : at + bodyAt + next;
-  return endOfKey(bytes.toString('latin1', at, last), bodyAt, complete || next !== -1);
+  return endOfKey(view.latin1(at, last), bodyAt, complete || next !== -1);
 }
 
 function endOfKey(text: string, bodyAt: number, complete: boolean): number | 'open' | undefined {
@@ -51,9 +53,12 @@ function endOfKey(text: string, bodyAt: number, complete: boolean): number | 'op
 
 function* linesFrom(text: string, from: number): Generator<{ at: number; text: string; ended: boolean }> {
   let at = from;
-  for (const end of text.slice(from).matchAll(LINE_END)) {
-    yield { at, text: text.slice(at, from + end.index), ended: true };
-    at = from + end.index + end[0].length;
+  for (;;) {
+    LINE_END.lastIndex = at;
+    const end = LINE_END.exec(text);
+    if (end === null) break;
+    yield { at, text: text.slice(at, end.index), ended: true };
+    at = end.index + end[0].length;
   }
   yield { at, text: text.slice(at), ended: false };
 }

@@ -1,6 +1,7 @@
 import { type Anchor, AnchorScan } from '../anchor-scan.ts';
-import { runEnd } from '../bytes.ts';
+import { KnownRun } from '../known-run.ts';
 import type { Findings, Rule, Source, View } from '../source.ts';
+import { SPOT } from '../spots.ts';
 import { CLOUDS } from './kinds/clouds.ts';
 import { CODE_HOSTS } from './kinds/code-hosts.ts';
 import { GENERAL } from './kinds/general.ts';
@@ -22,10 +23,10 @@ let shared: AnchorScan | undefined;
 export function tokens(given: ReadonlyMap<string, Rule>, others: 'too' | 'not'): Source[] {
   if (given.size === 0) {
     if (others === 'not') return [];
-    shared ??= new AnchorScan(anchorsOf(given, others));
+    shared ??= new AnchorScan(anchorsOf(given, others), SPOT.tokens);
     return [shared];
   }
-  return [new AnchorScan(anchorsOf(given, others))];
+  return [new AnchorScan(anchorsOf(given, others), SPOT.tokens)];
 }
 
 function anchorsOf(given: ReadonlyMap<string, Rule>, others: 'too' | 'not'): Anchor[] {
@@ -45,23 +46,31 @@ function privateKeyAnchor(rule: Rule): Anchor {
 
 function anchorsOfKind(kind: TokenKind, rule: Rule): Anchor[] {
   const { fold = false, notAfter } = kind;
+  const run = new KnownRun(kind.chars ?? TOKEN_CHARS);
   return kind.anchors.map((anchor) => ({
     rule,
     bytes: Buffer.from(anchor),
     fold,
     ...(notAfter && { notAfter }),
-    judge: (view, at, findings) => judge(kind, anchor.length, rule, view, at, findings),
+    judge: (view, at, findings) => judge(kind, run, anchor.length, rule, view, at, findings),
   }));
 }
 
-function judge(kind: TokenKind, anchorBytes: number, rule: Rule, view: View, at: number, findings: Findings): void {
+function judge(
+  kind: TokenKind,
+  known: KnownRun,
+  anchorBytes: number,
+  rule: Rule,
+  view: View,
+  at: number,
+  findings: Findings,
+): void {
   // A token contains no other token of its kind. Without this check a flood of anchors would take quadratic time.
   if (findings.covers(rule, at)) return;
-  const { bytes, end, complete } = view;
+  const { end, complete } = view;
   const behind = at + anchorBytes;
-  const most = Math.min(end, behind + (kind.most ?? MOST_TOKEN_BYTES));
-  const run = runEnd(bytes, behind, most, kind.chars ?? TOKEN_CHARS);
-  const text = bytes.toString('latin1', at, run);
+  const run = known.end(view, behind, Math.min(end, behind + (kind.most ?? MOST_TOKEN_BYTES)));
+  const text = view.latin1(at, run);
   if (run === end && !complete && (kind.viable?.test(text) ?? true)) {
     findings.open(rule, at);
     return;

@@ -1,0 +1,67 @@
+import type { View } from './source.ts';
+import { type PairTable, SPOTS_BEYOND_BYTES, Spots } from './spots.ts';
+
+/** After so many requests for pieces of one text, the whole text is decoded once. */
+const FEW_PIECES = 16;
+
+/** The spots of the latest scan. Scans are synchronous, so all views share them. */
+const SHARED_SPOTS = new Spots();
+let lastScan = 0;
+const NO_BYTES = Buffer.alloc(0);
+const NO_WORDS = new Uint16Array(0);
+
+/** The text that a redactor holds, as its sources read it. */
+export class HeldView implements View {
+  bytes: Buffer = NO_BYTES;
+  from = 0;
+  to = 0;
+  end = 0;
+  complete = false;
+  leftFrom = 0;
+  scan = 0;
+  readonly spots = SHARED_SPOTS;
+  #words: Uint16Array = NO_WORDS;
+  #pieces = 0;
+  #text = '';
+  #textFrom = 0;
+
+  /** `bytes` begins at an even offset of its memory, and has an even length. */
+  setBytes(bytes: Buffer): void {
+    this.bytes = bytes;
+    this.#words = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.length >> 1);
+    this.forgetText();
+  }
+
+  /** To be called when bytes were added or moved. */
+  forgetText(): void {
+    this.#text = '';
+    this.#pieces = 0;
+  }
+
+  /** Begins a scan of the bytes in [from, end) for what begins before `to`. */
+  look(from: number, to: number, end: number, complete: boolean, leftFrom: number): void {
+    this.from = from;
+    this.to = to;
+    this.end = end;
+    this.complete = complete;
+    this.leftFrom = leftFrom;
+    lastScan += 1;
+    this.scan = lastScan;
+  }
+
+  collectSpots(table: PairTable): void {
+    this.spots.collect(table, this.#words, this.from, Math.min(this.end, this.to + SPOTS_BEYOND_BYTES));
+  }
+
+  latin1(start: number, end: number): string {
+    const textEnd = this.#textFrom + this.#text.length;
+    if (start >= this.#textFrom && end <= textEnd)
+      return this.#text.slice(start - this.#textFrom, end - this.#textFrom);
+    this.#pieces += 1;
+    if (this.#pieces > FEW_PIECES && end <= this.end) {
+      this.#textFrom = start;
+      this.#text = this.bytes.toString('latin1', start, this.end);
+    }
+    return this.bytes.toString('latin1', start, end);
+  }
+}

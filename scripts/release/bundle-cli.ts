@@ -1,0 +1,141 @@
+import { cp, glob, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type OutputChunk, type Plugin, type RolldownOutput, rolldown } from 'rolldown';
+import { root } from '../steps.ts';
+import { lazySchemas } from './lazy-schemas.ts';
+import { loadBuiltins } from './load-builtins.ts';
+import type { Manifest } from './published-manifest.ts';
+
+/** Packages that stay packages of their own: two that find files beside themselves and start processes, and one that few calls need. */
+const external = ['@shellfleet/setup', '@shellfleet/worker', 'bullmq'];
+
+/** What is loaded whichever verb is called, and what most verbs need: one module of the bundle. */
+const common = ['cli/program.js', 'cli/exec.js', 'client/dist/index.js'];
+
+/**
+ * Writes the command line with what it imports as a few modules to `to`: a call then opens four files and not a thousand. A verb is a module
+ * of its own, which is loaded when it is called. Returns the dependencies that are left.
+ */
+export async function bundleCli(manifest: Manifest, compiled: string, to: string): Promise<Record<string, string>> {
+  await using bundle = await rolldown({
+    input: { main: join(compiled, 'main.js') },
+    platform: 'node',
+    plugins: [lazySchemas(), loadBuiltins(), quickCommander()],
+    resolve: { alias: { 'supports-color': false } },
+    external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
+    // Modules of the libraries do nothing but define.
+    treeshake: { moduleSideEffects: (id) => !id.startsWith(join(root, 'libs')) },
+    onLog: (level, log) => {
+      // Of the imports on use, some serve the checkout alone: here it is in one module with what uses it.
+      if (level === 'warn' && log.code !== 'INEFFECTIVE_DYNAMIC_IMPORT') throw new Error(`The bundle: ${log.message}`);
+    },
+  });
+  const apart = chunksOf(await bundle.generate({ format: 'esm' }));
+  const together = modulesFor(apart, common);
+  const output = chunksOf(
+    await bundle.write({
+      dir: join(to, 'dist'),
+      format: 'esm',
+      // Without a hash: what Node has cached of an older version is replaced, and does not pile up.
+      chunkFileNames: '[name].js',
+      // Names stay, for the stack of a bug.
+      minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+      comments: { legal: true, jsdoc: false, annotation: false },
+      codeSplitting: { groups: [{ name: 'common', test: (id) => together.has(id) }] },
+    }),
+  );
+  await copyScripts(join(to, 'dist'));
+  const folders = await packagesOf(output);
+  await writeFile(join(to, 'THIRD-PARTY-NOTICES.txt'), await collectLicences(folders));
+  return dependenciesLeft(manifest, folders);
+}
+
+/**
+ * ioredis gives a prototype 600 methods, one by one, for each of which V8 makes a new shape: 8 ms. An object that had a property deleted has a
+ * table of properties instead.
+ */
+function quickCommander(): Plugin {
+  const from = 'commands.forEach(function';
+  return {
+    name: 'quick-commander',
+    transform: {
+      filter: { id: /ioredis\/built\/utils\/Commander\.js$/ },
+      handler: (code) => {
+        if (!code.includes(from)) throw new Error('ioredis makes its methods in another way: see quickCommander.');
+        return code.replace(from, `Commander.prototype.none = 0; delete Commander.prototype.none;\n${from}`);
+      },
+    },
+  };
+}
+
+const chunksOf = ({ output }: RolldownOutput): OutputChunk[] => output.filter((part) => part.type === 'chunk');
+
+/** The modules of those chunks that hold the named modules, and of the chunks that these import. */
+function modulesFor(chunks: readonly OutputChunk[], names: readonly string[]): ReadonlySet<string> {
+  const wanted = new Set<OutputChunk>();
+  const want = (chunk: OutputChunk) => {
+    if (chunk.isEntry || wanted.has(chunk)) return;
+    wanted.add(chunk);
+    for (const other of chunks) if (chunk.imports.includes(other.fileName)) want(other);
+  };
+  for (const name of names) {
+    const holder = chunks.find(({ moduleIds }) => moduleIds.some((id) => id.endsWith(`/${name}`)));
+    if (holder === undefined) throw new Error(`The bundle has no ${name}.`);
+    want(holder);
+  }
+  return new Set([...wanted].flatMap(({ moduleIds }) => moduleIds));
+}
+
+/** The mailbox reads its scripts beside the module that holds it. */
+async function copyScripts(to: string): Promise<void> {
+  const from = join(root, 'libs/mailbox/src');
+  for await (const path of glob('**/*.lua', { cwd: from })) await cp(join(from, path), join(to, path));
+}
+
+/** The folders of the packages of which something is in the bundle. */
+async function packagesOf(chunks: readonly OutputChunk[]): Promise<string[]> {
+  const folders = new Set<string>();
+  for (const id of chunks.flatMap(({ modules }) => Object.keys(modules))) {
+    if (id.startsWith('/')) folders.add(await packageFolder(dirname(id)));
+  }
+  return [...folders].sort();
+}
+
+/** The nearest folder with a package.json that names a package: some packages have others, which only name the kind of their modules. */
+async function packageFolder(folder: string): Promise<string> {
+  const text = await readFile(join(folder, 'package.json'), 'utf8').catch(() => '{}');
+  return 'name' in JSON.parse(text) ? realpath(folder) : packageFolder(dirname(folder));
+}
+
+async function collectLicences(folders: readonly string[]): Promise<string> {
+  const notices = folders.filter((folder) => folder.includes('/node_modules/')).map(toNotice);
+  return `The command line contains these packages.\n\n${(await Promise.all(notices)).join('\n')}`;
+}
+
+async function toNotice(folder: string): Promise<string> {
+  const { name, version, license } = await readManifest(folder);
+  const files = (await readdir(folder)).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file)).sort();
+  if (files.length === 0 || typeof license !== 'string') throw new Error(`${name} in the bundle has no licence.`);
+  const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')));
+  return `${'='.repeat(80)}\n${name} ${version} (${license})\n\n${texts.join('\n').trim()}\n`;
+}
+
+/** What the bundle still imports, in the versions that the packages in it ask for. */
+async function dependenciesLeft(
+  { dependencies }: Manifest,
+  folders: readonly string[],
+): Promise<Record<string, string>> {
+  const inside = await Promise.all(folders.map(readManifest));
+  const wanted: Record<string, string> = Object.assign({}, ...inside.map((one) => one.dependencies), dependencies);
+  const left: Record<string, string> = {};
+  for (const name of external) {
+    const range = wanted[name];
+    if (range === undefined) throw new Error(`No package in the bundle says which ${name} it needs.`);
+    left[name] = range;
+  }
+  return left;
+}
+
+async function readManifest(folder: string): Promise<Manifest> {
+  return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest;
+}
