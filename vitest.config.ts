@@ -58,6 +58,7 @@ export default defineConfig({
             'apps/**/src/**/*.test.ts',
             'infra/**/*.test.ts',
             'scripts/**/*.test.ts',
+            'tests/bench/**/*.test.ts',
             'tests/support/**/*.test.ts',
             'tests/chaos/*/**/*.test.ts',
             'examples/**/*.test.ts',

@@ -1,71 +1,41 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkoutRoot, ensureMachine, ensureRedis, type Machine, stopDocker } from '@shellfleet/setup';
-import Docker from 'dockerode';
+import { checkoutRoot, ensureMachine, stopDocker } from '@shellfleet/setup';
+import { compare, readHistory } from './history.ts';
 import { readMachine } from './machine.ts';
-import { RedisProbe } from './measure/redis-probe.ts';
 import { type Plan, readPlan } from './plan.ts';
-import { createBullmqRow } from './rows/bullmq.ts';
-import { createDockerExecRow } from './rows/docker-exec.ts';
-import { createFloorRow } from './rows/floor.ts';
-import type { Row } from './rows/row.ts';
-import { createShellfleetRow } from './rows/shellfleet.ts';
-import { renderFigures, renderTargets } from './table.ts';
-import { type Bench, IDLE_SESSIONS, takeFigures } from './take-figures.ts';
+import { HISTORY, record } from './report/record.ts';
+import { renderComparisons, renderFigures, renderTargets } from './report/table.ts';
+import { startRows } from './start-rows.ts';
+import { takeFigures } from './take-figures.ts';
 import { judge } from './targets.ts';
 
-// `npm run bench -- [--quick] [--no-gate]`: every row in one run, figures to bench-results/ and stdout, then the targets.
+// `npm run bench -- [--quick] [--no-gate] [--record] [--only PART,…]`: every row in one run, figures to bench-results/ and stdout, then the
+// targets and the comparison with the runs that were recorded.
+
+const docs = join(checkoutRoot, 'docs');
 
 async function main(plan: Plan, cleanup: AsyncDisposableStack): Promise<number> {
+  const history = await readHistory(join(docs, HISTORY)); // a file that cannot be read fails before the minutes of measuring
   const machine = await ensureMachine(process.env, report);
   if (machine.engine.startedHere) cleanup.defer(async () => void (await stopDocker(process.env)));
-  const bench = await prepare(plan, machine, cleanup);
+  const bench = await startRows(plan, machine, cleanup, report);
   const figures = await takeFigures(bench, plan);
   const targets = judge(figures);
 
   const at = new Date().toISOString();
   const facts = await readMachine({ redis: await bench.probe.version(), docker: machine.engine.version });
+  const comparisons = compare(targets, history, facts.cpus);
   const path = join(checkoutRoot, 'bench-results', `${at.replaceAll(':', '-')}.json`);
   await mkdir(join(checkoutRoot, 'bench-results'), { recursive: true });
-  await writeFile(path, `${JSON.stringify({ at, machine: facts, plan, ...figures, targets }, undefined, 2)}\n`);
-  console.log(`${renderFigures(figures, plan)}\n\n${renderTargets(targets)}\n\n${path}`);
-  return plan.gate && targets.some(({ passed }) => !passed) ? 1 : 0;
-}
-
-async function prepare(plan: Plan, { engine, sessionImage }: Machine, cleanup: AsyncDisposableStack): Promise<Bench> {
-  const folder = await mkdtemp(join(tmpdir(), 'shellfleet-bench-'));
-  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
-  // Two servers, so that background work of the worker does not count for the other rows.
-  const startRedis = async (name: string): Promise<string> => {
-    const own = join(folder, name);
-    await mkdir(own, { mode: 0o700 });
-    return cleanup.use(await ensureRedis({ env: {}, folder: own, persistent: false, report })).url;
-  };
-  const [bareUrl, redisUrl] = [await startRedis('bare-redis'), await startRedis('redis')];
-  const probes = { probe: new RedisProbe(redisUrl), bareProbe: new RedisProbe(bareUrl) };
-  for (const probe of Object.values(probes)) cleanup.defer(() => probe.close());
-
-  const keep = <T extends Row>(row: T): T => {
-    cleanup.defer(() => row.close());
-    return row;
-  };
-  const { dockerHost, socketPath, host, port } = engine.endpoint;
-  const docker = new Docker(socketPath === undefined ? { host, port, protocol: 'http' } : { socketPath });
-  const namespace = `bench-${randomUUID().slice(0, 8)}`;
-  const slots = plan.few.sessions + IDLE_SESSIONS + 4;
-  const worker = join(folder, 'worker');
-  const shellfleet = keep(
-    await createShellfleetRow({ redisUrl, namespace, folder: worker, image: sessionImage, dockerHost, docker, slots }),
-  );
-  const rows = [
-    keep(await createFloorRow(bareUrl)),
-    keep(await createBullmqRow(bareUrl)),
-    keep(await createDockerExecRow(docker, sessionImage)),
-    shellfleet,
-  ];
-  return { rows, shellfleet, ...probes, report };
+  const all = { at, machine: facts, plan, ...figures, targets, comparisons };
+  await writeFile(path, `${JSON.stringify(all, undefined, 2)}\n`);
+  const tables = [renderFigures(figures, plan), renderTargets(targets), renderComparisons(comparisons)].join('\n\n');
+  console.log(`${tables}\n\n${path}`);
+  if (plan.record)
+    for (const written of await record({ at, machine: facts, plan, figures, targets, tables }, history, docs))
+      report(`Recorded in ${written}`);
+  return plan.gate && [...targets, ...comparisons].some(({ passed }) => !passed) ? 1 : 0;
 }
 
 function report(line: string): void {

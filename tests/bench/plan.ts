@@ -1,48 +1,163 @@
 import { parseArgs } from 'node:util';
-import type { RowName } from './rows/row.ts';
+import type { FloodAmounts } from './parts/floods.ts';
+import { ROW_NAMES, type RowName } from './rows/row.ts';
 
 /** The amount of measuring. */
 export interface Plan {
   quick: boolean;
-  /** Whether a missed target is a failure. */
+  /** Whether a missed target, or a ratio that is worse than the recorded ones, is a failure. */
   gate: boolean;
+  /** Whether the run is written to docs/. */
+  record: boolean;
+  /** What is measured. The row of Shellfleet always is. */
+  parts: readonly Part[];
   rounds: number;
+  /** Commands that a row runs before its first measured round: first as a load of few sessions, then one at a time. */
+  warmUp: Record<RowName, { perSession: number; idle: number }>;
   /** Commands of one script in one round, one at a time. */
   idleSamples: Record<RowName, number>;
   coldStarts: number;
   few: Load;
   many: Load;
   idleSeconds: number;
+  floods: FloodAmounts;
+  /** calls of a tool in one round, one at a time */
+  toolCalls: number;
+  /** processes of each program in one round */
+  cliCalls: number;
 }
 
-/** A number of sessions, and the commands that are queued at once in each. */
+/** A number of sessions, and the commands of each in a round. A row without a number is not measured in this way. */
 export interface Load {
   sessions: number;
-  perSession: Record<RowName, number>;
+  perSession: Partial<Record<RowName, number>>;
 }
 
-const full: Omit<Plan, 'quick' | 'gate'> = {
+/** The rows beside Shellfleet's. */
+export const OTHER_ROWS = ROW_NAMES.filter((name) => name !== 'shellfleet');
+/** What is measured besides the rows. */
+const EXTRAS = ['floods', 'tool-calls', 'cli', 'output'] as const;
+const PARTS = [...OTHER_ROWS, ...EXTRAS];
+export type Part = (typeof PARTS)[number];
+
+type Amounts = Omit<Plan, 'quick' | 'gate' | 'record' | 'parts'>;
+
+/** In its first 15,000 commands a worker is slower by up to a half, because V8 still compiles it. The rows with Redis get equal numbers. */
+const compiled = { perSession: 950, idle: 2_000 };
+const program = { perSession: 0, idle: 10 };
+const pipe = { perSession: 100, idle: 500 };
+
+const full: Amounts = {
   rounds: 5,
-  idleSamples: { floor: 300, bullmq: 300, 'docker-exec': 60, shellfleet: 300 },
+  warmUp: {
+    floor: compiled,
+    bullmq: compiled,
+    'docker-exec': program,
+    'docker-exec-cli': program,
+    'docker-attach': pipe,
+    'node-pty': pipe,
+    shellfleet: compiled,
+  },
+  idleSamples: {
+    floor: 600,
+    bullmq: 600,
+    'docker-exec': 40,
+    'docker-exec-cli': 30,
+    'docker-attach': 300,
+    'node-pty': 300,
+    shellfleet: 600,
+  },
   coldStarts: 2,
-  few: { sessions: 16, perSession: { floor: 200, bullmq: 200, 'docker-exec': 6, shellfleet: 200 } },
+  few: {
+    sessions: 16,
+    perSession: {
+      floor: 200,
+      bullmq: 200,
+      'docker-exec': 4,
+      'docker-exec-cli': 4,
+      'docker-attach': 100,
+      'node-pty': 100,
+      shellfleet: 200,
+    },
+  },
   many: { sessions: 100, perSession: { floor: 40, bullmq: 40, 'docker-exec': 1, shellfleet: 40 } },
   idleSeconds: 10,
+  floods: { bytes: 200_000_000, besideSeconds: 1 },
+  toolCalls: 15,
+  cliCalls: 10,
 };
+
+const little = { perSession: 1, idle: 1 };
 
 /** Only to see that everything works: its figures mean nothing. */
-const quick: Omit<Plan, 'quick' | 'gate'> = {
+const quick: Amounts = {
   rounds: 1,
-  idleSamples: { floor: 20, bullmq: 20, 'docker-exec': 5, shellfleet: 20 },
+  warmUp: {
+    floor: little,
+    bullmq: little,
+    'docker-exec': little,
+    'docker-exec-cli': little,
+    'docker-attach': little,
+    'node-pty': little,
+    shellfleet: little,
+  },
+  idleSamples: {
+    floor: 20,
+    bullmq: 20,
+    'docker-exec': 5,
+    'docker-exec-cli': 3,
+    'docker-attach': 20,
+    'node-pty': 20,
+    shellfleet: 20,
+  },
   coldStarts: 1,
-  few: { sessions: 2, perSession: { floor: 20, bullmq: 20, 'docker-exec': 2, shellfleet: 20 } },
+  few: {
+    sessions: 2,
+    perSession: {
+      floor: 20,
+      bullmq: 20,
+      'docker-exec': 2,
+      'docker-exec-cli': 1,
+      'docker-attach': 20,
+      'node-pty': 20,
+      shellfleet: 20,
+    },
+  },
   many: { sessions: 6, perSession: { floor: 10, bullmq: 10, 'docker-exec': 1, shellfleet: 10 } },
   idleSeconds: 1,
+  floods: { bytes: 5_000_000, besideSeconds: 0.1 },
+  toolCalls: 2,
+  cliCalls: 1,
 };
 
+/** They compile the packages, or have amounts of their own. */
+const slowToPrepare = new Set<Part>(['cli', 'output']);
+
 export function readPlan(args: string[]): Plan {
-  const options = { quick: { type: 'boolean' }, 'no-gate': { type: 'boolean' } } as const;
+  const options = {
+    quick: { type: 'boolean', default: false },
+    'no-gate': { type: 'boolean', default: false },
+    record: { type: 'boolean', default: false },
+    only: { type: 'string' },
+  } as const;
   const { values } = parseArgs({ args, options });
-  const gate = values['no-gate'] !== true;
-  return values.quick === true ? { ...quick, quick: true, gate } : { ...full, quick: false, gate };
+  const { quick: isQuick, only, record } = values;
+  if (record && (isQuick || only !== undefined))
+    throw new Error('--record is for whole runs: leave out --quick and --only');
+  return {
+    ...(isQuick ? quick : full),
+    quick: isQuick,
+    gate: !values['no-gate'],
+    record,
+    parts: only !== undefined ? readParts(only) : isQuick ? PARTS.filter((part) => !slowToPrepare.has(part)) : PARTS,
+  };
+}
+
+function readParts(only: string): Part[] {
+  return only.split(',').map((name) => {
+    const part = PARTS.find((each) => each === name);
+    if (part === undefined)
+      throw new Error(`--only takes names of ${PARTS.join(', ')}; ${JSON.stringify(name)} is none`);
+    return part;
+  });
 }

@@ -1,13 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Figures, RowFigures } from './figures.ts';
+import type { ExtraFigures, Figures, RowFigures } from './figures.ts';
 import { measureIdle } from './measure/measure-idle.ts';
 import { type LoadFigures, measureLoad } from './measure/measure-load.ts';
 import { readRssBytes } from './measure/process-usage.ts';
 import type { RedisProbe } from './measure/redis-probe.ts';
 import { type Spread, toSpread } from './measure/spread.ts';
-import type { Load, Plan } from './plan.ts';
+import { measureCli } from './parts/cli.ts';
+import { measureFloods } from './parts/floods.ts';
+import { measureOutput } from './parts/output.ts';
+import { measureToolCalls } from './parts/tool-calls.ts';
+import type { Load, Part, Plan } from './plan.ts';
 import { type Row, type RowName, SCRIPTS, type Script } from './rows/row.ts';
 import type { ShellfleetRow } from './rows/shellfleet.ts';
+import type { WorkerOptions } from './rows/worker-process.ts';
 
 export interface Bench {
   rows: Row[];
@@ -16,6 +21,8 @@ export interface Bench {
   probe: RedisProbe;
   /** of the Redis of the rows without Shellfleet */
   bareProbe: RedisProbe;
+  /** How the worker for tool calls is started. */
+  toolWorker: WorkerOptions;
   report(line: string): void;
 }
 
@@ -29,6 +36,11 @@ export async function takeFigures(bench: Bench, plan: Plan): Promise<Figures> {
   report(`Opening ${plan.few.sessions} sessions`);
   await shellfleet.openSessions(plan.few.sessions);
 
+  for (const row of bench.rows) {
+    const { perSession, idle } = plan.warmUp[row.name];
+    report(`Warming up: ${row.name}, ${perSession * plan.few.sessions + idle} commands`);
+    await warmUp(row, plan);
+  }
   const idle = new Collected<{ p50: number; p99: number }>();
   const few = new Collected<LoadFigures>();
   const coldStarts: number[] = [];
@@ -37,7 +49,7 @@ export async function takeFigures(bench: Bench, plan: Plan): Promise<Figures> {
     for (const row of bench.rows) {
       for (const script of SCRIPTS)
         idle.add(row.name, script, await measureIdle(row, script, plan.idleSamples[row.name]));
-      few.add(row.name, 'load', await measure(bench, row, plan.few));
+      await measure(bench, row, plan.few, few);
     }
     for (let turn = 0; turn < plan.coldStarts; turn++) coldStarts.push(await shellfleet.startCold());
   }
@@ -52,7 +64,7 @@ export async function takeFigures(bench: Bench, plan: Plan): Promise<Figures> {
   const many = new Collected<LoadFigures>();
   for (let round = 1; round <= plan.rounds; round++) {
     report(`Round ${round} of ${plan.rounds}: ${plan.many.sessions} sessions`);
-    for (const row of bench.rows) many.add(row.name, 'load', await measure(bench, row, plan.many));
+    for (const row of bench.rows) await measure(bench, row, plan.many, many);
   }
   const toRow = ({ name }: Row): [RowName, RowFigures] => [
     name,
@@ -61,26 +73,55 @@ export async function takeFigures(bench: Bench, plan: Plan): Promise<Figures> {
         Script,
         { p50: Spread; p99: Spread }
       >,
-      few: spreadsOf(few.of(name, 'load')),
-      many: spreadsOf(many.of(name, 'load')),
+      few: loadOf(few.of(name, 'load')),
+      many: loadOf(many.of(name, 'load')),
     },
   ];
+  const sessions = {
+    startColdMs: toSpread(coldStarts),
+    redisBytesPerIdleSession,
+    redisCpuUsOfEmptyFleet,
+    redisCpuUsPerIdleSession: (redisCpuUsOfIdleFleet - redisCpuUsOfEmptyFleet) / (plan.few.sessions + idleSessions),
+    connections: await probe.connections(),
+    workerRssBytes: await readRssBytes(shellfleet.workerPid),
+  };
+  return { rows: Object.fromEntries(bench.rows.map(toRow)), sessions, extra: await takeExtra(bench, plan) };
+}
+
+/** After the rows, so that a flood's memory does not count as the worker's. */
+async function takeExtra({ rows, shellfleet, toolWorker, report }: Bench, plan: Plan): Promise<ExtraFigures> {
+  const ifWanted = async <T>(part: Part, measure: () => Promise<T>): Promise<T | undefined> => {
+    if (!plan.parts.includes(part)) return undefined;
+    report(`Measuring ${part}`);
+    return measure();
+  };
+  const dockerExecCli = rows.find(({ name }) => name === 'docker-exec-cli');
   return {
-    rows: Object.fromEntries(bench.rows.map(toRow)) as Record<RowName, RowFigures>,
-    sessions: {
-      startColdMs: toSpread(coldStarts),
-      redisBytesPerIdleSession,
-      redisCpuUsOfEmptyFleet,
-      redisCpuUsPerIdleSession: (redisCpuUsOfIdleFleet - redisCpuUsOfEmptyFleet) / (plan.few.sessions + idleSessions),
-      connections: await probe.connections(),
-      workerRssBytes: await readRssBytes(shellfleet.workerPid),
-    },
+    floods: await ifWanted('floods', () => measureFloods(shellfleet, plan.rounds, plan.floods)),
+    toolCallMs: await ifWanted('tool-calls', () => measureToolCalls(toolWorker, plan.rounds, plan.toolCalls)),
+    cli:
+      dockerExecCli && (await ifWanted('cli', () => measureCli(shellfleet, dockerExecCli, plan.rounds, plan.cliCalls))),
+    output: await ifWanted('output', measureOutput),
   };
 }
 
-function measure({ probe, bareProbe }: Bench, row: Row, load: Load): Promise<LoadFigures> {
-  const redis = row.name === 'shellfleet' ? probe : row.name === 'docker-exec' ? undefined : bareProbe;
-  return measureLoad(row, redis, load.sessions, load.perSession[row.name]);
+/** Rows with Redis have a pipeline of JavaScript; all rows have files and connections that the first commands open. */
+async function warmUp(row: Row, { few, warmUp }: Plan): Promise<void> {
+  const { perSession, idle } = warmUp[row.name];
+  // In batches of the size that is measured.
+  for (let left = perSession; left > 0; ) {
+    const batch = Math.min(left, few.perSession[row.name] ?? left);
+    await row.many(few.sessions, batch);
+    left -= batch;
+  }
+  for (let turn = 0; turn < idle; turn++) await row.one(SCRIPTS[turn % SCRIPTS.length]!, turn);
+}
+
+async function measure(bench: Bench, row: Row, { sessions, perSession }: Load, into: Collected<LoadFigures>) {
+  const commands = perSession[row.name];
+  if (commands === undefined) return;
+  const redis = { shellfleet: bench.probe, bullmq: bench.bareProbe, floor: bench.bareProbe }[row.name as string];
+  into.add(row.name, 'load', await measureLoad(row, redis, sessions, commands));
 }
 
 /** Microseconds of Redis' processor time in a second without requests. */
@@ -102,6 +143,10 @@ class Collected<T extends object> {
   of(row: RowName, what: string): T[] {
     return this.#values.get(`${row} ${what}`) ?? [];
   }
+}
+
+function loadOf(rounds: LoadFigures[]): RowFigures['few'] {
+  return rounds.length === 0 ? undefined : spreadsOf(rounds);
 }
 
 type Spreads<T> = { [figure in keyof T]: undefined extends T[figure] ? Spread | undefined : Spread };

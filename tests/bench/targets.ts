@@ -1,43 +1,125 @@
-import type { Figures } from './figures.ts';
+import type { Figures, RowFigures } from './figures.ts';
+import { type Ratio, type Spread, toRatio } from './measure/spread.ts';
 
-/** A target for ratios of one run. */
+/** One figure of a run against its limit. */
 export interface Target {
+  /** stable, because the history names ratios by it */
+  id: string;
   name: string;
   value: number;
+  /** the lowest and the highest of the rounds; undefined for a figure that is taken once */
+  range: { min: number; max: number } | undefined;
   limit: number;
   /** whether the value may be at most the limit, or must be at least it */
   bound: 'at most' | 'at least';
+  /** `×` for a ratio of two figures of this run */
   unit: string;
   passed: boolean;
 }
 
-export function judge({ rows, sessions }: Figures): Target[] {
+/** The targets whose figures this run has. */
+export function judge({ rows, sessions, extra: { floods, toolCallMs, cli, output } }: Figures): Target[] {
   const { bullmq, shellfleet } = rows;
   const dockerExec = rows['docker-exec'];
-  const idle = (row: typeof shellfleet) => row.idle['echo hi'].p50.median;
-  const speed = (row: typeof shellfleet) => row.few.commandsPerSecond?.median ?? Number.NaN;
-  const redisCpu = (row: typeof shellfleet) => row.many.redisCpuUs?.median ?? Number.NaN;
+  const against = (other: RowFigures | undefined, pick: (row: RowFigures) => Spread | undefined): Ratio | undefined => {
+    const [own, others] = [shellfleet && pick(shellfleet), other && pick(other)];
+    return own && others && toRatio(own, others);
+  };
+  const faster = (ratio: Ratio | undefined): Ratio | undefined =>
+    ratio && { value: 1 / ratio.value, min: 1 / ratio.max, max: 1 / ratio.min };
+  const idle = ({ idle }: RowFigures) => idle['echo hi'].p50;
+  const cold = dockerExec && toRatio(sessions.startColdMs, dockerExec.idle['echo hi'].p50);
   const { worker, producer, unnamed } = sessions.connections;
-  return [
-    atMost('idle p50 of `echo hi`, against a BullMQ job', idle(shellfleet) / idle(bullmq), 2, '×'),
-    atLeast('idle p50 of `echo hi`, faster than docker exec by', idle(dockerExec) / idle(shellfleet), 25, '×'),
-    atLeast('commands/s of a few sessions, against docker exec', speed(shellfleet) / speed(dockerExec), 30, '×'),
+  const rss = sessions.workerRssBytes;
+  const judged = [
+    atMost('idle-p50', 'idle p50 of `echo hi` / a BullMQ job', against(bullmq, idle), 1.2),
     atMost(
-      'Redis CPU per command, many sessions, against a BullMQ queue each',
-      redisCpu(shellfleet) / redisCpu(bullmq),
-      1,
-      '×',
+      'idle-p99',
+      'idle p99 of `true` / BullMQ’s',
+      against(bullmq, ({ idle }) => idle.true.p99),
+      2,
     ),
+    atLeast(
+      'speed-few',
+      'commands/s, few sessions / BullMQ',
+      against(bullmq, ({ few }) => few?.commandsPerSecond),
+      0.9,
+    ),
+    atLeast(
+      'speed-many',
+      'commands/s, many sessions / BullMQ',
+      against(bullmq, ({ many }) => many?.commandsPerSecond),
+      0.9,
+    ),
+    atMost(
+      'redis-cpu',
+      'Redis CPU per command, many sessions / a BullMQ queue each',
+      against(bullmq, ({ many }) => many?.redisCpuUs),
+      0.6,
+    ),
+    atMost(
+      'worker-cpu',
+      'worker CPU per command, few sessions / BullMQ’s worker',
+      against(bullmq, ({ few }) => few?.workerCpuUs),
+      0.8,
+    ),
+    atLeast('idle-docker-exec', 'idle p50 of `docker exec` / `echo hi`', faster(against(dockerExec, idle)), 25),
+    atLeast(
+      'speed-docker-exec',
+      'commands/s, few sessions / docker exec',
+      against(dockerExec, ({ few }) => few?.commandsPerSecond),
+      30,
+    ),
+    atMost('start-cold', 'session start, cold / a docker exec', cold && once(cold.value), 3.5),
+    atMost(
+      'flood-neighbour',
+      'p95 of another session beside a flood / beside `yes` into /dev/null',
+      floods && toRatio(floods.duringMs, floods.besideMs),
+      1.5,
+    ),
+    atMost(
+      'cli-exec',
+      '`shellfleet exec` of `true` / `docker exec`, whole processes',
+      cli && toRatio(cli.execMs, cli.dockerExecMs),
+      1.5,
+    ),
+    atMost('tool-call', 'a tool call', toolCallMs && asIs(toolCallMs), 40, 'ms'),
+    atLeast(
+      'output-chain',
+      'a command’s whole output chain, all built-in rules, slowest input',
+      output && slowest(output.chain),
+      100,
+      'MB/s',
+    ),
+    atLeast('output-hostile', 'redaction of hostile output, slowest', output && slowest(output.hostile), 20, 'MB/s'),
     // A connection without a name counts for both processes.
-    atMost('Redis connections of a process, many sessions', Math.max(worker, producer) + unnamed, 5, ''),
-    atMost('Redis memory of an idle session after one command', sessions.redisBytesPerIdleSession / 1_024, 12, 'KB'),
+    atMost('connections', 'Redis connections of a process', once(Math.max(worker, producer) + unnamed), 3, ''),
+    atMost(
+      'idle-memory',
+      'Redis memory of an idle session after one command',
+      once(sessions.redisBytesPerIdleSession / 1_024),
+      7.2,
+      'KB',
+    ),
+    atMost('worker-rss', 'memory of the worker', rss === undefined ? undefined : once(rss / 1e6), 200, 'MB'),
   ];
+  return judged.filter((target) => target !== undefined);
 }
 
-function atMost(name: string, value: number, limit: number, unit: string): Target {
-  return { name, value, limit, bound: 'at most', unit, passed: value <= limit };
-}
+const asIs = ({ median, min, max }: Spread): Ratio => ({ value: median, min, max });
+const slowest = (rates: Record<string, number>): Ratio => once(Math.min(...Object.values(rates)));
 
-function atLeast(name: string, value: number, limit: number, unit: string): Target {
-  return { name, value, limit, bound: 'at least', unit, passed: value >= limit };
+/** A figure without rounds. */
+const once = (value: number): Ratio => ({ value, min: value, max: value });
+
+type Judge = (id: string, name: string, ratio: Ratio | undefined, limit: number, unit?: string) => Target | undefined;
+
+const atMost: Judge = (id, name, ratio, limit, unit = '×') =>
+  ratio && { ...toTarget(id, name, ratio, limit, unit), bound: 'at most', passed: ratio.value <= limit };
+
+const atLeast: Judge = (id, name, ratio, limit, unit = '×') =>
+  ratio && { ...toTarget(id, name, ratio, limit, unit), bound: 'at least', passed: ratio.value >= limit };
+
+function toTarget(id: string, name: string, { value, min, max }: Ratio, limit: number, unit: string) {
+  return { id, name, value, range: min === max ? undefined : { min, max }, limit, unit };
 }

@@ -1,11 +1,8 @@
 import type { Row, Script } from '../rows/row.ts';
 import { percentile } from './spread.ts';
 
-const WARM_UP = 10;
-
 /** Latency of one command at a time, from the call to its result, in milliseconds. */
 export async function measureIdle(row: Row, script: Script, samples: number): Promise<{ p50: number; p99: number }> {
-  for (let turn = 0; turn < Math.min(WARM_UP, samples); turn++) await row.one(script, turn);
   const latencies: number[] = [];
   for (let turn = 0; turn < samples; turn++) {
     const from = performance.now();

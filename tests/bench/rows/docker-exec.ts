@@ -1,17 +1,12 @@
 import { PassThrough } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type Docker from 'dockerode';
-import { expectOutput, type Row, type Script } from './row.ts';
+import { startBenchContainer } from './bench-container.ts';
+import { eachInTurn, expectOutput, type Row, type Script } from './row.ts';
 
 /** The usual way without a fleet: a fresh `docker exec` per command in a running container; output demultiplexed, exit code by inspect. */
 export async function createDockerExecRow(docker: Docker, image: string): Promise<Row> {
-  const container = await docker.createContainer({
-    Image: image,
-    Entrypoint: ['sleep', 'infinity'],
-    Labels: { 'shellfleet.bench': 'docker-exec' },
-    HostConfig: { NetworkMode: 'none', Init: true },
-  });
-  await container.start();
+  const container = await startBenchContainer(docker, image, ['sleep', 'infinity']);
 
   const run = async (script: Script): Promise<void> => {
     const exec = await container.exec({ Cmd: ['sh', '-c', script], AttachStdout: true, AttachStderr: true });
@@ -30,13 +25,7 @@ export async function createDockerExecRow(docker: Docker, image: string): Promis
     name: 'docker-exec',
     workerPid: undefined,
     one: run,
-    /** Each session is a caller who runs one command after the other. */
-    async many(sessions, perSession) {
-      const caller = async (): Promise<void> => {
-        for (let turn = 0; turn < perSession; turn++) await run('echo hi');
-      };
-      await Promise.all(Array.from({ length: sessions }, caller));
-    },
+    many: (sessions, perSession) => eachInTurn(sessions, perSession, () => run('echo hi')),
     async close() {
       await container.remove({ force: true });
     },

@@ -19,14 +19,17 @@ if ends_now then
   if running ~= id and (running or redis.call('LINDEX', queue, 0) ~= id) then return {-2} end
   -- cancel() has already promised its caller that the entry ends as a cancellation.
   if cancel and (outcome ~= 'cancellation' or ARGV[15] ~= cancel) then return {-4, cancel} end
-  local follow, offsets
-  follow, offsets, seq = follows(17, stdout, stderr, seq)
-  if not follow then return {-5, offsets[1], offsets[2]} end
-  redis.call('DEL', record)
-  if input then redis.call('DEL', input_key(id)) end
-  emit_output(id, 17)
-  event = write_end(record, id, outcome, result, ARGV[10], offsets[1], offsets[2], seq, key, {'startedAt', started_at or ''})
-  if ARGV[11] ~= '' then redis.call('SET', answer_key(id), ARGV[11], 'PX', math.min(3600000, ARGV[10])) end
+  if ARGV[17] then
+    local follow, offsets
+    follow, offsets, seq = follows(17, stdout, stderr, seq)
+    stdout, stderr = offsets[1], offsets[2]
+    if not follow then return {-5, stdout, stderr} end
+  end
+  redis.call('DEL', record, payload_key(id))
+  if input then redis.call('DEL', prefix .. 'input:' .. id) end
+  for i = 17, #ARGV, 5 do emit('command.output', id, ARGV[i + 4]) end
+  event = write_end(record, id, outcome, result, ARGV[10], stdout, stderr, seq, key, {'startedAt', started_at or ''})
+  if ARGV[11] ~= '' then redis.call('SET', prefix .. 'answer:' .. id, ARGV[11], 'PX', math.min(3600000, ARGV[10])) end
   -- The notice is only a hint, so a user that may not publish it must not make this script fail.
   if ARGV[12] ~= '' then
     redis.pcall('PUBLISH', ARGV[12],
@@ -44,7 +47,7 @@ end
 -- An earlier arrival may have started the next entry, whose reply was lost: this one names it, also when it is not to start any.
 local next_entry, started, at = {0}, nil, nil
 if running then
-  next_entry = {2, running, read_entry(running)}
+  next_entry = running_entry(running)
 elseif ARGV[9] == '1' then
   next_entry, started, at = start_next(fence, host, life, held, ARGV[14])
 end
@@ -57,5 +60,5 @@ elseif ends_now then
 elseif started then
   redis.call('HSET', state, 'running', started, 'activeAt', at)
 end
-publish_newest()
+if newest then redis.call('PUBLISH', feed, newest) end
 return {event, next_entry, ends_now and 0 or 1}

@@ -1,0 +1,48 @@
+import type { ExtraFigures, Figures, RowFigures } from './figures.ts';
+import { type Spread, toSpread } from './measure/spread.ts';
+import { ROW_NAMES } from './rows/row.ts';
+
+// Figures for tests.
+
+export const exactly = (value: number): Spread => toSpread([value]);
+
+/** A row in which each kind of figure is the same everywhere: ms, commands/s, µs. */
+export function sampleRow(latencyMs: number, perSecond: number, redisCpuUs: number, workerCpuUs: number): RowFigures {
+  const both = { p50: exactly(latencyMs), p99: exactly(latencyMs) };
+  const load = {
+    commandsPerSecond: exactly(perSecond),
+    redisCpuUs: exactly(redisCpuUs),
+    producerCpuUs: exactly(70),
+    workerCpuUs: exactly(workerCpuUs),
+  };
+  return { idle: { true: both, 'echo hi': both }, few: load, many: load };
+}
+
+export function sampleSessions(changed: Partial<Figures['sessions']> = {}): Figures['sessions'] {
+  return {
+    startColdMs: exactly(150),
+    redisBytesPerIdleSession: 7_000,
+    redisCpuUsPerIdleSession: 1,
+    redisCpuUsOfEmptyFleet: 1,
+    connections: { worker: 3, producer: 3, unnamed: 0 },
+    workerRssBytes: 150e6,
+    ...changed,
+  };
+}
+
+export function sampleExtra(): ExtraFigures {
+  return {
+    floods: { besideMs: exactly(4), duringMs: exactly(6), megabytesPerSecond: exactly(80), bytes: 1e6 },
+    toolCallMs: exactly(40),
+    cli: { execMs: exactly(75), dockerExecMs: exactly(50), nodeMs: exactly(25) },
+    output: { chain: { yes: 200, numbers: 100 }, hostile: { 'bearer headers': 20 } },
+  };
+}
+
+export const noExtra: ExtraFigures = { floods: undefined, toolCallMs: undefined, cli: undefined, output: undefined };
+
+/** Every row, each slower than the one before it. */
+export function sampleFigures(): Figures {
+  const rows = ROW_NAMES.map((name, index) => [name, sampleRow(0.2 * 2 ** index, 8_000 / 2 ** index, 50, 60)]);
+  return { rows: Object.fromEntries(rows), sessions: sampleSessions(), extra: sampleExtra() };
+}
