@@ -4,7 +4,7 @@
 --
 -- MAILBOX-1. Every script is atomic, and safe when it arrives twice: at once, or late.
 -- MAILBOX-2. A host writes only under the stored fence and host.
--- MAILBOX-3. An entry gets exactly one terminal event: complete() writes it, and nothing else does.
+-- MAILBOX-3. An entry gets exactly one terminal event: write_end() writes it, and nothing else does.
 -- MAILBOX-4. An entry is started before the first byte of it reaches a shell, and once. Only an idempotent one is started again, by `rerun`.
 --              `put-back` ends a first attempt and makes the entry the head again: its second attempt is started like any head.
 -- MAILBOX-5. Only the head is ever started, checked for admission or held, and a held head is neither until an answer has released it.
@@ -54,7 +54,7 @@ local function after_first(outcome, result, first_end, first_fields)
   return 'failure', string.sub(first_end, 1, -2) .. ',"refused":' .. cjson.encode(why) .. ',' .. string.sub(first_fields, 2)
 end
 
--- MAILBOX-3: the one place where an entry becomes terminal. The caller has read its record and deleted it, with its payload, before the first
+-- MAILBOX-3: makes an entry terminal. The caller has read its record and deleted it, with its payload, before the first
 -- write, so that a full Redis accepts the script. What is kept of it: the offsets, if it has any output, and what `kept` lists.
 local function write_end(record, id, outcome, result, retention_ms, stdout, stderr, seq, key, kept)
   local event = emit('command.completed', id, result)
@@ -69,7 +69,7 @@ local function write_end(record, id, outcome, result, retention_ms, stdout, stde
   return event
 end
 
--- MAILBOX-3: Ends an entry whose output is stored.
+-- Ends an entry whose output is stored.
 local function complete(id, outcome, result, retention_ms)
   local record = record_key(id)
   local inbox, started_at, stdout, stderr, seq, key, entry_state, first_end, first_fields = unpack(redis.call('HMGET', record, 'inbox',
