@@ -43,6 +43,18 @@ export async function packPackages(to: string): Promise<PackedPackage[]> {
   });
 }
 
+/**
+ * Compiles the command line and bundles it as it is published, without packing it. What is not in the bundle resolves from `to`, so that
+ * must be in the checkout. Returns the program.
+ */
+export async function stageCli(to: string): Promise<string> {
+  const folder = join(root, 'apps/producer');
+  await run('tsc', ['-b', folder], { cwd: root });
+  const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest;
+  await rm(to, { recursive: true, force: true });
+  return join(await stage({ folder, manifest }, to), 'dist/main.js');
+}
+
 interface PublicPackage {
   folder: string;
   manifest: Manifest;

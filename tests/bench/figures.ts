@@ -1,5 +1,8 @@
 import type { LoadFigures } from './measure/measure-load.ts';
 import type { Spread } from './measure/spread.ts';
+import type { CliFigures } from './parts/cli.ts';
+import type { FloodFigures } from './parts/floods.ts';
+import type { OutputFigures } from './parts/output.ts';
 import type { RowName, Script } from './rows/row.ts';
 
 /** The figures of one row, over all rounds. */
@@ -25,8 +28,17 @@ interface SessionFigures {
   workerRssBytes: number | undefined;
 }
 
+/** Undefined where a part was not measured. */
+export interface ExtraFigures {
+  floods: FloodFigures | undefined;
+  toolCallMs: Spread | undefined;
+  cli: CliFigures | undefined;
+  output: OutputFigures | undefined;
+}
+
 export interface Figures {
   /** without the rows that were not measured */
   rows: Partial<Record<RowName, RowFigures>>;
   sessions: SessionFigures;
+  extra: ExtraFigures;
 }

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import type { FloodAmounts } from './parts/floods.ts';
 import { ROW_NAMES, type RowName } from './rows/row.ts';
 
 /** The amount of measuring. */
@@ -19,6 +20,11 @@ export interface Plan {
   few: Load;
   many: Load;
   idleSeconds: number;
+  floods: FloodAmounts;
+  /** calls of a tool in one round, one at a time */
+  toolCalls: number;
+  /** processes of each program in one round */
+  cliCalls: number;
 }
 
 /** A number of sessions, and the commands of each in a round. A row without a number is not measured in this way. */
@@ -27,7 +33,11 @@ export interface Load {
   perSession: Partial<Record<RowName, number>>;
 }
 
-export const PARTS = ROW_NAMES.filter((name) => name !== 'shellfleet');
+/** The rows beside Shellfleet's. */
+export const OTHER_ROWS = ROW_NAMES.filter((name) => name !== 'shellfleet');
+/** What is measured besides the rows. */
+const EXTRAS = ['floods', 'tool-calls', 'cli', 'output'] as const;
+const PARTS = [...OTHER_ROWS, ...EXTRAS];
 export type Part = (typeof PARTS)[number];
 
 type Amounts = Omit<Plan, 'quick' | 'gate' | 'record' | 'parts'>;
@@ -72,6 +82,9 @@ const full: Amounts = {
   },
   many: { sessions: 100, perSession: { floor: 40, bullmq: 40, 'docker-exec': 1, shellfleet: 40 } },
   idleSeconds: 10,
+  floods: { bytes: 200_000_000, besideSeconds: 1 },
+  toolCalls: 15,
+  cliCalls: 10,
 };
 
 const little = { perSession: 1, idle: 1 };
@@ -112,7 +125,13 @@ const quick: Amounts = {
   },
   many: { sessions: 6, perSession: { floor: 10, bullmq: 10, 'docker-exec': 1, shellfleet: 10 } },
   idleSeconds: 1,
+  floods: { bytes: 5_000_000, besideSeconds: 0.1 },
+  toolCalls: 2,
+  cliCalls: 1,
 };
+
+/** They compile the packages, or have amounts of their own. */
+const slowToPrepare = new Set<Part>(['cli', 'output']);
 
 export function readPlan(args: string[]): Plan {
   const options = {
@@ -130,7 +149,7 @@ export function readPlan(args: string[]): Plan {
     quick: isQuick,
     gate: !values['no-gate'],
     record,
-    parts: only === undefined ? PARTS : readParts(only),
+    parts: only !== undefined ? readParts(only) : isQuick ? PARTS.filter((part) => !slowToPrepare.has(part)) : PARTS,
   };
 }
 

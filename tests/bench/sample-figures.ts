@@ -1,4 +1,4 @@
-import type { Figures, RowFigures } from './figures.ts';
+import type { ExtraFigures, Figures, RowFigures } from './figures.ts';
 import { type Spread, toSpread } from './measure/spread.ts';
 import { ROW_NAMES } from './rows/row.ts';
 
@@ -30,8 +30,19 @@ export function sampleSessions(changed: Partial<Figures['sessions']> = {}): Figu
   };
 }
 
+export function sampleExtra(): ExtraFigures {
+  return {
+    floods: { besideMs: exactly(4), duringMs: exactly(6), megabytesPerSecond: exactly(80), bytes: 1e6 },
+    toolCallMs: exactly(40),
+    cli: { execMs: exactly(75), dockerExecMs: exactly(50), nodeMs: exactly(25) },
+    output: { chain: { yes: 200, numbers: 100 }, hostile: { 'bearer headers': 20 } },
+  };
+}
+
+export const noExtra: ExtraFigures = { floods: undefined, toolCallMs: undefined, cli: undefined, output: undefined };
+
 /** Every row, each slower than the one before it. */
 export function sampleFigures(): Figures {
   const rows = ROW_NAMES.map((name, index) => [name, sampleRow(0.2 * 2 ** index, 8_000 / 2 ** index, 50, 60)]);
-  return { rows: Object.fromEntries(rows), sessions: sampleSessions() };
+  return { rows: Object.fromEntries(rows), sessions: sampleSessions(), extra: sampleExtra() };
 }

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { ensureRedis, type Machine } from '@shellfleet/setup';
 import Docker from 'dockerode';
 import { RedisProbe } from './measure/redis-probe.ts';
-import type { Part, Plan } from './plan.ts';
+import { OTHER_ROWS, type Part, type Plan } from './plan.ts';
 import { createBullmqRow } from './rows/bullmq.ts';
 import { createDockerAttachRow } from './rows/docker-attach.ts';
 import { createDockerExecRow } from './rows/docker-exec.ts';
@@ -16,6 +16,7 @@ import { createFloorRow } from './rows/floor.ts';
 import { createNodePtyRow } from './rows/node-pty.ts';
 import type { Row } from './rows/row.ts';
 import { createShellfleetRow } from './rows/shellfleet.ts';
+import type { WorkerOptions } from './rows/worker-process.ts';
 import { type Bench, IDLE_SESSIONS } from './take-figures.ts';
 
 /** Starts the Redis servers, and every row of the plan. */
@@ -43,7 +44,7 @@ export async function startRows(
   };
   const { dockerHost, socketPath, host, port } = engine.endpoint;
   const docker = new Docker(socketPath === undefined ? { host, port, protocol: 'http' } : { socketPath });
-  const creates: Record<Part, () => Promise<Row>> = {
+  const creates: Record<Other, () => Promise<Row>> = {
     floor: () => createFloorRow(bareUrl),
     bullmq: () => createBullmqRow(bareUrl),
     'docker-exec': () => createDockerExecRow(docker, sessionImage),
@@ -52,22 +53,31 @@ export async function startRows(
     'node-pty': () => createNodePtyRow(docker, sessionImage, dockerHost),
   };
   const rows: Row[] = [];
-  for (const part of await possible(plan.parts, report)) rows.push(keep(await creates[part]()));
+  for (const name of await possible(plan.parts, report)) rows.push(keep(await creates[name]()));
 
-  const namespace = `bench-${randomUUID().slice(0, 8)}`;
+  const workerOf = (name: string, slots: number): WorkerOptions => ({
+    redisUrl,
+    namespace: `${name}-${randomUUID().slice(0, 8)}`,
+    folder: join(folder, name),
+    image: sessionImage,
+    dockerHost,
+    slots,
+  });
   const slots = plan.few.sessions + IDLE_SESSIONS + 4;
-  const worker = join(folder, 'worker');
-  const shellfleet = keep(
-    await createShellfleetRow({ redisUrl, namespace, folder: worker, image: sessionImage, dockerHost, docker, slots }),
-  );
-  return { rows: [...rows, shellfleet], shellfleet, ...probes, report };
+  const shellfleet = keep(await createShellfleetRow({ ...workerOf('bench', slots), docker }));
+  const toolWorker = workerOf('bench-tools', 1);
+  return { rows: [...rows, shellfleet], shellfleet, toolWorker, ...probes, report };
 }
 
-/** Without the rows that start the docker program, where only an engine is installed. */
-async function possible(parts: readonly Part[], report: (line: string) => void): Promise<Part[]> {
+type Other = (typeof OTHER_ROWS)[number];
+
+/** The rows of the plan, without those that start the docker program where only an engine is installed. */
+async function possible(parts: readonly Part[], report: (line: string) => void): Promise<Other[]> {
+  const wanted = OTHER_ROWS.filter(
+    (name) => parts.includes(name) || (name === 'docker-exec-cli' && parts.includes('cli')),
+  );
   const version = await promisify(execFile)('docker', ['--version']).catch(() => undefined);
-  const needing: Part[] = version ? [] : ['docker-exec-cli', 'node-pty'];
-  for (const part of needing)
-    if (parts.includes(part)) report(`Not measured: ${part}, because there is no program docker on PATH`);
-  return parts.filter((part) => !needing.includes(part));
+  const needing: Other[] = version ? [] : wanted.filter((name) => name === 'docker-exec-cli' || name === 'node-pty');
+  for (const name of needing) report(`Not measured: ${name}, because there is no program docker on PATH`);
+  return wanted.filter((name) => !needing.includes(name));
 }

@@ -1,13 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Figures, RowFigures } from './figures.ts';
+import type { ExtraFigures, Figures, RowFigures } from './figures.ts';
 import { measureIdle } from './measure/measure-idle.ts';
 import { type LoadFigures, measureLoad } from './measure/measure-load.ts';
 import { readRssBytes } from './measure/process-usage.ts';
 import type { RedisProbe } from './measure/redis-probe.ts';
 import { type Spread, toSpread } from './measure/spread.ts';
-import type { Load, Plan } from './plan.ts';
+import { measureCli } from './parts/cli.ts';
+import { measureFloods } from './parts/floods.ts';
+import { measureOutput } from './parts/output.ts';
+import { measureToolCalls } from './parts/tool-calls.ts';
+import type { Load, Part, Plan } from './plan.ts';
 import { type Row, type RowName, SCRIPTS, type Script } from './rows/row.ts';
 import type { ShellfleetRow } from './rows/shellfleet.ts';
+import type { WorkerOptions } from './rows/worker-process.ts';
 
 export interface Bench {
   rows: Row[];
@@ -16,6 +21,8 @@ export interface Bench {
   probe: RedisProbe;
   /** of the Redis of the rows without Shellfleet */
   bareProbe: RedisProbe;
+  /** How the worker for tool calls is started. */
+  toolWorker: WorkerOptions;
   report(line: string): void;
 }
 
@@ -70,16 +77,31 @@ export async function takeFigures(bench: Bench, plan: Plan): Promise<Figures> {
       many: loadOf(many.of(name, 'load')),
     },
   ];
+  const sessions = {
+    startColdMs: toSpread(coldStarts),
+    redisBytesPerIdleSession,
+    redisCpuUsOfEmptyFleet,
+    redisCpuUsPerIdleSession: (redisCpuUsOfIdleFleet - redisCpuUsOfEmptyFleet) / (plan.few.sessions + idleSessions),
+    connections: await probe.connections(),
+    workerRssBytes: await readRssBytes(shellfleet.workerPid),
+  };
+  return { rows: Object.fromEntries(bench.rows.map(toRow)), sessions, extra: await takeExtra(bench, plan) };
+}
+
+/** After the rows, so that a flood's memory does not count as the worker's. */
+async function takeExtra({ rows, shellfleet, toolWorker, report }: Bench, plan: Plan): Promise<ExtraFigures> {
+  const ifWanted = async <T>(part: Part, measure: () => Promise<T>): Promise<T | undefined> => {
+    if (!plan.parts.includes(part)) return undefined;
+    report(`Measuring ${part}`);
+    return measure();
+  };
+  const dockerExecCli = rows.find(({ name }) => name === 'docker-exec-cli');
   return {
-    rows: Object.fromEntries(bench.rows.map(toRow)),
-    sessions: {
-      startColdMs: toSpread(coldStarts),
-      redisBytesPerIdleSession,
-      redisCpuUsOfEmptyFleet,
-      redisCpuUsPerIdleSession: (redisCpuUsOfIdleFleet - redisCpuUsOfEmptyFleet) / (plan.few.sessions + idleSessions),
-      connections: await probe.connections(),
-      workerRssBytes: await readRssBytes(shellfleet.workerPid),
-    },
+    floods: await ifWanted('floods', () => measureFloods(shellfleet, plan.rounds, plan.floods)),
+    toolCallMs: await ifWanted('tool-calls', () => measureToolCalls(toolWorker, plan.rounds, plan.toolCalls)),
+    cli:
+      dockerExecCli && (await ifWanted('cli', () => measureCli(shellfleet, dockerExecCli, plan.rounds, plan.cliCalls))),
+    output: await ifWanted('output', measureOutput),
   };
 }
 

@@ -1,25 +1,37 @@
 import { expect, test } from 'vitest';
-import type { RowFigures } from './figures.ts';
+import type { ExtraFigures, RowFigures } from './figures.ts';
 import { toRatio, toSpread } from './measure/spread.ts';
-import { exactly, sampleRow, sampleSessions } from './sample-figures.ts';
+import { exactly, noExtra, sampleExtra, sampleRow, sampleSessions } from './sample-figures.ts';
 import { judge } from './targets.ts';
 
 const others = { bullmq: sampleRow(1, 3_000, 100, 100), 'docker-exec': sampleRow(50, 25, 0, 0) };
 
-function judged(shellfleet: RowFigures, coldMs: number, kilobytes: number, connections: number, rssBytes: number) {
+function judged(
+  shellfleet: RowFigures,
+  coldMs: number,
+  kilobytes: number,
+  connections: number,
+  rssBytes: number,
+  extra: ExtraFigures,
+) {
   const sessions = sampleSessions({
     startColdMs: exactly(coldMs),
     redisBytesPerIdleSession: kilobytes * 1_024,
     connections: { worker: 3, producer: 3, unnamed: connections },
     workerRssBytes: rssBytes,
   });
-  return judge({ rows: { ...others, shellfleet }, sessions });
+  return judge({ rows: { ...others, shellfleet }, sessions, extra });
 }
 
 test('a figure at its limit passes, and every figure beyond it fails', () => {
-  const at = judged(sampleRow(1.2, 2_700, 60, 80), 175, 7.2, 0, 200e6);
+  const at = judged(sampleRow(1.2, 2_700, 60, 80), 175, 7.2, 0, 200e6, sampleExtra());
   expect(at.filter(({ passed }) => !passed)).toEqual([]);
-  const beyond = judged(sampleRow(2.1, 740, 61, 81), 176, 7.3, 1, 201e6);
+  const beyond = judged(sampleRow(2.1, 740, 61, 81), 176, 7.3, 1, 201e6, {
+    floods: { besideMs: exactly(4), duringMs: exactly(6.1), megabytesPerSecond: exactly(80), bytes: 1e6 },
+    toolCallMs: exactly(41),
+    cli: { execMs: exactly(76), dockerExecMs: exactly(50), nodeMs: exactly(25) },
+    output: { chain: { yes: 200, numbers: 99 }, hostile: { 'bearer headers': 90, slashes: 19 } },
+  });
   expect(beyond.filter(({ passed }) => passed)).toEqual([]);
   expect(beyond.map(({ id }) => id)).toEqual(at.map(({ id }) => id));
 });
@@ -27,7 +39,10 @@ test('a figure at its limit passes, and every figure beyond it fails', () => {
 test('a target whose row was not measured is not judged', () => {
   const shellfleet = sampleRow(1, 3_000, 50, 50);
   const sessions = sampleSessions({ workerRssBytes: undefined });
-  expect(judge({ rows: { shellfleet }, sessions }).map(({ id }) => id)).toEqual(['connections', 'idle-memory']);
+  expect(judge({ rows: { shellfleet }, sessions, extra: noExtra }).map(({ id }) => id)).toEqual([
+    'connections',
+    'idle-memory',
+  ]);
 });
 
 test('a ratio is that of the medians, with the range over the rounds', () => {

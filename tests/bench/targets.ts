@@ -18,7 +18,7 @@ export interface Target {
 }
 
 /** The targets whose figures this run has. */
-export function judge({ rows, sessions }: Figures): Target[] {
+export function judge({ rows, sessions, extra: { floods, toolCallMs, cli, output } }: Figures): Target[] {
   const { bullmq, shellfleet } = rows;
   const dockerExec = rows['docker-exec'];
   const against = (other: RowFigures | undefined, pick: (row: RowFigures) => Spread | undefined): Ratio | undefined => {
@@ -71,6 +71,27 @@ export function judge({ rows, sessions }: Figures): Target[] {
       30,
     ),
     atMost('start-cold', 'session start, cold / a docker exec', cold && once(cold.value), 3.5),
+    atMost(
+      'flood-neighbour',
+      'p95 of another session beside a flood / beside `yes` into /dev/null',
+      floods && toRatio(floods.duringMs, floods.besideMs),
+      1.5,
+    ),
+    atMost(
+      'cli-exec',
+      '`shellfleet exec` of `true` / `docker exec`, whole processes',
+      cli && toRatio(cli.execMs, cli.dockerExecMs),
+      1.5,
+    ),
+    atMost('tool-call', 'a tool call', toolCallMs && asIs(toolCallMs), 40, 'ms'),
+    atLeast(
+      'output-chain',
+      'a command’s whole output chain, all built-in rules, slowest input',
+      output && slowest(output.chain),
+      100,
+      'MB/s',
+    ),
+    atLeast('output-hostile', 'redaction of hostile output, slowest', output && slowest(output.hostile), 20, 'MB/s'),
     // A connection without a name counts for both processes.
     atMost('connections', 'Redis connections of a process', once(Math.max(worker, producer) + unnamed), 3, ''),
     atMost(
@@ -84,6 +105,9 @@ export function judge({ rows, sessions }: Figures): Target[] {
   ];
   return judged.filter((target) => target !== undefined);
 }
+
+const asIs = ({ median, min, max }: Spread): Ratio => ({ value: median, min, max });
+const slowest = (rates: Record<string, number>): Ratio => once(Math.min(...Object.values(rates)));
 
 /** A figure without rounds. */
 const once = (value: number): Ratio => ({ value, min: value, max: value });

@@ -1,7 +1,12 @@
 // Entries are named by ULIDs; on the wire an id is the 128 bits that a ULID spells.
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
-const VALUES = new Map([...ALPHABET].map((character, value) => [character, value]));
+/** By character code, in either case. */
+const VALUES = new Int8Array(128).fill(-1);
+for (const [value, character] of [...ALPHABET].entries()) {
+  VALUES[character.charCodeAt(0)] = value;
+  VALUES[character.toLowerCase().charCodeAt(0)] = value;
+}
 const ULID_LENGTH = 26;
 export const ENTRY_ID_BYTES = 16;
 
@@ -18,8 +23,8 @@ export function entryIdToBytes(entryId: string): Uint8Array {
   let pending = 0;
   let at = ENTRY_ID_BYTES - 1;
   for (let i = ULID_LENGTH - 1; i >= 0; i--) {
-    const value = VALUES.get(entryId[i]!.toUpperCase());
-    if (value === undefined || (i === 0 && value > 7)) throw new RangeError(`'${entryId}' is not a ULID.`);
+    const value = VALUES[entryId.charCodeAt(i)] ?? -1;
+    if (value < 0 || (i === 0 && value > 7)) throw new RangeError(`'${entryId}' is not a ULID.`);
     pending |= value << bits;
     bits += 5;
     if (bits >= 8) {

@@ -63,9 +63,14 @@ export class MalformedFrame extends Error {
 
 const NO_ID = new Uint8Array(16);
 const NO_PAYLOAD = new Uint8Array(0);
+const NOTHING: Buffer = Buffer.alloc(0);
 
-/** With a sync word: the form for attach. */
-export function encodeFrame(frame: Partial<Frame> & { type: number }, sync?: Uint8Array): Buffer {
+/** With a sync word: the form for attach. `fence`: instead of the frame's. */
+export function encodeFrame(
+  frame: Partial<Frame> & { type: number },
+  sync?: Uint8Array,
+  fence = frame.fence ?? 0,
+): Buffer {
   const payload = frame.payload ?? NO_PAYLOAD;
   const from = sync ? SYNC_BYTES : 0;
   const end = from + HEADER_BYTES + payload.length;
@@ -76,7 +81,7 @@ export function encodeFrame(frame: Partial<Frame> & { type: number }, sync?: Uin
   bytes[from + 5] = frame.stream ?? 0;
   bytes.writeUInt16LE(frame.flags ?? 0, from + 6);
   bytes.set(frame.id ?? NO_ID, from + 8);
-  writeUint64(bytes, frame.fence ?? 0, from + 24);
+  writeUint64(bytes, fence, from + 24);
   writeUint64(bytes, frame.offset ?? 0, from + 32);
   bytes.set(payload, from + HEADER_BYTES);
   if (sync) bytes.writeUInt32LE(crc32(bytes.subarray(from, end)), end);
@@ -86,7 +91,7 @@ export function encodeFrame(frame: Partial<Frame> & { type: number }, sync?: Uin
 export class FrameDecoder {
   readonly #sync: Buffer | undefined;
   readonly #maxPayload: number;
-  #rest: Buffer = Buffer.alloc(0);
+  #rest: Buffer = NOTHING;
   /** Counts bytes that were part of no frame (attach). */
   skipped = 0;
 
@@ -113,7 +118,7 @@ export class FrameDecoder {
       frames.push(frameAt(this.#rest, at, length));
       at += HEADER_BYTES + length;
     }
-    this.#rest = this.#rest.subarray(at);
+    this.#rest = at === this.#rest.length ? NOTHING : this.#rest.subarray(at);
     return frames;
   }
 

@@ -50,8 +50,8 @@ export interface CommandStartPayload extends Limits {
 
 export function encodeCommand(command: CommandStartPayload): Buffer {
   const { stdin } = command;
-  const cwd = Buffer.from(command.cwd);
-  const env = Buffer.from(
+  const cwd = toBytes(command.cwd);
+  const env = toBytes(
     Object.entries(command.env)
       .map(([name, value]) => `${name}=${value}\0`)
       .join(''),
@@ -65,9 +65,13 @@ export function encodeCommand(command: CommandStartPayload): Buffer {
     env.length,
     stdin === undefined ? StdinKind.none : stdin === 'open' ? StdinKind.open : StdinKind.given,
   );
-  const given = stdin === undefined || stdin === 'open' ? new Uint8Array(0) : stdin;
+  const given = stdin === undefined || stdin === 'open' ? NOTHING : stdin;
   return Buffer.concat([numbers, command.script, cwd, env, given]);
 }
+
+const NOTHING: Buffer = Buffer.alloc(0);
+
+const toBytes = (text: string): Buffer => (text === '' ? NOTHING : Buffer.from(text));
 
 export interface FileStartPayload extends Limits {
   operation: keyof typeof FileOperationCode;

@@ -45,10 +45,10 @@ export type Rung = { type: 'started' | 'needs-admission'; entry: Entry };
 
 const TAKEN_TYPES = { 1: 'started', 2: 'running', 3: 'overdue', 4: 'needs-admission' } as const;
 
-/** The only parser of the replies `{code, id, fields}`, whose fields the prelude lists at `read_entry`, and of `{0, life}`. */
+/** The only parser of the replies `{code, id, payload, fields}`, whose fields the prelude lists at `running_entry`, and of `{0, life}`. */
 export function toTaken(reply: unknown[]): Taken {
   const type = TAKEN_TYPES[reply[0] as keyof typeof TAKEN_TYPES];
-  if (type !== undefined) return { type, entry: toEntry(asString(reply[1]), reply[2] as unknown[]) };
+  if (type !== undefined) return { type, entry: toEntry(asString(reply[1]), reply[2], reply[3] as unknown[]) };
   return asString(reply[1]) === 'closing' ? { type: 'empty', closing: true } : { type: 'empty' };
 }
 
@@ -58,14 +58,13 @@ export function toRung(carried: CarriedEntry, { fence, host }: Pick<Owner, 'fenc
   if (carried.fence !== String(fence)) return undefined;
   const isStarted = startedAt !== '';
   const owned = isStarted ? [startedAt, carried.fence, host] : [];
-  const entry = toEntry(id, [payload, kind, inbox, acceptedAt, retry, undefined, undefined, ...owned]);
+  const entry = toEntry(id, payload, [kind, inbox, acceptedAt, retry, undefined, undefined, ...owned]);
   return { type: isStarted ? 'started' : 'needs-admission', entry };
 }
 
-/** `fields`: as the prelude's `read_entry` has them; absent ones at the end may be left out. */
-export function toEntry(id: string, fields: unknown[]): Entry {
-  const [payload, kind, inbox, acceptedAt, retry, starts, first, startedAt, fence, host, stdout, stderr, seq, cancel] =
-    fields;
+/** `fields`: as the prelude's `running_entry` has them; absent ones at the end may be left out. */
+export function toEntry(id: string, payload: unknown, fields: unknown[]): Entry {
+  const [kind, inbox, acceptedAt, retry, starts, first, startedAt, fence, host, stdout, stderr, seq, cancel] = fields;
   const cancelReason = asString(cancel);
   const attempted = asString(first);
   return {

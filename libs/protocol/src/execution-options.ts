@@ -38,11 +38,13 @@ export interface ExecutionOptions {
   cwd?: string | undefined;
 }
 
+export const MOST_KILL_GRACE_MS = 60_000;
+
 /** RunOptions, the sealed payload and the start message to the keeper all have these fields, which are therefore described only here. */
 export const executionOptionsSchema = z.strictObject({
   timeoutMs: durationSchema().optional(),
   noOutputTimeoutMs: durationSchema().optional(),
-  killGraceMs: durationSchema(0, 60_000).default(DEFAULTS.command.killGraceMs),
+  killGraceMs: durationSchema(0, MOST_KILL_GRACE_MS).default(DEFAULTS.command.killGraceMs),
   env: envSchema.optional(),
   cwd: sandboxPathSchema.optional(),
 });

@@ -44,10 +44,12 @@ export function sessionKeys(namespace: string, tenant: string, session: string):
 const wakeUpsPrefix = (namespace: string) => `${namespace}:wakeups:`;
 
 /**
- * hash, kept for the retention after its end: kind, state, sealed payload until it ends, owner's fence, stored offsets, outcome, id of the
+ * hash, kept for the retention after its end: kind, state, owner's fence, stored offsets, outcome, id of the
  * terminal event
  */
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
+/** string, until the entry's end: its payload, sealed */
+export const payloadKey = (keys: SessionKeys, entry: string) => `${keys.prefix}payload:${entry}`;
 /** string, one hour or the retention if that is less: the answer of a file operation, sealed. A large answer to a question: one minute */
 export const answerKey = (keys: SessionKeys, entry: string) => `${keys.prefix}answer:${entry}`;
 /** stream, until the entry's end: unread chunks of an open stdin, sealed; each id is the offset at which the chunk ends */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { readPlan } from '../plan.ts';
 import { ROW_NAMES } from '../rows/row.ts';
-import { sampleFigures, sampleRow, sampleSessions } from '../sample-figures.ts';
+import { noExtra, sampleFigures, sampleRow, sampleSessions } from '../sample-figures.ts';
 import { renderChart } from './chart.ts';
 
 const plan = readPlan([]);
@@ -40,7 +40,7 @@ test('the chart is well-formed, has a title and a description, and names every r
 test('a row that was not measured, or costs nothing that is known, is left out of a panel', () => {
   const attached = { ...sampleRow(0.5, 5_000, 0, 0), few: undefined, many: undefined };
   const rows = { 'docker-attach': attached, shellfleet: sampleRow(1, 3_000, 50, 60) };
-  const svg = renderChart({ rows, sessions: sampleSessions() }, plan, 'today');
+  const svg = renderChart({ rows, sessions: sampleSessions(), extra: noExtra }, plan, 'today');
   elementsOf(svg);
   expect(svg.split('>docker-attach</text>').length).toBe(2);
   expect(svg).not.toMatch(/NaN|Infinity|undefined/);

@@ -1,4 +1,4 @@
-import type { Figures, LoadSpreads } from '../figures.ts';
+import type { ExtraFigures, Figures, LoadSpreads } from '../figures.ts';
 import type { Comparison } from '../history.ts';
 import type { Spread } from '../measure/spread.ts';
 import type { Plan } from '../plan.ts';
@@ -6,7 +6,7 @@ import { ROW_NAMES } from '../rows/row.ts';
 import type { Target } from '../targets.ts';
 
 /** The figures as Markdown tables: median [min–max] over the rounds. */
-export function renderFigures({ rows, sessions }: Figures, plan: Plan): string {
+export function renderFigures({ rows, sessions, extra }: Figures, plan: Plan): string {
   const measured = ROW_NAMES.flatMap((name) => {
     const row = rows[name];
     return row ? [{ name, row }] : [];
@@ -40,6 +40,7 @@ export function renderFigures({ rows, sessions }: Figures, plan: Plan): string {
         ['Redis CPU of a fleet without sessions, µs in a second', sessions.redisCpuUsOfEmptyFleet.toFixed(0)],
         ['Redis connections: worker, producer, unnamed', `${worker}, ${producer}, ${unnamed}`],
         ['worker RSS, MB', sessions.workerRssBytes === undefined ? '–' : (sessions.workerRssBytes / 1e6).toFixed(0)],
+        ...extraRows(extra),
       ],
     ),
     table(
@@ -47,6 +48,29 @@ export function renderFigures({ rows, sessions }: Figures, plan: Plan): string {
       warm,
     ),
   ].join('\n\n');
+}
+
+function extraRows({ floods, toolCallMs, cli, output }: ExtraFigures): string[][] {
+  const rates = ([name, rate]: [string, number]): string[] => [`${name}, MB/s`, rate.toFixed(0)];
+  return [
+    ...(floods
+      ? [
+          ['p95 in another session beside `yes` into /dev/null, ms', spread(floods.besideMs, 1)],
+          [`the same beside a flood of ${(floods.bytes / 1e6).toFixed(0)} MB, ms`, spread(floods.duringMs, 1)],
+          ['that flood, MB/s', spread(floods.megabytesPerSecond, 0)],
+        ]
+      : []),
+    ...(toolCallMs ? [['a tool call, ms', spread(toolCallMs, 1)]] : []),
+    ...(cli
+      ? [
+          ['`shellfleet exec` of `true`, whole process, ms', spread(cli.execMs, 0)],
+          ['`docker exec` of `true`, whole process, ms', spread(cli.dockerExecMs, 0)],
+          ['`node -e 0`, ms', spread(cli.nodeMs, 0)],
+        ]
+      : []),
+    ...Object.entries(output?.chain ?? {}).map(rates),
+    ...Object.entries(output?.hostile ?? {}).map(([name, rate]) => rates([`redaction of ${name}`, rate])),
+  ];
 }
 
 export function renderTargets(targets: readonly Target[]): string {

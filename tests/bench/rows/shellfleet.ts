@@ -1,27 +1,22 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { Fleet, type Result, type Session } from '@shellfleet/client';
 import { createSealKey } from '@shellfleet/mailbox';
-import { checkoutRoot } from '@shellfleet/setup';
 import type Docker from 'dockerode';
 import { expectOutput, type Row, type Script } from './row.ts';
+import { startWorker, type WorkerOptions } from './worker-process.ts';
 
-export interface ShellfleetOptions {
-  redisUrl: string;
-  namespace: string;
-  /** The worker's state folder, owned by the bench. */
-  folder: string;
-  image: string;
-  dockerHost: string;
+export interface ShellfleetOptions extends WorkerOptions {
   docker: Docker;
-  slots: number;
 }
 
 /** The complete system: the public SDK in this process, a real worker process, a container per session. */
 export interface ShellfleetRow extends Row {
   /** Opens sessions up to this number. Each has then run one command. */
   openSessions(count: number): Promise<void>;
+  /** A session of its own, which has run one command. */
+  openSession(): Promise<Session>;
+  /** Variables that connect another process to the fleet as a producer. */
+  environment: Record<string, string>;
   /** Milliseconds from nothing to the result of the first command of a new session. */
   startCold(): Promise<number>;
 }
@@ -72,6 +67,12 @@ export async function createShellfleetRow(options: ShellfleetOptions): Promise<S
         sessions.push(...(await whileItLives(Promise.all(Array.from({ length: missing }, open)))));
       }
     },
+    openSession: () => whileItLives(open()),
+    environment: {
+      SHELLFLEET_REDIS_URL: redisUrl,
+      SHELLFLEET_NAMESPACE: namespace,
+      SHELLFLEET_SEAL_KEY: sealKeys.join(','),
+    },
     async startCold() {
       const from = performance.now();
       const session = await whileItLives(open());
@@ -95,28 +96,6 @@ async function run(session: Session, script: Script): Promise<void> {
 function check(result: Result, script: Script): void {
   if (result.outcome !== 'success') throw new Error(`${script}: ${result.outcome} ${result.error?.message ?? ''}`);
   expectOutput(result.stdout, script);
-}
-
-async function startWorker(options: ShellfleetOptions, sealKeys: string[]): Promise<ChildProcess> {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SHELLFLEET_'));
-  const env = {
-    ...Object.fromEntries(inherited),
-    DOCKER_HOST: options.dockerHost,
-    SHELLFLEET_REDIS_URL: options.redisUrl,
-    SHELLFLEET_NAMESPACE: options.namespace,
-    SHELLFLEET_STATE_DIR: options.folder,
-    SHELLFLEET_SLOTS: String(options.slots),
-    SHELLFLEET_DEFAULT_IMAGE: options.image,
-    SHELLFLEET_SEAL_KEY: sealKeys.join(','),
-    SHELLFLEET_LOG_LEVEL: 'warn',
-  };
-  const worker = fork(join(checkoutRoot, 'apps/worker/src/main.ts'), [], { env, stdio: ['ignore', 2, 2, 'ipc'] });
-  const ended = once(worker, 'exit').then(() => {
-    throw new Error('the worker ended before it was ready');
-  });
-  await Promise.race([once(worker, 'message'), ended]);
-  ended.catch(() => {});
-  return worker;
 }
 
 /** Removes the containers of a worker that was killed. */

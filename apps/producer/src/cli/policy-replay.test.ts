@@ -26,7 +26,7 @@ function write(events: readonly (readonly [AuditEvent, number])[]): void {
   let head = CHAIN_START;
   const lines = events.map(([event, at]) => {
     if (key === undefined) throw new Error('no key');
-    const next = toAuditLine(event, head, new Date(at), key);
+    const next = toAuditLine(event, head, new Date(at).toISOString(), key);
     head = next.head;
     return next.line;
   });

@@ -87,8 +87,9 @@ export class AuditChain {
     const { key } = this.#options;
     let head = this.#head;
     let text = this.#isTorn ? '\n' : '';
+    const time = at.toISOString();
     for (const event of events) {
-      const next = toAuditLine(event, head, at, key);
+      const next = toAuditLine(event, head, time, key);
       head = next.head;
       text += next.line;
     }

@@ -40,7 +40,7 @@ export function createHostLog(folder: string, limits: LogLimits): HostLog {
     join(folder, createHash('sha256').update(keys.prefix).digest('hex').slice(0, 16));
   return {
     ofCommand: (keys, entryId, keptBytes) =>
-      createCommandLog(`${folderOf(keys)}-${entryId}`, keptBytes, limits.commandBytes),
+      createCommandLog(() => `${folderOf(keys)}-${entryId}`, keptBytes, limits.commandBytes),
     read: (keys, { entry, streams, from, attached }) =>
       readPage(`${folderOf(keys)}-${entry}`, {
         ...{ streams, from },
@@ -50,11 +50,11 @@ export function createHostLog(folder: string, limits: LogLimits): HostLog {
   };
 }
 
-function createCommandLog(folder: string, keptBytes: number, quotaBytes: number): CommandLog {
-  const options = { folder, segmentBytes: Math.max(keptBytes, 1 << 20), quotaBytes };
+/** Few commands have a log, so the name of its folder is not computed before. */
+function createCommandLog(folderOf: () => string, keptBytes: number, quotaBytes: number): CommandLog {
   let opened: ReturnType<typeof OverflowLog.open> | undefined;
   const open = () => {
-    opened ??= OverflowLog.open(options);
+    opened ??= OverflowLog.open({ folder: folderOf(), segmentBytes: Math.max(keptBytes, 1 << 20), quotaBytes });
     return opened;
   };
   return {
@@ -62,7 +62,7 @@ function createCommandLog(folder: string, keptBytes: number, quotaBytes: number)
       if (pieces.length > 0) await (await open()).append(pieces);
     },
     async *restore() {
-      const exists = await access(folder).then(
+      const exists = await access(folderOf()).then(
         () => true,
         () => false,
       );

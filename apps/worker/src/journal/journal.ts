@@ -89,16 +89,23 @@ export function openJournal({ folder, retentionMs, onWriteFailed, mostIds = MOST
   };
   const isFull = ({ from, known }: Segment) => Date.now() >= from + spanMs || known.size * SEGMENTS >= mostIds;
 
+  // An id is asked about, and begins next.
+  let last = { key: '', hex: '' };
+  const hexOf = (key: string) => {
+    if (key !== last.key) last = { key, hex: fingerprintOf(key) };
+    return last.hex;
+  };
+
   dropOld();
   return {
     knows(begun) {
-      const print = parseFingerprint(fingerprintOf(toKey(begun)));
+      const print = parseFingerprint(hexOf(toKey(begun)));
       return segments.some(({ known }) => known.has(print));
     },
     record(begun, generation) {
       const segment = current === undefined || isFull(current) ? begin() : current;
       const key = toKey(begun);
-      const hex = fingerprintOf(key);
+      const hex = hexOf(key);
       segment.known.add(parseFingerprint(hex));
       if (segment.file === undefined) return;
       const line = Buffer.from(`${segment.broken === true ? '\n' : ''}${hex} ${key} ${generation}\n`);

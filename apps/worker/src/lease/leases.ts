@@ -46,10 +46,11 @@ export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => numb
   return {
     add(job, lockMs, onLost) {
       const lease: HeldLease = { job, lockMs, heldUntil: clock() + lockMs * MARGIN, onLost };
-      leases.set(keyOf(job), lease);
+      const key = keyOf(job);
+      leases.set(key, lease);
       return {
         job,
-        held: () => leases.get(keyOf(job)) === lease && clock() < lease.heldUntil,
+        held: () => leases.get(key) === lease && clock() < lease.heldUntil,
         own(fence, next) {
           lease.fence = fence;
           // A shorter lock counts at once, a longer one from its first renewal on.
@@ -59,7 +60,7 @@ export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => numb
           lease.lockMs = next;
         },
         end() {
-          if (leases.get(keyOf(job)) === lease) leases.delete(keyOf(job));
+          if (leases.get(key) === lease) leases.delete(key);
         },
       };
     },

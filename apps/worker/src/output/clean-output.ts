@@ -26,7 +26,7 @@ export interface CleanOutputOptions {
 
 /** The texts of a Result, and how often each type was found in them. */
 export interface CleanTexts extends ResultTexts {
-  redactions: Record<string, number>;
+  redactions: Readonly<Record<string, number>>;
 }
 
 export class CleanOutput {

@@ -13,7 +13,11 @@ export function createCharacterBoundary(): Stage {
       if (bytes.length === 0) return bytes;
       const all = held.length === 0 ? bytes : Buffer.concat([held, bytes]);
       const whole = all.length - unfinishedTail(all);
-      held = whole === all.length ? NOTHING : Buffer.from(all.subarray(whole));
+      if (whole === all.length) {
+        held = NOTHING;
+        return all;
+      }
+      held = Buffer.from(all.subarray(whole));
       return all.subarray(0, whole);
     },
     end() {

@@ -5,6 +5,9 @@ import { isUtf8 } from 'node:buffer';
 
 export type TextUnit = 'characters' | 'bytes';
 
+/** No text takes more. */
+export const MOST_JSON_PER_BYTE = 6;
+
 /** An upper bound; exact for valid UTF-8. */
 export function jsonSize(bytes: Uint8Array, unit: TextUnit): number {
   if (unit === 'bytes') return base64Size(bytes.length);

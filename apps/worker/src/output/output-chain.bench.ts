@@ -5,7 +5,8 @@ import { CleanOutput } from './clean-output.ts';
 
 // Throughput of a command's whole chain on one core (decode, redact, count, cut, release), in frames of 64 KiB as a worker receives them.
 // It measures processor time, so that other load on the machine counts less. Run it with
-// node_modules/.bin/node --conditions=@shellfleet/source apps/worker/src/output/output-chain.bench.ts
+// node_modules/.bin/node --conditions=@shellfleet/source apps/worker/src/output/output-chain.bench.ts [NAME]
+// It measures every input with every set of rules, or those whose name contains NAME.
 
 const BYTES = 64 << 20;
 const FRAME_BYTES = 64 << 10;
@@ -35,6 +36,7 @@ const redactions = {
 
 for (const [name, input] of Object.entries(inputs)) {
   for (const [rules, redaction] of Object.entries(redactions)) {
+    if (!`${name}, ${rules}`.includes(process.argv[2] ?? '')) continue;
     const rates = Array.from({ length: ROUNDS }, () => rateOf(input, redaction?.redactor)).sort((a, b) => a - b);
     const [least, median, most] = [rates[0], rates[ROUNDS >> 1], rates[ROUNDS - 1]].map((rate) =>
       Math.round(rate ?? 0),

@@ -23,10 +23,19 @@ export const CONTEXT_BYTES = 1024;
 export function addCounts(
   a: Readonly<Record<string, number>>,
   b: Readonly<Record<string, number>>,
-): Record<string, number> {
+): Readonly<Record<string, number>> {
+  if (isEmpty(a) && isEmpty(b)) return NONE;
   const sum = { ...a };
   for (const [type, count] of Object.entries(b)) sum[type] = (sum[type] ?? 0) + count;
   return sum;
+}
+
+/** Most output has no findings. */
+const NONE: Readonly<Record<string, number>> = Object.freeze({});
+
+function isEmpty(counts: Readonly<Record<string, number>>): boolean {
+  for (const _ in counts) return false;
+  return true;
 }
 
 export function totalOf(counts: Readonly<Record<string, number>>): number {

@@ -1,8 +1,8 @@
 import { LIMITS, type StreamName } from '@shellfleet/protocol';
 import { decodeUtf8 } from './decode.ts';
-import { jsonSize, type TextUnit } from './json-size.ts';
+import { jsonSize, MOST_JSON_PER_BYTE } from './json-size.ts';
 import { countNewlines } from './lines.ts';
-import { Truncate, type Truncated } from './truncate.ts';
+import { Truncate, type Truncated, type TruncateOptions } from './truncate.ts';
 
 export interface ResultTextsOptions {
   maxBytes: number;
@@ -26,44 +26,49 @@ const TEXTS_BYTES = LIMITS.resultBytes - OTHER_FIELDS_BYTES;
 /** The texts of a Result: each redacted stream, and both merged in the order of their release, cut to the limits. */
 export class ResultTextsBuilder {
   readonly #encoding: ResultTextsOptions['encoding'];
-  readonly #unit: TextUnit;
-  readonly #truncates: Record<StreamName | 'merged', Truncate>;
+  readonly #limits: TruncateOptions;
+  /** Of the streams that have output. Most commands print on one only, or nothing. */
+  readonly #streams: Partial<Record<StreamName, Truncate>> = {};
+  /** From the output of a second stream on. Before that it equals the text of the only stream. */
+  #merged: Truncate | undefined;
 
   constructor({ maxBytes, maxLines, keep, encoding }: ResultTextsOptions) {
-    const unit = encoding === 'utf8' ? 'characters' : 'bytes';
-    this.#unit = unit;
-    const createTruncate = () => new Truncate({ maxBytes, maxLines, keep, unit });
+    this.#limits = { maxBytes, maxLines, keep, unit: encoding === 'utf8' ? 'characters' : 'bytes' };
     this.#encoding = encoding;
-    this.#truncates = { stdout: createTruncate(), stderr: createTruncate(), merged: createTruncate() };
   }
 
   /** `newlines`: in `data`. `apart`: the caller adds the bytes to the merged text, with `pushMerged`. */
   push(stream: StreamName, data: Buffer, newlines: number, merging: 'merged' | 'apart'): void {
-    this.#truncates[stream].push(data, newlines);
-    if (merging === 'merged') this.#truncates.merged.push(data, newlines);
+    if (data.length === 0) return;
+    const merged = merging === 'merged' ? this.#mergedFor(stream) : this.#mergedApart();
+    this.#of(stream).push(data, newlines);
+    if (merging === 'merged') merged?.push(data, newlines);
   }
 
   pushMerged(data: Buffer): void {
-    this.#truncates.merged.push(data, countNewlines(data));
+    if (data.length > 0) this.#mergedApart().push(data, countNewlines(data));
   }
 
   /** Bytes of which only the number is known. */
   skip(stream: StreamName, bytes: number, newlines: number): void {
-    this.#truncates[stream].skip(bytes, newlines);
-    this.#truncates.merged.skip(bytes, newlines);
+    if (bytes === 0) return;
+    const merged = this.#mergedFor(stream);
+    this.#of(stream).skip(bytes, newlines);
+    merged?.skip(bytes, newlines);
   }
 
   /** Without `isShown` only the totals are given. */
   end(isShown: boolean): ResultTexts {
-    const { stdout, stderr, merged } = this.#cut();
-    const cuts = [stdout, stderr, merged].map(({ cut }) => cut);
+    const { stdout = EMPTY, stderr = EMPTY, merged } = this.#cut();
+    const [stdoutText, stderrText] = isShown ? [this.#toText(stdout), this.#toText(stderr)] : ['', ''];
+    const cuts = [stdout, stderr, merged].map((text) => text?.cut);
     return {
-      stdout: isShown ? this.#toText(stdout) : '',
-      stderr: isShown ? this.#toText(stderr) : '',
-      output: isShown ? this.#toText(merged) : '',
+      stdout: stdoutText,
+      stderr: stderrText,
+      output: isShown && merged !== undefined ? this.#toText(merged) : stdoutText + stderrText,
       truncated: {
-        bytes: isShown && cuts.some(({ bytes }) => bytes),
-        lines: isShown && cuts.some(({ lines }) => lines),
+        bytes: isShown && cuts.some((cut) => cut?.bytes === true),
+        lines: isShown && cuts.some((cut) => cut?.lines === true),
       },
       totals: {
         stdoutBytes: stdout.totalBytes,
@@ -74,22 +79,47 @@ export class ResultTextsBuilder {
     };
   }
 
+  #of(stream: StreamName): Truncate {
+    this.#streams[stream] ??= new Truncate(this.#limits);
+    return this.#streams[stream];
+  }
+
+  /** The merged text, into which output of this stream goes too. Undefined while no other stream has any. */
+  #mergedFor(stream: StreamName): Truncate | undefined {
+    this.#merged ??= this.#streams[stream === 'stdout' ? 'stderr' : 'stdout']?.copy();
+    return this.#merged;
+  }
+
+  /** The merged text, when it has, or will have, other bytes than a stream. */
+  #mergedApart(): Truncate {
+    const { stdout, stderr } = this.#streams;
+    this.#merged ??= (stdout ?? stderr)?.copy() ?? new Truncate(this.#limits);
+    return this.#merged;
+  }
+
   /** Together at most TEXTS_BYTES in JSON. A Result contains the merged text only if both streams have output. */
-  #cut(): Record<StreamName | 'merged', Truncated> {
-    const { stdout, stderr, merged } = this.#truncates;
-    const whole = { stdout: stdout.end(), stderr: stderr.end(), merged: merged.end() };
-    const isMerged = whole.stdout.totalBytes > 0 && whole.stderr.totalBytes > 0;
-    const sizes = (isMerged ? [whole.stdout, whole.stderr, whole.merged] : [whole.merged]).map(({ bytes }) =>
-      jsonSize(bytes, this.#unit),
-    );
+  #cut(): Partial<Record<StreamName | 'merged', Truncated>> {
+    const { unit } = this.#limits;
+    const { stdout, stderr } = this.#streams;
+    const merged = stdout === undefined || stderr === undefined ? undefined : this.#merged;
+    const texts = [stdout, stderr, merged];
+    const whole = texts.map((text) => text?.end());
+    const byteCount = whole.reduce((sum, text) => sum + (text?.bytes.length ?? 0), 0);
+    if (byteCount * MOST_JSON_PER_BYTE <= TEXTS_BYTES) return named(whole);
+    const sizes = whole.flatMap((text) => (text === undefined ? [] : [jsonSize(text.bytes, unit)]));
     const most = equalShare(sizes, TEXTS_BYTES);
-    if (sizes.every((size) => size <= most)) return whole;
-    return { stdout: stdout.end(most), stderr: stderr.end(most), merged: merged.end(most) };
+    return named(sizes.every((size) => size <= most) ? whole : texts.map((text) => text?.end(most)));
   }
 
   #toText({ bytes }: Truncated): string {
     return this.#encoding === 'base64' ? bytes.toString('base64') : decodeUtf8(bytes);
   }
+}
+
+const EMPTY: Truncated = { bytes: Buffer.alloc(0), cut: { bytes: false, lines: false }, totalBytes: 0, totalLines: 0 };
+
+function named([stdout, stderr, merged]: readonly (Truncated | undefined)[]) {
+  return { ...(stdout && { stdout }), ...(stderr && { stderr }), ...(merged && { merged }) };
 }
 
 /** The limit for each part with which all of them together take at most `total`: what a small part leaves, the others share. */

@@ -52,7 +52,11 @@ export class StreamPipeline {
   end(): Buffer {
     const rest = this.#boundary.end();
     if (this.#createRedactor === undefined) return rest;
-    return Buffer.concat([this.#redact().push(rest), this.#redact().end()]);
+    // A stream without output needs no redactor.
+    if (this.#redactor === undefined && rest.length === 0) return NOTHING;
+    const settled = rest.length === 0 ? NOTHING : this.#redact().push(rest);
+    const last = this.#redact().end();
+    return settled.length === 0 ? last : Buffer.concat([settled, last]);
   }
 
   /** After `end`: continues after a gap with a new redactor. The counts go on. */

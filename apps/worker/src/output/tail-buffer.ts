@@ -1,9 +1,11 @@
-const FIRST_ALLOCATION = 4096;
+/** Most texts are short. So small a buffer is a part of Node's pool and costs no allocation of its own. */
+const FIRST_ALLOCATION = 256;
+const NOTHING: Buffer = Buffer.alloc(0);
 
 /** The last `capacity` bytes that were pushed, in one ring buffer that grows only as far as it is used. */
 export class TailBuffer {
   readonly capacity: number;
-  #ring: Buffer = Buffer.alloc(0);
+  #ring: Buffer = NOTHING;
   #start = 0;
   #length = 0;
 
@@ -34,12 +36,24 @@ export class TailBuffer {
     this.#length = 0;
   }
 
+  /** Where they are in one piece, a view of them: valid until the next push. */
   bytes(): Buffer {
+    if (this.#start + this.#length <= this.#ring.length)
+      return this.#start === 0 && this.#length === this.#ring.length
+        ? this.#ring
+        : this.#ring.subarray(this.#start, this.#start + this.#length);
     const untilWrap = Math.min(this.#length, this.#ring.length - this.#start);
     return Buffer.concat([
       this.#ring.subarray(this.#start, this.#start + untilWrap),
       this.#ring.subarray(0, this.#length - untilWrap),
     ]);
+  }
+
+  /** One that continues apart from this one. */
+  copy(): TailBuffer {
+    const copy = new TailBuffer(this.capacity);
+    copy.push(this.bytes());
+    return copy;
   }
 
   #makeRoom(incoming: number): void {

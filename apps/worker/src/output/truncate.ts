@@ -17,6 +17,7 @@ export interface TruncateOptions {
 }
 
 export interface Truncated {
+  /** Valid until the next push. */
   bytes: Buffer;
   cut: { bytes: boolean; lines: boolean };
   totalBytes: number;
@@ -32,8 +33,8 @@ export class Truncate {
   readonly #options: TruncateOptions;
   readonly #headBytes: number;
   readonly #headLines: number;
-  readonly #head: TailBuffer;
-  readonly #rest: TailBuffer;
+  #head: TailBuffer;
+  #rest: TailBuffer;
   #headNewlines = 0;
   #headFull: boolean;
   #totalBytes = 0;
@@ -59,6 +60,19 @@ export class Truncate {
     this.#rest.push(this.#headFull ? bytes : this.#fillHead(bytes));
   }
 
+  /** One that continues apart from this one, after the same input. */
+  copy(): Truncate {
+    const copy = new Truncate(this.#options);
+    copy.#head = this.#head.copy();
+    copy.#rest = this.#rest.copy();
+    copy.#headNewlines = this.#headNewlines;
+    copy.#headFull = this.#headFull;
+    copy.#totalBytes = this.#totalBytes;
+    copy.#totalNewlines = this.#totalNewlines;
+    copy.#endsInNewline = this.#endsInNewline;
+    return copy;
+  }
+
   /** Bytes of which only the number is known, between the last push and the next. */
   skip(bytes: number, newlines: number): void {
     if (bytes === 0) return;
@@ -77,7 +91,7 @@ export class Truncate {
     const lines = totals.totalLines > maxLines;
     const bytes = this.#totalBytes > maxBytes || (!isWhole && !lines);
     const isCut = lines || bytes;
-    const text = isCut ? this.#cut(head, rest) : Buffer.concat([head, rest]);
+    const text = isCut ? this.#cut(head, rest) : rest.length === 0 ? head : Buffer.concat([head, rest]);
     if (mostJsonBytes === Number.POSITIVE_INFINITY || jsonSize(text, unit) <= mostJsonBytes)
       return { bytes: text, cut: { bytes, lines }, ...totals };
     const shorter = isCut ? this.#cutByJson(head, rest, mostJsonBytes) : this.#cutByJson(text, text, mostJsonBytes);

@@ -19,7 +19,8 @@ export class EntryRun implements EndingEntry {
   stored: StoredOutput;
   /** The reader to which the entry is throttled, if its submitter attached one. */
   reader: AttachedReader | undefined;
-  readonly #cancel = new AbortController();
+  #isCancelled = false;
+  #onCancel: (() => void) | undefined;
   #onInput: (() => void) | undefined;
 
   constructor(entry: Entry, from: 'start' | 'resume', mayTakeNext: () => boolean) {
@@ -29,14 +30,21 @@ export class EntryRun implements EndingEntry {
     this.stored = { ...entry.offsets, seq: entry.seq };
   }
 
-  /** Aborts when a caller cancels the entry. */
-  get cancelled(): AbortSignal {
-    return this.#cancel.signal;
+  /** A caller has cancelled the entry. */
+  get isCancelled(): boolean {
+    return this.#isCancelled;
   }
 
   cancel(): void {
-    this.#cancel.abort();
+    if (this.#isCancelled) return;
+    this.#isCancelled = true;
+    this.#onCancel?.();
     this.reader?.close();
+  }
+
+  /** `listener` is called when the entry is cancelled from now on. There is one listener at a time, and no AbortSignal: those are slow. */
+  onCancel(listener: (() => void) | undefined): void {
+    this.#onCancel = listener;
   }
 
   /** Something was written to the entry's open stdin. */

@@ -80,7 +80,9 @@ export function toStoredResult<R extends WireResult>(
   result: R,
   redaction: Pick<SessionContext['redaction'], 'value'>,
 ): R {
-  return { ...result, ...(starts > 1 && { attempts: starts }), ...redaction.value(textsOf(result)) };
+  const texts = textsOf(result);
+  if (starts <= 1 && texts === undefined) return result;
+  return { ...result, ...(starts > 1 && { attempts: starts }), ...(texts && redaction.value(texts)) };
 }
 
 /** That something is refused for its signature is in the audit before it is told, or it ends with AUDIT_UNAVAILABLE. */
@@ -92,9 +94,11 @@ async function auditedFirst(result: WireResult, { audit, owner }: SessionContext
   );
 }
 
-/** The texts of a Result beside its output. */
+/** The texts of a Result beside its output, which may be any; undefined when there are none. */
 function textsOf(result: WireResult) {
-  const { shell, refused } = result;
+  const { outcome, shell, refused } = result;
+  const isPlain = shell.reason === undefined && refused === undefined;
+  if (isPlain && outcome !== 'error' && outcome !== 'cancellation') return undefined;
   const texts = { shell, ...(refused !== undefined && { refused }) };
   if (result.outcome === 'error') return { ...texts, error: result.error };
   if (result.outcome !== 'cancellation' || result.cancelReason === undefined) return texts;
@@ -109,7 +113,10 @@ function notifyProducer(entry: Entry, event: string, { redis, keys }: Owner): vo
 
 /** Logs one wide line and one span for each entry, without its script or output. */
 function describe(entry: Entry, result: WireResult, { owner, logger }: SessionContext): void {
-  const { runMs } = result.timings;
+  const startTime = Date.now() - result.timings.runMs;
+  const span = trace.getTracer('@shellfleet/worker').startSpan(SPANS.run, { kind: SpanKind.CONSUMER, startTime });
+  const level = result.outcome === 'error' ? 'warn' : 'debug';
+  if (!span.isRecording() && !logger.isLevelEnabled(level)) return;
   const attributes = {
     [ATTRIBUTES.sessionId]: owner.keys.session,
     [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id),
@@ -121,11 +128,6 @@ function describe(entry: Entry, result: WireResult, { owner, logger }: SessionCo
     ...(result.exitCode === null ? {} : { [ATTRIBUTES.exitCode]: result.exitCode }),
     ...(result.outcome === 'error' ? { [ATTRIBUTES.errorType]: result.error.code } : {}),
   };
-  const endTime = Date.now();
-  trace
-    .getTracer('@shellfleet/worker')
-    .startSpan(SPANS.run, { kind: SpanKind.CONSUMER, startTime: endTime - runMs, attributes })
-    .end(endTime);
-  if (result.outcome === 'error') logger.warn({ ...attributes, timings: result.timings }, 'command.completed');
-  else logger.debug({ ...attributes, timings: result.timings }, 'command.completed');
+  span.setAttributes(attributes).end();
+  logger[level]({ ...attributes, timings: result.timings }, 'command.completed');
 }

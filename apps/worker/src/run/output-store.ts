@@ -51,7 +51,8 @@ export class OutputForgotten extends Error {}
 export class OutputStore {
   readonly #deps: OutputStoreDeps;
   #flushing: Promise<void> | undefined;
-  #settle: (() => void) | undefined;
+  /** Until the output that is to be stored is not followed by more at once. */
+  #settling: NodeJS.Timeout | undefined;
   readonly #pausedFor = new Set<'room' | 'others'>();
   /** In the current time slice. */
   #sliceBytes = 0;
@@ -91,17 +92,15 @@ export class OutputStore {
     this.#sliceMs += performance.now() - from;
     if (clean.waitingBytes > PAUSE_ABOVE_BYTES) this.#pause('room');
     this.#countInSlice(bytes.byteLength);
-    this.#flushing ??= this.#settled()
-      .then(() => this.#flush())
-      .catch((error: unknown) => this.#fail(error));
-    if (clean.waitingBytes > WORTH_AN_APPEND_BYTES) this.#settle?.();
+    if (this.#flushing === undefined) this.#settling ??= setTimeout(() => this.#startFlush(), SETTLE_MS);
+    if (this.#settling !== undefined && clean.waitingBytes > WORTH_AN_APPEND_BYTES) this.#startFlush();
   }
 
   /** The entry has ended. Stores the output over the limit of a finish, and returns the rest. Throws the error that prevented storing. */
   async end(): Promise<OutputEntry[]> {
     this.#ending = true;
-    this.#settle?.();
-    await this.#flushing;
+    clearTimeout(this.#settling);
+    if (this.#flushing !== undefined) await this.#flushing;
     if (this.#failure !== undefined) throw this.#failure;
     const { clean } = this.#deps;
     clean.end();
@@ -142,19 +141,15 @@ export class OutputStore {
     if (this.#pausedFor.delete(why) && this.#pausedFor.size === 0) this.#deps.resume();
   }
 
-  /** Resolves when no more output is expected at once. */
-  #settled(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, SETTLE_MS);
-      this.#settle = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+  #startFlush(): void {
+    clearTimeout(this.#settling);
+    this.#settling = undefined;
+    this.#flushing = this.#flush().catch((error: unknown) => this.#fail(error));
   }
 
   async #flush(): Promise<void> {
     const { clean } = this.#deps;
+    await undefined; // `#flushing` is set before this ends
     while (clean.isWaiting && !this.#lost && !(this.#ending && clean.waitingBytes <= MOST_IN_FINISH_BYTES)) {
       await this.#store(clean.release());
       if (clean.waitingBytes < RESUME_BELOW_BYTES) this.#resume('room');

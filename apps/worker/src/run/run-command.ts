@@ -92,10 +92,10 @@ async function openOutputStore(
   return store;
 }
 
-function attachReader({ entry, cancelled }: EntryRun, { owner, readerStallMs, signal }: SessionContext) {
+function attachReader({ entry, isCancelled }: EntryRun, { owner, readerStallMs, signal }: SessionContext) {
   const reachRedis = () => retryWhileRedisIsDown(() => readRecord(owner.redis, owner.keys, entry.id), signal);
   const reader = new AttachedReader({ stallMs: readerStallMs, reachRedis });
-  if (cancelled.aborted) reader.close();
+  if (isCancelled) reader.close();
   return reader;
 }
 

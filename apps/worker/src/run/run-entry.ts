@@ -51,15 +51,15 @@ export async function runEntry(
   if (mayRunAgain(run) && !ended.outside && isShellLost(ended.result))
     return { type: 'shell-lost', result: ended.result };
   const { payload, result, output } = ended;
-  if (payload !== undefined && !run.cancelled.aborted && asksForSecond(run.entry, result, payload, session)) {
+  if (payload !== undefined && !run.isCancelled && asksForSecond(run.entry, result, payload, session)) {
     const put = await putBackForSecond(run.entry, { result, output }, payload, session);
     if (put.type !== 'refused') return put;
   }
   return finishEntry(run, ended, session, shell); // the only place where an entry that was started becomes terminal
 }
 
-const mayRunAgain = ({ entry, cancelled }: EntryRun) =>
-  entry.retry === 'idempotent' && entry.starts < LIMITS.idempotentStarts && !cancelled.aborted;
+const mayRunAgain = ({ entry, isCancelled }: EntryRun) =>
+  entry.retry === 'idempotent' && entry.starts < LIMITS.idempotentStarts && !isCancelled;
 
 /** A command that runs out of memory would do so again. */
 const isShellLost = (result: WireResult) =>

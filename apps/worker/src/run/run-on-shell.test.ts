@@ -5,6 +5,7 @@ import { FakeSandbox } from '../../test-support/fake-sandbox.ts';
 import { connectShell } from '../shell/connect-shell.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import type { CommandStart } from '../shell/shell.ts';
+import { EntryRun } from './entry-run.ts';
 import { runOnShell } from './run-on-shell.ts';
 
 // The session's shell is real; only the way to its keeper is replaced.
@@ -31,12 +32,19 @@ async function openShell() {
   };
   const shell = new SessionShell(deps, { epoch: 1, reportedEpoch: 1, lossReason: 'gone' });
   await shell.adopt(sandbox, 0, 1);
-  const cancel = new AbortController();
+  const entryRun = new EntryRun({ offsets: { stdout: 0, stderr: 0 }, seq: 0 } as never, 'start', () => false);
+  const cancel = () => entryRun.cancel();
   let received = '';
   const run = (from: 'start' | 'resume', start = HOLD) =>
     runOnShell(
       start,
-      { from, cancelled: cancel.signal },
+      {
+        from,
+        get isCancelled() {
+          return entryRun.isCancelled;
+        },
+        onCancel: (listener) => entryRun.onCancel(listener),
+      },
       { owner: { keys: sessionKeys('ns', 't', 's') } as never, spec },
       shell,
       {
@@ -54,7 +62,7 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
 describe('an entry that was cancelled before', () => {
   test('its start is stopped in the same step', async () => {
     const { keeper, cancel, run } = await openShell();
-    cancel.abort();
+    cancel();
     expect(await run('start')).toMatchObject({ type: 'ended', end: { reason: 'cancelled' } });
     expect(keeper.stops).toEqual([HOLD.entryId]);
   });
@@ -63,7 +71,7 @@ describe('an entry that was cancelled before', () => {
     const { keeper, cancel, run, shell } = await openShell();
     keeper.begin(HOLD.entryId);
     await shell.reconnect();
-    cancel.abort();
+    cancel();
     expect(await run('resume')).toMatchObject({ type: 'ended', end: { reason: 'cancelled' } });
     expect(keeper.stops).toEqual([HOLD.entryId]);
   });
@@ -75,7 +83,7 @@ test('a cancel stops the entry while it runs, and on every connection anew', asy
   const running = run('start');
   await settle();
   expect(keeper.stops).toEqual([]);
-  cancel.abort();
+  cancel();
   await settle();
   expect(keeper.stops).toHaveLength(1);
   for (const stops of [2, 3]) {

@@ -39,7 +39,7 @@ const MOST_IDLE_CONNECTIONS = 5;
  */
 export async function runOnShell(
   start: ShellStart,
-  run: Pick<EntryRun, 'from' | 'cancelled'>,
+  run: Pick<EntryRun, 'from' | 'isCancelled' | 'onCancel'>,
   session: Pick<SessionContext, 'owner' | 'spec'>,
   shell: SessionShell,
   streams: EntryStreams,
@@ -48,14 +48,14 @@ export async function runOnShell(
   const stop = () => shell.live?.stop(start.entryId, { killGraceMs });
   const begin = (how: 'start' | 'resume'): Promise<EntryEnd> => {
     const ended = beginOn(connectionOf(shell), how, start, streams);
-    if (run.cancelled.aborted) stop();
+    if (run.isCancelled) stop();
     return ended;
   };
-  run.cancelled.addEventListener('abort', stop, { once: true });
+  run.onCancel(stop);
   try {
     return await follow(begin, start.entryId, run, session, shell, streams);
   } finally {
-    run.cancelled.removeEventListener('abort', stop);
+    run.onCancel(undefined);
   }
 }
 

@@ -147,7 +147,7 @@ export class KeeperConnection {
   }
 
   send(frame: Partial<Frame> & { type: number }): void {
-    if (!this.#closed) this.#transport.write(encodeFrame({ ...frame, fence: this.fence }, this.#transport.sync));
+    if (!this.#closed) this.#transport.write(encodeFrame(frame, this.#transport.sync, this.fence));
   }
 
   pause(): void {
@@ -172,9 +172,11 @@ export class KeeperConnection {
   #receive(bytes: Uint8Array): void {
     if (this.#closed) return;
     this.#receivedAt = performance.now();
-    this.#guard(() => {
+    try {
       for (const frame of this.#decoder.push(bytes)) this.#deliver(frame);
-    });
+    } catch (error) {
+      this.#closeIfMalformed(error);
+    }
   }
 
   #deliver(frame: Frame): void {
@@ -185,17 +187,19 @@ export class KeeperConnection {
     }
     if (this.#held)
       this.#held.push({ ...frame, id: Uint8Array.from(frame.id), payload: Uint8Array.from(frame.payload) });
-    else this.#guard(() => this.#events?.frame(frame));
+    else {
+      try {
+        this.#events?.frame(frame);
+      } catch (error) {
+        this.#closeIfMalformed(error);
+      }
+    }
   }
 
-  /** Closes the connection at a malformed frame. The keeper connects again; the shell is not affected. */
-  #guard(work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      if (!(error instanceof MalformedFrame)) throw error;
-      this.close('malformed');
-    }
+  /** Closes the connection at a malformed frame. The keeper connects again; the shell is not affected. Throws any other error. */
+  #closeIfMalformed(error: unknown): void {
+    if (!(error instanceof MalformedFrame)) throw error;
+    this.close('malformed');
   }
 
   #keepAwake(): void {

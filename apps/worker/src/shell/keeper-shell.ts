@@ -48,7 +48,7 @@ class KeeperShell implements Shell {
   readonly #connection: KeeperConnection;
   #handlers: ShellHandlers | undefined;
   /** The entry whose output is received, and its next offsets. */
-  #receiving: { entryId: EntryId; next: StreamOffsets } | undefined;
+  #receiving: { entryId: EntryId; id: Uint8Array; next: StreamOffsets } | undefined;
   #lastQuestion = 0;
   readonly #questions = new Map<number, Resolvers<BackgroundProcess[]>>();
   readonly #gone = withResolvers<DisconnectReason>();
@@ -79,8 +79,10 @@ class KeeperShell implements Shell {
     const { kind, payload } = encodeStart(entry);
     if (payload.length > MAX_TO_KEEPER)
       throw new RangeError(`An entry of ${payload.length} bytes; at most ${MAX_TO_KEEPER} fit.`);
-    this.#receiving = { entryId: entry.entryId, next: { stdout: 0, stderr: 0 } };
-    this.#connection.send({ type: FrameType.start, flags: kind, id: entryIdToBytes(entry.entryId), payload });
+    const { entryId } = entry;
+    const id = entryIdToBytes(entryId);
+    this.#receiving = { entryId, id, next: { stdout: 0, stderr: 0 } };
+    this.#connection.send({ type: FrameType.start, flags: kind, id, payload });
   }
 
   ack(entryId: EntryId, stream: StreamName, offset: number): void {
@@ -96,9 +98,10 @@ class KeeperShell implements Shell {
     // The keeper has deleted acknowledged bytes: the first output then has a higher offset than requested.
     const acked = entryId === this.hello.entryId ? this.hello.acked : { stdout: 0, stderr: 0 };
     const next = { stdout: Math.max(offsets.stdout, acked.stdout), stderr: Math.max(offsets.stderr, acked.stderr) };
-    this.#receiving = { entryId, next };
+    const id = entryIdToBytes(entryId);
+    this.#receiving = { entryId, id, next };
     const payload = uint64s(offsets.stdout, offsets.stderr);
-    this.#connection.send({ type: FrameType.resume, id: entryIdToBytes(entryId), payload });
+    this.#connection.send({ type: FrameType.resume, id, payload });
   }
 
   stop(entryId: EntryId, { killGraceMs }: { killGraceMs: number }): void {
@@ -189,22 +192,21 @@ class KeeperShell implements Shell {
   }
 
   #output(handlers: ShellHandlers, frame: Frame): void {
-    const entryId = entryIdFromBytes(frame.id);
     const stream = streamOf(frame);
     const receiving = this.#receiving;
-    if (receiving?.entryId !== entryId) return; // of an earlier entry
+    if (receiving === undefined || !isSame(receiving.id, frame.id)) return; // of an earlier entry
     if (frame.offset !== receiving.next[stream]) {
       throw new MalformedFrame(`Output at ${frame.offset} of ${stream} where ${receiving.next[stream]} comes next.`);
     }
     receiving.next[stream] += frame.payload.length;
-    handlers.onOutput(entryId, stream, frame.offset, frame.payload);
+    handlers.onOutput(receiving.entryId, stream, frame.offset, frame.payload);
   }
 
   #end(handlers: ShellHandlers, frame: Frame): void {
-    const entryId = entryIdFromBytes(frame.id);
-    if (this.#receiving?.entryId !== entryId) return;
+    const receiving = this.#receiving;
+    if (receiving === undefined || !isSame(receiving.id, frame.id)) return;
     const end = decodeEnd(frame.payload);
-    const { next } = this.#receiving;
+    const { entryId, next } = receiving;
     if (next.stdout !== end.totals.stdout || next.stderr !== end.totals.stderr) {
       throw new MalformedFrame(
         `An end after ${end.totals.stdout} and ${end.totals.stderr} bytes; ${next.stdout} and ${next.stderr} came.`,
@@ -213,6 +215,11 @@ class KeeperShell implements Shell {
     this.#receiving = undefined;
     handlers.onEnd(entryId, toShellEnd(end));
   }
+}
+
+/** Two ids of entries. They are compared as bytes: the text of one takes longer than all else of a frame. */
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
 }
 
 function streamOf(frame: Frame): StreamName {

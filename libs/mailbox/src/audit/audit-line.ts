@@ -32,9 +32,9 @@ export function auditKeys(sealKeys: readonly string[], { namespace, host, tenant
 }
 
 /** The line of an event that follows `before`, with its line feed, and the head of the chain after it. */
-export function toAuditLine(event: AuditEvent, before: AuditHead, at: Date, key: AuditKey) {
+export function toAuditLine(event: AuditEvent, before: AuditHead, at: string, key: AuditKey) {
   const n = before.n + 1;
-  const record: AuditRecord = { n, at: at.toISOString(), key: key.id, previous: before.mac, event };
+  const record: AuditRecord = { n, at, key: key.id, previous: before.mac, event };
   const text = JSON.stringify(record);
   const mac = macOf(text, key);
   return { line: `{"mac":"${mac}","record":${text}}\n`, head: { n, mac } };

@@ -18,7 +18,7 @@ function write(events: readonly AuditEvent[], from = CHAIN_START, key = keys[0] 
   let head = from;
   const lines: string[] = [];
   const heads = events.map((one) => {
-    const next = toAuditLine(one, head, new Date(0), key);
+    const next = toAuditLine(one, head, new Date(0).toISOString(), key);
     lines.push(next.line);
     head = next.head;
     return head;

@@ -34,7 +34,8 @@ if id ~= '' then
     if running and running ~= id then complete(running, 'lost', ARGV[9], ARGV[10]) end
     redis.call('LREM', queue, 0, id)
     if not entry_state then
-      redis.call('HSET', record, 'kind', ARGV[16], 'inbox', ARGV[17], 'acceptedAt', ARGV[18], 'retry', ARGV[20], 'payload', ARGV[21])
+      redis.call('HSET', record, 'kind', ARGV[16], 'inbox', ARGV[17], 'acceptedAt', ARGV[18], 'retry', ARGV[20])
+      redis.call('SET', payload_key(id), ARGV[21])
       emit('command.accepted', id, '{"kind":"' .. ARGV[16] .. '"}')
     end
     if entry_state ~= 'running' then

@@ -4,5 +4,5 @@
 local owner_fence, owner_host, running, life = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'life'))
 if owner_fence ~= ARGV[3] or owner_host ~= ARGV[4] then return {-1} end
 redis.call('HDEL', state, 'rests')
-if running then return {2, running, read_entry(running)} end
+if running then return running_entry(running) end
 return {0, life or ''}

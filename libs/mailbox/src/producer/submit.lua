@@ -36,8 +36,8 @@ end
 local bytes_before = waiting > 0 and tonumber(bytes_to) or 0
 bytes_to = bytes_before + #ARGV[6]
 if waiting > 0 and bytes_to > tonumber(ARGV[17]) then
-  local head = prefix .. 'record:' .. redis.call('LINDEX', queue, 0)
-  local before_head = (tonumber(redis.call('HGET', head, 'bytesTo')) or 0) - redis.call('HSTRLEN', head, 'payload')
+  local head = redis.call('LINDEX', queue, 0)
+  local before_head = (tonumber(redis.call('HGET', record_key(head), 'bytesTo')) or 0) - redis.call('STRLEN', payload_key(head))
   if bytes_to - before_head > tonumber(ARGV[17]) then
     redis.call('RPOP', queue)
     return {-5, waiting, string.format('%.0f', bytes_before - before_head)}
@@ -51,7 +51,8 @@ if unused then
   redis.call('PERSIST', stream)
 end
 local at = time_of(emit('command.accepted', id, '{"kind":"' .. ARGV[5] .. '"}'))
-redis.call('HSET', record, 'kind', ARGV[5], 'state', 'waiting', 'inbox', ARGV[9], 'retry', ARGV[10], 'acceptedAt', at, 'payload', ARGV[6],
+redis.call('SET', payload_key(id), ARGV[6])
+redis.call('HSET', record, 'kind', ARGV[5], 'state', 'waiting', 'inbox', ARGV[9], 'retry', ARGV[10], 'acceptedAt', at,
   'bytesTo', bytes_to)
 if ARGV[11] ~= '' then redis.call('HSET', record, 'deadline', string.format('%.0f', at + tonumber(ARGV[11]))) end
 if ARGV[15] ~= '' then redis.call('HSET', record, 'input', ARGV[15]) end
