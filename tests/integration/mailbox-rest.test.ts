@@ -147,7 +147,7 @@ describe('submit', () => {
     await rest();
     await withdraw(owner);
     const held = await submitOne();
-    await hold(owner, held, 'digest', '{}');
+    await hold(owner, held, 'digest', {});
     const behind = newSubmission(generation);
     expect(await submit(redis, keys, behind)).toMatchObject({ type: 'accepted', waiting: 1 });
     expect(await started()).toEqual([]);
@@ -172,7 +172,7 @@ test('a session with an entry that was started so is not released', async () => 
 test('closing marks the entry that was started so, and nothing is started afterwards', async () => {
   await rest();
   const id = await submitOne();
-  expect(await close(redis, keys, generation)).toMatchObject({ type: 'closing', host: owner.host });
+  expect(await close(redis, keys, generation, false)).toMatchObject({ type: 'closing', host: owner.host });
   expect(await submit(redis, keys, newSubmission(generation))).toEqual({ type: 'closed' });
   expect(await withdraw(owner)).toMatchObject({ type: 'running', entry: { id, cancelReason: 'session closed' } });
 });
