@@ -8,6 +8,8 @@
 -- MAILBOX-4. An entry is started before the first byte of it reaches a shell, and once. Only an idempotent one is started again, by `rerun`.
 --              `put-back` ends a first attempt and makes the entry the head again: its second attempt is started like any head.
 -- MAILBOX-5. Only the head is ever started, checked for admission or held, and a held head is neither until an answer has released it.
+-- MAILBOX-6. Only the owner starts entries, or `submit` in its name: when the owner has reported that it rests (`rests` is its fence: its shell is
+--              ready, nothing runs or waits, it admits everything), and can be heard of. The owner withdraws that before it leaves the session.
 local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
 local prefix, feed = ARGV[1], ARGV[2]
 
@@ -141,6 +143,14 @@ local function start(id, fields, fence, host)
   redis.call('HSET', record_key(id), 'state', 'running', 'fence', fence, 'host', host, 'startedAt', at)
   fields[7], fields[8], fields[9] = at, fence, host
   return at
+end
+
+-- Whether a host is subscribed to its wake-ups, and its last heartbeat is young enough. A user that may not ask relies on no host.
+local function is_listening(host, wake_ups, heartbeats, least_ms)
+  local left = redis.pcall('PTTL', heartbeats .. host .. ':alive')
+  if type(left) ~= 'number' or left < least_ms then return false end
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', wake_ups .. host)
+  return not listeners.err and listeners[2] > 0
 end
 
 -- Starts the head. `admission`: digest of the host's admission rules, or '' when it admits everything.
