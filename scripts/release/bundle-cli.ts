@@ -1,58 +1,93 @@
 import { cp, glob, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
+import { type OutputChunk, type Plugin, type RolldownOutput, rolldown } from 'rolldown';
 import { root } from '../steps.ts';
+import { lazySchemas } from './lazy-schemas.ts';
+import { loadBuiltins } from './load-builtins.ts';
 import type { Manifest } from './published-manifest.ts';
 
 /** Packages that stay packages of their own: two that find files beside themselves and start processes, and one that few calls need. */
 const external = ['@shellfleet/setup', '@shellfleet/worker', 'bullmq'];
 
+/** What is loaded whichever verb is called, and what most verbs need: one module of the bundle. */
+const common = ['producer/dist/start.js', 'cli/exec.js', 'client/dist/index.js'];
+
 /**
- * Writes the command line with what it imports as a few modules to `to`: a call then opens five files and not five hundred. A verb is a module
+ * Writes the command line with what it imports as a few modules to `to`: a call then opens four files and not a thousand. A verb is a module
  * of its own, which is loaded when it is called. Returns the dependencies that are left.
  */
 export async function bundleCli(manifest: Manifest, compiled: string, to: string): Promise<Record<string, string>> {
-  const bundle = await rolldown({
+  await using bundle = await rolldown({
     input: { main: join(compiled, 'main.js') },
     platform: 'node',
-    plugins: [builtinsOnUse()],
+    plugins: [lazySchemas(), loadBuiltins(), quickCommander()],
+    resolve: { alias: { 'supports-color': false } },
     external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
     // Modules of the libraries do nothing but define.
     treeshake: { moduleSideEffects: (id) => !id.startsWith(join(root, 'libs')) },
     onLog: (level, log) => {
-      if (level !== 'debug' && level !== 'info') throw new Error(`The bundle: ${log.message}`);
+      // Of the imports on use, some serve the checkout alone: here it is in one module with what uses it.
+      if (level === 'warn' && log.code !== 'INEFFECTIVE_DYNAMIC_IMPORT') throw new Error(`The bundle: ${log.message}`);
     },
   });
-  // Names without a hash: what Node has cached of an older version is replaced, and does not pile up.
-  const { output } = await bundle.write({ dir: join(to, 'dist'), format: 'esm', chunkFileNames: '[name].js' });
-  await bundle.close();
+  const apart = chunksOf(await bundle.generate({ format: 'esm' }));
+  const together = modulesFor(apart, common);
+  const output = chunksOf(
+    await bundle.write({
+      dir: join(to, 'dist'),
+      format: 'esm',
+      // Without a hash: what Node has cached of an older version is replaced, and does not pile up.
+      chunkFileNames: '[name].js',
+      // A third of the bytes, which Node reads and hashes at every call. The names of functions stay, for the stack of a bug.
+      minify: {
+        compress: { keepNames: { function: true, class: true } },
+        mangle: { toplevel: false, keepNames: true },
+        codegen: { removeWhitespace: true },
+      },
+      comments: { legal: true, jsdoc: false, annotation: false },
+      codeSplitting: { groups: [{ name: 'common', test: (id) => together.has(id) }] },
+    }),
+  );
   await copyScripts(join(to, 'dist'));
-  const chunks = output.filter((part) => part.type === 'chunk');
-  const folders = await packagesOf(chunks);
+  const folders = await packagesOf(output);
   await writeFile(join(to, 'THIRD-PARTY-NOTICES.txt'), await collectLicences(folders));
   return dependenciesLeft(manifest, folders);
 }
 
-/** Modules of Node that take milliseconds to load, and that packages in the bundle load without need; with what they use of them. */
-const onUse: Record<string, string[]> = { tls: ['connect'], 'node:child_process': ['spawn'], assert: ['strictEqual'] };
-
-function builtinsOnUse(): Plugin {
+/**
+ * ioredis gives a prototype 600 methods, one by one, for each of which V8 makes a new shape: 8 ms. An object that had a property deleted has a
+ * table of properties instead.
+ */
+function quickCommander(): Plugin {
+  const from = 'commands.forEach(function';
   return {
-    name: 'builtins-on-use',
+    name: 'quick-commander',
     transform: {
-      filter: { id: /node_modules\/(ioredis|commander|redis-errors)\// },
-      handler: (code) =>
-        code.replace(
-          /^const (\w+) = require\(['"](tls|node:child_process|assert)['"]\);?$/gm,
-          (_all, name, builtin) => {
-            const members = (onUse[builtin] ?? []).map(
-              (member) => `get ${member}() { return require('${builtin}').${member}; }`,
-            );
-            return `const ${name} = Object.defineProperties((...args) => require('${builtin}')(...args), Object.getOwnPropertyDescriptors({ ${members} }));`;
-          },
-        ),
+      filter: { id: /ioredis\/built\/utils\/Commander\.js$/ },
+      handler: (code) => {
+        if (!code.includes(from)) throw new Error('ioredis makes its methods in another way: see quickCommander.');
+        return code.replace(from, `Commander.prototype.none = 0; delete Commander.prototype.none;\n${from}`);
+      },
     },
   };
+}
+
+const chunksOf = ({ output }: RolldownOutput): OutputChunk[] => output.filter((part) => part.type === 'chunk');
+
+/** The modules of those chunks that hold the named modules, and of the chunks that these import. */
+function modulesFor(chunks: readonly OutputChunk[], names: readonly string[]): ReadonlySet<string> {
+  const wanted = new Set<OutputChunk>();
+  const want = (chunk: OutputChunk) => {
+    if (chunk.isEntry || wanted.has(chunk)) return;
+    wanted.add(chunk);
+    for (const other of chunks) if (chunk.imports.includes(other.fileName)) want(other);
+  };
+  for (const name of names) {
+    const holder = chunks.find(({ moduleIds }) => moduleIds.some((id) => id.endsWith(`/${name}`)));
+    if (holder === undefined) throw new Error(`The bundle has no ${name}.`);
+    want(holder);
+  }
+  return new Set([...wanted].flatMap(({ moduleIds }) => moduleIds));
 }
 
 /** The mailbox reads its scripts beside the module that holds it. */

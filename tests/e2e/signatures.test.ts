@@ -20,6 +20,7 @@ import {
   type AuditEvent,
   commandPayloadSchema,
   encodeWakeUp,
+  payloadKey,
   recordKey,
   sessionKeys,
   sessionSpecSchema,
@@ -216,13 +217,14 @@ test('a signed command that is put into the mailbox again is refused, also by th
     () => redis.hgetall(recordKey(keys, entryId)),
     ({ state }) => state === 'running',
   );
+  const payload = (await redis.get(payloadKey(keys, entryId))) ?? '';
   await session.files.write('/tmp/go', '');
   expect(await command.result()).toMatchObject({ outcome: 'success' });
   const { generation = '' } = (await readSealedSpec(redis, keys)) ?? {};
   const replay = async (times: number) => {
     await redis.del(recordKey(keys, entryId));
     await submit(redis, keys, {
-      ...{ entryId, generation, kind: 'command', payload: record.payload ?? '', payloadHash: '' },
+      ...{ entryId, generation, kind: 'command', payload, payloadHash: '' },
       ...{ inbox: record.inbox ?? '', retry: 'never' },
     });
     // Behind it.

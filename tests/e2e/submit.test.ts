@@ -1,6 +1,6 @@
 import type { Command } from '@shellfleet/client';
 import { readLife, submit } from '@shellfleet/mailbox';
-import { sessionKeys } from '@shellfleet/protocol';
+import { payloadKey, sessionKeys } from '@shellfleet/protocol';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
@@ -54,7 +54,7 @@ test('a submit that arrives again, as ioredis sends one whose reply was lost, ru
   const command = await session.submit('echo ran >> log; cat log');
   const record = (entry: string) => `${keys.prefix}record:${entry}`;
   const entryId = command.id.slice('twice.'.length);
-  const payload = (await redis.hget(record(entryId), 'payload')) ?? 'gone: it has ended';
+  const payload = (await redis.get(payloadKey(keys, entryId))) ?? 'gone: it has ended';
   const generation = (await readLife(redis, keys))?.generation ?? '';
   const again = {
     entryId,

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { connectRedis, readLife, submit } from '@shellfleet/mailbox';
-import { fleetKeys, recordKey, sessionJobId, sessionKeys, sessionsQueue } from '@shellfleet/protocol';
+import { fleetKeys, payloadKey, sessionJobId, sessionKeys, sessionsQueue } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { classOf } from '../support/class-of.ts';
 import { setClientStage } from '../support/client-stage.ts';
@@ -49,7 +49,7 @@ test('a submit that is sent again runs once (invariant 4)', async () => {
   const command = await session.submit('echo once');
   const keys = sessionKeys(stage.namespace, 'default', 's');
   const entryId = command.id.slice('s.'.length);
-  const payload = await stage.redis.hget(recordKey(keys, entryId), 'payload');
+  const payload = await stage.redis.get(payloadKey(keys, entryId));
   const { redis } = await connectRedis(stage.own.url, 'producer', 'again');
   const again = await submit(redis, keys, {
     entryId,

@@ -15,7 +15,7 @@ import {
   sweep,
   take,
 } from '@shellfleet/mailbox';
-import { encodeWakeUp, hostKeys, recordKey } from '@shellfleet/protocol';
+import { encodeWakeUp, hostKeys, payloadKey, recordKey } from '@shellfleet/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { idsOf, keysWithoutExpiry, outcomesOf, readEvents } from '../support/invariants.ts';
 import { finishAs, newSubmission, own, resultOf, submitSome } from '../support/mailbox-session.ts';
@@ -194,7 +194,7 @@ describe('an answer', () => {
     expect(events.filter(({ type }) => type === 'approval.answered').map(({ data }) => data.toString())).toEqual([
       '{"by":"alice"}',
     ]);
-    expect(await redis.hget(recordKey(keys, id), 'payload')).toBeNull();
+    expect(await redis.get(payloadKey(keys, id))).toBeNull();
     expect(await typesOf()).not.toContain('command.started');
   });
 

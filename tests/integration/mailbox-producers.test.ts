@@ -1,5 +1,5 @@
 import { cancel, close, finish, open, release, submit, take } from '@shellfleet/mailbox';
-import { encodeWakeUp, hostKeys, idempotencyKey, recordKey } from '@shellfleet/protocol';
+import { encodeWakeUp, hostKeys, idempotencyKey, payloadKey, recordKey } from '@shellfleet/protocol';
 
 import { describe, expect, test } from 'vitest';
 import { idsOf, keysWithoutExpiry, leftovers, outcomesOf, readEvents } from '../support/invariants.ts';
@@ -186,7 +186,7 @@ describe('cancel', () => {
     expect(cancelled).toEqual({ type: 'ended', event: event?.id, inbox: 'p1', needsJob: false });
     expect(await cancel(redis, keys, a, 'no')).toEqual({ type: 'ended-before' });
     expect(await redis.lrange(keys.queue, 0, -1)).toEqual([b]);
-    expect(await redis.hget(recordKey(keys, a), 'payload')).toBeNull();
+    expect(await redis.get(payloadKey(keys, a))).toBeNull();
   });
 
   test('marks a running entry, which then can end only as a cancellation, whatever becomes of its host', async () => {

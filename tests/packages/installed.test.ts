@@ -102,7 +102,13 @@ describe.each(versions)('with plain Node %s', (nodeVersion) => {
         env: settings,
       });
       const version = await runInProject(project(nodeVersion), ['--version']);
-      expect({ seen: JSON.parse(seen), said, isPlain: version.startsWith(`v${nodeVersion}`) }).toEqual({
+      const compiled = await readdir(join(folder, 'cache/shellfleet/compile')).catch(() => []);
+      expect({
+        seen: JSON.parse(seen),
+        said,
+        isPlain: version.startsWith(`v${nodeVersion}`),
+        isCached: compiled.some((name) => name.startsWith(version.trim())),
+      }).toEqual({
         seen: {
           outcome: 'success',
           exitCode: 0,
@@ -113,6 +119,8 @@ describe.each(versions)('with plain Node %s', (nodeVersion) => {
         },
         said: '42\n',
         isPlain: true,
+        // Node 20 has no cache of compiled code.
+        isCached: !nodeVersion.startsWith('20.'),
       });
     } finally {
       // As Ctrl-C at a terminal does: its sessions end with it.

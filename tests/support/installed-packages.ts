@@ -20,7 +20,7 @@ const ofThisRun = /^(npm_(?!config_)|NODE_(ENV|OPTIONS|COMPILE_CACHE)$|SHELLFLEE
 /** Installs the tarballs in a new project, with a version of Node. */
 export async function installPackages(tarballs: string, version: string, folder: string): Promise<InstalledProject> {
   const node = await nodeOf(version);
-  const env = environmentOf(node);
+  const env = environmentOf(node, folder);
   await mkdir(folder, { recursive: true });
   await writeManifest(tarballs, folder);
   await install({ folder, node, env });
@@ -31,7 +31,7 @@ export async function installPackages(tarballs: string, version: string, folder:
 /** The same project with another Node, if that one could install the same versions as well. */
 export async function withNode(installed: InstalledProject, version: string): Promise<InstalledProject> {
   const node = await nodeOf(version);
-  const project = { folder: installed.folder, node, env: environmentOf(node) };
+  const project = { folder: installed.folder, node, env: environmentOf(node, installed.folder) };
   const trial = join(dirname(installed.folder), `trial-${version}`);
   await mkdir(trial);
   for (const name of ['package.json', 'package-lock.json']) await cp(join(project.folder, name), join(trial, name));
@@ -39,9 +39,14 @@ export async function withNode(installed: InstalledProject, version: string): Pr
   return project;
 }
 
-function environmentOf(node: string): NodeJS.ProcessEnv {
+function environmentOf(node: string, folder: string): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !ofThisRun.test(name));
-  return { ...Object.fromEntries(inherited), PATH: [dirname(node), process.env.PATH].join(delimiter) };
+  return {
+    ...Object.fromEntries(inherited),
+    PATH: [dirname(node), process.env.PATH].join(delimiter),
+    // What the command line compiles is left in the project, not with this user.
+    XDG_CACHE_HOME: join(folder, 'cache'),
+  };
 }
 
 async function install({ folder, node, env }: InstalledProject, ...flags: string[]): Promise<void> {

@@ -117,16 +117,15 @@ export function outputOf(events: StreamEvent[], entryId: string): Record<StreamN
 
 /** Entries that wait or run, and payloads that are still stored, as sentences. */
 export async function leftovers(redis: Redis, keys: SessionKeys): Promise<string[]> {
-  const [waiting, run, records] = await Promise.all([
+  const [waiting, run, payloads] = await Promise.all([
     redis.lrange(keys.queue, 0, -1),
     redis.hget(keys.state, 'running'),
-    keysOf(redis, `${keys.prefix}record:`),
+    keysOf(redis, `${keys.prefix}payload:`),
   ]);
-  const payloads = await Promise.all(records.map((key) => redis.hexists(key, 'payload')));
   return [
     ...waiting.map((id) => `${id} waits`),
     ...(run === null ? [] : [`${run} runs`]),
-    ...records.filter((_, index) => payloads[index] === 1).map((key) => `the payload of ${key} is kept`),
+    ...payloads.map((key) => `${key} is kept`),
   ];
 }
 

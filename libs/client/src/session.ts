@@ -64,7 +64,7 @@ export class Session implements AsyncDisposable {
    */
   async submit(script: string, options: RunOptions = {}): Promise<Command> {
     options.signal?.throwIfAborted();
-    const { payload, stream, options: parsed } = parseCommand(script, options, this.#open.spec);
+    const { payload, stream, options: parsed } = parseCommand(script, options, this.#open.bounds);
     const { pending, deduplicated } = await this.#order.run(() =>
       sendEntry(this.#view, this.#open, payload, {
         durable: parsed.durable,
@@ -82,7 +82,7 @@ export class Session implements AsyncDisposable {
       onOutput: options.onOutput,
       attached: parsed.attachReader
         ? // A command that was submitted before is throttled to its own reader, if it has one.
-          { reportAfterBytes: deduplicated ? Number.POSITIVE_INFINITY : this.#open.spec.output.streamBytes / 4 }
+          { reportAfterBytes: deduplicated ? Number.POSITIVE_INFINITY : this.#open.bounds.output.streamBytes / 4 }
         : undefined,
     });
   }

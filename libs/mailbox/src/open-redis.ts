@@ -19,7 +19,8 @@ const ROLE_OPTIONS = {
     maxRetriesPerRequest: 0,
     commandTimeout: REDIS_DEADLINE_MS,
   },
-  subscriber: { maxRetriesPerRequest: null, commandTimeout: REDIS_DEADLINE_MS },
+  // A Redis that still loads its data takes subscriptions, so it is not asked whether it does.
+  subscriber: { maxRetriesPerRequest: null, commandTimeout: REDIS_DEADLINE_MS, enableReadyCheck: false },
   blocking: { maxRetriesPerRequest: null },
 } as const satisfies Record<ConnectionRole, RedisOptions>;
 

@@ -4,14 +4,17 @@
 --
 -- MAILBOX-1. Every script is atomic, and safe when it arrives twice: at once, or late.
 -- MAILBOX-2. A host writes only under the stored fence and host.
--- MAILBOX-3. An entry gets exactly one terminal event: complete() writes it, and nothing else does.
+-- MAILBOX-3. An entry gets exactly one terminal event: write_end() writes it, and nothing else does.
 -- MAILBOX-4. An entry is started before the first byte of it reaches a shell, and once. Only an idempotent one is started again, by `rerun`.
 --              `put-back` ends a first attempt and makes the entry the head again: its second attempt is started like any head.
 -- MAILBOX-5. Only the head is ever started, checked for admission or held, and a held head is neither until an answer has released it.
+-- MAILBOX-6. Only the owner starts entries, or `submit` in its name: when the owner has reported that it rests (`rests` is its fence: its shell is
+--              ready, nothing runs or waits, it admits everything), and can be heard of. The owner withdraws that before it leaves the session.
 local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
 local prefix, feed = ARGV[1], ARGV[2]
 
 local function record_key(id) return prefix .. 'record:' .. id end
+local function payload_key(id) return prefix .. 'payload:' .. id end
 local function answer_key(id) return prefix .. 'answer:' .. id end
 local function idempotency_key(hash) return prefix .. 'key:' .. hash end
 local function input_key(id) return prefix .. 'input:' .. id end
@@ -53,7 +56,7 @@ local function after_first(outcome, result, first_end, first_fields)
   return 'failure', string.sub(first_end, 1, -2) .. ',"refused":' .. cjson.encode(why) .. ',' .. string.sub(first_fields, 2)
 end
 
--- MAILBOX-3: the one place where an entry becomes terminal. The caller has read its record and deleted it, with its payload, before the first
+-- MAILBOX-3: makes an entry terminal. The caller has read its record and deleted it, with its payload, before the first
 -- write, so that a full Redis accepts the script. What is kept of it: the offsets, if it has any output, and what `kept` lists.
 local function write_end(record, id, outcome, result, retention_ms, stdout, stderr, seq, key, kept)
   local event = emit('command.completed', id, result)
@@ -68,13 +71,13 @@ local function write_end(record, id, outcome, result, retention_ms, stdout, stde
   return event
 end
 
--- MAILBOX-3: Ends an entry whose output is stored.
+-- Ends an entry whose output is stored.
 local function complete(id, outcome, result, retention_ms)
   local record = record_key(id)
   local inbox, started_at, stdout, stderr, seq, key, entry_state, first_end, first_fields = unpack(redis.call('HMGET', record, 'inbox',
     'startedAt', 'stdout', 'stderr', 'seq', 'key', 'state', 'firstEnd', 'firstFields'))
   if entry_state == 'waiting' and first_end then outcome, result = after_first(outcome, result, first_end, first_fields) end
-  redis.call('DEL', record, input_key(id))
+  redis.call('DEL', record, payload_key(id), input_key(id))
   return write_end(record, id, outcome, result, retention_ms, stdout, stderr, seq, key,
     {'inbox', inbox or '', 'startedAt', started_at or ''})
 end
@@ -118,31 +121,36 @@ local function runnable(held)
   return head and head ~= held and head
 end
 
--- The fields of a running entry that a host needs, as the reply of a script has them: `{code, id, fields}`. Its only parser is toTaken() in
--- entry.ts. Codes: 1 started by this call · 2 running · 3 overdue, not started · 4 needs admission, not started.
-local function read_entry(id)
-  return redis.call('HMGET', prefix .. 'record:' .. id, 'payload', 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first', 'startedAt', 'fence',
-    'host', 'stdout', 'stderr', 'seq', 'cancel')
-end
-
--- Those of a waiting entry: `deadline` and `cleared` stand where a running one has other fields.
-local function read_waiting(id)
-  return redis.call('HMGET', prefix .. 'record:' .. id, 'payload', 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first', 'deadline', 'cleared')
+-- A running entry in the reply of a script: `{code, id, payload, fields}`. Its only parser is toTaken() in entry.ts.
+-- Codes: 1 started by this call · 2 running · 3 overdue, not started · 4 needs admission, not started.
+-- The payload is in a key of its own: Redis keeps a hash compact, which has short values only.
+local function running_entry(id)
+  return {2, id, redis.call('GET', payload_key(id)), redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first',
+    'startedAt', 'fence', 'host', 'stdout', 'stderr', 'seq', 'cancel')}
 end
 
 -- MAILBOX-4: record, event and payload in one step. The caller has removed the entry from the queue, nothing else runs, and it writes `running`
 -- and `activeAt`, the time that this returns, into the state. A second attempt begins with no output.
-local function start(id, entry, fence, host)
+-- `fields`: those of a reply, up to `first`; this adds those of the start.
+local function start(id, fields, fence, host)
   local again = ''
-  if entry[7] then
-    entry[6] = (tonumber(entry[6]) or 1) + 1
-    again = ',"again":true,"attempt":' .. entry[6]
-    redis.call('HSET', prefix .. 'record:' .. id, 'starts', entry[6], 'stdout', 0, 'stderr', 0, 'seq', 0)
+  if fields[6] then
+    fields[5] = (tonumber(fields[5]) or 1) + 1
+    again = ',"again":true,"attempt":' .. fields[5]
+    redis.call('HSET', record_key(id), 'starts', fields[5], 'stdout', 0, 'stderr', 0, 'seq', 0)
   end
   local at = time_of(emit('command.started', id, '{"hostId":"' .. host .. '"' .. again .. '}'))
-  redis.call('HSET', prefix .. 'record:' .. id, 'state', 'running', 'fence', fence, 'host', host, 'startedAt', at)
-  entry[8], entry[9], entry[10] = at, fence, host
+  redis.call('HSET', record_key(id), 'state', 'running', 'fence', fence, 'host', host, 'startedAt', at)
+  fields[7], fields[8], fields[9] = at, fence, host
   return at
+end
+
+-- Whether a host is subscribed to its wake-ups, and its last heartbeat is young enough. A user that may not ask relies on no host.
+local function is_listening(host, wake_ups, heartbeats, least_ms)
+  local left = redis.pcall('PTTL', heartbeats .. host .. ':alive')
+  if type(left) ~= 'number' or left < least_ms then return false end
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', wake_ups .. host)
+  return not listeners.err and listeners[2] > 0
 end
 
 -- Starts the head. `admission`: digest of the host's admission rules, or '' when it admits everything.
@@ -154,8 +162,10 @@ local function start_next(fence, host, life, held, admission)
   local id
   if takes_any then id = redis.call('LPOP', queue) else id = runnable(held) end
   if not id then return {0, life} end
-  local entry = read_waiting(id)
-  local deadline, cleared = entry[8], entry[9]
+  local payload = redis.call('GET', payload_key(id))
+  local fields = redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first', 'deadline', 'cleared')
+  local deadline, cleared = fields[7], fields[8]
+  fields[7], fields[8] = false, false
   local code = admission ~= '' and cleared ~= admission and 4
   if deadline then
     local time = redis.call('TIME')
@@ -163,12 +173,11 @@ local function start_next(fence, host, life, held, admission)
   end
   if code then
     if takes_any then redis.call('LPUSH', queue, id) end
-    entry[8], entry[9] = false, false
-    return {code, id, entry}
+    return {code, id, payload, fields}
   end
   if not takes_any then redis.call('LPOP', queue) end
-  local at = start(id, entry, fence, host)
-  return {1, id, entry}, id, at
+  local at = start(id, fields, fence, host)
+  return {1, id, payload, fields}, id, at
 end
 
 -- Checks the output entries from ARGV[first] on, in groups of five: stream (1, 2) · seq · raw from · raw to ·

@@ -3,6 +3,7 @@ import { open, readSealedSpec, type Sealer, sealMarkOf, sealPlace } from '@shell
 import {
   parseOrThrow,
   type ResolvedSessionSpec,
+  type SessionId,
   type SessionKeys,
   type SessionSpec,
   ShellfleetError,
@@ -23,6 +24,8 @@ export interface OpenSession extends IndexedSession {
   id: string;
   generation: string;
   spec: ResolvedSessionSpec;
+  /** The part of its spec that every submit needs. */
+  bounds: CommandBounds;
   /** What its sealed spec needs to be opened (sealMarkOf). */
   sealedWith: string;
   /** This process drives it. */
@@ -30,6 +33,10 @@ export interface OpenSession extends IndexedSession {
   /** This call recorded it; else it was open already. */
   created: boolean;
 }
+
+type CommandBounds = Pick<ResolvedSessionSpec, 'commandTimeoutMs'> & {
+  output: Pick<ResolvedSessionSpec['output'], 'streamBytes'>;
+};
 
 /** The part of a view that is needed to open a session. */
 export interface OpenContext extends IndexContext {
@@ -42,7 +49,8 @@ export interface OpenContext extends IndexContext {
 /** How long the previous session of the id may take to close: its shutdown commands, and freeing its sandbox. */
 const ENDING_MS = 60_000;
 
-const requestSchema = z.object({ id: sessionIdSchema, spec: sessionSpecSchema.optional() });
+const idSchema = z.object({ id: sessionIdSchema });
+const requestSchema = z.object({ id: sessionIdSchema, spec: sessionSpecSchema });
 
 /** How a session is opened. */
 export interface SessionOptions {
@@ -61,18 +69,23 @@ export async function openSession(
   spec?: SessionSpec,
   { driven = false }: SessionOptions = {},
 ): Promise<OpenSession> {
-  const request = parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
+  const request = parseRequest(id, spec);
   const keys = context.keysOf(request.id);
-  const wanted = request.spec ?? sessionSpecSchema.parse({});
-  await checkSecrets(wanted);
+  if (request.spec !== undefined) await checkSecrets(request.spec);
   const tryOpen = async (): Promise<OpenSession | undefined> => {
     if (request.spec === undefined && !driven) {
       const living = await findLife(context, keys, ['open']);
       if (living !== undefined) return living;
     }
-    return record(context, keys, wanted, request.spec !== undefined, driven);
+    return record(context, keys, request.spec ?? sessionSpecSchema.parse({}), request.spec !== undefined, driven);
   };
   return (await tryOpen()) ?? afterTheLifeBefore(context, keys, tryOpen);
+}
+
+/** The schema of a spec is large, and most calls have none. */
+function parseRequest(id: string, spec: SessionSpec | undefined): { id: SessionId; spec?: ResolvedSessionSpec } {
+  if (spec === undefined) return parseOrThrow(idSchema, { id }, 'SESSION_SPEC_INVALID', 'The session');
+  return parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
 }
 
 /** Rules and secrets are compiled by a package that is large to load, so a spec with neither does without it. */
@@ -85,7 +98,7 @@ async function checkSecrets(spec: ResolvedSessionSpec): Promise<void> {
 
 /** The newest generation of a session, closed or not; undefined when there is none. Writes nothing. */
 export function attachSession(context: OpenContext, id: string): Promise<OpenSession | undefined> {
-  const request = parseOrThrow(requestSchema, { id }, 'SESSION_SPEC_INVALID', 'The session');
+  const request = parseRequest(id, undefined);
   return findLife(context, context.keysOf(request.id), ['open', 'closing', 'closed'], 'no-spec');
 }
 
@@ -119,6 +132,7 @@ async function record(
         keys,
         generation: opened.generation,
         spec,
+        bounds: spec,
         sealedWith,
         driven: driven && opened.driven,
         created: opened.type === 'created',
@@ -155,19 +169,29 @@ async function findLife(
   const found = await context.window.enter(() => readSealedSpec(context.redis, keys));
   if (found === undefined || !states.includes(found.life)) return undefined;
   const place = sealPlace('spec', keys, { generation: found.generation });
-  const open = () => sessionSpecSchema.parse(JSON.parse(context.sealer.open(found.spec, place)));
+  const read = once((): unknown => JSON.parse(context.sealer.open(found.spec, place)));
+  const parse = once(() => sessionSpecSchema.parse(read()));
   const sealedWith = sealMarkOf(found.spec);
   const { generation } = found;
   const known = { id: keys.session, keys, generation, sealedWith, driven: false, created: false, indexedAt: 0 };
-  if (needs === 'spec') return { ...known, spec: open() };
   // Without the key a session can still be looked at and closed. What needs its spec throws.
-  const opened = once(open);
+  if (needs === 'spec') read();
   return {
     ...known,
     get spec() {
-      return opened();
+      return parse();
+    },
+    get bounds() {
+      const spec = read();
+      // One that an older version wrote may lack a field, which its schema fills in.
+      return hasBounds(spec) ? spec : parse();
     },
   };
+}
+
+function hasBounds(spec: unknown): spec is CommandBounds {
+  const { commandTimeoutMs, output } = spec as { commandTimeoutMs?: unknown; output?: { streamBytes?: unknown } };
+  return typeof commandTimeoutMs === 'number' && typeof output?.streamBytes === 'number';
 }
 
 function once<T>(make: () => T): () => T {

@@ -29,11 +29,13 @@ let ensureJob: ReturnType<typeof vi.fn<SubmitContext['ensureJob']>>;
 beforeEach(() => {
   vi.useFakeTimers();
   pending = new PendingResults({} as Redis, { changes: 0 });
+  const spec = sessionSpecSchema.parse({});
   session = {
     id: 's',
     keys,
     generation: '1-0',
-    spec: sessionSpecSchema.parse({}),
+    spec,
+    bounds: spec,
     driven: false,
     created: false,
     sealedWith: '',

@@ -24,8 +24,9 @@ else
   redis.call('PERSIST', state)
   redis.call('PERSIST', stream)
 end
+redis.call('HDEL', state, 'rests')
 local entry = {0}
-if running then entry = {2, running, read_entry(running)} end
+if running then entry = running_entry(running) end
 local prepared = status == 'ready' and string.match(announced or '', '^%d+ %d+ (%d+) ')
 return {1, life, generation, spec or '', epoch or '0', redis.call('LLEN', queue), created_at or '0', previous_host or '', entry, reported or '0',
   epoch_base or '0', shell or '', prepared or '0', loss or '', driven and 1 or 0}

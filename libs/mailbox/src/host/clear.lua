@@ -7,7 +7,7 @@
 local fence, host, id, admission = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local owner_fence, owner_host, running, life, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'life', 'held'))
 if owner_fence ~= fence or owner_host ~= host then return {-1} end
-if running then return running == id and {2, running, read_entry(running)} or {-2} end
+if running then return running == id and running_entry(running) or {-2} end
 if life ~= 'open' then return {0, life or ''} end
 if runnable(held) ~= id then return {-2} end
 if ARGV[7] ~= '' and now_ms() > tonumber(ARGV[7]) then return {-3} end

@@ -24,7 +24,7 @@ if ARGV[6] ~= '' and (stored ~= fence or tonumber(epoch or 0) < tonumber(ARGV[7]
   redis.call('HSET', state, 'epoch', ARGV[7], 'epochBase', ARGV[8], 'shell', ARGV[6], 'status', 'ready',
     'announced', fence .. ' 0 ' .. ARGV[7] .. ' ')
 end
-redis.call('HDEL', state, 'unused')
+redis.call('HDEL', state, 'unused', 'rests')
 redis.call('PERSIST', state)
 redis.call('PERSIST', stream)
 if id ~= '' then
@@ -34,7 +34,8 @@ if id ~= '' then
     if running and running ~= id then complete(running, 'lost', ARGV[9], ARGV[10]) end
     redis.call('LREM', queue, 0, id)
     if not entry_state then
-      redis.call('HSET', record, 'kind', ARGV[16], 'inbox', ARGV[17], 'acceptedAt', ARGV[18], 'retry', ARGV[20], 'payload', ARGV[21])
+      redis.call('HSET', record, 'kind', ARGV[16], 'inbox', ARGV[17], 'acceptedAt', ARGV[18], 'retry', ARGV[20])
+      redis.call('SET', payload_key(id), ARGV[21])
       emit('command.accepted', id, '{"kind":"' .. ARGV[16] .. '"}')
     end
     if entry_state ~= 'running' then

@@ -25,7 +25,7 @@ if ends_now then
     stdout, stderr = offsets[1], offsets[2]
     if not follow then return {-5, stdout, stderr} end
   end
-  redis.call('DEL', record)
+  redis.call('DEL', record, payload_key(id))
   if input then redis.call('DEL', prefix .. 'input:' .. id) end
   for i = 17, #ARGV, 5 do emit('command.output', id, ARGV[i + 4]) end
   event = write_end(record, id, outcome, result, ARGV[10], stdout, stderr, seq, key, {'startedAt', started_at or ''})
@@ -47,7 +47,7 @@ end
 -- An earlier arrival may have started the next entry, whose reply was lost: this one names it, also when it is not to start any.
 local next_entry, started, at = {0}, nil, nil
 if running then
-  next_entry = {2, running, read_entry(running)}
+  next_entry = running_entry(running)
 elseif ARGV[9] == '1' then
   next_entry, started, at = start_next(fence, host, life, held, ARGV[14])
 end
@@ -55,7 +55,9 @@ local reported = ARGV[8]
 if ends_now and started then
   redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'running', started, 'activeAt', at)
 elseif ends_now then
-  redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'activeAt', time_of(event))
+  -- MAILBOX-6: nothing waits where start_next could have taken any entry.
+  local rests = ARGV[9] == '1' and ARGV[14] == '' and life == 'open' and not held and next_entry[1] == 0
+  redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'activeAt', time_of(event), 'rests', rests and fence or '')
   redis.call('HDEL', state, 'running')
 elseif started then
   redis.call('HSET', state, 'running', started, 'activeAt', at)

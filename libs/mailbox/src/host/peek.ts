@@ -1,4 +1,4 @@
-import { recordKey } from '@shellfleet/protocol';
+import { payloadKey, recordKey } from '@shellfleet/protocol';
 import { type Entry, toEntry } from '../entry.ts';
 import { isRunnable } from '../read/session-state.ts';
 import { throwQueueError } from '../script.ts';
@@ -21,12 +21,13 @@ export async function peek({ redis, keys }: Owner): Promise<Head | undefined> {
     throwQueueError,
   );
   if (id === null) return undefined;
-  const fields = await redis
-    .hmget(recordKey(keys, id), 'payload', 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first', 'cleared', 'held')
-    .catch(throwQueueError);
-  const [cleared, heldUnder] = fields.slice(7);
+  const [payload, fields] = await Promise.all([
+    redis.get(payloadKey(keys, id)),
+    redis.hmget(recordKey(keys, id), 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first', 'cleared', 'held'),
+  ]).catch(throwQueueError);
+  const [cleared, heldUnder] = fields.slice(6);
   return {
-    entry: { ...toEntry(id, fields.slice(0, 7)), startedAt: Date.now() },
+    entry: { ...toEntry(id, payload, fields.slice(0, 6)), startedAt: Date.now() },
     runnable: isRunnable(id, held),
     cleared: cleared ?? '',
     heldUnder: heldUnder ?? '',

@@ -5,7 +5,7 @@
 local fence, host, admission = ARGV[3], ARGV[4], ARGV[5]
 local owner_fence, owner_host, running, life, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'life', 'held'))
 if owner_fence ~= fence or owner_host ~= host then return {-1} end
-if running then return {2, running, read_entry(running)} end
+if running then return running_entry(running) end
 local reply, id, at = start_next(fence, host, life, held, admission)
 if id then redis.call('HSET', state, 'running', id, 'activeAt', at) end
 publish_newest()
