@@ -1,5 +1,5 @@
 import module from 'node:module';
-import { limitHeap } from './heap-limits.ts';
+import { limitHeap } from './host/heap-limits.ts';
 import { compileCache } from './tools/compile-cache.ts';
 
 limitHeap();
