@@ -18,7 +18,7 @@ const compilers = ['musl-gcc', 'cc', 'gcc', 'clang'];
 const flags = [
   '-std=gnu11',
   '-static',
-  '-Os',
+  '-O2',
   '-s',
   '-Wall',
   '-Wextra',

@@ -204,6 +204,18 @@ describe('a hostile container', () => {
     expect((await it.client.run('cat; cat /tmp/p', { stdin: Buffer.from('in\n') })).out).toBe('in\nprecious\n');
   });
 
+  test('a script that cannot be read any more, or was replaced at once, is written anew', async () => {
+    for (const spoil of [
+      'chmod 000 /run/shellfleet/command',
+      'cd /run/shellfleet; rm command; echo echo old > command',
+    ]) {
+      expect((await it.client.run('echo before')).out).toBe('before\n');
+      await it.client.run(spoil);
+      expect((await it.client.run('echo new')).out).toBe('new\n');
+      expect((await it.client.run('echo newer')).out).toBe('newer\n');
+    }
+  });
+
   test('reading the FIFO of its stdout does not block later commands', async () => {
     await it.client.run('(while :; do head -c 100 /run/shellfleet/stdout >/dev/null; done) >/dev/null 2>&1 & echo $!');
     for (let i = 0; i < 20; i++) expect((await it.client.run('echo stolen')).code).toBe(0);

@@ -3,6 +3,6 @@ import { useCompileCache } from './compile-cache.ts';
 import './plain-schemas.ts';
 
 useCompileCache(process.env);
-// Imported only now, so that the cache serves them.
-const [{ readConfig }, { runCli }] = await Promise.all([import('./config.ts'), import('./cli/program.ts')]);
-process.exitCode = await runCli(process.argv.slice(2), readConfig(process.env));
+// Imported only now, so that the cache serves it.
+const { start } = await import('./start.ts');
+process.exitCode = await start(process.argv.slice(2), process.env);

@@ -48,11 +48,11 @@ test('labels of a container are those of a session’s sandbox, or it is none', 
 test('the file of a host log gives its whole frames, wherever it is broken', () => {
   const piece = { stream: 'stdout', rawFrom: 0, rawTo: 3, bytesBefore: 0, newlinesBefore: 0 } as const;
   const frame = { ...piece, order: 1, redactions: { email: 2 }, data: Buffer.from('abc') };
-  const whole = encodeFrame(frame);
+  const whole = Buffer.concat(encodeFrame(frame));
   fuzzBytes([whole, Buffer.concat([whole, whole])], (bytes) => {
     const { frames, wholeBytes } = decodeFrames('stdout', Buffer.from(bytes));
     expect(wholeBytes).toBeLessThanOrEqual(bytes.length);
-    expect(Buffer.concat(frames.map(encodeFrame))).toEqual(Buffer.from(bytes.subarray(0, wholeBytes)));
+    expect(Buffer.concat(frames.flatMap(encodeFrame))).toEqual(Buffer.from(bytes.subarray(0, wholeBytes)));
   });
 });
 

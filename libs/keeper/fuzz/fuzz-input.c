@@ -100,7 +100,7 @@ static uint64_t run(int frames) {
       reader = -2;
     }
     struct epoll_event event;
-    if (events_wait(&event, 1, 0) > 0) input_on_writable();
+    if (events_wait(&event, 1, 0, 0) > 0) input_on_writable();
     if (!input_send()) abort();
     if (!reported_closed && reported < seen) abort(); // read, and never written
   }

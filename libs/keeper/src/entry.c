@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TICK_MS = 10, NO_CODE = -1 };
+enum { TICK_MS = 10, NO_CODE = -1, AT_ONCE_MS = 1 };
 
 static struct {
   enum Phase {
@@ -39,6 +39,7 @@ static struct {
   uint64_t began_at, oom_kills_before; // began_at: 0 until it runs
   Report report;
   int has_report;
+  int is_alone;    // it began without processes of earlier ones
   int is_followed; // a worker has started or resumed it since the last claim
   int is_closing;  // the keeper is to end
 } entry;
@@ -105,7 +106,7 @@ static void proceed(void) {
     return;
   }
   if (!shell_is_ready()) return;
-  entry.since = entry.kind == RESTART_ENTRY ? BEGINNING : moment_now();
+  entry.since = entry.kind == RESTART_ENTRY ? BEGINNING : entry.is_alone ? moment_alone() : moment_now();
   run_now();
   if (entry.kind == RESTART_ENTRY) shell_leave();
   else shell_run(&entry.run);
@@ -141,6 +142,7 @@ static enum Refusal prepare_command(const Command *command, const uint8_t *id) {
 static enum Refusal prepare(const Header *header, const uint8_t *payload, Start *start) {
   const enum Refusal refusal = judge_id(header);
   if (refusal) return refusal;
+  folder_look();
   if (!start_parse(header, payload, start)) return REFUSED_INVALID;
   if (folder_make_room()) {
     ending_note_shell(PARTIAL,
@@ -179,6 +181,7 @@ void entry_start(const Header *header, const uint8_t *payload) {
     return;
   }
   entry.phase = WAITING;
+  entry.is_alone = shell_is_ready() && process_limit_is_alone();
   proceed();
 }
 
@@ -327,6 +330,13 @@ int entry_tick(void) {
   else if (entry.phase == RUNNING && entry.kind == COMMAND_ENTRY) wake = tick_ladder();
   if (entry.phase == DRAINING && output_settle()) entry.phase = ENDED;
   return wake;
+}
+
+int entry_output_after(void) {
+  if (entry.phase == DRAINING) return 0;
+  if (entry.phase != RUNNING) return -1;
+  const uint64_t passed = now_ms() - entry.began_at;
+  return entry.kind != COMMAND_ENTRY || passed >= AT_ONCE_MS ? 0 : (int)(AT_ONCE_MS - passed);
 }
 
 int entry_send(void) {

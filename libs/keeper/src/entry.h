@@ -23,6 +23,10 @@ int entry_tick(void);
 // Puts output, then the end, on the link. 1 when there is more than the link has room for.
 int entry_send(void);
 
+// In how many ms its output has to be read as it comes; 0: now, -1: there is none. Of a command that ends at once it is
+// read at its end.
+int entry_output_after(void);
+
 // Null when none has begun.
 const uint8_t *entry_id(void);
 int entry_is_busy(void);

@@ -1,4 +1,5 @@
-// The one epoll of the keeper. Each event names its source by a tag.
+// What the keeper waits for. Each event names its source by a tag. Output can be left out: a command that ends at once
+// then costs no wake-up for each of its writes.
 #ifndef EVENTS_H
 #define EVENTS_H
 #include "wire.h"
@@ -15,6 +16,7 @@ enum Tag {
   FIRST_OUTPUT,
   FIRST_LATE = FIRST_OUTPUT + STREAMS,
   FIRST_TERMINAL = FIRST_LATE + MAX_LATE,
+  OTHERS = 1 << 20, // of events.c
 };
 
 // Each returns 0, with a message in the log, when it failed.
@@ -23,6 +25,6 @@ int events_add(int fd, uint32_t events, uint64_t tag);
 int events_change(int fd, uint32_t events, uint64_t tag);
 void events_remove(int fd);
 // Returns how many of them were filled in.
-int events_wait(struct epoll_event *events, int most, int timeout_ms);
+int events_wait(struct epoll_event *events, int most, int timeout_ms, int with_output);
 
 #endif

@@ -7,15 +7,43 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 #include "shell_script.h" // generated from shell.sh: static const char SHELL_SCRIPT[]
 
+enum { SETTLED_MS = 50 };
 enum { ENOUGH_BYTES = 5 << 20, ENOUGH_FILES = 64 }; // for the largest command and for the state of the shell
 
 static const char *folder;
+static int directory = -1;
+static struct timespec looked_at, confirmed_at; // times of its last change; 0: too young to tell anything
+static int is_unchanged;
 
-void folder_open(const char *path) { folder = path; }
+void folder_open(const char *path) {
+  folder = path;
+  directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); // without it every file is looked at every time
+}
+
+// A directory shows when a name in it was made, removed or replaced, but no finer than the clock of the kernel ticks: a
+// change that has just been made may have a second one behind it.
+void folder_look(void) {
+  struct stat status;
+  struct timespec now;
+  is_unchanged = 0;
+  looked_at = (struct timespec){0};
+  if (directory < 0 || fstat(directory, &status) || !status.st_nlink) return;
+  looked_at = status.st_mtim;
+  is_unchanged = looked_at.tv_sec == confirmed_at.tv_sec && looked_at.tv_nsec == confirmed_at.tv_nsec;
+  if (is_unchanged) return;
+  clock_gettime(CLOCK_REALTIME, &now);
+  const int64_t age_ms = (now.tv_sec - looked_at.tv_sec) * 1000 + (now.tv_nsec - looked_at.tv_nsec) / 1000000;
+  if (age_ms < SETTLED_MS) looked_at = (struct timespec){0};
+}
+
+void folder_confirm(void) { confirmed_at = looked_at; }
+int folder_is_unchanged(void) { return is_unchanged; }
 const char *folder_path(void) { return folder; }
 
 const char *path_of(const char *name) {
@@ -164,9 +192,10 @@ static int remove_foreign(const char *path, const struct stat *status, int type,
 }
 
 int folder_make_room(void) {
-  struct statvfs space;
-  if (statvfs(folder, &space)) return 0; // removed by the user: the write that follows fails
-  const int is_enough = (uint64_t)space.f_bavail * space.f_bsize >= ENOUGH_BYTES && space.f_favail >= ENOUGH_FILES;
+  struct statfs space;
+  const int failed = directory < 0 ? statfs(folder, &space) : fstatfs(directory, &space);
+  if (failed) return 0; // removed by the user: the write that follows fails
+  const int is_enough = (uint64_t)space.f_bavail * space.f_bsize >= ENOUGH_BYTES && space.f_ffree >= ENOUGH_FILES;
   if (is_enough) return 0;
   if (space.f_blocks * space.f_bsize < 2 * ENOUGH_BYTES) return 0; // it is small by itself
   if (nftw(folder, remove_foreign, 16, FTW_DEPTH | FTW_PHYS)) log_failure("clearing the folder");
@@ -174,9 +203,37 @@ int folder_make_room(void) {
   return 1;
 }
 
+// Whatever has this name gives way to an empty file.
+static int make_file(const char *name) {
+  struct stat status;
+  const int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+  int fd = open(path_of(name), flags | O_TRUNC | O_NONBLOCK, 0600);
+  if (fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode)) return fd;
+  if (fd >= 0) close(fd);
+  unlink(path_of(name));
+  return open(path_of(name), flags | O_EXCL, 0600);
+}
+
+// The file is kept open from command to command: to write over it costs a fraction of making it anew.
+static int write_script(const uint8_t *script, size_t n) {
+  static int fd = -1;
+  struct stat status;
+  const int is_there = is_unchanged && fd >= 0 && !fstat(fd, &status) && (status.st_mode & 07777) == 0600;
+  if (!is_there) {
+    if (fd >= 0) close(fd);
+    fd = make_file("command");
+    status.st_size = 0;
+  }
+  struct iovec pieces[] = {{(void *)script, n}, {"\n", 1}};
+  const ssize_t bytes = n + 1;
+  if (fd >= 0 && pwritev(fd, pieces, 2, 0) == bytes && (status.st_size <= bytes || !ftruncate(fd, bytes))) return 1;
+  log_failure("writing a file of the folder");
+  return 0;
+}
+
 enum Refusal folder_write_command(const Command *command) {
   if (memchr(command->cwd, 0, command->cwd_bytes)) return REFUSED_INVALID;
-  if (!folder_write("command", command->script, command->script_bytes, "\n")) return REFUSED_NO_SPACE;
+  if (!write_script(command->script, command->script_bytes)) return REFUSED_NO_SPACE;
   const int has_input = command->input_kind == GIVEN_STDIN;
   if (has_input && !folder_write("input", command->input, command->input_bytes, "")) return REFUSED_NO_SPACE;
   return command->env_bytes || command->cwd_bytes ? write_surroundings(command) : 0;

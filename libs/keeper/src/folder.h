@@ -8,6 +8,12 @@
 
 void folder_open(const char *path);
 const char *folder_path(void);
+// Before an entry begins.
+void folder_look(void);
+// At that moment no name in the folder had been made, removed or replaced since they were all right (folder_confirm).
+int folder_is_unchanged(void);
+// All of them have been looked at since.
+void folder_confirm(void);
 // Path of a file in it, valid until the next call.
 const char *path_of(const char *name);
 // A FIFO opened for both directions, so that it is never at its end. Returns the same descriptor while that is still

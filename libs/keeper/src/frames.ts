@@ -92,6 +92,8 @@ export class FrameDecoder {
   readonly #sync: Buffer | undefined;
   readonly #maxPayload: number;
   #rest: Buffer = NOTHING;
+  /** A frame whose header has arrived, and the first `length` bytes of it (unix socket). */
+  #partial: { bytes: Buffer; length: number } | undefined;
   /** Counts bytes that were part of no frame (attach). */
   skipped = 0;
 
@@ -103,8 +105,24 @@ export class FrameDecoder {
   /** The frames that are complete now. Payloads may be views of the input. */
   push(chunk: Uint8Array): Frame[] {
     const input = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    if (this.#sync === undefined) return this.#finishPartial(input);
     this.#rest = this.#rest.length > 0 ? Buffer.concat([this.#rest, input]) : input;
-    return this.#sync ? this.#takeSynced(this.#sync) : this.#takePlain();
+    return this.#takeSynced(this.#sync);
+  }
+
+  /** Adds to the frame that an earlier chunk began, in a buffer of its size, and takes the frames after it as views of the input. */
+  #finishPartial(input: Buffer): Frame[] {
+    const partial = this.#partial;
+    if (partial === undefined) {
+      this.#rest = this.#rest.length > 0 ? Buffer.concat([this.#rest, input]) : input;
+      return this.#takePlain();
+    }
+    const taken = input.copy(partial.bytes, partial.length);
+    partial.length += taken;
+    if (partial.length < partial.bytes.length) return [];
+    this.#partial = undefined;
+    this.#rest = input.subarray(taken);
+    return [frameAt(partial.bytes, 0, partial.bytes.length - HEADER_BYTES), ...this.#takePlain()];
   }
 
   #takePlain(): Frame[] {
@@ -114,7 +132,12 @@ export class FrameDecoder {
       const length = this.#rest.readUInt32LE(at);
       if (length > this.#maxPayload)
         throw new MalformedFrame(`A frame with a payload of ${length} bytes; at most ${this.#maxPayload} are allowed.`);
-      if (this.#rest.length - at < HEADER_BYTES + length) break;
+      if (this.#rest.length - at < HEADER_BYTES + length) {
+        const bytes = Buffer.allocUnsafe(HEADER_BYTES + length);
+        this.#partial = { bytes, length: this.#rest.copy(bytes, 0, at) };
+        at = this.#rest.length;
+        break;
+      }
       frames.push(frameAt(this.#rest, at, length));
       at += HEADER_BYTES + length;
     }

@@ -16,6 +16,7 @@ typedef struct {
 } LatePipe;
 
 static LatePipe late[MAX_LATE];
+static int count; // of those that are not free
 
 static struct {
   uint64_t bytes, counted_at;
@@ -25,12 +26,20 @@ void late_open(void) {
   for (int i = 0; i < MAX_LATE; i++) late[i].fd = -1;
 }
 
+int late_is_open(void) { return count > 0; }
+
+static void free_pipe(LatePipe *pipe) {
+  close(pipe->fd);
+  pipe->fd = -1;
+  count--;
+}
+
 // Each pipe is held by at least one process, so an ordinary limit of processes does not allow more than this. Beyond it
 // the oldest is closed.
 static int free_slot(void) {
   for (int i = 0; i < MAX_LATE; i++)
     if (late[i].fd < 0) return i;
-  close(late[0].fd);
+  free_pipe(&late[0]);
   return 0;
 }
 
@@ -38,9 +47,8 @@ void late_add(int fd, int stream, const uint8_t *id, uint64_t offset) {
   const int slot = free_slot();
   late[slot] = (LatePipe){.fd = fd, .stream = stream, .is_readable = 1, .offset = offset};
   memcpy(late[slot].id, id, ID_BYTES);
-  if (events_change(fd, EPOLLIN | EPOLLET, FIRST_LATE + slot)) return;
-  close(fd);
-  late[slot].fd = -1;
+  count++;
+  if (!events_change(fd, EPOLLIN | EPOLLET, FIRST_LATE + slot)) free_pipe(&late[slot]);
 }
 
 void late_on_readable(int index) { late[index].is_readable = 1; }
@@ -56,14 +64,14 @@ static void refill(void) {
 static int send_end(LatePipe *pipe) {
   // Empty: its last holder has gone, and nothing more comes of this stream of this entry.
   if (!link_put(LATE, pipe->stream, 0, pipe->id, pipe->offset, 0, 0)) return 0;
-  close(pipe->fd);
-  pipe->fd = -1;
+  free_pipe(pipe);
   return 1;
 }
 
 int late_send(void) {
   static uint8_t piece[PIECE_BYTES];
   int wake = -1;
+  if (!count) return wake;
   refill();
   for (int i = 0; i < MAX_LATE; i++) {
     LatePipe *pipe = &late[i];

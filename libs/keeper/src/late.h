@@ -7,6 +7,8 @@
 #include "wire.h"
 
 void late_open(void);
+// Whether a pipe is held.
+int late_is_open(void);
 // Takes the pipe over, with the id and the offset to send it under.
 void late_add(int fd, int stream, const uint8_t *id, uint64_t offset);
 void late_on_readable(int index);

@@ -171,7 +171,9 @@ static void loop(void) {
     send_all();
     wake = sooner(wake, link_tick());
     struct epoll_event events[EVENTS];
-    const int n = events_wait(events, EVENTS, wake);
+    const int output_ms = late_is_open() ? 0 : entry_output_after();
+    if (output_ms > 0) wake = sooner(wake, output_ms);
+    const int n = events_wait(events, EVENTS, wake, output_ms == 0);
     for (int i = 0; i < n; i++) on_event(&events[i]);
   }
 }

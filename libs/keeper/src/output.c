@@ -21,7 +21,7 @@ typedef struct {
   char path[160];
   int fd; // -1: it could not be made
   ino_t inode;
-  int is_grown;
+  int is_grown, is_released; // the latter: no process has held it when its entry ended
   RingBuffer buffer;
   uint64_t left; // still to come from the pipe for this entry
 } OutputPipe;
@@ -61,11 +61,15 @@ int output_open(void) {
 
 int output_open_for_writing(int stream) { return open(pipes[stream].path, O_WRONLY | O_NONBLOCK | O_CLOEXEC); }
 
-static int is_held_or_full(const OutputPipe *pipe) {
-  struct pollfd p = {.fd = pipe->fd, .events = POLLIN};
-  poll(&p, 1, 0); // does not wait, so it cannot be interrupted; without memory it counts as held
-  return !(p.revents & POLLHUP) || (p.revents & POLLIN);
+// Whether each of them is held by a process or has something in it. One question for all.
+static void look_at_pipes(short *revents) {
+  struct pollfd p[STREAMS];
+  for (int s = 0; s < STREAMS; s++) p[s] = (struct pollfd){.fd = pipes[s].fd, .events = POLLIN};
+  poll(p, STREAMS, 0); // does not wait, so it cannot be interrupted; without memory they count as held
+  for (int s = 0; s < STREAMS; s++) revents[s] = p[s].revents;
 }
+
+static int is_held_or_full(short revents) { return !(revents & POLLHUP) || (revents & POLLIN); }
 
 static int become_late(int stream) {
   late_add(pipes[stream].fd, stream, entry_id, pipes[stream].buffer.received);
@@ -80,7 +84,9 @@ static void set_size(OutputPipe *pipe, int bytes, int is_grown) {
 static int reuse(int stream) {
   OutputPipe *pipe = &pipes[stream];
   struct stat status;
-  if (stat(pipe->path, &status) || status.st_ino != pipe->inode) { // removed by the user
+  if (folder_is_unchanged()) status.st_ino = pipe->inode;
+  else if (stat(pipe->path, &status)) status.st_ino = 0;
+  if (!pipe->inode || status.st_ino != pipe->inode) { // removed by the user
     close(pipe->fd);
     return make(stream);
   }
@@ -89,8 +95,10 @@ static int reuse(int stream) {
 }
 
 int output_begin(const uint8_t *id) {
+  short revents[STREAMS];
+  look_at_pipes(revents);
   for (int s = 0; s < STREAMS; s++) {
-    const int has_pipe = pipes[s].fd < 0 ? make(s) : is_held_or_full(&pipes[s]) ? become_late(s) : reuse(s);
+    const int has_pipe = pipes[s].fd < 0 ? make(s) : is_held_or_full(revents[s]) ? become_late(s) : reuse(s);
     if (!has_pipe) return 0;
     ring_buffer_reset(&pipes[s].buffer);
     pipes[s].left = UNTIL_REPORT;
@@ -121,19 +129,26 @@ static void receive(OutputPipe *pipe) {
 void output_on_readable(int stream) { receive(&pipes[stream]); }
 
 void output_end(void) {
+  short revents[STREAMS];
+  look_at_pipes(revents);
   for (int s = 0; s < STREAMS; s++) {
+    OutputPipe *pipe = &pipes[s];
     int n = 0;
-    ioctl(pipes[s].fd, FIONREAD, &n); // of a pipe it cannot fail
-    pipes[s].left = n;
-    receive(&pipes[s]);
+    if (revents[s] & POLLIN) ioctl(pipe->fd, FIONREAD, &n); // of a pipe it cannot fail
+    pipe->left = n;
+    pipe->is_released = revents[s] & POLLHUP; // nobody can add to these bytes
+    receive(pipe);
   }
 }
 
 int output_settle(void) {
+  short revents[STREAMS];
   for (int s = 0; s < STREAMS; s++)
     if (pipes[s].left) return 0;
+  if (pipes[0].is_released && pipes[1].is_released) return 1;
+  look_at_pipes(revents);
   for (int s = 0; s < STREAMS; s++)
-    if (pipes[s].fd >= 0 && is_held_or_full(&pipes[s])) become_late(s);
+    if (pipes[s].fd >= 0 && is_held_or_full(revents[s])) become_late(s);
   return 1;
 }
 

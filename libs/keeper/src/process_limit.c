@@ -13,6 +13,7 @@ enum { ROOM_WITHIN_MS = 100, CROWD = 8, LOOK_MS = 50, ALONE = 2 /* keeper and sh
 static struct {
   uint64_t refused; // forks, by the limit, until now
   int has_company;  // processes of earlier commands, when the entry began
+  int is_alone;     // there were none; neither where they cannot be counted
 } own;
 
 // A killed process counts against the limit until it is reaped, and a shell whose fork was refused does not try again.
@@ -42,6 +43,7 @@ static int is_short(void) {
   const uint64_t before = own.refused;
   const long now = cgroup_pids_current();
   own.has_company = now > ALONE + egress_is_on();
+  own.is_alone = now > 0 && !own.has_company;
   if (!own.has_company) return 0;
   own.refused = cgroup_pids_refused();
   return own.refused != before || cgroup_is_full_with(now);
@@ -50,6 +52,8 @@ static int is_short(void) {
 void process_limit_make_room(void) {
   if (is_short()) process_limit_sweep();
 }
+
+int process_limit_is_alone(void) { return own.is_alone; }
 
 int process_limit_tick(Moment since) {
   if (!own.has_company) return -1;

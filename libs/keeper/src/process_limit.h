@@ -6,6 +6,8 @@
 
 // Before an entry begins: kills processes of earlier commands if there is too little room for new ones.
 void process_limit_make_room(void);
+// At that moment there was no process but keeper and shell. 0 also where processes cannot be counted.
+int process_limit_is_alone(void);
 // A fork of the keeper failed: kills them in any case.
 void process_limit_sweep(void);
 // While a command runs: kills the processes that it has not started itself, if they are why its forks are refused.

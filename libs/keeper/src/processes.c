@@ -47,6 +47,13 @@ void processes_unspare(pid_t leader) {
     if (spared[i] == leader) spared[i] = 0;
 }
 
+static uint64_t ticks_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_BOOTTIME, &t); // this clock exists: it cannot fail
+  const long per_second = sysconf(_SC_CLK_TCK);
+  return (uint64_t)t.tv_sec * per_second + t.tv_nsec / (1000000000 / per_second);
+}
+
 Moment moment_now(void) {
   Moment moment = {0, 0};
   char text[128];
@@ -56,12 +63,11 @@ Moment moment_now(void) {
     const char *last = strrchr(text, ' ');
     if (last) moment.last_pid = atoi(last);
   }
-  struct timespec t;
-  clock_gettime(CLOCK_BOOTTIME, &t); // this clock exists: it cannot fail
-  const long per_second = sysconf(_SC_CLK_TCK);
-  moment.ticks = (uint64_t)t.tv_sec * per_second + t.tv_nsec / (1000000000 / per_second);
+  moment.ticks = ticks_now();
   return moment;
 }
+
+Moment moment_alone(void) { return (Moment){.ticks = ticks_now()}; }
 
 static int read_file(const char *path, char *text, size_t size) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -18,6 +18,8 @@ enum { SPARED_LEADERS = 12 }; // terminals, file calls, the forwarder
 // 0 when there is no memory for the table.
 int processes_open(void);
 Moment moment_now(void);
+// The same where no process but keeper and shell exists: cheaper.
+Moment moment_alone(void);
 
 // This process, and the session that it leads, are spared by every sweep but one since the BEGINNING: it is the shell
 // of a terminal, does a file call, or is the forwarder.

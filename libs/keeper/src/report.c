@@ -10,10 +10,11 @@ enum { MOST_READS = 8 };
 static struct {
   char bytes[32 << 10]; // that were read and are not part of a report yet
   size_t length;
-  int has_exit_trap, has_hooks;
+  int has_exit_trap, has_hooks, lacks_own_trap, is_drained;
 } own;
 
-void report_forget(void) { own.length = own.has_exit_trap = own.has_hooks = 0; }
+void report_forget(void) { own.length = own.has_exit_trap = own.has_hooks = own.lacks_own_trap = own.is_drained = 0; }
+int report_lacks_own_trap(void) { return own.lacks_own_trap; }
 int report_has_exit_trap(void) { return own.has_exit_trap; }
 
 static const struct {
@@ -46,6 +47,7 @@ static const char *find(const char *text, size_t n, const char *what) { return m
 static void keep_traps(const char *text, size_t n) {
   const char *traps = find(text, n, "trap -- "), *end = text + n;
   const char *loop_trap = find(text, n, "trap -- '{ __sf_leave ");
+  own.lacks_own_trap = !loop_trap;
   const char *hooks_end = loop_trap ? loop_trap : end;
   if (!loop_trap) own.has_exit_trap = traps && folder_write("exit", traps, end - traps, "");
   const int has_hooks = traps && traps < hooks_end;
@@ -63,6 +65,7 @@ static int take_line(const char *run_token, char *line, size_t size) {
   const size_t n = (size_t)(end - from) < size - 1 ? (size_t)(end - from) : size - 1;
   memcpy(line, from, n);
   line[n] = 0;
+  own.lacks_own_trap = 0;
   if (strstr(line, " same")) keep_traps(own.bytes, found - own.bytes);
   if (strstr(line, ",ran")) own.has_exit_trap = 0; // it has run at the end of the command
   own.length -= end + 1 - own.bytes;
@@ -82,10 +85,16 @@ enum Reported report_read(int pipe, const char *run_token, Report *report) {
       parse_notes(*rest == ' ' ? rest + 1 : rest, report);
       return REPORTED_END;
     }
+    if (own.is_drained) { // what comes later wakes the keeper again
+      own.is_drained = 0;
+      return NO_REPORT;
+    }
     if (own.length == sizeof own.bytes) own.length = 0; // no report is that long
-    const ssize_t n = read(pipe, own.bytes + own.length, sizeof own.bytes - own.length);
+    const size_t room = sizeof own.bytes - own.length;
+    const ssize_t n = read(pipe, own.bytes + own.length, room);
     if (n <= 0) return NO_REPORT; // EAGAIN; the keeper holds a writing end, so there is no end of the file
     own.length += n;
+    own.is_drained = (size_t)n < room;
   }
   return NO_REPORT;
 }

@@ -19,5 +19,7 @@ void report_forget(void);
 enum Reported report_read(int pipe, const char *run_token, Report *report);
 // The user's EXIT trap is in the folder's file `exit`.
 int report_has_exit_trap(void);
+// The last report says that the loop's own trap is not on EXIT any more.
+int report_lacks_own_trap(void);
 
 #endif

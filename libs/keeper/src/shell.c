@@ -175,23 +175,30 @@ void shell_replace(int status, const int *continue_with) {
 
 void shell_forget(void) { own.pid = own.is_ready = 0; }
 
+// Random numbers are read many at a time.
+static uint32_t draw_number(void) {
+  static int random = -1;
+  static uint32_t numbers[64];
+  static size_t left;
+  if (random < 0) random = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+  if (!left && random >= 0 && read(random, numbers, sizeof numbers) == sizeof numbers)
+    left = sizeof numbers / sizeof *numbers;
+  // Without it (an image may hold no /dev) the time has to do: the token protects against chance, not against malice.
+  return left ? numbers[--left] : (uint32_t)now_ms();
+}
+
 // A number that processes of earlier commands cannot guess, so that none of them reports the end of this one by chance.
 static void make_token(void) {
-  static int random = -1;
-  uint32_t number = 0;
-  if (random < 0) random = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-  // Without it (an image may hold no /dev) the time has to do: the token protects against chance, not against malice.
-  if (random < 0 || read(random, &number, sizeof number) != sizeof number) number = now_ms();
-  snprintf(own.token, sizeof own.token, "%08x", number); // short: a shell reads it byte by byte
+  snprintf(own.token, sizeof own.token, "%08x", draw_number()); // short: a shell reads it byte by byte
 }
 
 // The full stop at the end: the user's IFS may cut off what stands there.
-static void give(const char *how, const char *extra) {
+static void give(const char *what) {
   char line[256];
   make_token();
-  const int n = snprintf(line, sizeof line, "%s %s %s.\n", own.token, how, extra);
+  const int n = snprintf(line, sizeof line, "%s%s%s.\n", own.token, *what ? " " : "", what);
   own.is_leaving = 0;
-  if (make_fifos() && write(own.go, line, n) == n) return;
+  if ((folder_is_unchanged() || make_fifos()) && write(own.go, line, n) == n) return;
   log_message("the shell could not be given a command and is killed");
   shell_kill();
 }
@@ -199,16 +206,23 @@ static void give(const char *how, const char *extra) {
 void shell_run(const ShellRun *run) {
   char extra[64];
   const int checks = run->checks;
-  snprintf(extra, sizeof extra, "%s%s%s%s%s", run->surroundings ? "surroundings " : "", run->traps ? "traps " : "",
-           checks & CHECK_HERE_DOCUMENTS ? "documents " : "", checks & CHECK_BRACKETS ? "brackets " : "",
-           run->has_early ? "early " : "");
-  give(run->input ? "input" : "-", extra);
+  snprintf(extra, sizeof extra, "%s%s%s%s%s%s", run->input ? "input " : "", run->surroundings ? "surroundings " : "",
+           run->traps ? "traps " : "", checks & CHECK_HERE_DOCUMENTS ? "documents " : "",
+           checks & CHECK_BRACKETS ? "brackets " : "", run->has_early ? "early " : "");
+  give(extra);
+  folder_confirm(); // the command and its output pipes were before it
 }
 
-void shell_leave(void) { give("leave", report_has_exit_trap() ? "trap " : ""); }
+void shell_leave(void) { give(report_has_exit_trap() ? "leave trap " : "leave "); }
 
 void shell_kill(void) {
   if (own.pid > 0) kill(own.pid, SIGKILL); // its own child, not reaped yet: it cannot fail
+}
+
+// Asks the shell to put the loop's trap on EXIT again, in the place of one that the command has set.
+static void arm(void) {
+  static const char LINE[] = "- arm .\n";
+  if (write(own.go, LINE, sizeof LINE - 1) < 0) log_failure("writing to the shell");
 }
 
 int shell_read_report(Report *report) {
@@ -223,6 +237,7 @@ int shell_read_report(Report *report) {
       continue;
     }
     strcpy(own.token, NO_TOKEN);
+    if (report_lacks_own_trap()) arm();
     if (own.is_ready) has_ended = 1;
     own.is_ready = 1;
     own.failed_starts = 0;

@@ -19,6 +19,8 @@
 __sf_token='' __sf_rc=0 __sf_notes='' __sf_busy='' __sf_extra='' __sf_trace='' __sf_stopped='' __sf_status=''
 __sf_seen='' __sf_missed='' __sf_wants='' __sf_action='' __sf_denied='' __sf_errexit='' __sf_wrapped=''
 __sf_open='' __sf_parsed='' __sf_signalled=''
+# Whether the command, or the shell before it, has anything that needs more than to be run.
+__sf_odd=1
 
 __sf_return() { command return "$1"; }
 
@@ -32,7 +34,7 @@ __sf_is_subshell() {
 # here: a script that was just refused may have damaged the parser of bash.)
 __sf_free_command() {
   command return 0 # which a function cannot do for its caller
-  __sf_seen=command
+  __sf_seen=command __sf_odd=1
   case ${BASH_VERSION-} in
     ?*)
       POSIXLY_CORRECT=1 # now no function can take the place of unset
@@ -41,6 +43,24 @@ __sf_free_command() {
       ;;
     *) unset -f command ;;
   esac
+}
+
+# After a command: its status, and options that the loop cannot work with. Fails, so the loop goes on. Where no command
+# works any more it does not fail, and the shell ends.
+__sf_settle() {
+  __sf_status=$?
+  case $- in
+    *[ex]*)
+      case $- in *x*) __sf_trace=x ;; esac
+      command set +x
+      case $- in *e*) __sf_errexit=e ;; esac
+      command set +e
+      __sf_odd=1
+      ;;
+  esac
+  command return 1 # which a function cannot do for its caller
+  __sf_free_command
+  command return 1
 }
 
 # Is the variable exported? The file `before` wrote the list.
@@ -352,7 +372,7 @@ __sf_stop() {
           command eval "set -- $__sf_args"
           ;;
       esac
-      __sf_busy='' __sf_extra='' __sf_seen='' __sf_errexit='' __sf_wants=''
+      __sf_busy='' __sf_extra='' __sf_seen='' __sf_errexit='' __sf_wants='' __sf_odd=1
       command . "$__sf_dir/options"
       ;;
     *) __sf_token=ready ;;
@@ -362,51 +382,48 @@ __sf_stop() {
   until command test ''; do
     command true
     until
-      { # quiet: a traced shell would show these lines on the command's stderr
-        __sf_status=$?
-        case $- in
-          *x*)
-            __sf_trace=x
-            command set +x
-            ;;
-        esac
-        case $- in
-          *e*)
-            __sf_errexit=e
-            command set +e
-            ;;
-        esac
-        __sf_free_command
-      } 2>/dev/null
-      command test '' # fails, so the loop goes on. Where no command works any more it does not fail, and the shell ends
+      { __sf_settle; } 2>/dev/null # quiet: a traced shell would show its lines on the command's stderr
     do
-      # This fails when the user has removed the FIFOs; the keeper makes them again for the next shell.
-      command exec <"$__sf_dir/go" >"$__sf_dir/report" 2>/dev/null || command kill -9 $$
+      # This fails when the user has removed the FIFOs; the keeper makes them again for the next shell. Errors of the
+      # loop go to the keeper, which reads over them.
+      command exec <"$__sf_dir/go" >"$__sf_dir/report" 2>&1 || command kill -9 $$
       case $__sf_busy in
         ?*) # a command has ended, or left by `continue`
-          __sf_busy='' __sf_rc=$__sf_status __sf_notes=same
-          __sf_unwrap
-          case $__sf_wants in exit) command trap -- "$__sf_action" EXIT ;; esac
-          # The command may have set an EXIT trap. The keeper reads the list, and keeps the trap for the end of the
-          # shell.
+          __sf_busy='' __sf_rc=$__sf_status
+          case $__sf_odd in
+            ?*)
+              __sf_notes=same
+              __sf_unwrap
+              case $__sf_wants in exit) command trap -- "$__sf_action" EXIT ;; esac
+              case $__sf_extra in *surroundings*) command . "$__sf_dir/after" ;; esac
+              case $__sf_seen in ?*) __sf_notes=same,$__sf_seen ;; esac
+              ;;
+          esac
+          # The command may have set traps, also in a file that it has sourced. The keeper reads the list. It keeps a
+          # trap on EXIT for the end of the shell, and asks the loop to set its own again (arm).
           case ${BASH_VERSION-} in
             ?*) command trap -p DEBUG RETURN ERR EXIT ;;
             *) command trap ;;
           esac
-          case $__sf_extra in *surroundings*) command . "$__sf_dir/after" ;; esac
-          case $__sf_seen in ?*) __sf_notes=same,$__sf_seen ;; esac
           ;;
       esac
-      command trap '{ __sf_leave "$@"; } 2>/dev/null' EXIT
+      case $__sf_odd in ?*) command trap '{ __sf_leave "$@"; } 2>/dev/null' EXIT ;; esac
       command trap '__sf_stop "$@"' 23
       {
         case $__sf_token in
-          ?*) command printf '%s %s %s\n' "$__sf_token" "$__sf_rc" "$__sf_notes" && __sf_seen='' ;;
+          ?*)
+            command printf '%s %s %s\n' "$__sf_token" "$__sf_rc" "$__sf_notes" &&
+              case $__sf_odd in
+                ?*)
+                  __sf_odd='' __sf_seen='' __sf_notes=same __sf_extra='' __sf_input=/dev/null __sf_wants=''
+                  __sf_denied=''
+                  ;;
+              esac
+            ;;
         esac &&
-          __sf_token='' __sf_stopped='' __sf_notes=same __sf_input=/dev/null __sf_wants='' __sf_denied='' &&
-          command read -r __sf_line
+          __sf_token='' && command read -r __sf_line
       } || {
-        __sf_missed=x$__sf_missed
+        __sf_missed=x$__sf_missed __sf_odd=1
         case $__sf_missed in
           x) ;; # a signal that came late
           xxxxxx*) command kill -9 $$ ;;
@@ -419,77 +436,98 @@ __sf_stop() {
         esac
         continue
       }
-      __sf_token=${__sf_line%% *} __sf_extra=${__sf_line#* } __sf_missed=''
-      case $__sf_extra in
-        input*) __sf_input=$__sf_dir/input ;;
-        leave*)
-          __sf_token=''
-          command exec </dev/null >"$__sf_dir/stdout" 2>"$__sf_dir/stderr"
-          command trap - EXIT
-          case $__sf_extra in *trap*) command . "$__sf_dir/exit" ;; esac
-          command exit 0
-          ;;
-      esac
-      case $__sf_extra in
-        *documents* | *brackets*)
-          __sf_check
-          case $__sf_open in
-            ?*)
-              command printf 'syntax error: the script ends inside %s\n' "$__sf_open" >"$__sf_dir/stderr"
-              __sf_rc=2 __sf_notes=syntax
-              continue
-              ;;
+      case $__sf_missed$__sf_trace$__sf_errexit$__sf_line:${__sf_args-}$# in
+        ????????.:0) # a run token alone, in a shell in which nothing is out of the ordinary
+          __sf_token=${__sf_line%.}
+          # One redirection is tried after the other, and stderr is opened before the command is parsed.
+          command exec <"$__sf_input" >"$__sf_dir/stdout" 2>"$__sf_dir/stderr"
+          __sf_busy=1
+          case $__sf_stopped in "$__sf_token") command exit 143 ;; esac # it came before __sf_busy was set
+          case $__sf_rc in
+            0) command . "$__sf_dir/command" ;;
+            *) __sf_return "$__sf_rc" || command . "$__sf_dir/command" ;; # $? is that of the command before
           esac
-          ;;
-      esac
-      case $__sf_extra in
-        *surroundings*)
-          command . "$__sf_dir/before" || __sf_notes=cwd
-          case $__sf_denied in
-            ?*)
-              command printf '%s: readonly variable\n' "$__sf_denied" >"$__sf_dir/stderr"
-              __sf_rc=1 __sf_notes=denied
-              ;;
-          esac
-          case $__sf_notes in
-            same) ;;
-            *)
-              command . "$__sf_dir/after"
-              __sf_extra=''
-              continue
-              ;;
-          esac
-          ;;
-      esac
-      case $__sf_extra in *traps*) __sf_wrap ;; esac
-      command exec <"$__sf_input" >"$__sf_dir/stdout"
-      case ${__sf_args-}:$#:${BASH_VERSION-} in
-        :0:* | *:) ;;
-        *) command eval '__sf_args=("$@")' ;;
-      esac
-      __sf_busy=1
-      case $__sf_stopped in "$__sf_token") command exit 143 ;; esac # it came before __sf_busy was set
-      case $__sf_errexit in
-        e)
-          __sf_errexit=''
-          command set -e
-          ;;
-      esac
-      # $? is that of the command before. stderr is opened first, so that output of an EXIT trap is not lost. A traced
-      # shell would show that line on it, so there the redirection is part of the command.
-      case $__sf_trace:$__sf_rc in
-        x:*)
-          __sf_trace=''
-          { command set -x; } 2>/dev/null
-          command . "$__sf_dir/command" 2>"$__sf_dir/stderr"
-          ;;
-        *:0)
-          command exec 2>"$__sf_dir/stderr"
-          command . "$__sf_dir/command"
           ;;
         *)
-          command exec 2>"$__sf_dir/stderr"
-          __sf_return "$__sf_rc" || command . "$__sf_dir/command"
+          __sf_odd=1 __sf_missed='' __sf_token=${__sf_line%% *} __sf_extra=''
+          __sf_token=${__sf_token%.}
+          case $__sf_line in *' '*) __sf_extra=${__sf_line#* } ;; esac
+          case $__sf_extra in
+            input*) __sf_input=$__sf_dir/input ;;
+            arm*)
+              __sf_token='' __sf_extra=''
+              continue
+              ;;
+            leave*)
+              __sf_token=''
+              command exec </dev/null >"$__sf_dir/stdout" 2>"$__sf_dir/stderr"
+              command trap - EXIT
+              case $__sf_extra in *trap*) command . "$__sf_dir/exit" ;; esac
+              command exit 0
+              ;;
+          esac
+          case $__sf_extra in
+            *documents* | *brackets*)
+              __sf_check
+              case $__sf_open in
+                ?*)
+                  command printf 'syntax error: the script ends inside %s\n' "$__sf_open" >"$__sf_dir/stderr"
+                  __sf_rc=2 __sf_notes=syntax
+                  continue
+                  ;;
+              esac
+              ;;
+          esac
+          case $__sf_extra in
+            *surroundings*)
+              command . "$__sf_dir/before" || __sf_notes=cwd
+              case $__sf_denied in
+                ?*)
+                  command printf '%s: readonly variable\n' "$__sf_denied" >"$__sf_dir/stderr"
+                  __sf_rc=1 __sf_notes=denied
+                  ;;
+              esac
+              case $__sf_notes in
+                same) ;;
+                *)
+                  command . "$__sf_dir/after"
+                  __sf_extra=''
+                  continue
+                  ;;
+              esac
+              ;;
+          esac
+          case $__sf_extra in *traps*) __sf_wrap ;; esac
+          command exec <"$__sf_input" >"$__sf_dir/stdout"
+          case ${__sf_args-}:$#:${BASH_VERSION-} in
+            :0:* | *:) ;;
+            *) command eval '__sf_args=("$@")' ;;
+          esac
+          __sf_busy=1
+          case $__sf_stopped in "$__sf_token") command exit 143 ;; esac
+          case $__sf_errexit in
+            e)
+              __sf_errexit=''
+              command set -e
+              ;;
+          esac
+          # stderr is opened first, so that output of an EXIT trap is not lost. A traced shell would show that line on
+          # it, so there the redirection is part of the command.
+          case $__sf_trace:$__sf_rc in
+            x:*)
+              __sf_trace=''
+              { command set -x; } 2>/dev/null
+              command . "$__sf_dir/command" 2>"$__sf_dir/stderr"
+              ;;
+            *:0)
+              command exec 2>"$__sf_dir/stderr"
+              command . "$__sf_dir/command"
+              ;;
+            *)
+              command exec 2>"$__sf_dir/stderr"
+              __sf_return "$__sf_rc" || command . "$__sf_dir/command"
+              ;;
+          esac
           ;;
       esac
     done

@@ -9,7 +9,7 @@ import { describeRedis, parseRedisUrl, type RedisAddress } from './redis-address
 import { describeClock, readClockAhead } from './redis-clock.ts';
 import { followRedisIdentity, type RedisHistory } from './redis-identity.ts';
 import { loadMailboxScripts } from './script.ts';
-import { refuseUnsuitable, toConnectError } from './suitability.ts';
+import { infoOfNewConnection, refuseUnsuitable, toConnectError } from './suitability.ts';
 
 /** A node that accepts the connection may not answer on it. */
 const CONNECT_WITHIN_MS = 2 * REDIS_DEADLINE_MS;
@@ -49,7 +49,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   redis.on('error', remember).on('sentinelError', rememberSentinel);
   try {
     await connectOnce(redis);
-    const { persistent } = await refuseUnsuitable(redis, place);
+    const { persistent } = await refuseUnsuitable(redis, place, infoOfNewConnection);
     // A producer may end after few calls. Hosts have loaded what it needs, or its first call finds that out.
     const loaded = role === 'host' ? loadMailboxScripts(redis) : undefined;
     const [aheadMs] = await Promise.all([readClockAhead(redis), loaded]);

@@ -75,9 +75,20 @@ function recordChange(history: History): void {
   history.changedAt = Date.now();
 }
 
+/** By connection: the INFO that it read last. */
+const lastInfo = new WeakMap<Redis, Map<string, string>>();
+
+/** What a followed connection read when it became ready, or later. Undefined when it could not. */
+export function lastInfoOf(redis: Redis): Map<string, string> | undefined {
+  return lastInfo.get(redis);
+}
+
 function onInfo(redis: Redis, listener: (identity: RedisIdentity) => void): void {
   const record = (reply: unknown) => {
-    const identity = typeof reply === 'string' ? toIdentity(parseInfo(reply)) : undefined;
+    if (typeof reply !== 'string') return;
+    const info = parseInfo(reply);
+    lastInfo.set(redis, info);
+    const identity = toIdentity(info);
     if (identity !== undefined) listener(identity);
   };
   const sendCommand = Object.hasOwn(redis, 'sendCommand') ? redis.sendCommand : undefined;

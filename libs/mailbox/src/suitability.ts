@@ -1,7 +1,7 @@
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { isCluster, mastersOf } from './open-redis.ts';
-import { parseInfo } from './redis-identity.ts';
+import { lastInfoOf, parseInfo } from './redis-identity.ts';
 
 const OLDEST_REDIS = [6, 2] as const;
 
@@ -9,14 +9,27 @@ const OLDEST_REDIS = [6, 2] as const;
  * Throws REDIS_UNSUITABLE with the name of the setting that makes this Redis, or a node of this Cluster, unfit to hold accepted commands.
  * `persistent`: it has an append-only file.
  */
-export async function refuseUnsuitable(redis: Redis, place: string): Promise<{ persistent: boolean }> {
+export async function refuseUnsuitable(
+  redis: Redis,
+  place: string,
+  ask: (node: Redis) => Promise<Map<string, string>> = askInfo,
+): Promise<{ persistent: boolean }> {
   // A primary of a Cluster that is down does not keep the sessions on the others from being served.
-  const replies = await Promise.allSettled(mastersOf(redis).map((node) => node.info()));
-  const infos = replies.flatMap((reply) => (reply.status === 'fulfilled' ? [parseInfo(reply.value)] : []));
+  const replies = await Promise.allSettled(mastersOf(redis).map(ask));
+  const infos = replies.flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value] : []));
   const failed = replies.find((reply) => reply.status === 'rejected');
   if (infos.length === 0) throw failed?.reason ?? new Error('no node of the Cluster is known');
   for (const info of infos) refuseNode(info, place, isCluster(redis));
   return { persistent: infos.every((info) => info.get('aof_enabled') !== '0') };
+}
+
+async function askInfo(node: Redis): Promise<Map<string, string>> {
+  return parseInfo(await node.info());
+}
+
+/** A connection that has just been made has asked already. */
+export async function infoOfNewConnection(node: Redis): Promise<Map<string, string>> {
+  return lastInfoOf(node) ?? askInfo(node);
 }
 
 function refuseNode(info: Map<string, string>, place: string, asCluster: boolean): void {

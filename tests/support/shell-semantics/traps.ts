@@ -124,4 +124,28 @@ export const traps: Case[] = [
       ends('trap x NOSUCH', { err: /NOSUCH/ }),
     ],
   },
+  {
+    title:
+      'an EXIT trap that a sourced file or an eval sets is kept for the end of the shell, and commands may still exit',
+    steps: [
+      prints("V=1; echo 'tr''ap \"echo bye\" EXIT' > /tmp/sets-it", ''),
+      prints('. /tmp/sets-it', ''),
+      ends('exit 3', { code: 3, out: '', state: 'resumed' }),
+      prints('echo "$V"', '1\n'),
+      { restart: { out: 'bye\n' } },
+      prints('V=2; eval "tr""ap \'echo later\' EXIT"', ''),
+      prints('echo "$V"', '2\n'),
+      ends('exit 4', { code: 4, out: '', state: 'resumed' }),
+      prints('echo "$V"', '2\n'),
+      { restart: { out: 'later\n' } },
+    ],
+  },
+  {
+    title: 'a command can be stopped after one that has taken all traps away',
+    steps: [
+      prints('V=1; eval "tr""ap - EXIT URG"', ''),
+      ends('while :; do :; done', { state: 'resumed' }, { timeoutMs: 200, killGraceMs: 600 }),
+      prints('echo "$V"', '1\n'),
+    ],
+  },
 ];

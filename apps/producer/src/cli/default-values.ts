@@ -1,9 +1,8 @@
 import { DEFAULTS } from '@shellfleet/protocol';
 
-const { session, output, limits, command } = DEFAULTS;
-
 /** The defaults of a session and of a command, one a line, under the names that a spec file has. */
 export function describeDefaults(): string {
+  const { session, output, limits, command } = DEFAULTS;
   const groups = { '': session, 'output.': output, 'limits.': limits };
   const rows = Object.entries(groups).flatMap(([prefix, fields]) => toRows(prefix, fields));
   const width = Math.max(...rows.map(([name]) => name.length));

@@ -17,7 +17,7 @@ export function addExamples(program: Command): void {
     if (examples === undefined) continue;
     const lines = examples.map((line) => `  ${line}`).join('\n');
     verb.addHelpText('after', `\nExamples:\n${lines}`);
-    if (path === 'exec' || path === 'run') verb.addHelpText('after', `\n${describeDefaults()}`);
+    if (path === 'exec' || path === 'run') verb.addHelpText('after', () => `\n${describeDefaults()}`);
   }
 }
 

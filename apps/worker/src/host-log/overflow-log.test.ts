@@ -50,7 +50,7 @@ test('OVERFLOW-LOG-3: a new process reads both streams in the order in which the
 test('OVERFLOW-LOG-1: half a frame at the end, at any point, is cut off and written again', async () => {
   const first = piece('stdout', 0, 'first');
   const second = piece('stdout', 5, 'second');
-  const frame = encodeFrame({ ...second, order: 1 });
+  const frame = Buffer.concat(encodeFrame({ ...second, order: 1 }));
   for (let bytes = 0; bytes < frame.length; bytes += 1) {
     const log = await openLog();
     await log.append([first]);

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import type { OverflowPiece } from '../output/piece.ts';
@@ -52,9 +52,9 @@ export class OverflowLog {
   async append(pieces: readonly OverflowPiece[]): Promise<void> {
     for (const stream of STREAM_NAMES) {
       const frames = pieces.flatMap((piece, index) =>
-        piece.stream === stream ? [encodeFrame({ ...piece, order: this.#nextOrder + index })] : [],
+        piece.stream === stream ? encodeFrame({ ...piece, order: this.#nextOrder + index }) : [],
       );
-      if (frames.length > 0) await this.#write(stream, Buffer.concat(frames));
+      if (frames.length > 0) await this.#write(stream, frames);
     }
     this.#nextOrder += pieces.length;
     for (const { stream, rawTo } of pieces) this.#stored[stream] = rawTo;
@@ -81,13 +81,13 @@ export class OverflowLog {
     await rm(this.#options.folder, { recursive: true, force: true });
   }
 
-  async #write(stream: StreamName, bytes: Buffer): Promise<void> {
+  async #write(stream: StreamName, parts: readonly Buffer[]): Promise<void> {
     const segment = this.#segmentFor(stream);
     const path = join(this.#options.folder, fileName(stream, segment.number));
     const file = await open(path, 'a', 0o600);
     try {
-      await file.appendFile(bytes);
-      segment.bytes += bytes.length;
+      await writeAll(file, parts);
+      segment.bytes += bytesOf(parts);
     } catch (error) {
       // An incomplete frame (full disk) would make later frames unreadable.
       await file.truncate(segment.bytes).catch(() => undefined);
@@ -119,6 +119,29 @@ export class OverflowLog {
       if (dropped) await rm(join(this.#options.folder, fileName(largest, dropped.number)), { force: true });
     }
   }
+}
+
+/** Appends the parts without joining them: a flood would otherwise leave copies of itself to the garbage collector. */
+async function writeAll(file: FileHandle, parts: readonly Buffer[]): Promise<void> {
+  let left = parts;
+  while (left.length > 0) {
+    const { bytesWritten } = await file.writev(left);
+    left = partsFrom(left, bytesWritten);
+  }
+}
+
+/** The parts without their first `bytes`. */
+function partsFrom(parts: readonly Buffer[], bytes: number): Buffer[] {
+  let skipped = bytes;
+  return parts.flatMap((part) => {
+    const rest = part.subarray(Math.min(skipped, part.length));
+    skipped -= part.length - rest.length;
+    return rest.length > 0 ? [rest] : [];
+  });
+}
+
+function bytesOf(parts: readonly Buffer[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
 }
 
 function fileName(stream: StreamName, number: number): string {

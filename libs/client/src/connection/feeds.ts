@@ -9,7 +9,7 @@ export interface Wake extends Disposable {
   /** Resolves at the next hint, at once when one came since the last call. Rejects when the signal aborts, and when the view is closed. */
   next(signal?: AbortSignal): Promise<void>;
   /** Wakes the reader, for another reason than its stream. */
-  hint(): void;
+  readonly hint: () => void;
 }
 
 /** The readers of one view, on the subscriptions of its connection. */
@@ -63,9 +63,9 @@ class Reader implements Wake, Receiver {
     this.#leave = leave;
   }
 
-  hint(): void {
+  readonly hint = (): void => {
     this.#hints.notify();
-  }
+  };
 
   onMessage(): void {
     this.#hints.notify();

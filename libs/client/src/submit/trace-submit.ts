@@ -1,9 +1,11 @@
 import { SpanKind, trace } from '@opentelemetry/api';
 import { ATTRIBUTES, ensureShellfleetError, SPANS } from '@shellfleet/protocol';
 
+const tracer = trace.getTracer('@shellfleet/client');
+
 /** A span around a submit, from the call to the reply of Redis. Does nothing without a tracer. */
 export async function traceSubmit<T>(sessionId: string, commandId: string, submit: () => Promise<T>): Promise<T> {
-  const span = trace.getTracer('@shellfleet/client').startSpan(SPANS.submit, {
+  const span = tracer.startSpan(SPANS.submit, {
     kind: SpanKind.PRODUCER,
     attributes: {
       [ATTRIBUTES.messagingSystem]: 'bullmq',

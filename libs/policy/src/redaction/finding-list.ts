@@ -19,6 +19,9 @@ export interface Span {
 export class FindingList implements Findings {
   #findings: Finding[] = [];
   readonly #lastEnds = new Map<Rule, number>();
+  /** The end of the last finding, which is not in #lastEnds yet, because most findings follow others of their rule. */
+  #lastRule: Rule | undefined;
+  #lastEnd = 0;
   openAt = Number.POSITIVE_INFINITY;
   openRule: Rule | undefined;
   #source: Source | undefined;
@@ -33,6 +36,7 @@ export class FindingList implements Findings {
     if (this.#findings.length > 0) {
       this.#findings = [];
       this.#lastEnds.clear();
+      this.#lastRule = undefined;
     }
     this.openAt = Number.POSITIVE_INFINITY;
     this.openRule = undefined;
@@ -40,14 +44,16 @@ export class FindingList implements Findings {
 
   found(rule: Rule, from: number, start: number, end: number): void {
     // A secret has many written forms, and more than one of them may match.
-    const last = this.#findings.at(-1);
+    const last = this.#findings[this.#findings.length - 1];
     if (last?.rule === rule && last.from === from && last.start === start && last.end === end) return;
     this.#findings.push({ source: this.#source, rule, from, start, end });
-    this.#lastEnds.set(rule, end);
+    if (this.#lastRule !== undefined && this.#lastRule !== rule) this.#lastEnds.set(this.#lastRule, this.#lastEnd);
+    this.#lastRule = rule;
+    this.#lastEnd = end;
   }
 
   covers(rule: Rule, at: number): boolean {
-    return (this.#lastEnds.get(rule) ?? 0) > at;
+    return (rule === this.#lastRule ? this.#lastEnd : (this.#lastEnds.get(rule) ?? 0)) > at;
   }
 
   open(rule: Rule, at: number): void {
@@ -71,13 +77,14 @@ export class FindingList implements Findings {
   spans(): Span[] {
     if (this.#findings.length === 0) return [];
     const spans: Span[] = [];
+    let last: Span | undefined;
     for (const finding of this.#findings.sort((a, b) => a.from - b.from)) {
-      const last = spans.at(-1);
       if (last && finding.from < last.end) {
         last.findings.push(finding);
         last.end = Math.max(last.end, finding.end);
       } else {
-        spans.push({ from: finding.from, end: finding.end, findings: [finding] });
+        last = { from: finding.from, end: finding.end, findings: [finding] };
+        spans.push(last);
       }
     }
     return spans;

@@ -1,5 +1,6 @@
 import { wholeCharacters } from './bytes.ts';
 import { type Finding, FindingList, placesOf, type Span, strongest } from './finding-list.ts';
+import { TooSlow } from './patterns/time-budget.ts';
 import { ReleasedBytes } from './released-bytes.ts';
 import type { Rule, Source } from './source.ts';
 import type { PairTable } from './spots.ts';
@@ -46,16 +47,6 @@ export interface RedactorOptions {
   budget: { receive(bytes: number): void };
   hashKey: Uint8Array;
   before?: Uint8Array | undefined;
-}
-
-/** Thrown by a source that exceeds its time budget. Text that is not settled is then not released. */
-export class TooSlow extends Error {
-  readonly type: string;
-
-  constructor(type: string) {
-    super(`the rule ${type} is too slow`);
-    this.type = type;
-  }
 }
 
 const NEWLINE = 0x0a;
@@ -192,7 +183,8 @@ export class StreamRedactor implements Redactor {
   #releaseSettled(to: number, end: number): boolean {
     let settledTo = Math.min(this.#findings.openAt, to);
     const spans = this.#findings.spans();
-    for (const [index, span] of spans.entries()) {
+    for (let index = 0; index < spans.length; index += 1) {
+      const span = spans[index]!;
       if (span.from >= settledTo) break;
       if (span.end > settledTo) {
         settledTo = span.from;
@@ -212,10 +204,11 @@ export class StreamRedactor implements Redactor {
 
   /** Whether the byte before `at`, which is now the last one of a replacement, changes what is found at `at`. */
   #changesAt(at: number, settledTo: number, end: number, foundThere: readonly Finding[]): boolean {
-    const sources = this.#options.sources.filter((source) => source.mayReadLeftOf(this.#bytes, at, end));
-    if (sources.length === 0) return false;
+    const reads = (source: Source): boolean => source.mayReadLeftOf(this.#bytes, at, end);
+    if (!this.#options.sources.some(reads)) return false;
     // What may be open there is decided by a search of all that follows.
     if (at >= settledTo) return true;
+    const sources = this.#options.sources.filter(reads);
     this.#view.look(at, at + 1, end, this.#view.complete, this.#leftFrom);
     this.#view.collectSpots(this.#options.pairs());
     this.#again.clear();
@@ -229,28 +222,34 @@ export class StreamRedactor implements Redactor {
 
   /** Returns the last byte of the replacement if the span ends with one. */
   #releaseSpan(span: Span): number | undefined {
+    if (span.findings.length === 1) return this.#replace(span.findings);
     let last: number | undefined;
     for (const place of placesOf(span)) {
-      const finding = strongest(place);
-      const start = place[0]!.start;
-      const end = place.length === 1 ? finding.end : place.reduce((most, { end }) => Math.max(most, end), 0);
-      this.#releaseVerbatim(start);
-      this.#count(finding.rule);
-      if (finding.rule.strategy === 'block') {
-        this.#block(finding.rule.type, 'matched');
-        return undefined;
-      }
-      // A mask shows a part of one rule's finding. Where another rule overlaps, that part may be its finding.
-      const mayShow = finding.rule.strategy !== 'mask' || place.every(({ rule }) => rule.strategy === 'mask');
-      const replacement = mayShow
-        ? replacementOf(finding.rule, this.#bytes.subarray(finding.start, finding.end), this.#options.hashKey)
-        : redacted(finding.rule);
-      this.#release(replacement);
-      this.#at = end;
-      last = end === span.end ? replacement.at(-1) : undefined;
+      last = this.#replace(place);
+      if (this.#blocked) return undefined;
     }
+    if (this.#at < span.end) last = undefined;
     this.#releaseVerbatim(span.end);
     return last;
+  }
+
+  /** Replaces findings that overlap. Returns the last byte of the replacement. */
+  #replace(place: readonly Finding[]): number | undefined {
+    const { rule, start, end } = strongest(place);
+    this.#releaseVerbatim(place[0]!.start);
+    this.#count(rule);
+    if (rule.strategy === 'block') {
+      this.#block(rule.type, 'matched');
+      return undefined;
+    }
+    // A mask shows a part of one rule's finding. Where another rule overlaps, that part may be its finding.
+    const isPlain = rule.strategy === 'redact' || (rule.strategy === 'mask' && !place.every(isMasked));
+    const replacement = isPlain
+      ? redacted(rule)
+      : replacementOf(rule, this.#bytes.subarray(start, end), this.#options.hashKey);
+    this.#release(replacement);
+    this.#at = place.length === 1 ? end : place.reduce((most, finding) => Math.max(most, finding.end), 0);
+    return replacement[replacement.length - 1];
   }
 
   #releaseVerbatim(to: number): void {
@@ -287,6 +286,10 @@ export class StreamRedactor implements Redactor {
     this.#blocked = { type, reason };
     this.#at = this.#end;
   }
+}
+
+function isMasked({ rule }: Finding): boolean {
+  return rule.strategy === 'mask';
 }
 
 /** Of its own memory and of an even length, so that it can be read two bytes at a time. */

@@ -11,6 +11,7 @@ const ZERO = 0x30;
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 const DOT = 0x2e;
+const FIRST_GROUP = 4;
 /** The groups of digits on cards of the brands, the longest first. */
 const GROUPINGS = [
   [4, 4, 4, 4, 3],
@@ -62,7 +63,7 @@ function scanNumbers(rule: Rule, view: View, from: number, findings: Findings): 
       at += 1;
       continue;
     }
-    const groups = NOT_AFTER[bytes[at - 1]!] === 1 ? 0 : readGroups(view, at);
+    const groups = NOT_AFTER[bytes[at - 1]!] === 1 || !mayBegin(view, at) ? 0 : readGroups(view, at);
     if (groups === 'open') {
       findings.open(rule, at);
       return end;
@@ -83,6 +84,13 @@ function lastStart(bytes: Uint8Array, from: number, to: number): number {
     missing -= DIGITS[bytes[at]!]!;
   }
   return missing > 0 ? from - 1 : at;
+}
+
+/** Whether a card may begin with the digits at `at`: four of them, or as many as a whole card has. */
+function mayBegin({ bytes, end, complete }: View, at: number): boolean {
+  const digits = runEnd(bytes, at, Math.min(end, at + MOST_DIGITS + 1), DIGITS) - at;
+  if (at + digits + 1 >= end && !complete) return true;
+  return digits === FIRST_GROUP || (digits >= LEAST_DIGITS && digits <= MOST_DIGITS);
 }
 
 /** The groups that were read last: scans are synchronous. */

@@ -1,5 +1,3 @@
-import { TooSlow } from '../redactor.ts';
-
 const MS_PER_64_KIB = 50;
 /** Allowed in addition: the first use of a pattern, and pauses of the whole process, take time without work. */
 const GRACE_MS = 200;
@@ -29,5 +27,15 @@ export class TimeBudget {
     const spentMs = (this.#spentMs.get(owner) ?? 0) + this.#now() - startedAt;
     this.#spentMs.set(owner, spentMs);
     if (spentMs > GRACE_MS + (this.#receivedBytes / 65_536) * MS_PER_64_KIB) throw new TooSlow(owner.type);
+  }
+}
+
+/** Thrown by a source that exceeds its time budget. Text that is not settled is then not released. */
+export class TooSlow extends Error {
+  readonly type: string;
+
+  constructor(type: string) {
+    super(`the rule ${type} is too slow`);
+    this.type = type;
   }
 }

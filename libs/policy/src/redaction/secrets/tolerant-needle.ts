@@ -1,4 +1,5 @@
 import type { Anchor } from '../anchor-scan.ts';
+import type { ByteSet } from '../bytes.ts';
 import type { Findings, Rule, View } from '../source.ts';
 
 /** The ways in which one byte of a value may be written. */
@@ -13,6 +14,8 @@ interface Written {
 interface Forms {
   first: readonly Written[];
   later: readonly Written[];
+  /** The bytes with which forms begin that are not the byte itself. */
+  marks: ByteSet;
 }
 
 /** Percent-encoding. Paths, queries, forms and names encode different sets of bytes; any mixture is found. */
@@ -86,7 +89,10 @@ function byTable(formsOf: (byte: number, isFirst: boolean) => readonly Buffer[])
       return { forms, isItself: there.length === 1 && there[0]!.length === 1 };
     }),
   );
-  return { first: first!, later: later! };
+  const marks = new Uint8Array(256);
+  for (const written of [first!, later!])
+    for (const [byte, { forms }] of written.entries()) for (const [mark] of forms) if (mark !== byte) marks[mark!] = 1;
+  return { first: first!, later: later!, marks };
 }
 
 /**
@@ -102,15 +108,23 @@ export function tolerantAnchors(rule: Rule, value: Buffer, forms: Forms, anchorB
   return beginningsOf(value, forms, anchorBytes).map((bytes) => ({ rule, bytes, judge }));
 }
 
-function matchEnd(value: Buffer, { first, later }: Forms, view: View, from: number): number | 'open' | undefined {
+function matchEnd(
+  value: Buffer,
+  { first, later, marks }: Forms,
+  view: View,
+  from: number,
+): number | 'open' | undefined {
   const { bytes, end } = view;
   let at = from;
   for (let index = 0; index < value.length; index += 1) {
     const byte = value[index]!;
     const { forms, isItself } = (index === 0 ? first : later)[byte]!;
-    if (isItself && at < end && bytes[at] === byte) {
-      at += 1;
-      continue;
+    if (isItself && at < end) {
+      if (bytes[at] === byte) {
+        at += 1;
+        continue;
+      }
+      if (marks[bytes[at]!] === 0) return undefined;
     }
     const length = formLength(forms, view, at);
     if (length === 0) return undefined;
