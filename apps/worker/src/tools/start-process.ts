@@ -34,7 +34,7 @@ export interface StartedProcess {
   stderr: Tail;
 }
 
-export interface Tail {
+interface Tail {
   end(): Promise<string>;
 }
 
