@@ -14,6 +14,7 @@ import {
   sealPlace,
   type Taken,
   type take,
+  type withdraw,
 } from '@shellfleet/mailbox';
 import { type SessionKeys, type SessionSpec, ShellfleetError } from '@shellfleet/protocol';
 
@@ -107,6 +108,10 @@ export class FakeMailbox {
         this.takes += 1;
         return isOwner(owner) ? start(owner) : { type: 'fenced' };
       }) as typeof take,
+      withdraw: (async (owner) => {
+        if (!isOwner(owner)) return { type: 'fenced' };
+        return this.running === undefined ? { type: 'empty' } : { type: 'running', entry: this.running };
+      }) as typeof withdraw,
       append: (async (owner) =>
         isOwner(owner) ? { type: 'stored', offsets: { stdout: 0, stderr: 0 } } : { type: 'fenced' }) as typeof append,
       rerun: (async () => ({ type: 'restarted' })) as typeof rerun,

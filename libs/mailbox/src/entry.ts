@@ -1,4 +1,5 @@
-import type { EntryKind } from '@shellfleet/protocol';
+import type { CarriedEntry, EntryKind } from '@shellfleet/protocol';
+import type { Owner } from './host/owner.ts';
 import { asNumber, asString } from './reply.ts';
 
 /** An entry of a mailbox, for the host that runs it. */
@@ -39,6 +40,9 @@ export type Taken =
   /** Started by this call; running since an earlier one; past its start deadline; not admitted yet. The last two are not started. */
   | { type: 'started' | 'running' | 'overdue' | 'needs-admission'; entry: Entry };
 
+/** An entry that a wake-up brings: started in the name of its owner, or the head. */
+export type Rung = { type: 'started' | 'needs-admission'; entry: Entry };
+
 const TAKEN_TYPES = { 1: 'started', 2: 'running', 3: 'overdue', 4: 'needs-admission' } as const;
 
 /** The only parser of the replies `{code, id, payload, fields}`, whose fields the prelude lists at `running_entry`, and of `{0, life}`. */
@@ -46,6 +50,16 @@ export function toTaken(reply: unknown[]): Taken {
   const type = TAKEN_TYPES[reply[0] as keyof typeof TAKEN_TYPES];
   if (type !== undefined) return { type, entry: toEntry(asString(reply[1]), reply[2], reply[3] as unknown[]) };
   return asString(reply[1]) === 'closing' ? { type: 'empty', closing: true } : { type: 'empty' };
+}
+
+/** The entry that a wake-up carries. Undefined: it is for an owner under another fence. */
+export function toRung(carried: CarriedEntry, { fence, host }: Pick<Owner, 'fence' | 'host'>): Rung | undefined {
+  const { id, payload, kind, inbox, acceptedAt, retry, startedAt } = carried;
+  if (carried.fence !== String(fence)) return undefined;
+  const isStarted = startedAt !== '';
+  const owned = isStarted ? [startedAt, carried.fence, host] : [];
+  const entry = toEntry(id, payload, [kind, inbox, acceptedAt, retry, undefined, undefined, ...owned]);
+  return { type: isStarted ? 'started' : 'needs-admission', entry };
 }
 
 /** `fields`: as the prelude's `running_entry` has them; absent ones at the end may be left out. */

@@ -48,7 +48,7 @@ export {
 export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from './audit/verify-audit.ts';
 export { REDIS_DEADLINE_MS } from './call-rules.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';
-export type { Entry, Taken } from './entry.ts';
+export { type Entry, type Rung, type Taken, toRung } from './entry.ts';
 export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';
@@ -68,6 +68,7 @@ export { refuseRequest } from './host/refuse-request.ts';
 export { release } from './host/release.ts';
 export { rerun } from './host/rerun.ts';
 export { take } from './host/take.ts';
+export { withdraw } from './host/withdraw.ts';
 export { type InboxNotice, notify, parseInboxMessage, sendAnswer } from './inbox.ts';
 export { type ConnectionRole, isCluster, mastersOf, openRedis } from './open-redis.ts';
 export { refuseMissingPermissions } from './permissions.ts';

@@ -4,10 +4,12 @@
 --
 -- MAILBOX-1. Every script is atomic, and safe when it arrives twice: at once, or late.
 -- MAILBOX-2. A host writes only under the stored fence and host.
--- MAILBOX-3. An entry gets exactly one terminal event: complete() writes it, and nothing else does.
+-- MAILBOX-3. An entry gets exactly one terminal event: write_end() writes it, and nothing else does.
 -- MAILBOX-4. An entry is started before the first byte of it reaches a shell, and once. Only an idempotent one is started again, by `rerun`.
 --              `put-back` ends a first attempt and makes the entry the head again: its second attempt is started like any head.
 -- MAILBOX-5. Only the head is ever started, checked for admission or held, and a held head is neither until an answer has released it.
+-- MAILBOX-6. Only the owner starts entries, or `submit` in its name: when the owner has reported that it rests (`rests` is its fence: its shell is
+--              ready, nothing runs or waits, it admits everything), and can be heard of. The owner withdraws that before it leaves the session.
 local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
 local prefix, feed = ARGV[1], ARGV[2]
 
@@ -54,7 +56,7 @@ local function after_first(outcome, result, first_end, first_fields)
   return 'failure', string.sub(first_end, 1, -2) .. ',"refused":' .. cjson.encode(why) .. ',' .. string.sub(first_fields, 2)
 end
 
--- MAILBOX-3: the one place where an entry becomes terminal. The caller has read its record and deleted it, with its payload, before the first
+-- MAILBOX-3: makes an entry terminal. The caller has read its record and deleted it, with its payload, before the first
 -- write, so that a full Redis accepts the script. What is kept of it: the offsets, if it has any output, and what `kept` lists.
 local function write_end(record, id, outcome, result, retention_ms, stdout, stderr, seq, key, kept)
   local event = emit('command.completed', id, result)
@@ -69,7 +71,7 @@ local function write_end(record, id, outcome, result, retention_ms, stdout, stde
   return event
 end
 
--- MAILBOX-3: Ends an entry whose output is stored.
+-- Ends an entry whose output is stored.
 local function complete(id, outcome, result, retention_ms)
   local record = record_key(id)
   local inbox, started_at, stdout, stderr, seq, key, entry_state, first_end, first_fields = unpack(redis.call('HMGET', record, 'inbox',
@@ -141,6 +143,14 @@ local function start(id, fields, fence, host)
   redis.call('HSET', record_key(id), 'state', 'running', 'fence', fence, 'host', host, 'startedAt', at)
   fields[7], fields[8], fields[9] = at, fence, host
   return at
+end
+
+-- Whether a host is subscribed to its wake-ups, and its last heartbeat is young enough. A user that may not ask relies on no host.
+local function is_listening(host, wake_ups, heartbeats, least_ms)
+  local left = redis.pcall('PTTL', heartbeats .. host .. ':alive')
+  if type(left) ~= 'number' or left < least_ms then return false end
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', wake_ups .. host)
+  return not listeners.err and listeners[2] > 0
 end
 
 -- Starts the head. `admission`: digest of the host's admission rules, or '' when it admits everything.

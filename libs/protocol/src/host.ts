@@ -7,6 +7,9 @@ import { LIMITS } from './limits.ts';
 import { logPageSchema } from './log.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 
+/** A host without a heartbeat for this time counts as unreachable. Its sessions are told so within 5 s: the rest is for finding it. */
+export const ALIVE_MS = 4_000;
+
 /** The heartbeat of a host. Its worker writes it every few seconds, to a key that expires when the worker stops. */
 export const hostBeatSchema = z.object({
   slots: z.number(),

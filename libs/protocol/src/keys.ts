@@ -19,6 +19,8 @@ export interface SessionKeys {
   member: string;
   /** Prefix of every host's `hostKeys().wakeUps`. A script appends the session's host, which it reads when it runs. */
   wakeUpsPrefix: string;
+  /** Prefix of every host's `hostKeys().alive`, to which a script appends `<host>:alive`. On another Cluster slot than the session. */
+  hostsPrefix: string;
 }
 
 export function sessionKeys(namespace: string, tenant: string, session: string): SessionKeys {
@@ -35,6 +37,7 @@ export function sessionKeys(namespace: string, tenant: string, session: string):
     feed: `${namespace}:feed:${member}`,
     member,
     wakeUpsPrefix: wakeUpsPrefix(namespace),
+    hostsPrefix: hostsPrefix(namespace),
   };
 }
 
@@ -202,7 +205,7 @@ export const toolEventsKey = (fleet: FleetKeys, tenant: string) => `${fleet.tool
 
 /** Keys of one host. They are on the Cluster slot of admission, because one transaction writes them with the list of hosts. */
 export const hostKeys = (namespace: string, host: string) => ({
-  /** string with JSON, 4 s: heartbeat of the worker */
+  /** string with JSON, 4 s (`ALIVE_MS`): heartbeat of the worker. The time that it has left says when that was. */
   alive: `${hostPrefix(namespace, host)}:alive`,
   /** string, 5 s, renewed: boot id of the one process that may act as this host */
   boot: `${hostPrefix(namespace, host)}:boot`,
@@ -218,7 +221,8 @@ export const hostKeys = (namespace: string, host: string) => ({
   wakeUps: `${wakeUpsPrefix(namespace)}${host}`,
 });
 
-const hostPrefix = (namespace: string, host: string) => `${fleetKeys(namespace).admission}:host:${host}`;
+const hostsPrefix = (namespace: string) => `${namespace}:{x0}:host:`;
+const hostPrefix = (namespace: string, host: string) => `${hostsPrefix(namespace)}${host}`;
 
 /** pub/sub: hints for one producer that its entries ended, and answers to its questions */
 export const inboxChannel = (namespace: string, producer: string) => `${namespace}:inbox:${producer}`;

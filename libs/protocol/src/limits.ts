@@ -21,6 +21,8 @@ export const LIMITS = {
   queuedPerSession: 100_000,
   /** Of the sealed scripts, variables, stdins and file parts that wait in one session. */
   queuedBytesPerSession: 268_435_456,
+  /** A longer payload is not carried by the wake-up of its entry: the host reads it from the mailbox. */
+  wakeUpPayloadBytes: 16_384,
   /** Commands of one Fleet whose Results have not come, and the characters of their payloads. */
   producerPending: 200_000,
   producerPendingChars: 268_435_456,

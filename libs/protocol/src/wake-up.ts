@@ -1,7 +1,25 @@
 import { z } from 'zod';
-import { sessionIdSchema, tenantIdSchema } from './ids.ts';
+import { entryIdSchema, sessionIdSchema, tenantIdSchema } from './ids.ts';
+import { LIMITS } from './limits.ts';
 import { terminalIdSchema } from './terminal.ts';
 import { toolNameSchema } from './tool.ts';
+
+const decimal = z.string().regex(/^[0-9]{1,16}$/);
+
+/** An entry in a wake-up, as the script of submit has it. */
+const carriedEntrySchema = z.object({
+  id: entryIdSchema,
+  payload: z.string().max(LIMITS.wakeUpPayloadBytes),
+  kind: z.enum(['command', 'file', 'restart']),
+  inbox: z.string().max(200),
+  acceptedAt: decimal,
+  retry: z.enum(['never', 'idempotent']),
+  /** Empty: it is not started. */
+  startedAt: decimal.or(z.literal('')),
+  /** of the owner */
+  fence: decimal,
+});
+export type CarriedEntry = z.infer<typeof carriedEntrySchema>;
 
 const sessionFields = { tenant: tenantIdSchema, session: sessionIdSchema };
 
@@ -10,8 +28,8 @@ const sessionFields = { tenant: tenantIdSchema, session: sessionIdSchema };
  * for work before it acts.
  */
 export const wakeUpSchema = z.discriminatedUnion('type', [
-  /** To its host: an idle session has work, or is closing. */
-  z.object({ type: z.literal('session'), ...sessionFields }),
+  /** To its host: an idle session has work, or is closing. `entry`: what was submitted, if it is the head, or was started at once. */
+  z.object({ type: z.literal('session'), ...sessionFields, entry: carriedEntrySchema.optional() }),
   /** To its host: something was written to the stdin of the running command. */
   z.object({ type: z.literal('input'), ...sessionFields }),
   /** To its host: the user of a terminal has typed or read something, or has sent a heartbeat. */

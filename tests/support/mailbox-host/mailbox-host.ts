@@ -276,12 +276,16 @@ class TinyHost implements MailboxHost {
   async #drain(session: OwnedSession): Promise<void> {
     while (session.again && !this.#stopped && !this.#paused) {
       session.again = false;
-      let next = await retryWhileRedisIsDown(() => take(session.owner), undefined);
-      while (next.type === 'started') next = await this.#run(session, next.entry);
+      for (;;) {
+        const next = await retryWhileRedisIsDown(() => take(session.owner), undefined);
+        if (next.type !== 'started') break;
+        await this.#run(session, next.entry);
+        if (this.#paused || this.#stopped) break;
+      }
     }
   }
 
-  async #run(session: OwnedSession, entry: Entry): Promise<Awaited<ReturnType<typeof take>>> {
+  async #run(session: OwnedSession, entry: Entry): Promise<void> {
     const { keys } = session.owner;
     const { namespace, tenant, session: id } = keys;
     const payload = entryPayloadSchema.parse(
@@ -297,7 +301,8 @@ class TinyHost implements MailboxHost {
         result: { ...wire, shell, timings, hostId: this.id },
         ...('cancelReason' in wire && wire.cancelReason !== undefined && { cancelReason: wire.cancelReason }),
         epoch: session.epoch,
-        takeNext: !this.#paused && !this.#stopped,
+        // A host that is paused must find its entries unstarted, so it never rests.
+        takeNext: false,
         ...(answer === undefined
           ? {}
           : { answer: this.#sealer.seal(JSON.stringify(answer), sealPlace('answer', keys, entry.id)) }),
@@ -313,7 +318,6 @@ class TinyHost implements MailboxHost {
     const { event } = finished;
     await notify(this.#redis, namespace, entry.inbox, { tenant, session: id, entryId: entry.id, event, result: '' });
     if (payload.type === 'restart') session.files.clear();
-    return finished.next;
   }
 
   async #execute(

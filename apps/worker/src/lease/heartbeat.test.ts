@@ -1,8 +1,8 @@
-import { fleetKeys, type HostBeat } from '@shellfleet/protocol';
+import { ALIVE_MS, fleetKeys, type HostBeat } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { ALIVE_MS, startHeartbeat } from './heartbeat.ts';
+import { startHeartbeat } from './heartbeat.ts';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());

@@ -1,4 +1,4 @@
-import { type FleetKeys, type HostBeat, hostKeys } from '@shellfleet/protocol';
+import { ALIVE_MS, type FleetKeys, type HostBeat, hostKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { type BootClaim, holdsHostId, renewHostId } from './boot-claim.ts';
@@ -6,8 +6,6 @@ import type { Leases } from './leases.ts';
 
 /** The interval of heartbeats. Each renews the leases of the host. Short enough for a worker that stands still for 3 s to stay alive. */
 const BEAT_INTERVAL_MS = 700;
-/** A host without a heartbeat for this time counts as unreachable. Its sessions are told so within 5 s: the rest is for finding it. */
-export const ALIVE_MS = 4_000;
 
 export interface HeartbeatDeps {
   redis: Redis;

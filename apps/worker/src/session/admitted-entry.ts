@@ -6,18 +6,20 @@ import type { Entry } from '@shellfleet/mailbox';
  */
 export class AdmittedEntry {
   #id: string | undefined;
+  #payload: string | undefined;
   #first: string | undefined;
   #digest: string | undefined;
 
-  set({ id, first }: Pick<Entry, 'id' | 'first'>, digest: string): void {
+  set({ id, payload, first }: Pick<Entry, 'id' | 'payload' | 'first'>, digest: string): void {
     this.#id = id;
+    this.#payload = payload;
     this.#first = first;
     this.#digest = digest;
   }
 
-  /** In this attempt, which says whether it may leave its sandbox. */
-  is({ id, first }: Pick<Entry, 'id' | 'first'>, digest: string): boolean {
-    return id === this.#id && first === this.#first && digest === this.#digest;
+  /** In this attempt, which says whether it may leave its sandbox; with the payload that was judged, which may have come by a wake-up. */
+  is({ id, payload, first }: Pick<Entry, 'id' | 'payload' | 'first'>, digest: string): boolean {
+    return id === this.#id && payload === this.#payload && first === this.#first && digest === this.#digest;
   }
 
   clear(): void {

@@ -21,11 +21,13 @@ export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: 
  * unless the worker stops.
  */
 export async function giveUp(parts: SessionParts, why: string, isStopping: () => boolean): Promise<boolean> {
-  const { shell, context } = parts;
+  const { shell, context, rest } = parts;
   const { owner, signal, logger } = context;
   const hadShell = shell.hasSandbox;
   const head = hadShell ? await retryWhileRedisIsDown(() => peek(owner), signal) : undefined;
   if (head?.runnable === true && !isStopping()) return false;
+  const started = await rest.withdraw();
+  if (started.type !== 'empty' && !isStopping()) return false;
   // It may be found to have work again below: its next Result then has this reason.
   if (hadShell) await endShell(parts, why);
   const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;

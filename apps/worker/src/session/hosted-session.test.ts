@@ -27,7 +27,18 @@ import { HostedSession } from './hosted-session.ts';
 // A session with a mailbox, a lease and sandboxes in memory; everything between them is real.
 const stage = vi.hoisted(() => ({ mailbox: undefined as FakeMailbox | undefined }));
 vi.mock('@shellfleet/mailbox', async (original) => {
-  const names = ['grant', 'adopt', 'announce', 'peek', 'take', 'append', 'rerun', 'finish', 'release'] as const;
+  const names = [
+    'grant',
+    'adopt',
+    'announce',
+    'peek',
+    'take',
+    'append',
+    'rerun',
+    'finish',
+    'release',
+    'withdraw',
+  ] as const;
   const call =
     (name: (typeof names)[number]) =>
     (...args: unknown[]) => {

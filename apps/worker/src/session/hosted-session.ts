@@ -1,7 +1,7 @@
 import { differences, type SessionJob } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import { type Entry, type Fenced, peek, retryWhileRedisIsDown, type Taken, take } from '@shellfleet/mailbox';
-import { ATTRIBUTES, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
+import { ATTRIBUTES, type CarriedEntry, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Lease } from '../lease/leases.ts';
@@ -83,8 +83,9 @@ export class HostedSession {
     this.#logger = deps.logger.child({ [ATTRIBUTES.sessionId]: job.session });
   }
 
-  /** Something was submitted, or what the host admits has changed. */
-  wakeUp(): void {
+  /** Something was submitted, perhaps `entry`, or what the host admits has changed. */
+  wakeUp(entry?: CarriedEntry): void {
+    if (entry !== undefined) this.#parts?.rest.bring(entry);
     this.#wakeUps.notify();
   }
 
@@ -202,6 +203,8 @@ export class HostedSession {
       if (this.#seemsClosed) await this.#closeIfAsked(parts);
       switch (next.type) {
         case 'empty':
+          next = await this.#rungOrStarted(parts);
+          if (next.type !== 'empty') break;
           if (this.#state !== 'serving') return this.#end(parts);
           if (!this.#deps.takesNew() && !parts.shell.hasState) return leaveInLine(parts);
           next = await this.#takeWhenReady(parts);
@@ -221,6 +224,19 @@ export class HostedSession {
       }
     }
     await abandon(parts);
+  }
+
+  /** What a wake-up has brought, or what was started before this host withdrew its rest: before it stops, and when it judges entries again. */
+  async #rungOrStarted({ rest, shell, lease, admission }: SessionParts): Promise<Taken> {
+    const takesNew = this.#state === 'serving' && (shell.hasState || this.#deps.takesNew());
+    const rung = rest.next();
+    if (rung?.type === 'started') return rung;
+    if (!takesNew || admission.digest !== '') {
+      const withdrawn = this.#checkTaken(await rest.withdraw());
+      if (withdrawn.type !== 'empty') return withdrawn;
+    }
+    const isHead = rung !== undefined && takesNew && admission.digest !== '' && lease.held();
+    return isHead ? rung : EMPTY;
   }
 
   /** SESSION-2: takes the head of the mailbox when the shell is ready for it. */
@@ -271,6 +287,7 @@ export class HostedSession {
 
   /** Runs an entry that the mailbox has started and that no shell of this host has begun, unless the journal knows better. */
   async #runTaken(entry: Entry, parts: SessionParts): Promise<Taken> {
+    parts.rest.started(entry);
     const judgement = await judgeTaken(entry, parts);
     if (judgement === 'runs-here') return this.#runEntry(entry, 'resume', parts);
     if (judgement === 'lost') return this.#finishLost(entry, 'begun-before', parts);
@@ -291,7 +308,7 @@ export class HostedSession {
     }
     const run = new EntryRun(entry, from, () => this.#mayTakeNext());
     this.#run = run;
-    if (this.#cancelled.has(entry.id) || this.#state === 'shutting-down') run.cancel();
+    if (this.#cancelled.has(entry.id) || ENDS.has(this.#state)) run.cancel();
     const finished = await context.hostEntries.during(entry.id, () => runEntry(run, context, shell));
     this.#run = undefined;
     if (finished.type === 'put-back') return EMPTY;
@@ -329,7 +346,9 @@ export class HostedSession {
 
   /** Whether the step that ends an entry may start the next one. */
   #mayTakeNext(): boolean {
-    return this.#state === 'serving' && this.#parts?.lease.held() === true && this.#parts.shell.ready;
+    const mayTake = this.#state === 'serving' && this.#parts?.lease.held() === true && this.#parts.shell.ready;
+    if (mayTake && this.#parts?.admission.digest === '') this.#parts.rest.mayBegin();
+    return mayTake;
   }
 
   /** An idle session is given up or closed, or waits. Returns whether it was given up. */
@@ -405,3 +424,5 @@ export class HostedSession {
 }
 
 const EMPTY: Taken = { type: 'empty' };
+/** States in which the entry that runs is cancelled. */
+const ENDS: ReadonlySet<SessionState> = new Set(['closing', 'shutting-down']);

@@ -37,6 +37,7 @@ import { auditEgress } from './audit-egress.ts';
 import { DriverWatch } from './driver-watch.ts';
 import { HeldHead } from './held-head.ts';
 import { listWritten } from './list-written.ts';
+import { Rest } from './rest.ts';
 
 /** Everything that the worker gives each of its sessions. */
 export interface SessionDeps {
@@ -91,6 +92,7 @@ export interface SessionParts {
   readonly announcements: Announcements;
   readonly driver: DriverWatch;
   readonly heldHead: HeldHead;
+  readonly rest: Rest;
   readonly job: SessionJob;
   readonly jobs: SessionJobs;
   readonly lease: Lease;
@@ -189,6 +191,7 @@ export function createSessionParts(
   const announcements = new Announcements(context, shell, adopted.epoch);
   const placement = toPlacement(spec, sealMarkOf(adopted.spec));
   const driver = new DriverWatch(owner, adopted.driven, signal);
+  const rest = new Rest({ owner, journal, signal });
   const heldHead = new HeldHead(owner, admission, adopted.epoch, signal);
   return {
     context,
@@ -201,6 +204,7 @@ export function createSessionParts(
     announcements,
     driver,
     heldHead,
+    rest,
     job,
     jobs,
     lease,

@@ -50,7 +50,7 @@ function deliver(wakeUp: WakeUp, { sessions, tools, jobs, offers, readCalls, app
       void readCalls();
       break;
     case 'session':
-      sessions.find(wakeUp)?.wakeUp();
+      sessions.find(wakeUp)?.wakeUp(wakeUp.entry);
       break;
     case 'input':
       sessions.find(wakeUp)?.running?.wakeInput();

@@ -55,7 +55,9 @@ local reported = ARGV[8]
 if ends_now and started then
   redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'running', started, 'activeAt', at)
 elseif ends_now then
-  redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'activeAt', time_of(event))
+  -- MAILBOX-6: nothing waits where start_next could have taken any entry.
+  local rests = ARGV[9] == '1' and ARGV[14] == '' and life == 'open' and not held and next_entry[1] == 0
+  redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'activeAt', time_of(event), 'rests', rests and fence or '')
   redis.call('HDEL', state, 'running')
 elseif started then
   redis.call('HSET', state, 'running', started, 'activeAt', at)

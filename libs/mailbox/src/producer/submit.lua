@@ -2,14 +2,16 @@
 -- ARGV 3 entry · 4 generation · 5 kind · 6 sealed payload · 7 hash of the payload · 8 idempotency key (hashed) or '' · 9 inbox · 10 retry
 --      11 start deadline in ms from now, or '' · 12 the most that may wait · 13 channel prefix of hosts' wake-ups ·
 --      14 wake-up · 15 its stdin (open, streamed), or '' · 16 lease ms of a streaming writer · 17 the most bytes of payloads that may wait
+--      18 prefix of hosts' heartbeats, or '' in a Cluster, where they are out of reach · 19 the least ms that a heartbeat has left which is
+--      young enough · 20 the most bytes of a payload that the wake-up carries
 -- Returns {1, waiting, 1 the session needs a job · 0} accepted · {2, waiting, 1 · 0} this entry was accepted before ·
 --         {3, entry} of the same key
 --         {-1} closed · {-2} unknown session · {-3, entry} the key was used for another payload · {-4, waiting} too many wait ·
 --         {-5, waiting, bytes} the payloads that wait are too large
 local id = ARGV[3]
 local record = prefix .. 'record:' .. id
-local life, generation, host, running, unused, held, bytes_to =
-  unpack(redis.call('HMGET', state, 'life', 'generation', 'host', 'running', 'unused', 'held', 'bytesTo'))
+local life, generation, host, running, unused, held, bytes_to, fence, rests =
+  unpack(redis.call('HMGET', state, 'life', 'generation', 'host', 'running', 'unused', 'held', 'bytesTo', 'fence', 'rests'))
 if not life then return {-2} end
 if redis.call('EXISTS', record) == 1 then
   return {2, redis.call('LLEN', queue), not host and (not held or runnable(held)) and 1 or 0}
@@ -61,6 +63,21 @@ if ARGV[8] ~= '' then
   redis.call('HSET', record, 'key', ARGV[8])
 end
 if not host and waiting == 0 then emit('session.queued', '', '{}') end
+-- MAILBOX-6. An owner that cannot be heard of is not relied on: the entry waits, and goes on waiting if the host is lost.
+local wakes = host and not running and waiting == 0
+local started_at = ''
+if wakes and rests == fence and ARGV[18] ~= '' and is_listening(host, ARGV[13], ARGV[18], tonumber(ARGV[19])) then
+  redis.call('LPOP', queue)
+  started_at = start(id, {}, fence, host)
+  redis.call('HSET', state, 'running', id, 'activeAt', started_at)
+end
 redis.call('PUBLISH', feed, newest)
-if host and not running and waiting == 0 then redis.call('PUBLISH', ARGV[13] .. host, ARGV[14]) end
+if wakes then
+  local wake_up = ARGV[14]
+  if #ARGV[6] <= tonumber(ARGV[20]) then
+    wake_up = string.sub(wake_up, 1, -2) .. ',"entry":' .. cjson.encode({id = id, payload = ARGV[6], kind = ARGV[5], inbox = ARGV[9],
+      acceptedAt = at, retry = ARGV[10], startedAt = started_at, fence = fence}) .. '}'
+  end
+  redis.call('PUBLISH', ARGV[13] .. host, wake_up)
+end
 return {1, waiting, not host and (not held or runnable(held)) and 1 or 0}

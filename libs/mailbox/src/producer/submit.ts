@@ -1,9 +1,13 @@
-import { type EntryKind, encodeWakeUp, LIMITS, type SessionKeys } from '@shellfleet/protocol';
+import { ALIVE_MS, type EntryKind, encodeWakeUp, LIMITS, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import { isCluster } from '../open-redis.ts';
 import { asArray, asNumber, asString, unexpected } from '../reply.ts';
 import { defineMailboxScript, runOnSession } from '../script.ts';
 
 const script = defineMailboxScript('producer/submit');
+
+/** An entry is started in the name of an owner whose heartbeat is at most so old. */
+const HEARD_WITHIN_MS = 1_000;
 
 export interface Submission {
   entryId: string;
@@ -35,7 +39,7 @@ export type Submitted =
   /** `bytes` of payloads wait. */
   | { type: 'too-large'; waiting: number; bytes: number };
 
-/** Puts an entry at the end of the mailbox, once, and wakes an idle owner. */
+/** Puts an entry at the end of the mailbox, once, and wakes an idle owner. Where that rests, the entry is started as well (MAILBOX-6). */
 export async function submit(redis: Redis, keys: SessionKeys, submission: Submission): Promise<Submitted> {
   const reply = asArray(
     await runOnSession(redis, script, keys, [
@@ -54,6 +58,9 @@ export async function submit(redis: Redis, keys: SessionKeys, submission: Submis
       submission.input ?? '',
       LIMITS.inputLeaseMs,
       LIMITS.queuedBytesPerSession,
+      isCluster(redis) ? '' : keys.hostsPrefix,
+      ALIVE_MS - HEARD_WITHIN_MS,
+      LIMITS.wakeUpPayloadBytes,
     ]),
     script.name,
   );

@@ -1,0 +1,192 @@
+import { decodeOutputEntry, encodeOutputEntry } from '@shellfleet/protocol';
+import { describe, expect, test } from 'vitest';
+import { create, drain, entryOf, feed, OPTIONS, run, type Step } from '../../test-support/clean-output-runs.ts';
+import type { CleanOutputOptions } from './clean-output.ts';
+import type { Redactor } from './redactor.ts';
+
+/** Replaces every SECRET, and blocks at BLOCK. Holds back a possible beginning of either. */
+function createTestRedactor({ before = new Uint8Array() }: { before?: Uint8Array }): Redactor {
+  const seenBefore = Buffer.from(before).toString('latin1');
+  const counts: Record<string, number> = {};
+  let held = '';
+  let blocked: Redactor['blocked'];
+  const take = (text: string, isEnd: boolean): Buffer => {
+    let all = held + text;
+    held = '';
+    if (blocked !== undefined) return Buffer.alloc(0);
+    const at = all.indexOf('BLOCK');
+    if (at >= 0) {
+      blocked = { type: 'block', reason: 'matched' };
+      counts.block = 1;
+      all = all.slice(0, at);
+    }
+    const replaced = all.replaceAll('SECRET', () => {
+      counts.secret = (counts.secret ?? 0) + 1;
+      return '[X]';
+    });
+    const keeps = isEnd || blocked !== undefined ? 0 : heldLength(replaced);
+    held = replaced.slice(replaced.length - keeps);
+    return Buffer.from(replaced.slice(0, replaced.length - keeps), 'latin1');
+  };
+  expect(seenBefore).not.toMatch(/SECRET|BLOCK/);
+  return {
+    push: (bytes) => take(bytes.toString('latin1'), false),
+    end: () => take('', true),
+    get heldBytes() {
+      return held.length;
+    },
+    counts,
+    get blocked() {
+      return blocked;
+    },
+  };
+}
+
+/** Number of bytes at the end that may begin one of the words. */
+function heldLength(text: string): number {
+  for (let length = 5; length > 0; length -= 1) {
+    if (['SECRET', 'BLOCK'].some((word) => text.length >= length && word.startsWith(text.slice(-length))))
+      return length;
+  }
+  return 0;
+}
+
+describe('CleanOutput with a redactor', () => {
+  const redacted = { createRedactor: createTestRedactor };
+
+  test('OUTPUT-5: redacts before it cuts, in both streams and in their merged order (S1-49)', () => {
+    const steps: Step[] = [
+      ['stdout', 'a SEC'],
+      ['stderr', 'b SECRET\n'],
+      ['stdout', 'RET c\n'],
+    ];
+    const { entries, texts } = run(steps, { ...redacted, maxBytes: 12 });
+    expect(entries.map(({ stream, rawTo, offset, redactions }) => ({ stream, rawTo, offset, redactions }))).toEqual([
+      { stream: 'stdout', rawTo: 2, offset: 0, redactions: undefined },
+      { stream: 'stderr', rawTo: 9, offset: 0, redactions: { secret: 1 } },
+      { stream: 'stdout', rawTo: 11, offset: 2, redactions: { secret: 1 } },
+    ]);
+    expect(texts).toEqual({
+      stdout: 'a [X] c\n',
+      stderr: 'b [X]\n',
+      output: 'a b [X\n[... 2 bytes, 1 lines omitted ...]\n[X] c\n',
+      truncated: { bytes: true, lines: false },
+      totals: { stdoutBytes: 8, stderrBytes: 6, stdoutLines: 1, stderrLines: 1 },
+      redactions: { secret: 2 },
+    });
+  });
+
+  test('OUTPUT-2: what is held back is neither covered by an entry nor lost at the end', () => {
+    const output = create({ ...OPTIONS, ...redacted });
+    output.push('stdout', 0, Buffer.from('quiet SEC'));
+    expect(drain(output).entries).toMatchObject([{ rawFrom: 0, rawTo: 6 }]);
+    output.end();
+    expect(drain(output).entries).toMatchObject([{ rawFrom: 6, rawTo: 9, data: Buffer.from('SEC') }]);
+  });
+
+  test('OUTPUT-5: what both streams held back does not become a secret side by side', () => {
+    const steps: Step[] = [
+      ['stdout', 'SEC'],
+      ['stderr', 'BLO'],
+    ];
+    expect(run(steps, redacted).texts.output).toBe('SECBLO');
+    const createRedactor: CleanOutputOptions['createRedactor'] = (options) => {
+      const redactor = createTestRedactor(options);
+      return { ...redactor, push: (bytes) => redactor.push(Buffer.from(bytes.toString().replace('SECBLO', 'SECRET'))) };
+    };
+    expect(run(steps, { createRedactor }).texts).toMatchObject({ stdout: 'SEC', stderr: 'BLO', output: '[X]' });
+  });
+
+  test('OUTPUT-4: after a restart at any point everything is redacted, and counted, exactly once', () => {
+    const text = 'one SECRET two\nSECSECRETRET é SECRET\n'.repeat(4);
+    const bytes = Buffer.from(text);
+    const options = { ...redacted, streamBytes: 60, maxBytes: 100 };
+    const whole = run([['stdout', bytes]], options);
+    expect(whole.texts.redactions).toEqual({ secret: 12 });
+    for (let at = 0; at <= bytes.length; at += 1) {
+      const before = create({ ...OPTIONS, ...options });
+      before.push('stdout', 0, bytes.subarray(0, at));
+      const stored = drain(before);
+      const after = create({ ...OPTIONS, ...options });
+      for (const entry of stored.entries) after.restoreEntry(decodeOutputEntry(encodeOutputEntry(entry))!);
+      for (const piece of stored.overflow) after.restoreOverflow(piece);
+      after.push('stdout', after.received.stdout, bytes.subarray(after.received.stdout));
+      after.end();
+      drain(after);
+      expect(after.texts(), `restarted at ${at}`).toMatchObject({ redactions: { secret: 12 } });
+      expect(after.texts().totals, `restarted at ${at}`).toEqual(whole.texts.totals);
+    }
+  });
+
+  test('OUTPUT-5: nothing of either stream follows a match that blocks, and everything is acknowledged', () => {
+    const output = create({ ...OPTIONS, ...redacted });
+    feed(output, [
+      ['stdout', 'shown\n'],
+      ['stderr', 'err BLOCK more'],
+      ['stdout', 'after'],
+      ['stderr', 'after'],
+    ]);
+    const released = output.release();
+    expect(released).toEqual({
+      entries: [
+        entryOf('stdout', 0, [0, 6], { lines: 1, data: 'shown\n' }),
+        entryOf('stderr', 1, [0, 14], {
+          omittedBytes: 14,
+          redactions: { block: 1 },
+          blocked: { type: 'block', reason: 'matched' },
+        }),
+      ],
+      overflow: [],
+      upTo: { stdout: 11, stderr: 19 },
+    });
+    output.push('stdout', 11, Buffer.alloc(3_000_000));
+    expect([output.isWaiting, output.waitingBytes]).toEqual([true, 0]);
+    expect(output.release()).toEqual({ entries: [], overflow: [], upTo: { stdout: 3_000_011, stderr: 19 } });
+    expect(output.isWaiting).toBe(false);
+    output.end();
+    expect(output.closingEntries()).toMatchObject([
+      { stream: 'stdout', seq: 2, rawFrom: 6, rawTo: 3_000_011, omittedBytes: 3_000_005 },
+      { stream: 'stderr', seq: 3, rawFrom: 14, rawTo: 19, omittedBytes: 5 },
+    ]);
+    expect(output.texts()).toEqual({
+      stdout: '',
+      stderr: '',
+      output: '',
+      truncated: { bytes: false, lines: false },
+      totals: { stdoutBytes: 6, stderrBytes: 0, stdoutLines: 1, stderrLines: 0 },
+      redactions: { block: 1 },
+    });
+  });
+
+  test('OUTPUT-5: an adopted command stays blocked', () => {
+    const before = create({ ...OPTIONS, ...redacted });
+    feed(before, [['stdout', 'x BLOCK']]);
+    const after = create({ ...OPTIONS, ...redacted });
+    for (const entry of drain(before).entries) after.restoreEntry(entry);
+    feed(after, [['stderr', 'more']]);
+    after.lose('stdout', 50);
+    after.end();
+    expect(after.release()).toEqual({ entries: [], overflow: [], upTo: { stdout: 50, stderr: 4 } });
+    expect(after.blocked).toEqual({ type: 'block', reason: 'matched' });
+    expect(after.texts()).toMatchObject({ stdout: '', stderr: '', redactions: { block: 1 } });
+  });
+
+  test('small pushes are joined into entries of at most 64 KiB, and all of them are given out', () => {
+    const output = create(OPTIONS);
+    feed(
+      output,
+      Array.from({ length: 21 }, () => ['stdout', 'x'.repeat(10_000)]),
+    );
+    expect(output.waitingBytes).toBe(210_000);
+    const { entries } = output.release();
+    expect(entries.map(({ data }) => data.length)).toEqual([60_000, 60_000, 60_000, 30_000]);
+    expect([output.waitingBytes, output.isWaiting]).toEqual([0, false]);
+  });
+
+  test('what a rule swallows is acknowledged, though nothing stands for it', () => {
+    const swallow = { push: () => Buffer.alloc(0), end: () => Buffer.alloc(0), heldBytes: 0, counts: {} };
+    const output = create({ ...OPTIONS, createRedactor: () => ({ ...swallow, blocked: undefined }) });
+    output.push('stdout', 0, Buffer.alloc(500_000, 'x'));
+    expect(output.release()).toMatchObject({ entries: [{ rawFrom: 0, rawTo: 500_000 }], upTo: { stdout: 500_000 } });
+  });
+});

@@ -1,0 +1,73 @@
+import {
+  type Entry,
+  type Fenced,
+  type Owner,
+  type Rung,
+  retryWhileRedisIsDown,
+  type Taken,
+  toRung,
+  withdraw,
+} from '@shellfleet/mailbox';
+import type { CarriedEntry } from '@shellfleet/protocol';
+import type { Journal } from '../journal/journal.ts';
+import { toBegunId } from '../run/begun-id.ts';
+
+// REST-1. While the session rests, `submit` starts its next entry in this host's name, and a wake-up brings it here. A wake-up can be lost, come
+//         late, or twice: what it does not bring, `take` finds as running.
+// REST-2. The rest is withdrawn before this host ends or leaves the shell. What was started until then runs, or is ended, first.
+// REST-3. A wake-up is believed only if its entry was started under this host's fence and never began here. Else the mailbox is asked.
+
+const EMPTY: Taken = { type: 'empty' };
+
+interface RestDeps {
+  owner: Owner;
+  journal: Pick<Journal, 'knows'>;
+  /** Aborts when the host loses the session. */
+  signal: AbortSignal;
+}
+
+/** What `submit` may do in the name of a session's host, and has done. */
+export class Rest {
+  readonly #deps: RestDeps;
+  /** The mailbox may have it stored that the session rests. */
+  #mayRest = false;
+  #rung: Rung | undefined;
+
+  constructor(deps: RestDeps) {
+    this.#deps = deps;
+  }
+
+  /** A call that ends an entry, and takes the next, may report it. */
+  mayBegin(): void {
+    this.#mayRest = true;
+  }
+
+  /** A wake-up has brought an entry. */
+  bring(carried: CarriedEntry): void {
+    this.#rung = toRung(carried, this.#deps.owner);
+  }
+
+  /** The entry that a wake-up has brought, once, unless it is not to be believed. */
+  next(): Rung | undefined {
+    const rung = this.#rung;
+    this.#rung = undefined;
+    return rung === undefined || this.#hasBegun(rung.entry) ? undefined : rung;
+  }
+
+  /** An entry is run, so a wake-up that brings it again means nothing. */
+  started({ id }: Pick<Entry, 'id'>): void {
+    if (this.#rung?.entry.id === id) this.#rung = undefined;
+  }
+
+  /** Afterwards nothing is started in this host's name. Returns what was started before: `running`, or `empty`. */
+  async withdraw(): Promise<Taken | Fenced> {
+    if (!this.#mayRest) return EMPTY;
+    const withdrawn = await retryWhileRedisIsDown(() => withdraw(this.#deps.owner), this.#deps.signal);
+    this.#mayRest = false;
+    return withdrawn;
+  }
+
+  #hasBegun(entry: Entry): boolean {
+    return this.#deps.journal.knows(toBegunId(entry, this.#deps.owner.keys));
+  }
+}

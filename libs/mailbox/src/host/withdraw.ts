@@ -1,0 +1,12 @@
+import { type Taken, toTaken } from '../entry.ts';
+import { asArray } from '../reply.ts';
+import { defineMailboxScript, runOnSession } from '../script.ts';
+import { FENCED, type Fenced, type Owner } from './owner.ts';
+
+const script = defineMailboxScript('host/withdraw');
+
+/** Ends the rest that finish() has reported (MAILBOX-6): afterwards nothing is started in the name of this owner. Returns what was started before. */
+export async function withdraw({ redis, keys, fence, host }: Owner): Promise<Taken | Fenced> {
+  const reply = asArray(await runOnSession(redis, script, keys, [fence, host]), script.name);
+  return reply[0] === -1 ? FENCED : toTaken(reply);
+}
