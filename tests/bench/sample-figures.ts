@@ -1,10 +1,12 @@
 import type { ExtraFigures, Figures, RowFigures } from './figures.ts';
-import { type Spread, toSpread } from './measure/spread.ts';
+import { type Ratio, type Spread, toSpread } from './measure/spread.ts';
 import { ROW_NAMES } from './rows/row.ts';
 
 // Figures for tests.
 
 export const exactly = (value: number): Spread => toSpread([value]);
+
+export const rate = (value: number): Ratio => ({ value, min: value, max: value });
 
 /** A row in which each kind of figure is the same everywhere: ms, commands/s, µs. */
 export function sampleRow(latencyMs: number, perSecond: number, redisCpuUs: number, workerCpuUs: number): RowFigures {
@@ -35,7 +37,7 @@ export function sampleExtra(): ExtraFigures {
     floods: { besideMs: exactly(4), duringMs: exactly(6), megabytesPerSecond: exactly(80), bytes: 1e6 },
     toolCallMs: exactly(40),
     cli: { execMs: exactly(75), dockerExecMs: exactly(50), nodeMs: exactly(25) },
-    output: { chain: { yes: 200, numbers: 100 }, hostile: { 'bearer headers': 20 } },
+    output: { chain: { yes: rate(200), numbers: rate(100) }, hostile: { 'bearer headers': rate(20) } },
   };
 }
 

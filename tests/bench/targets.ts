@@ -1,5 +1,6 @@
 import type { Figures, RowFigures } from './figures.ts';
 import { type Ratio, type Spread, toRatio } from './measure/spread.ts';
+import type { Rates } from './parts/output.ts';
 
 /** One figure of a run against its limit. */
 export interface Target {
@@ -107,7 +108,7 @@ export function judge({ rows, sessions, extra: { floods, toolCallMs, cli, output
 }
 
 const asIs = ({ median, min, max }: Spread): Ratio => ({ value: median, min, max });
-const slowest = (rates: Record<string, number>): Ratio => once(Math.min(...Object.values(rates)));
+const slowest = (rates: Rates): Ratio | undefined => Object.values(rates).toSorted((a, b) => a.value - b.value)[0];
 
 /** A figure without rounds. */
 const once = (value: number): Ratio => ({ value, min: value, max: value });

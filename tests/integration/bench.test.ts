@@ -24,7 +24,7 @@ const figuresSchema = z.object({
   rows: z.strictObject({
     floor: row,
     bullmq: row,
-    'docker-exec': row,
+    'docker-exec': rowOfFew,
     'docker-exec-cli': rowOfFew,
     'docker-attach': rowOfFew,
     'node-pty': rowOfFew,

@@ -1,6 +1,6 @@
 import type { ExtraFigures, Figures, LoadSpreads } from '../figures.ts';
 import type { Comparison } from '../history.ts';
-import type { Spread } from '../measure/spread.ts';
+import type { Ratio, Spread } from '../measure/spread.ts';
 import type { Plan } from '../plan.ts';
 import { ROW_NAMES } from '../rows/row.ts';
 import type { Target } from '../targets.ts';
@@ -51,7 +51,10 @@ export function renderFigures({ rows, sessions, extra }: Figures, plan: Plan): s
 }
 
 function extraRows({ floods, toolCallMs, cli, output }: ExtraFigures): string[][] {
-  const rates = ([name, rate]: [string, number]): string[] => [`${name}, MB/s`, rate.toFixed(0)];
+  const rates = ([name, { value, min, max }]: [string, Ratio]): string[] => [
+    `${name}, MB/s`,
+    min === max ? value.toFixed(0) : spread({ median: value, min, max }, 0),
+  ];
   return [
     ...(floods
       ? [
@@ -101,7 +104,7 @@ export function renderComparisons(comparisons: readonly Comparison[]): string {
   );
 }
 
-function spread(value: Spread | undefined, digits: number): string {
+function spread(value: Omit<Spread, 'rounds'> | undefined, digits: number): string {
   if (value === undefined) return '–';
   const [median, min, max] = [value.median, value.min, value.max].map((each) => each.toFixed(digits));
   return `${median} [${min}–${max}]`;
