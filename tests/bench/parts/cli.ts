@@ -31,6 +31,7 @@ export async function measureCli(
     ...Object.fromEntries(inherited),
     ...shellfleet.environment,
     SHELLFLEET_STATE_DIR: join(checkoutRoot, '.cache/bench-cli/state'),
+    XDG_CACHE_HOME: join(checkoutRoot, '.cache/bench-cli/cache'), // compiled code
   };
   const programs = {
     execMs: () => run(process.execPath, [program, 'exec', session.id, '--', 'true'], { env }),

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { checkoutRoot } from '@shellfleet/setup';
 import type { Ratio } from '../measure/spread.ts';
 
-/** Megabytes per second of processor time, by what flows: the median, and the range where the program prints it. */
+/** Megabytes per second of processor time, by what flows: the median and the range over rounds. */
 export type Rates = Record<string, Ratio>;
 
 export interface OutputFigures {
@@ -23,13 +23,11 @@ export async function measureOutput(): Promise<OutputFigures> {
   return { chain, hostile };
 }
 
-/** Lines of `NAME: 12 MB/s [11–13]`, or of a rate and a name. */
+/** From lines of `NAME: 12 MB/s [11–13]`. */
 export function ratesOf(text: string): Rates {
   const found = text.split('\n').flatMap((line): [string, Ratio][] => {
     const [, name, ...rates] = /^(.+): ([\d.]+) MB\/s \[([\d.]+)–([\d.]+)\]$/.exec(line) ?? [];
-    if (name !== undefined) return [[name, toRate(rates)]];
-    const [, rate, named] = /^ *([\d.]+) {2}(.+)$/.exec(line) ?? [];
-    return rate !== undefined && named !== undefined ? [[named, toRate([rate, rate, rate])]] : [];
+    return name === undefined ? [] : [[name, toRate(rates)]];
   });
   if (found.length === 0) throw new Error(`no rate was measured: ${text}`);
   return Object.fromEntries(found);

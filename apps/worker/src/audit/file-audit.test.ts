@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { auditKeys, createSealKey, verifyAudit } from '@shellfleet/mailbox';
 import type { AuditEvent, AuditHead, AuditRecord } from '@shellfleet/protocol';
 import { pino } from 'pino';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { AuditChain } from './audit-chain.ts';
 import { openAudit } from './file-audit.ts';
 
@@ -64,6 +64,23 @@ test('what is noted is written without another call, and at the end', async () =
   audit.note('t', () => event('b'));
   await audit.close();
   expect(verify(folder).events).toEqual([event('a'), event('b')]);
+});
+
+test('many noted events are written without waiting for the time to write, in their order, and none is kept in memory', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  try {
+    const folder = freshFolder();
+    const audit = await open(folder);
+    const events = Array.from({ length: 200 }, (_, n) => event(`${n}`));
+    const describe = vi.fn((noted: AuditEvent) => noted);
+    for (const noted of events) audit.note('t', () => describe(noted));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(describe.mock.calls).toEqual(events.map((noted) => [noted]));
+    await audit.close();
+    expect(verify(folder)).toEqual({ events, findings: [] });
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('another process goes on with the chain, and reports the half line that the one before left', async () => {

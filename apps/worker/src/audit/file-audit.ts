@@ -53,7 +53,8 @@ class FileAudit implements Audit {
   readonly #tenants = new Map<string, TenantAudit>();
   #timer: NodeJS.Timeout | undefined;
   #soon: NodeJS.Immediate | undefined;
-  #isFlushing = false;
+  /** Set while what was noted is being written. */
+  #flushing: Promise<unknown> | undefined;
   #isFailing = false;
 
   constructor(options: FileAuditOptions) {
@@ -95,8 +96,9 @@ class FileAudit implements Audit {
     const of = this.#of(tenant);
     if (of.noted.length >= MOST_NOTED) of.lost += 1;
     else of.noted.push(describe);
-    this.#timer ??= setTimeout(() => void this.#flushAll(), FLUSH_MS);
-    if (of.noted.length >= FLUSH_AT && !this.#isFlushing) this.#soon ??= setImmediate(() => void this.#flushAll());
+    this.#timer ??= setTimeout(() => this.#flushAll(), FLUSH_MS);
+    if (of.noted.length >= FLUSH_AT && this.#flushing === undefined)
+      this.#soon ??= setImmediate(() => this.#flushAll());
   }
 
   heads(): ReadonlyMap<string, AuditHead> {
@@ -104,18 +106,23 @@ class FileAudit implements Audit {
   }
 
   async close(): Promise<void> {
-    await this.#flushAll();
+    this.#flushAll();
+    while (this.#flushing !== undefined) await this.#flushing;
   }
 
-  async #flushAll(): Promise<void> {
+  #flushAll(): void {
     clearTimeout(this.#timer);
     clearImmediate(this.#soon);
     this.#timer = undefined;
     this.#soon = undefined;
-    this.#isFlushing = true;
-    for (const of of this.#tenants.values())
-      if (of.noted.length > 0) await this.#flush(of, [], 'written').catch(() => {});
-    this.#isFlushing = false;
+    const writing = [...this.#tenants.values()].filter(({ noted }) => noted.length > 0);
+    if (writing.length === 0) return;
+    const flushing = Promise.allSettled([this.#flushing, ...writing.map((of) => this.#flush(of, [], 'written'))]).then(
+      () => {
+        if (this.#flushing === flushing) this.#flushing = undefined;
+      },
+    );
+    this.#flushing = flushing;
   }
 
   async #flush(of: TenantAudit, events: readonly AuditEvent[], how: 'synced' | 'written'): Promise<void> {
