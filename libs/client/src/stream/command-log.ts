@@ -13,7 +13,7 @@ import { z } from 'zod';
 import type { AskContext } from '../hosts/ask-host.ts';
 import { askHost } from '../hosts/ask-host.ts';
 import { parseWireResult } from '../results/read-result.ts';
-import { followEntries } from './command-output.ts';
+import { type EntryStep, followEntries } from './command-output.ts';
 import { type LogRange, LogWindow } from './log-window.ts';
 import type { StreamContext } from './stream-reader.ts';
 
@@ -51,22 +51,39 @@ export async function* readLog(
   parseOrThrow(rangeSchema, range, 'COMMAND_INVALID', 'The range of the log');
   const window = new LogWindow(range);
   const commandId = toCommandId(keys.session, entryId);
-  const fromHost = (host: string | null | undefined) => readFromHost(context, keys, entryId, window, host, signal);
+  const ask = { context, keys, entryId, window, signal };
   /** Closing entries of output streams of which the session's stream does not have all. */
   let ends: OutputEntry[] = [];
   let hasEnded = false;
   let printedBytes = 0;
-  for await (const step of followEntries(context, keys, entryId, { after: undefined, follow, ...only(signal) })) {
-    if (window.isFull) return;
+  let lastId: string | undefined;
+
+  if (yield* readStream()) return;
+  // The command still runs, or only its record is left.
+  if (!hasEnded) yield* readFromHost(ask, undefined, readStream);
+  if (!window.hasData && printedBytes + window.at.stdout + window.at.stderr > 0) throw logExpired(commandId);
+  yield* window.end();
+
+  /** What the session's stream has after the last entry that was read. Returns true when the range is complete before its end. */
+  async function* readStream(): AsyncGenerator<LogChunk, boolean> {
+    for await (const step of followEntries(context, keys, entryId, { after: lastId, follow, ...only(signal) })) {
+      if (window.isFull) return true;
+      if (step.type === 'output') lastId = step.id;
+      yield* readStep(step);
+    }
+    return false;
+  }
+
+  async function* readStep(step: EntryStep): AsyncGenerator<LogChunk> {
     if (step.type === 'restarted') window.restart();
     if (step.type === 'ended') printedBytes = window.streams.reduce((sum, stream) => sum + step.stored[stream], 0);
     if (step.type === 'completed') {
       hasEnded = true;
       const isWhole = ends.every(({ stream, offset }) => offset <= window.at[stream]);
-      if (!isWhole) yield* fromHost(parseWireResult(step.result, commandId).hostId);
+      if (!isWhole) yield* readFromHost(ask, parseWireResult(step.result, commandId).hostId);
       for (const { stream, offset } of ends) yield* some(window.push(stream, offset, NOTHING));
     }
-    if (step.type !== 'output' || !window.streams.includes(step.entry.stream)) continue;
+    if (step.type !== 'output' || !window.streams.includes(step.entry.stream)) return;
     const { stream, offset, omittedBytes, data } = step.entry;
     // Late output has no offset in the log: it is appended to the output that came before the end.
     const chunk = hasEnded
@@ -78,31 +95,34 @@ export async function* readLog(
     // A closing entry counts the bytes that are not in the stream. The host may have them.
     if (!hasEnded && data.byteLength === 0) ends = [...ends, step.entry];
   }
-  // The command still runs, or only its record is left.
-  if (!hasEnded) yield* fromHost(undefined);
-  if (!window.hasData && printedBytes + window.at.stdout + window.at.stderr > 0) throw logExpired(commandId);
-  yield* window.end();
 }
 
+interface Ask {
+  context: LogContext;
+  keys: SessionKeys;
+  entryId: string;
+  window: LogWindow;
+  signal: AbortSignal | undefined;
+}
+
+/** `readMore`: reads what the stream has received since. The host may answer with what comes after that. */
 async function* readFromHost(
-  context: LogContext,
-  keys: SessionKeys,
-  entryId: string,
-  window: LogWindow,
+  { context, keys, entryId, window, signal }: Ask,
   known: string | null | undefined,
-  signal: AbortSignal | undefined,
+  readMore?: () => AsyncGenerator<LogChunk, unknown>,
 ): AsyncGenerator<LogChunk> {
   // While the command runs, its record has the host.
   const host = known === undefined ? (await readRecord(context.redis, keys, entryId))?.host : known;
   if (!host) return;
-  for (let more = true; more && !window.isFull; ) {
-    const question = {
-      type: 'log' as const,
-      entry: entryIdSchema.parse(entryId),
-      streams: [...window.streams],
-      from: window.wanted,
-    };
+  for (let more = true, isFirst = true; more && !window.isFull; isFirst = false) {
+    const from = window.wanted;
+    const question = { type: 'log' as const, entry: entryIdSchema.parse(entryId), streams: [...window.streams], from };
     const page = await askHost(context, host, keys, question, { signal });
+    const leavesGap = page.pieces.some(
+      ({ stream, offset }, index) =>
+        offset > from[stream] && page.pieces.findIndex((piece) => piece.stream === stream) === index,
+    );
+    if (isFirst && leavesGap && readMore !== undefined) yield* readMore();
     for (const { stream, offset, data } of page.pieces)
       yield* some(window.push(stream, offset, Buffer.from(data, 'base64')));
     more = page.more && page.pieces.length > 0;

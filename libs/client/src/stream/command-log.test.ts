@@ -1,0 +1,57 @@
+import { type OutputEntry, sessionKeys } from '@shellfleet/protocol';
+import { afterEach, expect, test, vi } from 'vitest';
+import { askHost } from '../hosts/ask-host.ts';
+import { readLog } from './command-log.ts';
+import { type EntryStep, followEntries } from './command-output.ts';
+
+vi.mock(import('../hosts/ask-host.ts'), () => ({ askHost: vi.fn() }));
+vi.mock(import('./command-output.ts'), async (original) => ({ ...(await original()), followEntries: vi.fn() }));
+vi.mock(import('@shellfleet/mailbox'), async (original) => ({
+  ...(await original()),
+  readRecord: vi.fn(async () => ({ host: 'h1' }) as never),
+}));
+afterEach(() => void vi.resetAllMocks());
+
+const ENTRY = '01J00000000000000000000000';
+const keys = sessionKeys('ns' as never, 'tenant' as never, 's' as never);
+
+function output(id: string, offset: number, text: string): EntryStep {
+  const data = new TextEncoder().encode(text);
+  return { type: 'output', id, entry: { stream: 'stdout', offset, data, omittedBytes: 0 } as OutputEntry };
+}
+
+test('bytes that reach the stream while the host is asked are read from it, and not counted as missing', async () => {
+  const reads: unknown[] = [];
+  const stored = [[output('1-0', 0, 'abc')], [output('2-0', 3, 'de')]];
+  vi.mocked(followEntries).mockImplementation(async function* (_context, _keys, _entry, { after }) {
+    reads.push(after);
+    yield* stored.shift() ?? [];
+  });
+  const data = Buffer.from('fghij').toString('base64');
+  vi.mocked(askHost).mockImplementation(
+    async () => ({ pieces: [{ stream: 'stdout', offset: 5, data }], more: false }) as never,
+  );
+  const chunks = await Array.fromAsync(readLog({} as never, keys, ENTRY, {}));
+  expect(chunks.map(({ text, omittedBytes }) => [text, omittedBytes])).toEqual([
+    ['abc', undefined],
+    ['de', undefined],
+    ['fghij', undefined],
+  ]);
+  expect(reads).toEqual([undefined, '1-0']);
+});
+
+test('bytes that neither the stream nor the host has are counted once', async () => {
+  const stored = [[output('1-0', 0, 'abc')]];
+  vi.mocked(followEntries).mockImplementation(async function* () {
+    yield* stored.shift() ?? [];
+  });
+  const data = Buffer.from('fghij').toString('base64');
+  vi.mocked(askHost).mockImplementation(
+    async () => ({ pieces: [{ stream: 'stdout', offset: 5, data }], more: false }) as never,
+  );
+  const chunks = await Array.fromAsync(readLog({} as never, keys, ENTRY, {}));
+  expect(chunks.map(({ text, omittedBytes }) => [text, omittedBytes])).toEqual([
+    ['abc', undefined],
+    ['fghij', 2],
+  ]);
+});
