@@ -8,7 +8,8 @@ import { isCutShort, resultOf, START_FAILED } from './permits.ts';
 const SESSION_GONE = ['SESSION_NOT_FOUND', 'SESSION_CLOSED'];
 
 /** Every accepted command has one Result and one terminal event, and a submit is refused only while something is out of reach. */
-export function checkEnds({ session, operations, permits, forgets, report }: Case): void {
+export function checkEnds(history: Case): void {
+  const { session, operations, permits, forgets, report } = history;
   const terminals = Map.groupBy(session.terminals, ({ commandId }) => commandId);
   // Streams are cut from their oldest entry on, so behind the first event that is there none is missing.
   let isBeforeFirstEvent = true;
@@ -38,7 +39,7 @@ export function checkEnds({ session, operations, permits, forgets, report }: Cas
   const unsure = operations.filter(({ commandIds }) => commandIds.length === 0).length;
   const foreign = [...terminals.keys()].filter((id) => !known.has(id));
   if (foreign.length > unsure) report('foreign', `commands that nobody submitted have ended: ${foreign.join(', ')}`);
-  checkLosses({ session, operations, permits, forgets, report });
+  checkLosses(history);
 }
 
 function checkRefusals({ operation, refusals }: OperationHistory, permits: Case['permits'], report: Case['report']) {
@@ -50,7 +51,7 @@ function checkRefusals({ operation, refusals }: OperationHistory, permits: Case[
 }
 
 /** A loss is reported only when a shell or a host, or the tail of Redis, was lost. */
-function checkLosses({ session, operations, permits, report }: Case): void {
+function checkLosses({ session, operations, permits, forgets, begun, report }: Case): void {
   const hostIds = new Set<string>();
   let since = Number.NEGATIVE_INFINITY;
   for (const own of operations) {
@@ -62,6 +63,10 @@ function checkLosses({ session, operations, permits, report }: Case): void {
     const permitted = isUnopened || permits.shellLost(session, hostIds, since, own.endedAt);
     if (isCutShort(result)) {
       if (!permitted) report('unjustified loss', `${id}: ${describe(result)}`);
+      const mayHaveBegun = own.commandIds.some((commandId) => begun.has(commandId));
+      const isExplained = permits.unheard(own) || permits.tailLost(own.submittedAt, own.endedAt);
+      if (result.outcome === 'lost' && !mayHaveBegun && !isExplained && !forgets)
+        report('lost unbegun', `${id}: no host began it`);
       continue;
     }
     since = own.submittedAt;

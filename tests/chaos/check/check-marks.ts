@@ -2,7 +2,8 @@ import type { Case } from './check.ts';
 import { isCutShort, mayHaveRun, resultOf } from './permits.ts';
 
 /** What ran in the sandbox: everything that has a Result of its own, once, in the order of the submits, one at a time. */
-export function checkMarks({ session, operations, permits, forgets, report }: Case): void {
+export function checkMarks(history: Case): void {
+  const { session, operations, permits, report } = history;
   const begins = session.marks.filter(({ type }) => type === 'begin').map(({ op }) => op);
   const counts = new Map<string, number>();
   for (const op of begins) counts.set(op, (counts.get(op) ?? 0) + 1);
@@ -35,7 +36,7 @@ export function checkMarks({ session, operations, permits, forgets, report }: Ca
     if ((byId.get(before)?.operation.index ?? 0) > (byId.get(op)?.operation.index ?? 0))
       report('reordered', `${op} ran after ${before}`);
   }
-  checkOverlaps({ session, operations, permits, forgets, report });
+  checkOverlaps(history);
 }
 
 function checkOverlaps({ session, operations, report }: Case): void {

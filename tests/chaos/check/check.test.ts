@@ -119,6 +119,16 @@ describe('A planted fault is found', () => {
     ['an outcome that the command did not have', ['wrong result'], (history) => setResult(history, 1, { exitCode: 9 })],
     ["a 'lost' without any fault", ['unjustified loss'], (history) => setResult(history, 3, { ...LOST })],
     [
+      "a 'lost' that no host began, long after its host was stopped",
+      ['lost unbegun'],
+      (history, { marks }) => {
+        setResult(history, 3, { ...LOST });
+        marks.splice(6, 2);
+        history.begun.pop();
+        history.faults.push(fault('host-dead', 'h1', 98, { to: 110 * SECONDS }));
+      },
+    ],
+    [
       "a 'lost' on a host that lives, while another one is dead",
       ['unjustified loss'],
       (history) => {

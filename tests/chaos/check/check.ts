@@ -13,6 +13,8 @@ export interface Case {
   permits: Permits;
   /** Whether terminal events of old commands are gone. */
   forgets: boolean;
+  /** Ids of the commands that a host began. */
+  begun: ReadonlySet<string>;
   report(rule: string, text: string): void;
 }
 
@@ -23,10 +25,11 @@ export function check(history: History): Violation[] {
   const violations: Violation[] = [];
   const permits = new Permits(history.faults);
   const operations = operationsOf(history);
+  const begun = new Set(history.begun);
   for (const session of history.sessions) {
     const report = (rule: string, text: string) => violations.push({ rule, session: session.session, text });
     const own = operations.get(session.session) ?? [];
-    for (const rule of RULES) rule({ session, operations: own, permits, forgets: history.forgets, report });
+    for (const rule of RULES) rule({ session, operations: own, permits, forgets: history.forgets, begun, report });
   }
   return violations;
 }

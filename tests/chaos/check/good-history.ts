@@ -78,6 +78,7 @@ export function good(): History {
     sessions: [{ session: 's', leaseMs: 8 * SECONDS, operations, marks, terminals }],
     clientEvents,
     faults: [],
+    begun: operations.map(({ index }) => `s.ULID${index}`),
     forgets: false,
   };
 }

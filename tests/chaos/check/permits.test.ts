@@ -17,6 +17,15 @@ describe('A fault permits what its row of the promises permits:', () => {
       },
     ],
     [
+      "a 'lost' that no host began, submitted in the second in which its host was stopped",
+      (history, { marks }) => {
+        setResult(history, 3, { ...LOST });
+        marks.splice(6, 2);
+        history.begun.pop();
+        history.faults.push(fault('host-dead', 'h1', 102.5, { to: (102 + 10) * SECONDS }));
+      },
+    ],
+    [
       'a container that was killed while nothing ran in it',
       (history) => {
         setResult(history, 2, { head: 's.2 1', shell: { state: 'lost', epoch: 2 } });

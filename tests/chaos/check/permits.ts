@@ -5,6 +5,9 @@ import { type FaultKind, type Permit, PROMISES } from './promises.ts';
 /** Effects may be seen this long after the fault was healed: a lease that ends, a client that retries. */
 const SETTLE_MS = 20_000;
 
+/** A host may be relied on for this long after its last heartbeat; and a client and the fault do not see the same moment. */
+const UNHEARD_MS = 1_500;
+
 /** What a host needs after a fault, on a busy machine, until it renews its leases again. */
 const RECOVERY_MS = 2_500;
 
@@ -74,6 +77,14 @@ export class Permits {
       const wasDown = ({ from, to }: Fault) => from <= fault.to + RECOVERY_MS && to >= restoredTo;
       return isForgotten && this.#faults.some((other) => awayOf(other) === 'host' && wasDown(other));
     });
+  }
+
+  /** Whether it was submitted when its host had just stopped to answer: until its heartbeat is too old, it starts in the host's name. */
+  unheard({ submittedAt, acceptedAt }: OperationHistory): boolean {
+    return this.#faults.some(
+      (fault) =>
+        awayOf(fault) === 'host' && acceptedAt >= fault.from - UNHEARD_MS && submittedAt <= fault.from + UNHEARD_MS,
+    );
   }
 
   /** Whether a host may have had no room for a sandbox. */

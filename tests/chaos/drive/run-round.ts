@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -182,12 +182,32 @@ export async function runRound({
   if (collected === undefined) await reportHung(`not every session could be read within ${COLLECT_WITHIN_MS} ms`);
   if (approver.counts.approved === 0 || approver.counts.revoked === 0)
     report('approvals', `none was given or none revoked: ${JSON.stringify(approver.counts)}`);
-  const history: History = { clientEvents, faults, forgets: kind.retention !== undefined, sessions: collected ?? [] };
+  const begun = await readBegun(smallDisks.host ?? fleet.stateFolder);
+  const history: History = {
+    clientEvents,
+    faults,
+    begun,
+    forgets: kind.retention !== undefined,
+    sessions: collected ?? [],
+  };
   violations.push(...check(history));
   await fleet.end().catch((error: unknown) => report('worker', String(error).slice(0, 2_000)));
   violations.push(...(await findLeftovers(stage)));
   const logs = Object.fromEntries(fleet.workers.map(({ hostId, log }) => [hostId, log]));
   return { kind: kind.name, seed, startedAt, endedAt: Date.now(), history, violations, logs };
+}
+
+/** A line of a journal is `<fingerprint> <namespace> <tenant> <session> <entry> <generation>`. */
+async function readBegun(stateFolder: string): Promise<string[]> {
+  const names = await readdir(stateFolder, { recursive: true });
+  const journals = names.filter((name) => name.endsWith('.begun')).map((name) => join(stateFolder, name));
+  const texts = await Promise.all(journals.map((path) => readFile(path, 'utf8')));
+  return texts.flatMap((text) =>
+    text.split('\n').flatMap((line) => {
+      const [, , , session, entry] = line.split(' ');
+      return session === undefined || entry === undefined ? [] : [`${session}.${entry}`];
+    }),
+  );
 }
 
 /** Undefined when it takes longer. */

@@ -88,6 +88,8 @@ export interface History {
   sessions: SessionHistory[];
   clientEvents: ClientEvent[];
   faults: Fault[];
+  /** Ids of the commands that a host began, by the journals of all hosts. */
+  begun: string[];
   /** Whether the retention is shorter than the run, so that terminal events of old commands are gone. */
   forgets: boolean;
 }

@@ -30,6 +30,7 @@ const report: RoundReport = {
   violations: [{ rule: 'lost', session: 'c1-0', text: 'c1-0.1 & co' }],
   history: {
     forgets: false,
+    begun: [],
     sessions: [],
     clientEvents: [
       { at: 100, op: 'c1-0.0', type: 'submit' },

@@ -1,0 +1,66 @@
+import type { Owner } from '@shellfleet/mailbox';
+import { type CarriedEntry, entryIdSchema, sessionKeys } from '@shellfleet/protocol';
+import { expect, test, vi } from 'vitest';
+import type { BegunId } from '../journal/journal.ts';
+import { Rest } from './rest.ts';
+
+const mailbox = vi.hoisted(() => ({ withdraw: vi.fn() }));
+vi.mock('@shellfleet/mailbox', async (original) => ({ ...(await original<object>()), ...mailbox }));
+
+const id = entryIdSchema.parse('01M83GJZ7TQZQ9XE36XT5S64QZ');
+const STARTED: CarriedEntry = {
+  ...{ id, payload: 'sealed', kind: 'command', inbox: 'p1', acceptedAt: '1', retry: 'never' },
+  ...{ startedAt: '2', fence: '7' },
+};
+const HEAD: CarriedEntry = { ...STARTED, startedAt: '' };
+
+function setUp() {
+  const begun = new Set<string>();
+  const owner = { fence: 7, host: 'h1', keys: sessionKeys('ns', 't', 's') } as Owner;
+  const journal = { knows: (entry: BegunId) => begun.has(entry.id) };
+  return { begun, rest: new Rest({ owner, journal, signal: new AbortController().signal }) };
+}
+
+test('a wake-up brings its entry once', () => {
+  const { rest } = setUp();
+  rest.bring(STARTED);
+  expect(rest.next()).toEqual({
+    type: 'started',
+    entry: {
+      ...{ id, payload: 'sealed', kind: 'command', inbox: 'p1', acceptedAt: 1, retry: 'never', starts: 1 },
+      ...{ startedAt: 2, fence: 7, host: 'h1', offsets: { stdout: 0, stderr: 0 }, seq: 0 },
+    },
+  });
+  expect(rest.next()).toBeUndefined();
+  rest.bring(HEAD);
+  expect(rest.next()).toMatchObject({ type: 'needs-admission', entry: { id, startedAt: 0, fence: 0, host: '' } });
+});
+
+test('REST-3: a wake-up is not believed about another fence, or an entry that began here', () => {
+  const { rest, begun } = setUp();
+  rest.bring({ ...STARTED, fence: '6' });
+  expect(rest.next()).toBeUndefined();
+  begun.add(id);
+  rest.bring(STARTED);
+  expect(rest.next()).toBeUndefined();
+});
+
+test('REST-1: a wake-up that comes after its entry was taken brings nothing, and one of the next entry stays', () => {
+  const { rest } = setUp();
+  rest.bring(STARTED);
+  rest.started({ id });
+  expect(rest.next()).toBeUndefined();
+  rest.bring(STARTED);
+  rest.started({ id: 'another' });
+  expect(rest.next()).toMatchObject({ entry: { id } });
+});
+
+test('REST-2: the mailbox is asked to withdraw once after each rest, and says what was started before', async () => {
+  const { rest } = setUp();
+  mailbox.withdraw.mockResolvedValue({ type: 'running', entry: { id } });
+  expect(await rest.withdraw()).toEqual({ type: 'empty' });
+  rest.mayBegin();
+  expect(await rest.withdraw()).toEqual({ type: 'running', entry: { id } });
+  expect(await rest.withdraw()).toEqual({ type: 'empty' });
+  expect(mailbox.withdraw).toHaveBeenCalledTimes(1);
+});
