@@ -14,7 +14,7 @@ const PROGRAM = `
     if (kept.length === 600_000) kept = [];
     if (count % 100_000 === 0) sizes.push(youngGenerationBytes());
   }
-  console.log(Math.min(...sizes), Math.max(...sizes));`;
+  process.stdout.write(\`\${Math.min(...sizes)} \${Math.max(...sizes)}\`);`;
 
 test('the young generation has its size from the start, and keeps it under load', async () => {
   const args = ['--no-warnings', '--input-type=module', '--eval', PROGRAM];

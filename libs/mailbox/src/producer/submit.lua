@@ -63,7 +63,7 @@ if ARGV[8] ~= '' then
   redis.call('HSET', record, 'key', ARGV[8])
 end
 if not host and waiting == 0 then emit('session.queued', '', '{}') end
--- MAILBOX-6. An owner that cannot be heard of is not relied on: the entry waits, and goes on waiting if the host is lost.
+-- An owner that cannot be heard of is not relied on (MAILBOX-6): the entry waits, and goes on waiting if the host is lost.
 local wakes = host and not running and waiting == 0
 local started_at = ''
 if wakes and rests == fence and ARGV[18] ~= '' and is_listening(host, ARGV[13], ARGV[18], tonumber(ARGV[19])) then
