@@ -1,0 +1,94 @@
+import { type CarriedEntry, entryIdSchema } from '@shellfleet/protocol';
+import { expect, test, vi } from 'vitest';
+import type { FakeSandbox } from '../../test-support/fake-sandbox.ts';
+import { HOST, open, outcomes, serve } from '../../test-support/session-stage.ts';
+
+// A session whose entries are started in its name, before its host hears of them.
+
+vi.mock('@shellfleet/mailbox', async (original) =>
+  (await import('../../test-support/staged-mailbox.ts')).inMemory(await original<object>()),
+);
+vi.mock('../shell/connect-shell.ts', () => ({
+  connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
+}));
+
+const id = entryIdSchema.parse('01M83GJZ7TQZQ9XE36XT5S64QZ');
+
+/** A session that rests: one command has run. */
+async function rest() {
+  const it = open();
+  it.mailbox.submit({ id: 'before', script: 'true' });
+  void serve(it);
+  await expect.poll(() => outcomes(it.mailbox)).toEqual(['before success']);
+  return it;
+}
+
+/** What `submit` does then. Returns what the wake-up carries. */
+function startIn({ mailbox }: ReturnType<typeof open>, script = 'true'): CarriedEntry {
+  const { payload } = mailbox.submit({ id, script });
+  mailbox.running = { ...mailbox.waiting.pop()!, startedAt: 2, fence: mailbox.fence, host: HOST };
+  const times = { acceptedAt: '1', startedAt: '2', fence: String(mailbox.fence) };
+  return { id, payload, kind: 'command', inbox: '', retry: 'never', ...times };
+}
+
+test('an entry that its wake-up brings runs without a call to the mailbox before its end', async () => {
+  const it = await rest();
+  const { calls } = it.mailbox;
+  calls.length = 0;
+  it.session.wakeUp(startIn(it));
+  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
+  expect(calls).toEqual(['finish']);
+});
+
+test('an entry whose wake-up was lost is found at the next look, and runs once', async () => {
+  const it = await rest();
+  startIn(it);
+  it.session.wakeUp();
+  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
+  expect(it.keeper().begun.filter((begun) => begun === id)).toEqual([id]);
+});
+
+test('a wake-up that comes twice, or after its entry was taken, runs nothing again', async () => {
+  const it = await rest();
+  const carried = startIn(it);
+  it.session.wakeUp();
+  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
+  it.session.wakeUp(carried);
+  it.session.wakeUp(carried);
+  it.mailbox.submit({ id: 'after', script: 'true' });
+  await expect.poll(() => outcomes(it.mailbox)).toEqual(['before success', `${id} success`, 'after success']);
+  expect(it.keeper().begun.filter((begun) => begun === id)).toEqual([id]);
+});
+
+test('an entry that is brought while the lease may have ended begins after a renewal, or never', async () => {
+  const it = await rest();
+  it.lease.isHeld = false;
+  it.session.wakeUp(startIn(it));
+  await new Promise((resolve) => setTimeout(resolve, 250));
+  expect(it.keeper().begun).not.toContain(id);
+  it.lease.isHeld = true;
+  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
+});
+
+test('a session that is closed between the submit and its wake-up cancels the entry', async () => {
+  const it = await rest();
+  const carried = startIn(it, 'hold');
+  it.session.closeLife('one');
+  it.session.wakeUp(carried);
+  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} cancellation`);
+});
+
+test('a worker that ends asks first what was started in its name, and cancels it', async () => {
+  const it = await rest();
+  startIn(it, 'hold');
+  it.session.stop('end');
+  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} cancellation`);
+  expect(it.mailbox.calls).toContain('withdraw');
+});
+
+test('a worker that hands its shell over runs first what was started in its name', async () => {
+  const it = await rest();
+  startIn(it);
+  it.session.stop('hand-over');
+  await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
+});

@@ -1,0 +1,148 @@
+import {
+  newSessionJob,
+  type PlacementClass,
+  placementClass,
+  type SessionJob,
+  type SessionJobs,
+  toPlacement,
+} from '@shellfleet/admission';
+import { createSealer, createSealKey } from '@shellfleet/mailbox';
+import { fleetKeys, type SessionSpec, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
+import { pino } from 'pino';
+import { afterEach, beforeEach, vi } from 'vitest';
+import { ADMIT_EVERYTHING, type Admission } from '../src/admission/admission.ts';
+import { StartsUnderWay } from '../src/approvals/starts-under-way.ts';
+import { NO_AUDIT } from '../src/audit/audit.ts';
+import type { HostLog } from '../src/host-log/host-log.ts';
+import type { BegunId, Journal } from '../src/journal/journal.ts';
+import type { Lease } from '../src/lease/leases.ts';
+import { RunningEntries } from '../src/run/running-entries.ts';
+import { HostedSession } from '../src/session/hosted-session.ts';
+import { FakeMailbox } from './fake-mailbox.ts';
+import { FakeSandbox, FakeSandboxes } from './fake-sandbox.ts';
+import { staged } from './staged-mailbox.ts';
+
+// A session with a mailbox, a lease and sandboxes in memory; everything between them is real. A test that imports this mocks
+// `@shellfleet/mailbox` with `inMemory`, and `connect-shell.ts`.
+
+export const HOST = 'host-1';
+export const keys = sessionKeys('ns', 't', 's');
+const ref = { namespace: 'ns', tenant: 't', session: 's' };
+export const sealer = createSealer([createSealKey()]);
+export const MARK = `1.${sealer.keyIds[0]}`;
+export const classOf = (policy: 'docker' | 'host') => placementClass({ policy, sealedWith: MARK });
+
+class FakeJournal implements Journal {
+  readonly begun = new Set<string>();
+  knows({ id }: BegunId): boolean {
+    return this.begun.has(id);
+  }
+  record({ id }: BegunId): void {
+    this.begun.add(id);
+  }
+  close(): void {}
+}
+
+class FakeLease implements Lease {
+  readonly job: SessionJob = { ...ref, placementClass: 'docker' };
+  isHeld = true;
+  ended = false;
+  lose = () => {};
+  held(): boolean {
+    return this.isHeld && !this.ended;
+  }
+  own(): void {}
+  end(): void {
+    this.ended = true;
+  }
+}
+
+/** The job of a session, as the queue of its policy holds it. */
+export function jobFor(spec: SessionSpec): SessionJob {
+  const placement = toPlacement(sessionSpecSchema.parse(spec), MARK);
+  return { ...newSessionJob(ref, 'one', placement), placementClass: placementClass(placement) };
+}
+
+export function open(
+  spec: SessionSpec = {},
+  {
+    job = jobFor(spec),
+    offers = [classOf('docker')],
+    admission = ADMIT_EVERYTHING,
+  }: { job?: SessionJob; offers?: PlacementClass[]; admission?: Admission } = {},
+) {
+  const mailbox = new FakeMailbox(keys, sealer, spec);
+  staged.mailbox = mailbox;
+  const sandboxes = new FakeSandboxes();
+  const lease = new FakeLease();
+  const jobs = {
+    grant: () => mailbox.functions.grant({} as never, {} as never, {} as never, HOST, 1),
+    remove: vi.fn(async () => {}),
+    ensure: vi.fn(async () => {}),
+    putBack: vi.fn(async () => {}),
+  };
+  const host = { takesNew: true };
+  const journal = new FakeJournal();
+  const log = { append: async () => {}, async *restore() {} };
+  const session = new HostedSession(job, {
+    offers,
+    ...{ hostId: HOST, fleet: fleetKeys('ns'), sealer, sandboxes, lockMs: 60_000 },
+    // Restored output is read here: there is none.
+    redis: { xrangeBuffer: async () => [] } as never,
+    jobs: jobs as unknown as SessionJobs,
+    leases: {
+      add: (_job, _lockMs, onLost) => {
+        lease.lose = onLost;
+        return lease;
+      },
+      renew: async () => {},
+    },
+    takesNew: () => host.takesNew,
+    limitOpening: (work) => work(),
+    hostLog: { ofCommand: () => log } as unknown as HostLog,
+    hostEntries: new RunningEntries(),
+    journal,
+    redisLosses: { mayHaveHappened: () => false },
+    audit: NO_AUDIT,
+    readerStallMs: 60_000,
+    egress: { hosts: [], privateAddresses: [] },
+    admission,
+    approvals: { starts: new StartsUnderWay() } as never,
+    logger: pino({ level: 'silent' }),
+  });
+  const keeper = () => sandboxes.made.at(-1)!.keeper;
+  return { mailbox, sandboxes, lease, jobs, journal, session, keeper, host };
+}
+
+/** The state after an earlier process of the worker: a living sandbox whose shell runs an entry. */
+export function adoptable(
+  { mailbox }: ReturnType<typeof open>,
+  entry: { id: string; cancelReason?: string; host?: string },
+) {
+  const sandbox = new FakeSandbox('living', ref);
+  const { id, cancelReason, host = HOST } = entry;
+  mailbox.submit({ id, script: 'hold' });
+  mailbox.running = { ...mailbox.waiting.shift()!, startedAt: 2, host, ...(cancelReason && { cancelReason }) };
+  mailbox.shell = { host: HOST, sandbox: sandbox.id };
+  mailbox.epoch = 1;
+  return sandbox;
+}
+
+export const outcomes = ({ finished }: FakeMailbox) => finished.map(({ id, outcome }) => `${id} ${outcome}`);
+export const running: Promise<unknown>[] = [];
+const sessions: HostedSession[] = [];
+export function serve(it: ReturnType<typeof open>, found?: FakeSandbox): Promise<'ended' | 'failed'> {
+  const served = it.session.serve(found);
+  running.push(served);
+  sessions.push(it.session);
+  return served;
+}
+
+beforeEach(() => {
+  running.length = 0;
+  sessions.length = 0;
+});
+afterEach(async () => {
+  for (const session of sessions) session.stop('end');
+  await Promise.all(running);
+});
