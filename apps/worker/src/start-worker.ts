@@ -24,7 +24,7 @@ import { createHostLog } from './host-log/host-log.ts';
 import { openJournal } from './journal/journal.ts';
 import { watchRedisLosses } from './journal/redis-losses.ts';
 import { openPolicies } from './sandbox/open-policies.ts';
-import type { Stop } from './session/hosted-session.ts';
+import type { Stop } from './session/session-state.ts';
 import { chooseTransport } from './shell/transport/choose-transport.ts';
 import { loadTools } from './tools/load-tools.ts';
 import { toolMark } from './tools/tool-host.ts';

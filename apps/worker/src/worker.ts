@@ -30,7 +30,7 @@ import { createLeases, LEASE_MS } from './lease/leases.ts';
 import { Settling } from './lease/settling.ts';
 import { RunningEntries } from './run/running-entries.ts';
 import type { Sandboxes } from './sandbox/sandbox.ts';
-import type { Stop } from './session/hosted-session.ts';
+import type { Stop } from './session/session-state.ts';
 import type { Tool } from './tools/load-tools.ts';
 import { createToolHost } from './tools/tool-host.ts';
 import { startUpkeep } from './upkeep/upkeep.ts';

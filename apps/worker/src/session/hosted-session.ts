@@ -1,6 +1,6 @@
 import { differences, type SessionJob } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
-import { type Entry, type Fenced, peek, retryWhileRedisIsDown, type Taken, take } from '@shellfleet/mailbox';
+import type { Entry, Fenced, Taken } from '@shellfleet/mailbox';
 import { ATTRIBUTES, type CarriedEntry, type SessionKeys, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -30,8 +30,9 @@ import { backgroundOf } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
 import { refuse } from './refuse-session.ts';
 import type { SessionDeps, SessionParts } from './session-parts.ts';
-import { RANK, type SessionState } from './session-state.ts';
+import { RANK, type SessionState, type Stop } from './session-state.ts';
 import { startAgain } from './start-again.ts';
+import { takeHead } from './take-head.ts';
 import { takeOver } from './take-over.ts';
 import { untilHeld } from './until-held.ts';
 
@@ -44,9 +45,6 @@ import { untilHeld } from './until-held.ts';
 // SESSION-3. It is given up only through `release`, which the mailbox refuses while entries wait.
 // SESSION-4. Taking over, on this host or from a lost one, begins with `adopt`; a running entry is then resumed, run again or reported lost.
 // SESSION-5. While the host takes nothing new, a session without a living shell is left to another host.
-
-/** The handling of the session when the worker stops: its shell is left to the next worker, or ended. */
-export type Stop = 'hand-over' | 'end';
 
 export class HostedSession {
   readonly job: SessionJob;
@@ -203,7 +201,7 @@ export class HostedSession {
       if (this.#seemsClosed) await this.#closeIfAsked(parts);
       switch (next.type) {
         case 'empty':
-          next = await this.#rungOrStarted(parts);
+          next = this.#checkTaken(await parts.rest.next(this.#takes(parts), parts.admission.digest !== ''));
           if (next.type !== 'empty') break;
           if (this.#state !== 'serving') return this.#end(parts);
           if (!this.#deps.takesNew() && !parts.shell.hasState) return leaveInLine(parts);
@@ -226,38 +224,18 @@ export class HostedSession {
     await abandon(parts);
   }
 
-  /** What a wake-up has brought, or what was started before this host withdrew its rest: before it stops, and when it judges entries again. */
-  async #rungOrStarted({ rest, shell, lease, admission }: SessionParts): Promise<Taken> {
-    const takesNew = this.#state === 'serving' && (shell.hasState || this.#deps.takesNew());
-    const rung = rest.next();
-    if (rung?.type === 'started') return rung;
-    if (!takesNew || admission.digest !== '') {
-      const withdrawn = this.#checkTaken(await rest.withdraw());
-      if (withdrawn.type !== 'empty') return withdrawn;
-    }
-    const isHead = rung !== undefined && takesNew && admission.digest !== '' && lease.held();
-    return isHead ? rung : EMPTY;
+  /** `ends`: nothing is started here any more. `not-now`: the lease may have ended. */
+  #takes({ shell, lease }: SessionParts): 'takes' | 'not-now' | 'ends' {
+    if (this.#state !== 'serving' || !(shell.hasState || this.#deps.takesNew())) return 'ends';
+    return lease.held() ? 'takes' : 'not-now';
   }
 
   /** SESSION-2: takes the head of the mailbox when the shell is ready for it. */
   async #takeWhenReady(parts: SessionParts): Promise<Taken> {
-    const { context, lease, shell } = parts;
-    if (this.#mailboxEmpty || !lease.held()) return EMPTY;
-    const { owner, signal } = context;
-    await parts.heldHead.look();
+    if (this.#mailboxEmpty || !parts.lease.held()) return EMPTY;
     // The host may take sessions again.
     if (this.#leaving.signal.aborted) this.#leaving = new AbortController();
-    if (!shell.ready) {
-      const head = await retryWhileRedisIsDown(() => peek(owner), signal);
-      if (head?.runnable !== true) return EMPTY;
-      // No shell is opened for an entry that is held or denied.
-      const { digest } = parts.admission;
-      if (digest !== '' && digest !== head.cleared) return { type: 'needs-admission', entry: head.entry };
-      if (!(await this.#makeReady(parts))) return EMPTY;
-    }
-    // The lease may end while a shell is opened, and while Redis is down.
-    const takeHeld = async () => (lease.held() ? take(owner) : EMPTY);
-    return this.#checkTaken(await retryWhileRedisIsDown(takeHeld, signal));
+    return this.#checkTaken(await takeHead(parts, () => this.#makeReady(parts)));
   }
 
   /** Judges the head of the mailbox, and starts it when it is admitted. */

@@ -21,38 +21,41 @@ function setUp() {
   return { begun, rest: new Rest({ owner, journal, signal: new AbortController().signal }) };
 }
 
-test('a wake-up brings its entry once', () => {
+test('a wake-up brings its entry once', async () => {
   const { rest } = setUp();
   rest.bring(STARTED);
-  expect(rest.next()).toEqual({
+  expect(await rest.next('takes', false)).toEqual({
     type: 'started',
     entry: {
       ...{ id, payload: 'sealed', kind: 'command', inbox: 'p1', acceptedAt: 1, retry: 'never', starts: 1 },
       ...{ startedAt: 2, fence: 7, host: 'h1', offsets: { stdout: 0, stderr: 0 }, seq: 0 },
     },
   });
-  expect(rest.next()).toBeUndefined();
+  expect(await rest.next('takes', false)).toEqual({ type: 'empty' });
   rest.bring(HEAD);
-  expect(rest.next()).toMatchObject({ type: 'needs-admission', entry: { id, startedAt: 0, fence: 0, host: '' } });
+  expect(await rest.next('takes', true)).toMatchObject({
+    type: 'needs-admission',
+    entry: { id, startedAt: 0, fence: 0, host: '' },
+  });
 });
 
-test('REST-3: a wake-up is not believed about another fence, or an entry that began here', () => {
+test('REST-3: a wake-up is not believed about another fence, or an entry that began here', async () => {
   const { rest, begun } = setUp();
   rest.bring({ ...STARTED, fence: '6' });
-  expect(rest.next()).toBeUndefined();
+  expect(await rest.next('takes', false)).toEqual({ type: 'empty' });
   begun.add(id);
   rest.bring(STARTED);
-  expect(rest.next()).toBeUndefined();
+  expect(await rest.next('takes', false)).toEqual({ type: 'empty' });
 });
 
-test('REST-1: a wake-up that comes after its entry was taken brings nothing, and one of the next entry stays', () => {
+test('REST-1: a wake-up that comes after its entry was taken brings nothing, and one of the next entry stays', async () => {
   const { rest } = setUp();
   rest.bring(STARTED);
   rest.started({ id });
-  expect(rest.next()).toBeUndefined();
+  expect(await rest.next('takes', false)).toEqual({ type: 'empty' });
   rest.bring(STARTED);
   rest.started({ id: 'another' });
-  expect(rest.next()).toMatchObject({ entry: { id } });
+  expect(await rest.next('takes', false)).toMatchObject({ entry: { id } });
 });
 
 test('REST-2: the mailbox is asked to withdraw once after each rest, and says what was started before', async () => {
@@ -63,4 +66,16 @@ test('REST-2: the mailbox is asked to withdraw once after each rest, and says wh
   expect(await rest.withdraw()).toEqual({ type: 'running', entry: { id } });
   expect(await rest.withdraw()).toEqual({ type: 'empty' });
   expect(mailbox.withdraw).toHaveBeenCalledTimes(1);
+});
+
+test('an entry that is not started is brought only to a host that takes entries and judges them', async () => {
+  const { rest } = setUp();
+  for (const [how, judges] of [
+    ['takes', false],
+    ['not-now', true],
+    ['ends', true],
+  ] as const) {
+    rest.bring(HEAD);
+    expect(await rest.next(how, judges)).toEqual({ type: 'empty' });
+  }
 });

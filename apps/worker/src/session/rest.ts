@@ -47,11 +47,18 @@ export class Rest {
     this.#rung = toRung(carried, this.#deps.owner);
   }
 
-  /** The entry that a wake-up has brought, once, unless it is not to be believed. */
-  next(): Rung | undefined {
-    const rung = this.#rung;
-    this.#rung = undefined;
-    return rung === undefined || this.#hasBegun(rung.entry) ? undefined : rung;
+  /**
+   * What a wake-up has brought, or what was started before the rest ended: where the host ends the session, and where it judges entries since
+   * (`judges`). An entry that is not started is brought only to a host that `takes` entries and judges them.
+   */
+  async next(how: 'takes' | 'not-now' | 'ends', judges: boolean): Promise<Taken | Fenced> {
+    const rung = this.#takeRung();
+    if (rung?.type === 'started') return rung;
+    if (how === 'ends' || judges) {
+      const withdrawn = await this.withdraw();
+      if (withdrawn.type !== 'empty') return withdrawn;
+    }
+    return rung !== undefined && how === 'takes' && judges ? rung : EMPTY;
   }
 
   /** An entry is run, so a wake-up that brings it again means nothing. */
@@ -67,7 +74,11 @@ export class Rest {
     return withdrawn;
   }
 
-  #hasBegun(entry: Entry): boolean {
-    return this.#deps.journal.knows(toBegunId(entry, this.#deps.owner.keys));
+  /** REST-3. */
+  #takeRung(): Rung | undefined {
+    const rung = this.#rung;
+    this.#rung = undefined;
+    const { journal, owner } = this.#deps;
+    return rung === undefined || journal.knows(toBegunId(rung.entry, owner.keys)) ? undefined : rung;
   }
 }

@@ -13,3 +13,6 @@ export const RANK: Record<SessionState, number> = {
   closing: 3,
   fenced: 4,
 };
+
+/** The handling of the session when the worker stops: its shell is left to the next worker, or ended. */
+export type Stop = 'hand-over' | 'end';

@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { SessionJob, SessionRef } from '@shellfleet/admission';
 import type { Redis } from 'ioredis';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import { HostedSession, type Stop } from '../session/hosted-session.ts';
+import { HostedSession } from '../session/hosted-session.ts';
 import type { SessionDeps } from '../session/session-parts.ts';
+import type { Stop } from '../session/session-state.ts';
 
 /** A session that failed here is served again after these pauses; then its lease runs out and any host may take it. */
 const RETRY_PAUSES_MS = [500, 1_000, 2_000];
