@@ -26,9 +26,9 @@ import { staged } from './staged-mailbox.ts';
 // `@shellfleet/mailbox` with `inMemory`, and `connect-shell.ts`.
 
 export const HOST = 'host-1';
-export const keys = sessionKeys('ns', 't', 's');
+const keys = sessionKeys('ns', 't', 's');
 const ref = { namespace: 'ns', tenant: 't', session: 's' };
-export const sealer = createSealer([createSealKey()]);
+const sealer = createSealer([createSealKey()]);
 export const MARK = `1.${sealer.keyIds[0]}`;
 export const classOf = (policy: 'docker' | 'host') => placementClass({ policy, sealedWith: MARK });
 
