@@ -102,7 +102,7 @@ export class FrameDecoder {
     this.#sync = options.sync && Buffer.from(options.sync);
   }
 
-  /** The frames that are complete now. Payloads may be views of the input. */
+  /** The frames that are complete now. Payloads may be views of the input, to which nothing else refers over the socket. */
   push(chunk: Uint8Array): Frame[] {
     const input = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     if (this.#sync === undefined) return this.#finishPartial(input);
@@ -141,7 +141,8 @@ export class FrameDecoder {
       frames.push(frameAt(this.#rest, at, length));
       at += HEADER_BYTES + length;
     }
-    this.#rest = at === this.#rest.length ? NOTHING : this.#rest.subarray(at);
+    // A copy, so that nothing but the frames refers to the input.
+    this.#rest = at === this.#rest.length ? NOTHING : Buffer.from(this.#rest.subarray(at));
     return frames;
   }
 

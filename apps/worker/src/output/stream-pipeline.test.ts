@@ -1,6 +1,7 @@
 import { compileRedaction } from '@shellfleet/policy';
 import { expect, test } from 'vitest';
 import { CleanOutput } from './clean-output.ts';
+import { StreamPipeline } from './stream-pipeline.ts';
 
 const SECRET = 'hunter2-correct-horse';
 const { redactor: createRedactor } = compileRedaction({ secrets: { TOKEN: SECRET }, hashKey: new Uint8Array(32) });
@@ -16,4 +17,14 @@ test('secrets on both sides of a gap are both counted, in the Result and in the 
   const { entries } = clean.release();
   expect(entries.at(-1)?.redactions).toEqual({ secret: 2 });
   expect(clean.texts().redactions).toEqual({ secret: 2 });
+});
+
+test.each([
+  ['with', createRedactor],
+  ['without', undefined],
+])('what is released %s redaction shares no memory with what was pushed', (_, redactor) => {
+  const raw = Buffer.from('a line\n');
+  const released = new StreamPipeline(redactor).push(raw);
+  raw.fill('x');
+  expect(released.toString()).toBe('a line\n');
 });

@@ -42,10 +42,12 @@ export class StreamPipeline {
     return found === undefined ? this.#countsBefore : addCounts(this.#countsBefore, found);
   }
 
+  /** What it returns shares no memory with `raw`. */
   push(raw: Buffer): Buffer {
     this.rawReceived += raw.length;
     const text = this.#boundary.push(raw);
-    return this.#createRedactor === undefined || text.length === 0 ? text : this.#redact().push(text);
+    if (text.length === 0) return NOTHING;
+    return this.#createRedactor === undefined ? Buffer.from(text) : this.#redact().push(text);
   }
 
   /** Releases the held bytes. Bytes that are pushed later are unrelated to them. */

@@ -100,6 +100,18 @@ test.each([
   },
 );
 
+test('the memory of output over the budget is freed once the log has it', async () => {
+  const { store, log } = createStore(async () => STORED, 0, false);
+  const written: { length: number; data: Buffer }[] = [];
+  log.append = async (...[pieces]: { data: Buffer }[][]) => {
+    for (const { data } of pieces ?? []) written.push({ length: data.length, data });
+  };
+  for (let at = 0; at < 4; at += 1) store.push('stdout', at * 65_536, Buffer.alloc(65_536, 'x'));
+  await store.end();
+  expect(written.map(({ length }) => length)).toEqual([65_536, 65_536, 65_536, 65_536]);
+  expect(written.every(({ data }) => data.length === 0)).toBe(true);
+});
+
 test('STORE-5: what an attached reader holds back is stored and not acknowledged, until it reads on', async () => {
   const reader = new AttachedReader({ stallMs: 60_000, reachRedis: async () => {} });
   const { store, said } = createStore(async () => STORED, 0, false, reader);

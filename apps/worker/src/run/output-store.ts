@@ -2,6 +2,7 @@ import type { Appended, Fenced } from '@shellfleet/mailbox';
 import { type OutputEntry, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
+import { freeBytes } from '../output/free-bytes.ts';
 import type { Released } from '../output/output-queue.ts';
 import type { AttachedReader } from './attached-reader.ts';
 
@@ -167,8 +168,10 @@ export class OutputStore {
       }
     }
     await this.#log(released);
-    for (const { stream, bytesBefore, data } of released.overflow)
+    for (const { stream, bytesBefore, data } of released.overflow) {
       this.#deps.reader?.stored(stream, bytesBefore + data.byteLength);
+      freeBytes(data);
+    }
     Object.assign(this.#stored, released.upTo);
     this.acknowledge(released.upTo);
   }

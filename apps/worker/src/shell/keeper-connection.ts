@@ -12,6 +12,7 @@ import {
   MalformedFrame,
 } from '@shellfleet/keeper';
 import { ShellfleetError } from '@shellfleet/protocol';
+import { freeBytes } from '../output/free-bytes.ts';
 import type { DisconnectReason } from './shell.ts';
 import { isToken } from './transport/socket.ts';
 import type { Transport } from './transport/transport.ts';
@@ -173,7 +174,11 @@ export class KeeperConnection {
     if (this.#closed) return;
     this.#receivedAt = performance.now();
     try {
-      for (const frame of this.#decoder.push(bytes)) this.#deliver(frame);
+      const frames = this.#decoder.push(bytes);
+      for (const frame of frames) this.#deliver(frame);
+      // Output is copied by whoever receives it. Other frames may be kept, and over attach the decoder keeps the input.
+      if (this.#transport.sync === undefined && frames.every(({ type }) => type === FrameType.output))
+        for (const memory of [bytes, ...frames.map(({ payload }) => payload)]) freeBytes(memory);
     } catch (error) {
       this.#closeIfMalformed(error);
     }

@@ -116,6 +116,18 @@ test('output and end reach the handlers in order', async () => {
   expect(log).toEqual(['stdout 0 ab', 'stdout 2 c', 'end exited 0', 'late stdout 3 d', 'gone closed']);
 });
 
+test('the memory of output is freed when it was delivered; other frames keep theirs', async () => {
+  const { keeper, id, log } = await running();
+  const output = encodeFrame({ fence, type: FrameType.output, id, payload: Buffer.alloc(60_000, 'o') });
+  const late = encodeFrame({ fence, type: FrameType.late, id, payload: Buffer.alloc(60_000, 'l') });
+  // Cut as a socket cuts them: the second chunk has the end of one frame and the beginning of the next.
+  const chunks = [output.subarray(0, 50_000), Buffer.concat([output.subarray(50_000), late.subarray(0, 40_000)])];
+  const rest = Buffer.from(late.subarray(40_000));
+  for (const chunk of [Buffer.from(chunks[0]!), chunks[1]!, rest]) keeper.junk(chunk);
+  expect(log).toEqual([`stdout 0 ${'o'.repeat(60_000)}`, `late stdout 0 ${'l'.repeat(60_000)}`]);
+  expect([chunks[1]!.length, rest.length]).toEqual([0, 20_040]);
+});
+
 test.each<[string, (keeper: FakeKeeper, id: Uint8Array) => void]>([
   ['a gap', (keeper, id) => keeper.say({ type: FrameType.output, id, offset: 5, payload: Buffer.from('x') })],
   ['an end before its output', (keeper, id) => keeper.say({ type: FrameType.end, id, payload: endPayload(9) })],

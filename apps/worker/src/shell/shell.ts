@@ -112,6 +112,7 @@ export type RefusalReason =
   | 'no-space';
 
 export interface ShellHandlers {
+  /** `bytes` are freed when it returns. */
   onOutput(entryId: EntryId, stream: StreamName, offset: number, bytes: Uint8Array): void;
   /** Late output. Its offsets continue those of the command; a jump means lost bytes. Empty bytes end the stream. */
   onLate(entryId: EntryId, stream: StreamName, offset: number, bytes: Uint8Array): void;
