@@ -2,9 +2,9 @@ import { cp, glob, readdir, readFile, realpath, writeFile } from 'node:fs/promis
 import { dirname, join } from 'node:path';
 import { type OutputChunk, type Plugin, type RolldownOutput, rolldown } from 'rolldown';
 import { root } from '../steps.ts';
-import { lazySchemas } from './lazy-schemas.ts';
 import { loadBuiltins } from './load-builtins.ts';
 import type { Manifest } from './published-manifest.ts';
+import { quickSchemas } from './quick-schemas.ts';
 
 /** Packages that stay packages of their own: two that find files beside themselves and start processes, and one that few calls need. */
 const external = ['@shellfleet/setup', '@shellfleet/worker', 'bullmq'];
@@ -20,7 +20,7 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
   await using bundle = await rolldown({
     input: { main: join(compiled, 'main.js') },
     platform: 'node',
-    plugins: [lazySchemas(), loadBuiltins(), quickCommander()],
+    plugins: [quickSchemas(), loadBuiltins(), quickCommander()],
     resolve: { alias: { 'supports-color': false } },
     external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
     // Modules of the libraries do nothing but define.

@@ -3,6 +3,7 @@ import { type CommandPayload, toCommandId, type WireResult } from '@shellfleet/p
 import type { CleanOutput } from '../output/clean-output.ts';
 import { createCommandChain } from '../output/output-chains.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
+import type { CommandStart } from '../shell/shell.ts';
 import { createAppend } from './append-output.ts';
 import { AttachedReader } from './attached-reader.ts';
 import { networkOf } from './check-network.ts';
@@ -12,7 +13,7 @@ import { OutputStore } from './output-store.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
 import { restoreOutput } from './restore-output.ts';
 import { resultBase, toCommandResult, toErrorResult, toLostResult, withBlocked } from './results.ts';
-import { runOnShell } from './run-on-shell.ts';
+import { type EntryStreams, type RunEnd, runOnShell } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** Runs one command: its output into the session's stream, its stdin to the shell, and both into its Result. */
@@ -30,16 +31,21 @@ export async function runCommand(
   const store = await openOutputStore(run, clean, session, shell);
   const endUse = session.egress?.begin(networkOf(payload, session.spec));
   const input = payload.input === undefined ? undefined : feedInput(run, killGraceMs, session, shell);
-  const end = await runOnShell({ ...payload, entryId: entry.id, stdin: toStdin(payload) }, run, session, shell, {
+  const start: CommandStart = { ...payload, entryId: entry.id, stdin: toStdin(payload) };
+  const streams: EntryStreams = {
     onOutput: (stream, offset, bytes) => store.push(stream, offset, bytes),
     received: () => clean.received,
     resumed: () => store.acknowledge(),
     input,
-  }).finally(() => {
+  };
+  let end: RunEnd;
+  try {
+    end = await runOnShell(start, run, session, shell, streams);
+  } finally {
     endUse?.();
     input?.close();
     run.reader?.close();
-  });
+  }
   const output = await store.end();
   const texts = clean.texts();
   const toResult = (): WireResult => {
