@@ -28,8 +28,12 @@ await measure('a prepared process, after a pause', async () => {
   await delay(PAUSE_MS);
   return call(processes);
 });
-await measure('one after another', () => call(processes));
+await measure('one after another, 1 slot', () => call(processes));
 processes.close();
+const both = new PreparedProcesses({ slots: 2, env, preload, mark: 'bench:', logger });
+both.prepare(tool);
+await measure('one after another, 2 slots', () => call(both));
+both.close();
 
 async function call(from: PreparedProcesses): Promise<number> {
   const startedAt = performance.now();
