@@ -27,6 +27,8 @@ const MOST_ROUNDS = 100;
 /** For the whole life of the process. */
 export function limitHeap(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
+  // Else the young generation outgrows its size while the old one is marked.
+  setFlagsFromString('--no-separate-gc-phases');
   setFlagsFromString(`--heap-growing-percent=${OLD_GENERATION_GROWTH_PERCENT}`);
   setFlagsFromString(`--semi-space-growth-factor=${GROWTH_FACTOR}`);
   // It grows when much of it survives.
