@@ -24,12 +24,8 @@ export interface Known {
 }
 
 /** A schema of which that is known, as opposed to one of zod. */
-export class KnownSchema {
-  readonly known: Known;
-
-  constructor(known: Known) {
-    this.known = known;
-  }
+export abstract class KnownSchema {
+  abstract readonly known: Known;
 }
 
 /** Of the schema that `z[name](...args)` makes. */

@@ -48,6 +48,7 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
       codeSplitting: { groups: [{ name: 'common', test: (id) => together.has(id) }] },
     }),
   );
+  for (const { fileName, code } of output) await writeFile(join(to, 'dist', fileName), toAscii(code));
   await copyScripts(join(to, 'dist'));
   const folders = await packagesOf(output);
   await writeFile(join(to, 'THIRD-PARTY-NOTICES.txt'), await collectLicences(folders));
@@ -70,6 +71,13 @@ function quickCommander(): Plugin {
       },
     },
   };
+}
+
+/** V8 keeps a text with any other character in twice the memory. */
+function toAscii(code: string): string {
+  if (/String\.raw`[^`]*[^\0-\x7f]/.test(code))
+    throw new Error('A raw template of the bundle has a character that would be escaped.');
+  return code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 const chunksOf = ({ output }: RolldownOutput): OutputChunk[] => output.filter((part) => part.type === 'chunk');

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Plugin } from 'rolldown';
+import { parseAst } from 'rolldown/parseAst';
 import { root } from '../steps.ts';
 import { MAKERS } from './quick-zod.ts';
 
@@ -27,7 +28,9 @@ export function quickSchemas(): Plugin {
     transform: {
       filter: { id: /\.js$/, code: /from 'zod'/ },
       handler: (code, id) => {
-        if (isOurs(id)) refuseUnknown(code, id);
+        if (!isOurs(id)) return undefined;
+        refuseUnknown(code, id);
+        return toLazy(code);
       },
     },
   };
@@ -35,7 +38,9 @@ export function quickSchemas(): Plugin {
 
 const isOurs = (path: string) => ['libs/', 'apps/'].some((folder) => path.startsWith(join(root, folder)));
 
-const quick = `import { createQuickZod } from ${JSON.stringify(join(import.meta.dirname, 'quick-zod.ts'))};
+const QUICK_ZOD = JSON.stringify(join(import.meta.dirname, 'quick-zod.ts'));
+
+const quick = `import { createQuickZod } from ${QUICK_ZOD};
 export const z = createQuickZod(() => require('${ZOD}'));
 `;
 
@@ -46,4 +51,18 @@ const zod = `export { ${MAKERS.join(', ')} } from 'zod';
 function refuseUnknown(code: string, id: string): void {
   for (const [, name = ''] of code.matchAll(/\bz\.(\w+)/g))
     if (!MAKERS.includes(name)) throw new Error(`${id} uses z.${name}, which quick-zod.ts does not have.`);
+}
+
+/** Wraps what the constants of the module that are named as schemas are made with. */
+export function toLazy(code: string): string | undefined {
+  let text = code;
+  // From the end, so that the places before it stay what they are.
+  for (const statement of parseAst(code).body.toReversed()) {
+    const declaration = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;
+    if (declaration?.type !== 'VariableDeclaration') continue;
+    const [{ id, init } = {}] = declaration.declarations;
+    if (id?.type !== 'Identifier' || !id.name.endsWith('Schema') || init?.type !== 'CallExpression') continue;
+    text = `${text.slice(0, init.start)}lazySchema(() => ${text.slice(init.start, init.end)})${text.slice(init.end)}`;
+  }
+  return text === code ? undefined : `import { lazySchema } from ${QUICK_ZOD};\n${text}`;
 }

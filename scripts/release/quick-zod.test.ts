@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { createQuickZod } from './quick-zod.ts';
+import { createQuickZod, lazySchema } from './quick-zod.ts';
 
 type Schema = { safeParse(value: unknown): { success: boolean; data?: unknown; error?: { issues: unknown } } };
 
@@ -117,6 +117,15 @@ test('a schema of the bundle makes of every value what that of zod makes of it',
     expect(accepting, JSON.stringify(sample)).not.toEqual([]);
     for (const name of accepting) for (const value of variantsOf(sample)) compare(name, value);
   }
+});
+
+test('a schema is made at its first use, once', () => {
+  const make = vi.fn(() => (quick as unknown as { sessionIdSchema: Schema }).sessionIdSchema);
+  const schema = lazySchema(make) as Schema;
+  expect(make).not.toHaveBeenCalled();
+  expect(schema.safeParse('a')).toEqual({ success: true, data: 'a' });
+  expect(schema.safeParse('a b').success).toBe(false);
+  expect(make).toHaveBeenCalledTimes(1);
 });
 
 function schemaOf(library: object, name: string): Schema {

@@ -47,13 +47,36 @@ export function createQuickZod(loadZod: () => unknown): Record<string, (...args:
   return Object.fromEntries(MAKERS.map((name) => [name, make(name)]));
 }
 
+/** A schema that is made at its first use: the libraries define some hundred, and a call needs ten of them. */
+export function lazySchema(make: () => unknown): unknown {
+  let schema: unknown;
+  const own = () => {
+    schema ??= make();
+    return schema;
+  };
+  return new QuickSchema(
+    () => toReal(own()),
+    () => {
+      const made = own();
+      return made instanceof QuickSchema ? made.known : UNKNOWN;
+    },
+  );
+}
+
 class QuickSchema extends KnownSchema {
   readonly #make: () => unknown;
   #made?: Members;
+  #known: Known | (() => Known);
 
-  constructor(make: () => unknown, known: Known) {
-    super(known);
+  constructor(make: () => unknown, known: Known | (() => Known)) {
+    super();
     this.#make = make;
+    this.#known = known;
+  }
+
+  get known(): Known {
+    if (typeof this.#known === 'function') this.#known = this.#known();
+    return this.#known;
   }
 
   /** The schema of zod. */
