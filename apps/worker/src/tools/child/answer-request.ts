@@ -1,10 +1,11 @@
-import { closeSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { REDACTED_BY_WORKER_BYTES, redactJsonText } from '../redact-json.ts';
 import { callTool } from './call-tool.ts';
 import { describeThrown } from './describe-thrown.ts';
 import { readInput } from './read-input.ts';
 import { BEGUN, type ChildReport, REPORT_DESCRIPTOR } from './request.ts';
+
+const { closeSync, writeSync } = process.getBuiltinModule('node:fs');
+const { dirname } = process.getBuiltinModule('node:path');
 
 const abort = new AbortController();
 let reported = false;

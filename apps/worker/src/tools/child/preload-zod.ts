@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import * as nodeModule from 'node:module';
+const { readFileSync } = process.getBuiltinModule('node:fs');
 
 /** Not in the oldest versions of Node that the worker supports. */
 interface Hooks {
@@ -23,7 +22,7 @@ const LOCALE = /^export \{ default as (\w+) \} from "(\.\/[\w-]+\.js)";$/;
  */
 export async function preloadZod(urls: readonly string[]): Promise<void> {
   if (urls.length === 0) return;
-  const hooks = (nodeModule as unknown as Hooks).registerHooks?.({
+  const hooks = (process.getBuiltinModule('node:module') as unknown as Hooks).registerHooks?.({
     resolve(specifier, context, next) {
       if (!specifier.startsWith('./') && !specifier.startsWith('../')) return next(specifier, context);
       return { url: new URL(specifier, context.parentURL).href, shortCircuit: true };
@@ -45,8 +44,7 @@ export function lazyLocales(list: string): string | undefined {
   const locales = lines.map((line) => LOCALE.exec(line));
   if (locales.includes(null)) return undefined;
   return [
-    `import { createRequire } from 'node:module';`,
-    'const load = createRequire(import.meta.url);',
+    `const load = process.getBuiltinModule('node:module').createRequire(import.meta.url);`,
     ...locales.map((locale) => `export const ${locale?.[1]} = () => load('${locale?.[2]}').default();`),
   ].join('\n');
 }

@@ -1,6 +1,7 @@
-import { readSync } from 'node:fs';
 import { preloadZod } from './preload-zod.ts';
 import type { ChildRequest } from './request.ts';
+
+const { readSync } = process.getBuiltinModule('node:fs');
 
 const STDIN = 0;
 const READ_BYTES = 65_536;
