@@ -54,7 +54,7 @@ export function compileRedaction(options: RedactionOptions): Redaction {
   const createRedactor = (before?: Uint8Array): Redactor => {
     const budget = new TimeBudget(options.now);
     const custom = rules.patterns.map(({ rule, pattern }) => customPattern(rule, pattern, budget));
-    const sources = [...shared, ...custom];
+    const sources = custom.length === 0 ? shared : [...shared, ...custom];
     return new StreamRedactor({ sources, pairs, budget, hashKey: options.hashKey, before });
   };
   return {
