@@ -56,7 +56,7 @@ function marked(): string[] {
   });
 }
 
-test('LAUNCHER-2: when a launcher dies, its call fails, its processes end, and the next call has another', async () => {
+test('TOOL-LAUNCHER-2: when a launcher dies, its call fails, its processes end, and the next call has another', async () => {
   create();
   await call('add', { a: 1, b: 2 });
   const first = launcher.pid as number;

@@ -10,8 +10,8 @@ import type { ToolProcessEnd, ToolProcessOptions } from './tool-process.ts';
 
 // Runs tool calls in processes that a process of its own starts, the launcher.
 //
-// LAUNCHER-1. The launcher and all processes that it started end with the worker.
-// LAUNCHER-2. When a launcher dies, its calls fail, everything that they left is ended, and the next call starts another launcher.
+// TOOL-LAUNCHER-1. The launcher and all processes that it started end with the worker.
+// TOOL-LAUNCHER-2. When a launcher dies, its calls fail, everything that they left is ended, and the next call starts another launcher.
 
 export interface ToolLauncherOptions extends Omit<PreparedOptions, 'onDeath'> {
   logger: Logger;
