@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { PreparedProcesses } from './prepared-processes.ts';
 import type { ToolProcessEnd } from './tool-process.ts';
@@ -17,7 +16,7 @@ afterEach(() => processes.close());
 function create(slots: number): PreparedProcesses {
   processes = new PreparedProcesses({
     ...{ slots, env: { PATH: process.env.PATH ?? '' }, mark: 'test:prepared:' },
-    ...{ preload: [], logger: pino({ level: 'silent' }) },
+    ...{ preload: [], onDeath() {} },
   });
   processes.prepare(limits);
   return processes;

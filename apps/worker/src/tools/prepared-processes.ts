@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import type { Logger } from 'pino';
 import { type StartedProcess, signalGroup, startProcess } from './start-process.ts';
 import { runToolProcess, type ToolProcessEnd, type ToolProcessOptions } from './tool-process.ts';
 
@@ -24,7 +23,14 @@ export interface PreparedOptions {
   /** The beginning of the mark of every process. */
   mark: string;
   preload: readonly string[];
-  logger: Logger;
+  /** Is called when a process has died while it waited. */
+  onDeath(death: PreparedDeath): void;
+}
+
+export interface PreparedDeath {
+  pid: number | undefined;
+  exitCode: number | null;
+  signal: string | null;
 }
 
 /** All but one end when they were not used for so long. */
@@ -64,7 +70,7 @@ export class PreparedProcesses {
     this.#waiting.push(waiting);
     void waiting.started.exited.then((end) => {
       if (!this.#remove(waiting)) return;
-      this.#options.logger.warn({ ...end, pid: waiting.started.child.pid }, 'tools.prepared-died');
+      this.#options.onDeath({ ...end, pid: waiting.started.child.pid });
       this.#prepareLater(limits);
     });
   }
