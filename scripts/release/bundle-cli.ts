@@ -2,9 +2,9 @@ import { cp, glob, readdir, readFile, realpath, writeFile } from 'node:fs/promis
 import { dirname, join } from 'node:path';
 import { type OutputChunk, type Plugin, type RolldownOutput, rolldown } from 'rolldown';
 import { root } from '../steps.ts';
-import { lazySchemas } from './lazy-schemas.ts';
 import { loadBuiltins } from './load-builtins.ts';
 import type { Manifest } from './published-manifest.ts';
+import { quickSchemas } from './quick-schemas.ts';
 
 /** Packages that stay packages of their own: two that find files beside themselves and start processes, and one that few calls need. */
 const external = ['@shellfleet/setup', '@shellfleet/worker', 'bullmq'];
@@ -20,7 +20,7 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
   await using bundle = await rolldown({
     input: { main: join(compiled, 'main.js') },
     platform: 'node',
-    plugins: [lazySchemas(), loadBuiltins(), quickCommander()],
+    plugins: [quickSchemas(), loadBuiltins(), quickCommander()],
     resolve: { alias: { 'supports-color': false } },
     external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
     // Modules of the libraries do nothing but define.
@@ -48,6 +48,7 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
       codeSplitting: { groups: [{ name: 'common', test: (id) => together.has(id) }] },
     }),
   );
+  for (const { fileName, code } of output) await writeFile(join(to, 'dist', fileName), toAscii(code));
   await copyScripts(join(to, 'dist'));
   const folders = await packagesOf(output);
   await writeFile(join(to, 'THIRD-PARTY-NOTICES.txt'), await collectLicences(folders));
@@ -70,6 +71,13 @@ function quickCommander(): Plugin {
       },
     },
   };
+}
+
+/** V8 keeps a text with any other character in twice the memory. */
+function toAscii(code: string): string {
+  if (/String\.raw`[^`]*[^\0-\x7f]/.test(code))
+    throw new Error('A raw template of the bundle has a character that would be escaped.');
+  return code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 const chunksOf = ({ output }: RolldownOutput): OutputChunk[] => output.filter((part) => part.type === 'chunk');

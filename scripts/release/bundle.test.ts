@@ -1,6 +1,7 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { toLazy } from './lazy-schemas.ts';
 import { useBuiltins } from './load-builtins.ts';
+import { toLazy } from './quick-schemas.ts';
 
 test('a schema of the bundle is made at its first use, and nothing else changes', () => {
   const lazy = toLazy(`import { z } from 'zod';
@@ -8,7 +9,7 @@ const nameSchema = z.string().min(1);
 export const personSchema = z.strictObject({ name: nameSchema, age: z.int().optional() });
 export const limit = z.int();
 `);
-  expect(lazy).toBe(`import { lazySchema } from 'virtual:lazy-schema';
+  expect(lazy).toBe(`import { lazySchema } from ${JSON.stringify(join(import.meta.dirname, 'quick-zod.ts'))};
 import { z } from 'zod';
 const nameSchema = lazySchema(() => z.string().min(1));
 export const personSchema = lazySchema(() => z.strictObject({ name: nameSchema, age: z.int().optional() }));

@@ -144,6 +144,30 @@ test('by bytes never trims what the running command has said, however much it is
   expect(await redis.hexists(keys.state, 'bytesFrom')).toBe(0);
 });
 
+test('frees the memory that Redis reserves for the next events, once the session is idle, and keeps every event, id and expiry', async () => {
+  const owner = await own(redis, keys);
+  await submitSome(redis, keys, generation, 1);
+  const running = await runNext(owner, Buffer.from('hi\n'), false);
+  await sweep(redis, keys, AMPLE);
+  const usage = () => redis.memory('USAGE', keys.stream, 'SAMPLES', 0);
+  expect(await usage()).toBeGreaterThan(4_096);
+  await finish(owner, running, finishAs('success'));
+  const info = async () => {
+    const fields = (await redis.xinfo('STREAM', keys.stream)) as unknown[];
+    return ['length', 'last-generated-id', 'entries-added'].map((name) => fields[fields.indexOf(name) + 1]);
+  };
+  const before = [await readEvents(redis, keys), await info()];
+  await sweep(redis, keys, AMPLE);
+  expect(await usage()).toBeLessThan(2_560);
+  expect([await readEvents(redis, keys), await info()]).toEqual(before);
+  expect([await redis.exists(`${keys.stream}:copy`), await redis.pttl(keys.stream)]).toEqual([0, -1]);
+  await redis.pexpire(keys.stream, DAY);
+  await redis.xadd(keys.stream, '*', 't', 'session.queued', 'c', '', 'd', ' '.repeat(3_000));
+  await sweep(redis, keys, AMPLE);
+  expect(await redis.pttl(keys.stream)).toBeGreaterThan(0);
+  expect((await readEvents(redis, keys)).length).toBe(4 + 1);
+});
+
 test('reports whether the session has work: something waits, runs, or is being closed', async () => {
   const hasWork = async () => (await sweep(redis, keys)).hasWork;
   expect(await hasWork()).toBe(false);

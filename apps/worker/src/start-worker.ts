@@ -93,7 +93,8 @@ async function run(admission: Admission | undefined): Promise<void> {
   const connected = await connectRedis(config.redisUrl, 'host', `shellfleet-worker:${hostId}`);
   await refuseMissingPermissions(connected.redis, describeRedis(config.redisUrl), config.namespace, hostId);
   if (!connected.persistent) logger.warn({ setting: 'appendonly' }, 'redis.not-persistent');
-  if (connected.clockProblem !== undefined) logger.warn({ problem: connected.clockProblem }, 'host.clock-off');
+  const clockProblem = await connected.clockProblem;
+  if (clockProblem !== undefined) logger.warn({ problem: clockProblem }, 'host.clock-off');
   const mark = toolMark(config.namespace, hostId);
   const [sandboxes, tools] = await Promise.all([
     chooseTransport(config, folder, logger).then((transport) => openPolicies({ ...config, transport }, folder, logger)),

@@ -1,57 +1,64 @@
 import { Socket } from 'node:net';
 import { Cluster, Redis } from 'ioredis';
+import { CallDeadlines } from './call-deadlines.ts';
 
 // What holds for every call on a connection, whichever library makes it.
 //
 // CALL-1. A call that has failed is not sent any more. ioredis keeps such calls in its queues, and would send them after a reconnection.
 // CALL-2. A call without a reply within its deadline ends its connection. Nothing more is written to a Redis that does not answer, and what
 //         this process has written and Redis has not received is discarded: it neither piles up here nor arrives late.
-// CALL-3. The deadline does not count time in which this process is busy (see `wait`).
+// CALL-3. The deadline does not count time in which this process is busy (see CallDeadlines).
 // CALL-4. The error of a call does not carry its arguments: those of AUTH are the password.
 // CALL-5. After a reconnection ioredis selects the database and subscribes again without handling a failure, which would end the process. The
 //         connection breaks then, and becomes ready again.
 
-/** What is used of ioredis' Command, whose own deadline is one timer. */
+/** What is used of ioredis' Command. */
 interface Call {
   name: string;
   promise: Promise<unknown>;
   isSettled: boolean;
   reject(error: Error): void;
   setTimeout(ms: number): void;
-  /** ioredis clears it when the reply comes. */
-  _commandTimeoutTimer?: NodeJS.Timeout;
   /** The connection that it was last sent on. */
   sentOn?: Socket | undefined;
 }
 
 /** A call to Redis fails when it has no reply within this time. */
 export const REDIS_DEADLINE_MS = 2_000;
-const STEPS = 4;
 
 export function applyCallRules(redis: Redis): void {
-  redis.sendCommand = (command, ...rest) => {
+  const deadlines = newDeadlines();
+  redis.sendCommand = (command, stream) => {
     const call = command as unknown as Call;
     if (call.isSettled) return command.promise;
-    prepare(call);
+    prepare(call, deadlines);
     call.sentOn = streamOf(redis);
     // Looked up at each call: instrumentation replaces it on the prototype.
-    return Redis.prototype.sendCommand.call(redis, command, ...rest);
+    return Redis.prototype.sendCommand.call(redis, command, stream);
   };
 }
 
 /** The same for a Cluster. Its own deadline would begin anew with each node that a call is sent to, and not at all while no node is known. */
 export function applyClusterCallRules(cluster: Cluster, deadlineMs: number | undefined): void {
+  const deadlines = newDeadlines();
   cluster.sendCommand = (command, ...rest) => {
     const call = command as unknown as Call;
     if (call.isSettled) return undefined;
-    prepare(call);
+    prepare(call, deadlines);
     if (deadlineMs !== undefined) call.setTimeout(deadlineMs);
     return Cluster.prototype.sendCommand.call(cluster, command, ...rest);
   };
   cluster.on('+node', applyCallRules);
 }
 
-function prepare(call: Call): void {
+function newDeadlines(): CallDeadlines<Call> {
+  return new CallDeadlines((call) => {
+    call.reject(new Error('Command timed out'));
+    discard(call.sentOn);
+  });
+}
+
+function prepare(call: Call, deadlines: CallDeadlines<Call>): void {
   // ioredis sends a command of its queues again.
   if (Object.hasOwn(call, 'setTimeout')) return;
   if (call.name === 'subscribe' || call.name === 'select') call.promise.catch(() => {});
@@ -60,22 +67,11 @@ function prepare(call: Call): void {
     if (error instanceof Error && 'command' in error) delete error.command;
     reject(error);
   };
+  let hasBegun = false;
   call.setTimeout = (ms) => {
-    if (call._commandTimeoutTimer === undefined) wait(call, ms / STEPS, STEPS);
+    if (!hasBegun) deadlines.begin(call, ms);
+    hasBegun = true;
   };
-}
-
-/**
- * Divides the deadline of a call into steps, of which time that this process is busy counts as one at most. Node runs timers before it reads
- * replies, so after two seconds of work without a pause, calls to a Redis that has answered would fail all the same.
- */
-function wait(call: Call, stepMs: number, steps: number): void {
-  call._commandTimeoutTimer = setTimeout(() => {
-    if (call.isSettled) return;
-    if (steps > 1) return wait(call, stepMs, steps - 1);
-    call.reject(new Error('Command timed out'));
-    discard(call.sentOn);
-  }, stepMs);
 }
 
 function streamOf(redis: Redis): Socket | undefined {

@@ -20,8 +20,8 @@ export interface Connected {
   history: RedisHistory;
   /** Whether it has an append-only file. Without one a restart loses accepted commands. */
   persistent: boolean;
-  /** In words, when the clocks of this process and of Redis are far apart. */
-  clockProblem: string | undefined;
+  /** In words, when the clocks of this process and of Redis are far apart. It is asked with the next calls, and never rejects. */
+  clockProblem: Promise<string | undefined>;
   /** Another connection to the same Redis. It counts towards the five connections that a process may have. */
   duplicate(role: ConnectionRole, name: string): Redis;
   /** After each reconnection of `redis`, `recover` runs before any other call. Call this once at most. */
@@ -51,13 +51,12 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
     await connectOnce(redis);
     const { persistent } = await refuseUnsuitable(redis, place, infoOfNewConnection);
     // A producer may end after few calls. Hosts have loaded what it needs, or its first call finds that out.
-    const loaded = role === 'host' ? loadMailboxScripts(redis) : undefined;
-    const [aheadMs] = await Promise.all([readClockAhead(redis), loaded]);
+    if (role === 'host') await loadMailboxScripts(redis);
     return {
       redis,
       history,
       persistent,
-      clockProblem: describeClock(aheadMs, place),
+      clockProblem: readClockAhead(redis).then((aheadMs) => describeClock(aheadMs, place)),
       duplicate: connection,
       recoverFirst: (recover) => recoverFirst(redis, recover),
     };

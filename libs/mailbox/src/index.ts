@@ -111,6 +111,7 @@ export type { Signature } from './signatures/signed-value.ts';
 export { createSigner } from './signatures/signer.ts';
 export { keyIdOf, parsePrivateKey, parsePublicKey } from './signatures/signing-keys.ts';
 export { createVerifier, type KnownKey, type KnownKeys, unauthorized, type Verifier } from './signatures/verifier.ts';
+export { infoOfNewConnection } from './suitability.ts';
 export {
   beginToolCall,
   endToolCall,

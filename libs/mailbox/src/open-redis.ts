@@ -2,6 +2,7 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { batchWrites } from './batch-writes.ts';
 import { applyCallRules, applyClusterCallRules, REDIS_DEADLINE_MS } from './call-rules.ts';
 import type { RedisAddress } from './redis-address.ts';
+import { writeScriptCallsAtOnce } from './script-call.ts';
 
 /**
  * How a connection behaves while Redis is unavailable. `producer`: its calls fail within the deadline, and the caller gets the error.
@@ -47,6 +48,7 @@ function openNode(address: RedisAddress, role: ConnectionRole, connectionName: s
   redis.on('error', () => {});
   batchWrites(redis);
   applyCallRules(redis);
+  writeScriptCallsAtOnce(redis);
   return redis;
 }
 
@@ -89,7 +91,9 @@ function openCluster(address: RedisAddress, role: ConnectionRole, connectionName
   cluster.on('+node', (node: Redis) => batchWrites(node));
   const { commandTimeout }: RedisOptions = ROLE_OPTIONS[role];
   applyClusterCallRules(cluster, commandTimeout);
-  return cluster as unknown as Redis;
+  const redis = cluster as unknown as Redis;
+  writeScriptCallsAtOnce(redis);
+  return redis;
 }
 
 function toOptions({ username, password, tls, family }: RedisAddress, connectionName: string) {

@@ -37,6 +37,8 @@ export async function refuseMissingPermissions(
     ['HSET', session.state, 'x', 'x'],
     ['DEL', session.queue],
     ['MEMORY', 'USAGE', session.stream],
+    ['COPY', session.stream, session.stream],
+    ['RENAME', session.stream, session.stream],
     ['PUBLISH', session.feed, 'x'],
     ['SUBSCRIBE', host.wakeUps],
     ['SUBSCRIBE', fleet.sessionsWakeUps],

@@ -14,9 +14,9 @@ const RETRY_MS = 200;
 export function recoverFirst(redis: Redis, recover: Recover): void {
   const send = redis.sendCommand;
   let isOpen = redis.status === 'ready';
-  redis.sendCommand = (command, ...rest) => {
+  redis.sendCommand = (command, stream) => {
     // Before the connection is ready, ioredis sends its own commands only.
-    if (isOpen || redis.status !== 'ready') return send.call(redis, command, ...rest);
+    if (isOpen || redis.status !== 'ready') return send.call(redis, command, stream);
     command.reject(new Error('The connection is new, and other calls come first'));
     return command.promise;
   };

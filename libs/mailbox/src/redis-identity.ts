@@ -92,10 +92,10 @@ function onInfo(redis: Redis, listener: (identity: RedisIdentity) => void): void
     if (identity !== undefined) listener(identity);
   };
   const sendCommand = Object.hasOwn(redis, 'sendCommand') ? redis.sendCommand : undefined;
-  redis.sendCommand = (command, ...rest) => {
+  redis.sendCommand = (command, stream) => {
     if (command.name === 'info') void command.promise.then(record, () => {});
     // Looked up at each call: instrumentation replaces it on the prototype.
-    return (sendCommand ?? Redis.prototype.sendCommand).call(redis, command, ...rest);
+    return (sendCommand ?? Redis.prototype.sendCommand).call(redis, command, stream);
   };
 }
 

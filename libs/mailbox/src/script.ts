@@ -4,6 +4,7 @@ import { isShellfleetError, type SessionKeys, ShellfleetError } from '@shellflee
 import type { Redis } from 'ioredis';
 import { composeScript } from './compose-script.ts';
 import { mastersOf } from './open-redis.ts';
+import type { ScriptArgument } from './script-call.ts';
 
 /** A Lua script. It is called by its hash; its source is sent only when Redis does not have it. */
 export interface Script {
@@ -80,8 +81,6 @@ export async function loadMailboxScripts(redis: Redis): Promise<void> {
   const failed = loads.find((one) => one.status === 'rejected');
   if (failed !== undefined && loads.every((one) => one.status === 'rejected')) throw failed.reason;
 }
-
-export type ScriptArgument = string | number | Buffer;
 
 /** Runs a mailbox script on a session's keys. Throws QUEUE_UNAVAILABLE when Redis gives no usable answer. */
 export function runOnSession(

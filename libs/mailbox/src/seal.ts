@@ -123,7 +123,10 @@ function sealWith(key: Key, plain: string | Uint8Array, place: SealPlace, schema
   const nonce = nextNonce();
   const cipher = createCipheriv('aes-256-gcm', key.secret, nonce).setAAD(toAdditionalData(place, isSigned));
   const bytes = typeof plain === 'string' ? Buffer.from(plain) : plain;
-  const sealed = Buffer.concat([nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
+  const text = cipher.update(bytes);
+  // GCM holds no text back.
+  cipher.final();
+  const sealed = Buffer.concat([nonce, text, cipher.getAuthTag()]);
   return `${schema}.${key.id}.${sealed.toString('base64url')}${isSigned ? '.signed' : ''}`;
 }
 
@@ -177,7 +180,10 @@ function openWith(
     }).setAAD(toAdditionalData(place, isSigned));
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
     const text = bytes.subarray(NONCE_BYTES, bytes.byteLength - TAG_BYTES);
-    return { bytes: Buffer.concat([decipher.update(text), decipher.final()]), isSigned };
+    const opened = decipher.update(text);
+    // It checks the tag. GCM holds no text back.
+    decipher.final();
+    return { bytes: opened, isSigned };
   } catch (cause) {
     onAltered();
     throw new ShellfleetError(

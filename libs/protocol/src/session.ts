@@ -97,7 +97,7 @@ const { session: defaults } = DEFAULTS;
 export const IMAGE_CWD = 'image';
 
 const fieldsSchema = z.strictObject({
-  policy: executionPolicySchema.default(executionPolicySchema.parse(defaults.policy)),
+  policy: executionPolicySchema.default(() => executionPolicySchema.parse(defaults.policy)),
   image: imageSchema.optional(),
   env: envSchema.default(defaults.env),
   cwd: shellTextSchema(LIMITS.pathBytes)

@@ -113,9 +113,8 @@ export function fieldsOf(result: WireResult): WireFields {
 /** Drops `output` where a reader can derive it from the streams. */
 export function toWireResult(result: WireResult): WireResult {
   const { output, ...rest } = result;
-  const derivable =
-    output === undefined || output === rest.stdout + rest.stderr ? rest.stdout === '' || rest.stderr === '' : false;
-  return derivable || output === undefined ? rest : { ...rest, output };
+  const isDerivable = (rest.stdout === '' || rest.stderr === '') && output === rest.stdout + rest.stderr;
+  return isDerivable || output === undefined ? rest : result;
 }
 
 export function fromWireResult(

@@ -1,14 +1,14 @@
 import { PassThrough } from 'node:stream';
 import type Docker from 'dockerode';
 import { createBenchContainer } from './bench-container.ts';
+import { createKeptShellsRow } from './kept-shells.ts';
 import { MarkedShell } from './marked-shell.ts';
-import { eachInTurn, type Row } from './row.ts';
+import type { Row } from './row.ts';
 
 /** A shell kept open per session without a fleet: bash as the main process of a container, through the streams of `docker attach` in this process. */
-export async function createDockerAttachRow(docker: Docker, image: string): Promise<Row> {
+export function createDockerAttachRow(docker: Docker, image: string): Promise<Row> {
   const containers: Docker.Container[] = [];
-  const shells: MarkedShell[] = [];
-  const open = async (): Promise<void> => {
+  const open = async (): Promise<MarkedShell> => {
     const container = await createBenchContainer(docker, image, ['bash']);
     containers.push(container);
     const stream = await container.attach({ stream: true, hijack: true, stdin: true, stdout: true, stderr: true });
@@ -17,20 +17,10 @@ export async function createDockerAttachRow(docker: Docker, image: string): Prom
     const output = new PassThrough();
     output.on('data', (chunk: Buffer) => shell.receive(chunk.toString()));
     docker.modem.demuxStream(stream, output, output);
-    await shell.run('true');
-    shells.push(shell);
+    return shell;
   };
-  await open();
-  return {
-    name: 'docker-attach',
-    workerPid: undefined,
-    one: (script) => shells[0]!.run(script),
-    async many(sessions, perSession) {
-      while (shells.length < sessions) await open(); // in the warm-up
-      await eachInTurn(sessions, perSession, (session) => shells[session]!.run('echo hi'));
-    },
-    async close() {
-      await Promise.all(containers.map((container) => container.remove({ force: true })));
-    },
+  const close = async (): Promise<void> => {
+    await Promise.all(containers.map((container) => container.remove({ force: true })));
   };
+  return createKeptShellsRow('docker-attach', open, close);
 }

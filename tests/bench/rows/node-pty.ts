@@ -1,15 +1,15 @@
 import { type IPty, spawn } from '@lydell/node-pty'; // node-pty with its add-on built: installing it needs no compiler
 import type Docker from 'dockerode';
 import { startBenchContainer } from './bench-container.ts';
+import { createKeptShellsRow } from './kept-shells.ts';
 import { MarkedShell } from './marked-shell.ts';
-import { eachInTurn, type Row } from './row.ts';
+import type { Row } from './row.ts';
 
 /** A shell kept open per session on a terminal: node-pty runs `docker exec -it CONTAINER bash`, and commands are typed into it. */
 export async function createNodePtyRow(docker: Docker, image: string, dockerHost: string): Promise<Row> {
   const container = await startBenchContainer(docker, image, ['sleep', 'infinity']);
   const terminals: IPty[] = [];
-  const shells: MarkedShell[] = [];
-  const open = async (): Promise<void> => {
+  const open = async (): Promise<MarkedShell> => {
     const args = ['exec', '-it', container.id, 'bash', '--norc', '--noprofile', '--noediting'];
     const terminal = spawn('docker', args, { env: { ...process.env, DOCKER_HOST: dockerHost } });
     terminals.push(terminal);
@@ -17,21 +17,11 @@ export async function createNodePtyRow(docker: Docker, image: string, dockerHost
     terminal.onData((text) => shell.receive(text));
     // Without it every command would come back with the output, and each line with a carriage return.
     await shell.send('PS1= PS2=; stty -echo -onlcr');
-    await shell.run('true');
-    shells.push(shell);
+    return shell;
   };
-  await open();
-  return {
-    name: 'node-pty',
-    workerPid: undefined,
-    one: (script) => shells[0]!.run(script),
-    async many(sessions, perSession) {
-      while (shells.length < sessions) await open(); // in the warm-up
-      await eachInTurn(sessions, perSession, (session) => shells[session]!.run('echo hi'));
-    },
-    async close() {
-      for (const terminal of terminals) terminal.kill();
-      await container.remove({ force: true });
-    },
+  const close = async (): Promise<void> => {
+    for (const terminal of terminals) terminal.kill();
+    await container.remove({ force: true });
   };
+  return createKeptShellsRow('node-pty', open, close);
 }

@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
-import { checkoutRoot } from '@shellfleet/setup';
+import { compileWorker } from './compile-worker.ts';
 
 export interface WorkerOptions {
   redisUrl: string;
@@ -15,7 +14,7 @@ export interface WorkerOptions {
   tools?: string[];
 }
 
-/** Starts a worker from source, and resolves when it reports that it is ready. */
+/** Starts a worker as it is published, compiled, and resolves when it reports that it is ready. */
 export async function startWorker(options: WorkerOptions, sealKeys: string[]): Promise<ChildProcess> {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SHELLFLEET_'));
   const env = {
@@ -30,7 +29,9 @@ export async function startWorker(options: WorkerOptions, sealKeys: string[]): P
     SHELLFLEET_LOG_LEVEL: 'warn',
     ...(options.tools && { SHELLFLEET_TOOLS: options.tools.join(',') }),
   };
-  const worker = fork(join(checkoutRoot, 'apps/worker/src/main.ts'), [], { env, stdio: ['ignore', 2, 2, 'ipc'] });
+  const program = await compileWorker();
+  // The conditions of this process would make it load its packages from source.
+  const worker = fork(program, [], { env, execArgv: ['--no-warnings'], stdio: ['ignore', 2, 2, 'ipc'] });
   const ended = once(worker, 'exit').then(() => {
     throw new Error('the worker ended before it was ready');
   });

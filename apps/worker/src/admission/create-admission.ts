@@ -78,9 +78,11 @@ export function createAdmission(steps: AdmissionSteps): Admission {
       let openedUnder: string | undefined;
       return {
         get digest() {
-          const parts = [steps.signatures.digest, steps.rules.digest, own];
-          if (parts.every((part) => part === '')) return '';
-          return sha256(parts.concat(JSON.stringify(spec.sandbox ?? null)).join('\n'));
+          const signatures = steps.signatures.digest;
+          const rules = steps.rules.digest;
+          // Asked several times for each entry.
+          if (signatures === '' && rules === '' && own === '') return '';
+          return sha256([signatures, rules, own].concat(JSON.stringify(spec.sandbox ?? null)).join('\n'));
         },
         judge: (question) => judge(question, steps),
         opened() {

@@ -23,3 +23,27 @@ test('the young generation has its size from the start, and keeps it under load'
   expect(least).toBe(32 * 1024 * 1024);
   expect(most).toBe(32 * 1024 * 1024);
 });
+
+/** Keeps the newest 300,000 objects, so that all are promoted and most are garbage, and prints the largest size of its old generation. */
+const PROMOTING = `
+  const { getHeapSpaceStatistics, setFlagsFromString } = await import('node:v8');
+  const { limitHeap } = await import(${LIMITS});
+  limitHeap();
+  if (process.argv.includes('unlimited')) setFlagsFromString('--heap-growing-percent=0');
+  const kept = [];
+  let most = 0;
+  for (let count = 0; count < 4_000_000; count += 1) {
+    kept[count % 300_000] = { count, more: [count] };
+    if (count % 20_000 !== 0) continue;
+    const old = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space');
+    most = Math.max(most, old.space_used_size);
+  }
+  process.stdout.write(String(most));`;
+
+test('the old generation is collected sooner than by default', async () => {
+  const largest = async (...more: string[]) => {
+    const args = ['--no-warnings', '--input-type=module', '--eval', PROMOTING, ...more];
+    return Number((await promisify(execFile)(process.execPath, args)).stdout);
+  };
+  expect(await largest()).toBeLessThan(0.8 * (await largest('unlimited')));
+});

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCharacterBoundary, orphanedHead, unfinishedTail } from './decode.ts';
+import { CharacterBoundary, orphanedHead, unfinishedTail } from './decode.ts';
 
 const TEXTS = ['a', 'é', '€', '😀', 'aé€😀z', '\ufeffbom', '日本語\n'].map((text) => Buffer.from(text));
 const BROKEN = ['ff', 'c3', 'c341', 'e282', 'f09f98', '80', 'c0af', 'eda080', '41f09f41', 'fe80808080'].map((hex) =>
@@ -8,7 +8,7 @@ const BROKEN = ['ff', 'c3', 'c341', 'e282', 'f09f98', '80', 'c0af', 'eda080', '4
 
 test.each([...TEXTS, ...BROKEN])('passes %j byte for byte at every split point', (input) => {
   for (let at = 0; at <= input.length; at += 1) {
-    const stage = createCharacterBoundary();
+    const stage = new CharacterBoundary();
     const parts = [stage.push(input.subarray(0, at)), stage.push(input.subarray(at)), stage.end()];
     expect(Buffer.concat(parts)).toEqual(input);
     expect(stage.heldBytes).toBe(0);
@@ -16,13 +16,13 @@ test.each([...TEXTS, ...BROKEN])('passes %j byte for byte at every split point',
 });
 
 test.each(TEXTS)('never splits a character of %j', (input) => {
-  const stage = createCharacterBoundary();
+  const stage = new CharacterBoundary();
   const parts = [...input].map((byte) => stage.push(Buffer.from([byte])));
   expect([...parts, stage.end()].map((part) => part.toString()).join('')).toBe(input.toString());
 });
 
 test('holds at most three bytes, and only of a character that can still become one', () => {
-  const stage = createCharacterBoundary();
+  const stage = new CharacterBoundary();
   stage.push(Buffer.from('f09f98', 'hex'));
   expect(stage.heldBytes).toBe(3);
   stage.push(Buffer.from('41', 'hex'));

@@ -6,29 +6,30 @@ const NOTHING: Buffer = Buffer.alloc(0);
  * Holds an incomplete UTF-8 character (at most 3 bytes) until its rest arrives, so that each entry of the stream is valid text on its own.
  * Bytes are never changed: bytes that are not UTF-8 pass as they are.
  */
-export function createCharacterBoundary(): Stage {
-  let held: Buffer = NOTHING;
-  return {
-    push(bytes) {
-      if (bytes.length === 0) return bytes;
-      const all = held.length === 0 ? bytes : Buffer.concat([held, bytes]);
-      const whole = all.length - unfinishedTail(all);
-      if (whole === all.length) {
-        held = NOTHING;
-        return all;
-      }
-      held = Buffer.from(all.subarray(whole));
-      return all.subarray(0, whole);
-    },
-    end() {
-      const rest = held;
-      held = NOTHING;
-      return rest;
-    },
-    get heldBytes() {
-      return held.length;
-    },
-  };
+export class CharacterBoundary implements Stage {
+  #held: Buffer = NOTHING;
+
+  push(bytes: Buffer): Buffer {
+    if (bytes.length === 0) return bytes;
+    const all = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
+    const whole = all.length - unfinishedTail(all);
+    if (whole === all.length) {
+      this.#held = NOTHING;
+      return all;
+    }
+    this.#held = Buffer.from(all.subarray(whole));
+    return all.subarray(0, whole);
+  }
+
+  end(): Buffer {
+    const rest = this.#held;
+    this.#held = NOTHING;
+    return rest;
+  }
+
+  get heldBytes(): number {
+    return this.#held.length;
+  }
 }
 
 /** Invalid bytes become U+FFFD; a byte order mark is kept. */

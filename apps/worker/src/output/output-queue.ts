@@ -70,7 +70,8 @@ export class OutputQueue {
     for (; count < this.#pieces.length && bytes < maxBytes; count += 1) {
       const piece = this.#pieces[count]!;
       bytes += piece.bytes;
-      released.upTo[piece.stream] = piece.rawTo;
+      if (piece.stream === 'stdout') released.upTo.stdout = piece.rawTo;
+      else released.upTo.stderr = piece.rawTo;
       if (piece.inBudget) released.entries.push(this.#toEntry(piece));
       else released.overflow.push(toOverflow(piece));
     }
@@ -105,6 +106,7 @@ export class OutputQueue {
     const rawFrom = this.#rawInEntries[stream];
     this.#rawInEntries[stream] = rawTo;
     return {
+      ...toNotes(redactions, blocked),
       stream,
       seq: this.#nextSeq++,
       rawFrom,
@@ -112,7 +114,6 @@ export class OutputQueue {
       omittedBytes: (blocked === undefined ? piece.rawFrom : rawTo) - rawFrom,
       lines: piece.newlinesBefore + piece.newlines,
       offset,
-      ...toNotes(redactions, blocked),
       data: toBytes(piece),
     };
   }

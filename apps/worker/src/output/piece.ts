@@ -35,10 +35,10 @@ export function toOverflow(piece: Piece): OverflowPiece {
 
 /** The redaction fields of an entry; none when nothing was found. */
 export function toNotes(redactions: Readonly<Record<string, number>>, blocked?: Blocked) {
-  return {
-    ...(totalOf(redactions) === 0 ? {} : { redactions }),
-    ...(blocked === undefined ? {} : { blocked }),
-  };
+  const notes: { redactions?: Readonly<Record<string, number>>; blocked?: Blocked } = {};
+  if (totalOf(redactions) > 0) notes.redactions = redactions;
+  if (blocked !== undefined) notes.blocked = blocked;
+  return notes;
 }
 
 export function toBytes({ parts }: Piece): Buffer {

@@ -39,5 +39,7 @@ function isEmpty(counts: Readonly<Record<string, number>>): boolean {
 }
 
 export function totalOf(counts: Readonly<Record<string, number>>): number {
-  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+  let total = 0;
+  for (const type in counts) total += counts[type] ?? 0;
+  return total;
 }

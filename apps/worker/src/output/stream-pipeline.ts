@@ -1,4 +1,4 @@
-import { createCharacterBoundary } from './decode.ts';
+import { CharacterBoundary } from './decode.ts';
 import { addCounts, type Blocked, CONTEXT_BYTES, type CreateRedactor, type Redactor } from './redactor.ts';
 
 const NOTHING: Buffer = Buffer.alloc(0);
@@ -16,7 +16,7 @@ export class StreamPipeline {
   bytes = 0;
   newlines = 0;
   readonly #createRedactor: CreateRedactor | undefined;
-  #boundary = createCharacterBoundary();
+  readonly #boundary = new CharacterBoundary();
   #redactor: Redactor | undefined;
   /** Counts of the redactors before the current one. */
   #countsBefore: Readonly<Record<string, number>> = {};

@@ -19,6 +19,8 @@ import { pauseClocksWhileDown } from './pause-clocks.ts';
 import { lostEntry, toCancelled } from './results.ts';
 import type { SessionContext } from './session-context.ts';
 
+const tracer = trace.getTracer('@shellfleet/worker');
+
 /** `triedNext`: the call asked for the next entry too, so an empty `next` means an empty mailbox. */
 export type EntryFinished = Finished & { triedNext: boolean };
 
@@ -86,7 +88,7 @@ export function toStoredResult<R extends WireResult>(
 }
 
 /** That something is refused for its signature is in the audit before it is told, or it ends with AUDIT_UNAVAILABLE. */
-async function auditedFirst(result: WireResult, { audit, owner }: SessionContext): Promise<WireResult> {
+function auditedFirst(result: WireResult, { audit, owner }: SessionContext): WireResult | Promise<WireResult> {
   if (result.outcome !== 'error' || result.error.code !== 'UNAUTHORIZED') return result;
   return audit.recorded(owner.keys.tenant).then(
     () => result,
@@ -114,7 +116,7 @@ function notifyProducer(entry: Entry, event: string, { redis, keys }: Owner): vo
 /** Logs one wide line and one span for each entry, without its script or output. */
 function describe(entry: Entry, result: WireResult, { owner, logger }: SessionContext): void {
   const startTime = Date.now() - result.timings.runMs;
-  const span = trace.getTracer('@shellfleet/worker').startSpan(SPANS.run, { kind: SpanKind.CONSUMER, startTime });
+  const span = tracer.startSpan(SPANS.run, { kind: SpanKind.CONSUMER, startTime });
   const level = result.outcome === 'error' ? 'warn' : 'debug';
   if (!span.isRecording() && !logger.isLevelEnabled(level)) return;
   const attributes = {

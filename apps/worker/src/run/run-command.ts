@@ -1,8 +1,10 @@
 import { checkInputEnd, readInput, readRecord, retryWhileRedisIsDown, sealPlace } from '@shellfleet/mailbox';
 import { type CommandPayload, toCommandId, type WireResult } from '@shellfleet/protocol';
+import type { CommandLog } from '../host-log/host-log.ts';
 import type { CleanOutput } from '../output/clean-output.ts';
 import { createCommandChain } from '../output/output-chains.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
+import type { CommandStart } from '../shell/shell.ts';
 import { createAppend } from './append-output.ts';
 import { AttachedReader } from './attached-reader.ts';
 import { networkOf } from './check-network.ts';
@@ -12,7 +14,7 @@ import { OutputStore } from './output-store.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
 import { restoreOutput } from './restore-output.ts';
 import { resultBase, toCommandResult, toErrorResult, toLostResult, withBlocked } from './results.ts';
-import { runOnShell } from './run-on-shell.ts';
+import { type EntryStreams, type RunEnd, runOnShell } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** Runs one command: its output into the session's stream, its stdin to the shell, and both into its Result. */
@@ -27,19 +29,26 @@ export async function runCommand(
   const { encoding } = payload;
   const clean = createCommandChain(session.redaction.createRedactor, { ...session.spec.output, encoding });
   if (payload.reader === 'attached') run.reader = attachReader(run, session);
-  const store = await openOutputStore(run, clean, session, shell);
+  const log = session.hostLog.ofCommand(session.owner.keys, entry.id, session.spec.output.maxBytes);
+  if (run.from === 'resume') await restoreOutput(clean, entry, session.owner, log, session.signal, run.reader);
+  const store = openOutputStore(run, clean, log, session, shell);
   const endUse = session.egress?.begin(networkOf(payload, session.spec));
   const input = payload.input === undefined ? undefined : feedInput(run, killGraceMs, session, shell);
-  const end = await runOnShell({ ...payload, entryId: entry.id, stdin: toStdin(payload) }, run, session, shell, {
+  const start: CommandStart = { ...payload, entryId: entry.id, stdin: toStdin(payload) };
+  const streams: EntryStreams = {
     onOutput: (stream, offset, bytes) => store.push(stream, offset, bytes),
     received: () => clean.received,
     resumed: () => store.acknowledge(),
     input,
-  }).finally(() => {
+  };
+  let end: RunEnd;
+  try {
+    end = await runOnShell(start, run, session, shell, streams);
+  } finally {
     endUse?.();
     input?.close();
     run.reader?.close();
-  });
+  }
   const output = await store.end();
   const texts = clean.texts();
   const toResult = (): WireResult => {
@@ -56,16 +65,15 @@ export async function runCommand(
   return { result: withBlocked(toResult(), clean.blocked), output };
 }
 
-async function openOutputStore(
+function openOutputStore(
   run: EntryRun,
   clean: CleanOutput,
+  log: CommandLog,
   session: SessionContext,
   shell: SessionShell,
-): Promise<OutputStore> {
+): OutputStore {
   const { entry, from } = run;
-  const { owner, spec, logger, signal, hostEntries } = session;
-  const log = session.hostLog.ofCommand(owner.keys, entry.id, spec.output.maxBytes);
-  if (from === 'resume') await restoreOutput(clean, entry, owner, log, signal, run.reader);
+  const { owner, logger, signal, hostEntries } = session;
   const appendCall = createAppend(owner, entry.id);
   const store = new OutputStore({
     clean,

@@ -5,6 +5,8 @@ const LOOK_EVERY_MS = 1_000;
 /** A driver is gone when it is missing in two looks so far apart. It has this time to renew its sign of life in a Redis that was away. */
 const MISSING_FOR_MS = 2_000;
 
+type Look = 'stays' | 'closing' | 'closing-before' | 'fenced';
+
 /** Finds out whether the driver of an idle session is gone. A session without a driver costs nothing here. */
 export class DriverWatch {
   readonly #owner: Owner;
@@ -32,9 +34,12 @@ export class DriverWatch {
   }
 
   /** Begins to close the session when its driver is gone. `closing-before`: somebody else has, it seems. `activeAt`: when the session last had something to do, by `performance.now()`. */
-  async look(activeAt: number): Promise<'stays' | 'closing' | 'closing-before' | 'fenced'> {
+  look(activeAt: number): Look | Promise<Look> {
     const pauseMs = this.pauseMs;
-    if (pauseMs === undefined) return 'stays';
+    return pauseMs === undefined ? 'stays' : this.#look(activeAt, pauseMs);
+  }
+
+  async #look(activeAt: number, pauseMs: number): Promise<Look> {
     if (activeAt > (this.#missingSince ?? activeAt)) this.#missingSince = undefined;
     if (performance.now() - Math.max(activeAt, this.#lookedAt) < pauseMs) return 'stays';
     const how = this.#missingSince === undefined ? 'look' : 'close';

@@ -28,8 +28,11 @@ export async function endIfUnused(parts: SessionParts, activeAt: number, isStopp
   return { type: 'waits', timeoutMs, asks: await asks(parts) };
 }
 
-async function asks({ admission, context: { owner, signal } }: SessionParts): Promise<boolean> {
-  if (admission.digest === '') return false;
+function asks({ admission, context }: SessionParts): boolean | Promise<boolean> {
+  return admission.digest !== '' && isHeadHeld(context);
+}
+
+async function isHeadHeld({ owner, signal }: SessionParts['context']): Promise<boolean> {
   const head = await retryWhileRedisIsDown(() => peek(owner), signal);
   return head?.runnable === false;
 }

@@ -22,14 +22,22 @@ export type EndRefused = (
  * ADMIT-8: judges an entry that counts as started in Redis and that this process has not admitted: the worker was started again after it had
  * cleared it, its shell was replaced, or somebody has changed the records. Returns how it ends, or undefined when it may run.
  */
-export async function judgeStarted(
+export function judgeStarted(
   entry: Entry,
   parts: SessionParts,
   approvals: Pick<SessionApprovals, 'starts'>,
+): Promise<EndRefused | undefined> | undefined {
+  const { digest } = parts.admission;
+  return digest === '' || parts.admitted.is(entry, digest) ? undefined : judgeAgain(entry, digest, parts, approvals);
+}
+
+async function judgeAgain(
+  entry: Entry,
+  digest: string,
+  parts: SessionParts,
+  approvals: Pick<SessionApprovals, 'starts'>,
 ): Promise<EndRefused | undefined> {
-  const { admission, admitted, context } = parts;
-  const { digest } = admission;
-  if (digest === '' || admitted.is(entry, digest)) return undefined;
+  const { admitted, context } = parts;
   const { owner, logger } = context;
   logger.info({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.judged-again');
   let unanswered = false;

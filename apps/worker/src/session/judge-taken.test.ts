@@ -20,7 +20,7 @@ function taken(of: { known?: boolean; verifies?: boolean; lost?: boolean; runs?:
     logger: pino({ level: 'silent' }),
   };
   const parts = { context, shell: { reconnect: async () => ({ entryId: runs }) } };
-  const judged = judgeTaken({ ...ENTRY, retry } as never, parts as never);
+  const judged = Promise.resolve(judgeTaken({ ...ENTRY, retry } as never, parts as never));
   return judged.then((judgement) => ({
     judgement,
     reports: refuse.mock.calls.map(([, problem]: unknown[]) => problem),

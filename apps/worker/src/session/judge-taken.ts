@@ -13,9 +13,13 @@ export type Judgement = 'never-began' | 'runs-here' | 'lost' | 'replayed';
  * it is followed if the keeper still has it, and is lost otherwise, unless its submitter allowed another run. When Redis cannot have fallen
  * back, and signatures are asked for, somebody has put the entry there again: its id may be used once.
  */
-export async function judgeTaken(entry: Entry, { context, shell }: SessionParts): Promise<Judgement> {
-  const { journal, owner, logger, sealer, redisLosses } = context;
-  if (!journal.knows(toBegunId(entry, owner.keys))) return 'never-began';
+export function judgeTaken(entry: Entry, parts: SessionParts): Judgement | Promise<Judgement> {
+  const { journal, owner } = parts.context;
+  return journal.knows(toBegunId(entry, owner.keys)) ? judgeBegun(entry, parts) : 'never-began';
+}
+
+async function judgeBegun(entry: Entry, { context, shell }: SessionParts): Promise<Judgement> {
+  const { owner, logger, sealer, redisLosses } = context;
   logger.warn({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.begun-before');
   if (sealer.verifies && !redisLosses.mayHaveHappened()) {
     refuseReplay(entry, context);

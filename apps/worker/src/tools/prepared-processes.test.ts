@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { PreparedProcesses } from './prepared-processes.ts';
 import type { ToolProcessEnd } from './tool-process.ts';
@@ -16,7 +16,7 @@ afterEach(() => processes.close());
 function create(slots: number): PreparedProcesses {
   processes = new PreparedProcesses({
     ...{ slots, env: { PATH: process.env.PATH ?? '' }, mark: 'test:prepared:' },
-    ...{ preload: [], logger: pino({ level: 'silent' }) },
+    ...{ preload: [], onDeath() {} },
   });
   processes.prepare(limits);
   return processes;
@@ -35,22 +35,31 @@ function call(exported: string, args: unknown, of = limits): Promise<ToolProcess
 const output = (end: ToolProcessEnd) => (end.type === 'reported' ? JSON.parse(end.body.toString()) : end);
 const isGone = (pid: number | undefined) => () => !existsSync(`/proc/${pid}`);
 
-test('PREPARED-1, PREPARED-3: each call has another process, and there are never more than slots', async () => {
+test('PREPARED-1, PREPARED-3: each call has another process, and one waits for each slot', async () => {
   create(1);
   const [first] = processes.pids;
   processes.prepare(limits);
   expect(processes.pids).toEqual([first]);
   const calling = call('environment', {});
-  processes.prepare(limits);
-  expect(processes.pids).toEqual([]);
+  const [second] = processes.pids;
+  expect(processes.pids).toEqual([expect.any(Number)]);
+  expect(second).not.toBe(first);
   const environment = output(await calling);
   expect(environment).toEqual({
     PATH: process.env.PATH,
     SHELLFLEET_TOOL_CALL: expect.stringMatching(/^test:prepared:[0-9a-f-]{36}$/),
   });
-  expect(processes.pids).toEqual([expect.any(Number)]);
-  expect(processes.pids).not.toEqual([first]);
+  expect(processes.pids).toEqual([second]);
   expect(output(await call('environment', {}))).not.toEqual(environment);
+  expect(processes.pids).toEqual([expect.any(Number)]);
+  expect(processes.pids).not.toEqual([second]);
+});
+
+test('PREPARED-3: no more wait than there are processors', async () => {
+  const most = availableParallelism();
+  create(most + 1);
+  for (let started = 0; started < most + 1; started += 1) processes.prepare(limits);
+  expect(processes.pids).toHaveLength(most);
 });
 
 test('PREPARED-4: a process that is killed while it waits costs no call', async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Logger } from 'pino';
+import { availableParallelism } from 'node:os';
 import { type StartedProcess, signalGroup, startProcess } from './start-process.ts';
 import { runToolProcess, type ToolProcessEnd, type ToolProcessOptions } from './tool-process.ts';
 
@@ -7,8 +7,8 @@ import { runToolProcess, type ToolProcessEnd, type ToolProcessOptions } from './
 //
 // PREPARED-1. A process has one call. It ends with that call and is never used again.
 // PREPARED-2. No code of a tool's module runs in it before it has a call. It has loaded Node, our own code and zod.
-// PREPARED-3. There are at most as many processes as slots, those that wait and those that run a call together. The memory of the host is
-//             therefore bounded by what the slots may use anyway.
+// PREPARED-3. At most one process waits for each slot, and no more than there are processors, which could not start them faster. Slots run calls
+//             beside that, so the memory of those that wait comes in addition to the calls'.
 // PREPARED-4. A process that ends while it waits costs no call: the call gets a new one.
 
 /** What is fixed when a process starts. Only a call with the same limits can use it. */
@@ -23,7 +23,14 @@ export interface PreparedOptions {
   /** The beginning of the mark of every process. */
   mark: string;
   preload: readonly string[];
-  logger: Logger;
+  /** Is called when a process has died while it waited. */
+  onDeath(death: PreparedDeath): void;
+}
+
+export interface PreparedDeath {
+  pid: number | undefined;
+  exitCode: number | null;
+  signal: string | null;
 }
 
 /** All but one end when they were not used for so long. */
@@ -38,8 +45,8 @@ interface Waiting extends ProcessLimits {
 
 export class PreparedProcesses {
   readonly #options: PreparedOptions;
+  readonly #most: number;
   #waiting: Waiting[] = [];
-  #running = 0;
   /** How many have died in a row while they waited. */
   #deaths = 0;
   #retry: NodeJS.Timeout | undefined;
@@ -47,6 +54,7 @@ export class PreparedProcesses {
 
   constructor(options: PreparedOptions) {
     this.#options = options;
+    this.#most = Math.min(options.slots, availableParallelism());
   }
 
   /** Ids of the processes that wait. */
@@ -57,35 +65,44 @@ export class PreparedProcesses {
   /** Starts a process for a later call, if there is room. */
   prepare(limits: ProcessLimits): void {
     const isPausing = this.#retry !== undefined;
-    if (this.#isClosed || isPausing || this.#waiting.length + this.#running >= this.#options.slots) return;
+    if (this.#isClosed || isPausing || this.#waiting.length >= this.#most) return;
     const waiting: Waiting = { ...limits, started: this.#start(limits), idle: this.#endWhenIdle(() => waiting) };
     this.#waiting.push(waiting);
     void waiting.started.exited.then((end) => {
       if (!this.#remove(waiting)) return;
-      this.#options.logger.warn({ ...end, pid: waiting.started.child.pid }, 'tools.prepared-died');
+      this.#options.onDeath({ ...end, pid: waiting.started.child.pid });
       this.#prepareLater(limits);
     });
   }
 
-  /** Runs one call in a process that waits, or in a new one. */
+  /** Runs one call in a process that waits, or in a new one. The next one starts meanwhile, and another after the call: calls come faster than processes start. */
   async run(limits: ProcessLimits, options: ToolProcessOptions): Promise<ToolProcessEnd> {
-    this.#running += 1;
-    try {
-      const ready = this.#take(limits);
-      if (ready !== undefined) {
-        const end = await runToolProcess(ready, options);
-        // PREPARED-4.
-        if (end.type !== 'died' || end.begun) {
-          this.#deaths = 0;
-          return end;
-        }
-      }
-      while (this.#waiting.length > 0 && this.#waiting.length + this.#running > this.#options.slots) this.#end();
-      return await runToolProcess(this.#start(limits), options);
-    } finally {
-      this.#running -= 1;
-      this.prepare(limits);
+    const end = await this.#runOnce(limits, options);
+    this.prepare(limits);
+    return end;
+  }
+
+  async #runOnce(limits: ProcessLimits, options: ToolProcessOptions): Promise<ToolProcessEnd> {
+    const ready = this.#take(limits);
+    if (ready === undefined) {
+      // Those that wait have other limits.
+      if (this.#waiting.length >= this.#most) this.#end();
+      return this.#runNew(limits, options);
     }
+    // The call has its request before the next process is started.
+    const ending = runToolProcess(ready, options);
+    this.prepare(limits);
+    const end = await ending;
+    // PREPARED-4.
+    if (end.type === 'died' && !end.begun) return this.#runNew(limits, options);
+    this.#deaths = 0;
+    return end;
+  }
+
+  async #runNew(limits: ProcessLimits, options: ToolProcessOptions): Promise<ToolProcessEnd> {
+    const ending = runToolProcess(this.#start(limits), options);
+    this.prepare(limits);
+    return ending;
   }
 
   /** Ends the processes that wait. The next call starts a new one. */

@@ -30,8 +30,8 @@ import type { Journal } from '../journal/journal.ts';
 import type { RedisLosses } from '../journal/redis-losses.ts';
 import type { FoundToolJob } from '../queue/tool-jobs.ts';
 import type { Tool } from './load-tools.ts';
-import type { PreparedProcesses } from './prepared-processes.ts';
 import { redactJsonText } from './redact-json.ts';
+import type { ToolLauncher } from './tool-launcher.ts';
 import type { ToolProcessEnd } from './tool-process.ts';
 
 export interface CallDeps {
@@ -45,7 +45,7 @@ export interface CallDeps {
   redisLosses: RedisLosses;
   audit: Audit;
   logger: Logger;
-  processes: PreparedProcesses;
+  processes: ToolLauncher;
   redact(text: string): string;
   /** Why no tool may be called; undefined when they may. */
   refusal(): string | undefined;

@@ -11,7 +11,7 @@ const REST_MS = 1_000;
 const TAIL_BYTES = 4_096;
 
 const main = fileURLToPath(new URL(`./child/main.${runsFromSource ? 'ts' : 'js'}`, import.meta.url));
-const nodeArguments = [...(runsFromSource ? ['--conditions=@shellfleet/source'] : []), '--no-warnings'];
+export const nodeArguments = [...(runsFromSource ? ['--conditions=@shellfleet/source'] : []), '--no-warnings'];
 
 /** What is fixed when a process starts. */
 export interface ProcessOptions {

@@ -14,22 +14,27 @@ const PAUSE_MS = 400;
 
 const logger = pino({ level: 'silent' });
 const module = fileURLToPath(new URL('../../../../tests/fixtures/tools/everyday.ts', import.meta.url));
+const onDeath = () => {};
 const env = { PATH: process.env.PATH ?? '' };
 const tool = (await loadTools([module], env, 'bench:', logger)).find(({ name }) => name === 'add') as Tool;
 const { preload } = tool;
 
 await measure('a new process', async () => {
-  const processes = new PreparedProcesses({ slots: 0, env, preload: [], mark: 'bench:', logger });
+  const processes = new PreparedProcesses({ slots: 0, env, preload: [], mark: 'bench:', onDeath });
   return call(processes);
 });
-const processes = new PreparedProcesses({ slots: 1, env, preload, mark: 'bench:', logger });
+const processes = new PreparedProcesses({ slots: 1, env, preload, mark: 'bench:', onDeath });
 processes.prepare(tool);
 await measure('a prepared process, after a pause', async () => {
   await delay(PAUSE_MS);
   return call(processes);
 });
-await measure('one after another', () => call(processes));
+await measure('one after another, 1 slot', () => call(processes));
 processes.close();
+const both = new PreparedProcesses({ slots: 2, env, preload, mark: 'bench:', onDeath });
+both.prepare(tool);
+await measure('one after another, 2 slots', () => call(both));
+both.close();
 
 async function call(from: PreparedProcesses): Promise<number> {
   const startedAt = performance.now();

@@ -10,10 +10,10 @@ import type { RedisLosses } from '../journal/redis-losses.ts';
 import { createToolJobs, type FoundToolJob } from '../queue/tool-jobs.ts';
 import type { Tool } from './load-tools.ts';
 import { offerTools } from './offer-tools.ts';
-import { PreparedProcesses } from './prepared-processes.ts';
 import { createTokenRedactor } from './redact-tokens.ts';
 import { parseToolJob, runCall, type StopReason } from './run-call.ts';
 import { endStrays } from './stray-processes.ts';
+import { ToolLauncher } from './tool-launcher.ts';
 
 // Runs the tool calls of this host.
 //
@@ -71,7 +71,7 @@ export async function createToolHost(deps: ToolHostDeps): Promise<ToolHost> {
   const redact = createTokenRedactor();
   const running = new Map<string, { stop: AbortController; done: Promise<void>; tenant: string; name: string }>();
   const preload = [...new Set(tools.flatMap((tool) => tool.preload))];
-  const processes = new PreparedProcesses({ slots, env: deps.env, mark, preload, logger });
+  const processes = new ToolLauncher({ slots, env: deps.env, mark, preload, logger });
   const wakeUps = new Notifier();
   const stopping = new AbortController();
   const abandoned = new AbortController();

@@ -1,6 +1,6 @@
 import { newSessionJob, type SessionJobs } from '@shellfleet/admission';
 import type { SessionState } from '@shellfleet/mailbox';
-import { fleetKeys, sessionKeys } from '@shellfleet/protocol';
+import { fleetKeys, LIMITS, sessionKeys } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { FoundSession } from './read-due.ts';
@@ -81,6 +81,22 @@ test('a live owner is not reported; whether its job is still there is looked up 
   expect(calls.sweep).toHaveBeenCalledTimes(1);
   expect(jobs.has).toHaveBeenCalledTimes(1);
   jobs.has.mockResolvedValue(false);
+});
+
+test('a session is swept every 5 s while entries run, once more when it is idle, and then every minute', async () => {
+  const sweptAfter = async (state: Partial<SessionState>, ms: number) => {
+    const seen = memory.seen.get(keys.member);
+    if (seen !== undefined) seen.sweptAt -= ms;
+    calls.sweep.mockClear();
+    memory.streamBytes = LIMITS.sessionStreamBytes;
+    await run({ host: 'h1', fence: 5, ...state }, 'alive');
+    return calls.sweep.mock.calls.length;
+  };
+  const works = { running: 'e1' };
+  expect(await sweptAfter(works, 0)).toBe(1);
+  expect([await sweptAfter(works, 4_000), await sweptAfter(works, 2_000)]).toEqual([0, 1]);
+  expect([await sweptAfter(idle, 4_000), await sweptAfter(idle, 2_000)]).toEqual([0, 1]);
+  expect([await sweptAfter(idle, 6_000), await sweptAfter(idle, 55_000)]).toEqual([0, 1]);
 });
 
 test('entries that a sweep ended are reported to their producers (UPKEEP-3)', async () => {

@@ -15,7 +15,7 @@ import type { FoundSession } from './read-due.ts';
 import { endIfKeyUnknown } from './unknown-key.ts';
 import type { SeenSession, UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
 
-/** How often a session is swept while entries run or wait in it or Redis is too full, and while it is idle. */
+/** How often a session is swept while entries run or wait in it or Redis is too full (and once after that), and while it is idle. */
 const SWEEP_ACTIVE_MS = 5_000;
 const SWEEP_IDLE_MS = 60_000;
 
@@ -41,11 +41,11 @@ export async function reconcile(
   const isQuiet = !isActive && !hostAlive && now - (seen?.since ?? now) >= deps.quietMs;
   if (seen !== undefined && (await releaseLoose(keys, state, seen, deps))) return;
   const isTooFull = memory.streamBytes < LIMITS.sessionStreamBytes;
-  const interval = isActive || isTooFull ? SWEEP_ACTIVE_MS : SWEEP_IDLE_MS;
+  const interval = isActive || isTooFull || seen?.sweptActive === true ? SWEEP_ACTIVE_MS : SWEEP_IDLE_MS;
   const due = isQuiet || now - (seen?.sweptAt ?? Number.NEGATIVE_INFINITY) >= interval;
   const limits = { streamBytes: memory.streamBytes, ownerGone: owner === 'gone' };
   const swept = due ? await sweepAndNotify(keys, deps, limits) : undefined;
-  if (due && seen !== undefined) seen.sweptAt = now;
+  if (due && seen !== undefined) Object.assign(seen, { sweptAt: now, sweptActive: isActive });
   if (state.hasWork && (due || !hostAlive)) await ensureJob(keys, state, seen, deps);
   // A life that has just ended leaves the index in the next round.
   if (isQuiet && swept?.life === 'open') await postponeIdle(session, state, nowMs, deps);

@@ -39,6 +39,8 @@ export interface SeenSession {
   /** when this process first saw this score */
   since: number;
   sweptAt: number;
+  /** An entry ran or waited in it at that time. */
+  sweptActive?: boolean;
   /** when this process first found no live host with its seal key; absent while there is one */
   keyUnknownSince?: number;
   /** its held head, which asked nothing in the last round */

@@ -51,7 +51,7 @@ export class Connection {
     const id = nextId();
     const connected = await connectRedis(redisUrl, 'producer', `shellfleet-producer-${id}`);
     const { redis, history, duplicate, clockProblem } = connected;
-    if (clockProblem !== undefined) warn(clockProblem);
+    void clockProblem.then((problem) => problem !== undefined && warn(problem));
     return new Connection(id, nextId, redis, history, duplicate);
   }
 

@@ -1,4 +1,11 @@
-import { isCluster, mastersOf, parseInfo, type RedisHistory, toQueueError } from '@shellfleet/mailbox';
+import {
+  infoOfNewConnection,
+  isCluster,
+  mastersOf,
+  parseInfo,
+  type RedisHistory,
+  toQueueError,
+} from '@shellfleet/mailbox';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
@@ -18,7 +25,7 @@ export class DurabilityOfRedis {
 
   static async open(redis: Redis, history: Pick<RedisHistory, 'changes'>): Promise<DurabilityOfRedis> {
     const { changes } = history;
-    return new DurabilityOfRedis(redis, history, await detectDurability(redis), changes);
+    return new DurabilityOfRedis(redis, history, await detectDurability(redis, infoOfNewConnection), changes);
   }
 
   private constructor(redis: Redis, history: Pick<RedisHistory, 'changes'>, mode: Durability, readAt: number) {
@@ -63,17 +70,20 @@ export class DurabilityOfRedis {
  * Of a Cluster only `always` counts, on every node: WAITAOF names no key, so it could reach another node than the write. A node that does not
  * answer promises nothing.
  */
-async function detectDurability(redis: Redis): Promise<Durability> {
-  if (!isCluster(redis)) return detectOfNode(redis);
-  const all = await Promise.all(mastersOf(redis).map((node) => detectOfNode(node).catch(() => 'none')));
+async function detectDurability(redis: Redis, ask = askInfo): Promise<Durability> {
+  if (!isCluster(redis)) return detectOfNode(redis, ask);
+  const all = await Promise.all(mastersOf(redis).map((node) => detectOfNode(node, ask).catch(() => 'none')));
   return all.every((one) => one === 'always') ? 'always' : 'none';
 }
 
-async function detectOfNode(redis: Redis): Promise<Durability> {
-  const info = await redis.info().catch((error: unknown) => {
+async function askInfo(node: Redis): Promise<Map<string, string>> {
+  return parseInfo(await node.info());
+}
+
+async function detectOfNode(redis: Redis, ask: typeof askInfo): Promise<Durability> {
+  const fields = await ask(redis).catch((error: unknown) => {
     throw toQueueError(error);
   });
-  const fields = parseInfo(info);
   if (fields.get('aof_enabled') !== '1') return 'none';
   // A managed Redis may reject CONFIG but support WAITAOF.
   const [, appendfsync] = await (redis.config('GET', 'appendfsync') as Promise<string[]>).catch(() => []);

@@ -1,5 +1,5 @@
 -- sweep: end waiting entries whose start deadline has passed, finish a close that was interrupted, end a life that nobody used for the
--- retention, and trim the stream by age and by bytes.
+-- retention, trim the stream by age and by bytes, and give back the memory that Redis reserves for the next events of an idle session.
 -- ARGV 3 retention ms · 4 most bytes of the stream · 5 result JSON of an entry that was not started in time
 --      6 result JSON of an entry of a life that ended · 7 the most entries that one call checks
 --      8 channel prefix of hosts' wake-ups · 9 wake-up · 10 '1' when its owner, if it has one, will not come back
@@ -107,26 +107,38 @@ local function drop_finished(excess)
   return dropped
 end
 
+local function stream_bytes() return redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0 end
+
+-- Redis allocates 4 KiB for the events that come next, which is most of what a session costs that has run few commands. A copy has no more
+-- than the events need. A longer stream is not copied: it would take longer, and the reserve is a smaller part of it.
+local function drop_reserve(size)
+  if size < 4096 or size > 16384 then return end
+  local copy = stream .. ':copy'
+  redis.call('COPY', stream, copy, 'REPLACE')
+  redis.call('RENAME', copy, stream)
+end
+
 local trimmed = 0
 if life then
   trimmed = trim_by_age()
   local limit = tonumber(ARGV[4])
-  local size = redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0
+  local size = stream_bytes()
   if size > limit then
     local excess = math.ceil(redis.call('XLEN', stream) * (size - limit) / size)
     -- Too many to be checked one by one: most of the excess is trimmed at once.
     if excess > 2 * most then
       trimmed = trimmed + redis.call('XTRIM', stream, 'MINID', '~', oldest, 'LIMIT', excess - 2 * most)
-      size = redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0
+      size = stream_bytes()
     end
     -- The memory of an entry is known only after its deletion, so this approaches the limit in steps.
     for _ = 1, 5 do
       if size <= limit then break end
       trimmed = trimmed + drop_finished(math.max((size - limit) * 0.7, 1))
-      size = redis.call('MEMORY', 'USAGE', stream, 'SAMPLES', 0) or 0
+      size = stream_bytes()
     end
     if from == '-' then redis.call('HDEL', state, 'bytesFrom') else redis.call('HSET', state, 'bytesFrom', from) end
   end
+  if not first then drop_reserve(size) end
 end
 publish_newest()
 return {trimmed, redis.call('LLEN', queue), host or '', ended, (running or life == 'closing' or runnable(held)) and 1 or 0, life or ''}

@@ -39,7 +39,7 @@ export interface SweepLimits {
 
 /**
  * Ends waiting entries whose start deadline has passed, ends a life that nobody used for the retention, and trims the stream. Trimming by age keeps entries that ended within the
- * retention. Trimming by bytes keeps unfinished entries.
+ * retention. Trimming by bytes keeps unfinished entries. The stream of an idle session is reduced to the memory that its events need.
  */
 export async function sweep(
   redis: Redis,

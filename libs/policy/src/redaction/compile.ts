@@ -6,6 +6,7 @@ import { compilePattern, type Pattern } from './patterns/program.ts';
 import { TimeBudget } from './patterns/time-budget.ts';
 import { type RedactionBlock, type Redactor, StreamRedactor } from './redactor.ts';
 import { knownSecrets, type RedactionWarning } from './secrets/known-secrets.ts';
+import { shareTable } from './shared-tables.ts';
 import type { Rule, Source } from './source.ts';
 import { PairTable } from './spots.ts';
 import { TOKEN_TYPES, tokens } from './tokens/tokens.ts';
@@ -46,14 +47,14 @@ export function compileRedaction(options: RedactionOptions): Redaction {
 
   let table: PairTable | undefined;
   const pairs = (): PairTable => {
-    table ??= pairsOf(shared);
+    table ??= shareTable(pairsOf(shared));
     return table;
   };
 
   const createRedactor = (before?: Uint8Array): Redactor => {
     const budget = new TimeBudget(options.now);
     const custom = rules.patterns.map(({ rule, pattern }) => customPattern(rule, pattern, budget));
-    const sources = [...shared, ...custom];
+    const sources = custom.length === 0 ? shared : [...shared, ...custom];
     return new StreamRedactor({ sources, pairs, budget, hashKey: options.hashKey, before });
   };
   return {

@@ -51,6 +51,7 @@ export interface RedactorOptions {
 
 const NEWLINE = 0x0a;
 const NOTHING = Buffer.alloc(0);
+const NO_COUNTS: Readonly<Record<string, number>> = Object.freeze({});
 /** Up to this many held bytes are searched again at every push. More are searched again only when they have grown by 1/16. */
 const CHEAP_TO_REPEAT_BYTES = 4096;
 const NARROW_WINDOW_BYTES = 1;
@@ -92,7 +93,7 @@ export class StreamRedactor implements Redactor {
   }
 
   get counts(): Readonly<Record<string, number>> {
-    return Object.fromEntries(this.#counts);
+    return this.#counts.size === 0 ? NO_COUNTS : Object.fromEntries(this.#counts);
   }
 
   get blocked(): RedactionBlock | undefined {
@@ -292,7 +293,8 @@ function isMasked({ rule }: Finding): boolean {
   return rule.strategy === 'mask';
 }
 
-/** Of its own memory and of an even length, so that it can be read two bytes at a time. */
+/** At an even place and of an even length, so that it can be read two bytes at a time. Small ones are parts of Node's pool. */
 function evenBuffer(bytes: number): Buffer {
-  return Buffer.allocUnsafeSlow(bytes + (bytes & 1));
+  const buffer = Buffer.allocUnsafe(bytes + (bytes & 1));
+  return buffer.byteOffset % 2 === 0 ? buffer : Buffer.allocUnsafeSlow(buffer.length);
 }

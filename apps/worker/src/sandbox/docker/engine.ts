@@ -1,14 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { abortable } from '@shellfleet/concurrency';
 import { ShellfleetError } from '@shellfleet/protocol';
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
 import type { Logger } from 'pino';
 import { isEngineAnswer } from './docker-errors.ts';
+import { loadDockerode } from './load-dockerode.ts';
 
 // The Docker engine behind deadlines and a circuit breaker.
 //
 // ENGINE-1. Every call ends: with the engine's answer, or when its deadline has passed.
 // ENGINE-2. After several calls in a row without an answer, calls fail at once, until a probe is answered.
+
+const Dockerode = loadDockerode();
 
 const CALL_TIMEOUT_MS = 30_000;
 const FAILURES_TO_OPEN = 4;
@@ -31,7 +34,7 @@ export class Engine {
   #probing: Promise<void> | undefined;
 
   constructor(socketPath: string, logger?: Logger, times: EngineTimes = {}) {
-    this.docker = new Docker({ socketPath });
+    this.docker = new Dockerode({ socketPath });
     this.#logger = logger;
     const { callTimeoutMs = CALL_TIMEOUT_MS, failuresToOpen = FAILURES_TO_OPEN } = times;
     this.#times = { callTimeoutMs, failuresToOpen, probeIntervalMs: times.probeIntervalMs ?? PROBE_INTERVAL_MS };

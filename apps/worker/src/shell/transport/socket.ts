@@ -30,20 +30,21 @@ export async function listenForKeeper(options: { path: string; token: string }):
     );
   }
   await rm(path, { force: true });
-  const listener = new UnixListener(Buffer.from(token));
+  // A Buffer would be a part of Node's pool, and keep 64 KiB of it as long as the session lives.
+  const listener = new UnixListener(new TextEncoder().encode(token));
   await listener.listen(path);
   await chmod(path, 0o666);
   return listener;
 }
 
 class UnixListener implements KeeperListener {
-  readonly #token: Buffer;
+  readonly #token: Uint8Array;
   readonly #server: Server;
   readonly #withoutHello = new Set<Socket>();
   #arrived: SocketTransport | undefined;
   #waiting: ((transport: SocketTransport) => void) | undefined;
 
-  constructor(token: Buffer) {
+  constructor(token: Uint8Array) {
     this.#token = token;
     this.#server = createServer((socket) => this.#receive(socket));
   }

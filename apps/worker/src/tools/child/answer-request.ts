@@ -1,13 +1,12 @@
-import { closeSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { REDACTED_BY_WORKER_BYTES, redactJsonText } from '../redact-json.ts';
 import { callTool } from './call-tool.ts';
 import { describeThrown } from './describe-thrown.ts';
-import { readDataBytes } from './read-data-bytes.ts';
 import { readInput } from './read-input.ts';
 import { BEGUN, type ChildReport, REPORT_DESCRIPTOR } from './request.ts';
 
-const dataBytes = readDataBytes();
+const { closeSync, writeSync } = process.getBuiltinModule('node:fs');
+const { dirname } = process.getBuiltinModule('node:path');
+
 const abort = new AbortController();
 let reported = false;
 
@@ -19,13 +18,15 @@ process.on('beforeExit', () =>
   report(failed('died', 'subprocess exited without producing a result: its promise never settles')),
 );
 
-const { request, args: argsText } = await readInput(process.stdin);
+const { request, args: argsText } = await readInput();
 // Until here nothing of a tool has run: a process that ends without this byte has done nothing of its call.
 writeSync(REPORT_DESCRIPTOR, BEGUN);
 process.chdir(dirname(request.module));
 
 if (request.type === 'describe') {
   // Loads modules that a call does not need.
+  const { readDataBytes } = await import('./read-data-bytes.ts');
+  const dataBytes = readDataBytes();
   const { watchZod } = await import('./watch-zod.ts');
   const { describeModule } = await import('./describe-module.ts');
   const found = watchZod();

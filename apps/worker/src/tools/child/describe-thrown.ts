@@ -1,5 +1,3 @@
-import { inspect } from 'node:util';
-
 const LONGEST = 4_096;
 
 /** `<Type>: <message>` of a thrown value of any type. */
@@ -15,5 +13,6 @@ function describe(thrown: unknown): string {
   if (thrown instanceof Error) return `${thrown.name || 'Error'}: ${thrown.message}`;
   if (thrown === null || thrown === undefined) return String(thrown);
   if (typeof thrown !== 'object') return `${typeof thrown}: ${String(thrown)}`;
+  const { inspect } = process.getBuiltinModule('node:util');
   return `${thrown.constructor?.name ?? 'Object'}: ${inspect(thrown, { depth: 1, breakLength: Number.POSITIVE_INFINITY })}`;
 }

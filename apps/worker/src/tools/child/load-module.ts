@@ -1,5 +1,6 @@
-import { pathToFileURL } from 'node:url';
 import type { ToolDefinition } from '@shellfleet/protocol';
+
+const { pathToFileURL } = process.getBuiltinModule('node:url');
 
 /** The exports of a module that are tools, by name. */
 export async function loadModule(path: string): Promise<Map<string, ToolDefinition>> {

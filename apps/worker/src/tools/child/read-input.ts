@@ -1,27 +1,38 @@
-import type { Readable } from 'node:stream';
+import { preloadZod } from './preload-zod.ts';
 import type { ChildRequest } from './request.ts';
+
+const { readSync } = process.getBuiltinModule('node:fs');
+
+const STDIN = 0;
+const READ_BYTES = 65_536;
+const NEWLINE = 0x0a;
 
 /**
  * Reads what the worker sends: a line with the modules to load ahead, at once; when a call is known, a line with its request, and its
- * arguments. The first line may come long before the rest.
+ * arguments. It blocks, because the process has nothing else to do until then, and `process.stdin` would load Node's network code.
  */
-export async function readInput(stream: Readable): Promise<{ request: ChildRequest; args: string }> {
-  stream.setEncoding('utf8');
-  let input = '';
-  let loading: Promise<unknown> | undefined;
-  for await (const chunk of stream) {
-    input += chunk;
-    const end = loading === undefined ? input.indexOf('\n') : -1;
-    if (end < 0) continue;
-    loading = loadAhead(JSON.parse(input.slice(0, end)) as string[]);
-    input = input.slice(end + 1);
+export async function readInput(): Promise<{ request: ChildRequest; args: string }> {
+  let input: Buffer = Buffer.alloc(0);
+  while (!input.includes(NEWLINE)) {
+    const more = read();
+    if (more.length === 0) break;
+    input = Buffer.concat([input, more]);
   }
-  await loading;
-  const end = input.indexOf('\n');
-  return { request: JSON.parse(input.slice(0, end)) as ChildRequest, args: input.slice(end + 1) };
+  const [preload, rest] = splitLine(input);
+  await preloadZod(JSON.parse(preload) as string[]);
+  const chunks = [rest];
+  for (let more = read(); more.length > 0; more = read()) chunks.push(more);
+  const [request, args] = splitLine(Buffer.concat(chunks));
+  return { request: JSON.parse(request) as ChildRequest, args: args.toString('utf8') };
 }
 
-/** A module that does not load here fails again where the tool imports it. */
-async function loadAhead(urls: readonly string[]): Promise<unknown> {
-  return Promise.allSettled(urls.map((url) => import(url)));
+/** Empty at the end of the input. */
+function read(): Buffer {
+  const buffer = Buffer.allocUnsafe(READ_BYTES);
+  return buffer.subarray(0, readSync(STDIN, buffer));
+}
+
+function splitLine(input: Buffer): [string, Buffer] {
+  const end = input.indexOf(NEWLINE);
+  return [input.toString('utf8', 0, end), input.subarray(end + 1)];
 }

@@ -1,0 +1,122 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
+import { compileCache, runsFromSource } from './compile-cache.ts';
+import type { FromLauncher, ToLauncher } from './launcher/messages.ts';
+import type { PreparedOptions, ProcessLimits } from './prepared-processes.ts';
+import { nodeArguments } from './start-process.ts';
+import { endStrays } from './stray-processes.ts';
+import type { ToolProcessEnd, ToolProcessOptions } from './tool-process.ts';
+
+// Runs tool calls in processes that a process of its own starts, the launcher.
+//
+// TOOL-LAUNCHER-1. The launcher and all processes that it started end with the worker.
+// TOOL-LAUNCHER-2. When a launcher dies, its calls fail, everything that they left is ended, and the next call starts another launcher.
+
+export interface ToolLauncherOptions extends Omit<PreparedOptions, 'onDeath'> {
+  logger: Logger;
+}
+
+interface Running {
+  resolve(end: ToolProcessEnd): void;
+  reject(error: Error): void;
+}
+
+const main = fileURLToPath(new URL(`./launcher/main.${runsFromSource ? 'ts' : 'js'}`, import.meta.url));
+
+export class ToolLauncher {
+  readonly #options: ToolLauncherOptions;
+  readonly #running = new Map<number, Running>();
+  #launcher: ChildProcess | undefined;
+  #cleared: Promise<unknown> = Promise.resolve();
+  #lastId = 0;
+  #isClosed = false;
+
+  constructor(options: ToolLauncherOptions) {
+    this.#options = options;
+  }
+
+  /** Id of the launcher. */
+  get pid(): number | undefined {
+    return this.#launcher?.pid;
+  }
+
+  /** Starts a process for a later call, if there is room. */
+  prepare(limits: ProcessLimits): void {
+    this.#send({ type: 'prepare', limits });
+  }
+
+  /** Runs one call. Rejects when the launcher dies. */
+  async run(limits: ProcessLimits, { signal, ...call }: ToolProcessOptions): Promise<ToolProcessEnd> {
+    await this.#cleared;
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const ended = new Promise<ToolProcessEnd>((resolve, reject) => this.#running.set(id, { resolve, reject }));
+    this.#send({ type: 'run', id, limits, call });
+    const stop = () => this.#send({ type: 'stop', id });
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      return await ended;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      this.#running.delete(id);
+      this.#endWhenUnused();
+    }
+  }
+
+  /** Ends the processes that wait. The next call starts a new one. */
+  clear(): void {
+    if (this.#launcher !== undefined) this.#send({ type: 'clear' });
+  }
+
+  /** Starts no process for a later call. The launcher ends with the last call. */
+  close(): void {
+    this.#isClosed = true;
+    if (this.#launcher !== undefined) this.#send({ type: 'close' });
+    this.#endWhenUnused();
+  }
+
+  #send(message: ToLauncher): void {
+    this.#launcher ??= this.#start();
+    // A launcher that has died is noticed by its exit.
+    this.#launcher.send(message, () => {});
+  }
+
+  #start(): ChildProcess {
+    const { logger, ...options } = this.#options;
+    const launcher = fork(main, [], {
+      cwd: '/',
+      execArgv: nodeArguments,
+      // No variable of the worker's own, as in the processes of calls.
+      env: { ...options.env, NODE_COMPILE_CACHE: compileCache },
+      serialization: 'advanced',
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    launcher.on('message', (message: FromLauncher) => {
+      if (message.type === 'ended') this.#running.get(message.id)?.resolve(message.end);
+      else logger.warn(message.death, 'tools.prepared-died');
+    });
+    let isGone = false;
+    const gone = (cause?: unknown) => {
+      if (isGone) return;
+      isGone = true;
+      // Closed.
+      if (this.#launcher !== launcher) return;
+      this.#launcher = undefined;
+      this.#cleared = endStrays(options.mark);
+      const error = new Error('The process that starts the processes of tool calls has died.', { cause });
+      for (const { reject } of this.#running.values()) reject(error);
+    };
+    launcher.once('error', gone);
+    launcher.once('exit', () => gone());
+    launcher.send({ type: 'configure', options } satisfies ToLauncher, () => {});
+    return launcher;
+  }
+
+  #endWhenUnused(): void {
+    if (!this.#isClosed || this.#running.size > 0) return;
+    if (this.#launcher?.connected) this.#launcher.disconnect();
+    this.#launcher = undefined;
+  }
+}

@@ -1,0 +1,26 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { checkoutRoot } from '@shellfleet/setup';
+
+const run = promisify(execFile);
+
+let compiled: Promise<string> | undefined;
+
+/**
+ * Compiles the worker, as it is published, and returns its program. Run from its source, it would hold Node's TypeScript compiler, which is a
+ * sixth of its memory.
+ */
+export function compileWorker(): Promise<string> {
+  compiled ??= compile();
+  return compiled;
+}
+
+async function compile(): Promise<string> {
+  const inCheckout = (folder: string) => ({ cwd: join(checkoutRoot, folder) });
+  await run(join(checkoutRoot, 'node_modules/.bin/tsc'), ['-b', 'apps/worker'], inCheckout('.'));
+  const copy = ['../../scripts/copy-into-dist.ts', 'src', '**/*.lua', 'dist'];
+  await run(process.execPath, copy, inCheckout('libs/mailbox'));
+  await run(process.execPath, ['prebuild.ts'], inCheckout('libs/keeper'));
+  return join(checkoutRoot, 'apps/worker/dist/main.js');
+}
