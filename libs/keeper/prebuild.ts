@@ -30,6 +30,6 @@ async function prebuild(folder: string, candidates: readonly string[]): Promise<
   await rm(folder, { recursive: true, force: true });
   await rm(stamp, { force: true });
   await buildInto(folder, candidates);
-  await rm(join(folder, 'shell_script.h'));
+  await rm(join(folder, 'shell_script.h'), { force: true });
   await writeFile(stamp, hash);
 }
