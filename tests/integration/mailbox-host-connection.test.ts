@@ -13,7 +13,8 @@ const failed = (call: Promise<unknown>) =>
 
 test('a call that a host makes while Redis is away fails at once and is not sent later', async () => {
   await using own = await startOwnRedis();
-  const { redis } = await connectRedis(own.url, 'host', 'test');
+  const { redis, clockProblem } = await connectRedis(own.url, 'host', 'test');
+  await clockProblem; // nothing is under way
   const broken = once(redis, 'close');
   await own.kill();
   await broken;

@@ -27,16 +27,18 @@ let subscriber: Redis;
 let wakeUps: WakeUp[];
 
 beforeEach(async () => {
-  owner = await own(redis, keys);
+  owner = { ...(await own(redis, keys)), boot: 'boot-1' };
   subscriber = redis.duplicate();
   wakeUps = [];
   subscriber.on('message', (_channel, message: string) => wakeUps.push(parseWakeUp(message) as WakeUp));
   await subscriber.subscribe(hostKeys(keys.namespace, owner.host).wakeUps);
   await beat(ALIVE_MS);
+  await claim('boot-1');
 });
 afterEach(() => subscriber.disconnect());
 
 const beat = (leftMs: number) => redis.set(hostKeys(keys.namespace, owner.host).alive, '{}', 'PX', leftMs);
+const claim = (boot: string) => redis.set(hostKeys(keys.namespace, owner.host).boot, `machine-1 ${boot}`);
 
 /** One entry has run, and its host took the next: there was none. */
 async function rest(of: Owner = owner): Promise<void> {
@@ -103,6 +105,8 @@ describe('submit', () => {
     ['whose last heartbeat is older than a second', () => beat(ALIVE_MS - 1_500)],
     ['without a heartbeat', () => redis.del(hostKeys(keys.namespace, owner.host).alive)],
     ['that listens no more', () => subscriber.unsubscribe()],
+    ['whose process is another one by now', () => claim('boot-2')],
+    ['whose claim has run out', () => redis.del(hostKeys(keys.namespace, owner.host).boot)],
     ['that has withdrawn its rest', () => withdraw(owner)],
     ['that has adopted the session again', () => adopt(owner)],
     ['that has declared the session', () => declare(owner, DECLARED())],
@@ -117,8 +121,9 @@ describe('submit', () => {
 
   test('starts nothing for the next owner, which has not reported that it rests', async () => {
     await rest();
-    const next = await own(redis, keys, 'h2');
+    const next = { ...(await own(redis, keys, 'h2')), boot: 'boot-1' };
     await adopt(next);
+    await redis.set(hostKeys(keys.namespace, 'h2').boot, 'machine-1 boot-1');
     await redis.set(hostKeys(keys.namespace, 'h2').alive, '{}', 'PX', ALIVE_MS);
     await subscriber.subscribe(hostKeys(keys.namespace, 'h2').wakeUps);
     await submitOne();

@@ -128,7 +128,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   await refuseOtherRetention(redis, fleet, hostId, deps.retentionMs);
   await claimHostId(redis, namespace, claim);
 
-  const host = { redis, fleet, hostId, sealer, logger };
+  const host = { redis, fleet, hostId, boot: claim.boot, sealer, logger };
   const abilities = {
     policies: deps.policies,
     sealKeys: [...sealer.keyIds],
@@ -246,7 +246,6 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
   const { offered = [], slots: toolSlots = 1, env: toolEnv = {} } = deps.tools ?? {};
   const tools = await createToolHost({
     ...host,
-    boot: claim.boot,
     journal: deps.journal,
     ...{ redisLosses, audit },
     tools: offered,

@@ -86,7 +86,7 @@ export function open(
   const log = { append: async () => {}, async *restore() {} };
   const session = new HostedSession(job, {
     offers,
-    ...{ hostId: HOST, fleet: fleetKeys('ns'), sealer, sandboxes, lockMs: 60_000 },
+    ...{ hostId: HOST, boot: 'boot-1', fleet: fleetKeys('ns'), sealer, sandboxes, lockMs: 60_000 },
     // Restored output is read here: there is none.
     redis: { xrangeBuffer: async () => [] } as never,
     jobs: jobs as unknown as SessionJobs,

@@ -56,7 +56,10 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
       redis,
       history,
       persistent,
-      clockProblem: readClockAhead(redis).then((aheadMs) => describeClock(aheadMs, place)),
+      clockProblem: readClockAhead(redis).then(
+        (aheadMs) => describeClock(aheadMs, place),
+        () => undefined,
+      ),
       duplicate: connection,
       recoverFirst: (recover) => recoverFirst(redis, recover),
     };

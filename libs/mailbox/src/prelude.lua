@@ -145,10 +145,13 @@ local function start(id, fields, fence, host)
   return at
 end
 
--- Whether a host is subscribed to its wake-ups, and its last heartbeat is young enough. A user that may not ask relies on no host.
-local function is_listening(host, wake_ups, heartbeats, least_ms)
+-- Whether a process of a host still has the claim to its id and is subscribed to its wake-ups, and the last heartbeat is young enough. A user
+-- that may not ask relies on no host.
+local function is_listening(host, boot, wake_ups, heartbeats, least_ms)
   local left = redis.pcall('PTTL', heartbeats .. host .. ':alive')
   if type(left) ~= 'number' or left < least_ms then return false end
+  local claim = redis.pcall('GET', heartbeats .. host .. ':boot')
+  if type(claim) ~= 'string' or string.match(claim, '%S+$') ~= boot then return false end
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', wake_ups .. host)
   return not listeners.err and listeners[2] > 0
 end

@@ -7,7 +7,7 @@ import type { SessionDeps } from './session-parts.ts';
 export async function becomeOwner(
   job: SessionJob,
   keys: SessionKeys,
-  { redis, hostId, jobs, logger }: SessionDeps,
+  { redis, hostId, boot, jobs, logger }: SessionDeps,
   signal: AbortSignal,
 ): Promise<Owner | undefined> {
   const granted = await retryWhileRedisIsDown(() => jobs.grant(job), signal);
@@ -16,7 +16,7 @@ export async function becomeOwner(
     logger.warn({ holder: granted.holder }, 'lease.refused');
     return undefined;
   }
-  return { redis, keys, fence: granted.fence, host: hostId };
+  return { redis, keys, fence: granted.fence, host: hostId, boot };
 }
 
 /** Thrown while two queues hold a job of the session: the other one was left from an earlier life of its id, and goes when it is fetched. */

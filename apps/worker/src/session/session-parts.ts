@@ -44,6 +44,8 @@ export interface SessionDeps {
   redis: Redis;
   fleet: FleetKeys;
   hostId: string;
+  /** Names this process. */
+  boot: string;
   sealer: Sealer;
   jobs: SessionJobs;
   leases: Leases;

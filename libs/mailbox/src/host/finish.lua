@@ -48,7 +48,7 @@ end
 local next_entry, started, at = {0}, nil, nil
 if running then
   next_entry = running_entry(running)
-elseif ARGV[9] == '1' then
+elseif ARGV[9] ~= '' then
   next_entry, started, at = start_next(fence, host, life, held, ARGV[14])
 end
 local reported = ARGV[8]
@@ -56,8 +56,8 @@ if ends_now and started then
   redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'running', started, 'activeAt', at)
 elseif ends_now then
   -- MAILBOX-6: nothing waits where start_next could have taken any entry.
-  local rests = ARGV[9] == '1' and ARGV[14] == '' and life == 'open' and not held and next_entry[1] == 0
-  redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'activeAt', time_of(event), 'rests', rests and fence or '')
+  local rests = ARGV[9] ~= '' and ARGV[14] == '' and life == 'open' and not held and next_entry[1] == 0
+  redis.call('HSET', state, 'epoch', reported, 'reported', reported, 'activeAt', time_of(event), 'rests', rests and fence .. ' ' .. ARGV[9] or '')
   redis.call('HDEL', state, 'running')
 elseif started then
   redis.call('HSET', state, 'running', started, 'activeAt', at)

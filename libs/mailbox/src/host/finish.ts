@@ -52,7 +52,7 @@ export async function finish(owner: Owner, entryId: string, options: FinishOptio
       options.result.outcome,
       result,
       options.epoch,
-      options.takeNext ? '1' : '0',
+      options.takeNext ? (owner.boot ?? '-') : '',
       retentionOf(redis, keys.namespace),
       options.answer ?? '',
       options.inbox ? inboxChannel(keys.namespace, options.inbox) : '',

@@ -7,6 +7,8 @@ export interface Owner {
   keys: SessionKeys;
   fence: number;
   host: string;
+  /** Names its process, as the claim of the host id does. Absent: `submit` starts nothing in its name. */
+  boot?: string | undefined;
   /** Digest of the host's admission rules: entries start only once they are cleared under it. Absent: every entry is admitted. */
   admission?: string | undefined;
 }

@@ -66,7 +66,8 @@ if not host and waiting == 0 then emit('session.queued', '', '{}') end
 -- An owner that cannot be heard of is not relied on (MAILBOX-6): the entry waits, and goes on waiting if the host is lost.
 local wakes = host and not running and waiting == 0
 local started_at = ''
-if wakes and rests == fence and ARGV[18] ~= '' and is_listening(host, ARGV[13], ARGV[18], tonumber(ARGV[19])) then
+local boot = wakes and ARGV[18] ~= '' and string.match(rests or '', '^' .. fence .. ' (.+)$')
+if boot and is_listening(host, boot, ARGV[13], ARGV[18], tonumber(ARGV[19])) then
   redis.call('LPOP', queue)
   started_at = start(id, {}, fence, host)
   redis.call('HSET', state, 'running', id, 'activeAt', started_at)
