@@ -88,7 +88,7 @@ test('the policy of an administrator is kept as it is', async () => {
 
 /** Installs in a process of its own, with an apt-get that reports its start and lasts until the file `go` exists. */
 async function installElsewhere() {
-  await stub('apt-get', 'echo on; while ! [ -e "$ROOT/go" ]; do sleep 0.05; done; echo ended > "$ROOT/apt"');
+  await stub('apt-get', 'echo on > "$ROOT/on"; while ! [ -e "$ROOT/go" ]; do sleep 0.05; done; echo ended > "$ROOT/apt"');
   const module = JSON.stringify(join(import.meta.dirname, 'debian-packages.ts'));
   const script = `
     const { installPackages } = await import(${module});
@@ -102,7 +102,8 @@ async function installElsewhere() {
   child.stdout.on('data', (data: Buffer) => {
     output += data.toString();
   });
-  await expect.poll(() => read('policy-rc.d'), { timeout: 20_000 }).toContain("shellfleet's set-up");
+  await expect.poll(() => read('on'), { timeout: 20_000 }).toBe('on\n');
+  expect(await read('policy-rc.d')).toContain("shellfleet's set-up");
   const group = (signal: NodeJS.Signals) => process.kill(-(child.pid ?? 0), signal);
   return { child, group, output: () => output };
 }
