@@ -88,7 +88,10 @@ test('the policy of an administrator is kept as it is', async () => {
 
 /** Installs in a process of its own, with an apt-get that reports its start and lasts until the file `go` exists. */
 async function installElsewhere() {
-  await stub('apt-get', 'echo on > "$ROOT/on"; while ! [ -e "$ROOT/go" ]; do sleep 0.05; done; echo ended > "$ROOT/apt"');
+  await stub(
+    'apt-get',
+    'echo on > "$ROOT/on"; while ! [ -e "$ROOT/go" ]; do sleep 0.05; done; echo ended > "$ROOT/apt"',
+  );
   const module = JSON.stringify(join(import.meta.dirname, 'debian-packages.ts'));
   const script = `
     const { installPackages } = await import(${module});
