@@ -122,6 +122,30 @@ describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => 
     expect((await next.run('wc -l < /tmp/times')).out).toBe('1\n');
   });
 
+  test('a command for a shell that a fresh one has replaced is refused, and has not begun', async () => {
+    await using it = await openBox({ transport });
+    const entryId = ulid();
+    await it.client.restart();
+    await expect(it.client.run('echo x', { entryId, shellNumber: 1 })).rejects.toThrow('refused: other-shell');
+    expect(await it.client.run('echo x', { entryId, shellNumber: 2 })).toMatchObject({ out: 'x\n' });
+  });
+
+  test('a command runs on the shell that it is for or not at all, whenever that one is killed', async () => {
+    await using it = await openBox({ transport });
+    for (let shellNumber = 1; shellNumber <= 10; shellNumber++) {
+      await it.client.run(`shell=$$; (sleep 0.0${shellNumber}; kill -9 $shell) & :`, { shellNumber });
+      const printed = new Set<string>();
+      const refusal = await (async () => {
+        for (;;) {
+          const { out, end } = await it.client.run('echo "$shell"', { shellNumber });
+          if (end.shell.shellNumber === shellNumber) printed.add(out);
+        }
+      })().catch((error: Error) => error.message);
+      expect(refusal).toBe('refused: other-shell');
+      expect([...printed].filter((out) => !/^\d+\n$/.test(out))).toEqual([]);
+    }
+  });
+
   test('a worker with an older fence gets nothing, and one with a newer fence disconnects the old one', async () => {
     await using it = await openBox({ transport });
     if (transport !== 'attach') it.client.shell.disconnect();

@@ -82,8 +82,10 @@ export class FakeKeeper {
       this.losesNextStart = false;
       return;
     }
-    const refusal = this.#refusal(entry.entryId);
+    const refusal = this.#refusal(entry);
     if (refusal !== undefined) {
+      if (refusal === 'other-shell')
+        from.handlers?.onShell({ shellNumber: this.shellNumber, reason: 'the shell ended' });
       from.handlers?.onRefused(entry.entryId, refusal);
       return;
     }
@@ -112,11 +114,14 @@ export class FakeKeeper {
     this.end({ reason: 'cancelled', exitCode: null });
   }
 
-  #refusal(entryId: string): RefusalReason | undefined {
+  #refusal(entry: ShellStart): RefusalReason | undefined {
+    const { entryId } = entry;
     if (this.#running?.entryId === entryId) return 'running';
     if (this.#ended?.entryId === entryId) return 'ended';
     if (this.begun.includes(entryId)) return 'begun-before';
-    return this.#running === undefined ? undefined : 'busy';
+    if (this.#running !== undefined) return 'busy';
+    const named = entry.type === 'command' ? (entry.shellNumber ?? 0) : 0;
+    return named === 0 || named === this.shellNumber ? undefined : 'other-shell';
   }
 
   #hello(): ShellHello {

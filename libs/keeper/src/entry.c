@@ -151,19 +151,23 @@ static enum Refusal prepare(const Header *header, const uint8_t *payload, Start 
   return start->kind == COMMAND_ENTRY ? prepare_command(&start->command, header->id) : 0;
 }
 
+// A fresh shell has not been prepared by the worker yet.
+static int is_for_other_shell(const Header *header) { return header->offset && header->offset != shell_number(); }
+
 void entry_start(const Header *header, const uint8_t *payload) {
   Start start;
   enum Refusal refusal = prepare(header, payload, &start);
   if (!refusal) {
     process_limit_make_room();
+    reap_children(); // the shell may have died in this moment
     entry_on_children();
-    if (!output_begin(header->id)) {
-      input_end();
-      refusal = REFUSED_NO_SPACE;
-    }
+    if (is_for_other_shell(header)) refusal = REFUSED_OTHER_SHELL;
+    else if (!output_begin(header->id)) refusal = REFUSED_NO_SPACE;
+    if (refusal) input_end();
   }
   if (refusal) {
-    link_put(REFUSED, 0, refusal, header->id, 0, 0, 0); // without room it is lost: the worker starts the entry again
+    // Without room it is lost: the worker starts the entry again.
+    link_put(REFUSED, 0, refusal, header->id, shell_number(), 0, 0);
     return;
   }
   begun_add(header->id);

@@ -27,7 +27,17 @@ export const INPUT_WINDOW_BYTES = 1 << 20;
 export const INPUT_END = 1;
 
 /** By the flags of REFUSED. */
-const refusals = [undefined, 'running', 'ended', 'begun-before', 'busy', 'no-shell', 'invalid', 'no-space'] as const;
+const refusals = [
+  undefined,
+  'running',
+  'ended',
+  'begun-before',
+  'busy',
+  'no-shell',
+  'invalid',
+  'no-space',
+  'other-shell',
+] as const;
 
 type HelloState = (typeof helloStates)[number];
 type EndReason = (typeof endReasons)[number];

@@ -59,6 +59,7 @@ enum Refusal {
   REFUSED_NO_SHELL = 5,
   REFUSED_INVALID = 6,
   REFUSED_NO_SPACE = 7,
+  REFUSED_OTHER_SHELL = 8,
 };
 
 enum EndReason {

@@ -9,12 +9,20 @@ export interface EndingEntry {
   mayTakeNext(): boolean;
 }
 
+/** What the session does for an entry that runs. */
+interface RunningSession {
+  mayTakeNext(): boolean;
+  /** Prepares the shell that has replaced the session's shell before the entry began. False: there is no shell, or the session is lost. */
+  makeShellReady(): Promise<boolean>;
+}
+
 /** One entry on this host, from started to finished: how it begins, and the calls that reach it while it runs. */
 export class EntryRun implements EndingEntry {
   readonly entry: Entry;
   /** `resume`: an earlier owner, or an earlier process of this worker, has started it, and its shell is alive. */
   readonly from: 'start' | 'resume';
   readonly mayTakeNext: () => boolean;
+  readonly makeShellReady: () => Promise<boolean>;
   /** The output of which Redis has confirmed that it is stored. */
   stored: StoredOutput;
   /** The reader to which the entry is throttled, if its submitter attached one. */
@@ -23,10 +31,11 @@ export class EntryRun implements EndingEntry {
   #onCancel: (() => void) | undefined;
   #onInput: (() => void) | undefined;
 
-  constructor(entry: Entry, from: 'start' | 'resume', mayTakeNext: () => boolean) {
+  constructor(entry: Entry, from: 'start' | 'resume', { mayTakeNext, makeShellReady }: RunningSession) {
     this.entry = entry;
     this.from = from;
     this.mayTakeNext = mayTakeNext;
+    this.makeShellReady = makeShellReady;
     this.stored = { ...entry.offsets, seq: entry.seq };
   }
 

@@ -62,6 +62,12 @@ export function lostEntry(entry: Entry, reason: LossReason, session: SessionCont
   return { result: toLostResult(resultBase(entry, session, shell), reason), output: [] };
 }
 
+/** The error of an entry of which nothing was run, since its shell ended before it began and no other could be opened. */
+export function neverBegun({ owner }: Pick<SessionContext, 'owner'>): ShellfleetError {
+  const message = `The shell of session ${owner.keys.session} ended before this command began, and no other could be opened, so nothing was run.`;
+  return new ShellfleetError('SESSION_START_FAILED', message);
+}
+
 /** Splits the time since acceptance into queueing, opening the shell and running. Clocks of Redis and of the host may differ, so each is at least 0. */
 function toTimings(entry: Entry, opened: SessionShell['opened'], runMs: number): WireResult['timings'] {
   const waited = Math.max(0, entry.startedAt - entry.acceptedAt);

@@ -5,7 +5,7 @@ import {
   ensureShellfleetError,
   LIMITS,
   newResult,
-  ShellfleetError,
+  type ShellfleetError,
   type WireResult,
 } from '@shellfleet/protocol';
 import { noWiderSandbox } from '../admission/no-wider-sandbox.ts';
@@ -19,7 +19,15 @@ import { asksForSecond, endOfFirst, openFirstAttempt, putBackForSecond, withDeni
 import { noteStart } from './note-audit.ts';
 import { openPayload } from './open-payload.ts';
 import { OutputForgotten } from './output-store.ts';
-import { deniedEntry, failedEntry, type LossReason, lostEntry, resultBase, toLostResult } from './results.ts';
+import {
+  deniedEntry,
+  failedEntry,
+  type LossReason,
+  lostEntry,
+  neverBegun,
+  resultBase,
+  toLostResult,
+} from './results.ts';
 import { runCommand } from './run-command.ts';
 import { runRestart } from './run-restart.ts';
 import { runsOutside } from './runs-outside.ts';
@@ -95,8 +103,7 @@ export async function finishFailed(
 
 /** Ends an entry whose shell ended before it began, and for which no other shell could be opened. */
 export function finishNeverBegun(ending: EndingEntry, session: SessionContext, shell: SessionShell) {
-  const message = `The shell of session ${session.owner.keys.session} ended before this command began, and no other could be opened, so nothing was run.`;
-  return finishFailed(ending, new ShellfleetError('SESSION_START_FAILED', message), session, shell);
+  return finishFailed(ending, neverBegun(session), session, shell);
 }
 
 /** Ends an entry that may not run: why is in the audit. */

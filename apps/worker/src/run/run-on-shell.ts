@@ -4,6 +4,7 @@ import type { EntryEnd, EntryHandlers, LiveShell } from '../shell/live-shell.ts'
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { ShellEnd, ShellHello, ShellStart, StreamOffsets } from '../shell/shell.ts';
 import type { EntryRun } from './entry-run.ts';
+import { neverBegun } from './results.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** How an entry ended on the shell, over all connections. */
@@ -39,7 +40,7 @@ const MOST_IDLE_CONNECTIONS = 5;
  */
 export async function runOnShell(
   start: ShellStart,
-  run: Pick<EntryRun, 'from' | 'isCancelled' | 'onCancel'>,
+  run: Pick<EntryRun, 'from' | 'isCancelled' | 'onCancel' | 'makeShellReady'>,
   session: Pick<SessionContext, 'owner' | 'spec'>,
   shell: SessionShell,
   streams: EntryStreams,
@@ -47,7 +48,7 @@ export async function runOnShell(
   const killGraceMs = start.type === 'command' ? (start.killGraceMs ?? 0) : 0;
   const stop = () => shell.live?.stop(start.entryId, { killGraceMs });
   const begin = (how: 'start' | 'resume'): Promise<EntryEnd> => {
-    const ended = beginOn(connectionOf(shell), how, start, streams);
+    const ended = beginOn(shell, how, start, streams);
     if (run.isCancelled) stop();
     return ended;
   };
@@ -59,22 +60,28 @@ export async function runOnShell(
   }
 }
 
-function beginOn(live: LiveShell, how: 'start' | 'resume', start: ShellStart, streams: EntryStreams) {
+function beginOn(shell: SessionShell, how: 'start' | 'resume', start: ShellStart, streams: EntryStreams) {
+  const live = connectionOf(shell);
   const { input, onOutput } = streams;
   const handlers = { onOutput, onInputTaken: input?.taken.bind(input) };
   const ended =
     how === 'start'
-      ? live.start(start, handlers)
+      ? live.start(onPrepared(start, shell), handlers)
       : live.resume(start.entryId, resumeFrom(streams.received(), live.hello, start.entryId), handlers);
   input?.connected(live, how);
   if (how === 'resume') streams.resumed?.();
   return ended;
 }
 
+/** EPOCH-2, also when the shell dies while the start is on its way. */
+function onPrepared(start: ShellStart, { preparedShellNumber }: SessionShell): ShellStart {
+  return start.type === 'command' ? { ...start, shellNumber: preparedShellNumber } : start;
+}
+
 async function follow(
   begin: (how: 'start' | 'resume') => Promise<EntryEnd>,
   entryId: string,
-  { from }: Pick<EntryRun, 'from'>,
+  { from, makeShellReady }: Pick<EntryRun, 'from' | 'makeShellReady'>,
   session: Pick<SessionContext, 'owner' | 'spec'>,
   shell: SessionShell,
   { received }: EntryStreams,
@@ -90,6 +97,11 @@ async function follow(
         return ended;
       }
       case 'refused':
+        if (ended.reason === 'other-shell') {
+          if (!(await makeShellReady())) return { type: 'failed', error: neverBegun(session) };
+          ended = await begin('start');
+          break;
+        }
         if (ended.reason !== 'running' && ended.reason !== 'ended') return refused(ended.reason, session);
         ended = await begin('resume');
         break;

@@ -120,6 +120,42 @@ describe('SESSION-2', () => {
   });
 });
 
+describe('EPOCH-2: a command whose shell dies while its start is on its way', () => {
+  test('runs on the fresh shell after its startup commands, and its Result reports the loss', async () => {
+    const it = open({ startupCommands: ['true'] });
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    void serve(it);
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+    it.keeper().shellNumber = 2;
+    it.mailbox.submit({ id: 'b', script: 'true' });
+    it.session.wakeUp();
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
+    const [setUp, startup, a, setUpAgain, startupAgain, b] = it.keeper().begun;
+    expect([a, b]).toEqual(['a', 'b']);
+    expect(new Set([setUp, startup, setUpAgain, startupAgain]).size).toBe(4);
+    expect(it.mailbox.finished[1]).toMatchObject({ result: { shell: { state: 'lost', epoch: 2 } } });
+  });
+
+  test('has not run when the fresh shell cannot be prepared', async () => {
+    const it = open({ startupCommands: ['hold on'] });
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    void serve(it);
+    await expect.poll(() => it.keeper()?.begun.length).toBe(2);
+    it.keeper().end();
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+    const keeper = it.keeper();
+    keeper.shellNumber = 2;
+    it.mailbox.submit({ id: 'b', script: 'true' });
+    it.session.wakeUp();
+    await expect.poll(() => keeper.begun.length).toBe(5);
+    keeper.end({ exitCode: 7 });
+    await expect
+      .poll(() => it.mailbox.finished[1])
+      .toMatchObject({ id: 'b', outcome: 'error', result: { error: { code: 'SESSION_START_FAILED' } } });
+    expect(keeper.begun).not.toContain('b');
+  });
+});
+
 describe('SESSION-5: while the host takes nothing new', () => {
   test('a session without a living shell leaves for another host, with what waits and its place in the line', async () => {
     const it = open();

@@ -284,7 +284,11 @@ export class HostedSession {
       const refused = await judgeStarted(entry, parts, this.#deps.approvals);
       if (refused !== undefined) return this.#finishUnrun(entry, refused, parts);
     }
-    const run = new EntryRun(entry, from, () => this.#mayTakeNext());
+    const run = new EntryRun(entry, from, {
+      mayTakeNext: () => this.#mayTakeNext(),
+      makeShellReady: async () =>
+        (await this.#makeReady(parts, this.#opening.signal)) && untilHeld(parts.lease, this.#fenced.signal),
+    });
     this.#run = run;
     if (this.#cancelled.has(entry.id) || ENDS.has(this.#state)) run.cancel();
     const finished = await context.hostEntries.during(entry.id, () => runEntry(run, context, shell));

@@ -82,7 +82,8 @@ class KeeperShell implements Shell {
     const { entryId } = entry;
     const id = entryIdToBytes(entryId);
     this.#receiving = { entryId, id, next: { stdout: 0, stderr: 0 } };
-    this.#connection.send({ type: FrameType.start, flags: kind, id, payload });
+    const offset = entry.type === 'command' ? (entry.shellNumber ?? 0) : 0;
+    this.#connection.send({ type: FrameType.start, flags: kind, id, offset, payload });
   }
 
   ack(entryId: EntryId, stream: StreamName, offset: number): void {
@@ -163,7 +164,7 @@ class KeeperShell implements Shell {
         handlers.onInputTaken?.(entryIdFromBytes(frame.id), frame.offset, frame.flags === INPUT_END);
         break;
       case FrameType.refused:
-        handlers.onRefused(entryIdFromBytes(frame.id), decodeRefusal(frame.flags));
+        this.#refused(handlers, frame);
         break;
       case FrameType.shell:
         handlers.onShell({ shellNumber: frame.offset, reason: Buffer.from(frame.payload).toString() });
@@ -200,6 +201,13 @@ class KeeperShell implements Shell {
     }
     receiving.next[stream] += frame.payload.length;
     handlers.onOutput(receiving.entryId, stream, frame.offset, frame.payload);
+  }
+
+  #refused(handlers: ShellHandlers, frame: Frame): void {
+    const reason = decodeRefusal(frame.flags);
+    // The keeper may have had no room for the SHELL message.
+    if (reason === 'other-shell') handlers.onShell({ shellNumber: frame.offset, reason: 'the shell ended' });
+    handlers.onRefused(entryIdFromBytes(frame.id), reason);
   }
 
   #end(handlers: ShellHandlers, frame: Frame): void {

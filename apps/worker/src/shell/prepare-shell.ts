@@ -9,7 +9,7 @@ import { ulid } from 'ulid';
 import { createOwnCommandChain } from '../output/output-chains.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { LiveShell } from './live-shell.ts';
-import type { ShellEnd } from './shell.ts';
+import type { CommandStart, ShellEnd } from './shell.ts';
 
 /**
  * Sets the session's variables and directory in a fresh shell, and runs the startup commands. Throws SESSION_START_FAILED, also when one of
@@ -26,7 +26,7 @@ export async function prepareShell(
   if (live.hello.state === 'no-shell') throw noShell(sessionId, live.hello.problem);
   const timeoutMs = spec.startupTimeoutMs;
   const run = async (script: string, what: string) => {
-    const { shell } = await runOwn(live, redaction, script, what, timeoutMs, signal);
+    const { shell } = await runOwn(live, redaction, { script, timeoutMs, shellNumber }, what, signal);
     if (shell.shellNumber === shellNumber) return;
     throw failed(redaction.text(`${what} replaced the shell: ${shell.reason ?? 'it ended'}.`));
   };
@@ -43,7 +43,8 @@ export async function runShutdownCommands(
   const problems: string[] = [];
   for (const command of spec.shutdownCommands) {
     const what = `Shutdown command '${command}'`;
-    await runOwn(live, redaction, command, what, spec.commandTimeoutMs).catch((error: unknown) =>
+    const start = { script: command, timeoutMs: spec.commandTimeoutMs };
+    await runOwn(live, redaction, start, what).catch((error: unknown) =>
       problems.push(ensureShellfleetError(error).message),
     );
   }
@@ -64,9 +65,8 @@ function toSetUp(spec: ResolvedSessionSpec): string {
 async function runOwn(
   live: LiveShell,
   redaction: SessionRedaction,
-  script: string,
+  start: Pick<CommandStart, 'script' | 'timeoutMs' | 'shellNumber'>,
   what: string,
-  timeoutMs: number,
   signal?: AbortSignal,
 ): Promise<ShellEnd> {
   const fail = (message: string) => failed(redaction.text(message));
@@ -76,7 +76,7 @@ async function runOwn(
   signal?.addEventListener('abort', stop, { once: true });
   const clean = createOwnCommandChain(redaction.createRedactor);
   const running = live.start(
-    { type: 'command', entryId, script, timeoutMs },
+    { type: 'command', entryId, ...start },
     {
       onOutput: (stream, offset, bytes) => {
         clean.push(stream, offset, bytes);
@@ -85,8 +85,10 @@ async function runOwn(
     },
   );
   const ended = await running.finally(() => signal?.removeEventListener('abort', stop));
+  if (ended.type === 'refused' && ended.reason === 'other-shell')
+    throw fail(`${what} was not run: the shell ended before it.`);
   if (ended.type !== 'ended') throw fail(`${what} was not run: the shell answered ${ended.reason}.`);
-  const how = describeFailure(ended.end, timeoutMs);
+  const how = describeFailure(ended.end, start.timeoutMs);
   if (how === undefined) return ended.end;
   clean.end();
   const kept = clean.blocked === undefined ? clean.texts().output.trim() : `withheld: detected ${clean.blocked.type}`;
@@ -94,7 +96,7 @@ async function runOwn(
 }
 
 /** Undefined when the command succeeded. */
-function describeFailure({ reason, exitCode, signal }: ShellEnd, timeoutMs: number): string | undefined {
+function describeFailure({ reason, exitCode, signal }: ShellEnd, timeoutMs?: number): string | undefined {
   if (reason === 'wall') return `took longer than ${timeoutMs} ms`;
   if (reason === 'oom') return 'ran out of memory';
   if (reason === 'cancelled') return 'was stopped: the session is closing';

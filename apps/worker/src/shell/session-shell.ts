@@ -92,6 +92,11 @@ export class SessionShell {
     );
   }
 
+  /** The shell on which the entries of the mailbox run; 0 before the first was prepared. */
+  get preparedShellNumber(): number {
+    return this.#preparedShellNumber;
+  }
+
   get sandboxId(): string | undefined {
     return this.#sandbox?.id;
   }

@@ -27,6 +27,8 @@ export interface CommandStart extends ExecutionOptions {
   script: string | Uint8Array;
   /** Default: /dev/null. `open`: the bytes that input() sends. */
   stdin?: Uint8Array | 'open' | undefined;
+  /** It runs on the shell of this number or is refused (`other-shell`). Default: on any. */
+  shellNumber?: number;
 }
 
 export interface FileStart {
@@ -109,7 +111,9 @@ export type RefusalReason =
   | 'no-shell'
   | 'invalid'
   /** The keeper's folder in the sandbox is full. */
-  | 'no-space';
+  | 'no-space'
+  /** A fresh shell has replaced the one that the command is for. */
+  | 'other-shell';
 
 export interface ShellHandlers {
   /** `bytes` are freed when it returns. */
@@ -120,7 +124,7 @@ export interface ShellHandlers {
   /** The pipe of an open stdin has taken the bytes before `offset`. Also called after every resume(). `readerClosed`: no process reads it any more. */
   onInputTaken?(entryId: EntryId, offset: number, readerClosed: boolean): void;
   onRefused(entryId: EntryId, reason: RefusalReason): void;
-  /** A fresh shell replaced one that died while no entry ran, or at a restart. */
+  /** A fresh shell replaced one that died while no entry ran, or at a restart. Also before every refusal as `other-shell`. */
   onShell(shell: { shellNumber: number; reason: string }): void;
   onDisconnect(reason: DisconnectReason): void;
 }
