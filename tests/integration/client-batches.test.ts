@@ -64,6 +64,8 @@ describe('A later batch of the same name', () => {
     const first = await runAll(tasks, 'same');
     const began = host.began.length;
     expect(began - before).toBe(3);
+    // A batch does not wait until its sessions have closed.
+    await expect.poll(() => Array.fromAsync(fleet.sessions())).toEqual([]);
     const again = await runAll(tasks, 'same');
     expect(host.began.length).toBe(began);
     const stripped = (results: TaskResult[]) =>
