@@ -168,7 +168,7 @@ describe('The verb batch run', () => {
       { id: 'slow', script: 'exec sleep 600' },
       { id: 'flaky', script: `mkdir ${first} && exit 1; echo ok` },
     ]);
-    const flags = ['--timeout', '500ms', '--retries', 'infra=1,command=1', '--repeats', '2'];
+    const flags = ['--timeout', '1500ms', '--retries', 'infra=1,command=1', '--repeats', '2'];
     const { exitCode, stderr } = await runCli(stage, ['batch', 'run', '-', '--out', out, ...flags], { stdin });
     expect({ exitCode, stderr }).toMatchObject({
       exitCode: 1,

@@ -81,6 +81,7 @@ interface OwnedSession extends MemoryFiles {
   generation: string;
   draining: boolean;
   again: boolean;
+  leaving: boolean;
   running?: { entryId: string; stop: () => void };
 }
 
@@ -248,6 +249,7 @@ class TinyHost implements MailboxHost {
       parts: new Map(),
       draining: false,
       again: false,
+      leaving: false,
     };
     this.#owned.set(keys.member, session);
     await announce(
@@ -278,6 +280,8 @@ class TinyHost implements MailboxHost {
       session.again = false;
       for (;;) {
         const next = await retryWhileRedisIsDown(() => take(session.owner), undefined);
+        // The client may have died after it closed the session and before it called the host.
+        if (next.type === 'empty' && next.closing === true) await this.#giveUp(session);
         if (next.type !== 'started') break;
         await this.#run(session, next.entry);
         if (this.#paused || this.#stopped) break;
@@ -373,6 +377,8 @@ class TinyHost implements MailboxHost {
   async #giveUp(session: OwnedSession): Promise<void> {
     const { keys } = session.owner;
     session.running?.stop();
+    if (session.leaving) return;
+    session.leaving = true;
     while ((await release(session.owner, 'queued')).type === 'busy') await delay(5);
     this.#owned.delete(keys.member);
     await this.#drop(session.job);
