@@ -198,6 +198,7 @@ int folder_make_room(void) {
   const int is_enough = (uint64_t)space.f_bavail * space.f_bsize >= ENOUGH_BYTES && space.f_ffree >= ENOUGH_FILES;
   if (is_enough) return 0;
   if (space.f_blocks * space.f_bsize < 2 * ENOUGH_BYTES) return 0; // it is small by itself
+  is_unchanged = 0; // from here on: a file that is held open loses its name, too
   if (nftw(folder, remove_foreign, 16, FTW_DEPTH | FTW_PHYS)) log_failure("clearing the folder");
   make_scratch();
   return 1;
