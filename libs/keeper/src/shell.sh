@@ -436,8 +436,8 @@ __sf_stop() {
         esac
         continue
       }
-      case $__sf_missed$__sf_trace$__sf_errexit$__sf_line:${__sf_args-}$# in
-        ????????.:0) # a run token alone, in a shell in which nothing is out of the ordinary
+      case $__sf_missed$__sf_trace$__sf_errexit:$__sf_line:${__sf_args-}$# in
+        :????????.:0) # a run token alone, in a shell in which nothing is out of the ordinary
           __sf_token=${__sf_line%.}
           # One redirection is tried after the other, and stderr is opened before the command is parsed.
           command exec <"$__sf_input" >"$__sf_dir/stdout" 2>"$__sf_dir/stderr"

@@ -86,6 +86,16 @@ export const names: Case[] = [
     ],
   },
   {
+    title: 'the command that switches it off has run once',
+    in: ['bash'],
+    steps: [
+      prints('V=0', ''),
+      { run: 'V=$((V+1)); enable -n command printf; PATH=/none', gives: { state: 'partial' } },
+      { run: 'echo "$V"', gives: { out: '1\n' } },
+      ...works,
+    ],
+  },
+  {
     title: "IFS is the user's, also after exit",
     steps: [
       prints('V=1; IFS=:', ''),
