@@ -1,20 +1,38 @@
 const NEWLINE = 10;
 
-// A plain loop, because one indexOf call per line is several times slower for short lines. Without a branch, because branch prediction
-// fails for short lines and for random bytes.
+// Four bytes at a time, without a branch: one indexOf call per line is several times slower for short lines, and branch prediction fails for
+// short lines and for random bytes.
 export function countNewlines(bytes: Uint8Array): number {
-  let count = 0;
-  for (let at = 0; at < bytes.length; at += PART_BYTES)
-    count += countBetween(bytes, at, Math.min(at + PART_BYTES, bytes.length));
+  const { buffer, byteOffset, length } = bytes;
+  const before = Math.min(length, -byteOffset & 3);
+  const words = (length - before) >> 2;
+  const behind = before + 4 * words;
+  let count = countBetween(bytes, 0, before) + countBetween(bytes, behind, length);
+  if (words === 0) return count;
+  const view = new Int32Array(buffer, byteOffset + before, words);
+  for (let at = 0; at < words; at += PART_WORDS) count += countInWords(view, at, Math.min(at + PART_WORDS, words));
   return count;
 }
 
-/** In parts: a loop over a whole chunk is compiled while it runs, in its caller, and the result is often half as fast. */
-const PART_BYTES = 1024;
+/** The most words of which each of four bytes can count the newlines in its place. */
+const PART_WORDS = 255;
+const NEWLINES = 0x0a0a0a0a;
+const LOW_BITS = 0x7f7f7f7f;
+
+function countInWords(words: Int32Array, from: number, to: number): number {
+  let counts = 0;
+  for (let at = from; at < to; at += 1) {
+    const other = words[at]! ^ NEWLINES;
+    // The highest bit of each byte that is zero, and no other bit.
+    const isNewline = ~(((other & LOW_BITS) + LOW_BITS) | other | LOW_BITS);
+    counts = (counts + (isNewline >>> 7)) | 0;
+  }
+  return (counts & 0xff) + ((counts >>> 8) & 0xff) + ((counts >>> 16) & 0xff) + (counts >>> 24);
+}
 
 function countBetween(bytes: Uint8Array, from: number, to: number): number {
   let count = 0;
-  for (let at = from; at < to; at += 1) count += ((bytes[at]! ^ NEWLINE) - 1) >>> 31;
+  for (let at = from; at < to; at += 1) if (bytes[at] === NEWLINE) count += 1;
   return count;
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { AnchorScan } from './anchor-scan.ts';
 import { FindingList } from './finding-list.ts';
 import type { Rule } from './source.ts';
-import { PairTable, SPOT } from './spots.ts';
+import { PairTable, TOKENS } from './spots.ts';
 import { HeldView } from './view.ts';
 
 const rule: Rule = { type: 'x', strategy: 'redact', rank: 1 };
@@ -20,13 +20,13 @@ function foundIn(text: string, scan: AnchorScan): string[] {
 }
 
 test('an anchor that folds is found with any of its letters in either case, and with no other byte for one', () => {
-  const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_AZM@[`{'), fold: true }], SPOT.tokens);
+  const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_AZM@[`{'), fold: true }], TOKENS);
   expect(foundIn('azm_azm@[`{ AZM_AZM@[`{ aZm_Azm@[`{', scan)).toHaveLength(3);
   for (const other of ['azm_azm`[`{', 'azm_azm@{`{', 'azm_azm@[@{', 'azm_azm@[`[', 'azm\u007fazm@[`{'])
     expect(foundIn(other, scan), other).toEqual([]);
 });
 
 test('an anchor without fold is found as it is written', () => {
-  const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_') }], SPOT.tokens);
+  const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_') }], TOKENS);
   expect(foundIn('azm_ Azm_ azM_ azm_', scan)).toEqual(['azm_', 'azm_']);
 });

@@ -1,6 +1,6 @@
 import type { ByteSet } from './bytes.ts';
 import type { Findings, Rule, Source, View } from './source.ts';
-import type { PairTable } from './spots.ts';
+import type { AnchorSpot, PairTable } from './spots.ts';
 
 /** A text that is searched for literally, and the check that then decides whether there is a finding. */
 export interface Anchor {
@@ -25,7 +25,7 @@ const MOST_BITS = 15;
  */
 export class AnchorScan implements Source {
   readonly #anchors: readonly Anchor[];
-  readonly #spot: number;
+  readonly #spot: AnchorSpot;
   readonly #readsLeft: boolean;
   readonly #shift: number;
   /** By hash of three bytes: the index in #chains, 0 for none. */
@@ -34,8 +34,7 @@ export class AnchorScan implements Source {
   /** Anchors by their first byte and by their first two bytes, for the end of the text. */
   readonly #byPrefix = new Map<number, Anchor[]>();
 
-  /** `spot`: its bit of SPOT. */
-  constructor(anchors: readonly Anchor[], spot: number) {
+  constructor(anchors: readonly Anchor[], spot: AnchorSpot) {
     this.#anchors = anchors;
     this.#spot = spot;
     this.#readsLeft = anchors.some(({ notAfter }) => notAfter !== undefined);
@@ -62,19 +61,32 @@ export class AnchorScan implements Source {
   /** The first two bytes of each anchor where it begins at an even offset, and the next two where it begins at an odd one. */
   mark(pairs: PairTable): void {
     for (const { trigram } of this.#chains.flat()) {
-      pairs.add(trigram >> 16, (trigram >> 8) & 0xff, this.#spot);
-      pairs.add((trigram >> 8) & 0xff, trigram & 0xff, this.#spot);
+      pairs.add(trigram >> 16, (trigram >> 8) & 0xff, this.#spot.here);
+      pairs.add((trigram >> 8) & 0xff, trigram & 0xff, this.#spot.before);
     }
   }
 
   scan(view: View, findings: Findings): void {
     if (this.#anchors.length === 0) return;
-    const { from, to, end, spots } = view;
+    const { bytes, from, to, end, anchorSpots: spots } = view;
+    const { here, before } = this.#spot;
+    const either = here | before;
     const last = Math.min(to, end - 2);
-    for (let index = spots.next(0, this.#spot); index < spots.count; index = spots.next(index + 1, this.#spot)) {
+    const [heads, shift] = [this.#heads, this.#shift];
+    for (let index = spots.next(0, either); index < spots.count; index = spots.next(index + 1, either)) {
       const at = spots.at[index]!;
-      if (at - 1 >= from && at - 1 < last) this.#look(view, at - 1, findings);
-      if (at >= from && at < last) this.#look(view, at, findings);
+      const bits = spots.bits[index]!;
+      const middle = (bytes[at]! << 8) | bytes[at + 1]!;
+      if ((bits & before) !== 0 && at - 1 >= from && at - 1 < last) {
+        const trigram = (bytes[at - 1]! << 16) | middle;
+        const head = heads[Math.imul(trigram, HASH_FACTOR) >>> shift]!;
+        if (head !== 0) this.#look(view, at - 1, trigram, head, findings);
+      }
+      if ((bits & here) !== 0 && at >= from && at < last) {
+        const trigram = (middle << 8) | bytes[at + 2]!;
+        const head = heads[Math.imul(trigram, HASH_FACTOR) >>> shift]!;
+        if (head !== 0) this.#look(view, at, trigram, head, findings);
+      }
       // Text after an open start is searched again once that start is decided.
       if (at > findings.openAt) break;
     }
@@ -90,11 +102,7 @@ export class AnchorScan implements Source {
     return same?.anchors.some(({ notAfter }) => notAfter !== undefined) ?? false;
   }
 
-  #look(view: View, at: number, findings: Findings): void {
-    const { bytes } = view;
-    const trigram = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
-    const head = this.#heads[Math.imul(trigram, HASH_FACTOR) >>> this.#shift]!;
-    if (head === 0) return;
+  #look(view: View, at: number, trigram: number, head: number, findings: Findings): void {
     for (const entry of this.#chains[head]!) {
       if (entry.trigram !== trigram) continue;
       if (at > findings.openAt) return;

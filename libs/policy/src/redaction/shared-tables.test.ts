@@ -4,7 +4,7 @@ import { PairTable, SPOT } from './spots.ts';
 
 const tableOf = (...pairs: [number, number][]): PairTable => {
   const table = new PairTable();
-  for (const [first, second] of pairs) table.add(first, second, SPOT.secrets);
+  for (const [first, second] of pairs) table.add(first, second, SPOT.url);
   return table;
 };
 

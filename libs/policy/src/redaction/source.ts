@@ -21,7 +21,9 @@ export interface View {
   leftFrom: number;
   /** Another number for each scan, also of other redactors. */
   scan: number;
-  /** The places of the pairs of bytes that the sources have marked, up to 256 bytes after `to`. */
+  /** The places of the pairs of bytes that anchors have marked, up to 256 bytes after `to`. */
+  anchorSpots: Spots;
+  /** Those that the other sources have marked. */
   spots: Spots;
   /** The bytes [start, end) as a string of latin1. */
   latin1(start: number, end: number): string;

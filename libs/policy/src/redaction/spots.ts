@@ -4,11 +4,20 @@ import type { ByteSet } from './bytes.ts';
 // pairs of all sources. Each source then looks at its own places only.
 
 /** One bit for each kind of source. */
-export const SPOT = { secrets: 1, tokens: 2, email: 4, ip: 8, mac: 16, url: 32 } as const;
+export const SPOT = { email: 4, ip: 8, mac: 16, url: 32 } as const;
+
+/** Two bits for each set of anchors: one begins at the spot, or one byte before it. */
+export interface AnchorSpot {
+  here: number;
+  before: number;
+}
+export const SECRETS: AnchorSpot = { here: 1, before: 64 };
+export const TOKENS: AnchorSpot = { here: 2, before: 128 };
 
 /** A source finds all of its matches whose first byte is before `to` from the spots up to so many bytes after it. */
 export const SPOTS_BEYOND_BYTES = 256;
 
+const OF_ANCHORS = SECRETS.here | SECRETS.before | TOKENS.here | TOKENS.before;
 const PAIRS = 0x10000;
 const LITTLE_ENDIAN = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
 
@@ -30,20 +39,12 @@ export class PairTable {
   }
 }
 
-/** The places of pairs in a text, in order. Only pairs that begin at an even offset are seen: sources mark pairs for both cases. */
+/** Places of pairs in a text, in order. Only pairs that begin at an even offset are seen: sources mark pairs for both cases. */
 export class Spots {
   count = 0;
   /** The offset of the first byte of each pair. It may be the byte before the text, and the second byte may be behind the end. */
   at = new Int32Array(0);
   bits = new Uint8Array(0);
-
-  /** `words`: the text from its first byte on. */
-  collect(table: PairTable, words: Uint16Array, from: number, to: number): void {
-    const first = from >> 1;
-    const end = Math.min(words.length, (to + 1) >> 1);
-    if (this.at.length < end - first) this.#grow(end - first);
-    this.count = collectInto(this.at, this.bits, table.bits, words, first, end);
-  }
 
   /** The index of the first spot from `index` on that has `bit`, or `count`. */
   next(index: number, bit: number): number {
@@ -53,27 +54,54 @@ export class Spots {
     return at;
   }
 
-  #grow(most: number): void {
+  makeRoom(most: number): void {
+    if (this.at.length >= most) return;
     this.at = new Int32Array(most);
     this.bits = new Uint8Array(most);
   }
 }
 
+/** Anchors have three of four spots, so that the other sources do not read over those. */
+export interface SpotLists {
+  anchors: Spots;
+  others: Spots;
+}
+
+/** `words`: the text from its first byte on. */
+export function collectSpots(lists: SpotLists, table: PairTable, words: Uint16Array, from: number, to: number): void {
+  const first = from >> 1;
+  const end = Math.min(words.length, (to + 1) >> 1);
+  lists.anchors.makeRoom(end - first);
+  lists.others.makeRoom(end - first);
+  collectInto(lists.anchors, lists.others, table.bits, words, first, end);
+}
+
 function collectInto(
-  at: Int32Array,
-  bits: Uint8Array,
+  anchors: Spots,
+  others: Spots,
   table: Uint8Array,
   words: Uint16Array,
   first: number,
   end: number,
-): number {
-  let count = 0;
+): void {
+  const { at: anchorsAt, bits: anchorBits } = anchors;
+  const { at: othersAt, bits: otherBits } = others;
+  let anchorCount = 0;
+  let otherCount = 0;
   for (let index = first; index < end; index += 1) {
-    const bit = table[words[index]!]!;
-    if (bit === 0) continue;
-    at[count] = index << 1;
-    bits[count] = bit;
-    count += 1;
+    const bits = table[words[index]!]!;
+    if (bits === 0) continue;
+    if ((bits & OF_ANCHORS) !== 0) {
+      anchorsAt[anchorCount] = index << 1;
+      anchorBits[anchorCount] = bits;
+      anchorCount += 1;
+    }
+    if ((bits & ~OF_ANCHORS) !== 0) {
+      othersAt[otherCount] = index << 1;
+      otherBits[otherCount] = bits;
+      otherCount += 1;
+    }
   }
-  return count;
+  anchors.count = anchorCount;
+  others.count = otherCount;
 }

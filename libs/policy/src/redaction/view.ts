@@ -1,11 +1,11 @@
 import type { View } from './source.ts';
-import { type PairTable, SPOTS_BEYOND_BYTES, Spots } from './spots.ts';
+import { collectSpots, type PairTable, SPOTS_BEYOND_BYTES, Spots } from './spots.ts';
 
 /** After so many requests for pieces of one text, the whole text is decoded once. */
 const FEW_PIECES = 16;
 
 /** The spots of the latest scan. Scans are synchronous, so all views share them. */
-const SHARED_SPOTS = new Spots();
+const SHARED_SPOTS = { anchors: new Spots(), others: new Spots() };
 let lastScan = 0;
 const NO_BYTES = Buffer.alloc(0);
 const NO_WORDS = new Uint16Array(0);
@@ -19,7 +19,8 @@ export class HeldView implements View {
   complete = false;
   leftFrom = 0;
   scan = 0;
-  readonly spots = SHARED_SPOTS;
+  readonly anchorSpots = SHARED_SPOTS.anchors;
+  readonly spots = SHARED_SPOTS.others;
   #words: Uint16Array = NO_WORDS;
   #pieces = 0;
   #text = '';
@@ -50,7 +51,8 @@ export class HeldView implements View {
   }
 
   collectSpots(table: PairTable): void {
-    this.spots.collect(table, this.#words, this.from, Math.min(this.end, this.to + SPOTS_BEYOND_BYTES));
+    const to = Math.min(this.end, this.to + SPOTS_BEYOND_BYTES);
+    collectSpots(SHARED_SPOTS, table, this.#words, this.from, to);
   }
 
   latin1(start: number, end: number): string {

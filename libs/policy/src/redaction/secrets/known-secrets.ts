@@ -1,6 +1,6 @@
 import { type Anchor, AnchorScan } from '../anchor-scan.ts';
 import type { Rule, Source } from '../source.ts';
-import { SPOT } from '../spots.ts';
+import { SECRETS } from '../spots.ts';
 import { isShort, needlesOf, SHORTEST_SECRET_CHARS } from './needles.ts';
 
 export interface RedactionWarning {
@@ -31,5 +31,5 @@ export function knownSecrets(
       warnings.push({ secret: name, message: TOO_SHORT });
     } else for (const needle of needles) anchors.push(needle);
   }
-  return { sources: anchors.length > 0 ? [new AnchorScan(anchors, SPOT.secrets)] : [], warnings };
+  return { sources: anchors.length > 0 ? [new AnchorScan(anchors, SECRETS)] : [], warnings };
 }

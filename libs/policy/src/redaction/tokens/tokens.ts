@@ -1,7 +1,7 @@
 import { type Anchor, AnchorScan } from '../anchor-scan.ts';
 import { KnownRun } from '../known-run.ts';
 import type { Findings, Rule, Source, View } from '../source.ts';
-import { SPOT } from '../spots.ts';
+import { TOKENS } from '../spots.ts';
 import { CLOUDS } from './kinds/clouds.ts';
 import { CODE_HOSTS } from './kinds/code-hosts.ts';
 import { GENERAL } from './kinds/general.ts';
@@ -23,10 +23,10 @@ let shared: AnchorScan | undefined;
 export function tokens(given: ReadonlyMap<string, Rule>, others: 'too' | 'not'): Source[] {
   if (given.size === 0) {
     if (others === 'not') return [];
-    shared ??= new AnchorScan(anchorsOf(given, others), SPOT.tokens);
+    shared ??= new AnchorScan(anchorsOf(given, others), TOKENS);
     return [shared];
   }
-  return [new AnchorScan(anchorsOf(given, others), SPOT.tokens)];
+  return [new AnchorScan(anchorsOf(given, others), TOKENS)];
 }
 
 function anchorsOf(given: ReadonlyMap<string, Rule>, others: 'too' | 'not'): Anchor[] {
