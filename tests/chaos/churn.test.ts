@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sessionKeys } from '@shellfleet/protocol';
 import { expect, test } from 'vitest';
 import { inspectFleet } from '../support/inspect-fleet.ts';
 import { keysWithoutExpiry } from '../support/invariants.ts';
@@ -49,14 +50,15 @@ test(`${SESSIONS} sessions, one after the other on one host, however they end, l
     expect(await keepersBelow(folder)).toEqual([]);
     const sessions = (await keysWithoutExpiry(inspect.redis, `${stack.namespace}:{default:`)).sort();
     expect(sessions).toEqual([]);
-    await until(
-      () => inspect.redis.zcard(`${stack.namespace}:{x0}:index`),
-      (indexed) => indexed === 0,
-    );
-    await until(
-      () => inspect.redis.hlen(`${stack.namespace}:{x0}:owners`),
-      (owners) => owners === 0,
-    );
+    const indexed = async () => {
+      const members = await inspect.redis.zrange(`${stack.namespace}:{x0}:index`, '0', '-1');
+      const keys = members.map((member) => sessionKeys(stack.namespace, 'default', member.slice('default:'.length)));
+      return Promise.all(
+        keys.map(async ({ member, state }) => ({ member, state: await inspect.redis.hgetall(state) })),
+      );
+    };
+    await expect.poll(indexed).toEqual([]);
+    await expect.poll(() => inspect.redis.hgetall(`${stack.namespace}:{x0}:owners`)).toEqual({});
     expect(await countDescriptors(worker)).toBeLessThan(before.descriptors + 20);
   } finally {
     await stack[Symbol.asyncDispose]();
