@@ -17,8 +17,8 @@ export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: 
 }
 
 /**
- * SESSION-3: ends the shell and releases the session. Returns whether it was released; when something was submitted meanwhile it is not,
- * unless the worker stops.
+ * SESSION-3: ends the shell and releases the session. Returns whether it was released. It is not when something was started in this
+ * host's name meanwhile (REST-2), or was submitted and the worker does not stop.
  */
 export async function giveUp(parts: SessionParts, why: string, isStopping: () => boolean): Promise<boolean> {
   const { shell, context, rest } = parts;
@@ -27,7 +27,10 @@ export async function giveUp(parts: SessionParts, why: string, isStopping: () =>
   const head = hadShell ? await retryWhileRedisIsDown(() => peek(owner), signal) : undefined;
   if (head?.runnable === true && !isStopping()) return false;
   const started = await rest.withdraw();
-  if (started.type !== 'empty' && !isStopping()) return false;
+  if (started.type !== 'empty') {
+    rest.keep(started);
+    return false;
+  }
   // It may be found to have work again below: its next Result then has this reason.
   if (hadShell) await endShell(parts, why);
   const event = hadShell ? { type: 'session.lost' as const, data: { reason: why } } : undefined;

@@ -92,3 +92,29 @@ test('a worker that hands its shell over runs first what was started in its name
   it.session.stop('hand-over');
   await expect.poll(() => outcomes(it.mailbox)).toContain(`${id} success`);
 });
+
+test.each([
+  ['end', 'cancellation'],
+  ['hand-over', 'success'],
+] as const)(
+  'what was started while an idle session was given up ends also when the worker stops then (%s)',
+  async (how, outcome) => {
+    const it = open({ idleTimeoutMs: 50 });
+    it.mailbox.submit({ id: 'before', script: 'true' });
+    const { functions } = it.mailbox;
+    const { withdraw } = functions;
+    vi.spyOn(it.mailbox, 'functions', 'get').mockReturnValue({
+      ...functions,
+      withdraw: async (owner) => {
+        if (!it.journal.begun.has(id) && it.mailbox.running === undefined && outcomes(it.mailbox).length === 1) {
+          startIn(it, how === 'end' ? 'hold' : 'true');
+          it.session.stop(how);
+        }
+        return withdraw(owner);
+      },
+    });
+    const served = serve(it);
+    expect(await served).toBe('ended');
+    expect(outcomes(it.mailbox)).toEqual(['before success', `${id} ${outcome}`]);
+  },
+);

@@ -197,12 +197,16 @@ export class HostedSession {
   /** Runs one step after another. Each returns the mailbox's reply, which selects the next. Ends when the session has ended here. */
   async #loop(first: Taken, parts: SessionParts): Promise<void> {
     let next = first;
+    let how: 'takes' | 'not-now' | 'ends';
     while (this.#state !== 'fenced') {
       if (this.#seemsClosed) await this.#closeIfAsked(parts);
       switch (next.type) {
         case 'empty':
-          next = this.#checkTaken(await parts.rest.next(this.#takes(parts), parts.admission.digest !== ''));
+          how = this.#takes(parts);
+          next = this.#checkTaken(await parts.rest.next(how, parts.admission.digest !== ''));
           if (next.type !== 'empty') break;
+          // The rest is withdrawn only where the session ends, so a stop during that step is dealt with in the next one.
+          if (this.#state !== 'serving' && how !== 'ends') break;
           if (this.#state !== 'serving') return this.#end(parts);
           if (!this.#deps.takesNew() && !parts.shell.hasState) return leaveInLine(parts);
           next = await this.#takeWhenReady(parts);

@@ -32,6 +32,8 @@ export class Rest {
   /** The mailbox may have it stored that the session rests. */
   #mayRest = false;
   #rung: Rung | undefined;
+  /** What a withdrawal has returned and nobody has run or ended. */
+  #kept: Taken | Fenced | undefined;
 
   constructor(deps: RestDeps) {
     this.#deps = deps;
@@ -53,7 +55,10 @@ export class Rest {
    */
   async next(how: 'takes' | 'not-now' | 'ends', judges: boolean): Promise<Taken | Fenced> {
     const rung = this.#takeRung();
+    const kept = this.#kept;
+    this.#kept = undefined;
     if (rung?.type === 'started') return rung;
+    if (kept !== undefined) return kept;
     if (how === 'ends' || judges) {
       const withdrawn = await this.withdraw();
       if (withdrawn.type !== 'empty') return withdrawn;
@@ -64,6 +69,12 @@ export class Rest {
   /** An entry is run, so a wake-up that brings it again means nothing. */
   started({ id }: Pick<Entry, 'id'>): void {
     if (this.#rung?.entry.id === id) this.#rung = undefined;
+    if (this.#kept !== undefined && 'entry' in this.#kept && this.#kept.entry.id === id) this.#kept = undefined;
+  }
+
+  /** Whoever withdrew does not deal with what was started before: the next step does. The mailbox says it once. */
+  keep(withdrawn: Taken | Fenced): void {
+    this.#kept = withdrawn;
   }
 
   /** Afterwards nothing is started in this host's name. Returns what was started before: `running`, or `empty`. */
