@@ -48,12 +48,15 @@ async function openAlive(redis: Redis, name: string): Promise<void> {
   await own(redis, keys);
 }
 
-const silent = { warn() {}, info() {}, error() {} } as never;
+const silent = { warn() {}, info() {}, error() {} };
 
-function start(redis: Redis, times: { intervalMs: number; quietMs: number; retentionMs: number }) {
+function start(
+  redis: Redis,
+  { logger = silent, ...times }: { intervalMs: number; quietMs: number; retentionMs: number; logger?: object },
+) {
   const jobs = { has: async () => true, ensure: async () => {} } as never;
   return startUpkeep(
-    { redis, fleet, jobs, logger: silent, sealKeys: [], keyPatienceMs: 0, ...times },
+    { redis, fleet, jobs, logger: logger as never, sealKeys: [], keyPatienceMs: 0, ...times },
     { settled: true },
   );
 }
@@ -110,3 +113,26 @@ test(`with ${SESSIONS} sessions that were left, upkeep's work per round and Redi
   expect(await redis.hlen(fleet.owners)).toBe(ALIVE);
   expect(after - before).toBeLessThan(Math.max(2 ** 20, (left - before) / 4));
 }, 1_200_000);
+
+test('a session whose keys hold something else is reported, and keeps no other from upkeep', async () => {
+  await using own = await startOwnRedis();
+  const { redis } = own;
+  const [state, stream, gone] = [keysOf('wrong-state'), keysOf('wrong-stream'), keysOf('gone')];
+  await redis.set(state.state, 'text');
+  await openSession(redis, stream);
+  await redis.del(stream.stream);
+  await redis.set(stream.stream, 'text');
+  for (const [score, { member }] of [state, stream, gone].entries()) await redis.zadd(fleet.index, score, member);
+  const reported = new Set<string>();
+  const logger = {
+    ...silent,
+    warn: (line: Record<string, string>) => reported.add(line['shellfleet.session.id'] ?? ''),
+  };
+  const upkeep = start(redis, { intervalMs: 20, quietMs: HOUR, retentionMs: HOUR, logger });
+  await until(
+    () => redis.zrange(fleet.index, '0', '-1'),
+    (members) => !members.includes(gone.member),
+  );
+  await upkeep.close();
+  expect([...reported].sort()).toEqual(['wrong-state', 'wrong-stream']);
+});

@@ -92,7 +92,7 @@ export { readTerminalInput, readTerminalOutput, readTerminalProgress, type Termi
 export { describeRedis, parseRedisUrl } from './redis-address.ts';
 export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } from './redis-identity.ts';
 export { readRetention, recordRetention, retentionOf } from './retention.ts';
-export { type AvailabilityListener, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
+export { type AvailabilityListener, isRedisDown, retryWhileRedisIsDown } from './retry-while-redis-is-down.ts';
 export { isRedisFull, loadMailboxScripts, toQueueError } from './script.ts';
 export { createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';

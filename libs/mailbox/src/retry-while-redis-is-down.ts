@@ -67,7 +67,8 @@ function backOff(attempt: number, signal: AbortSignal | undefined): Promise<void
   });
 }
 
-function isRedisDown(error: unknown, errorReplies: 'retry' | 'throw'): boolean {
+/** Whether a call failed because Redis cannot be reached or is not ready. `errorReplies`: as for `retryWhileRedisIsDown`. */
+export function isRedisDown(error: unknown, errorReplies: 'retry' | 'throw'): boolean {
   const isOurs = isShellfleetError(error);
   if (isOurs && error.code !== 'QUEUE_UNAVAILABLE') return false;
   if (errorReplies === 'retry') return isOurs;

@@ -8,7 +8,7 @@ import {
   tenantIdSchema,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import type { UpkeepDeps } from './upkeep-deps.ts';
+import { passOver, type UpkeepDeps } from './upkeep-deps.ts';
 
 const PAGE = 1_000;
 
@@ -63,17 +63,21 @@ export async function readPage(
   return { next, sessions: await parsePairs(pairs, deps) };
 }
 
-/** Reads the states of some sessions at once. */
-export async function readStates(sessions: readonly IndexedSession[], deps: Deps): Promise<FoundSession[]> {
-  const states = await Promise.all(sessions.map(({ keys }) => readSessionState(deps.redis, keys)));
+/** Reads the states of some sessions at once, without those whose keys hold something else. */
+export async function readStates(
+  sessions: readonly IndexedSession[],
+  deps: Deps & Pick<UpkeepDeps, 'logger'>,
+): Promise<FoundSession[]> {
+  const read = sessions.map(async (session) => ({ session, state: await readSessionState(deps.redis, session.keys) }));
+  const settled = read.map((reading, index) =>
+    reading.catch((error) => passOver(error, sessions[index]!.keys, deps.logger)),
+  );
+  const found = (await Promise.all(settled)).filter((reading) => reading !== undefined);
   const owners = await readOwners(
-    states.map((state) => state?.host ?? ''),
+    found.map(({ state }) => state?.host ?? ''),
     deps,
   );
-  return sessions.map((session, index) => {
-    const state = states[index];
-    return { ...session, state, owner: owners.get(state?.host ?? '') ?? '' };
-  });
+  return found.map(({ session, state }) => ({ ...session, state, owner: owners.get(state?.host ?? '') ?? '' }));
 }
 
 async function parsePairs(

@@ -1,6 +1,6 @@
 import type { SessionJobs } from '@shellfleet/admission';
-import { isRedisFull, toQueueError } from '@shellfleet/mailbox';
-import type { FleetKeys } from '@shellfleet/protocol';
+import { isRedisDown, isRedisFull, toQueueError } from '@shellfleet/mailbox';
+import { ATTRIBUTES, type FleetKeys, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
@@ -50,4 +50,11 @@ export interface SeenSession {
 /** A full Redis refuses what adds data. Upkeep goes on, and makes room. */
 export function ignoreFull(error: unknown): undefined {
   if (!isRedisFull(toQueueError(error))) throw error;
+}
+
+/** What Redis replies about one session, whose keys may hold anything, keeps no other from upkeep. Throws when Redis is away. */
+export function passOver(error: unknown, { session }: SessionKeys, logger: Logger): undefined {
+  if (isRedisFull(toQueueError(error))) return;
+  if (isRedisDown(error, 'throw')) throw error;
+  logger.warn({ err: error, [ATTRIBUTES.sessionId]: session }, 'upkeep.failed');
 }

@@ -6,7 +6,7 @@ import { forgetHosts } from './forget-hosts.ts';
 import { type IndexedSession, readDue, readPage, readRedisTime, readStates } from './read-due.ts';
 import { reconcile, sweepAndNotify } from './reconcile.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
-import { ignoreFull, PAGE, type SeenSession, type UpkeepDeps, type UpkeepMemory } from './upkeep-deps.ts';
+import { ignoreFull, PAGE, passOver, type SeenSession, type UpkeepDeps, type UpkeepMemory } from './upkeep-deps.ts';
 
 // Restores the fleet's invariants after a process died between two steps. Every worker runs it; a short lock in Redis keeps the rounds of
 // several workers from overlapping.
@@ -50,7 +50,7 @@ async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   memory.seen = new Map(due.map((session) => [session.keys.member, toSeen(session, memory)]));
   for (let from = 0; from < due.length; from += PAGE) {
     for (const session of await readStates(due.slice(from, from + PAGE), deps)) {
-      await reconcile(session, nowMs, deps, memory).catch(ignoreFull);
+      await reconcile(session, nowMs, deps, memory).catch((err) => passOver(err, session.keys, deps.logger));
     }
   }
   memory.streamBytes = nextStreamBytes(memory.streamBytes, await readMemory(redis));
