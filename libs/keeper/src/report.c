@@ -55,22 +55,34 @@ static void keep_traps(const char *text, size_t n) {
   own.has_hooks = has_hooks;
 }
 
-// A report is `token code notes`, `token leaving` or `token saved`. A line without the run token was written by another
-// process and means nothing. Takes the first report out of the bytes; 0 when there is none.
+// ` code notes`, ` leaving` or ` saved`, which come after the run token.
+static int is_report(const char *line) {
+  if (!strcmp(line, " leaving") || !strncmp(line, " saved", 6)) return 1;
+  const size_t digits = *line == ' ' ? strspn(line + 1, "0123456789") : 0;
+  return digits > 0 && line[1 + digits] == ' ';
+}
+
+// A line without the run token was written by another process and means nothing. One with the token that is no report
+// is the trace of a shell whose user has kept the loop from switching it off. Takes the first report out of the bytes;
+// 0 when there is none.
 static int take_line(const char *run_token, char *line, size_t size) {
-  const char *found = find(own.bytes, own.length, run_token);
-  const char *end = found ? memchr(found, '\n', own.bytes + own.length - found) : 0;
-  if (!end) return 0;
-  const char *from = found + strlen(run_token);
-  const size_t n = (size_t)(end - from) < size - 1 ? (size_t)(end - from) : size - 1;
-  memcpy(line, from, n);
-  line[n] = 0;
-  own.lacks_own_trap = 0;
-  if (strstr(line, " same")) keep_traps(own.bytes, found - own.bytes);
-  if (strstr(line, ",ran")) own.has_exit_trap = 0; // it has run at the end of the command
-  own.length -= end + 1 - own.bytes;
-  memmove(own.bytes, end + 1, own.length);
-  return 1;
+  const char *from = own.bytes, *const limit = own.bytes + own.length;
+  for (;;) {
+    const char *found = find(from, limit - from, run_token);
+    const char *end = found ? memchr(found, '\n', limit - found) : 0;
+    if (!end) return 0;
+    from = found + strlen(run_token);
+    const size_t n = (size_t)(end - from) < size - 1 ? (size_t)(end - from) : size - 1;
+    memcpy(line, from, n);
+    line[n] = 0;
+    if (!is_report(line)) continue;
+    own.lacks_own_trap = 0;
+    if (strstr(line, " same")) keep_traps(own.bytes, found - own.bytes);
+    if (strstr(line, ",ran")) own.has_exit_trap = 0; // it has run at the end of the command
+    own.length -= end + 1 - own.bytes;
+    memmove(own.bytes, end + 1, own.length);
+    return 1;
+  }
 }
 
 // A process of the session may fill the pipe without end: then the rest is read in the next turns of the loop.

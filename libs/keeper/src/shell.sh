@@ -52,6 +52,7 @@ __sf_settle() {
   case $- in
     *[ex]*)
       case $- in *x*) __sf_trace=x ;; esac
+      __sf_free_command
       command set +x
       case $- in *e*) __sf_errexit=e ;; esac
       command set +e
@@ -132,22 +133,23 @@ __sf_trap() {
   done
 }
 
-# For a command that contains the word `trap`: puts __sf_trap in its place, unless the user has a function of that name.
+# For a command that contains the word `trap`: puts __sf_trap in its place, unless the user has something of that name.
+# In its POSIX mode bash has no functions with the names of such builtins, and expands aliases.
 __sf_wrap() {
-  case ${BASH_VERSION-} in
-    ?*) command declare -F trap >/dev/null || { __sf_wrapped=1 && command eval 'trap() { __sf_trap "$@"; }'; } ;;
-    *) command alias trap >/dev/null 2>&1 || { __sf_wrapped=1 && command alias trap=__sf_trap; } ;;
+  case ${BASH_VERSION:+:${SHELLOPTS-}:} in
+    '' | *:posix:*) command alias trap >/dev/null 2>&1 || { __sf_wrapped=alias && command alias trap=__sf_trap; } ;;
+    *) command declare -F trap >/dev/null || { __sf_wrapped=function && command eval 'trap() { __sf_trap "$@"; }'; } ;;
   esac
 }
 
 __sf_unwrap() {
-  case $__sf_wrapped:${BASH_VERSION-} in
-    1:?*) # unless the command has put its own in its place
+  case $__sf_wrapped in
+    function) # unless the command has put its own in its place
       command declare -f trap >|"$__sf_dir/old"
       command read -r -d '' __sf_line <"$__sf_dir/old"
       case $__sf_line in *__sf_trap*) command unset -f trap ;; esac
       ;;
-    1:) command unalias trap 2>/dev/null || command true ;;
+    alias) command unalias trap 2>/dev/null || command true ;;
   esac
   __sf_wrapped=''
 }
@@ -343,6 +345,7 @@ __sf_stop() {
     '') __sf_stopped=$__sf_token ;;
     *) # no exit: its trap may already have begun
       __sf_busy=asked
+      { __sf_free_command; } 2>/dev/null # or the next line would do nothing
       __sf_return 143 || { __sf_leave "$@"; } 2>/dev/null
       ;;
   esac

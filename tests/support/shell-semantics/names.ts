@@ -18,6 +18,41 @@ export const names: Case[] = [
     ],
   },
   {
+    title: 'the same in a traced shell: the next command runs, and what it prints and its trace arrive',
+    steps: [
+      V,
+      ends('set -x', { code: 0 }),
+      ends('command() { return 0; }', { state: 'partial' }),
+      ends('n=1; echo "$n"', { out: '1\n', err: /echo.* '?1'?\n/, state: 'kept' }),
+      ends('set +x', { code: 0 }),
+      prints('echo "$n"', '1\n'),
+      ...works,
+    ],
+  },
+  {
+    title: 'the same in a shell with set -e',
+    steps: [
+      V,
+      ends('set -e', { code: 0 }),
+      ends('command() { return 0; }', { state: 'partial' }),
+      prints('n=1; set +e; echo "$n"', '1\n'),
+      prints('echo "$n"', '1\n'),
+      ...works,
+    ],
+  },
+  {
+    title: 'a command that defines it is still stopped at its time limit, and the shell stays',
+    steps: [
+      V,
+      ends(
+        'command() { return 0; }; while :; do :; done',
+        { state: 'partial' },
+        { timeoutMs: 200, killGraceMs: 1_000 },
+      ),
+      ...works,
+    ],
+  },
+  {
     title: 'the same in the command that exits',
     steps: [V, ends('command() { return 0; }; exit 5', { code: 5, state: 'partial' }), ...works],
   },

@@ -55,6 +55,17 @@ export const traps: Case[] = [
     ],
   },
   {
+    title: 'the same in the POSIX mode of bash, which has no function named trap',
+    in: ['bash'],
+    steps: [
+      prints('set -o posix', ''),
+      ends("trap 'echo bye' EXIT; exit 6", { code: 6, out: 'bye\n', err: '', state: 'resumed' }),
+      prints("trap 'echo hung up' 1; kill -1 $$", 'hung up\n'),
+      prints('alias; set +o posix', ''),
+      ends("trap 'echo bye' EXIT; exit 6", { code: 6, out: 'bye\n', err: '', state: 'resumed' }),
+    ],
+  },
+  {
     title: 'an EXIT trap of an earlier command runs when the shell ends',
     steps: [
       prints("trap 'echo bye' EXIT", ''),

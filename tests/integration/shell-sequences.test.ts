@@ -1,0 +1,63 @@
+// Sequences of commands that each do something odd to the shell. Whatever came before, every command runs, and once.
+import { expect, test } from 'vitest';
+import { openBox, type ShellBox } from '../support/shell-box.ts';
+
+const ODD_COMMANDS = [
+  ...[':', 'set -x', 'set +x', 'set -e', 'set +e', 'set -u', 'set -f', 'set -n', 'set -- a b c', 'set --'],
+  ...['trap "echo T" EXIT', 'trap - EXIT', 'trap "echo U" USR1', 'kill -USR1 $$', 'trap "" URG'],
+  ...['trap : DEBUG 2>/dev/null', 'trap - DEBUG 2>/dev/null'],
+  ...['exec 3</dev/null', 'exec 1>&2', 'exec 2>/dev/null', 'exec </dev/null', 'exec 0<&- 1>&- 2>&-'],
+  ...['exit 3', 'exit 0', 'false', '(exit 7)', 'return 5', 'break', 'continue', 'shift 99', '${nosuch:?bad}'],
+  ...['IFS=x', 'unset IFS', 'PATH=/none', 'PATH=/usr/bin:/bin', '__sf_rc=5', '__sf_busy='],
+  ...['alias read=false', 'unalias -a', 'printf() { echo F; }', 'read() { false; }', 'test() { false; }'],
+  ...['command() { return 0; }', 'enable -n command printf 2>/dev/null; :', 'enable -n read 2>/dev/null; :'],
+  ...['enable -n trap 2>/dev/null; :', 'shopt -s lastpipe extdebug 2>/dev/null'],
+  ...['(set -o posix) 2>/dev/null && set -o posix; :', 'set +o posix 2>/dev/null'],
+  ...['cd /', 'cd /proc', 'umask 077', 'ulimit -n 64', 'sleep 0.02 &', 'wait', 'eval "n=$n"'],
+  ...['echo out; echo err >&2', 'yes | head -c 70000', 'exec true'],
+  ...['rm -f /run/shellfleet/command', 'rm -f /run/shellfleet/stdout', 'chmod 000 /run/shellfleet/command'],
+];
+const SEQUENCES = 12;
+const COMMANDS_EACH = 60;
+const IN_TIME = { timeoutMs: 10_000, killGraceMs: 500 };
+
+/** Numbers from 0 to 1, the same ones for the same seed (Numerical Recipes, ranqd1). */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** Counts each command in the shell's variable `n`. Ends early when a command has ended the shell. */
+async function runSequence({ client }: ShellBox, random: () => number): Promise<{ commands: string[]; n: number }> {
+  const commands: string[] = [];
+  const { shellNumber } = client.shell.hello;
+  await client.run('n=0');
+  for (let n = 1; n <= COMMANDS_EACH; n++) {
+    const odd = ODD_COMMANDS[Math.floor(random() * ODD_COMMANDS.length)]!;
+    const rest = ['', '', ' ', '\nn=$((n+0))'][Math.floor(random() * 4)]!;
+    const options = [{}, {}, {}, {}, { cwd: '/tmp' }, { env: { E: '1' } }, { stdin: Buffer.from('in') }];
+    commands.push(`n=$((n+1)); ${odd}${rest}`);
+    const ran = await client.run(commands.at(-1)!, { ...IN_TIME, ...options[Math.floor(random() * options.length)] });
+    const look = await client.run('echo "n=$n"', IN_TIME);
+    if ([ran, look].some((each) => each.state === 'lost' || each.end.shell.shellNumber !== shellNumber)) break;
+    // Where stdout was closed or moved by an earlier command, or is traced, the number may be on stderr.
+    const seen = Number(/n=(\d+)/.exec(look.out + look.err)?.[1]);
+    if (seen !== n) return { commands, n: seen };
+  }
+  return { commands, n: commands.length };
+}
+
+test.each([
+  ['dash', 'dashOnly'],
+  ['ash', 'busybox'],
+  ['bash', 'session'],
+] as const)('in %s each command of a sequence of odd ones runs, and once', async (_, image) => {
+  for (let seed = 1; seed <= SEQUENCES; seed++) {
+    await using box = await openBox({ image });
+    const { commands, n } = await runSequence(box, randomNumbers(seed * 1_000_003));
+    expect(n, `seed ${seed}:\n${commands.join('\n')}`).toBe(commands.length);
+  }
+});
