@@ -1,4 +1,5 @@
 // A worker dies and another takes over: the shell never noticed, and nothing is lost or doubled (invariants 1, 3; DESIGN 9).
+import { finished } from 'node:stream/promises';
 import { encodeFrame, entryIdToBytes, FrameType } from '@shellfleet/keeper';
 import { FencedOff } from '@shellfleet/worker/shell';
 import { ulid } from 'ulid';
@@ -8,6 +9,20 @@ import { host, openBox, skipWithoutRoot } from '../support/shell-box.ts';
 import { ShellClient } from '../support/shell-client.ts';
 
 const RING_BYTES = 4 << 20;
+
+test('a command for a shell is refused also while the fresh one cannot be started', async () => {
+  await using it = await openBox();
+  const asRoot = async (script: string) => {
+    const command = { Cmd: ['sh', '-c', `cd /run/shellfleet && ${script}`], User: '0', AttachStdout: true };
+    const said = await it.box.container.exec(command).then((exec) => exec.start({}));
+    await finished(said.resume());
+  };
+  await asRoot('rm loop && mkdir loop');
+  expect((await it.client.run('kill -9 $$')).end.shell).toMatchObject({ state: 'lost', shellNumber: 2 });
+  await expect(it.client.run('echo x', { shellNumber: 1 })).rejects.toThrow('refused: other-shell');
+  await asRoot('rmdir loop');
+  expect(await it.client.run('echo x', { shellNumber: 2 })).toMatchObject({ out: 'x\n' });
+});
 
 describe.each(['socket', 'attach', ...host] as const)('over %s', (transport) => {
   skipWithoutRoot(transport);

@@ -310,3 +310,27 @@ describe('a session that wants to pose as its keeper', () => {
     await expect(reading).rejects.toThrow('disconnected');
   });
 });
+
+describe('the folder of the shell', () => {
+  const replaced: [string, string][] = [
+    ['is gone', 'rm -f'],
+    ['is a directory', 'mkdir'],
+    ['is a link', 'ln -s /dev/null'],
+    ['is a plain file', 'echo >'],
+    ['may not be opened', 'mkfifo -m 000'],
+  ];
+  test.each(replaced)(
+    'whatever name in it %s, the next commands run as soon as there is a shell again',
+    async (_, how) => {
+      await using it = await openBox();
+      for (const name of ['go', 'report', 'stdout', 'stderr', 'loop', 'command']) {
+        const options = { timeoutMs: 500, killGraceMs: 200 };
+        await it.client.run(`cd /run/shellfleet; mv ${name} moved; ${how} ${name}; rm -rf moved; cd /`, options);
+        await it.client.run('kill -9 $$', options);
+        for (const cwd of ['/', '/proc'])
+          expect(await it.client.run('pwd', { cwd })).toMatchObject({ out: `${cwd}\n` });
+        await it.client.run('rm -rf /run/shellfleet/*.replaced-*');
+      }
+    },
+  );
+});

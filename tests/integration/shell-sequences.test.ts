@@ -1,6 +1,7 @@
 // Sequences of commands that each do something odd to the shell. Whatever came before, every command runs, and once.
 import { expect, test } from 'vitest';
 import { openBox, type ShellBox } from '../support/shell-box.ts';
+import type { RunOptions } from '../support/shell-client.ts';
 
 const ODD_COMMANDS = [
   ...[':', 'set -x', 'set +x', 'set -e', 'set +e', 'set -u', 'set -f', 'set -n', 'set -- a b c', 'set --'],
@@ -17,6 +18,7 @@ const ODD_COMMANDS = [
   ...['echo out; echo err >&2', 'yes | head -c 70000', 'exec true'],
   ...['rm -f /run/shellfleet/command', 'rm -f /run/shellfleet/stdout', 'chmod 000 /run/shellfleet/command'],
 ];
+const OPTIONS: RunOptions[] = [{}, {}, {}, {}, { cwd: '/tmp' }, { env: { E: '1' } }, { stdin: Buffer.from('in') }];
 const SEQUENCES = 12;
 const COMMANDS_EACH = 60;
 const IN_TIME = { timeoutMs: 10_000, killGraceMs: 500 };
@@ -38,10 +40,10 @@ async function runSequence({ client }: ShellBox, random: () => number): Promise<
   for (let n = 1; n <= COMMANDS_EACH; n++) {
     const odd = ODD_COMMANDS[Math.floor(random() * ODD_COMMANDS.length)]!;
     const rest = ['', '', ' ', '\nn=$((n+0))'][Math.floor(random() * 4)]!;
-    const options = [{}, {}, {}, {}, { cwd: '/tmp' }, { env: { E: '1' } }, { stdin: Buffer.from('in') }];
+    const pickOptions = () => ({ ...IN_TIME, ...OPTIONS[Math.floor(random() * OPTIONS.length)] });
     commands.push(`n=$((n+1)); ${odd}${rest}`);
-    const ran = await client.run(commands.at(-1)!, { ...IN_TIME, ...options[Math.floor(random() * options.length)] });
-    const look = await client.run('echo "n=$n"', IN_TIME);
+    const ran = await client.run(commands.at(-1)!, pickOptions());
+    const look = await client.run('echo "n=$n"', pickOptions());
     if ([ran, look].some((each) => each.state === 'lost' || each.end.shell.shellNumber !== shellNumber)) break;
     // Where stdout was closed or moved by an earlier command, or is traced, the number may be on stderr.
     const seen = Number(/n=(\d+)/.exec(look.out + look.err)?.[1]);

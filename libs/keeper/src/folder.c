@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "folder.h"
+#include "free_path.h"
 #include "log.h"
 #include "text.h"
 #include <fcntl.h>
@@ -27,22 +28,29 @@ void folder_open(const char *path) {
 }
 
 // A directory shows when a name in it was made, removed or replaced, but no finer than the clock of the kernel ticks: a
-// change that has just been made may have a second one behind it.
+// change that has just been made may have a second one behind it. Nobody can set this time, and its age is by the clock
+// that it was taken from.
 void folder_look(void) {
   struct stat status;
   struct timespec now;
   is_unchanged = 0;
   looked_at = (struct timespec){0};
   if (directory < 0 || fstat(directory, &status) || !status.st_nlink) return;
-  looked_at = status.st_mtim;
+  looked_at = status.st_ctim;
   is_unchanged = looked_at.tv_sec == confirmed_at.tv_sec && looked_at.tv_nsec == confirmed_at.tv_nsec;
   if (is_unchanged) return;
-  clock_gettime(CLOCK_REALTIME, &now);
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
   const int64_t age_ms = (now.tv_sec - looked_at.tv_sec) * 1000 + (now.tv_nsec - looked_at.tv_nsec) / 1000000;
   if (age_ms < SETTLED_MS) looked_at = (struct timespec){0};
 }
 
 void folder_confirm(void) { confirmed_at = looked_at; }
+
+void folder_distrust(void) {
+  confirmed_at = (struct timespec){0};
+  is_unchanged = 0;
+}
+
 int folder_is_unchanged(void) { return is_unchanged; }
 const char *folder_path(void) { return folder; }
 
@@ -52,10 +60,15 @@ const char *path_of(const char *name) {
   return path;
 }
 
+int folder_has_fifo(const char *path, ino_t inode) {
+  struct stat status;
+  return !lstat(path, &status) && status.st_ino == inode && status.st_mode == (S_IFIFO | 0600);
+}
+
 int folder_fifo(const char *name, int fd) {
-  struct stat here, there;
-  if (fd >= 0 && !fstat(fd, &here) && !stat(path_of(name), &there) && here.st_ino == there.st_ino) return fd;
-  unlink(path_of(name)); // of a missing one this fails
+  struct stat status;
+  if (fd >= 0 && !fstat(fd, &status) && folder_has_fifo(path_of(name), status.st_ino)) return fd;
+  free_path(path_of(name));
   if (mkfifo(path_of(name), 0600)) log_failure("mkfifo");
   const int made = open(path_of(name), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (made < 0) log_failure("opening a FIFO of the folder");
@@ -211,7 +224,7 @@ static int make_file(const char *name) {
   int fd = open(path_of(name), flags | O_TRUNC | O_NONBLOCK, 0600);
   if (fd >= 0 && !fstat(fd, &status) && S_ISREG(status.st_mode)) return fd;
   if (fd >= 0) close(fd);
-  unlink(path_of(name));
+  free_path(path_of(name));
   return open(path_of(name), flags | O_EXCL, 0600);
 }
 

@@ -5,6 +5,7 @@
 #define FOLDER_H
 #include "start.h"
 #include "wire.h"
+#include <sys/types.h>
 
 void folder_open(const char *path);
 const char *folder_path(void);
@@ -14,6 +15,10 @@ void folder_look(void);
 int folder_is_unchanged(void);
 // All of them have been looked at since.
 void folder_confirm(void);
+// A shell could not go on: nothing in the folder counts as unchanged, also where its own time says so.
+void folder_distrust(void);
+// Is the FIFO with this number still there, and may the shell open it?
+int folder_has_fifo(const char *path, ino_t inode);
 // Path of a file in it, valid until the next call.
 const char *path_of(const char *name);
 // A FIFO opened for both directions, so that it is never at its end. Returns the same descriptor while that is still

@@ -2,6 +2,7 @@
 #include "input.h"
 #include "events.h"
 #include "folder.h"
+#include "free_path.h"
 #include "link.h"
 #include "log.h"
 #include "memory.h"
@@ -43,7 +44,7 @@ static void close_pipe(void) {
 // own.
 int input_begin(const uint8_t *id) {
   input_end();
-  unlink(path_of("input")); // of a missing one this fails
+  free_path(path_of("input"));
   if (mkfifo(path_of("input"), 0600)) {
     log_failure("mkfifo");
     return 0;

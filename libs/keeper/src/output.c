@@ -2,6 +2,7 @@
 #include "output.h"
 #include "events.h"
 #include "folder.h"
+#include "free_path.h"
 #include "late.h"
 #include "link.h"
 #include "log.h"
@@ -31,7 +32,7 @@ static uint8_t entry_id[ID_BYTES];
 
 static int make(int stream) {
   OutputPipe *pipe = &pipes[stream];
-  unlink(pipe->path); // of a missing one this fails
+  free_path(pipe->path);
   if (mkfifo(pipe->path, 0600)) log_failure("mkfifo");
   pipe->fd = open(pipe->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (pipe->fd < 0) {
@@ -83,10 +84,7 @@ static void set_size(OutputPipe *pipe, int bytes, int is_grown) {
 
 static int reuse(int stream) {
   OutputPipe *pipe = &pipes[stream];
-  struct stat status;
-  if (folder_is_unchanged()) status.st_ino = pipe->inode;
-  else if (stat(pipe->path, &status)) status.st_ino = 0;
-  if (!pipe->inode || status.st_ino != pipe->inode) { // removed by the user
+  if (!pipe->inode || !(folder_is_unchanged() || folder_has_fifo(pipe->path, pipe->inode))) {
     close(pipe->fd);
     return make(stream);
   }

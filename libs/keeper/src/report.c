@@ -13,7 +13,11 @@ static struct {
   int has_exit_trap, has_hooks, lacks_own_trap, is_drained;
 } own;
 
-void report_forget(void) { own.length = own.has_exit_trap = own.has_hooks = own.lacks_own_trap = own.is_drained = 0; }
+void report_forget(int keeps_traps) {
+  own.length = own.lacks_own_trap = own.is_drained = 0;
+  if (!keeps_traps) own.has_exit_trap = own.has_hooks = 0;
+}
+
 int report_lacks_own_trap(void) { return own.lacks_own_trap; }
 int report_has_exit_trap(void) { return own.has_exit_trap; }
 
@@ -41,12 +45,19 @@ static void parse_notes(const char *notes, Report *report) {
 
 static const char *find(const char *text, size_t n, const char *what) { return memmem(text, n, what, strlen(what)); }
 
+// At the start of a line: anything else was written by another process.
+static const char *find_line(const char *text, size_t n, const char *what) {
+  const char *found = find(text, n, what);
+  while (found && found > text && found[-1] != '\n') found = find(found + 1, text + n - found - 1, what);
+  return found;
+}
+
 // The list of traps that the shell prints before a report. The one on EXIT is the loop's own, or the user's, which is
 // kept in a file for the end of the shell. The traps that bash lists before it (`hooks`: DEBUG, RETURN, ERR) are not
 // visible to a shell that re-executes itself inside a function, so they are kept as well.
 static void keep_traps(const char *text, size_t n) {
-  const char *traps = find(text, n, "trap -- "), *end = text + n;
-  const char *loop_trap = find(text, n, "trap -- '{ __sf_leave ");
+  const char *traps = find_line(text, n, "trap -- "), *end = text + n;
+  const char *loop_trap = find_line(text, n, "trap -- '{ __sf_leave ");
   own.lacks_own_trap = !loop_trap;
   const char *hooks_end = loop_trap ? loop_trap : end;
   if (!loop_trap) own.has_exit_trap = traps && folder_write("exit", traps, end - traps, "");
@@ -88,7 +99,7 @@ static int take_line(const char *run_token, char *line, size_t size) {
 // A process of the session may fill the pipe without end: then the rest is read in the next turns of the loop.
 enum Reported report_read(int pipe, const char *run_token, Report *report) {
   char line[128];
-  for (int reads = 0; reads < MOST_READS; reads++) {
+  for (int reads = 0;; reads++) {
     if (take_line(run_token, line, sizeof line)) {
       if (!strcmp(line, " leaving")) return REPORTED_LEAVING;
       if (!strncmp(line, " saved", 6)) return REPORTED_SAVED;
@@ -101,12 +112,15 @@ enum Reported report_read(int pipe, const char *run_token, Report *report) {
       own.is_drained = 0;
       return NO_REPORT;
     }
-    if (own.length == sizeof own.bytes) own.length = 0; // no report is that long
+    if (reads == MOST_READS) return NO_REPORT;
+    if (own.length == sizeof own.bytes) { // no report is as long as the half that is kept
+      own.length /= 2;
+      memmove(own.bytes, own.bytes + own.length, own.length);
+    }
     const size_t room = sizeof own.bytes - own.length;
     const ssize_t n = read(pipe, own.bytes + own.length, room);
     if (n <= 0) return NO_REPORT; // EAGAIN; the keeper holds a writing end, so there is no end of the file
     own.length += n;
     own.is_drained = (size_t)n < room;
   }
-  return NO_REPORT;
 }

@@ -13,8 +13,8 @@ typedef struct {
 // LEAVING: the shell saves its state and will re-execute itself. SAVED: it has saved it, and a signal ends it.
 enum Reported { NO_REPORT, REPORTED_LEAVING, REPORTED_SAVED, REPORTED_END };
 
-// A new shell starts: bytes of the old one do not count.
-void report_forget(void);
+// A new shell starts: bytes of the old one do not count. One that continues keeps the traps.
+void report_forget(int keeps_traps);
 // Reads on until a report with this run token is complete.
 enum Reported report_read(int pipe, const char *run_token, Report *report);
 // The user's EXIT trap is in the folder's file `exit`.

@@ -35,6 +35,7 @@ static struct {
   uint32_t number;
   int go, report; // FIFOs
   int is_ready, is_leaving, has_saved, failed_starts;
+  int continues, continue_code; // with the state that the shell before it saved, and with its last exit code
   uint64_t spawned_at;
   char token[16];
 } own = {.go = -1, .report = -1};
@@ -108,32 +109,39 @@ static void execute_again(int code) {
   execvpe(arguments[0], arguments, none);
 }
 
-static void spawn(const int *continue_with) {
+static void spawn(void) {
   own.is_ready = own.is_leaving = own.has_saved = 0;
   own.spawned_at = now_ms();
   own.pid = -1;
-  if (!make_fifos() || !folder_write_loop(program.arguments, continue_with != 0)) return; // shell_tick tries again
+  if (!make_fifos() || !folder_write_loop(program.arguments, own.continues)) return; // shell_tick tries again
   drain(own.go);
   drain(own.report);
-  report_forget();
+  report_forget(own.continues);
   strcpy(own.token, READY_TOKEN);
   own.pid = 0;
   own.pid = fork_or_make_room();
-  if (own.pid > 0) {
-    own.number += !continue_with;
-    reaper_watch(own.pid);
-  }
+  if (own.pid > 0) reaper_watch(own.pid);
   if (own.pid) return;
   child_setup_program();
   setsid(); // a fork leads no group, so it cannot fail
-  if (continue_with) execute_again(*continue_with);
+  if (own.continues) execute_again(own.continue_code);
   else execvp(program.arguments[0], program.arguments);
   _exit(errno == ENOENT ? 127 : 126);
 }
 
+// A fresh shell has its number from the end of the one before it, also while it cannot be started: a command that is
+// meant for that one is not for this one.
+static void spawn_next(const int *continue_with) {
+  folder_distrust();
+  own.continues = continue_with != 0;
+  if (continue_with) own.continue_code = *continue_with;
+  else own.number++;
+  spawn();
+}
+
 void shell_open(char *const *argv) {
   find_shell(argv);
-  if (!program.problem[0]) spawn(0);
+  if (!program.problem[0]) spawn_next(0);
 }
 
 pid_t shell_pid(void) { return own.pid > 0 ? own.pid : 0; }
@@ -144,7 +152,7 @@ uint32_t shell_number(void) { return own.number; }
 
 int shell_tick(void) {
   if (own.is_ready || program.problem[0]) return -1;
-  if (own.pid < 0) spawn(0); // the last attempt failed
+  if (own.pid < 0) spawn(); // the last attempt failed
   if (own.pid > 0 && now_ms() - own.spawned_at > READY_WITHIN_MS) {
     log_message("the shell was not ready within %d ms and is killed", READY_WITHIN_MS);
     shell_kill();
@@ -170,7 +178,7 @@ void shell_replace(int status, const int *continue_with) {
     if (own.failed_starts >= MAX_FAILED_STARTS) memcpy(program.problem, text, sizeof text);
     if (program.problem[0]) return;
   }
-  spawn(continue_with);
+  spawn_next(continue_with);
 }
 
 void shell_forget(void) { own.pid = own.is_ready = 0; }

@@ -127,7 +127,8 @@ __sf_trap() {
   esac
   for __sf_line in "$@"; do
     case $__sf_line in
-      0 | EXIT | exit | SIGEXIT) __sf_action=$__sf_act __sf_wants=exit ;;
+      # A function of an earlier command may be what calls it.
+      0 | EXIT | exit | SIGEXIT) __sf_action=$__sf_act __sf_wants=exit __sf_odd=1 ;;
       *) command trap -- "$__sf_act" "$__sf_line" ;;
     esac
   done
@@ -376,6 +377,7 @@ __sf_stop() {
           ;;
       esac
       __sf_busy='' __sf_extra='' __sf_seen='' __sf_errexit='' __sf_wants='' __sf_odd=1
+      case $__sf_token in '') __sf_seen=${__sf_notes#kept,} ;; esac # between commands: for the next report
       command . "$__sf_dir/options"
       ;;
     *) __sf_token=ready ;;
@@ -426,24 +428,24 @@ __sf_stop() {
         esac &&
           __sf_token='' && command read -r __sf_line
       } || {
-        __sf_missed=x$__sf_missed __sf_odd=1
-        case $__sf_missed in
-          x) ;; # a signal that came late
-          xxxxxx*) command kill -9 $$ ;;
+        case $?:${#__sf_missed}:${BASH_VERSION-} in
+          *:???:*) command kill -9 $$ ;;
+          *:0:* | 12[89]:* | 1[3-9]?:* | *:) ;; # a signal ends `read`: one that came late, or one that the user traps
           *) # `enable -n`
             enable command
             command enable alias compgen declare eval exec exit export printf read return set shopt
             command enable test trap true unset .
-            __sf_seen=builtins __sf_notes=same,builtins
+            __sf_seen=builtins
             ;;
         esac
+        __sf_missed=x$__sf_missed __sf_odd=1
         continue
       }
       case $__sf_missed$__sf_trace$__sf_errexit:$__sf_line:${__sf_args-}$# in
         :????????.:0) # a run token alone, in a shell in which nothing is out of the ordinary
           __sf_token=${__sf_line%.}
           # One redirection is tried after the other, and stderr is opened before the command is parsed.
-          command exec <"$__sf_input" >"$__sf_dir/stdout" 2>"$__sf_dir/stderr"
+          command exec <"$__sf_input" >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$
           __sf_busy=1
           case $__sf_stopped in "$__sf_token") command exit 143 ;; esac # it came before __sf_busy was set
           case $__sf_rc in
@@ -452,7 +454,7 @@ __sf_stop() {
           esac
           ;;
         *)
-          __sf_odd=1 __sf_missed='' __sf_token=${__sf_line%% *} __sf_extra=''
+          __sf_odd=1 __sf_missed='' __sf_notes=same __sf_token=${__sf_line%% *} __sf_extra=''
           __sf_token=${__sf_token%.}
           case $__sf_line in *' '*) __sf_extra=${__sf_line#* } ;; esac
           case $__sf_extra in
@@ -501,7 +503,7 @@ __sf_stop() {
               ;;
           esac
           case $__sf_extra in *traps*) __sf_wrap ;; esac
-          command exec <"$__sf_input" >"$__sf_dir/stdout"
+          command exec <"$__sf_input" >"$__sf_dir/stdout" || command kill -9 $$
           case ${__sf_args-}:$#:${BASH_VERSION-} in
             :0:* | *:) ;;
             *) command eval '__sf_args=("$@")' ;;
@@ -523,11 +525,11 @@ __sf_stop() {
               command . "$__sf_dir/command" 2>"$__sf_dir/stderr"
               ;;
             *:0)
-              command exec 2>"$__sf_dir/stderr"
+              command exec 2>"$__sf_dir/stderr" || command kill -9 $$
               command . "$__sf_dir/command"
               ;;
             *)
-              command exec 2>"$__sf_dir/stderr"
+              command exec 2>"$__sf_dir/stderr" || command kill -9 $$
               __sf_return "$__sf_rc" || command . "$__sf_dir/command"
               ;;
           esac

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "text.h"
+#include "free_path.h"
 #include "log.h"
 #include <fcntl.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 void text_open(Text *text, const char *path) {
   text->used = 0;
   text->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-  if (text->fd < 0 && !unlink(path)) text->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (text->fd < 0 && free_path(path)) text->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   text->failed = text->fd < 0;
 }
 

@@ -107,6 +107,8 @@ export const names: Case[] = [
       V,
       prints('enable -n read', ''),
       { run: 'echo "$V"', gives: { out: '1\n', state: 'partial' }, withinMs: 1_000 },
+      prints('enable -n read', ''),
+      ends('pwd; echo "$V"', { out: '/proc\n1\n', state: 'partial' }, { cwd: '/proc' }),
       ...works,
     ],
   },

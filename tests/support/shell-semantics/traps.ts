@@ -66,6 +66,25 @@ export const traps: Case[] = [
     ],
   },
   {
+    title: 'an EXIT trap that a function of an earlier command sets runs when the shell ends',
+    steps: [
+      prints("f() { trap 'echo bye' EXIT; }", ''),
+      prints('f', ''),
+      prints('echo ok', 'ok\n'),
+      { restart: { out: 'bye\n' } },
+    ],
+  },
+  {
+    title: 'an EXIT trap of an earlier command is kept by a shell that continues after a signal',
+    in: ['bash'],
+    steps: [
+      prints("V=1; trap 'echo bye' EXIT", ''),
+      ends('kill $$', { state: 'signalled' }),
+      prints('echo $V', '1\n'),
+      { restart: { out: 'bye\n' } },
+    ],
+  },
+  {
     title: 'an EXIT trap of an earlier command runs when the shell ends',
     steps: [
       prints("trap 'echo bye' EXIT", ''),

@@ -36,7 +36,7 @@ export async function readSurroundings(shell: SessionShell, session: string): Pr
         live.ack(entryId, stream, offset + piece.byteLength);
         if (stream !== 'stdout') return;
         bytes += piece.byteLength;
-        if (bytes <= MOST_BYTES) printed.push(piece.slice());
+        if (bytes <= MOST_BYTES) printed.push(Uint8Array.from(piece));
       },
     },
   );

@@ -21,6 +21,7 @@ export type EntryEnd =
 
 /** Receives what one entry does while it runs. */
 export interface EntryHandlers {
+  /** `bytes` are freed when it returns. */
   onOutput(stream: StreamName, offset: number, bytes: Uint8Array): void;
   /** The pipe of an open stdin has taken the bytes before `offset`. `readerClosed`: no process reads it any more. */
   onInputTaken?: ((offset: number, readerClosed: boolean) => void) | undefined;

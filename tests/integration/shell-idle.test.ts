@@ -1,0 +1,50 @@
+// Signals that reach a shell between two commands. The next command runs all the same, also one with a directory of its own.
+import { describe, expect, test } from 'vitest';
+import { type ImageName, type ShellBox, useBox } from '../support/shell-box.ts';
+
+const images: [string, ImageName][] = [
+  ['bash', 'session'],
+  ['dash', 'dashOnly'],
+  ['ash', 'busybox'],
+];
+
+/** Sends the signals to the shell one after another while no command runs. The image of dash has no `sleep`. */
+async function signal({ client }: ShellBox, signals: string[]): Promise<void> {
+  const pause = 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done';
+  const kills = signals.map((name) => `${pause}; kill -${name} $shell; `).join('');
+  const before = client.late.length;
+  await client.run(`shell=$$; { ${kills} ${pause}; echo sent; } & :`);
+  await expect
+    .poll(() =>
+      client.late
+        .slice(before)
+        .map(({ text }) => text)
+        .join(''),
+    )
+    .toBe('sent\n');
+}
+
+describe.each(images)('%s', (shell, image) => {
+  const it = useBox({ image });
+
+  test('signals that it traps: the next command runs, and the shell is kept as it is', async () => {
+    await it.client.run("V=1; trap 'n=${n}x' USR1");
+    await signal(it, Array(12).fill('USR1'));
+    expect(await it.client.run('pwd; echo "$V $n"', { cwd: '/proc' })).toMatchObject({
+      out: `/proc\n1 ${'x'.repeat(12)}\n`,
+      state: 'kept',
+    });
+    expect(await it.client.run('trap - USR1; echo "$V"')).toMatchObject({ out: '1\n', state: 'kept' });
+  });
+
+  test('a trap that exits: the next command runs in the shell that has re-executed itself, and the Result says what is gone', async () => {
+    await it.client.run("V=1; f() { echo f; }; trap 'exit 4' USR1");
+    await signal(it, ['USR1']);
+    expect(await it.client.run('pwd; echo "$V"', { cwd: '/proc' })).toMatchObject({
+      code: 0,
+      out: '/proc\n1\n',
+      end: { shell: { state: 'partial', reason: expect.stringContaining(shell === 'bash' ? 'jobs' : 'functions') } },
+    });
+    expect(await it.client.run('trap - USR1; echo "$V"')).toMatchObject({ out: '1\n', state: 'kept' });
+  });
+});
