@@ -119,6 +119,12 @@ test('a schema of the bundle makes of every value what that of zod makes of it',
   }
 });
 
+test('the least length of a text is counted in code points', () => {
+  const shortest = (library: unknown) => (library as typeof import('zod')['z']).string().min(2);
+  for (const text of ['\u{1F600}', '\u{1F600}a', 'ab', 'a'])
+    expect(shortest(quickZ).safeParse(text).success, text).toBe(shortest(realZ).safeParse(text).success);
+});
+
 test('a schema is made at its first use, once', () => {
   const make = vi.fn(() => (quick as unknown as { sessionIdSchema: Schema }).sessionIdSchema);
   const schema = lazySchema(make) as Schema;

@@ -137,7 +137,9 @@ class QuickSchema extends KnownSchema {
   }
 
   min(least: number, ...rest: unknown[]): QuickSchema {
-    return this.#check('min', [least, ...rest], (value) => this.#sizeOf(value) >= least);
+    // zod counts the code points of a text here.
+    const isCounted = (value: unknown) => least <= 1 || typeof value !== 'string';
+    return this.#check('min', [least, ...rest], (value) => isCounted(value) && this.#sizeOf(value) >= least);
   }
 
   max(most: number, ...rest: unknown[]): QuickSchema {

@@ -68,7 +68,10 @@ export class View {
       tenant: settings.tenant,
       onEnded: (notice) => void this.pending.notice(notice),
       onAnswer: (questionId, sealed) => this.answers.settle(questionId, sealed),
-      onGap: () => void this.pending.lookAfterGap().catch(() => {}),
+      onGap: () => {
+        this.answers.askAgain();
+        void this.pending.lookAfterGap().catch(() => {});
+      },
       onReconnected: () => {
         void this.pending.lookAfterGap().catch(() => {});
         void this.durability.refresh().catch(() => {});

@@ -25,7 +25,7 @@ test.each([
   [
     'an open stdin takes any frames: each byte once, in its place, and no more than a window of them',
     'input',
-    ['input', 'events', 'memory', 'log'],
+    ['input', 'free_path', 'events', 'memory', 'log'],
   ],
 ])('%s', { timeout: 60_000 }, async (_, fuzzer, sources) => {
   const folder = await mkdtemp(join(tmpdir(), 'sf-fuzz-'));

@@ -98,7 +98,8 @@ async function follow(
       }
       case 'refused':
         if (ended.reason === 'other-shell') {
-          if (!(await makeShellReady())) return { type: 'failed', error: neverBegun(session) };
+          // Outside the sandbox it is not this shell that was made ready.
+          if (!(await makeShellReady()) || !shell.ready) return { type: 'failed', error: neverBegun(session) };
           ended = await begin('start');
           break;
         }

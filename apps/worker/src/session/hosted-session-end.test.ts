@@ -153,6 +153,19 @@ describe('What is in clear beside the sealed spec', () => {
   });
 });
 
+test('a command that runs when the host comes back without its policy is followed to its end, and what waits is left to others', async () => {
+  const it = open({ policy: 'host' }, { offers: [classOf('docker')] });
+  const sandbox = adoptable(it, { id: 'runs' });
+  sandbox.keeper.begin('runs');
+  it.mailbox.submit({ id: 'waits', script: 'true' });
+  const served = serve(it, sandbox);
+  await expect.poll(() => it.session.running?.entry.id).toBe('runs');
+  sandbox.keeper.end();
+  expect(await served).toBe('ended');
+  expect([outcomes(it.mailbox), it.mailbox.running]).toEqual([['runs success'], undefined]);
+  expect(it.mailbox.waiting.map(({ id }) => id)).toEqual(['waits']);
+});
+
 describe('An entry that this host began before Redis forgot it', () => {
   test.each([
     ['is lost', 'never', ['a', 'b'], ['x lost', 'b success']],

@@ -307,6 +307,18 @@ describe('SESSION-1', () => {
     expect(it.jobs.remove).not.toHaveBeenCalled();
   });
 
+  test('a session that another host has taken over while this one stops is left alone', async () => {
+    const it = open({ shutdownCommands: ['true'] });
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    const served = serve(it);
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+    it.mailbox.loseTo(9);
+    it.session.stop('end');
+    expect(await served).toBe('ended');
+    expect([it.keeper().begun.at(-1), it.sandboxes.made[0]?.removed]).toEqual(['a', true]);
+    expect(it.jobs.remove).not.toHaveBeenCalled();
+  });
+
   test('a lost lease ends the sandbox at once, while a command runs', async () => {
     const it = open();
     it.mailbox.submit({ id: 'a', script: 'hold' });

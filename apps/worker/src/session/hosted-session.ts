@@ -133,6 +133,7 @@ export class HostedSession {
   async declare(redis: Redis): Promise<void> {
     if (this.#parts === undefined) return;
     const declared = await declareSession(this.#parts, this.#run, redis);
+    this.#parts.rest.forget();
     if (declared.type === 'fenced') this.#become('fenced');
     this.#wakeUps.notify();
   }
@@ -189,7 +190,7 @@ export class HostedSession {
       finishLost: (entry, reason) => this.#finishLost(entry, reason, parts),
     });
     parts.terminals.settle();
-    if (!this.#deps.offers.includes(this.job.placementClass)) return leaveToOthers(parts);
+    if (!this.#isOffered()) return leaveToOthers(parts);
     this.#become('serving');
     await this.#loop(next, parts);
   }
@@ -206,7 +207,7 @@ export class HostedSession {
           next = this.#checkTaken(await parts.rest.next(how, parts.admission.digest !== ''));
           if (next.type !== 'empty') break;
           // The rest is withdrawn only where the session ends, so a stop during that step is dealt with in the next one.
-          if (this.#state !== 'serving' && how !== 'ends') break;
+          if (this.#fenced.signal.aborted || (this.#state !== 'serving' && how !== 'ends')) break;
           if (this.#state !== 'serving') return this.#end(parts);
           if (!this.#deps.takesNew() && !parts.shell.hasState) return leaveInLine(parts);
           next = await this.#takeWhenReady(parts);
@@ -332,7 +333,8 @@ export class HostedSession {
 
   /** Whether the step that ends an entry may start the next one. */
   #mayTakeNext(): boolean {
-    const mayTake = this.#state === 'serving' && this.#parts?.lease.held() === true && this.#parts.shell.ready;
+    const isServed = this.#state === 'serving' && this.#isOffered();
+    const mayTake = isServed && this.#parts?.lease.held() === true && this.#parts.shell.ready;
     if (mayTake && this.#parts?.admission.digest === '') this.#parts.rest.mayBegin();
     return mayTake;
   }
@@ -360,6 +362,11 @@ export class HostedSession {
     if (this.#state === 'closing') return endClosing(parts);
     if (this.#state === 'handing-over') return parts.shell.hasState ? handOver(parts) : leaveInLine(parts);
     await giveUp(parts, 'the host was shut down', () => true);
+  }
+
+  /** The host still offers what the session runs in. */
+  #isOffered(): boolean {
+    return this.#deps.offers.includes(this.job.placementClass);
   }
 
   #isStopping(): boolean {

@@ -14,6 +14,8 @@ const STARTED: CarriedEntry = {
 };
 const HEAD: CarriedEntry = { ...STARTED, startedAt: '' };
 
+const next = entryIdSchema.parse('01M83GJZ7TQZQ9XE36XT5S64R0');
+
 function setUp() {
   const begun = new Set<string>();
   const owner = { fence: 7, host: 'h1', keys: sessionKeys('ns', 't', 's') } as Owner;
@@ -54,8 +56,17 @@ test('REST-1: a wake-up that comes after its entry was taken brings nothing, and
   rest.started({ id });
   expect(await rest.next('takes', false)).toEqual({ type: 'empty' });
   rest.bring(STARTED);
-  rest.started({ id: 'another' });
-  expect(await rest.next('takes', false)).toMatchObject({ entry: { id } });
+  expect(await rest.next('takes', false)).toEqual({ type: 'empty' });
+  rest.bring({ ...STARTED, id: next });
+  rest.started({ id });
+  expect(await rest.next('takes', false)).toMatchObject({ entry: { id: next } });
+});
+
+test('what a wake-up has brought is forgotten when Redis came back with other data', async () => {
+  const { rest } = setUp();
+  rest.bring(STARTED);
+  rest.forget();
+  expect(await rest.next('takes', false)).toEqual({ type: 'empty' });
 });
 
 test('REST-2: the mailbox is asked to withdraw once after each rest, and says what was started before', async () => {

@@ -32,6 +32,8 @@ export class Rest {
   /** The mailbox may have it stored that the session rests. */
   #mayRest = false;
   #rung: Rung | undefined;
+  /** The entry that was run last. Its wake-up may be on its way, on another connection. */
+  #startedId: string | undefined;
   /** What a withdrawal has returned and nobody has run or ended. */
   #kept: Taken | Fenced | undefined;
 
@@ -46,7 +48,12 @@ export class Rest {
 
   /** A wake-up has brought an entry. */
   bring(carried: CarriedEntry): void {
-    this.#rung = toRung(carried, this.#deps.owner);
+    if (carried.id !== this.#startedId) this.#rung = toRung(carried, this.#deps.owner);
+  }
+
+  /** Redis came back with other data: the mailbox is asked what was started. */
+  forget(): void {
+    this.#rung = undefined;
   }
 
   /**
@@ -68,6 +75,7 @@ export class Rest {
 
   /** An entry is run, so a wake-up that brings it again means nothing. */
   started({ id }: Pick<Entry, 'id'>): void {
+    this.#startedId = id;
     if (this.#rung?.entry.id === id) this.#rung = undefined;
     if (this.#kept !== undefined && 'entry' in this.#kept && this.#kept.entry.id === id) this.#kept = undefined;
   }

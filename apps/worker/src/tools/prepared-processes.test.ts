@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { PreparedProcesses } from './prepared-processes.ts';
 import type { ToolProcessEnd } from './tool-process.ts';
 
@@ -81,6 +81,32 @@ test('a call with other limits has a process with those, and the one that waits 
   const [first] = processes.pids;
   expect(output(await call('add', { a: 2, b: 2 }, { ...limits, memoryBytes: 256 * MIB }))).toEqual({ sum: 4 });
   await expect.poll(isGone(first), { timeout: EXITS_MS }).toBe(true);
+});
+
+test('a process that cannot be started ends nothing but its own call', async () => {
+  const onDeath = vi.fn();
+  // Node refuses to start a process with such a variable.
+  processes = new PreparedProcesses({ slots: 1, env: { A: '\0' }, mark: 'test:prepared:', preload: [], onDeath });
+  processes.prepare(limits);
+  expect(onDeath.mock.calls).toEqual([[{ pid: undefined, exitCode: 127, signal: null }]]);
+  await expect(call('environment', {})).rejects.toThrow();
+});
+
+test('all but one of the processes that wait end after a minute', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    create(2).prepare(limits);
+    const [first, second] = processes.pids;
+    expect(processes.pids).toHaveLength(Math.min(2, availableParallelism()));
+    vi.advanceTimersByTime(60_000);
+    expect(processes.pids).toEqual([second ?? first]);
+    vi.advanceTimersByTime(60_000);
+    processes.prepare(limits);
+    vi.advanceTimersByTime(60_000);
+    expect(processes.pids).toEqual([second ?? first]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('processes that wait end with their host', async () => {

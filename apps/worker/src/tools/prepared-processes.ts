@@ -35,6 +35,7 @@ export interface PreparedDeath {
 
 /** All but one end when they were not used for so long. */
 const IDLE_MS = 60_000;
+const NOT_STARTED: PreparedDeath = { pid: undefined, exitCode: 127, signal: null };
 const LEAST_PAUSE_MS = 1_000;
 const MOST_PAUSE_MS = 60_000;
 
@@ -66,7 +67,9 @@ export class PreparedProcesses {
   prepare(limits: ProcessLimits): void {
     const isPausing = this.#retry !== undefined;
     if (this.#isClosed || isPausing || this.#waiting.length >= this.#most) return;
-    const waiting: Waiting = { ...limits, started: this.#start(limits), idle: this.#endWhenIdle(() => waiting) };
+    const started = this.#tryToStart(limits);
+    if (started === undefined) return;
+    const waiting: Waiting = { ...limits, started, idle: this.#endWhenIdle(() => waiting) };
     this.#waiting.push(waiting);
     void waiting.started.exited.then((end) => {
       if (!this.#remove(waiting)) return;
@@ -86,7 +89,8 @@ export class PreparedProcesses {
     const ready = this.#take(limits);
     if (ready === undefined) {
       // Those that wait have other limits.
-      if (this.#waiting.length >= this.#most) this.#end();
+      const [oldest] = this.#waiting;
+      if (oldest !== undefined && this.#waiting.length >= this.#most) this.#end(oldest);
       return this.#runNew(limits, options);
     }
     // The call has its request before the next process is started.
@@ -107,7 +111,7 @@ export class PreparedProcesses {
 
   /** Ends the processes that wait. The next call starts a new one. */
   clear(): void {
-    while (this.#waiting.length > 0) this.#end();
+    for (const waiting of this.#waiting) this.#end(waiting);
   }
 
   close(): void {
@@ -121,6 +125,17 @@ export class PreparedProcesses {
     return startProcess({ ...limits, env, preload, mark: `${mark}${randomUUID()}` });
   }
 
+  /** Without memory for another process, those that run go on. */
+  #tryToStart(limits: ProcessLimits): StartedProcess | undefined {
+    try {
+      return this.#start(limits);
+    } catch {
+      this.#options.onDeath(NOT_STARTED);
+      this.#prepareLater(limits);
+      return undefined;
+    }
+  }
+
   #take({ memoryBytes, dataBytes }: ProcessLimits): StartedProcess | undefined {
     const found = this.#waiting.find(
       (waiting) => waiting.memoryBytes === memoryBytes && waiting.dataBytes === dataBytes,
@@ -129,13 +144,10 @@ export class PreparedProcesses {
     return found?.started;
   }
 
-  /** Ends the one that has waited longest. */
-  #end(): void {
-    const [oldest] = this.#waiting;
-    if (oldest === undefined) return;
-    this.#remove(oldest);
-    signalGroup(oldest.started, 'SIGKILL');
-    for (const stream of oldest.started.child.stdio) stream?.destroy();
+  #end(waiting: Waiting): void {
+    this.#remove(waiting);
+    signalGroup(waiting.started, 'SIGKILL');
+    for (const stream of waiting.started.child.stdio) stream?.destroy();
   }
 
   #remove(waiting: Waiting): boolean {
@@ -147,7 +159,7 @@ export class PreparedProcesses {
 
   #endWhenIdle(which: () => Waiting): NodeJS.Timeout {
     const end = () => {
-      if (this.#waiting.length > 1 && this.#waiting[0] === which()) this.#end();
+      if (this.#waiting.length > 1) this.#end(which());
     };
     return setTimeout(end, IDLE_MS).unref();
   }

@@ -52,11 +52,11 @@ export class ToolLauncher {
     this.#lastId += 1;
     const id = this.#lastId;
     const ended = new Promise<ToolProcessEnd>((resolve, reject) => this.#running.set(id, { resolve, reject }));
-    this.#send({ type: 'run', id, limits, call });
     const stop = () => this.#send({ type: 'stop', id });
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
     try {
+      this.#send({ type: 'run', id, limits, call });
+      if (signal.aborted) stop();
+      signal.addEventListener('abort', stop, { once: true });
       return await ended;
     } finally {
       signal.removeEventListener('abort', stop);

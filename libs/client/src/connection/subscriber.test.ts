@@ -51,6 +51,14 @@ test('SUBSCRIBER-2: after a reconnection every receiver learns of the gap, when 
   expect([first.onGap, second.onGap].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
 });
 
+test('after its end it makes no connection', async () => {
+  const connect = vi.fn();
+  const closed = new Subscriber(connect);
+  closed.close();
+  await closed.add('a', newReceiver());
+  expect([connect.mock.calls, vi.getTimerCount()]).toEqual([[], 0]);
+});
+
 test('the subscriptions are made again from time to time, and no timer stays behind', async () => {
   const receiver = newReceiver();
   void subscriber.add('a', receiver);

@@ -27,6 +27,7 @@ export class Subscriber {
   readonly #channels = new Map<string, Channel>();
   #redis?: Redis;
   #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   constructor(connect: () => Redis) {
     this.#connect = connect;
@@ -34,6 +35,7 @@ export class Subscriber {
 
   /** Resolves when the subscription is active: a message after that is not missed. Also when Redis is down: onGap() is called when it is back. */
   async add(channel: string, receiver: Receiver): Promise<void> {
+    if (this.#isClosed) return;
     const known = this.#channels.get(channel) ?? this.#subscribe(channel);
     known.receivers.add(receiver);
     this.#timer ??= setInterval(() => void this.#renew(), SUBSCRIBE_AGAIN_MS).unref();
@@ -51,6 +53,7 @@ export class Subscriber {
   }
 
   close(): void {
+    this.#isClosed = true;
     clearInterval(this.#timer);
     this.#redis?.disconnect();
   }
@@ -83,7 +86,7 @@ export class Subscriber {
 
   async #renew(): Promise<boolean> {
     const names = [...this.#channels.keys()];
-    if (names.length === 0) return false;
+    if (names.length === 0 || this.#isClosed) return false;
     const renewing = this.#connection().subscribe(...names);
     return renewing.then(
       () => true,

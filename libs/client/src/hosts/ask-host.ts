@@ -43,18 +43,13 @@ export async function askHost<Q extends HostQuestion>(
   const { tenant, session } = keys;
   const id = context.nextId();
   await context.openInbox();
+  const { redis, namespace, inboxId: inbox } = context;
+  const ask = () => callHost(redis, namespace, host, { type: 'ask', tenant, session, id, inbox, question });
   const late = AbortSignal.timeout(timeoutMs);
-  const answer = context.answers.expect(id, signal === undefined ? late : AbortSignal.any([late, signal]));
+  const ends = signal === undefined ? late : AbortSignal.any([late, signal]);
+  const answer = context.answers.expect(id, ends, () => void ask().catch(() => {}));
   try {
-    const asked = callHost(context.redis, context.namespace, host, {
-      type: 'ask',
-      tenant,
-      session,
-      id,
-      inbox: context.inboxId,
-      question,
-    });
-    const [told] = await Promise.all([answer, asked]);
+    const [told] = await Promise.all([answer, ask()]);
     const sealed = told === '' ? await takeAnswer(context.redis, keys, id) : told;
     if (sealed === undefined) throw unreachable(host, keys);
     return toValue(open(context, keys, id, sealed), question) as HostAnswer<Q['type']>;

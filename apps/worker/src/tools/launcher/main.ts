@@ -1,9 +1,14 @@
 import { PreparedProcesses } from '../prepared-processes.ts';
+import type { ToolProcessEnd } from '../tool-process.ts';
 import type { FromLauncher, ToLauncher } from './messages.ts';
 
 // Starts the processes of tool calls for a worker, and gives them their calls. A start copies the page tables of the process that it is done in,
 // which takes a worker of 300 MB over 10 ms, during which it serves no session; this process is small.
 
+const NOT_STARTED: ToolProcessEnd = {
+  ...{ type: 'died', begun: false, exitCode: 127, signal: null, outOfMemory: false },
+  ...{ stdout: '', stderr: '' },
+};
 const stops = new Map<number, AbortController>();
 let processes: PreparedProcesses | undefined;
 
@@ -33,7 +38,8 @@ async function receive(message: ToLauncher): Promise<void> {
       const { id, limits, call } = message;
       const stop = new AbortController();
       stops.set(id, stop);
-      const end = await processes?.run(limits, { ...call, signal: stop.signal });
+      // Without memory for another process, this call alone fails.
+      const end = await processes?.run(limits, { ...call, signal: stop.signal }).catch(() => NOT_STARTED);
       stops.delete(id);
       if (end !== undefined) send({ type: 'ended', id, end });
     }
