@@ -120,7 +120,7 @@ test('a schema of the bundle makes of every value what that of zod makes of it',
 });
 
 test('the least length of a text is counted in code points', () => {
-  const shortest = (library: unknown) => (library as typeof import('zod')['z']).string().min(2);
+  const shortest = (library: unknown) => (library as { string(): { min(least: number): Schema } }).string().min(2);
   for (const text of ['\u{1F600}', '\u{1F600}a', 'ab', 'a'])
     expect(shortest(quickZ).safeParse(text).success, text).toBe(shortest(realZ).safeParse(text).success);
 });
