@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
-import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { type OwnRedis, startOwnRedisIn } from '../support/own-redis.ts';
+import { redisImage, redisVersions } from '../support/redis-images.ts';
 import { startSessionLoad } from '../support/session-load.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
@@ -17,9 +18,13 @@ let stack: TestFleet;
 let inspect: FleetInspector;
 afterEach(() => endInspectedFleet(stack, inspect).finally(() => redis[Symbol.asyncDispose]()));
 
-describe.each(['always', 'everysec'])('With appendfsync %s', (appendfsync) => {
+const settings = redisVersions.flatMap((version) =>
+  ['always', 'everysec'].map((appendfsync) => ({ version, appendfsync })),
+);
+
+describe.each(settings)('With appendfsync $appendfsync, $version', ({ version, appendfsync }) => {
   test(`Redis is killed and started ${RESTARTS} times under load: nothing is lost, nothing runs twice`, async () => {
-    redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', appendfsync);
+    redis = await startOwnRedisIn(await redisImage(version), '--appendonly', 'yes', '--appendfsync', appendfsync);
     ({ stack, inspect } = await startInspectedFleet({ redisUrl: redis.url }));
     const load = startSessionLoad(stack, inspect, { sessions: 4, commands: 24 });
     const goesOn = async (count: number) => {

@@ -4,7 +4,8 @@ import { Fleet, isShellfleetError } from '@shellfleet/client';
 import { openRedis, parseRedisUrl } from '@shellfleet/mailbox';
 import { approvalKeys, fleetKeys, hostKeys, inboxChannel, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { redisImage, redisVersions } from '../support/redis-images.ts';
 import { type RedisProcess, startRedisProcess } from '../support/redis-process.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
@@ -22,35 +23,6 @@ const urlOf = (user: string, parameters: string) =>
   `rediss://${user}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${server.port}?${parameters}`;
 const certificates = `ca=${fixture('ca.pem')}&cert=${fixture('client.pem')}&key=${fixture('client-key.pem')}`;
 
-beforeAll(async () => {
-  const tlsOf = async (name: string) => ({
-    ca: await readFile(fixture('ca.pem'), 'utf8'),
-    cert: await readFile(fixture(`${name}.pem`), 'utf8'),
-    key: await readFile(fixture(`${name}-key.pem`), 'utf8'),
-  });
-  const files = ['--tls-ca-cert-file', fixture('ca.pem'), '--tls-cert-file', fixture('node.pem')];
-  server = await startRedisProcess({
-    settings: ['--save', '', ...files, '--tls-key-file', fixture('node-key.pem')],
-    client: { tls: await tlsOf('client') },
-  });
-  // As the document has them, but for the namespace: each fleet of the tests has its own.
-  const document = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8');
-  const lines = document.split('\n').filter((line) => line.startsWith('ACL SETUSER '));
-  expect(lines.map((line) => line.split(' ')[2])).toEqual(['worker', 'producer', 'approver', 'reader']);
-  const setUsers = async (namespace: string) => {
-    for (const line of lines) {
-      const words = line.replaceAll('shellfleet:', `${namespace}:`).split(' ');
-      await server.redis.call('ACL', ...words.slice(1).map((word) => word.replace(/^>.*/, `>${PASSWORD}`)));
-    }
-  };
-  stack = await startFleet({ redisUrl: urlOf('worker', certificates), onNamespace: setUsers });
-});
-afterAll(async () => {
-  for (const { redis } of opened) redis.disconnect();
-  await stack?.[Symbol.asyncDispose]();
-  await server?.[Symbol.asyncDispose]();
-});
-
 /** The reply of Redis to a command of this user: `NOPERM`, or `may`. */
 async function tryAs(user: string, ...command: [string, ...string[]]): Promise<string> {
   const redis = openRedis(parseRedisUrl(urlOf(user, certificates)), 'producer', `try-${user}`);
@@ -64,129 +36,164 @@ async function tryAs(user: string, ...command: [string, ...string[]]): Promise<s
 const connect = (user: string) =>
   Fleet.connect({ redisUrl: urlOf(user, certificates), namespace: stack.namespace, sealKeys: [stack.sealKey] });
 
-test('worker and producer do their part over TLS: sessions, output, stdin, files, cancel, hosts, close', async () => {
-  const fleet = await connect('producer');
-  const session = await fleet.session('s', { labels: { a: 'b' } });
-  const shown: string[] = [];
-  await session.run('x=1; echo out', { onOutput: ({ text }) => shown.push(text) });
-  await session.files.write('/workspace/f', Buffer.from('bytes'));
-  const reader = await session.submit('cat; cat f', { stdin: { open: true }, idempotencyKey: 'k' });
-  await reader.write('typed ');
-  await reader.closeStdin();
-  const sleeping = await session.submit('sleep 600');
-  const [read] = [await reader.result(), await sleeping.cancel()];
-  const log: string[] = [];
-  for await (const { text } of reader.output()) log.push(text);
-  const hosts = await fleet.hosts();
-  const listed = [];
-  for await (const { id } of fleet.sessions()) listed.push(id);
-  expect([shown.join(''), read.stdout, log.join(''), (await sleeping.result()).outcome, listed]).toEqual([
-    'out\n',
-    'typed bytes',
-    'typed bytes',
-    'cancellation',
-    ['s'],
-  ]);
-  expect(hosts).toMatchObject([{ id: 'h1', state: 'up' }]);
-  await session.close();
-  await fleet.close();
-});
-
-test('a reader reads Results and output of commands, and cannot submit', async () => {
-  const [producer, fleet] = await Promise.all([connect('producer'), connect('reader')]);
-  const command = await (await producer.session('read')).submit('echo seen');
-  const same = await fleet.command(command.id);
-  expect((await same.result()).stdout).toBe('seen\n');
-  const text: string[] = [];
-  for await (const chunk of same.output()) text.push(chunk.text);
-  expect(text.join('')).toBe('seen\n');
-  const submitting = fleet.session('read').then((session) => session.run('echo never'));
-  const refused = await submitting.catch((error: unknown) => error);
-  expect(isShellfleetError(refused) && refused.message).toMatch(/NOPERM|no permissions/);
-  await Promise.all([producer.close(), fleet.close()]);
-});
-
-test('an approver sees what is asked, answers it and takes the approval back', async () => {
-  const [producer, approver] = await Promise.all([connect('producer'), connect('approver')]);
-  const session = await producer.session('asks', { approval: 'unless-trusted' });
-  const command = await session.submit('touch /tmp/asked');
-  const [question] = await until(
-    () => approver.approvals.list(),
-    (found) => found.length === 1,
-  );
-  await approver.approvals.approve(question?.id ?? '', { scope: 'session' });
-  expect(await command.result()).toMatchObject({ outcome: 'success' });
-  await approver.approvals.revoke(question?.id ?? '');
-  expect(await approver.approvals.list({ state: 'approved' })).toEqual([]);
-  await session.close();
-  await Promise.all([producer.close(), approver.close()]);
-});
-
-test('no user can do the part of another one, or anything outside of the namespace', async () => {
-  const { namespace } = stack;
-  const fleet = fleetKeys(namespace);
-  const keys = sessionKeys(namespace, 'default', 's');
-  const host = hostKeys(namespace, 'h1');
-  const tries: [string, string, ...string[]][] = [
-    ['reader', 'SET', `${keys.prefix}x`, '1'],
-    ['reader', 'DEL', keys.state],
-    ['reader', 'EVAL', 'return 1', '0'],
-    ['reader', 'PUBLISH', keys.feed, '1'],
-    ['reader', 'PUBLISH', inboxChannel(namespace, 'p'), 'a b c'],
-    ['reader', 'SUBSCRIBE', inboxChannel(namespace, 'p')],
-    ['approver', 'SET', `${keys.prefix}x`, '1'],
-    ['approver', 'HSET', approvalKeys(namespace, 'default').decided, 'a', 'b'],
-    ['approver', 'DEL', approvalKeys(namespace, 'default').answers],
-    ['approver', 'SET', `${approvalKeys(namespace, 'default').prefix}grant:x`, '1'],
-    ['approver', 'XADD', keys.stream, '*', 'a', 'b'],
-    ['approver', 'PUBLISH', keys.feed, '1'],
-    ['approver', 'EVAL', 'return 1', '0'],
-    ['producer', 'HSET', host.audit, 'default', '{}'],
-    ['producer', 'SET', host.alive, '{}'],
-    ['producer', 'SET', host.boot, 'x'],
-    ['producer', 'INCR', fleet.fence],
-    ['producer', 'HSET', fleet.owners, 'default:s', '999 evil'],
-    ['producer', 'ZADD', fleet.hosts, '1', 'evil'],
-    ['producer', 'GET', 'other:key'],
-    ['producer', 'FLUSHALL'],
-    ['producer', 'KEYS', '*'],
-    ['worker', 'SET', 'other:key', '1'],
-    ['worker', 'CONFIG', 'SET', 'maxmemory', '1'],
-    ['worker', 'FLUSHALL'],
-    ['worker', 'ACL', 'LIST'],
-    ['worker', 'SCRIPT', 'FLUSH'],
-  ];
-  const replies = await Promise.all(tries.map(async ([user, ...command]) => tryAs(user, ...(command as [string]))));
-  expect(tries.map(([user, ...command], index) => [user, command.join(' '), replies[index]])).toEqual(
-    tries.map(([user, ...command]) => [user, command.join(' '), 'NOPERM']),
-  );
-});
-
-test('a certificate of an unknown authority and a user without permissions are refused in one line', async () => {
-  await server.redis.acl(
-    'SETUSER',
-    'nobody',
-    'on',
-    `>${PASSWORD}`,
-    '~*',
-    '&*',
-    '+@all',
-    '-info',
-    '-evalsha',
-    '-script',
-  );
-  const failing = (redisUrl: string) =>
-    Fleet.connect({ redisUrl, namespace: stack.namespace, sealKeys: [stack.sealKey] }).catch((error: unknown) => error);
-  expect(
-    await failing(urlOf('worker', `cert=${fixture('client.pem')}&key=${fixture('client-key.pem')}`)),
-  ).toMatchObject({
-    code: 'REDIS_UNSUITABLE',
-    message: expect.stringMatching(/certificate that is not trusted.*[?]ca=/),
-    context: { setting: 'tls' },
+describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
+  beforeAll(async () => {
+    const tlsOf = async (name: string) => ({
+      ca: await readFile(fixture('ca.pem'), 'utf8'),
+      cert: await readFile(fixture(`${name}.pem`), 'utf8'),
+      key: await readFile(fixture(`${name}-key.pem`), 'utf8'),
+    });
+    const files = ['--tls-ca-cert-file', fixture('ca.pem'), '--tls-cert-file', fixture('node.pem')];
+    server = await startRedisProcess({
+      image: await redisImage(version),
+      folders: [fixture('')],
+      settings: ['--save', '', ...files, '--tls-key-file', fixture('node-key.pem')],
+      client: { tls: await tlsOf('client') },
+    });
+    // As the document has them, but for the namespace: each fleet of the tests has its own.
+    const document = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+    const lines = document.split('\n').filter((line) => line.startsWith('ACL SETUSER '));
+    expect(lines.map((line) => line.split(' ')[2])).toEqual(['worker', 'producer', 'approver', 'reader']);
+    const setUsers = async (namespace: string) => {
+      for (const line of lines) {
+        const words = line.replaceAll('shellfleet:', `${namespace}:`).split(' ');
+        await server.redis.call('ACL', ...words.slice(1).map((word) => word.replace(/^>.*/, `>${PASSWORD}`)));
+      }
+    };
+    stack = await startFleet({ redisUrl: urlOf('worker', certificates), onNamespace: setUsers });
   });
-  expect(await failing(urlOf('nobody', certificates))).toMatchObject({
-    code: 'REDIS_UNSUITABLE',
-    message: expect.stringMatching(/does not let this user do its part.*info/),
-    context: { setting: 'acl' },
+  afterAll(async () => {
+    for (const { redis } of opened) redis.disconnect();
+    await stack?.[Symbol.asyncDispose]();
+    await server?.[Symbol.asyncDispose]();
+  });
+
+  test('worker and producer do their part over TLS: sessions, output, stdin, files, cancel, hosts, close', async () => {
+    const fleet = await connect('producer');
+    const session = await fleet.session('s', { labels: { a: 'b' } });
+    const shown: string[] = [];
+    await session.run('x=1; echo out', { onOutput: ({ text }) => shown.push(text) });
+    await session.files.write('/workspace/f', Buffer.from('bytes'));
+    const reader = await session.submit('cat; cat f', { stdin: { open: true }, idempotencyKey: 'k' });
+    await reader.write('typed ');
+    await reader.closeStdin();
+    const sleeping = await session.submit('sleep 600');
+    const [read] = [await reader.result(), await sleeping.cancel()];
+    const log: string[] = [];
+    for await (const { text } of reader.output()) log.push(text);
+    const hosts = await fleet.hosts();
+    const listed = [];
+    for await (const { id } of fleet.sessions()) listed.push(id);
+    expect([shown.join(''), read.stdout, log.join(''), (await sleeping.result()).outcome, listed]).toEqual([
+      'out\n',
+      'typed bytes',
+      'typed bytes',
+      'cancellation',
+      ['s'],
+    ]);
+    expect(hosts).toMatchObject([{ id: 'h1', state: 'up' }]);
+    await session.close();
+    await fleet.close();
+  });
+
+  test('a reader reads Results and output of commands, and cannot submit', async () => {
+    const [producer, fleet] = await Promise.all([connect('producer'), connect('reader')]);
+    const command = await (await producer.session('read')).submit('echo seen');
+    const same = await fleet.command(command.id);
+    expect((await same.result()).stdout).toBe('seen\n');
+    const text: string[] = [];
+    for await (const chunk of same.output()) text.push(chunk.text);
+    expect(text.join('')).toBe('seen\n');
+    const submitting = fleet.session('read').then((session) => session.run('echo never'));
+    const refused = await submitting.catch((error: unknown) => error);
+    expect(isShellfleetError(refused) && refused.message).toMatch(/NOPERM|no permissions/);
+    await Promise.all([producer.close(), fleet.close()]);
+  });
+
+  test('an approver sees what is asked, answers it and takes the approval back', async () => {
+    const [producer, approver] = await Promise.all([connect('producer'), connect('approver')]);
+    const session = await producer.session('asks', { approval: 'unless-trusted' });
+    const command = await session.submit('touch /tmp/asked');
+    const [question] = await until(
+      () => approver.approvals.list(),
+      (found) => found.length === 1,
+    );
+    await approver.approvals.approve(question?.id ?? '', { scope: 'session' });
+    expect(await command.result()).toMatchObject({ outcome: 'success' });
+    await approver.approvals.revoke(question?.id ?? '');
+    expect(await approver.approvals.list({ state: 'approved' })).toEqual([]);
+    await session.close();
+    await Promise.all([producer.close(), approver.close()]);
+  });
+
+  test('no user can do the part of another one, or anything outside of the namespace', async () => {
+    const { namespace } = stack;
+    const fleet = fleetKeys(namespace);
+    const keys = sessionKeys(namespace, 'default', 's');
+    const host = hostKeys(namespace, 'h1');
+    const tries: [string, string, ...string[]][] = [
+      ['reader', 'SET', `${keys.prefix}x`, '1'],
+      ['reader', 'DEL', keys.state],
+      ['reader', 'EVAL', 'return 1', '0'],
+      ['reader', 'PUBLISH', keys.feed, '1'],
+      ['reader', 'PUBLISH', inboxChannel(namespace, 'p'), 'a b c'],
+      ['reader', 'SUBSCRIBE', inboxChannel(namespace, 'p')],
+      ['approver', 'SET', `${keys.prefix}x`, '1'],
+      ['approver', 'HSET', approvalKeys(namespace, 'default').decided, 'a', 'b'],
+      ['approver', 'DEL', approvalKeys(namespace, 'default').answers],
+      ['approver', 'SET', `${approvalKeys(namespace, 'default').prefix}grant:x`, '1'],
+      ['approver', 'XADD', keys.stream, '*', 'a', 'b'],
+      ['approver', 'PUBLISH', keys.feed, '1'],
+      ['approver', 'EVAL', 'return 1', '0'],
+      ['producer', 'HSET', host.audit, 'default', '{}'],
+      ['producer', 'SET', host.alive, '{}'],
+      ['producer', 'SET', host.boot, 'x'],
+      ['producer', 'INCR', fleet.fence],
+      ['producer', 'HSET', fleet.owners, 'default:s', '999 evil'],
+      ['producer', 'ZADD', fleet.hosts, '1', 'evil'],
+      ['producer', 'GET', 'other:key'],
+      ['producer', 'FLUSHALL'],
+      ['producer', 'KEYS', '*'],
+      ['worker', 'SET', 'other:key', '1'],
+      ['worker', 'CONFIG', 'SET', 'maxmemory', '1'],
+      ['worker', 'FLUSHALL'],
+      ['worker', 'ACL', 'LIST'],
+      ['worker', 'SCRIPT', 'FLUSH'],
+    ];
+    const replies = await Promise.all(tries.map(async ([user, ...command]) => tryAs(user, ...(command as [string]))));
+    expect(tries.map(([user, ...command], index) => [user, command.join(' '), replies[index]])).toEqual(
+      tries.map(([user, ...command]) => [user, command.join(' '), 'NOPERM']),
+    );
+  });
+
+  test('a certificate of an unknown authority and a user without permissions are refused in one line', async () => {
+    await server.redis.acl(
+      'SETUSER',
+      'nobody',
+      'on',
+      `>${PASSWORD}`,
+      '~*',
+      '&*',
+      '+@all',
+      '-info',
+      '-evalsha',
+      '-script',
+    );
+    const failing = (redisUrl: string) =>
+      Fleet.connect({ redisUrl, namespace: stack.namespace, sealKeys: [stack.sealKey] }).catch(
+        (error: unknown) => error,
+      );
+    expect(
+      await failing(urlOf('worker', `cert=${fixture('client.pem')}&key=${fixture('client-key.pem')}`)),
+    ).toMatchObject({
+      code: 'REDIS_UNSUITABLE',
+      message: expect.stringMatching(/certificate that is not trusted.*[?]ca=/),
+      context: { setting: 'tls' },
+    });
+    expect(await failing(urlOf('nobody', certificates))).toMatchObject({
+      code: 'REDIS_UNSUITABLE',
+      message: expect.stringMatching(/does not let this user do its part.*info/),
+      context: { setting: 'acl' },
+    });
   });
 });

@@ -1,10 +1,17 @@
 import { Fleet } from '@shellfleet/client';
 import { expect, test } from 'vitest';
-import { startOwnRedis } from '../support/own-redis.ts';
+import { startOwnRedisIn } from '../support/own-redis.ts';
+import { redisImage, redisVersions } from '../support/redis-images.ts';
 import { startFleet } from '../support/start-fleet.ts';
 
-test('a Redis that may evict is refused by the name of its setting, by producers and by workers', async () => {
-  await using own = await startOwnRedis('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru');
+test.each(redisVersions)('a Redis that may evict is refused by the name of its setting: %s', async (version) => {
+  await using own = await startOwnRedisIn(
+    await redisImage(version),
+    '--maxmemory',
+    '100mb',
+    '--maxmemory-policy',
+    'allkeys-lru',
+  );
   const connecting = Fleet.connect({ redisUrl: own.url, sealKeys: [Buffer.alloc(32, 1).toString('base64')] });
   await expect(connecting).rejects.toMatchObject({
     code: 'REDIS_UNSUITABLE',

@@ -16,8 +16,17 @@ export interface OwnRedis extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
-export async function startOwnRedis(...settings: string[]): Promise<OwnRedis> {
-  const server = await startRedisProcess({ settings: ['--save', '', '--appendonly', 'no', ...settings] });
+export function startOwnRedis(...settings: string[]): Promise<OwnRedis> {
+  return ownRedis(settings);
+}
+
+/** The same in a container of this image. */
+export function startOwnRedisIn(image: string, ...settings: string[]): Promise<OwnRedis> {
+  return ownRedis(settings, image);
+}
+
+async function ownRedis(settings: readonly string[], image?: string): Promise<OwnRedis> {
+  const server = await startRedisProcess({ settings: ['--save', '', '--appendonly', 'no', ...settings], image });
   return {
     url: `redis://127.0.0.1:${server.port}`,
     redis: server.redis,

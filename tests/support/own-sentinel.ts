@@ -8,7 +8,7 @@ const NAME = 'fleet-primary';
 const SENTINELS = 3;
 const DOWN_AFTER_MS = 1_000;
 
-/** A primary with a replica and three sentinels, of the test's own. */
+/** A primary with a replica and three sentinels, of the test's own, each in a container of one image. */
 export interface OwnSentinels extends AsyncDisposable {
   url: string;
   primary: RedisProcess;
@@ -16,10 +16,10 @@ export interface OwnSentinels extends AsyncDisposable {
   sentinels: RedisProcess[];
 }
 
-export async function startOwnSentinels(...settings: string[]): Promise<OwnSentinels> {
+export async function startOwnSentinels(image: string, ...settings: string[]): Promise<OwnSentinels> {
   const folder = await mkdtemp(join(tmpdir(), 'shellfleet-sentinels-'));
   const common = ['--save', '', '--repl-diskless-sync-delay', '0', ...settings];
-  const primary = await startRedisProcess({ settings: common });
+  const primary = await startRedisProcess({ image, settings: common });
   const sentinel = async (index: number) => {
     const file = join(folder, `${index}.conf`);
     const lines = [
@@ -28,9 +28,13 @@ export async function startOwnSentinels(...settings: string[]): Promise<OwnSenti
       `failover-timeout ${NAME} 6000`,
     ];
     await writeFile(file, lines.map((line) => `sentinel ${line}\n`).join(''));
-    return startRedisProcess({ configFile: file, settings: ['--sentinel'], port: await freePort() });
+    const port = await freePort();
+    return startRedisProcess({ image, folders: [folder], configFile: file, settings: ['--sentinel'], port });
   };
-  const replica = await startRedisProcess({ settings: [...common, '--replicaof', `127.0.0.1 ${primary.port}`] });
+  const replica = await startRedisProcess({
+    image,
+    settings: [...common, '--replicaof', `127.0.0.1 ${primary.port}`],
+  });
   // A sentinel asks its primary for replicas when it starts, and then every ten seconds.
   await until(
     () => primary.redis.info('replication'),

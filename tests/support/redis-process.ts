@@ -5,8 +5,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { type RunningRedis, startRedisContainer } from './redis-container.ts';
 
-/** One redis-server process on a port of its own, with a folder that outlives it until the end of the test. */
+/** One redis-server on a port of its own, as a process or in a container, with a folder that outlives it until the end of the test. */
 export interface RedisProcess extends AsyncDisposable {
   port: number;
   folder: string;
@@ -25,6 +26,10 @@ interface RedisProcessOptions {
   /** How the test's own client reaches it. Default: in clear, without a password. */
   client?: { username?: string; password?: string; tls?: { ca: string; cert: string; key: string } };
   port?: number;
+  /** Runs it in a container of this image. Default: as a process of this machine. */
+  image?: string | undefined;
+  /** Folders that the settings name. A container has them at the same paths. Default: none. */
+  folders?: readonly string[];
 }
 
 export async function startRedisProcess(options: RedisProcessOptions): Promise<RedisProcess> {
@@ -33,7 +38,9 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
   const usual = ['--bind', '127.0.0.1', '--dir', folder];
   const ports = options.client?.tls ? ['--port', '0', '--tls-port', String(port)] : ['--port', String(port)];
   const args = [...(options.configFile ? [options.configFile] : []), ...ports, ...usual, ...options.settings];
-  const spawnServer = () => spawn('redis-server', args, { stdio: 'ignore' });
+  const { image, folders = [] } = options;
+  const startServer = async (): Promise<RunningRedis> =>
+    image === undefined ? spawnRedis(args) : startRedisContainer(image, args, [folder, ...folders]);
   const redis = new Redis({
     host: '127.0.0.1',
     port,
@@ -42,17 +49,17 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
     maxRetriesPerRequest: null,
   });
   redis.on('error', () => {});
-  let server = spawnServer();
-  const kill = () => killAndWait(server);
+  let server = await startServer();
+  const kill = () => server.kill();
   await redis.ping();
   return {
     port,
     folder,
     redis,
-    signal: (signal) => server.kill(signal),
+    signal: (signal) => server.signal(signal),
     kill,
     async start() {
-      server = spawnServer();
+      server = await startServer();
       await redis.ping();
     },
     async [Symbol.asyncDispose]() {
@@ -61,6 +68,11 @@ export async function startRedisProcess(options: RedisProcessOptions): Promise<R
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+function spawnRedis(args: readonly string[]): RunningRedis {
+  const server = spawn('redis-server', args, { stdio: 'ignore' });
+  return { signal: (signal) => server.kill(signal), kill: () => killAndWait(server) };
 }
 
 async function killAndWait(server: ChildProcess): Promise<void> {
