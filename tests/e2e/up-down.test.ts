@@ -1,13 +1,17 @@
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { HostInfo } from '@shellfleet/protocol';
 import { checkoutRoot } from '@shellfleet/setup';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 const run = promisify(execFile);
+const WAIT = { timeout: 30_000, interval: 100 };
+
 const shellfleet = join(checkoutRoot, 'node_modules/.bin/shellfleet');
 
 let folder: string;
@@ -19,9 +23,22 @@ beforeEach(async () => {
   env = { ...Object.fromEntries(inherited), SHELLFLEET_STATE_DIR: folder };
 });
 afterEach(async () => {
+  for (const { pid, exitCode } of besides.splice(0)) if (exitCode === null && pid !== undefined) end(pid);
   await run(shellfleet, ['down'], { env });
   await rm(folder, { recursive: true, force: true });
 });
+
+/** Processes of the test itself, each the leader of its group. */
+const besides: ChildProcess[] = [];
+
+/** As Ctrl-C at a terminal does: also the processes that it has started. */
+function end(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGINT');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
 
 /** Processes that `up` has recorded as started, its Redis included. */
 async function startedPids(): Promise<number[]> {
@@ -41,15 +58,44 @@ function living(pids: number[]): number[] {
   });
 }
 
+async function changeRecord(change: object): Promise<void> {
+  const record = JSON.parse(await readFile(join(folder, 'up.json'), 'utf8'));
+  await writeFile(join(folder, 'up.json'), JSON.stringify({ ...record, ...change }));
+}
+
+/** Those of `up`. */
+async function hosts(): Promise<HostInfo[]> {
+  const { stdout } = await run(shellfleet, ['hosts', 'ls', '--json'], { env });
+  const all: HostInfo[] = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  return all.filter(({ id }) => id !== 'by-hand');
+}
+
+/** A command line that goes on beside the test. */
+function follow(args: string[]) {
+  const child = spawn(shellfleet, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  besides.push(child);
+  const texts = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].on('data', (data: Buffer) => {
+      texts[name] += data.toString();
+    });
+  const ended = once(child, 'close').then(([exitCode]) => exitCode as number | null);
+  return { child, ended, said: () => texts.stderr, printed: () => texts.stdout };
+}
+
 test('down ends everything that up --detach has started', async () => {
   await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
   const pids = await startedPids();
   expect(living(pids)).toEqual(pids);
   await run(shellfleet, ['exec', 'held', '--', 'sleep 100 & echo on'], { env });
   const { stderr } = await run(shellfleet, ['down'], { env });
+  expect(stderr).toContain('Ending the fleet, and with it: 1 open session, 0 running commands');
   expect(stderr).toContain('has ended');
   expect(living(pids)).toEqual([]);
-  expect(await readFile(join(folder, 'up.log'), 'utf8')).toContain('1 open sessions end with it');
+  expect(await readFile(join(folder, 'up.log'), 'utf8')).toContain('with it: 1 open session, 0');
 });
 
 test('up takes over the shells of a killed supervisor, and down ends what a killed supervisor left', async () => {
@@ -67,28 +113,72 @@ test('up takes over the shells of a killed supervisor, and down ends what a kill
   expect(living(pids.slice(1))).toEqual([]);
 });
 
-test('a fleet that runs already is used as it is', async () => {
+test('up uses a fleet of its version that another checkout started, and ends nothing of it', async () => {
   await run(shellfleet, ['up', '--detach'], { env });
   const pids = await startedPids();
-  expect((await run(shellfleet, ['up', '--detach'], { env })).stderr).toContain('used as it is');
-  expect(await startedPids()).toEqual(pids);
+  await changeRecord({ build: '0.1.0 of the checkout /elsewhere' });
+  const { stderr } = await run(shellfleet, ['up', '--detach'], { env });
+  expect(stderr).toContain('it is used as it is');
+  expect(stderr).toContain(`It is 0.1.0 of the checkout /elsewhere; this is 0.1.0 of the checkout ${checkoutRoot}`);
+  expect(living(await startedPids())).toEqual(pids);
 });
 
-test('a fleet of another version is replaced: it ends with its sessions, and a new one is up', async () => {
-  await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
-  await run(shellfleet, ['exec', 'kept', '--', 'X=5'], { env });
-  const before = await startedPids();
-  const upAsAnotherVersion = async () => {
-    const record = JSON.parse(await readFile(join(folder, 'up.json'), 'utf8'));
-    await writeFile(join(folder, 'up.json'), JSON.stringify({ ...record, version: '0.0.1' }));
-    return (await run(shellfleet, ['up', '--detach', '--slots', '3'], { env })).stderr;
-  };
-  const words = await upAsAnotherVersion();
-  expect(words).toContain('A fleet of another version or checkout runs (0.0.1); it is replaced.');
-  expect(living(before)).toEqual([]);
-  const after = await startedPids();
-  expect(living(after)).toEqual(after);
-  expect((await run(shellfleet, ['exec', 'kept', '--', 'echo "[$X]"'], { env })).stdout).toBe('[]\n');
+describe('up beside a fleet of another version', { timeout: 120_000 }, () => {
+  test('refuses with the use of its own workers; an interrupted replacement leaves it; replaced, running commands finish first', async () => {
+    await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
+    const before = await startedPids();
+    // Of another tenant, which counts too.
+    const running = follow([
+      '--tenant',
+      'other',
+      'exec',
+      'own',
+      '--',
+      'until [ -e /tmp/end ]; do sleep 0.1; done; echo whole',
+    ]);
+    await expect.poll(async () => (await hosts())[0], WAIT).toMatchObject({ sessions: 1, running: 1 });
+    // A worker that `up` did not start does not end with it: its session does not count.
+    const byHand = follow(['worker', '--slots', '1', '--host-id', 'by-hand']);
+    await run(shellfleet, ['exec', 'elsewhere', '--', 'true'], { env });
+    await changeRecord({ version: '0.0.1', build: '0.0.1 of the checkout /older' });
+
+    const refused = await run(shellfleet, ['up', '--detach'], { env }).catch((error) => error);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(
+      /^shellfleet: A fleet of another version runs: 0\.0\.1 of the checkout \/older, since .* \(this is 0\.1\.0\)\. In use: 1 open session, 1 running command\. Nothing was changed\.\nshellfleet: {3}Fix: up --replace /,
+    );
+    end(byHand.child.pid ?? 0);
+    await byHand.ended;
+
+    const interrupted = follow(['up', '--replace']);
+    await expect.poll(interrupted.said, WAIT).toContain('1 open session, 1 running command.');
+    await expect.poll(async () => (await hosts())[0]?.state, WAIT).toBe('draining');
+    end(interrupted.child.pid ?? 0);
+    expect(await interrupted.ended).toBe(130);
+    expect(await hosts()).toMatchObject([{ state: 'up', running: 1 }]);
+    expect(living(before)).toEqual(before);
+
+    const replacing = follow(['up', '--detach', '--replace', '--slots', '2']);
+    await expect.poll(replacing.said, WAIT).toContain('have 60 s to finish');
+    await run(shellfleet, ['--tenant', 'other', 'cp', '/dev/null', 'own:/tmp/end'], { env });
+    expect([await running.ended, running.printed()]).toEqual([0, 'whole\n']);
+    expect(await replacing.ended).toBe(0);
+    expect(replacing.said()).toContain('Ending it: 1 open session, 0 running commands.');
+    expect(living(before)).toEqual([]);
+    expect(await hosts()).toMatchObject([{ state: 'up', slots: 2 }]);
+  });
+
+  test('replaces one whose commands do not finish in time, and says so', async () => {
+    await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
+    const before = await startedPids();
+    const running = follow(['exec', 'long', '--', 'sleep 600']);
+    await expect.poll(async () => (await hosts())[0]?.running, WAIT).toBe(1);
+    const { stderr } = await run(shellfleet, ['up', '--detach', '--replace', '--drain-timeout', '1s'], { env });
+    expect(stderr).toContain('1 command did not finish in time: cancelled with the fleet.');
+    expect(living(before)).toEqual([]);
+    expect(await running.ended).not.toBe(0);
+    expect((await run(shellfleet, ['exec', 'fresh', '--', 'echo on'], { env })).stdout).toBe('on\n');
+  });
 });
 
 test('a fleet whose slots are all taken is up all the same, and reports that its first command waits', {

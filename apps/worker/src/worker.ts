@@ -160,6 +160,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     onAsked: (tenant) => announcer?.asked(tenant),
     signal: closed.signal,
   });
+  const hostEntries = new RunningEntries();
   const sessions = new HostedSessions(
     {
       ...host,
@@ -179,7 +180,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
       lockMs: FIRST_LOCK_MS,
       takesNew,
       limitOpening: pLimit(2 * availableParallelism()),
-      hostEntries: new RunningEntries(),
+      hostEntries,
       ...{ admission: deps.admission?.(approvals) ?? ADMIT_EVERYTHING, approvals },
     },
     {
@@ -197,6 +198,8 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     beat: () => ({
       slots: deps.slots,
       free: Math.max(0, deps.slots - sessions.size),
+      sessions: sessions.size,
+      running: hostEntries.count,
       held: sessions.asking,
       ...abilities,
       version: deps.version,

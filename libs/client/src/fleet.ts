@@ -13,7 +13,7 @@ import { Batch } from './batch/batch.ts';
 import type { BatchOptions, Task } from './batch/task.ts';
 import { Command } from './command.ts';
 import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
-import { drainHost } from './hosts/drain-host.ts';
+import { type DrainOptions, drainHost } from './hosts/drain-host.ts';
 import { listHosts } from './hosts/list-hosts.ts';
 import { listSessions, type SessionFilter } from './read/list-sessions.ts';
 import { resultExpired } from './results/read-result.ts';
@@ -138,10 +138,10 @@ export class Fleet implements AsyncDisposable {
 
   /**
    * Asks a host to take no new session and no new tool call (its state is then `draining`). Sessions with a living shell stay until they end;
-   * the others go to other hosts at once. The request also holds for later processes of the host, until `undo`. Rejects with COMMAND_INVALID
-   * for a host that the fleet does not have.
+   * the others go to other hosts at once. The request also holds for later processes of the host, until `undo`, or until `forMs` have passed.
+   * Rejects with COMMAND_INVALID for a host that the fleet does not have.
    */
-  drainHost(id: string, options: { undo?: boolean | undefined } = {}): Promise<void> {
+  drainHost(id: string, options: DrainOptions = {}): Promise<void> {
     return drainHost(this.#view, id, options);
   }
 

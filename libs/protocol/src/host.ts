@@ -14,6 +14,10 @@ export const ALIVE_MS = 4_000;
 export const hostBeatSchema = z.object({
   slots: z.number(),
   free: z.number(),
+  /** Sessions that hold a slot, of all tenants. */
+  sessions: z.number().default(0),
+  /** Of these, how many have a command that runs. */
+  running: z.number().default(0),
   /** Sessions with a shell whose next command waits for an approval. */
   held: z.number().default(0),
   policies: z.array(z.string()),
@@ -51,6 +55,10 @@ export interface HostInfo {
   slots: number;
   /** Of these, how many are free. */
   free: number;
+  /** Sessions that hold a slot, of all tenants. */
+  sessions: number;
+  /** Of these, how many have a command that runs. */
+  running: number;
   /** Of those that are not free, how many have a command that waits for an approval. Sessions without a shell wait on no host. Absent when none does. */
   held?: number;
   /** The execution policies that its operator allows, `SHELLFLEET_POLICIES`. */

@@ -163,6 +163,8 @@ class TinyHost implements MailboxHost {
     const beat: HostBeat = {
       slots,
       free: slots - this.#owned.size,
+      sessions: 0,
+      running: 0,
       held: 0,
       policies: ['docker'],
       version: '0.0.0',

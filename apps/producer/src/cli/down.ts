@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import { endFleet } from '../fleet-process/down.ts';
+import { readFleetRecord } from '../fleet-process/fleet-record.ts';
+import { describeUse, tryToReadUse } from '../fleet-process/fleet-use.ts';
 import type { Context } from './context.ts';
 
 export function registerDown(program: Command, { config, terminal }: Context): void {
@@ -7,6 +9,9 @@ export function registerDown(program: Command, { config, terminal }: Context): v
     .command('down')
     .description('end the fleet that `up` started on this machine')
     .action(async () => {
+      const record = await readFleetRecord(config.env);
+      const use = record && (await tryToReadUse(record, config.env));
+      if (use !== undefined) terminal.say(`Ending the fleet, and with it: ${describeUse(use)}`);
       const ended = await endFleet(config.env);
       terminal.say(ended ? 'The fleet of this machine has ended.' : 'No fleet of this machine was running.');
     });

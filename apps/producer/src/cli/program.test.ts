@@ -202,7 +202,7 @@ test('variables give the same as flags, and a switch is off when its variable is
   };
   const { flags } = parse(['exec', 's', '--', 'true'], env);
   expect(flags).toEqual({ memory: 2 ** 26, label: { a: '1' }, detach: true });
-  expect(parse(['up'], env).flags).toEqual({ workers: 1 });
+  expect(parse(['up'], env).flags).toEqual({ workers: 1, drainTimeout: 60_000 });
 });
 
 test.each<[string[], RegExp]>([

@@ -7,17 +7,23 @@ import { DEFAULT_POLICY, POLICY_NAMES, type PolicyName } from '@shellfleet/proto
 import { isCheckout, makeStateFolder, SetupError } from '@shellfleet/setup';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { runFirstCommand } from '../fleet-process/first-command.ts';
+import { describeUse } from '../fleet-process/fleet-use.ts';
 import { type RunningFleet, startFleet, type UpOptions } from '../fleet-process/up.ts';
 import { PROGRAM } from '../program-file.ts';
 import type { Context } from './context.ts';
 import { CANCELLED } from './exit-codes.ts';
+import { parseDuration } from './units.ts';
 import { policiesFlag, slotsFlag } from './worker-flags.ts';
+
+const DRAIN_MS = 60_000;
 
 interface UpFlags {
   detach?: boolean;
   workers: number;
   slots?: number;
   policies?: string;
+  replace?: boolean;
+  drainTimeout: number;
 }
 
 /** Messages from a detached supervisor to the process that started it. */
@@ -28,6 +34,17 @@ export function registerUp(program: Command, context: Context): void {
     .command('up')
     .description('bring up a fleet on this machine: engine, images, Redis, workers')
     .addOption(new Option('-d, --detach', 'return when all is ready').env('SHELLFLEET_UP_DETACH'))
+    .addOption(
+      new Option('--replace', 'replace a fleet that runs: let its commands finish, end its sessions, start anew').env(
+        'SHELLFLEET_UP_REPLACE',
+      ),
+    )
+    .addOption(
+      new Option('--drain-timeout <time>', 'how long commands of a fleet that is replaced may go on')
+        .env('SHELLFLEET_UP_DRAIN_TIMEOUT')
+        .argParser(parseDuration)
+        .default(DRAIN_MS, '60s'),
+    )
     .addOption(new Option('--workers <n>', 'workers').env('SHELLFLEET_WORKERS').argParser(toCount).default(1))
     .addOption(slotsFlag().argParser(toCount))
     .addOption(policiesFlag())
@@ -52,6 +69,8 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
     for (const part of line.split('\n')) terminal.say(part);
   };
   const options: UpOptions = {
+    replace: flags.replace === true,
+    drainMs: flags.drainTimeout,
     workers: flags.workers,
     ...(flags.slots === undefined ? {} : { slots: flags.slots }),
     ...(flags.policies === undefined ? {} : { policies: flags.policies }),
@@ -64,7 +83,7 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
     asked.releaseStarter();
     if (running.started === 'reused') return;
     if (!asked.signal.aborted) await once(asked.signal, 'abort');
-    report(`Ending the fleet: ${await countSessions()} open sessions end with it`);
+    report(`Ending the fleet, and with it: ${describeUse(await running.use())}`);
   } catch (error) {
     if (!(error instanceof SetupError) && !asked.signal.aborted) {
       tell({ type: 'failed', text: error instanceof Error ? error.message : String(error) });
@@ -138,11 +157,4 @@ async function upDetached({ config, terminal, setExitCode }: Context): Promise<v
   if (!ready) return;
   if (child.connected) child.disconnect();
   child.unref();
-}
-
-async function countSessions(): Promise<number> {
-  await using fleet = await Fleet.connect();
-  let count = 0;
-  for await (const { hostId } of fleet.sessions()) if (hostId !== null) count += 1;
-  return count;
 }

@@ -1,54 +1,90 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFleetFile } from '@shellfleet/client';
-import { checkoutRoot, findDocker, makeStateFolder, recordProcess } from '@shellfleet/setup';
+import { findDocker, makeStateFolder, recordProcess, SetupError } from '@shellfleet/setup';
 import { VERSION } from '../program-file.ts';
-import { endFleet } from './down.ts';
+import { describeBuild } from './describe-build.ts';
 import {
   claimFleetRecord,
   endWorkers,
   type FleetRecord,
+  isAnyWorkerRunning,
   isSupervisorRunning,
   readFleetRecord,
   removeFleetRecord,
   replaceFleetRecord,
 } from './fleet-record.ts';
+import { describeUse, tryToReadUse } from './fleet-use.ts';
+import { replaceFleet } from './replace-fleet.ts';
 
 const POLL_MS = 100;
 
+/** What `up` does about a fleet that runs. */
+export interface ClaimOptions {
+  /** It is replaced, whatever its version; else one of this version is used, and any other one refused. */
+  replace: boolean;
+  /** How long its commands may go on then. */
+  drainMs: number;
+}
+
+/** `reuse`: a fleet of this version runs. `drained`: hosts of a replaced fleet, whose request to drain is still in Redis. */
+export type Claim = { type: 'reuse' } | { type: 'claimed'; record: FleetRecord; drained: string[] };
+
 /**
- * Makes this process the supervisor of this machine's fleet, and writes the record of it before anything is started. `reuse`: a fleet of this version
- * and checkout runs. Ends any other fleet, takes over the rest of a dead one, and waits for one that is being started.
+ * Makes this process the supervisor of this machine's fleet, and writes the record of it before anything is started. Takes over the rest of a dead
+ * fleet, waits for one that is being started, and ends one that runs only if it shall be replaced. Throws a SetupError for one of another version.
  */
 export async function claimFleet(
-  env: NodeJS.ProcessEnv,
-  report: (line: string) => void,
-  signal: AbortSignal,
-): Promise<'reuse' | FleetRecord> {
+  { replace, drainMs }: ClaimOptions,
+  { env, report, signal }: { env: NodeJS.ProcessEnv; report: (line: string) => void; signal: AbortSignal },
+): Promise<Claim> {
   await makeStateFolder(env);
   const own = await newRecord(env);
+  let drained: string[] = [];
   for (let hasWaited = false; ; signal.throwIfAborted()) {
     const record = await readFleetRecord(env);
     if (record === undefined) {
-      if (claimFleetRecord(own, env)) return own;
+      if (claimFleetRecord(own, env)) return { type: 'claimed', record: own, drained };
       // Written in the meantime, or unreadable.
       if ((await readFleetRecord(env)) === undefined) await removeFleetRecord(env);
-    } else if (!isSupervisorRunning(record)) {
+    } else if (isDead(record)) {
       report('The last fleet was not ended in order; what is left of it is taken over.');
-      return takeOver(record, own, env);
-    } else if (record.state === 'starting') {
+      return { type: 'claimed', record: await takeOver(record, own, env), drained };
+    } else if (record.state === 'starting' && isSupervisorRunning(record)) {
       if (!hasWaited) report(`A fleet is being started by process ${record.supervisor.pid}; waiting for it.`);
       hasWaited = true;
       await delay(POLL_MS, undefined, { signal });
-    } else if (record.version === VERSION && record.checkout === checkoutRoot && (await readFleetFile(env))) {
-      report(
-        `A fleet runs already, since ${record.startedAt} (process ${record.supervisor.pid}); it is used as it is, with the settings that it was started with (\`shellfleet down\` ends it).`,
-      );
-      return 'reuse';
+    } else if (replace) {
+      drained = [...drained, ...(await replaceFleet(record, { env, report, signal, drainMs }))];
     } else {
-      report(`A fleet of another version or checkout runs (${record.version}); it is replaced.`);
-      await endFleet(env);
+      await refuseUnusable(record, env);
+      report(describeReused(record, own));
+      return { type: 'reuse' };
     }
   }
+}
+
+/** Nobody looks after it, and no other version is in use. */
+function isDead(record: FleetRecord): boolean {
+  return !isSupervisorRunning(record) && (record.version === VERSION || !isAnyWorkerRunning(record));
+}
+
+/** Throws for a fleet that runs and that this version cannot use. */
+async function refuseUnusable(record: FleetRecord, env: NodeJS.ProcessEnv): Promise<void> {
+  const isOther = record.version !== VERSION;
+  if (!isOther && (await readFleetFile(env)) !== undefined) return;
+  const what = isOther
+    ? `A fleet of another version runs: ${record.build}, since ${record.startedAt} (this is ${VERSION}).`
+    : `A fleet of this version runs (process ${record.supervisor.pid}), but its connection file is gone.`;
+  throw new SetupError(
+    `${what} In use: ${describeUse(await tryToReadUse(record, env))}. Nothing was changed.`,
+    'up --replace lets its running commands finish, ends its sessions, and starts this version in its place',
+  );
+}
+
+function describeReused(record: FleetRecord, own: FleetRecord): string {
+  const isOther = record.build !== own.build;
+  return `A fleet runs already, since ${record.startedAt} (process ${record.supervisor.pid}); it is used as it is, with the settings that it was started with.
+It is ${record.build}${isOther ? `; this is ${own.build}` : ''}. \`up --replace\` starts this one in its place, \`shellfleet down\` ends it.`;
 }
 
 async function newRecord(env: NodeJS.ProcessEnv): Promise<FleetRecord> {
@@ -57,7 +93,7 @@ async function newRecord(env: NodeJS.ProcessEnv): Promise<FleetRecord> {
     supervisor: recordProcess(process.pid),
     workers: [],
     version: VERSION,
-    checkout: checkoutRoot,
+    build: await describeBuild(),
     startedAt: new Date().toISOString(),
     // Where no engine answers now, one that set-up's pid file names later was started for this fleet.
     startedEngine: (await findDocker(env)) === undefined,

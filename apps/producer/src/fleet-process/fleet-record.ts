@@ -16,14 +16,17 @@ const processSchema = z.object({ pid: z.number(), startedAt: z.string() });
 const fleetRecordSchema = z.object({
   state: z.enum(['starting', 'up']),
   supervisor: processSchema,
-  workers: z.array(processSchema),
+  /** `hostId`: since its worker was ready. */
+  workers: z.array(processSchema.extend({ hostId: z.string().optional() })),
   version: z.string(),
-  checkout: z.string(),
+  /** The version, and where it is from. */
+  build: z.string(),
   startedAt: z.string(),
   /** Whether the engine, if set-up's pid file names one, was started by this fleet. */
   startedEngine: z.boolean(),
 });
 export type FleetRecord = z.infer<typeof fleetRecordSchema>;
+export type WorkerRecord = FleetRecord['workers'][number];
 
 /** Titles and command lines by which a fleet's processes are known. A worker gets its title soon after its start. */
 const SUPERVISOR = ['shellfleet-up'];
@@ -67,6 +70,10 @@ export async function readFleetRecord(env: NodeJS.ProcessEnv): Promise<FleetReco
 export async function removeFleetRecord(env: NodeJS.ProcessEnv): Promise<void> {
   await removeFleetFile(env);
   await rm(recordPath(env), { force: true });
+}
+
+export function isAnyWorkerRunning({ workers }: FleetRecord): boolean {
+  return workers.some((worker) => isRunning(worker, WORKER));
 }
 
 export function isSupervisorRunning({ supervisor }: FleetRecord): boolean {

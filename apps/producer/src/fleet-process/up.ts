@@ -1,6 +1,6 @@
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
-import { writeFleetFile } from '@shellfleet/client';
+import { Fleet, writeFleetFile } from '@shellfleet/client';
 import { abortable } from '@shellfleet/concurrency';
 import {
   ensureBubblewrap,
@@ -12,8 +12,9 @@ import {
   type Redis,
   stopDocker,
 } from '@shellfleet/setup';
-import { claimFleet } from './claim-fleet.ts';
+import { type ClaimOptions, claimFleet } from './claim-fleet.ts';
 import { type FleetRecord, removeFleetRecord, replaceFleetRecord } from './fleet-record.ts';
+import { type FleetUse, tryToReadUse } from './fleet-use.ts';
 import { makeFullImage } from './full-image.ts';
 import { ensureSealKey } from './seal-key.ts';
 import { superviseWorker, type WorkerProcess } from './worker-process.ts';
@@ -21,7 +22,7 @@ import { superviseWorker, type WorkerProcess } from './worker-process.ts';
 /** Longest time for a worker to end its sessions; then it is killed. */
 const END_GRACE_MS = 40_000;
 
-export interface UpOptions {
+export interface UpOptions extends ClaimOptions {
   workers: number;
   slots?: number;
   policies?: string;
@@ -30,12 +31,14 @@ export interface UpOptions {
 export interface RunningFleet {
   /** `reused`: the fleet was running already. */
   started: 'started' | 'reused';
+  /** What ends with it. */
+  use(): Promise<FleetUse | undefined>;
   /** Ends everything that was started. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the missing parts of a fleet on this machine (engine, images, keeper, Redis, workers). A running fleet of this version and checkout is
+ * Starts the missing parts of a fleet on this machine (engine, images, keeper, Redis, workers). A running fleet of this version is
  * left as it is. Throws a SetupError with its fix. When it throws, or when the signal aborts, everything that it started has ended.
  */
 export async function startFleet(
@@ -45,12 +48,13 @@ export async function startFleet(
   signal: AbortSignal,
 ): Promise<RunningFleet> {
   process.title = 'shellfleet-up';
-  const claimed = await claimFleet(env, report, signal);
-  if (claimed === 'reuse') return { started: 'reused', close: async () => {} };
-  const parts: FleetParts = { record: claimed, redis: undefined, workers: [], stopImage: async () => {} };
+  const claimed = await claimFleet(options, { env, report, signal });
+  if (claimed.type === 'reuse') return { started: 'reused', use: async () => undefined, close: async () => {} };
+  const { record, drained } = claimed;
+  const parts: FleetParts = { record, drained, redis: undefined, workers: [], stopImage: async () => {} };
   try {
     await startParts(parts, options, { env, report, signal });
-    return { started: 'started', close: () => endParts(parts, env) };
+    return { started: 'started', use: () => tryToReadUse(parts.record, env), close: () => endParts(parts, env) };
   } catch (error) {
     await endParts(parts, env);
     throw error;
@@ -60,6 +64,8 @@ export async function startFleet(
 /** What has been started so far. */
 interface FleetParts {
   record: FleetRecord;
+  /** Hosts of the fleet that this one replaces, which were asked to drain. */
+  drained: readonly string[];
   redis: Redis | undefined;
   workers: WorkerProcess[];
   /** Interrupts the making of an image, if one is made. */
@@ -81,6 +87,7 @@ async function startParts(parts: FleetParts, options: UpOptions, { env, report, 
   const sealKeys = await ensureSealKey(folder, env);
   const namespace = env.SHELLFLEET_NAMESPACE ?? 'shellfleet';
   await writeFleetFile({ version: 1, namespace, redisUrl: redis.url, sealKeys }, env);
+  await undoDrains(parts.drained, { redisUrl: redis.url, namespace, sealKeys });
   const log = createWriteStream(join(folder, 'workers.log'), { flags: 'a', mode: 0o600 });
   const keepRecord = () => {
     parts.record.workers = parts.workers.flatMap((worker) => worker.process ?? []);
@@ -92,7 +99,7 @@ async function startParts(parts: FleetParts, options: UpOptions, { env, report, 
     const workerEnv = toWorkerEnv(number, options, { env, redis, sealKeys, machine });
     parts.workers.push(
       superviseWorker(workerEnv, {
-        started: () => keepOrReport(keepRecord, report),
+        changed: () => keepOrReport(keepRecord, report),
         output: (chunk) => log.write(chunk),
         restarts: (reason) => report(`A worker ended and is started again: ${reason}`),
       }),
@@ -103,6 +110,17 @@ async function startParts(parts: FleetParts, options: UpOptions, { env, report, 
   parts.record.state = 'up';
   keepRecord();
   if (machine !== undefined) parts.stopImage = makeFullImage(machine, { env, report });
+}
+
+/** REPLACE-2. Before their next workers look for such a request. */
+async function undoDrains(
+  hosts: readonly string[],
+  settings: { redisUrl: string; namespace: string; sealKeys: string[] },
+) {
+  if (hosts.length === 0) return;
+  await using fleet = await Fleet.connect(settings);
+  // A host that this Redis does not have was drained in another one.
+  for (const host of hosts) await fleet.drainHost(host, { undo: true }).catch(() => {});
 }
 
 /** A disk that is full when a worker is started again is no reason to end the fleet. */

@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withResolvers } from '@shellfleet/concurrency';
 import { ShellfleetError } from '@shellfleet/protocol';
-import { type RecordedProcess, recordProcess } from '@shellfleet/setup';
+import { recordProcess } from '@shellfleet/setup';
+import { z } from 'zod';
+import type { WorkerRecord } from './fleet-record.ts';
 import { workerProgram } from './worker-program.ts';
 
 /** The exit code of a worker whose settings are not valid. */
@@ -13,8 +15,11 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 const RESET_AFTER_MS = 60_000;
 
+/** What a worker sends when it is ready. */
+const readySchema = z.object({ hostId: z.string() });
+
 export interface WorkerProcess {
-  readonly process: RecordedProcess | undefined;
+  readonly process: WorkerRecord | undefined;
   /** Resolves at the first `ready`; rejects when the worker ends before it. */
   readonly ready: Promise<void>;
   /** Sends the signal, stops restarting, and waits for the end; kills after `graceMs`. */
@@ -22,8 +27,8 @@ export interface WorkerProcess {
 }
 
 export interface WorkerEvents {
-  /** Called in the same turn of the event loop as the start of the process, of each restart too. */
-  started(): void;
+  /** `process` has changed. Called in the same turn of the event loop as the start of the process, of each restart too. */
+  changed(): void;
   /** Receives the worker's log. */
   output(chunk: Buffer): void;
   restarts(reason: string): void;
@@ -32,7 +37,7 @@ export interface WorkerEvents {
 /** A worker that is started again when it dies. */
 export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): WorkerProcess {
   let child: ChildProcess | undefined;
-  let recorded: RecordedProcess | undefined;
+  let recorded: WorkerRecord | undefined;
   let stopping = false;
   let wasReady = false;
   const ready = withResolvers<void>();
@@ -78,7 +83,7 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     if (child.pid !== undefined) recorded = recordProcess(child.pid);
-    on.started();
+    on.changed();
     const errors: Buffer[] = [];
     child.stdout?.on('data', on.output);
     child.stderr?.on('data', (chunk: Buffer) => {
@@ -86,8 +91,10 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
       if (errors.length > 50) errors.shift();
       on.output(chunk);
     });
-    child.on('message', () => {
+    child.on('message', (message) => {
       wasReady = true;
+      if (recorded !== undefined) recorded = { ...recorded, ...readySchema.parse(message) };
+      on.changed();
       ready.resolve();
     });
     const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];

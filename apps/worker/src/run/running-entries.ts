@@ -16,6 +16,10 @@ export class RunningEntries {
     }
   }
 
+  get count(): number {
+    return this.#running.size;
+  }
+
   /** For an entry that runs: whether another runs too, or ran until just now. */
   get hasOthers(): boolean {
     return this.#running.size > 1 || performance.now() - this.#endedAt < RECENT_MS;

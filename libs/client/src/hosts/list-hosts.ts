@@ -17,9 +17,20 @@ export async function listHosts(context: FleetContext): Promise<HostInfo[]> {
 function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
   const seenAt = new Date(seenMs).toISOString();
   const parsed = hostBeatSchema.safeParse(tryJson(beat));
-  if (!parsed.success) return { id, state: 'unreachable', slots: 0, free: 0, policies: [], version: '', seenAt };
-  const { slots, free, held, policies, version, draining, problems, warnings } = parsed.data;
-  const info = { id, state: draining ? 'draining' : 'up', slots, free, policies, version, seenAt } as const;
+  if (!parsed.success)
+    return { id, state: 'unreachable', slots: 0, free: 0, sessions: 0, running: 0, policies: [], version: '', seenAt };
+  const { slots, free, sessions, running, held, policies, version, draining, problems, warnings } = parsed.data;
+  const info = {
+    id,
+    state: draining ? 'draining' : 'up',
+    slots,
+    free,
+    sessions,
+    running,
+    policies,
+    version,
+    seenAt,
+  } as const;
   return {
     ...info,
     ...(held === 0 ? {} : { held }),

@@ -1,0 +1,60 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Fleet, readFleetFile } from '@shellfleet/client';
+import type { FleetRecord } from './fleet-record.ts';
+
+/** Several intervals of heartbeats. */
+const BEAT_WITHIN_MS = 3_000;
+const POLL_MS = 100;
+
+/** What would end with the workers of a fleet: of all tenants, and of no other worker. */
+export interface FleetUse {
+  sessions: number;
+  commands: number;
+}
+
+/** The hosts whose workers `up` started. A worker that is not ready has none yet. */
+export function hostsOf({ workers }: FleetRecord): string[] {
+  return workers.flatMap(({ hostId }) => hostId ?? []);
+}
+
+/** Connects to the fleet that the connection file names, whatever else the environment names. Undefined: there is no file. */
+export async function connectToOwn(env: NodeJS.ProcessEnv): Promise<Fleet | undefined> {
+  const { redisUrl, namespace, sealKeys } = (await readFleetFile(env)) ?? {};
+  return redisUrl === undefined ? undefined : Fleet.connect({ redisUrl, namespace, sealKeys });
+}
+
+/** By heartbeats that its hosts sent after the call; by their last ones where none comes. */
+export async function readUse(fleet: Fleet, record: FleetRecord): Promise<FleetUse> {
+  const own = hostsOf(record);
+  const from = Date.now();
+  const readHosts = async () => (await fleet.hosts()).filter(({ id }) => own.includes(id));
+  let hosts = await readHosts();
+  const isOld = () => hosts.some(({ state, seenAt }) => state !== 'unreachable' && Date.parse(seenAt) < from);
+  while (isOld() && Date.now() < from + BEAT_WITHIN_MS) {
+    await delay(POLL_MS);
+    hosts = await readHosts();
+  }
+  const sum = (of: 'sessions' | 'running') => hosts.reduce((total, host) => total + host[of], 0);
+  return { sessions: sum('sessions'), commands: sum('running') };
+}
+
+/** Undefined when it cannot be read, such as without Redis. */
+export async function tryToReadUse(record: FleetRecord, env: NodeJS.ProcessEnv): Promise<FleetUse | undefined> {
+  const fleet = await connectToOwn(env).catch(() => undefined);
+  try {
+    return fleet && (await readUse(fleet, record));
+  } catch {
+    return undefined;
+  } finally {
+    await fleet?.close();
+  }
+}
+
+export function describeUse(use: FleetUse | undefined): string {
+  if (use === undefined) return 'what is open in it could not be read';
+  return `${count(use.sessions, 'open session')}, ${count(use.commands, 'running command')}`;
+}
+
+export function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`;
+}

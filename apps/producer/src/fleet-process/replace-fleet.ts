@@ -1,0 +1,81 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Fleet } from '@shellfleet/client';
+import { endFleet } from './down.ts';
+import { type FleetRecord, readFleetRecord } from './fleet-record.ts';
+import { connectToOwn, count, describeUse, hostsOf, readUse } from './fleet-use.ts';
+
+// REPLACE-1. While a fleet is drained, an interruption leaves it as it was: its hosts take sessions again, and nothing has ended.
+// REPLACE-2. A request to drain that this process made ends with it, or by itself, so that no later worker of the host finds it.
+
+const POLL_MS = 500;
+const REPORT_EVERY_MS = 5_000;
+/** For the end of the fleet and the start of the next one. */
+const MARGIN_MS = 120_000;
+
+interface Replacement {
+  env: NodeJS.ProcessEnv;
+  report: (line: string) => void;
+  signal: AbortSignal;
+  /** How long commands that run may go on. */
+  drainMs: number;
+}
+
+/** Drains the fleet, then ends it. Returns the hosts whose request to drain has to be withdrawn when the next fleet has its Redis. */
+export async function replaceFleet(
+  record: FleetRecord,
+  { env, report, signal, drainMs }: Replacement,
+): Promise<string[]> {
+  const fleet = await connectToOwn(env).catch(() => undefined);
+  if (fleet === undefined) {
+    report(
+      `The fleet of version ${record.version} cannot be reached, so it is replaced without waiting for its commands.`,
+    );
+    await endFleet(env);
+    return [];
+  }
+  const drained: string[] = [];
+  try {
+    await drain(fleet, record, drained, { report, signal, drainMs });
+    const isTheSame = (await readFleetRecord(env))?.supervisor.pid === record.supervisor.pid;
+    if (isTheSame) {
+      report(`Ending it: ${describeUse(await readUse(fleet, record))}.`);
+      await endFleet(env);
+    }
+    return drained;
+  } catch (error) {
+    for (const host of drained) await fleet.drainHost(host, { undo: true }).catch(() => {});
+    throw error;
+  } finally {
+    await fleet.close();
+  }
+}
+
+/** Resolves when no command runs, or when they had their time. Adds each host that it asked to `drained`. */
+async function drain(
+  fleet: Fleet,
+  record: FleetRecord,
+  drained: string[],
+  { report, signal, drainMs }: Omit<Replacement, 'env'>,
+): Promise<void> {
+  const own = hostsOf(record);
+  for (const { id, state } of await fleet.hosts()) {
+    // An operator's own request stays.
+    if (!own.includes(id) || state !== 'up') continue;
+    await fleet.drainHost(id, { forMs: drainMs + MARGIN_MS });
+    drained.push(id);
+  }
+  report(`Replacing the fleet of version ${record.version}: it takes no new session. ${describeUse(await readUse(fleet, record))}.
+Commands that run have ${Math.ceil(drainMs / 1_000)} s to finish (--drain-timeout), then its sessions end. Ctrl-C before that leaves it as it is.`);
+  const endsAt = Date.now() + drainMs;
+  for (let reportedAt = Date.now(); ; ) {
+    const { commands } = await readUse(fleet, record);
+    if (commands === 0) return;
+    const now = Date.now();
+    if (now >= endsAt) return report(`${count(commands, 'command')} did not finish in time: cancelled with the fleet.`);
+    if (now - reportedAt >= REPORT_EVERY_MS) {
+      reportedAt = now;
+      report(`Waiting for ${count(commands, 'running command')} (${Math.ceil((endsAt - now) / 1_000)} s left)`);
+    }
+    await delay(Math.min(POLL_MS, endsAt - now), undefined, { signal });
+  }
+}
