@@ -142,7 +142,7 @@ async function run(admission: Admission | undefined): Promise<void> {
     wider: widerOf(config),
     room: { stateFolder: config.stateFolder, least: config.leastFree },
     admission: (answers) => admission ?? createAdmission({ signatures: signing.signatures, rules, answers }),
-    refuseTools: rules.refuseTools,
+    decideTool: rules.decideTool,
     warnings: () => [...ruleFiles.warnings, ...missingRuntimes.map(describeMissing)],
     logger,
     onReplaced: () => {

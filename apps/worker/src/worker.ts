@@ -9,7 +9,7 @@ import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { ulid } from 'ulid';
 import { ADMIT_EVERYTHING, type Admission } from './admission/admission.ts';
-import type { Answers } from './admission/create-admission.ts';
+import type { Answers, Rules } from './admission/create-admission.ts';
 import { Announcer } from './approvals/announce-questions.ts';
 import { ANYONE_ANSWERS, type AnswerCheck } from './approvals/apply-answers.ts';
 import { HostApprovals } from './approvals/host-approvals.ts';
@@ -95,8 +95,8 @@ export interface WorkerDeps {
   admission?: (answers: Answers) => Admission;
   /** Who may answer, how many questions of one tenant may be pending, and where they are announced. */
   approvals?: { check?: AnswerCheck; pendingPerTenant?: number; webhook?: Webhook | undefined };
-  /** Why no tool may be called, the end of a sentence. Default: they may. */
-  refuseTools?(): string | undefined;
+  /** What the rules say about a call of a tool. Default: nothing is judged. */
+  decideTool?: Rules['decideTool'];
   /** What the operator of this host should mend. */
   warnings?(): string[];
   logger: Logger;
@@ -255,7 +255,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     slots: toolSlots,
     env: toolEnv,
     isDraining,
-    refusal: () => deps.refuseTools?.(),
+    decide: deps.decideTool ?? (() => ({ type: 'allowed' })),
   });
   const onDrain = () => void drainRequest.look();
   const readCalls = () => readHostCalls({ ...host, namespace, sessions, tools, hostLog, onDrain });

@@ -4,9 +4,11 @@ export { rulesSectionSchema } from './documents/rules-document.ts';
 export { compileRules, type HostExecutable, patternText, type RulesOptions } from './exec/compile-rules.ts';
 export type { CompiledRules } from './exec/compiled-rules.ts';
 export { type Decision, type DecisionContext, decide, type Segment } from './exec/decide.ts';
+export { coversAll, decideOperations, type OperationDecision, rulesNameFiles } from './exec/decide-operation.ts';
 export { answerFor, asksAfterDenial } from './exec/decision-table.ts';
 export { type DefaultRequirement, defaultRequirement } from './exec/default-requirement.ts';
 export { type Evaluation, type EvaluationContext, evaluate } from './exec/evaluate.ts';
+export { normalizePath, type OperationWords } from './exec/operation-words.ts';
 export { type SandboxDenial, sandboxDenial } from './exec/sandbox-denial.ts';
 export {
   type BubblewrapPlan,

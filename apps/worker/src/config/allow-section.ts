@@ -1,8 +1,8 @@
 import { hostNameSchema, listPolicyNames, NETWORK_ACCESSES, POLICY_NAMES, SANDBOX_MODES } from '@shellfleet/protocol';
 import { z } from 'zod';
 
-/** What no rule can read: a stdin that is sent while the command runs, what is typed at a terminal, what a tool does. */
-const UNJUDGED = ['stdin', 'terminals', 'tools'] as const;
+/** What no rule can read: a stdin that is sent while the command runs, and what is typed at a terminal. */
+const UNJUDGED = ['stdin', 'terminals'] as const;
 export type Unjudged = (typeof UNJUDGED)[number];
 
 export const policiesSchema = z

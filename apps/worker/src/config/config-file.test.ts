@@ -42,7 +42,7 @@ allow:
   hosts: ['*.Example.org', 'registry.npmjs.org:443']
   privateAddresses: [10.1.0.0/16]
   runtimes: [runsc]
-  unjudged: [tools]
+  unjudged: [terminals]
 approvals:
   pendingPerTenant: 50
 audit:
@@ -57,7 +57,7 @@ audit:
       hosts: ['*.example.org', 'registry.npmjs.org:443'],
       privateAddresses: ['10.1.0.0/16'],
       runtimes: ['runsc'],
-      unjudged: ['tools'],
+      unjudged: ['terminals'],
     },
     approvals: { pendingPerTenant: 50 },
     audit: { retention: 30 * 86_400_000, commands: false },
