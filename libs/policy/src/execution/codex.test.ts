@@ -71,7 +71,7 @@ describe('planCodex', () => {
     expect(sessionSpecSchema.safeParse(spec).error?.issues.map(({ path }) => path)).toEqual([['workspace']]);
   });
 
-  test('S0-21: is what the host policy plans, with a workspace to write to and no network', () => {
+  test('S0-21, S0-57: is what the host policy plans, with a workspace to write to and no network', () => {
     expect(plan()).toEqual({
       workspace: undefined,
       group: { memoryBytes: 512 * MIB, cpus: 1, pids: 256 },

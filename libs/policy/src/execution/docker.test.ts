@@ -58,7 +58,7 @@ describe('planDocker', () => {
     expect(plan({ image: 'full' }, { defaultImage: 'slim', images: ['full'] }).image).toBe('shellfleet/session:full');
   });
 
-  test('read-only closes the root and the workspace, the mounted and the empty one; other modes close neither (S3-15)', () => {
+  test('read-only closes the root and the workspace, the mounted and the empty one; other modes close neither (S3-15, S3-31)', () => {
     const closed = { readOnlyRootfs: true, readOnlyWorkspace: true };
     const sandbox = { mode: 'read-only' };
     expect(plan({ sandbox })).toMatchObject({ ...closed, workspace: undefined });
