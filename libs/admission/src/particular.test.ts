@@ -9,7 +9,7 @@ const particular = (spec: SessionSpec) => isParticular(sessionSpecSchema.parse(s
 test.each<[string, SessionSpec]>([
   ['nothing', {}],
   ['less than its policy gives', { sandbox: { mode: 'read-only', network: 'restricted' }, limits: { cpus: 0.5 } }],
-  ['whatever the host policy has', { policy: 'host', sandbox: { mode: 'danger-full-access', network: 'full' } }],
+  ['whatever the host policy has', { policy: 'host', sandbox: { mode: 'external', network: 'full' } }],
   ['settings that no host refuses', { env: { A: 'b' }, cwd: '/tmp', labels: { a: 'b' }, idleTimeoutMs: 1_000 }],
 ])('a session that asks for %s runs on every host of its policy', (_title, spec) => {
   expect(particular(spec)).toBe(false);

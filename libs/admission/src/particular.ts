@@ -8,6 +8,9 @@ type Asked = Pick<
 /** What every operator allows, beside what a policy gives anyway. */
 const USUAL_MODES: readonly (string | undefined)[] = [undefined, 'read-only', 'workspace-write'];
 const USUAL_NETWORKS: readonly (string | undefined)[] = [undefined, 'restricted'];
+/** What the policy `host` gives anyway: it has no sandbox. */
+const HOST_MODES: readonly (string | undefined)[] = [undefined, 'external'];
+const HOST_NETWORKS: readonly (string | undefined)[] = [undefined, 'full'];
 
 /**
  * Whether there may be hosts that offer the session's policy and refuse the session, because of what their operators allow or what they have. Such
@@ -15,13 +18,12 @@ const USUAL_NETWORKS: readonly (string | undefined)[] = [undefined, 'restricted'
  * particular needlessly costs its host a look at its spec.
  */
 export function isParticular({ policy, image, user, workspace, sandbox, limits, redactFormats }: Asked): boolean {
-  const isHost = policy.type === 'host';
-  // Under `host` there is nothing to relax: that policy has no sandbox.
+  const usualModes = policy.type === 'host' ? HOST_MODES : USUAL_MODES;
+  const usualNetworks = policy.type === 'host' ? HOST_NETWORKS : USUAL_NETWORKS;
   const isRelaxed =
-    !isHost &&
-    (sandbox?.selection === 'forbid' ||
-      !USUAL_MODES.includes(sandbox?.mode) ||
-      !USUAL_NETWORKS.includes(sandbox?.network));
+    (sandbox?.selection === 'forbid' && policy.type !== 'host') ||
+    !usualModes.includes(sandbox?.mode) ||
+    !usualNetworks.includes(sandbox?.network);
   const named = [image, user, workspace, policy.type === 'docker' ? policy.runtime : undefined];
   const { memoryBytes, cpus, pids } = DEFAULTS.limits;
   const isLarge = (limits.memoryBytes ?? 0) > memoryBytes || (limits.cpus ?? 0) > cpus || (limits.pids ?? 0) > pids;
