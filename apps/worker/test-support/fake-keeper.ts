@@ -182,6 +182,10 @@ class FakeConnection implements Shell {
     return [];
   }
 
+  async directory(): Promise<string | undefined> {
+    return '/workspace';
+  }
+
   async end(): Promise<void> {
     this.disconnect();
   }

@@ -15,6 +15,7 @@
 //   shell                       the user's shell            clocks      deadlines
 //   output, late, input         a command's streams         report      the reports of the shell's loop
 //   file_calls                  files beside the entry
+//   directory                   where the shell is
 //   folder                      files for the shell         start       the START message
 //   files                       file operations             egress      the way to the proxy
 //   forwarder                   its process                 child       forks of the keeper
@@ -27,6 +28,7 @@
 #include "cgroup.h"
 #include "clocks.h"
 #include "closing.h"
+#include "directory.h"
 #include "egress.h"
 #include "entry.h"
 #include "events.h"
@@ -73,10 +75,12 @@ static void greet(void) {
   if (is_giving_up) send_log();
 }
 
-static void pong(const Header *ping) {
-  static uint8_t processes[MAX_OUTBOUND_PAYLOAD];
-  const size_t n = ping->flags ? processes_describe(processes, sizeof processes, entry_since(), shell_pid()) : 0;
-  link_put(PONG, 0, ping->flags, 0, ping->offset, processes, n); // without room the worker asks again
+static void pong(const Header *ping, const uint8_t *payload) {
+  static uint8_t text[MAX_OUTBOUND_PAYLOAD];
+  size_t n = 0;
+  if (ping->flags == WITH_PROCESSES) n = processes_describe(text, sizeof text, entry_since(), shell_pid());
+  if (ping->flags == WITH_DIRECTORY) n = directory_describe(text, sizeof text, payload, ping->length);
+  link_put(PONG, 0, ping->flags, 0, ping->offset, text, n); // without room the worker asks again
 }
 
 // The messages go first: a worker that gives up because of the HELLO has them.
@@ -106,7 +110,7 @@ static void on_frame(const Header *header, const uint8_t *payload) {
       terminals_hang_up();
       closing_begin(take_u32(&cursor));
       break;
-    case PING: pong(header); break;
+    case PING: pong(header, payload); break;
     case INPUT: input_on_frame(header, payload); break;
     case TERMINAL_OPEN: terminal_start(header, payload); break;
     case TERMINAL_INPUT: terminal_input(header, payload); break;
