@@ -182,8 +182,8 @@ class FakeConnection implements Shell {
     return [];
   }
 
-  async directory(): Promise<string | undefined> {
-    return '/workspace';
+  async directory({ path = '/workspace' }: { path?: string } = {}): Promise<string | undefined> {
+    return path;
   }
 
   async end(): Promise<void> {

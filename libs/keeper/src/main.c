@@ -5,7 +5,6 @@
 //   keeper <socket path | -> [shell [argument ...]]
 //   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER, SF_WORKSPACE, SF_EGRESS;
 //     for - without SF_TOKEN both are the first line of stdin
-//   keeper environment: prints its own, for the worker, which asks in the shell for what that exports
 //
 // One thread, one loop. Every file is one part of it; a file includes only files of lines below its own.
 //   closing                     the end of the keeper       hello       the HELLO message
@@ -227,16 +226,7 @@ static void refuse_to_start(enum ExitCode code, const char *reason) {
   exit(code);
 }
 
-// Each variable with a NUL after it, whatever programs the image has.
-static int print_environment(void) {
-  for (char **variable = environ; *variable; variable++) {
-    if (fwrite(*variable, strlen(*variable) + 1, 1, stdout) != 1) return 1;
-  }
-  return fflush(stdout) ? 1 : 0;
-}
-
 int main(int argc, char **argv) {
-  if (argc == 2 && !strcmp(argv[1], "environment")) return print_environment();
   // Without a pid namespace of its own the sweeps would reach processes that are not the session's. A wall may have the
   // first process; then orphans come to the keeper all the same.
   if (getpid() > 2) refuse_to_start(EXIT_NOT_FIRST, "must be the first process of its own pid namespace");
