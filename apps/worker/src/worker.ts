@@ -1,12 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createSessionJobs, offeredClasses } from '@shellfleet/admission';
+import { createSessionJobs, offeredClasses, type SessionJob } from '@shellfleet/admission';
 import { Notifier } from '@shellfleet/concurrency';
 import { type Connected, createSealer, recordRetention, requireFleet, type Verifier } from '@shellfleet/mailbox';
 import type { WiderSettings } from '@shellfleet/policy';
 import {
   fleetKeys,
-  type HostBeat,
+  type HostOffer,
+  hostOfferSchema,
   isShellfleetError,
   LIMITS,
   PROTOCOL_VERSION,
@@ -43,6 +44,7 @@ import type { Tool } from './tools/load-tools.ts';
 import { createToolHost } from './tools/tool-host.ts';
 import { startUpkeep } from './upkeep/upkeep.ts';
 import { watchHosts } from './upkeep/watch-hosts.ts';
+import { CanServe } from './worker/can-serve.ts';
 import { watchDrainRequest } from './worker/drain-request.ts';
 import { fetchSessions } from './worker/fetch-sessions.ts';
 import { readHostCalls } from './worker/host-calls.ts';
@@ -79,8 +81,8 @@ export interface WorkerDeps {
   slots: number;
   policies: string[];
   tools?: { offered: readonly Tool[]; slots: number; env: Record<string, string> };
-  /** What sessions may ask for, beside the policies. Default: no relaxed mode or network. */
-  allow?: HostBeat['allow'];
+  /** What sessions may ask for, beside the policies. Default: what needs no risk taken. */
+  allow?: HostOffer;
   defaultImage: string;
   version: string;
   sealKeys: readonly string[];
@@ -148,11 +150,13 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
     policies: deps.policies,
     sealKeys: [...sealer.keyIds],
     schema: SCHEMA_VERSION,
-    allow: deps.allow ?? { modes: [], networks: [], runtimes: [] },
+    allow: deps.allow ?? hostOfferSchema.parse({}),
   };
   const offers = offeredClasses(abilities);
   const timing = { lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS };
-  const jobs = await createSessionJobs({ ...host, offers, ...timing });
+  const canServe = new CanServe({ ...host, namespace }, abilities.allow, deps.defaultImage);
+  const serves = (job: SessionJob) => canServe.job(job);
+  const jobs = await createSessionJobs({ ...host, offers, serves, ...timing });
   const leases = createLeases(jobs);
   const heldTimes = createHeldTimes();
   const stopping = new AbortController();
@@ -183,6 +187,7 @@ export async function createWorker(deps: WorkerDeps): Promise<Worker> {
         jobs,
         leases,
         offers,
+        serves: (spec) => canServe.spec(spec),
         sandboxes,
         hostLog,
         journal: deps.journal,

@@ -20,10 +20,12 @@ export {
   planBubblewrap,
 } from './execution/bubblewrap.ts';
 export { type CodexForm, type CodexPlan, codexArguments, planCodex, readCodexForm } from './execution/codex.ts';
-export { type DockerAllowances, type DockerPlan, planDocker } from './execution/docker.ts';
+export { type DockerAllowances, type DockerPlan, planDocker, USERS_SETTING } from './execution/docker.ts';
 export { checkCwd, WORKSPACE_PATH } from './execution/folders.ts';
 export { type HostAllowances, type HostPlan, planHost } from './execution/host.ts';
+export { refusedByOffer } from './execution/host-offer.ts';
 export { isWithinPatterns, matchesPatterns } from './execution/host-patterns.ts';
+export { withSetting } from './execution/refusal.ts';
 export {
   checkSandbox,
   DEFAULT_SANDBOX_ALLOWANCES,
