@@ -158,7 +158,8 @@ describe.each(boxes)('%s', (_, options) => {
     expect(atOnce.map(({ type }) => type).filter((type) => type !== 'busy').length).toBeGreaterThanOrEqual(4);
     expect(await call(ids[0] ?? '')).toEqual({ type: 'done-before', failure: undefined });
     // mutants-3, `file-ended-error`
-    const failing = () => files.call(`${(ids[0] ?? '').slice(0, -1)}Y`, { type: 'remove', path: '/tmp/none' }, 10_000);
+    const id = ulid();
+    const failing = () => files.call(id, { type: 'remove', path: '/tmp/none' }, 10_000);
     expect(await failing()).toMatchObject({ type: 'failed', failure: 'not-found' });
     expect(await failing()).toEqual({ type: 'done-before', failure: 'not-found' });
     expect((await command).end.reason).toBe('wall');
