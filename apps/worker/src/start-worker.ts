@@ -10,7 +10,7 @@ import {
 } from '@shellfleet/mailbox';
 import type { WiderSettings } from '@shellfleet/policy';
 import { ATTRIBUTES, ensureShellfleetError, type HostOffer, toCommandId } from '@shellfleet/protocol';
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import type { Admission } from './admission/admission.ts';
 import { createAdmission } from './admission/create-admission.ts';
 import { judgeByRules, type ReportedDecision } from './admission/judge-by-rules.ts';
@@ -19,6 +19,7 @@ import { auditAnswers } from './approvals/audit-answers.ts';
 import type { Audit } from './audit/audit.ts';
 import { openAudit } from './audit/file-audit.ts';
 import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
+import { createLogger } from './host/create-logger.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
 import { openJournal } from './journal/journal.ts';
@@ -93,7 +94,7 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   // A signal that arrives while this starts waits: sandboxes of an earlier worker, which SIGINT ends too, are found by then.
   const asked = untilAskedToStop();
   const given = readConfig();
-  const logger = pino({ level: given.logLevel, formatters: { level: (label) => ({ level: label }) } });
+  const logger = createLogger(given.logLevel);
   const ruleFiles = new RuleFiles(given.file.rules, logger);
   const folder = await openStateFolder(given.stateFolder, given.hostId);
   const { hostId, hostKey } = folder;
