@@ -21,7 +21,7 @@
 //   tree, bundle, remove        listings, many files        file_steps  what they share
 //   link, transport             the connection              begun       ids of earlier entries
 //   processes, reaper, cgroup   the process tree            events      epoll
-//   ring_buffer, text, memory, identity, workspace, wire, log, clock, off_limits
+//   ring_buffer, text, memory, identity, workspace, wire, log, clock, sealed, off_limits
 #define _GNU_SOURCE
 #include "begun.h"
 #include "cgroup.h"
@@ -42,6 +42,7 @@
 #include "output.h"
 #include "processes.h"
 #include "reaper.h"
+#include "sealed.h"
 #include "shell.h"
 #include "terminal.h"
 #include "transport.h"
@@ -245,6 +246,10 @@ int main(int argc, char **argv) {
     give_up(EXIT_NO_RESOURCES);
   cgroup_open("/sys/fs/cgroup");
   folder_open(folder);
+  if (!sealed_open()) {
+    log_failure("making memory files for scripts");
+    give_up(EXIT_NO_RESOURCES);
+  }
   late_open();
   if (!output_open()) give_up(EXIT_NO_FOLDER);
   shell_open(argv + 2);
