@@ -10,7 +10,7 @@ const shells = [
   ...host.map((place) => ['bash', 'session', place]),
 ] as [string, ImageName, 'socket' | 'attach' | 'host'][];
 
-const reason = 'the shell had lost the descriptors through which it gets its scripts, and was replaced';
+const reason = "a command had replaced the descriptors of its shell's scripts, so the shell was replaced";
 
 describe.each(shells)('%s (%s over %s)', (_name, image, transport) => {
   skipWithoutRoot(transport);
@@ -60,22 +60,40 @@ describe.each(shells)('%s (%s over %s)', (_name, image, transport) => {
   });
 });
 
-describe('a bash that has lost the descriptors of its scripts', () => {
-  test.each([
-    ['closed', 'for n in {200..214}; do eval "exec $n>&-"; done; V=1'],
-    ['replaced', 'echo \'echo evil\' >/tmp/evil; for n in {200..214}; do eval "exec $n</tmp/evil"; done; V=1'],
-  ])('is replaced before the next command when it has %s them', async (_how, script) => {
+describe('a bash whose command has changed the descriptors of its scripts', () => {
+  const all = (what: string) => `for n in {200..214}; do eval "exec $n${what}"; done; V=1`;
+
+  test('gets them again when they were closed, and is kept', async () => {
     await using it = await openBox();
-    expect((await it.client.run(script)).code).toBe(0);
+    for (let n = 1; n <= 3; n++) {
+      expect((await it.client.run(all('>&-'))).code).toBe(0);
+      const script = `echo "$V"; ls /proc/$$/fd | grep -c '^2[01].$'; for f in /proc/[0-9]*/comm; do read c <$f; [ $c != keeper ] || echo $f; done`;
+      expect(await it.client.run(script)).toMatchObject({ out: '1\n15\n/proc/1/comm\n', state: 'kept' });
+      expect((await it.client.run('pwd', { cwd: '/proc', env: { A: '1' } })).out).toBe('/proc\n');
+    }
+  });
+
+  test('is replaced before the next command when they lead elsewhere', async () => {
+    await using it = await openBox();
+    expect((await it.client.run(`echo 'echo evil' >/tmp/evil; ${all('</tmp/evil')}`)).code).toBe(0);
     const next = await it.client.run('echo "ok $V"');
     expect(next).toMatchObject({ out: 'ok \n', end: { shell: { state: 'lost', reason, shellNumber: 2 } } });
     expect(await it.client.run('echo again')).toMatchObject({ out: 'again\n', state: 'kept' });
   });
 
-  test('does not run a command that was meant for it', async () => {
+  test('does not run a command that was meant for it when they lead elsewhere', async () => {
     await using it = await openBox();
     await it.client.run('exec 200</dev/null');
     await expect(it.client.run('echo ok', { shellNumber: 1 })).rejects.toThrow('refused: other-shell');
     expect(await it.client.run('echo ok', { shellNumber: 2 })).toMatchObject({ out: 'ok\n' });
+  });
+
+  test('takes none from another process while it holds its own', async () => {
+    await using it = await openBox();
+    await it.client.run(`{ for n in {200..214}; do eval "exec $n<<<'echo evil'"; done; me=$BASHPID
+      while :; do printf -- '- holder=%s from=200 .\n' $me >"$__sf_dir/go"; sleep 0.01; done; } >/dev/null 2>&1 & writer=$!`);
+    for (let n = 0; n < 40; n++)
+      expect(await it.client.run(`echo ${n}`)).toMatchObject({ out: `${n}\n`, end: { reason: 'exited' } });
+    await it.client.run('kill $writer; wait $writer');
   });
 });

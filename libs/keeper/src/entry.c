@@ -138,10 +138,11 @@ static enum Refusal prepare_command(const Command *command, const uint8_t *id) {
   return command->input_kind == OPEN_STDIN && !input_begin(id) ? REFUSED_NO_SPACE : 0;
 }
 
-// SEALED-2. A command has closed or replaced descriptors of its shell: what it would source is not the script.
+// SEALED-2. A command has put something else in place of descriptors of its shell, so that it would not source the
+// script.
 static void replace_shell_without_texts(void) {
   if (shell_holds_texts()) return;
-  ending_note_shell(LOST, "the shell had lost the descriptors through which it gets its scripts, and was replaced");
+  ending_note_shell(LOST, "a command had replaced the descriptors of its shell's scripts, so the shell was replaced");
   const pid_t shell = shell_pid();
   shell_kill();
   for (int ms = 0; ms < KILLED_WITHIN_MS && shell_pid() == shell; ms++) {

@@ -5,6 +5,7 @@
 //   keeper <socket path | -> [shell [argument ...]]
 //   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_FOLDER, SF_WORKSPACE, SF_EGRESS;
 //     for - without SF_TOKEN both are the first line of stdin
+//   keeper hold: what the keeper starts when its shell has closed descriptors
 //
 // One thread, one loop. Every file is one part of it; a file includes only files of lines below its own.
 //   closing                     the end of the keeper       hello       the HELLO message
@@ -56,7 +57,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EVENTS = 32, STOP_MS = 5000, LAST_MESSAGES_MS = 1000 };
+enum { EVENTS = 32, STOP_MS = 5000, LAST_MESSAGES_MS = 1000, HOLD_SECONDS = 5 };
 
 static int signals = -1;
 static int is_giving_up; // the keeper could not start
@@ -227,7 +228,14 @@ static void refuse_to_start(enum ExitCode code, const char *reason) {
   exit(code);
 }
 
+// Holds the descriptors that it has, until the keeper kills it.
+static int hold(void) {
+  alarm(HOLD_SECONDS);
+  for (;;) pause();
+}
+
 int main(int argc, char **argv) {
+  if (argc == 2 && !strcmp(argv[1], "hold")) return hold();
   // Without a pid namespace of its own the sweeps would reach processes that are not the session's. A wall may have the
   // first process; then orphans come to the keeper all the same.
   if (getpid() > 2) refuse_to_start(EXIT_NOT_FIRST, "must be the first process of its own pid namespace");

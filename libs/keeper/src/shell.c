@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum { READY_WITHIN_MS = 10000, MAX_FAILED_STARTS = 3, MAX_ARGUMENTS = 32, FORK_ATTEMPTS = 100, FORK_PAUSE_MS = 10 };
-enum { MOST_PIPE_BYTES = 1 << 20 };
+enum { MOST_PIPE_BYTES = 1 << 20, HELD_WITHIN_MS = 1000 };
 
 // The loop reports the first before its first command; the second is never reported.
 static const char READY_TOKEN[] = "ready", NO_TOKEN[] = "-none-";
@@ -233,7 +233,43 @@ void shell_run(const ShellRun *run) {
   folder_confirm(); // the command and its output pipes were before it
 }
 
-int shell_holds_texts(void) { return own.pid <= 0 || !own.is_ready || sealed_is_held_by(own.pid); }
+// A process with nothing but the descriptors of the sealed files, which the shell may open there. It has executed
+// something, so its memory has nothing of the keeper's.
+static pid_t spawn_holder(void) {
+  int executed[2];
+  char byte;
+  if (pipe2(executed, O_CLOEXEC)) return -1;
+  const pid_t holder = fork();
+  if (!holder) {
+    child_setup_program();
+    sealed_inherit();
+    execl("/proc/self/exe", "keeper", "hold", (char *)0);
+    _exit(126);
+  }
+  close(executed[1]);
+  while (holder > 0 && read(executed[0], &byte, 1) < 0 && errno == EINTR) continue; // its end: the program runs
+  close(executed[0]);
+  return holder;
+}
+
+static int give_descriptors_again(void) {
+  char line[64];
+  const pid_t holder = spawn_holder();
+  if (holder < 0) {
+    log_failure("starting a process that holds the scripts");
+    return 0;
+  }
+  const int n = snprintf(line, sizeof line, "- holder=%d from=%d .\n", holder, sealed_first());
+  int is_held = 0;
+  if (write(own.go, line, n) == n)
+    for (int ms = 0; ms < HELD_WITHIN_MS && !(is_held = sealed_is_held_by(own.pid)); ms++) usleep(1000);
+  kill(holder, SIGKILL);
+  return is_held;
+}
+
+int shell_holds_texts(void) {
+  return own.pid <= 0 || !own.is_ready || sealed_is_held_by(own.pid) || give_descriptors_again();
+}
 
 void shell_leave(void) { give(0, report_has_exit_trap() ? "leave trap " : "leave "); }
 

@@ -28,7 +28,8 @@ const char *shell_problem(void);
 // Counts the shells of this keeper, from 1.
 uint32_t shell_number(void);
 
-// Does it still hold the descriptors of the texts that it is to source? One that does not is of no use.
+// Does it hold the descriptors of the texts that it is to source? A shell that has closed them is given them again. One
+// that holds something else there is of no use.
 int shell_holds_texts(void);
 void shell_run(const ShellRun *run);
 // Runs the user's EXIT trap and ends.

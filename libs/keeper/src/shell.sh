@@ -474,6 +474,24 @@ __sf_stop() {
               __sf_token='' __sf_extra=''
               continue
               ;;
+            # Descriptors of the sealed files that a command has closed, from a process that holds them for a moment.
+            # Only bash can close them. One that is there stays: the keeper has looked at it, and this line may be
+            # another process's.
+            holder=*)
+              __sf_count=${__sf_extra#*from=} __sf_line=${__sf_extra#holder=}
+              __sf_count=${__sf_count%%[!0-9]*} __sf_line=/proc/${__sf_line%%[!0-9]*}/fd/
+              __sf_token='' __sf_extra=''
+              case ${BASH_VERSION-} in
+                ?*)
+                  while command test -e "$__sf_line$__sf_count"; do
+                    command test -e "$__sf_fd$__sf_count" ||
+                      command eval "command exec $__sf_count<\"\${__sf_line}$__sf_count\""
+                    __sf_count=$((__sf_count + 1))
+                  done
+                  ;;
+              esac
+              continue
+              ;;
             leave*)
               __sf_token=''
               command exec </dev/null >"$__sf_dir/stdout" 2>"$__sf_dir/stderr"
