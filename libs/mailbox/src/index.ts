@@ -25,7 +25,14 @@ export { type Asked, type Asker, askApproval, type NewQuestion, parseAsker, toAs
 export { confirmAnswer, readConfirmed } from './approvals/confirm.ts';
 export { type Decided, forgetDecided, readDecided } from './approvals/decided.ts';
 export { digestOfQuestion } from './approvals/digest-question.ts';
-export { expireQuestions, forgetAskingTenant, isAsking, readAskers, withdrawAskers } from './approvals/expire.ts';
+export {
+  expireQuestions,
+  forgetAskingTenant,
+  isAsking,
+  readAskers,
+  withdrawAskers,
+  withdrawEnded,
+} from './approvals/expire.ts';
 export { type FoundAnswer, findAnswer } from './approvals/find.ts';
 export { openPending, openQuestion } from './approvals/open-question.ts';
 export {
@@ -37,6 +44,7 @@ export {
   readQuestion,
   readQuestions,
 } from './approvals/read.ts';
+export { stillAsks } from './approvals/still-asks.ts';
 export { recordWritten } from './approvals/written-files.ts';
 export { type AuditPlace, anchorAudit, readAuditHeads, readAuditPlaces } from './audit/audit-heads.ts';
 export {
