@@ -92,6 +92,26 @@ describe('a question', () => {
     expect(await fleet.approvals.list()).toEqual([]);
   });
 
+  // seeds Wrong 7
+  test('that quotes the script of its command stands in Redis sealed, and so does the reason of a denial', async () => {
+    const session = await open();
+    const command = await session.submit('ask quoted-word');
+    const approval = await asked('ask quoted-word');
+    expect(approval.reason).toBe('it asks: ask quoted-word');
+    await fleet.approvals.approve(approval.id);
+    await command.result();
+    expect((await eventsOf(session))[0]).toContain('it asks: ask quoted-word');
+    const denied = await session.run('forbid quoted-word');
+    expect(denied).toMatchObject({ outcome: 'denial', stderr: 'Denied: it is forbidden: forbid quoted-word\n' });
+    const stored: string[] = [];
+    const { stream } = sessionKeys(of.keyspace, 'default', session.id);
+    for (const [, fields] of await own.redis.xrange(stream, '-', '+')) stored.push(fields.join(' '));
+    expect(stored.filter((text) => text.includes('approval.requested'))).toHaveLength(1);
+    expect(stored.filter((text) => text.includes('"denial"'))).toHaveLength(1);
+    expect(stored.filter((text) => text.includes('quoted-word'))).toEqual([]);
+    await session.close();
+  });
+
   // fault 108
   test.each(['cancel', 'close'] as const)(
     'that loses its first asker by a %s is shown as that of the next',

@@ -97,7 +97,10 @@ export function newFleet() {
   return { namespace, keyspace: keyspaceOf(namespace), sealKey: randomBytes(32).toString('base64') };
 }
 
-/** Asks about every command that begins with `ask`, forbids `forbid`, and admits the rest. The amendment is the first two words. */
+/**
+ * Asks about every command that begins with `ask`, forbids `forbid`, and admits the rest. The amendment is the first two words. The reason quotes
+ * a script that has the word `quoted-word`.
+ */
 export const ASKING: Rules = {
   digest: 'asking',
   decideOpening: () => ({ type: 'allowed' }),
@@ -105,10 +108,11 @@ export const ASKING: Rules = {
   decideTool: () => ({ type: 'allowed' }),
   decide({ payload }, granted: readonly PrefixRule[] = []) {
     const script = payload.type === 'command' ? payload.script : '';
-    if (script.startsWith('forbid')) return { type: 'forbidden', reason: 'it is forbidden' };
+    const quoted = script.includes('quoted-word') ? `: ${script}` : '';
+    if (script.startsWith('forbid')) return { type: 'forbidden', reason: `it is forbidden${quoted}` };
     if (!script.startsWith('ask')) return { type: 'allowed' };
     const words = script.split(' ').slice(0, 2);
     if (granted.some(({ pattern }) => pattern.join(' ') === words.join(' '))) return { type: 'allowed' };
-    return { type: 'asks', question: { reason: 'it asks', amendment: { pattern: words, decision: 'allow' } } };
+    return { type: 'asks', question: { reason: `it asks${quoted}`, amendment: { pattern: words, decision: 'allow' } } };
   },
 };

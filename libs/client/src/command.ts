@@ -4,6 +4,7 @@ import type { Pending } from './results/pending-results.ts';
 import { OpenStdin, type WriteOptions } from './stdin/write-stdin.ts';
 import { type LogOptions, readLog } from './stream/command-log.ts';
 import { followOutput } from './stream/command-output.ts';
+import { openResult } from './stream/open-reason.ts';
 import { parseCursor } from './stream/stream-reader.ts';
 import { followWholeOutput } from './stream/whole-output.ts';
 import { cancelEntry } from './submit/cancel-entry.ts';
@@ -95,7 +96,9 @@ export class Command {
   async result(options: { signal?: AbortSignal | undefined } = {}): Promise<Result> {
     const { signal } = options;
     if (this.#state.foreign) await this.#watch(signal);
-    const wire = await this.#pending.result(signal);
+    const stored = await this.#pending.result(signal);
+    const { keys, entryId } = this.#pending;
+    const wire = openResult(this.#view.sealer, keys, entryId, stored);
     if (this.#delivered !== undefined) await abortable(this.#delivered, signal);
     return fromWireResult({ commandId: this.id, sessionId: this.sessionId }, wire, this.#state.deduplicated);
   }

@@ -99,8 +99,14 @@ export type JsonEventType = Exclude<EventType, 'command.output' | 'command.compl
 
 const shellSchema = z.object({ hostId: z.string(), epoch: z.number(), image: z.string().optional() });
 
+const requestSchema = z.object({ id: z.string(), sealedReason: z.string(), expiresAt: z.string() });
+/** `approval.requested` as it is stored: the reason may quote the script, so it is sealed. */
+export type StoredRequest = z.infer<typeof requestSchema>;
+
+type StoredData = Omit<SessionEventData, 'approval.requested'> & { 'approval.requested': StoredRequest };
+
 /** The stored data of each event. */
-export const eventDataSchemas: { [Type in JsonEventType]: z.ZodType<SessionEventData[Type]> } = {
+export const eventDataSchemas: { [Type in JsonEventType]: z.ZodType<StoredData[Type]> } = {
   'session.queued': z.object({}),
   'session.opened': shellSchema,
   'session.adopted': shellSchema,
@@ -114,7 +120,7 @@ export const eventDataSchemas: { [Type in JsonEventType]: z.ZodType<SessionEvent
     again: z.literal(true).optional(),
     attempt: z.number().optional(),
   }),
-  'approval.requested': z.object({ id: z.string(), reason: z.string(), expiresAt: z.string() }),
+  'approval.requested': requestSchema,
   'approval.answered': z.object({
     id: z.string(),
     decision: z.enum(['approved', 'denied', 'expired']),

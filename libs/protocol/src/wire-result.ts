@@ -27,6 +27,8 @@ const fields = {
     .object({ what: z.enum(['files', 'network', 'system-call']), line: z.string(), mayAsk: z.boolean() })
     .optional(),
   refused: z.string().optional(),
+  /** In place of what is in `stderr` of a denial, or in `refused`: it may quote the script. */
+  sealedReason: z.string().optional(),
   firstAttempt: firstAttemptSchema.optional(),
 };
 const blockedSchema = z.object({ type: z.string(), reason: z.enum(['matched', 'too-slow']) });
@@ -77,7 +79,7 @@ type Fields = { [field in keyof typeof fields]: z.infer<(typeof fields)[field]> 
 /** The fields of a WireResult that its outcome does not determine. */
 export type WireFields = Omit<Fields, Optional> & Partial<Pick<Fields, Optional>>;
 type Optional = 'output' | (typeof OPTIONAL)[number];
-const OPTIONAL = ['attempts', 'outside', 'denied', 'refused', 'firstAttempt'] as const;
+const OPTIONAL = ['attempts', 'outside', 'denied', 'refused', 'sealedReason', 'firstAttempt'] as const;
 type OwnFields<T> = T extends unknown ? Omit<T, keyof Fields> : never;
 type WithoutNull<T> = T extends { exitCode: null } ? Omit<T, 'exitCode'> : T;
 /** What its outcome determines. An `exitCode` is given only where there is one. */

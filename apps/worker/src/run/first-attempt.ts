@@ -1,7 +1,6 @@
 import {
   type Entry,
   type Fenced,
-  type Owner,
   putBack,
   readFirstResult,
   retryWhileRedisIsDown,
@@ -19,6 +18,7 @@ import { networkOf } from './check-network.ts';
 import type { EntryResult } from './entry-run.ts';
 import { toStoredResult } from './finish-entry.ts';
 import { noteEnd } from './note-audit.ts';
+import { sealReason } from './seal-reason.ts';
 import type { SessionContext } from './session-context.ts';
 
 // A command that its sandbox has denied something may be attempted a second time, outside the sandbox, when a person says so.
@@ -103,11 +103,13 @@ export function openFirstAttempt({ id }: Entry, first: string, { owner, sealer }
 export async function endOfFirst(
   { id, first }: Entry,
   refused: string,
-  { owner, signal }: { owner: Owner; signal: AbortSignal },
+  session: Pick<SessionContext, 'owner' | 'signal' | 'sealer' | 'redaction'>,
 ): Promise<EntryResult | undefined> {
   if (first === undefined) return undefined;
-  const result = await retryWhileRedisIsDown(() => readFirstResult(owner, id, refused), signal);
-  return result && { result, output: [], noted: true };
+  const { owner, signal } = session;
+  const result = await retryWhileRedisIsDown(() => readFirstResult(owner, id, ''), signal);
+  const sealedReason = sealReason(id, refused, session);
+  return result && { result: { ...result, sealedReason }, output: [], noted: true };
 }
 
 function printed({ output, stdout, stderr }: WireResult, { encoding }: CommandPayload): string {

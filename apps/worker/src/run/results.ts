@@ -14,6 +14,7 @@ import { describeShell } from '../shell/describe-shell.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { ShellEnd } from '../shell/shell.ts';
 import type { EntryResult } from './entry-run.ts';
+import { sealReason } from './seal-reason.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** The fields that every Result of an entry has, however it ended. */
@@ -52,8 +53,7 @@ export function deniedEntry(
   shell: SessionShell,
 ): EntryResult {
   const { shell: shellState, timings, hostId } = resultBase(entry, session, shell);
-  const stderr = session.redaction.value(`Denied: ${reason}\n`);
-  const rest = { stderr, shell: shellState, timings, hostId };
+  const rest = { sealedReason: sealReason(entry.id, reason, session), shell: shellState, timings, hostId };
   return { result: newResult({ outcome: 'denial', reason: by ?? 'policy' }, rest), output: [] };
 }
 

@@ -6,6 +6,7 @@ import type { EndingEntry } from '../run/entry-run.ts';
 import { openFirstAttempt } from '../run/first-attempt.ts';
 import { openSignedPayload } from '../run/open-payload.ts';
 import { finishDenied, finishFailed } from '../run/run-entry.ts';
+import { sealReason } from '../run/seal-reason.ts';
 import { auditVerdict, noteHeld } from './audit-verdict.ts';
 import { directoryOf } from './directory-of.ts';
 import { aboutSession, type SessionParts } from './session-parts.ts';
@@ -124,7 +125,9 @@ async function holdUntilAnswered(
       return nextOf(await finishFailed(ending, added.error, context, shell));
     case 'pending': {
       noteHeld(entry, added.data, asked.outside, digest, parts);
-      const held = await retryWhileRedisIsDown(() => hold(owner, entry.id, digest, added.data), signal);
+      const { id, reason, expiresAt } = added.data;
+      const request = { id, sealedReason: sealReason(entry.id, reason, context), expiresAt };
+      const held = await retryWhileRedisIsDown(() => hold(owner, entry.id, digest, request), signal);
       context.logger.info({ [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id) }, 'command.held');
       if (held.type === 'fenced') return held;
       await approvals.held(question);

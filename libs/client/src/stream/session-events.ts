@@ -1,4 +1,4 @@
-import { readLife, retryWhileRedisIsDown, type StreamEntry } from '@shellfleet/mailbox';
+import { readLife, retryWhileRedisIsDown, type Sealer, type StreamEntry } from '@shellfleet/mailbox';
 import {
   decodeOutputEntry,
   type EventType,
@@ -12,15 +12,20 @@ import {
 } from '@shellfleet/protocol';
 import { parseWireResult } from '../results/read-result.ts';
 import { ChunkAssemblers } from './chunk-assemblers.ts';
+import { openRequest, openResult } from './open-reason.ts';
 import type { StreamContext } from './stream-reader.ts';
 import { type Position, StreamReader } from './stream-reader.ts';
+
+interface OpenerContext {
+  readonly sealer: Pick<Sealer, 'open'>;
+}
 
 /**
  * All events of one generation of a session, live, from its beginning or after an event's id. Ends with the generation.
  * `data` of `command.output` is the chunk, of `command.completed` the Result.
  */
 export async function* followEvents(
-  context: StreamContext,
+  context: StreamContext & OpenerContext,
   keys: SessionKeys,
   generation: string,
   { after, signal, follow = true }: Position,
@@ -40,7 +45,7 @@ export async function* followEvents(
     signal?.throwIfAborted();
     const page = await read(() => reader.page());
     for (const entry of page) {
-      const event = toEvent(keys, assemblers, entry);
+      const event = toEvent(context, keys, assemblers, entry);
       if (event === undefined) continue;
       // The previous generation may have ended in the same millisecond in which this one began.
       if (event.type === 'session.closed' && !(await hasEnded())) continue;
@@ -57,19 +62,30 @@ export async function* followEvents(
 }
 
 /** Undefined for what is no event: the stream is untrusted, and a newer version may write types that are unknown here. */
-function toEvent(keys: SessionKeys, assemblers: ChunkAssemblers, entry: StreamEntry): SessionEvent | undefined {
+function toEvent(
+  context: OpenerContext,
+  keys: SessionKeys,
+  assemblers: ChunkAssemblers,
+  entry: StreamEntry,
+): SessionEvent | undefined {
   const known = eventTypeSchema.safeParse(entry.type);
   if (!known.success) return undefined;
   const { id, entryId } = entry;
   const type = known.data;
   const commandId = entryId === '' ? {} : { commandId: toCommandId(keys.session, entryId) };
-  const data = toData(keys, assemblers, entry, type);
+  const data = toData(context, keys, assemblers, entry, type);
   if (data === undefined) return undefined;
   // The data is of this type, and the scripts that add an event of a command give its id.
   return { id, at: new Date(Number(id.split('-')[0])).toISOString(), type, ...commandId, data } as SessionEvent;
 }
 
-function toData(keys: SessionKeys, assemblers: ChunkAssemblers, entry: StreamEntry, type: EventType): unknown {
+function toData(
+  { sealer }: OpenerContext,
+  keys: SessionKeys,
+  assemblers: ChunkAssemblers,
+  entry: StreamEntry,
+  type: EventType,
+): unknown {
   const { id, entryId } = entry;
   if (type === 'command.output') {
     const output = decodeOutputEntry(entry.data);
@@ -79,8 +95,13 @@ function toData(keys: SessionKeys, assemblers: ChunkAssemblers, entry: StreamEnt
   if (type === 'command.completed') {
     const commandId = toCommandId(keys.session, entryId);
     assemblers.end(entryId);
-    return fromWireResult({ commandId, sessionId: keys.session }, parseWireResult(json, commandId));
+    const result = openResult(sealer, keys, entryId, parseWireResult(json, commandId));
+    return fromWireResult({ commandId, sessionId: keys.session }, result);
   }
   if (type === 'command.started') assemblers.begin(entryId);
+  if (type === 'approval.requested') {
+    const stored = eventDataSchemas[type].safeParse(tryJson(json)).data;
+    return stored && openRequest(sealer, keys, entryId, stored);
+  }
   return eventDataSchemas[type].safeParse(tryJson(json)).data;
 }
