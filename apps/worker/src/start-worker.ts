@@ -19,6 +19,7 @@ import { auditAnswers } from './approvals/audit-answers.ts';
 import type { Audit } from './audit/audit.ts';
 import { openAudit } from './audit/file-audit.ts';
 import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
+import { readSessionImages } from './host/session-image-names.ts';
 import { openStateFolder, readSealKey } from './host/state-folder.ts';
 import { createHostLog } from './host-log/host-log.ts';
 import { openJournal } from './journal/journal.ts';
@@ -95,9 +96,12 @@ async function run(admission: Admission | undefined): Promise<void> {
   if (!connected.persistent) logger.warn({ setting: 'appendonly' }, 'redis.not-persistent');
   const clockProblem = await connected.clockProblem;
   if (clockProblem !== undefined) logger.warn({ problem: clockProblem }, 'host.clock-off');
+  const sessionImages = await readSessionImages(config.stateFolder, VERSION);
   const mark = toolMark(config.namespace, hostId);
   const [sandboxes, tools] = await Promise.all([
-    chooseTransport(config, folder, logger).then((transport) => openPolicies({ ...config, transport }, folder, logger)),
+    chooseTransport(config, folder, logger).then((transport) =>
+      openPolicies({ ...config, transport, sessionImages }, folder, logger),
+    ),
     loadTools(config.tools, config.toolEnv, mark, logger),
   ]);
   const missingRuntimes = sandboxes.missingRuntimes?.() ?? [];

@@ -31,6 +31,13 @@ export type KeeperLink =
       open(): Promise<Duplex>;
     };
 
+export interface SandboxImage {
+  /** By which it was asked for. */
+  name: string;
+  /** `sha256:…`, the digest of its configuration, which names every layer by its digest. */
+  digest: string;
+}
+
 export interface SandboxDeath {
   /** `exited`: the keeper ended itself. `disk`: this host ended it, because it filled the disk. */
   reason: 'oom' | 'disk' | 'removed' | 'killed' | 'exited';
@@ -42,8 +49,8 @@ export interface Sandbox {
   readonly session: SessionRef;
   /** When it is a container of an engine. */
   readonly containerId?: string;
-  /** That of the container. */
-  readonly image?: string;
+  /** That of the container, by the name that was asked for, and by its digest. */
+  readonly image?: SandboxImage;
   /** Kind and name, for messages. */
   readonly description: string;
   /** In ms, by the clock of this host. */
@@ -79,6 +86,8 @@ export class MissingImage extends Error {
 
 export interface CreateOptions {
   signal?: AbortSignal;
+  /** The image of the session's last sandbox. The new one has the same where the host still has it, and the spec still asks for its name. */
+  image?: SandboxImage | undefined;
   /** The new sandbox is a second one of a session, for commands that leave the first. */
   beside?: Beside;
 }

@@ -180,7 +180,12 @@ export function createSessionParts(
       onGone: onShellGone,
       onConnected: (shellTerminals) => terminals.connect(shellTerminals),
     },
-    { epoch: adopted.epoch, reportedEpoch: adopted.reportedEpoch, lossReason: lossReasonOf(adopted, owner) },
+    {
+      epoch: adopted.epoch,
+      reportedEpoch: adopted.reportedEpoch,
+      lossReason: lossReasonOf(adopted, owner),
+      image: adopted.image,
+    },
   );
   const files = new FileCalls({
     ...{ context, shell },

@@ -2,7 +2,14 @@ import { ATTRIBUTES, type ResolvedSessionSpec, ShellfleetError } from '@shellfle
 import type { Logger } from 'pino';
 import type { SessionEgress } from '../egress/session-egress.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
-import { MissingImage, type Sandbox, type SandboxDeath, type Sandboxes, type SessionRef } from '../sandbox/sandbox.ts';
+import {
+  MissingImage,
+  type Sandbox,
+  type SandboxDeath,
+  type Sandboxes,
+  type SandboxImage,
+  type SessionRef,
+} from '../sandbox/sandbox.ts';
 import { connectShell } from './connect-shell.ts';
 import { LiveShell, type LiveShellEvents } from './live-shell.ts';
 import { prepareShell } from './prepare-shell.ts';
@@ -50,16 +57,24 @@ export class SessionShell {
   #lossReason: string;
   #reportedEpoch: number;
   #opened = { from: 0, to: 0 };
+  /** Of its last sandbox. */
+  #image: SandboxImage | undefined;
 
   /** `lossReason`: why the last of the shells so far is gone, unless it is adopted. */
   constructor(
     deps: SessionShellDeps,
-    { epoch, reportedEpoch, lossReason }: { epoch: number; reportedEpoch: number; lossReason: string },
+    {
+      epoch,
+      reportedEpoch,
+      lossReason,
+      image,
+    }: { epoch: number; reportedEpoch: number; lossReason: string; image?: SandboxImage | undefined },
   ) {
     this.#deps = deps;
     this.#epochBase = epoch;
     this.#reportedEpoch = reportedEpoch;
     this.#lossReason = lossReason;
+    this.#image = image;
   }
 
   get epoch(): number {
@@ -101,8 +116,9 @@ export class SessionShell {
     return this.#sandbox?.id;
   }
 
-  get image(): string | undefined {
-    return this.#sandbox?.image;
+  /** That of its sandbox, or of the last one when it has none. A new sandbox has the same, where the host still has it. */
+  get image(): SandboxImage | undefined {
+    return this.#image;
   }
 
   /** Its living shell was ready for commands, so what they changed is in it. */
@@ -256,7 +272,7 @@ export class SessionShell {
   }
 
   async #openNow(signal: AbortSignal): Promise<void> {
-    const sandbox = await this.#deps.sandboxes.create(this.#deps.ref, this.#deps.spec, { signal });
+    const sandbox = await this.#deps.sandboxes.create(this.#deps.ref, this.#deps.spec, { signal, image: this.#image });
     this.#hold(sandbox);
     try {
       await this.#offerEgress(sandbox);
@@ -286,6 +302,7 @@ export class SessionShell {
 
   #hold(sandbox: Sandbox): void {
     this.#sandbox = sandbox;
+    this.#image = sandbox.image;
     this.#death = undefined;
     this.#unresponsive = false;
     void sandbox.died.then((death) => {

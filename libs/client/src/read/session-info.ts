@@ -116,6 +116,7 @@ function toInfo(
     ...(state.held ? { heldCommandId: toCommandId(keys.session, state.held) } : {}),
     background: [],
     ...(state.host ? { backgroundUnknown: true as const } : {}),
+    ...(state.image === undefined ? {} : { image: state.image.name, imageDigest: state.image.digest }),
     labels: parsePlacement(state.placement)?.labels ?? {},
     createdAt: toTime(state.createdAt),
     lastActiveAt: toTime(state.activeAt),

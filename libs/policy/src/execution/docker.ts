@@ -16,7 +16,7 @@ import {
   resolveSandbox,
   type SandboxAllowances,
 } from './sandbox-modes.ts';
-import { toDefaultImage, toWholeName } from './session-images.ts';
+import { type SessionImages, toDefaultImage, toWholeName } from './session-images.ts';
 import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 
 // The docker policy as data. A producer may ask for less freedom than the operator of a host allows, never for more.
@@ -27,6 +27,8 @@ import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 export interface DockerAllowances {
   /** Whole names, repositories, or prefixes that end in '/'. 'any' allows every image. */
   images: readonly string[] | 'any';
+  /** The whole names of `full` and `slim`. Default: those of a host on which no `up` has run. */
+  sessionImages?: SessionImages | undefined;
   /** `full`: that one where the host has it, else `slim`. */
   defaultImage: string;
   /** 'root': uid or gid 0. 'image': user names, and the image's own default user. */
@@ -78,8 +80,8 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
   const user = toSessionUser(spec.user ?? DEFAULT_USER);
   const { image, otherwise } =
     spec.image === undefined
-      ? toDefaultImage(allowances.defaultImage)
-      : { image: toWholeName(spec.image), otherwise: undefined };
+      ? toDefaultImage(allowances.defaultImage, allowances.sessionImages)
+      : { image: toWholeName(spec.image, allowances.sessionImages), otherwise: undefined };
   const { memoryBytes, cpus, pids, cpuTimeSeconds, diskBytes, fileSizeBytes } = withDefaultLimits(spec.limits);
   const { bounds } = allowances;
   const runtime = spec.policy.type === 'docker' ? spec.policy.runtime : undefined;
@@ -112,9 +114,11 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
   };
 }
 
-function checkImage(image: string, { images, defaultImage }: DockerAllowances): FieldIssue[] {
-  if (images === 'any' || isListedImage(image, images.map(toWholeName))) return [];
-  const { image: usual, otherwise } = toDefaultImage(defaultImage);
+function checkImage(image: string, { images, defaultImage, sessionImages }: DockerAllowances): FieldIssue[] {
+  if (images === 'any') return [];
+  const listed = images.map((one) => toWholeName(one, sessionImages));
+  if (isListedImage(image, listed)) return [];
+  const { image: usual, otherwise } = toDefaultImage(defaultImage, sessionImages);
   if (image === usual || image === otherwise) return [];
   return [{ path: 'image', message: `${image} is not on this host's list of images` }];
 }

@@ -4,7 +4,13 @@ import { parseLabels, toLabels } from './labels.ts';
 
 test('labels come back as they were written, the version of the keeper protocol included', () => {
   const session = { namespace: 'shellfleet', tenant: 'default', session: 'agent-42' };
-  const labels = { session, hostId: 'host-1', sandboxId: '0123456789ab', transport: 'socket' } as const;
+  const labels = {
+    session,
+    hostId: 'host-1',
+    sandboxId: '0123456789ab',
+    transport: 'socket',
+    image: 'node:24',
+  } as const;
   const written = toLabels({ ...labels, keeperProtocol: KEEPER_PROTOCOL_VERSION });
   expect(written['shellfleet.keeper-protocol']).toBe(String(KEEPER_PROTOCOL_VERSION));
   expect(parseLabels(written)).toEqual({ ...labels, keeperProtocol: KEEPER_PROTOCOL_VERSION });
